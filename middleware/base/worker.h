@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * base/worker: a named thread: start, join.  All signals are blocked in it, so that signals reach
+ * the main thread only.
+ */
+#ifndef BASE_WORKER_H
+#define BASE_WORKER_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+struct worker {
+	pthread_t thread;
+	bool started;
+	void (*run)(void *arg);
+	void *arg;
+	char name[16]; /* shown by ps -L; cut to 15 bytes */
+};
+
+/* Starts run(arg) in a new thread.  `worker` must stay where it is until worker_stop. */
+int worker_start(struct worker *, const char *name, void (*run)(void *arg), void *arg);
+
+/* Joins the thread; the caller has told it to end by its own means.  Does nothing if not started. */
+void worker_stop(struct worker *);
+
+/* Binds the calling thread to one CPU.  0 or -errno. */
+int worker_pin(unsigned cpu);
+
+/* CPUs that this process may run on; at least 1. */
+unsigned worker_cpus(void);
+
+#endif

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * block/digest: checksums of blocks and the digest of a file as a tree of its blocks.  Pure.
+ *
+ * Leaf:  XXH3-64 (libxxhash's algorithm, seed 0) of a block's payload.
+ * Tree:  binary, over the leaves in file order.  An inner node is XXH3-64 of 16 bytes: left child,
+ *        right child, each 64 bits big-endian.  A node without a right sibling rises unchanged to the
+ *        next level (as in RFC 6962's trees).
+ * Root:  XXH3-64 of 16 bytes: file size, then the top node (0 for an empty file), both big-endian.
+ *
+ * Leaves arrive in any order; a pair is folded as soon as both are there, so memory is bounded by
+ * what is out of order (the window), not by the file.
+ */
+#ifndef BLOCK_DIGEST_H
+#define BLOCK_DIGEST_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* XXH3-64 of `bytes` bytes, with the widest vectors the CPU has. */
+uint64_t digest_leaf(const void *data, size_t bytes);
+/* The checksum field of a block: leaf xor XXH3-64 of the header's bytes. */
+uint64_t digest_block_sum(uint64_t leaf, const uint8_t header[24]);
+
+struct digest_tree;
+
+int digest_tree_new(struct digest_tree **out);
+void digest_tree_free(struct digest_tree *);
+/* Leaf number `index` (offset / block size).  -EEXIST: that leaf came already; -ENOMEM. */
+int digest_tree_add(struct digest_tree *, uint64_t index, uint64_t leaf);
+/*
+ * The root over leaves 0..count-1 of a file of `size` bytes.  -ENODATA when one is missing or there
+ * are more.  The tree is used up: only free it afterwards.
+ */
+int digest_tree_root(struct digest_tree *, uint64_t count, uint64_t size, uint64_t *root);
+
+#endif

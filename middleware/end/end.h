@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * end/end.h: the seam to where bytes come from or go to: file, stream, null.
+ *
+ * An `end` is one open file, pipe or nothing.  An `end_queue` is one worker's I/O queue (it owns the
+ * libaio context): blocks of any number of ends are submitted to it and reaped from it, so one queue
+ * serves one big file or a hundred small ones.  The block says what to move: owner-independent
+ * `offset`, `length` (payload bytes) and `payload`; after the reap `length` is what was moved and
+ * `error` is 0 or -errno.
+ *
+ * Reading: a short length means end of file at offset + length (for a stream: end of stream); that is
+ * no error here.  Writing: short never happens, it is an error (-EIO, -ENOSPC, ...).
+ *
+ * Threads: a queue belongs to one thread.  An end may be used from several queues at once, except a
+ * stream, whose blocks go through one queue, in order.  Freeing an end needs all its blocks reaped.
+ */
+#ifndef END_END_H
+#define END_END_H
+
+#include "block/block.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct end;
+struct end_queue;
+
+enum end_direct {
+	END_DIRECT_AUTO, /* O_DIRECT where it works and pays: block devices' file systems, files of at
+	                    least 1 GiB; else buffered */
+	END_DIRECT_ON,   /* O_DIRECT, or -EINVAL when the file system refuses */
+	END_DIRECT_OFF,  /* buffered */
+};
+
+/* ---- queue ---- */
+
+/* `depth`: most blocks submitted and not reaped.  libaio is set up on first need. */
+int end_queue_new(unsigned depth, struct end_queue **out);
+void end_queue_free(struct end_queue *); /* nothing may be outstanding */
+
+/* Never fails: an error shows in the block when it is reaped.  The block is the queue's until then.
+ * May do the I/O at once (buffered files, null). */
+void end_submit(struct end_queue *, struct end *, struct block *);
+unsigned end_outstanding(const struct end_queue *);
+/*
+ * Blocks that are done, at most `max`.  Without `wait` it does not block beyond buffered I/O.  With
+ * `wait` it blocks until one is done; 0 then means that nothing is outstanding.
+ */
+unsigned end_reap(struct end_queue *, struct block **done, unsigned max, bool wait);
+
+/* ---- ends ---- */
+
+bool end_is_stream(const struct end *); /* blocks must be submitted in order */
+bool end_is_direct(const struct end *); /* O_DIRECT is in use: for reports */
+/* Flushes to stable storage (fsync; nothing for null and pipes).  Blocks.  0 or -errno. */
+int end_sync(struct end *);
+/* Closes what the end owns.  0, or the close's -errno. */
+int end_free(struct end *);
+
+/*
+ * A regular file, to read or to write.  Takes over `fd` also on error.  Offsets are absolute; writes
+ * may come in any order.  `size`: expected bytes (for AUTO and preallocation), UINT64_MAX = unknown.
+ * O_DIRECT is used through a second descriptor (/proc/self/fd), the unaligned tail through the
+ * first.  Writing with known size preallocates where the file system can do so without writing; a
+ * full disk is then -ENOSPC here.  -EISDIR, -EINVAL (not a regular file, or END_DIRECT_ON refused).
+ */
+int end_file_open(int fd, bool writing, uint64_t size, enum end_direct direct, struct end **out);
+
+/* A pipe, socket, terminal or character device.  Ignores offsets; keeps order.  Takes over `fd` unless
+ * `borrowed` (stdin, stdout).  Fills a block wholly unless the stream ends. */
+int end_stream_open(int fd, bool writing, bool borrowed, struct end **out);
+
+/* Reading: `size` bytes of whatever is in the block (memory to memory; nothing is copied).
+ * Writing: nothing. */
+int end_null_open(uint64_t size, struct end **out);
+
+#endif

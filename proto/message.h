@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * proto/message: the frame header and the session messages.
+ *
+ * Frame, RFTP's Fig. 7(a): event type 16 bits, response 16, length of data 32, then the data.  All
+ * big-endian.  A reply has the request's type with MESSAGE_REPLY set and a status (status.h) in
+ * `response`; a reply whose status is not 0 carries one text (bytes, 0..512) and nothing else.
+ * In requests and notices `response` is 0.
+ *
+ * get functions check every length, count and value against the limits below and refuse trailing
+ * bytes: 0, -EMSGSIZE or -EBADMSG.  Their byte strings point into the buffer they were given.  put
+ * functions return the number of bytes written, or -EMSGSIZE / -EBADMSG for a struct that may not be
+ * sent.
+ */
+#ifndef PROTO_MESSAGE_H
+#define PROTO_MESSAGE_H
+
+#include "proto/wire.h"
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#define MESSAGE_HEADER_BYTES 8u
+#define MESSAGE_DATA_MAX 65536u /* data of one frame */
+#define MESSAGE_REPLY 0x8000u
+#define MESSAGE_PATH_MAX 4095u
+#define MESSAGE_TEXT_MAX 512u
+#define MESSAGE_NAME_MAX 255u /* a directory entry, a program's name */
+#define MESSAGE_TOKEN_BYTES 16u
+#define MESSAGE_CHANNELS_MAX 64u
+#define MESSAGE_LIST_MAX 1024u /* entries in one LIST reply */
+
+#define MESSAGE_VERSION 1u
+#define MESSAGE_UNKNOWN UINT64_MAX /* a size or count that is not known */
+
+struct message_header {
+	uint16_t type;
+	uint16_t response;
+	uint32_t length;
+};
+/* -EBADMSG when length is over MESSAGE_DATA_MAX. */
+int message_get_header(struct message_header *, const uint8_t bytes[MESSAGE_HEADER_BYTES]);
+void message_put_header(const struct message_header *, uint8_t bytes[MESSAGE_HEADER_BYTES]);
+
+enum message_type {
+	MESSAGE_HELLO = 1,
+	MESSAGE_BYE = 2,
+	MESSAGE_PING = 3,
+	MESSAGE_CHANNELS = 4,
+	MESSAGE_LOGIN = 5, /* reserved */
+	MESSAGE_STAT = 16,
+	MESSAGE_LIST = 17,
+	MESSAGE_MKDIR = 18,
+	MESSAGE_RMDIR = 19,
+	MESSAGE_REMOVE = 20,
+	MESSAGE_RENAME = 21,
+	MESSAGE_STATFS = 22,
+	MESSAGE_STORE = 32,
+	MESSAGE_RETRIEVE = 33,
+	/* 64..95 are the transfer messages: proto/transfer.h */
+};
+
+/* One row a message: the codec table.  Lengths are of the data.  NULL when there is no such type. */
+struct message_row {
+	uint16_t type; /* with MESSAGE_REPLY for replies */
+	const char *name;
+	uint32_t min, max;
+};
+const struct message_row *message_row(uint16_t type);
+/* 0, or -EBADMSG: no such type, or a length outside its row.  A reply with a status other than 0 is
+ * checked as the error text that it carries. */
+int message_check(const struct message_header *);
+const char *message_name(uint16_t type); /* "STORE", "STORE reply", "unknown message" */
+
+/* ---- private data of connect and accept (at most 56 bytes) ---- */
+
+#define MESSAGE_MAGIC 0x52465450u /* "RFTP" */
+
+enum message_channel_kind { MESSAGE_CHANNEL_CONTROL = 1, MESSAGE_CHANNEL_DATA = 2 };
+
+/* What a connecting side shows: magic, version 8, kind 8, index 16, session 32, credits 16, token. */
+struct message_greeting {
+	uint8_t version;                    /* the highest it speaks */
+	uint8_t kind;                       /* enum message_channel_kind */
+	uint16_t index;                     /* of a data channel */
+	uint32_t session;                   /* of a data channel; else 0 */
+	uint16_t credits;                   /* control: receives it has posted */
+	uint8_t token[MESSAGE_TOKEN_BYTES]; /* of a data channel; else zeros */
+};
+#define MESSAGE_GREETING_BYTES 30u
+/* What the accepting side answers: magic, version, 8 reserved, credits 16, status 16. */
+struct message_welcome {
+	uint8_t version;
+	uint16_t credits; /* control: receives it has posted */
+	uint16_t status;  /* of a refusal; else 0 */
+};
+#define MESSAGE_WELCOME_BYTES 10u
+/* Private data may come padded with zeros: these alone allow trailing zero bytes. */
+int message_get_greeting(struct message_greeting *, const void *, size_t len);
+ssize_t message_put_greeting(const struct message_greeting *, void *, size_t size);
+int message_get_welcome(struct message_welcome *, const void *, size_t len);
+ssize_t message_put_welcome(const struct message_welcome *, void *, size_t size);
+
+/* ---- HELLO: the first request; limits become the minima of both sides ---- */
+
+enum message_engine { MESSAGE_ENGINE_CREDIT = 1, MESSAGE_ENGINE_STATUS = 2, MESSAGE_ENGINE_WINDOW = 3,
+	MESSAGE_ENGINE_PULL = 4 };
+
+struct message_hello { /* request and reply have the same shape */
+	uint16_t version;       /* request: highest spoken; reply: the one used */
+	uint16_t max_channels;  /* 1..64 */
+	uint32_t max_block;     /* bytes, 65536..16777216 */
+	uint32_t max_depth;     /* blocks of one transfer, 1..65536 */
+	uint32_t engines;       /* bit n = enum message_engine n */
+	uint32_t session;       /* reply: number of this session; request: 0 */
+	uint32_t flags;         /* reply: bit 0 = the export is read-only */
+	struct wire_bytes agent; /* "rftp/0.1.0", 0..255 bytes, for people */
+};
+#define MESSAGE_HELLO_READ_ONLY 1u
+
+/* ---- PING: measures the round trip; the reply has the same cookie ---- */
+struct message_ping {
+	uint64_t cookie;
+};
+
+/* ---- CHANNELS: make `count` data channels usable.  The reply says how many the peer may open, which
+ * index they start at, and the one-time token that each of them shows. ---- */
+struct message_channels {
+	uint16_t count; /* 1..64 */
+};
+struct message_channels_reply {
+	uint16_t count;
+	uint16_t first;
+	uint8_t token[MESSAGE_TOKEN_BYTES];
+};
+
+/* ---- names: paths are bytes without NUL, '/'-separated, absolute from the export's top ---- */
+
+enum message_file_type { /* of an entry */
+	MESSAGE_FILE = 1,
+	MESSAGE_DIRECTORY = 2,
+	MESSAGE_SYMLINK = 3,
+	MESSAGE_OTHER = 4,
+};
+struct message_attr {
+	uint8_t type;
+	uint32_t mode; /* permission bits, 07777 */
+	uint32_t uid, gid;
+	uint64_t size;
+	int64_t mtime_s;
+	uint32_t mtime_ns; /* < 1e9 */
+};
+struct message_path { /* STAT, RMDIR, REMOVE, STATFS, LIST */
+	struct wire_bytes path;
+};
+struct message_mkdir {
+	uint32_t mode;
+	uint32_t flags; /* bit 0: make parents, an existing directory is no error */
+	struct wire_bytes path;
+};
+#define MESSAGE_MKDIR_PARENTS 1u
+struct message_rename {
+	uint32_t flags; /* bit 0: may replace an existing file */
+	struct wire_bytes from, to;
+};
+#define MESSAGE_RENAME_REPLACE 1u
+struct message_statfs_reply {
+	uint64_t total_bytes, free_bytes, available_bytes;
+	uint64_t total_files, free_files;
+};
+
+/* LIST replies: any number of frames; `more` is 1 in all but the last.  Entries follow the head. */
+struct message_list_reply {
+	uint8_t more;
+	uint16_t count; /* 0..MESSAGE_LIST_MAX */
+};
+struct message_entry {
+	struct message_attr attr;
+	struct wire_bytes name; /* 1..255 bytes, no '/' */
+};
+
+/* ---- STORE and RETRIEVE: after the OK reply the data source sends OFFER (proto/transfer.h) ---- */
+
+enum message_data_kind {
+	MESSAGE_DATA_FILES = 1, /* files beneath `path` */
+	MESSAGE_DATA_NULL = 2,  /* bench: memory to memory; `path` is empty */
+};
+#define MESSAGE_DATA_INTO 1u      /* path is a directory: files go beneath it under their own names */
+#define MESSAGE_DATA_RECURSIVE 2u /* directories are followed down */
+#define MESSAGE_DATA_NO_REPLACE 4u /* STORE: an existing file is an error */
+
+struct message_data_request { /* STORE, RETRIEVE */
+	uint8_t kind;     /* enum message_data_kind */
+	uint32_t flags;   /* MESSAGE_DATA_* */
+	uint8_t engine;   /* RETRIEVE: wanted engine; STORE: 0 */
+	uint16_t channels; /* RETRIEVE: wanted, 0 = all open; STORE: 0 */
+	uint32_t block;   /* RETRIEVE: wanted block bytes, 0 = choose; STORE: 0 */
+	uint32_t depth;   /* RETRIEVE: wanted blocks, 0 = choose; STORE: 0 */
+	uint8_t direct;   /* the daemon's O_DIRECT: 0 auto, 1 on, 2 off */
+	uint64_t size;    /* RETRIEVE of MESSAGE_DATA_NULL: bytes to send; else 0 */
+	uint64_t offset;  /* reserved for resume: 0 */
+	struct wire_bytes path;
+};
+
+int message_get_hello(struct message_hello *, const void *, size_t);
+ssize_t message_put_hello(const struct message_hello *, void *, size_t);
+int message_get_ping(struct message_ping *, const void *, size_t);
+ssize_t message_put_ping(const struct message_ping *, void *, size_t);
+int message_get_channels(struct message_channels *, const void *, size_t);
+ssize_t message_put_channels(const struct message_channels *, void *, size_t);
+int message_get_channels_reply(struct message_channels_reply *, const void *, size_t);
+ssize_t message_put_channels_reply(const struct message_channels_reply *, void *, size_t);
+int message_get_path(struct message_path *, const void *, size_t);
+ssize_t message_put_path(const struct message_path *, void *, size_t);
+int message_get_attr(struct message_attr *, const void *, size_t); /* STAT reply */
+ssize_t message_put_attr(const struct message_attr *, void *, size_t);
+int message_get_mkdir(struct message_mkdir *, const void *, size_t);
+ssize_t message_put_mkdir(const struct message_mkdir *, void *, size_t);
+int message_get_rename(struct message_rename *, const void *, size_t);
+ssize_t message_put_rename(const struct message_rename *, void *, size_t);
+int message_get_statfs_reply(struct message_statfs_reply *, const void *, size_t);
+ssize_t message_put_statfs_reply(const struct message_statfs_reply *, void *, size_t);
+int message_get_data_request(struct message_data_request *, const void *, size_t);
+ssize_t message_put_data_request(const struct message_data_request *, void *, size_t);
+/* The text of a refusal: bytes 0..512. */
+int message_get_text(struct wire_bytes *, const void *, size_t);
+ssize_t message_put_text(struct wire_bytes, void *, size_t);
+
+/*
+ * LIST replies are written and read entry by entry.  Put: begin, entries while they return 0
+ * (-EMSGSIZE: this frame is full, nothing was added), then end with the `more` flag; end returns the
+ * data's length.  Get: begin, `count` entries, finish with wire_finish.
+ */
+struct message_list_writer {
+	struct wire wire;
+	uint16_t count;
+};
+void message_list_begin(struct message_list_writer *, void *, size_t);
+int message_list_add(struct message_list_writer *, const struct message_entry *);
+ssize_t message_list_end(struct message_list_writer *, bool more);
+int message_get_list_head(struct message_list_reply *, struct wire *, const void *, size_t);
+int message_get_list_entry(struct message_entry *, struct wire *);
+
+/* Whether bytes are a path that may cross the wire (1..4095 bytes, no NUL), or an entry's name
+ * (1..255, no NUL, no '/', not "." or ".."). */
+bool message_path_ok(struct wire_bytes);
+bool message_name_ok(struct wire_bytes);
+
+#endif

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * proto/transfer: the messages of a transfer, and the block header.
+ *
+ * They use the frames of proto/message.h with types 64..95 and response 0, and have rows in the same
+ * codec table.  Order of a transfer (S = source, K = sink; each on the control channel unless said):
+ *
+ *     S OFFER  K ACCEPT (or ABORT)                    once; ACCEPT names the sink's memory
+ *     K GRANT / S REQUEST                             credits, at any time between ACCEPT and CLOSED
+ *     S FILE   K READY (or RESULT: refused)           per file, many at once
+ *     S blocks, each WRITE followed by its NOTICE     on the data channels
+ *     S FILE_END  K RESULT                            per file that was READY
+ *     S COMPLETE  K CLOSED                            once; memory is revoked before CLOSED
+ *     either ABORT                                    ends the transfer, not the session; the other
+ *                                                     side answers ABORT unless it sent one already
+ *
+ * get/put functions as in proto/message.h.
+ */
+#ifndef PROTO_TRANSFER_H
+#define PROTO_TRANSFER_H
+
+#include "proto/message.h"
+
+enum transfer_type {
+	TRANSFER_OFFER = 64,
+	TRANSFER_ACCEPT = 65,
+	TRANSFER_GRANT = 66,
+	TRANSFER_REQUEST = 67,
+	TRANSFER_NOTICE = 68,
+	TRANSFER_FILE = 69,
+	TRANSFER_READY = 70,
+	TRANSFER_FILE_END = 71,
+	TRANSFER_RESULT = 72,
+	TRANSFER_COMPLETE = 73,
+	TRANSFER_CLOSED = 74,
+	TRANSFER_ABORT = 75,
+};
+
+#define TRANSFER_BLOCK_MIN 65536u
+#define TRANSFER_BLOCK_MAX 16777216u
+#define TRANSFER_DEPTH_MAX 65536u   /* blocks of a sink */
+#define TRANSFER_GRANTS_MAX 4096u   /* indices in one GRANT */
+#define TRANSFER_OPEN_MAX 256u      /* files between FILE and RESULT at once */
+
+/* How the sink learns of a landed block. */
+enum transfer_notice {
+	TRANSFER_NOTICE_BEHIND = 1,  /* on the data channel, right behind the data: WRITE_IMM with the
+	                                block's index where both sides have it, else SEND of NOTICE */
+	TRANSFER_NOTICE_CONTROL = 2, /* RFTP's own: NOTICE on the control channel after the source's local
+	                                completion; one round trip later, kept to be measured */
+};
+
+struct transfer_offer {
+	uint8_t engine;    /* enum message_engine */
+	uint8_t notice;    /* enum transfer_notice */
+	uint16_t channels; /* data channels 0..channels-1 are used; all are open already */
+	uint32_t block;    /* payload bytes of a block: a multiple of 4096, 64 KiB..16 MiB */
+	uint32_t depth;    /* blocks the source would like the sink to have */
+	uint32_t flags;    /* bit 0: immediate data can be used */
+	uint64_t files, bytes; /* of the whole transfer, or MESSAGE_UNKNOWN: hints */
+};
+#define TRANSFER_OFFER_IMM 1u
+
+struct transfer_accept {
+	uint32_t depth;  /* blocks that the sink has, 1..TRANSFER_DEPTH_MAX */
+	uint32_t stride; /* bytes from one block's slot to the next */
+	uint64_t base;   /* remote address of slot 0; data of slot i is written from
+	                    base + i * stride + 4096 - 32 on */
+	uint32_t key;
+	uint32_t flags;  /* bit 0: notices are WRITE_IMM */
+};
+#define TRANSFER_ACCEPT_IMM 1u
+
+struct transfer_grant {
+	uint16_t count; /* 1..TRANSFER_GRANTS_MAX */
+	const uint8_t *indices; /* big-endian 32 bits each, in the buffer: transfer_grant_index */
+};
+uint32_t transfer_grant_index(const struct transfer_grant *, unsigned i);
+
+struct transfer_notice_msg {
+	uint32_t index; /* of the sink's block */
+};
+
+enum transfer_file_kind {
+	TRANSFER_FILE_REGULAR = 1,
+	TRANSFER_FILE_DIRECTORY = 2, /* no blocks, no FILE_END: answered with RESULT */
+	TRANSFER_FILE_STREAM = 3,    /* size unknown, blocks are delivered in order */
+	TRANSFER_FILE_NULL = 4,      /* bench: discarded */
+};
+struct transfer_file {
+	uint32_t file; /* number in the transfer, from 1, ascending; the block header's session */
+	uint8_t kind;
+	uint32_t mode;
+	int64_t mtime_s;
+	uint32_t mtime_ns;
+	uint64_t size; /* or MESSAGE_UNKNOWN (streams only) */
+	struct wire_bytes name; /* beneath the destination; '/'-separated, never absolute, no "..";
+	                           empty: the destination itself */
+};
+struct transfer_ready {
+	uint32_t file;
+	uint64_t offset; /* reserved for resume: 0 */
+};
+struct transfer_file_end {
+	uint32_t file;
+	uint16_t status; /* not 0: the source could not read it; the sink discards */
+	uint64_t size, blocks;
+	uint64_t digest; /* root of the tree of blocks (block/digest.h) */
+};
+struct transfer_result {
+	uint32_t file;
+	uint16_t status; /* 0: it is under its real name, on stable storage, with this digest */
+	uint64_t size, digest;
+	struct wire_bytes text; /* why not; 0..512 bytes */
+};
+struct transfer_complete { /* COMPLETE and CLOSED */
+	uint64_t files, bytes, errors;
+};
+struct transfer_abort {
+	uint16_t status;
+	struct wire_bytes text;
+};
+
+/* Block header, RFTP's Fig. 7(b): 24 bytes; then the 8 bytes of checksum. */
+struct transfer_block {
+	uint32_t session, sequence;
+	uint64_t offset;
+	uint32_t length;
+	uint32_t flags; /* the paper's reserved word: bit 0 = last block of a stream */
+	uint64_t sum;   /* follows the header; XXH3-64 of payload xor XXH3-64 of the 24 bytes */
+};
+#define TRANSFER_BLOCK_BYTES 32u
+#define TRANSFER_BLOCK_LAST 1u
+
+int transfer_get_offer(struct transfer_offer *, const void *, size_t);
+ssize_t transfer_put_offer(const struct transfer_offer *, void *, size_t);
+int transfer_get_accept(struct transfer_accept *, const void *, size_t);
+ssize_t transfer_put_accept(const struct transfer_accept *, void *, size_t);
+int transfer_get_grant(struct transfer_grant *, const void *, size_t);
+ssize_t transfer_put_grant(const uint32_t *indices, unsigned count, void *, size_t);
+int transfer_get_notice(struct transfer_notice_msg *, const void *, size_t);
+ssize_t transfer_put_notice(const struct transfer_notice_msg *, void *, size_t);
+int transfer_get_file(struct transfer_file *, const void *, size_t);
+ssize_t transfer_put_file(const struct transfer_file *, void *, size_t);
+int transfer_get_ready(struct transfer_ready *, const void *, size_t);
+ssize_t transfer_put_ready(const struct transfer_ready *, void *, size_t);
+int transfer_get_file_end(struct transfer_file_end *, const void *, size_t);
+ssize_t transfer_put_file_end(const struct transfer_file_end *, void *, size_t);
+int transfer_get_result(struct transfer_result *, const void *, size_t);
+ssize_t transfer_put_result(const struct transfer_result *, void *, size_t);
+int transfer_get_complete(struct transfer_complete *, const void *, size_t);
+ssize_t transfer_put_complete(const struct transfer_complete *, void *, size_t);
+int transfer_get_abort(struct transfer_abort *, const void *, size_t);
+ssize_t transfer_put_abort(const struct transfer_abort *, void *, size_t);
+
+/* The 32 bytes before a block's payload.  `block_bytes` bounds length (capacity of a block). */
+int transfer_get_block(struct transfer_block *, const uint8_t bytes[TRANSFER_BLOCK_BYTES],
+	uint32_t block_bytes);
+void transfer_put_block(const struct transfer_block *, uint8_t bytes[TRANSFER_BLOCK_BYTES]);
+
+/* Whether bytes are a file's name that may cross: relative, no empty, "." or ".." component, no NUL,
+ * at most 4095 bytes, components at most 255; empty is allowed. */
+bool transfer_name_ok(struct wire_bytes);
+
+#endif
