@@ -43,6 +43,8 @@ void end_queue_free(struct end_queue *); /* nothing may be outstanding */
  * May do the I/O at once (buffered files, null). */
 void end_submit(struct end_queue *, struct end *, struct block *);
 unsigned end_outstanding(const struct end_queue *);
+/* From any thread: stream I/O that waits for its peer, now or later, gives -ECANCELED. */
+void end_queue_cancel(struct end_queue *);
 /*
  * Blocks that are done, at most `max`.  Without `wait` it does not block beyond buffered I/O.  With
  * `wait` it blocks until one is done; 0 then means that nothing is outstanding.

@@ -60,6 +60,8 @@ struct fabric_caps {
 	bool has_imm;               /* WRITE_IMM works */
 	bool has_read;              /* READ works */
 	bool write_ordered;         /* two WRITEs of one channel become visible in order */
+	bool write_delivered;       /* a WRITE's completion says that the peer has the data (InfiniBand's
+	                               acknowledgement; not iWARP) */
 };
 
 const char *fabric_name(const struct fabric *); /* "verbs", "soft", "loop" */

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * transfer/transfer.h: moves files over a link, in either direction.
+ *
+ * The one header that rftp and rftpd need for data.  transfer_send is the source, transfer_receive
+ * the sink; each runs in the caller's thread (with its own workers) until the transfer is over, and
+ * owns the link's control channel meanwhile.  The session messages before it (STORE, RETRIEVE and
+ * their replies, CHANNELS) are the caller's.
+ *
+ * Files come from, and go to, the caller through callbacks, so names and directories stay out of the
+ * middleware; middleware/tree/ has the callbacks that rftp and rftpd use for real files.
+ *
+ * Outcome: 0 when every file arrived; -EREMOTEIO when single files failed (each was told to `done`) and
+ * the session goes on; another -errno when the transfer was cut short.  After -ECANCELED and errors
+ * that the peer was told of (ABORT was exchanged) the session is usable, its data channels are closed;
+ * after -ENOTCONN, -ECONNRESET, -ETIMEDOUT, -EBADMSG it is not: transfer_session_lost().
+ */
+#ifndef TRANSFER_TRANSFER_H
+#define TRANSFER_TRANSFER_H
+
+#include "end/end.h"
+#include "proto/status.h"
+#include "proto/transfer.h"
+#include "transfer/link.h"
+
+#include <stdatomic.h>
+
+struct transfer_stats {
+	_Atomic uint64_t bytes;        /* source: sent; sink: verified and handed to the end */
+	_Atomic uint64_t files;        /* finished well */
+	_Atomic uint64_t errors;       /* files that failed */
+	_Atomic uint64_t total_bytes;  /* hint, MESSAGE_UNKNOWN if not known */
+	_Atomic uint64_t total_files;
+	/* fixed once `block` is not 0 */
+	const char *fabric, *engine;
+	uint32_t channels, block, depth; /* depth: the sink's blocks */
+	bool imm;
+	_Atomic bool direct; /* O_DIRECT was used for at least one file on this side */
+	uint64_t started_ns, ended_ns;
+	uint64_t starved;    /* times the source had a full block and no credit */
+};
+
+struct transfer_params {
+	/* wishes; 0 = choose from file size, RTT, cores and limits.  The source offers block, channels and
+	 * engine; the sink decides depth and may lower it. */
+	uint8_t engine;           /* enum message_engine; 0 = credit */
+	uint8_t notice;           /* enum transfer_notice; 0 = behind */
+	uint16_t channels;        /* 0 = all of the link */
+	uint32_t block;           /* bytes */
+	uint32_t depth;           /* blocks */
+	uint32_t max_block;       /* negotiated in HELLO */
+	uint32_t max_depth;
+	uint64_t window_max_bytes; /* most memory for blocks; 0 = 512 MiB */
+	unsigned workers;         /* threads that do I/O and checksums; 0 = choose */
+	uint64_t rtt_ns;          /* measured; 0 = not known */
+	int idle_timeout_ms;      /* the peer moved nothing for so long: -ETIMEDOUT; 0 = 60,000.  A source
+	                             or sink that waits for its own stream does not count: it sends PINGs
+	                             of its own (empty GRANT/REQUEST) */
+	int cancel_fd;            /* readable = stop: ABORT, -ECANCELED; -1 = none */
+	/* Called from the transfer's thread about every 100 ms and at the end; may be NULL. */
+	void (*progress)(void *ctx, const struct transfer_stats *);
+	void *progress_ctx;
+};
+
+/* ---- source ---- */
+
+struct transfer_item {
+	struct transfer_file file; /* name, kind, size, mode, mtime; `file.file` is set by the transfer.
+	                              The name must live until `done`. */
+	struct end *end;           /* open for reading; the transfer frees it.  NULL for a directory */
+	int error;                 /* not 0: could not be opened: counted and told to `done`, not sent */
+	void *cookie;              /* the caller's */
+};
+
+struct transfer_source {
+	/* The next file: 1, 0 (no more), -errno (the transfer is aborted).  Called as files are started. */
+	int (*next)(void *ctx, struct transfer_item *);
+	/* All of it was read: is the file still what it was?  0 or -errno (-ESTALE: it changed).  May be NULL. */
+	int (*check)(void *ctx, const struct transfer_item *);
+	/* Exactly once for each item of `next`: status 0, or what failed and where (text may be ""). */
+	void (*done)(void *ctx, const struct transfer_item *, uint16_t status, const char *text);
+	void *ctx;
+	uint64_t total_files, total_bytes; /* hints, MESSAGE_UNKNOWN */
+	uint64_t largest_bytes;            /* of a file, for choosing the block; MESSAGE_UNKNOWN */
+};
+
+int transfer_send(struct link *, const struct transfer_params *, const struct transfer_source *,
+	struct transfer_stats *);
+
+/* ---- sink ---- */
+
+struct transfer_sink {
+	/* A file is offered.  0: *end (open for writing, the transfer frees it; NULL for a directory) and
+	 * *cookie are set; -errno: refused, with a text of at most 511 bytes in `text` (may stay "").
+	 * Runs in the transfer's thread. */
+	int (*open)(void *ctx, const struct transfer_file *, struct end **end, void **cookie,
+		char text[512]);
+	/* Every range landed, digests agree, the end is synced and freed: make it real (rename, fsync of
+	 * the directory).  0 or -errno.  Runs in a worker thread, for several files at once. */
+	int (*commit)(void *ctx, void *cookie, const struct transfer_file *, uint64_t size);
+	/* It failed: remove what was begun.  Same threads as commit.  The end is freed already. */
+	void (*discard)(void *ctx, void *cookie);
+	/* Exactly once for each file offered, after commit or discard.  Runs in the transfer's thread. */
+	void (*done)(void *ctx, const struct transfer_file *, uint16_t status, const char *text);
+	void *ctx;
+};
+
+int transfer_receive(struct link *, const struct transfer_params *, const struct transfer_sink *,
+	struct transfer_stats *);
+
+/* ---- both ---- */
+
+/* Whether the session cannot go on after `error` from one of the two. */
+bool transfer_session_lost(int error);
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tree/incoming: a directory, one file name, a stream or nothing as the sink of a transfer
+ * (struct transfer_sink).  Names from the peer are checked (transfer_name_ok) and resolved beneath the
+ * destination, never outside, also through symbolic links; files land as tree/landing says.
+ */
+#ifndef TREE_INCOMING_H
+#define TREE_INCOMING_H
+
+#include "transfer/transfer.h"
+
+struct incoming;
+
+enum incoming_kind {
+	INCOMING_INTO,   /* `path` is an existing directory: names go beneath it */
+	INCOMING_AS,     /* `path` is the new name of what arrives under the name "": a file, or a
+	                    directory that is made (names then go beneath it) */
+	INCOMING_STREAM, /* one file or stream, written in order to `fd` */
+	INCOMING_NULL,   /* bench: discarded */
+};
+
+struct incoming_params {
+	enum incoming_kind kind;
+	int top;          /* beneath.h: an export or AT_FDCWD */
+	const char *path; /* copied */
+	int fd;           /* INCOMING_STREAM; stays the caller's */
+	bool replace;
+	enum end_direct direct;
+	/* Outcome of each file, once: its path as opened here. May be NULL. */
+	void (*done)(void *ctx, const char *path, uint64_t bytes, uint16_t status, const char *text);
+	void *ctx;
+};
+
+/* -ENOENT, -ENOTDIR, -EXDEV ...: the destination can not be one. */
+int incoming_new(const struct incoming_params *, struct incoming **out);
+void incoming_free(struct incoming *);
+const struct transfer_sink *incoming_sink(struct incoming *);
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tree/outgoing: files and directory trees as the source of a transfer (struct transfer_source).
+ *
+ * Give it the names; it walks, opens, checks that a file did not change while it was read, and hands
+ * each outcome on.  Order: as added; a directory before what is in it, its entries sorted by name.
+ * Symbolic links to files are followed; one to a directory below the start of a walk is an error of
+ * that name (-ELOOP), as is anything that is neither file nor directory (-EINVAL).  Entries named like
+ * tree/landing's temporary files are left out of walks.
+ */
+#ifndef TREE_OUTGOING_H
+#define TREE_OUTGOING_H
+
+#include "transfer/transfer.h"
+
+struct outgoing;
+
+struct outgoing_params {
+	int top;                 /* beneath.h: an export, or AT_FDCWD for the user's own names */
+	bool recursive;          /* else a directory is an error of that name (-EISDIR) */
+	enum end_direct direct;
+	/* Outcome of each name, once: the local path, and status as in transfer.h.  May be NULL. */
+	void (*done)(void *ctx, const char *path, uint64_t bytes, uint16_t status, const char *text);
+	void *ctx;
+};
+
+int outgoing_new(const struct outgoing_params *, struct outgoing **out);
+void outgoing_free(struct outgoing *);
+/* A file or directory to send.  `name`: what it is called beneath the destination ("" = it is the
+ * destination; a directory then sends its entries beneath "").  Looks at it now (for the totals):
+ * -ENOENT, -EISDIR, ... . */
+int outgoing_add(struct outgoing *, const char *path, const char *name);
+/* A stream (stdin); `fd` stays the caller's. */
+int outgoing_add_stream(struct outgoing *, int fd, const char *name);
+/* `bytes` of memory: bench. */
+int outgoing_add_null(struct outgoing *, uint64_t bytes);
+/* Adds the sizes of whole trees up, where `recursive` (walks them once, names only). */
+void outgoing_measure(struct outgoing *);
+
+/* The source for transfer_send; lives as long as the outgoing. */
+const struct transfer_source *outgoing_source(struct outgoing *);
+
+#endif
