@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * base/clock: owns nothing; reads the kernel's clocks.  Does not know calendar time: nothing in
+ * rftp may depend on somebody setting the date.
+ */
+#include "base/clock.h"
+
+#include <limits.h>
+#include <time.h>
+
+static uint64_t clock_read_ns(clockid_t id)
+{
+	struct timespec ts = {0};
+
+	/* both clocks used here exist on every Linux, so there is no error to report */
+	clock_gettime(id, &ts);
+	return (uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec;
+}
+
+uint64_t clock_now_ns(void)
+{
+	return clock_read_ns(CLOCK_MONOTONIC);
+}
+
+uint64_t clock_process_cpu_ns(void)
+{
+	return clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+int clock_until_ms(uint64_t deadline_ns)
+{
+	uint64_t now = clock_now_ns(), ms;
+
+	if (deadline_ns <= now)
+		return 0;
+	/* up, or a poll would return early and spin through the last millisecond */
+	ms = (deadline_ns - now - 1) / NS_PER_MS + 1;
+	return ms > INT_MAX ? INT_MAX : (int)ms;
+}

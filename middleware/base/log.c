@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * base/log: owns the log level and the program's name.  Does not know where stderr leads; a line
+ * that cannot be written is lost, for there is nobody to tell.
+ */
+#include "base/log.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LOG_LINE_MAX 1024
+
+static _Atomic(const char *) log_program = "rftp";
+static atomic_int log_level = LOG_LEVEL_WARNING;
+
+static const char *const log_level_names[] = {
+	[LOG_LEVEL_ERROR] = "error",
+	[LOG_LEVEL_WARNING] = "warning",
+	[LOG_LEVEL_INFO] = "info",
+	[LOG_LEVEL_DEBUG] = "debug",
+};
+
+void log_setup(const char *program, enum log_level level)
+{
+	atomic_store_explicit(&log_program, program, memory_order_relaxed);
+	atomic_store_explicit(&log_level, (int)level, memory_order_relaxed);
+}
+
+enum log_level log_level_get(void)
+{
+	return (enum log_level)atomic_load_explicit(&log_level, memory_order_relaxed);
+}
+
+/*
+ * Bytes of the printable UTF-8 character at s (n bytes are there), 0 when it must be escaped: a
+ * control character (C0, DEL, C1) or a byte that is no UTF-8, which an 8-bit terminal may obey.
+ */
+static size_t log_printable(const unsigned char *s, size_t n)
+{
+	size_t bytes;
+
+	if (s[0] < 0x80)
+		return s[0] >= 0x20 && s[0] != 0x7f;
+	if (s[0] >= 0xc2 && s[0] <= 0xdf)
+		bytes = 2;
+	else if (s[0] >= 0xe0 && s[0] <= 0xef)
+		bytes = 3;
+	else if (s[0] >= 0xf0 && s[0] <= 0xf4)
+		bytes = 4;
+	else
+		return 0;
+	if (bytes > n)
+		return 0;
+	for (size_t i = 1; i < bytes; i++)
+		if ((s[i] & 0xc0) != 0x80)
+			return 0;
+	if (s[0] == 0xc2 && s[1] < 0xa0) /* C1 */
+		return 0;
+	if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
+		(s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
+		return 0; /* overlong, surrogate, above U+10FFFF */
+	return bytes;
+}
+
+/* Writes one escaped byte to out (room for 5 bytes); returns its length. */
+static size_t log_escape(unsigned char c, char *out)
+{
+	switch (c) {
+	case '\n':
+		memcpy(out, "\\n", 3);
+		return 2;
+	case '\r':
+		memcpy(out, "\\r", 3);
+		return 2;
+	case '\t':
+		memcpy(out, "\\t", 3);
+		return 2;
+	default:
+		return (size_t)snprintf(out, 5, "\\x%02x", c);
+	}
+}
+
+void log_write(enum log_level level, const char *format, ...)
+{
+	static const char cut[] = "...";
+	char line[LOG_LINE_MAX], message[LOG_LINE_MAX], escaped[5];
+	size_t used, length, room, i = 0;
+	int saved = errno, n;
+	bool whole;
+	va_list ap;
+
+	if (level > log_level_get())
+		return;
+	n = snprintf(line, sizeof line / 2, "%s: %s: ",
+		atomic_load_explicit(&log_program, memory_order_relaxed), log_level_names[level]);
+	used = n < (int)sizeof line / 2 ? (size_t)n : sizeof line / 2 - 1;
+
+	va_start(ap, format);
+	errno = saved; /* for %m */
+	n = vsnprintf(message, sizeof message, format, ap);
+	va_end(ap);
+	if (n < 0)
+		n = 0;
+	whole = n < (int)sizeof message;
+	length = whole ? (size_t)n : sizeof message - 1;
+
+	room = sizeof line - sizeof cut; /* always keeps place for the mark of a cut and the newline */
+	while (i < length) {
+		const unsigned char *s = (const unsigned char *)message + i;
+		size_t in = log_printable(s, length - i), out = in;
+		const char *text = message + i;
+
+		if (!in) {
+			in = 1;
+			out = log_escape(*s, escaped);
+			text = escaped;
+		}
+		if (used + out > room) {
+			whole = false;
+			break;
+		}
+		memcpy(line + used, text, out);
+		used += out;
+		i += in;
+	}
+	if (!whole) {
+		memcpy(line + used, cut, sizeof cut - 1);
+		used += sizeof cut - 1;
+	}
+	line[used++] = '\n';
+
+	while (write(STDERR_FILENO, line, used) < 0 && errno == EINTR)
+		;
+	errno = saved;
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * base/worker: owns one thread from start to join.  Does not know how the thread is told to end.
+ */
+#include "base/worker.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#define WORKER_CPUS_MAX (1u << 16) /* more CPUs than any Linux is built for */
+
+static void *worker_main(void *arg)
+{
+	struct worker *w = arg;
+
+	pthread_setname_np(pthread_self(), w->name); /* only cosmetic */
+	w->run(w->arg);
+	return NULL;
+}
+
+int worker_start(struct worker *w, const char *name, void (*run)(void *arg), void *arg)
+{
+	/* A fault in the thread itself must stay deliverable, or a sanitizer cannot report it. */
+	static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
+	sigset_t all, before;
+	int err;
+
+	w->started = false;
+	w->run = run;
+	w->arg = arg;
+	snprintf(w->name, sizeof w->name, "%s", name);
+
+	sigfillset(&all);
+	for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++)
+		sigdelset(&all, faults[i]);
+	/* Blocked before the thread exists, so that it never runs with them open. */
+	err = pthread_sigmask(SIG_BLOCK, &all, &before);
+	if (err)
+		return -err;
+	err = pthread_create(&w->thread, NULL, worker_main, w);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (err)
+		return -err;
+	w->started = true;
+	return 0;
+}
+
+void worker_stop(struct worker *w)
+{
+	if (!w->started)
+		return;
+	pthread_join(w->thread, NULL);
+	w->started = false;
+}
+
+int worker_pin(unsigned cpu)
+{
+	cpu_set_t *set;
+	int err = 0;
+
+	if (cpu >= WORKER_CPUS_MAX)
+		return -EINVAL;
+	set = CPU_ALLOC(cpu + 1ul);
+	if (!set)
+		return -ENOMEM;
+	CPU_ZERO_S(CPU_ALLOC_SIZE(cpu + 1ul), set);
+	CPU_SET_S(cpu, CPU_ALLOC_SIZE(cpu + 1ul), set);
+	if (sched_setaffinity(0, CPU_ALLOC_SIZE(cpu + 1ul), set) < 0)
+		err = -errno;
+	CPU_FREE(set);
+	return err;
+}
+
+unsigned worker_cpus(void)
+{
+	/* The kernel refuses a mask shorter than its own. */
+	for (size_t cpus = CPU_SETSIZE; cpus <= WORKER_CPUS_MAX; cpus *= 2) {
+		size_t bytes = CPU_ALLOC_SIZE(cpus);
+		cpu_set_t *set = CPU_ALLOC(cpus);
+		int found = 0, err = 0;
+
+		if (!set)
+			break;
+		CPU_ZERO_S(bytes, set);
+		if (sched_getaffinity(0, bytes, set) < 0)
+			err = errno;
+		else
+			found = CPU_COUNT_S(bytes, set);
+		CPU_FREE(set);
+		if (found > 0)
+			return (unsigned)found;
+		if (err != EINVAL)
+			break;
+	}
+	long online = sysconf(_SC_NPROCESSORS_ONLN);
+	return online > 0 ? (unsigned)online : 1;
+}
