@@ -84,10 +84,11 @@ struct message_greeting {
 	uint8_t kind;                       /* enum message_channel_kind */
 	uint16_t index;                     /* of a data channel */
 	uint32_t session;                   /* of a data channel; else 0 */
-	uint16_t credits;                   /* control: receives it has posted */
+	uint16_t credits;                   /* control: receives it has posted, at least 2 */
 	uint8_t token[MESSAGE_TOKEN_BYTES]; /* of a data channel; else zeros */
 };
 #define MESSAGE_GREETING_BYTES 30u
+#define MESSAGE_CREDITS_MIN 2u /* of a control channel: the last one carries credits only */
 /* What the accepting side answers: magic, version, 8 reserved, credits 16, status 16. */
 struct message_welcome {
 	uint8_t version;

@@ -41,6 +41,9 @@ enum transfer_type {
 #define TRANSFER_DEPTH_MAX 65536u   /* blocks of a sink */
 #define TRANSFER_GRANTS_MAX 4096u   /* indices in one GRANT */
 #define TRANSFER_OPEN_MAX 256u      /* files between FILE and RESULT at once */
+#define TRANSFER_SIZE_MAX 0x7fffffffffffffffu /* of a file, and of offset + length: fits off_t */
+#define TRANSFER_BLOCKS_MAX 0x100000000u      /* of a file: sequence has 32 bits */
+#define TRANSFER_SLOT_OFFSET (4096u - 32u)    /* in a slot, where the block header begins */
 
 /* How the sink learns of a landed block. */
 enum transfer_notice {
@@ -117,7 +120,7 @@ struct transfer_complete { /* COMPLETE and CLOSED */
 	uint64_t files, bytes, errors;
 };
 struct transfer_abort {
-	uint16_t status;
+	uint16_t status; /* why; never 0 */
 	struct wire_bytes text;
 };
 
@@ -129,7 +132,7 @@ struct transfer_block {
 	uint32_t flags; /* the paper's reserved word: bit 0 = last block of a stream */
 	uint64_t sum;   /* follows the header; XXH3-64 of payload xor XXH3-64 of the 24 bytes */
 };
-#define TRANSFER_BLOCK_BYTES 32u
+#define TRANSFER_BLOCK_BYTES 32u /* length is 1 or more, or 0 in a last block */
 #define TRANSFER_BLOCK_LAST 1u
 
 int transfer_get_offer(struct transfer_offer *, const void *, size_t);

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * proto/message_names.c: the frame header and the codec table.
+ *
+ * Owns which types exist, their names, and how long their data may be.  Does not know what is in
+ * the data (message.c, transfer.c), or which message is allowed when (the session's dispatch table).
+ */
+#include "proto/message.h"
+#include "proto/transfer.h"
+
+#include <errno.h>
+
+#define PATH_FIELD_MIN 3u /* length 16, one byte at least */
+#define PATH_FIELD_MAX (2u + MESSAGE_PATH_MAX)
+#define TEXT_FIELD_MAX (2u + MESSAGE_TEXT_MAX)
+
+#define REQUEST(type, name, min, max)                                                              \
+	{                                                                                          \
+		type, name, min, max                                                               \
+	}
+#define REPLY(type, name, min, max)                                                                \
+	{                                                                                          \
+		(type) | MESSAGE_REPLY, name " reply", min, max                                    \
+	}
+
+/* MESSAGE_LOGIN has no row until logins exist: the number is taken, the message is not. */
+static const struct message_row message_rows[] = {
+	REQUEST(MESSAGE_HELLO, "HELLO", 26, 26 + MESSAGE_NAME_MAX),
+	REPLY(MESSAGE_HELLO, "HELLO", 26, 26 + MESSAGE_NAME_MAX),
+	REQUEST(MESSAGE_BYE, "BYE", 0, 0),
+	REPLY(MESSAGE_BYE, "BYE", 0, 0),
+	REQUEST(MESSAGE_PING, "PING", 8, 8),
+	REPLY(MESSAGE_PING, "PING", 8, 8),
+	REQUEST(MESSAGE_CHANNELS, "CHANNELS", 2, 2),
+	REPLY(MESSAGE_CHANNELS, "CHANNELS", 20, 20),
+	REQUEST(MESSAGE_STAT, "STAT", PATH_FIELD_MIN, PATH_FIELD_MAX),
+	REPLY(MESSAGE_STAT, "STAT", 33, 33),
+	REQUEST(MESSAGE_LIST, "LIST", PATH_FIELD_MIN, PATH_FIELD_MAX),
+	REPLY(MESSAGE_LIST, "LIST", 3, MESSAGE_DATA_MAX),
+	REQUEST(MESSAGE_MKDIR, "MKDIR", 8 + PATH_FIELD_MIN, 8 + PATH_FIELD_MAX),
+	REPLY(MESSAGE_MKDIR, "MKDIR", 0, 0),
+	REQUEST(MESSAGE_RMDIR, "RMDIR", PATH_FIELD_MIN, PATH_FIELD_MAX),
+	REPLY(MESSAGE_RMDIR, "RMDIR", 0, 0),
+	REQUEST(MESSAGE_REMOVE, "REMOVE", PATH_FIELD_MIN, PATH_FIELD_MAX),
+	REPLY(MESSAGE_REMOVE, "REMOVE", 0, 0),
+	REQUEST(MESSAGE_RENAME, "RENAME", 4 + 2 * PATH_FIELD_MIN, 4 + 2 * PATH_FIELD_MAX),
+	REPLY(MESSAGE_RENAME, "RENAME", 0, 0),
+	REQUEST(MESSAGE_STATFS, "STATFS", PATH_FIELD_MIN, PATH_FIELD_MAX),
+	REPLY(MESSAGE_STATFS, "STATFS", 40, 40),
+	REQUEST(MESSAGE_STORE, "STORE", 35, 35 + MESSAGE_PATH_MAX),
+	REPLY(MESSAGE_STORE, "STORE", 0, 0),
+	REQUEST(MESSAGE_RETRIEVE, "RETRIEVE", 35, 35 + MESSAGE_PATH_MAX),
+	REPLY(MESSAGE_RETRIEVE, "RETRIEVE", 0, 0),
+
+	REQUEST(TRANSFER_OFFER, "OFFER", 32, 32),
+	REQUEST(TRANSFER_ACCEPT, "ACCEPT", 24, 24),
+	REQUEST(TRANSFER_GRANT, "GRANT", 6, 2 + 4 * TRANSFER_GRANTS_MAX),
+	REQUEST(TRANSFER_REQUEST, "REQUEST", 0, 0),
+	REQUEST(TRANSFER_NOTICE, "NOTICE", 4, 4),
+	REQUEST(TRANSFER_FILE, "FILE", 31, 31 + MESSAGE_PATH_MAX),
+	REQUEST(TRANSFER_READY, "READY", 12, 12),
+	REQUEST(TRANSFER_FILE_END, "FILE_END", 30, 30),
+	REQUEST(TRANSFER_RESULT, "RESULT", 24, 22 + TEXT_FIELD_MAX),
+	REQUEST(TRANSFER_COMPLETE, "COMPLETE", 24, 24),
+	REQUEST(TRANSFER_CLOSED, "CLOSED", 24, 24),
+	REQUEST(TRANSFER_ABORT, "ABORT", 4, 2 + TEXT_FIELD_MAX),
+};
+
+const struct message_row *message_row(uint16_t type)
+{
+	for (size_t i = 0; i < sizeof(message_rows) / sizeof(message_rows[0]); i++)
+		if (message_rows[i].type == type)
+			return &message_rows[i];
+	return NULL;
+}
+
+const char *message_name(uint16_t type)
+{
+	const struct message_row *row = message_row(type);
+
+	return row ? row->name : "unknown message";
+}
+
+int message_check(const struct message_header *header)
+{
+	const struct message_row *row = message_row(header->type);
+	uint32_t min, max;
+
+	if (!row)
+		return -EBADMSG;
+	min = row->min;
+	max = row->max;
+	if (header->response != 0) {
+		if (!(header->type & MESSAGE_REPLY))
+			return -EBADMSG;
+		min = 2;
+		max = TEXT_FIELD_MAX;
+	}
+	return header->length < min || header->length > max ? -EBADMSG : 0;
+}
+
+int message_get_header(struct message_header *header, const uint8_t bytes[MESSAGE_HEADER_BYTES])
+{
+	struct wire w;
+
+	wire_init_get(&w, bytes, MESSAGE_HEADER_BYTES);
+	header->type = wire_get_u16(&w);
+	header->response = wire_get_u16(&w);
+	header->length = wire_get_u32(&w);
+	if (header->length > MESSAGE_DATA_MAX)
+		wire_refuse(&w);
+	return wire_finish(&w);
+}
+
+void message_put_header(const struct message_header *header, uint8_t bytes[MESSAGE_HEADER_BYTES])
+{
+	struct wire w;
+
+	wire_init_put(&w, bytes, MESSAGE_HEADER_BYTES);
+	wire_put_u16(&w, header->type);
+	wire_put_u16(&w, header->response);
+	wire_put_u32(&w, header->length);
+}

@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * proto/transfer.c: codecs of the transfer messages and of the block header.
+ *
+ * Owns the layout and the limits of each, with one *_ok function that get and put share.  Does not
+ * know blocks in memory, credits' meaning, or files.
+ */
+#include "proto/transfer.h"
+
+#include <string.h>
+
+#define TRANSFER_BLOCK_MULTIPLE 4096u
+#define TRANSFER_MODE_MAX 07777u
+#define TRANSFER_NS_MAX 999999999u
+
+/* ---- set-up ---- */
+
+static bool transfer_offer_ok(const struct transfer_offer *m)
+{
+	return m->engine >= MESSAGE_ENGINE_CREDIT && m->engine <= MESSAGE_ENGINE_PULL &&
+		m->notice >= TRANSFER_NOTICE_BEHIND && m->notice <= TRANSFER_NOTICE_CONTROL &&
+		m->channels >= 1 && m->channels <= MESSAGE_CHANNELS_MAX &&
+		m->block % TRANSFER_BLOCK_MULTIPLE == 0 && m->block >= TRANSFER_BLOCK_MIN &&
+		m->block <= TRANSFER_BLOCK_MAX && m->depth >= 1 &&
+		m->depth <= TRANSFER_DEPTH_MAX && !(m->flags & ~TRANSFER_OFFER_IMM);
+}
+
+int transfer_get_offer(struct transfer_offer *m, const void *buf, size_t len)
+{
+	struct wire w;
+
+	wire_init_get(&w, buf, len);
+	m->engine = wire_get_u8(&w);
+	m->notice = wire_get_u8(&w);
+	m->channels = wire_get_u16(&w);
+	m->block = wire_get_u32(&w);
+	m->depth = wire_get_u32(&w);
+	m->flags = wire_get_u32(&w);
+	m->files = wire_get_u64(&w);
+	m->bytes = wire_get_u64(&w);
+	wire_require(&w, transfer_offer_ok(m));
+	return wire_finish(&w);
+}
+
+ssize_t transfer_put_offer(const struct transfer_offer *m, void *buf, size_t size)
+{
+	struct wire w;
+
+	wire_init_put(&w, buf, size);
+	wire_require(&w, transfer_offer_ok(m));
+	wire_put_u8(&w, m->engine);
+	wire_put_u8(&w, m->notice);
+	wire_put_u16(&w, m->channels);
+	wire_put_u32(&w, m->block);
+	wire_put_u32(&w, m->depth);
+	wire_put_u32(&w, m->flags);
+	wire_put_u64(&w, m->files);
+	wire_put_u64(&w, m->bytes);
+	return wire_put_end(&w);
+}
+
+/* The last slot ends inside the address space, so that base + index * stride never wraps. */
+static bool transfer_accept_ok(const struct transfer_accept *m)
+{
+	return m->depth >= 1 && m->depth <= TRANSFER_DEPTH_MAX &&
+		m->stride >= TRANSFER_BLOCK_MIN + TRANSFER_SLOT_OFFSET + TRANSFER_BLOCK_BYTES &&
+		m->base <= UINT64_MAX - (uint64_t)m->depth * m->stride &&
+		!(m->flags & ~TRANSFER_ACCEPT_IMM);
+}
+
+int transfer_get_accept(struct transfer_accept *m, const void *buf, size_t len)
+{
+	struct wire w;
+
+	wire_init_get(&w, buf, len);
+	m->depth = wire_get_u32(&w);
+	m->stride = wire_get_u32(&w);
+	m->base = wire_get_u64(&w);
+	m->key = wire_get_u32(&w);
+	m->flags = wire_get_u32(&w);
+	wire_require(&w, transfer_accept_ok(m));
+	return wire_finish(&w);
+}
+
+ssize_t transfer_put_accept(const struct transfer_accept *m, void *buf, size_t size)
+{
+	struct wire w;
+
+	wire_init_put(&w, buf, size);
+	wire_require(&w, transfer_accept_ok(m));
+	wire_put_u32(&w, m->depth);
+	wire_put_u32(&w, m->stride);
+	wire_put_u64(&w, m->base);
+	wire_put_u32(&w, m->key);
+	wire_put_u32(&w, m->flags);
+	return wire_put_end(&w);
+}
+
+/* ---- credits and notices ---- */
+
+uint32_t transfer_grant_index(const struct transfer_grant *m, unsigned i)
+{
+	const uint8_t *p = m->indices + 4 * (size_t)i;
+
+	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
+
+int transfer_get_grant(struct transfer_grant *m, const void *buf, size_t len)
+{
+	struct wire w;
+
+	wire_init_get(&w, buf, len);
+	m->count = wire_get_u16(&w);
+	wire_require(&w, m->count >= 1 && m->count <= TRANSFER_GRANTS_MAX);
+	m->indices = w.at;
+	for (unsigned i = 0; i < m->count && !w.error; i++) {
+		uint32_t index = wire_get_u32(&w);
+		wire_require(&w, index < TRANSFER_DEPTH_MAX);
+	}
+	return wire_finish(&w);
+}
+
+ssize_t transfer_put_grant(const uint32_t *indices, unsigned count, void *buf, size_t size)
+{
+	struct wire w;
+
+	wire_init_put(&w, buf, size);
+	wire_require(&w, count >= 1 && count <= TRANSFER_GRANTS_MAX);
+	wire_put_u16(&w, (uint16_t)count);
+	for (unsigned i = 0; i < count && !w.error; i++) {
+		wire_require(&w, indices[i] < TRANSFER_DEPTH_MAX);
+		wire_put_u32(&w, indices[i]);
+	}
+	return wire_put_end(&w);
+}
+
+int transfer_get_notice(struct transfer_notice_msg *m, const void *buf, size_t len)
+{
+	struct wire w;
+
+	wire_init_get(&w, buf, len);
+	m->index = wire_get_u32(&w);
+	wire_require(&w, m->index < TRANSFER_DEPTH_MAX);
+	return wire_finish(&w);
+}
+
+ssize_t transfer_put_notice(const struct transfer_notice_msg *m, void *buf, size_t size)
+{
+	struct wire w;
+
+	wire_init_put(&w, buf, size);
+	wire_require(&w, m->index < TRANSFER_DEPTH_MAX);
+	wire_put_u32(&w, m->index);
+	return wire_put_end(&w);
+}
+
+/* ---- files ---- */
+
+static bool transfer_component_ok(const uint8_t *data, size_t len)
+{
+	struct wire_bytes component = {data, len};
+
+	return message_name_ok(component);
+}
+
+bool transfer_name_ok(struct wire_bytes name)
+{
+	const uint8_t *at = name.data, *slash;
+	size_t left = name.len;
+
+	if (left == 0)
+		return true;
+	if (left > MESSAGE_PATH_MAX)
+		return false;
+	while ((slash = memchr(at, '/', left))) {
+		size_t len = (size_t)(slash - at);
+		if (!transfer_component_ok(at, len))
+			return false;
+		at += len + 1;
+		left -= len + 1;
+		if (left == 0) /* a trailing slash: an empty component */
+			return false;
+	}
+	return transfer_component_ok(at, left);
+}
+
+static bool transfer_file_ok(const struct transfer_file *m)
+{
+	if (m->file == 0 || m->mode > TRANSFER_MODE_MAX || m->mtime_ns > TRANSFER_NS_MAX)
+		return false;
+	if (!transfer_name_ok(m->name))
+		return false;
+	switch (m->kind) {
+	case TRANSFER_FILE_STREAM:
+		return m->size <= TRANSFER_SIZE_MAX || m->size == MESSAGE_UNKNOWN;
+	case TRANSFER_FILE_REGULAR:
+	case TRANSFER_FILE_DIRECTORY:
+	case TRANSFER_FILE_NULL:
+		return m->size <= TRANSFER_SIZE_MAX;
+	default:
+		return false;
+	}
+}
+
+int transfer_get_file(struct transfer_file *m, const void *buf, size_t len)
+{
+	struct wire w;
+
+	wire_init_get(&w, buf, len);
+	m->file = wire_get_u32(&w);
+	m->kind = wire_get_u8(&w);
+	m->mode = wire_get_u32(&w);
+	m->mtime_s = (int64_t)wire_get_u64(&w);
+	m->mtime_ns = wire_get_u32(&w);
+	m->size = wire_get_u64(&w);
+	m->name = wire_get_bytes(&w, MESSAGE_PATH_MAX);
+	wire_require(&w, transfer_file_ok(m));
+	return wire_finish(&w);
+}
+
+ssize_t transfer_put_file(const struct transfer_file *m, void *buf, size_t size)
+{
+	struct wire w;
+
+	wire_init_put(&w, buf, size);
+	wire_put_u32(&w, m->file);
+	wire_put_u8(&w, m->kind);
+	wire_put_u32(&w, m->mode);
+	wire_put_u64(&w, (uint64_t)m->mtime_s);
+	wire_put_u32(&w, m->mtime_ns);
+	wire_put_u64(&w, m->size);
+	wire_put_bytes(&w, m->name, MESSAGE_PATH_MAX);
+	wire_require(&w, transfer_file_ok(m));
+	return wire_put_end(&w);
+}
+
+int transfer_get_ready(struct transfer_ready *m, const void *buf, size_t len)
+{
+	struct wire w;
+
+	wire_init_get(&w, buf, len);
+	m->file = wire_get_u32(&w);
+	m->offset = wire_get_u64(&w);
+	wire_require(&w, m->file != 0 && m->offset == 0);
+	return wire_finish(&w);
+}
+
+ssize_t transfer_put_ready(const struct transfer_ready *m, void *buf, size_t size)
+{
+	struct wire w;
+
+	wire_init_put(&w, buf, size);
+	wire_require(&w, m->file != 0 && m->offset == 0);
+	wire_put_u32(&w, m->file);
+	wire_put_u64(&w, m->offset);
+	return wire_put_end(&w);
+}
+
+static bool transfer_file_end_ok(const struct transfer_file_end *m)
+{
+	return m->file != 0 && m->size <= TRANSFER_SIZE_MAX && m->blocks <= TRANSFER_BLOCKS_MAX;
+}
+
+int transfer_get_file_end(struct transfer_file_end *m, const void *buf, size_t len)
+{
+	struct wire w;
+
+	wire_init_get(&w, buf, len);
+	m->file = wire_get_u32(&w);
+	m->status = wire_get_u16(&w);
+	m->size = wire_get_u64(&w);
+	m->blocks = wire_get_u64(&w);
+	m->digest = wire_get_u64(&w);
+	wire_require(&w, transfer_file_end_ok(m));
+	return wire_finish(&w);
+}
+
+ssize_t transfer_put_file_end(const struct transfer_file_end *m, void *buf, size_t size)
+{
+	struct wire w;
+
+	wire_init_put(&w, buf, size);
+	wire_require(&w, transfer_file_end_ok(m));
+	wire_put_u32(&w, m->file);
+	wire_put_u16(&w, m->status);
+	wire_put_u64(&w, m->size);
+	wire_put_u64(&w, m->blocks);
+	wire_put_u64(&w, m->digest);
+	return wire_put_end(&w);
+}
+
+static bool transfer_result_ok(const struct transfer_result *m)
+{
+	return m->file != 0 && m->size <= TRANSFER_SIZE_MAX;
+}
+
+int transfer_get_result(struct transfer_result *m, const void *buf, size_t len)
+{
+	struct wire w;
+
+	wire_init_get(&w, buf, len);
+	m->file = wire_get_u32(&w);
+	m->status = wire_get_u16(&w);
+	m->size = wire_get_u64(&w);
+	m->digest = wire_get_u64(&w);
+	m->text = wire_get_bytes(&w, MESSAGE_TEXT_MAX);
+	wire_require(&w, transfer_result_ok(m));
+	return wire_finish(&w);
+}
+
+ssize_t transfer_put_result(const struct transfer_result *m, void *buf, size_t size)
+{
+	struct wire w;
+
+	wire_init_put(&w, buf, size);
+	wire_require(&w, transfer_result_ok(m));
+	wire_put_u32(&w, m->file);
+	wire_put_u16(&w, m->status);
+	wire_put_u64(&w, m->size);
+	wire_put_u64(&w, m->digest);
+	wire_put_bytes(&w, m->text, MESSAGE_TEXT_MAX);
+	return wire_put_end(&w);
+}
+
+/* ---- the end ---- */
+
+int transfer_get_complete(struct transfer_complete *m, const void *buf, size_t len)
+{
+	struct wire w;
+
+	wire_init_get(&w, buf, len);
+	m->files = wire_get_u64(&w);
+	m->bytes = wire_get_u64(&w);
+	m->errors = wire_get_u64(&w);
+	return wire_finish(&w);
+}
+
+ssize_t transfer_put_complete(const struct transfer_complete *m, void *buf, size_t size)
+{
+	struct wire w;
+
+	wire_init_put(&w, buf, size);
+	wire_put_u64(&w, m->files);
+	wire_put_u64(&w, m->bytes);
+	wire_put_u64(&w, m->errors);
+	return wire_put_end(&w);
+}
+
+int transfer_get_abort(struct transfer_abort *m, const void *buf, size_t len)
+{
+	struct wire w;
+
+	wire_init_get(&w, buf, len);
+	m->status = wire_get_u16(&w);
+	m->text = wire_get_bytes(&w, MESSAGE_TEXT_MAX);
+	wire_require(&w, m->status != 0);
+	return wire_finish(&w);
+}
+
+ssize_t transfer_put_abort(const struct transfer_abort *m, void *buf, size_t size)
+{
+	struct wire w;
+
+	wire_init_put(&w, buf, size);
+	wire_require(&w, m->status != 0);
+	wire_put_u16(&w, m->status);
+	wire_put_bytes(&w, m->text, MESSAGE_TEXT_MAX);
+	return wire_put_end(&w);
+}
+
+/* ---- the block header ---- */
+
+static bool transfer_block_ok(const struct transfer_block *m, uint32_t block_bytes)
+{
+	return m->session != 0 && m->length <= block_bytes && !(m->flags & ~TRANSFER_BLOCK_LAST) &&
+		(m->length > 0 || m->flags & TRANSFER_BLOCK_LAST) &&
+		m->offset <= TRANSFER_SIZE_MAX - m->length;
+}
+
+int transfer_get_block(struct transfer_block *m, const uint8_t bytes[TRANSFER_BLOCK_BYTES],
+	uint32_t block_bytes)
+{
+	struct wire w;
+
+	wire_init_get(&w, bytes, TRANSFER_BLOCK_BYTES);
+	m->session = wire_get_u32(&w);
+	m->sequence = wire_get_u32(&w);
+	m->offset = wire_get_u64(&w);
+	m->length = wire_get_u32(&w);
+	m->flags = wire_get_u32(&w);
+	m->sum = wire_get_u64(&w);
+	wire_require(&w, transfer_block_ok(m, block_bytes));
+	return wire_finish(&w);
+}
+
+void transfer_put_block(const struct transfer_block *m, uint8_t bytes[TRANSFER_BLOCK_BYTES])
+{
+	struct wire w;
+
+	wire_init_put(&w, bytes, TRANSFER_BLOCK_BYTES);
+	wire_put_u32(&w, m->session);
+	wire_put_u32(&w, m->sequence);
+	wire_put_u64(&w, m->offset);
+	wire_put_u32(&w, m->length);
+	wire_put_u32(&w, m->flags);
+	wire_put_u64(&w, m->sum);
+}
