@@ -35,6 +35,7 @@ struct credit_meter {
 	bool asked;           /* the source is starving and waits for a grant */
 };
 
+/* All blocks are free, none is granted; the first credit_meter_grant names up to `initial`. */
 void credit_meter_init(struct credit_meter *, uint32_t blocks, uint32_t initial);
 /* A granted block landed: earns two grants. */
 void credit_meter_landed(struct credit_meter *);
