@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # make              build/rftp and build/rftpd
-# make check        every test that needs no RDMA device
-# make bench        speed against peers, in one run, as a table
-# make install      DESTDIR= prefix=/usr/local
+# make demo         copies real files through them, both ways, and compares
+# make check        every test that needs no RDMA device (check-c, check-cli: a part of them)
+# make bench        speed against peers, in one run, as a table      BENCH_ARGS=--quick
+# make fuzz         each fuzz target for FUZZ_SECONDS=10 (needs clang)
+# make install      DESTDIR= prefix=/usr/local; uninstall takes it away again
+# make lint         cppcheck, where it is installed
 # make SAN=address,undefined check     the same under sanitizers (SAN=thread: data races)
 # make V=1          show the commands
 
@@ -11,6 +14,9 @@ prefix      ?= /usr/local
 bindir      ?= $(prefix)/bin
 sbindir     ?= $(prefix)/sbin
 mandir      ?= $(prefix)/share/man
+docdir      ?= $(prefix)/share/doc/rftp
+bashdir     ?= $(prefix)/share/bash-completion/completions
+unitdir     ?= $(prefix)/lib/systemd/system
 DESTDIR     ?=
 
 VERSION     := 0.1.0
@@ -30,11 +36,14 @@ CLIENT_LIBS := -lreadline
 Q           := $(if $(V),,@)
 say          = $(if $(V),,@printf '  %-5s %s\n' '$(1)' '$(2)')
 
+# ---- what is built from what ----
+
 LIB_SRC     := $(wildcard proto/*.c middleware/*/*.c)
 CLIENT_SRC  := $(wildcard rftp/*.c)
 DAEMON_SRC  := $(wildcard rftpd/*.c)
 TEST_SRC    := $(wildcard tests/unit/*.c tests/property/*.c tests/fabric/*.c)
 FUZZ_SRC    := $(wildcard tests/fuzz/*.c)
+CLI_TESTS   := $(filter-out %/rftptest.py %/iwarp.py,$(wildcard tests/cli/*.py))
 
 obj          = $(patsubst %.c,$(B)/%.o,$(1))
 # main.c stays out of the archives, so that tests can link the rest of each program
@@ -42,6 +51,7 @@ LIB         := $(B)/librftp.a
 CLIENT_LIB  := $(B)/librftp-client.a
 DAEMON_LIB  := $(B)/librftp-daemon.a
 TESTS       := $(patsubst tests/%.c,$(B)/tests/%,$(TEST_SRC))
+FUZZERS     := $(patsubst tests/%.c,$(B)/tests/%,$(FUZZ_SRC))
 
 all: $(B)/rftp $(B)/rftpd
 
@@ -65,14 +75,99 @@ $(TESTS): $(B)/tests/%: $(B)/tests/%.o $(CLIENT_LIB) $(DAEMON_LIB) $(LIB)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) $(RFTP_CFLAGS) -o $@ $^ $(LDFLAGS) $(CLIENT_LIBS) $(LDLIBS)
 
-$(B)/%.o: %.c
+$(B)/%.o: %.c | $(B)/needed
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(RFTP_CFLAGS) -c -o $@ $<
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(RFTP_CFLAGS) -c -o $@ $<
+
+# compiler and headers are there, or the message says which packages bring them
+NEEDED      := libaio.h:libaio-dev xxhash.h:libxxhash-dev zlib.h:zlib1g-dev \
+               readline/readline.h:libreadline-dev
+$(B)/needed:
+	@mkdir -p $(@D)
+	@command -v $(firstword $(CC)) >/dev/null || { \
+		echo "$(firstword $(CC)): not found.  On Debian and Ubuntu: sudo apt-get install gcc libc6-dev" >&2; \
+		exit 1; }
+	@missing=; for need in stdio.h:libc6-dev $(NEEDED); do \
+		printf '#include <stdio.h>\n#include <%s>\n' "$${need%%:*}" | \
+			$(CC) $(CPPFLAGS) $(CFLAGS) -E - >/dev/null 2>&1 || missing="$$missing $${need#*:}"; \
+	done; \
+	if [ -n "$$missing" ]; then \
+		echo "headers are missing.  On Debian and Ubuntu: sudo apt-get install$$missing" >&2; exit 1; \
+	fi
+	@touch $@
+
+# ---- tests ----
+
+# Some kernels place memory where ThreadSanitizer of older compilers does not expect it.
+NO_ASLR     := $(if $(findstring thread,$(SAN)),$(shell setarch -R true 2>/dev/null && echo setarch -R))
+RUN_TESTS    = RFTP_BUILD=$(abspath $(B)) RFTP_SAN=$(SAN) $(NO_ASLR) tests/run
+
+check: all $(TESTS)
+	$(Q)$(RUN_TESTS) $(TESTS) tests/rooms.sh $(CLI_TESTS)
+
+check-c: $(TESTS)
+	$(Q)$(RUN_TESTS) $(TESTS)
+
+check-cli: all
+	$(Q)$(RUN_TESTS) $(CLI_TESTS)
+
+demo: all
+	$(Q)RFTP_BUILD=$(abspath $(B)) sh tests/demo.sh
+
+BENCH_ARGS  ?=
+bench: all
+	$(Q)RFTP_BUILD=$(abspath $(B)) python3 tests/bench/bench.py $(BENCH_ARGS)
+
+# The fuzz targets and all they link are built again, by clang, with its coverage.
+FUZZ_SECONDS ?= 10
+FUZZ_B      := build-fuzz
+fuzz:
+	@command -v clang >/dev/null || { \
+		echo "make fuzz needs clang.  On Debian and Ubuntu: sudo apt-get install clang" >&2; exit 1; }
+	$(Q)$(MAKE) --no-print-directory B=$(FUZZ_B) CC=clang CFLAGS="-O1 -g" \
+		SAN=fuzzer-no-link,address,undefined fuzzers
+	$(Q)FUZZ_SECONDS=$(FUZZ_SECONDS) sh tests/fuzz/run $(FUZZ_B)/tests/fuzz
+
+fuzzers: $(FUZZERS)
+
+$(FUZZERS): $(B)/tests/%: $(B)/tests/%.o $(CLIENT_LIB) $(DAEMON_LIB) $(LIB)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CFLAGS) $(RFTP_CFLAGS) -fsanitize=fuzzer,address,undefined -o $@ $^ \
+		$(LDFLAGS) $(CLIENT_LIBS) $(LDLIBS)
+
+lint:
+	@command -v cppcheck >/dev/null || { echo "lint: cppcheck is not installed"; exit 0; }; \
+	cppcheck --quiet --std=c11 -I. -Imiddleware -D_GNU_SOURCE --enable=warning,portability \
+		--inline-suppr --error-exitcode=1 --suppress=missingIncludeSystem \
+		proto middleware rftp rftpd
+
+# ---- install ----
+
+MAN_PAGES   := $(wildcard man/*.[1-8])
+COMPLETION  := $(wildcard rftp/completion.bash)
+
+install: all
+	install -d $(DESTDIR)$(bindir) $(DESTDIR)$(sbindir) $(DESTDIR)$(docdir) $(DESTDIR)$(unitdir)
+	install -m 755 $(B)/rftp $(DESTDIR)$(bindir)/rftp
+	install -m 755 $(B)/rftpd $(DESTDIR)$(sbindir)/rftpd
+	set -e; for page in $(MAN_PAGES); do \
+		install -D -m 644 $$page $(DESTDIR)$(mandir)/man$${page##*.}/$${page##*/}; done
+	install -m 644 README.md LICENSE $(DESTDIR)$(docdir)
+	install -m 644 rftpd/rftpd.conf $(DESTDIR)$(docdir)/rftpd.conf.example
+	sed 's|@sbindir@|$(sbindir)|' rftpd/rftpd.service >$(DESTDIR)$(unitdir)/rftpd.service
+	chmod 644 $(DESTDIR)$(unitdir)/rftpd.service
+	$(if $(COMPLETION),install -D -m 644 $(COMPLETION) $(DESTDIR)$(bashdir)/rftp)
+
+uninstall:
+	rm -f $(DESTDIR)$(bindir)/rftp $(DESTDIR)$(sbindir)/rftpd $(DESTDIR)$(bashdir)/rftp
+	rm -f $(DESTDIR)$(unitdir)/rftpd.service
+	set -e; for page in $(MAN_PAGES); do rm -f $(DESTDIR)$(mandir)/man$${page##*.}/$${page##*/}; done
+	rm -rf $(DESTDIR)$(docdir)
 
 clean:
 	rm -rf build build-*
 
 -include $(shell find $(B) -name '*.d' 2>/dev/null)
-.PHONY: all clean
+.PHONY: all check check-c check-cli demo bench fuzz fuzzers lint install uninstall clean
 .SECONDARY:
