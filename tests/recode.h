@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tests/recode.h: every message of proto/ as one function that gets it and puts it again.
+ *
+ * Shared by the unit tests and the fuzz targets, so that a message that is added to the codec table
+ * and not here fails a test.  Each function returns what put returned, or get's error.
+ */
+#ifndef TESTS_RECODE_H
+#define TESTS_RECODE_H
+
+#include "proto/message.h"
+#include "proto/transfer.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef ssize_t recode_function(const uint8_t *in, size_t len, uint8_t *out, size_t size);
+
+struct recode {
+	uint16_t type;
+	recode_function *run;
+};
+
+#define RECODE(message, room)                                                                      \
+	static ssize_t recode_##room##_##message(                                                  \
+		const uint8_t *in, size_t len, uint8_t *out, size_t size)                          \
+	{                                                                                          \
+		struct room##_##message m;                                                         \
+		int error = room##_get_##message(&m, in, len);                                     \
+		return error ? error : room##_put_##message(&m, out, size);                        \
+	}
+
+RECODE(greeting, message)
+RECODE(welcome, message)
+RECODE(hello, message)
+RECODE(ping, message)
+RECODE(channels, message)
+RECODE(channels_reply, message)
+RECODE(path, message)
+RECODE(attr, message)
+RECODE(mkdir, message)
+RECODE(rename, message)
+RECODE(statfs_reply, message)
+RECODE(data_request, message)
+RECODE(offer, transfer)
+RECODE(accept, transfer)
+RECODE(file, transfer)
+RECODE(ready, transfer)
+RECODE(file_end, transfer)
+RECODE(result, transfer)
+RECODE(complete, transfer)
+RECODE(abort, transfer)
+
+static ssize_t recode_empty(const uint8_t *in, size_t len, uint8_t *out, size_t size)
+{
+	(void)in, (void)out, (void)size;
+	return len ? -EBADMSG : 0;
+}
+
+static ssize_t recode_text(const uint8_t *in, size_t len, uint8_t *out, size_t size)
+{
+	struct wire_bytes text;
+	int error = message_get_text(&text, in, len);
+
+	return error ? error : message_put_text(text, out, size);
+}
+
+static ssize_t recode_list(const uint8_t *in, size_t len, uint8_t *out, size_t size)
+{
+	struct message_list_writer writer;
+	struct message_list_reply head;
+	struct message_entry entry;
+	struct wire w;
+	int error;
+
+	if (len > MESSAGE_DATA_MAX)
+		return -EMSGSIZE;
+	error = message_get_list_head(&head, &w, in, len);
+	if (error)
+		return error;
+	message_list_begin(&writer, out, size);
+	for (unsigned i = 0; i < head.count; i++) {
+		error = message_get_list_entry(&entry, &w);
+		if (!error)
+			error = message_list_add(&writer, &entry);
+		if (error)
+			return error;
+	}
+	error = wire_finish(&w);
+	return error ? error : message_list_end(&writer, head.more);
+}
+
+static ssize_t recode_grant(const uint8_t *in, size_t len, uint8_t *out, size_t size)
+{
+	static uint32_t indices[TRANSFER_GRANTS_MAX];
+	struct transfer_grant m;
+	int error = transfer_get_grant(&m, in, len);
+
+	if (error)
+		return error;
+	for (unsigned i = 0; i < m.count; i++)
+		indices[i] = transfer_grant_index(&m, i);
+	return transfer_put_grant(indices, m.count, out, size);
+}
+
+static ssize_t recode_notice(const uint8_t *in, size_t len, uint8_t *out, size_t size)
+{
+	struct transfer_notice_msg m;
+	int error = transfer_get_notice(&m, in, len);
+
+	return error ? error : transfer_put_notice(&m, out, size);
+}
+
+static const struct recode recode_table[] = {
+	{MESSAGE_HELLO, recode_message_hello},
+	{MESSAGE_HELLO | MESSAGE_REPLY, recode_message_hello},
+	{MESSAGE_BYE, recode_empty},
+	{MESSAGE_BYE | MESSAGE_REPLY, recode_empty},
+	{MESSAGE_PING, recode_message_ping},
+	{MESSAGE_PING | MESSAGE_REPLY, recode_message_ping},
+	{MESSAGE_CHANNELS, recode_message_channels},
+	{MESSAGE_CHANNELS | MESSAGE_REPLY, recode_message_channels_reply},
+	{MESSAGE_STAT, recode_message_path},
+	{MESSAGE_STAT | MESSAGE_REPLY, recode_message_attr},
+	{MESSAGE_LIST, recode_message_path},
+	{MESSAGE_LIST | MESSAGE_REPLY, recode_list},
+	{MESSAGE_MKDIR, recode_message_mkdir},
+	{MESSAGE_MKDIR | MESSAGE_REPLY, recode_empty},
+	{MESSAGE_RMDIR, recode_message_path},
+	{MESSAGE_RMDIR | MESSAGE_REPLY, recode_empty},
+	{MESSAGE_REMOVE, recode_message_path},
+	{MESSAGE_REMOVE | MESSAGE_REPLY, recode_empty},
+	{MESSAGE_RENAME, recode_message_rename},
+	{MESSAGE_RENAME | MESSAGE_REPLY, recode_empty},
+	{MESSAGE_STATFS, recode_message_path},
+	{MESSAGE_STATFS | MESSAGE_REPLY, recode_message_statfs_reply},
+	{MESSAGE_STORE, recode_message_data_request},
+	{MESSAGE_STORE | MESSAGE_REPLY, recode_empty},
+	{MESSAGE_RETRIEVE, recode_message_data_request},
+	{MESSAGE_RETRIEVE | MESSAGE_REPLY, recode_empty},
+	{TRANSFER_OFFER, recode_transfer_offer},
+	{TRANSFER_ACCEPT, recode_transfer_accept},
+	{TRANSFER_GRANT, recode_grant},
+	{TRANSFER_REQUEST, recode_empty},
+	{TRANSFER_NOTICE, recode_notice},
+	{TRANSFER_FILE, recode_transfer_file},
+	{TRANSFER_READY, recode_transfer_ready},
+	{TRANSFER_FILE_END, recode_transfer_file_end},
+	{TRANSFER_RESULT, recode_transfer_result},
+	{TRANSFER_COMPLETE, recode_transfer_complete},
+	{TRANSFER_CLOSED, recode_transfer_complete},
+	{TRANSFER_ABORT, recode_transfer_abort},
+};
+#define RECODE_COUNT (sizeof(recode_table) / sizeof(recode_table[0]))
+
+static inline recode_function *recode_find(uint16_t type)
+{
+	for (size_t i = 0; i < RECODE_COUNT; i++)
+		if (recode_table[i].type == type)
+			return recode_table[i].run;
+	return NULL;
+}
+
+/* Runs over copies of exactly the given sizes, so that a sanitizer sees one byte too far. */
+static inline ssize_t recode_exact(
+	recode_function *run, const uint8_t *in, size_t len, uint8_t *out, size_t size)
+{
+	uint8_t *from = malloc(len ? len : 1), *to = malloc(size ? size : 1);
+	ssize_t n;
+
+	if (!from || !to)
+		abort();
+	if (len)
+		memcpy(from, in, len);
+	n = run(len ? from : NULL, len, to, size);
+	if (n > 0)
+		memcpy(out, to, (size_t)n);
+	free(from);
+	free(to);
+	return n;
+}
+
+#endif
