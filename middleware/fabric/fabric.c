@@ -174,6 +174,11 @@ const struct fabric_caps *fabric_chan_caps(const struct fabric_chan *chan)
 	return &chan->caps;
 }
 
+const char *fabric_chan_name(const struct fabric_chan *chan)
+{
+	return fabric_name(chan->fabric);
+}
+
 const struct sockaddr *fabric_chan_peer(const struct fabric_chan *chan)
 {
 	return (const struct sockaddr *)&chan->peer;

@@ -146,6 +146,8 @@ void *fabric_chan_context(const struct fabric_chan *);
 void fabric_chan_set_context(struct fabric_chan *, void *context);
 /* Capabilities of this channel; inline_max is final after setup. */
 const struct fabric_caps *fabric_chan_caps(const struct fabric_chan *);
+/* The name of its fabric. */
+const char *fabric_chan_name(const struct fabric_chan *);
 /* The peer's address. */
 const struct sockaddr *fabric_chan_peer(const struct fabric_chan *);
 /* "device, port, GID, MTU" or "tcp 127.0.0.1:40000 > 127.0.0.1:7387, crc off": for people. */

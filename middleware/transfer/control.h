@@ -27,20 +27,21 @@ struct control;
  * Makes the buffers, protection domain, completion queue and queue pair of `chan` (from a dial or a
  * REQUEST) and posts the receives.  The caller then connects or accepts with CONTROL_CREDITS in its
  * private data, and calls control_start with the credits that the peer showed in its own.
- * control_free frees the channel too.
+ * The channel is the control's from then on, and is freed with it (also when control_new fails).
  */
 int control_new(struct fabric_chan *chan, struct control **out);
-void control_start(struct control *, uint16_t peer_credits, bool connecting);
+void control_start(struct control *, uint16_t peer_credits);
 void control_free(struct control *);
 
 struct fabric_chan *control_chan(const struct control *);
+struct fabric_pd *control_pd(const struct control *); /* the session's: its data channels share it */
 
 /* Queues one frame (copied) and sends what credits allow.  -ENOBUFS: over CONTROL_PENDING_MAX;
  * -ENOTCONN, -EBADMSG: the session is over.  `data` may be NULL when len is 0. */
 int control_put(struct control *, uint16_t type, uint16_t response, const void *data, size_t len);
 
 /* Takes in completions, then gives the next whole frame: 1 (*data is valid until the next call of
- * control_get), 0 (none yet), or -errno (the session is over). */
+ * control_get or control_wait), 0 (none yet), or -errno (the session is over). */
 int control_get(struct control *, struct message_header *, const uint8_t **data);
 
 /* Bytes queued and not yet sent: a producer of much output stops while this is high. */

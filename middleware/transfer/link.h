@@ -20,6 +20,7 @@
 
 #define LINK_DEPTH 1024u /* blocks a transfer may have outstanding: receives and sends are sized by it */
 
+struct lane;
 struct link;
 
 /* ---- both ---- */
@@ -32,6 +33,15 @@ void link_free(struct link *);
 uint32_t link_max_depth(const struct link *);
 const char *link_fabric_name(const struct link *);
 
+/* The link's data channels for engines; room for link_channel_count() pointers. */
+struct lane *const *link_lanes(const struct link *);
+struct fabric_cq *link_cq(const struct link *);
+/*
+ * Accepting side: waits until the connecting side has sent first on each of the first `count` channels;
+ * on the connecting side there is nothing to wait for.  0, -ETIMEDOUT, -ECANCELED, -ECONNRESET.
+ */
+int link_wait_greeted(struct link *, unsigned count, int timeout_ms, int cancel_fd);
+
 /* ---- client ---- */
 
 /*
@@ -41,8 +51,8 @@ const char *link_fabric_name(const struct link *);
  */
 int link_connect(struct fabric *, const struct sockaddr *dst, const struct sockaddr *src,
 	int timeout_ms, struct link **out, uint16_t *status);
-/* Dials channels first..first+count-1 and waits until all are connected.  Errors as above; the
- * channels that this call opened are closed again. */
+/* Dials channels first..first+count-1 and waits until all are connected.  Channels that were open are
+ * closed first.  Errors as above; no channel is open then. */
 int link_open_channels(struct link *, uint32_t session, const struct message_channels_reply *,
 	int timeout_ms);
 /* Connection events of the client's channels: the fd, and what they mean: 0, or -errno when a channel
@@ -54,16 +64,16 @@ int link_check_events(struct link *);
 
 /* Takes over `chan`; accepts it.  The link works when CONNECTED has come. */
 int link_accept(struct fabric_chan *chan, const struct message_greeting *, struct link **out);
-/* Makes a token and says that `count` channels from *first on may now show it. */
+/* Makes a token and says that `count` new channels may now show it.  Channels that were open are closed:
+ * the client asks when it has none, or wants another number of them. */
 int link_expect_channels(struct link *, unsigned count, struct message_channels_reply *);
 /*
  * A data channel's REQUEST.  Takes over `chan`, also on error (it is then rejected with a status).
  * -EACCES: wrong token, index not expected or used already (each index once).
  */
 int link_accept_channel(struct link *, struct fabric_chan *chan, const struct message_greeting *);
-/* A connection event of one of the link's data channels. */
-void link_channel_event(struct link *, const struct fabric_event *);
-/* Whether `chan` is one of the link's data channels. */
-bool link_owns(const struct link *, const struct fabric_chan *chan);
+/* A connection event: whether it was one of the link's data channels (it is then taken note of).  From
+ * any thread: the event loop calls it while a transfer runs. */
+bool link_channel_event(struct link *, const struct fabric_event *);
 
 #endif

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * engine/lane: see lane.h.
+ */
+#include "engine/lane.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+uint32_t lane_completions(uint32_t depth)
+{
+	return 3 * depth + 3;
+}
+
+int lane_new(struct fabric_chan *chan, struct fabric_pd *pd, struct fabric_cq *cq, unsigned number,
+	uint32_t depth, struct lane **out)
+{
+	struct lane *l = calloc(1, sizeof *l);
+	struct fabric_chan_attr attr = {
+		.pd = pd,
+		.cq = cq,
+		.send_depth = 2 * depth + 1,
+		.recv_depth = depth + 1,
+		.inline_bytes = LANE_NOTICE_BYTES,
+		.context = l,
+	};
+	size_t bytes = (size_t)(depth + 1) * LANE_NOTICE_BYTES;
+	int r = -ENOMEM;
+
+	if (!l) {
+		fabric_chan_free(chan);
+		return r;
+	}
+	l->chan = chan;
+	l->number = number;
+	l->depth = depth;
+	l->notices = calloc(1, bytes);
+	l->idle = malloc((depth + 1) * sizeof *l->idle);
+	if (!l->notices || !l->idle)
+		goto err_free;
+	for (uint32_t i = 0; i <= depth; i++)
+		l->idle[i] = depth - i;
+	l->idle_count = depth + 1;
+	r = fabric_mr_new(pd, l->notices, bytes, FABRIC_LOCAL, &l->notices_mr);
+	if (!r)
+		r = fabric_chan_setup(chan, &attr);
+	if (r)
+		goto err_free;
+	*out = l;
+	return 0;
+
+err_free:
+	lane_free(l);
+	return r;
+}
+
+void lane_free(struct lane *l)
+{
+	if (!l)
+		return;
+	fabric_chan_free(l->chan);
+	fabric_mr_free(l->notices_mr);
+	free(l->notices);
+	free(l->idle);
+	free(l);
+}
+
+static int post_one(struct lane *l, enum lane_request what)
+{
+	uint32_t slot = l->idle[l->idle_count - 1];
+	int r = fabric_post_recv(l->chan, LANE_ID(what, slot),
+		l->notices + (size_t)slot * LANE_NOTICE_BYTES, LANE_NOTICE_BYTES, l->notices_mr);
+
+	if (!r)
+		l->idle_count--;
+	return r;
+}
+
+int lane_greet(struct lane *l)
+{
+	/* slot memory of a receive that is not posted: zeros, and registered for fabrics without inline */
+	uint32_t slot = l->idle[0];
+	uint8_t *zeros = memset(l->notices + (size_t)slot * LANE_NOTICE_BYTES, 0, 4);
+	struct fabric_sge sge = {zeros, 4, l->notices_mr};
+	struct fabric_wr wr = {
+		.id = LANE_ID(LANE_GREETING, 0),
+		.opcode = FABRIC_SEND,
+		.flags = FABRIC_SIGNALED | (fabric_chan_caps(l->chan)->inline_max >= 4 ? FABRIC_INLINE : 0),
+		.sge = &sge,
+		.sge_count = 1,
+	};
+
+	assert(l->idle_count);
+	l->greeted = true;
+	return fabric_post_send(l->chan, &wr);
+}
+
+int lane_expect_greeting(struct lane *l)
+{
+	return post_one(l, LANE_GREETING);
+}
+
+int lane_post_notices(struct lane *l, uint32_t count)
+{
+	int r = 0;
+
+	/* what is not idle is posted already, by this transfer or one before it; the greeting's receive
+	 * is the greeting's */
+	if (!l->greeted)
+		count++;
+	while (!r && l->idle_count && l->depth + 1 - l->idle_count < count)
+		r = post_one(l, LANE_NOTICE);
+	return r;
+}
+
+const uint8_t *lane_take_notice(struct lane *l, uint32_t slot)
+{
+	assert(slot <= l->depth && l->idle_count <= l->depth);
+	l->idle[l->idle_count++] = slot;
+	return l->notices + (size_t)slot * LANE_NOTICE_BYTES;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * engine/lane: one data channel as engines see it: its queue pair, and the small receives that notices
+ * land in.  Knows no blocks.  (A lane is the channel; "lane" keeps its name apart from fabric_chan.)
+ *
+ * A lane's channel has room for 2 * depth sends (data and notice of each block that can be outstanding)
+ * and depth + 1 receives, so neither queue can overflow while no more than `depth` blocks are out.
+ */
+#ifndef ENGINE_LANE_H
+#define ENGINE_LANE_H
+
+#include "fabric/fabric.h"
+
+#include <stdatomic.h>
+
+#define LANE_NOTICE_BYTES 8u /* a receive: room for the 4 bytes of a notice or greeting */
+
+/* Request ids on data channels: what it was in the high half, a number in the low half. */
+enum lane_request {
+	LANE_GREETING = 1, /* the connecting side's first SEND, and the receive for it */
+	LANE_NOTICE = 2,   /* receive; low half: slot */
+	LANE_DATA = 3,     /* WRITE of a block; low half: source's block index */
+	LANE_BEHIND = 4,   /* SEND or WRITE_IMM that ends a block's posting; low half likewise */
+	LANE_OTHER = 5,    /* an engine's own */
+};
+#define LANE_ID(what, number) ((uint64_t)(what) << 32 | (uint32_t)(number))
+#define LANE_ID_WHAT(id) ((enum lane_request)((id) >> 32))
+#define LANE_ID_NUMBER(id) ((uint32_t)(id))
+
+struct lane {
+	struct fabric_chan *chan; /* its context is the lane */
+	unsigned number;
+	uint32_t depth;
+	uint8_t *notices; /* depth + 1 receives of LANE_NOTICE_BYTES */
+	struct fabric_mr *notices_mr;
+	uint32_t *idle;   /* slots that are not posted */
+	uint32_t idle_count;
+	uint64_t outstanding_bytes; /* posted WRITEs without completion: for striping */
+	bool greeted;               /* accepting side: the peer has sent first */
+	_Atomic bool connected, dead; /* set from connection events */
+};
+
+/* Completion entries that one lane can need. */
+uint32_t lane_completions(uint32_t depth);
+
+/* Sets `chan` (from a dial or REQUEST) up and makes the receives; takes the channel over, also on error. */
+int lane_new(struct fabric_chan *chan, struct fabric_pd *, struct fabric_cq *, unsigned number,
+	uint32_t depth, struct lane **out);
+void lane_free(struct lane *);
+
+/* Connecting side, once connected: sends the 4 zero bytes that MPA's rule asks for. */
+int lane_greet(struct lane *);
+/* Accepting side, before it accepts: the receive for the greeting. */
+int lane_expect_greeting(struct lane *);
+/* Posts receives until `count` are there for notices. */
+int lane_post_notices(struct lane *, uint32_t count);
+/* The bytes of a notice that landed in `slot`; the slot is idle again: copy first, then repost. */
+const uint8_t *lane_take_notice(struct lane *, uint32_t slot);
+
+#endif
