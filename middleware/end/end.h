@@ -28,7 +28,7 @@ struct end_queue;
 
 enum end_direct {
 	END_DIRECT_AUTO, /* O_DIRECT where it works and pays: block devices' file systems, files of at
-	                    least 1 GiB; else buffered */
+	                    least 1 GiB that are not in the page cache; else buffered */
 	END_DIRECT_ON,   /* O_DIRECT, or -EINVAL when the file system refuses */
 	END_DIRECT_OFF,  /* buffered */
 };
@@ -40,7 +40,7 @@ int end_queue_new(unsigned depth, struct end_queue **out);
 void end_queue_free(struct end_queue *); /* nothing may be outstanding */
 
 /* Never fails: an error shows in the block when it is reaped.  The block is the queue's until then.
- * May do the I/O at once (buffered files, null). */
+ * May do the I/O at once (buffered files, streams, null), or begin it as late as the next end_reap. */
 void end_submit(struct end_queue *, struct end *, struct block *);
 unsigned end_outstanding(const struct end_queue *);
 /* From any thread: stream I/O that waits for its peer, now or later, gives -ECANCELED. */
@@ -70,11 +70,12 @@ int end_free(struct end *);
 int end_file_open(int fd, bool writing, uint64_t size, enum end_direct direct, struct end **out);
 
 /* A pipe, socket, terminal or character device.  Ignores offsets; keeps order.  Takes over `fd` unless
- * `borrowed` (stdin, stdout).  Fills a block wholly unless the stream ends. */
+ * `borrowed` (stdin, stdout).  Fills a block wholly unless the stream ends.  The program must ignore
+ * SIGPIPE.  -EISDIR; -EBADF (not open for that direction). */
 int end_stream_open(int fd, bool writing, bool borrowed, struct end **out);
 
 /* Reading: `size` bytes of whatever is in the block (memory to memory; nothing is copied).
- * Writing: nothing. */
+ * Writing: nothing (give UINT64_MAX). */
 int end_null_open(uint64_t size, struct end **out);
 
 #endif
