@@ -23,7 +23,7 @@ struct recode {
 };
 
 #define RECODE(message, room)                                                                      \
-	static ssize_t recode_##room##_##message(                                                  \
+	static inline ssize_t recode_##room##_##message(                                                  \
 		const uint8_t *in, size_t len, uint8_t *out, size_t size)                          \
 	{                                                                                          \
 		struct room##_##message m;                                                         \
@@ -52,13 +52,13 @@ RECODE(result, transfer)
 RECODE(complete, transfer)
 RECODE(abort, transfer)
 
-static ssize_t recode_empty(const uint8_t *in, size_t len, uint8_t *out, size_t size)
+static inline ssize_t recode_empty(const uint8_t *in, size_t len, uint8_t *out, size_t size)
 {
 	(void)in, (void)out, (void)size;
 	return len ? -EBADMSG : 0;
 }
 
-static ssize_t recode_text(const uint8_t *in, size_t len, uint8_t *out, size_t size)
+static inline ssize_t recode_text(const uint8_t *in, size_t len, uint8_t *out, size_t size)
 {
 	struct wire_bytes text;
 	int error = message_get_text(&text, in, len);
@@ -66,7 +66,7 @@ static ssize_t recode_text(const uint8_t *in, size_t len, uint8_t *out, size_t s
 	return error ? error : message_put_text(text, out, size);
 }
 
-static ssize_t recode_list(const uint8_t *in, size_t len, uint8_t *out, size_t size)
+static inline ssize_t recode_list(const uint8_t *in, size_t len, uint8_t *out, size_t size)
 {
 	struct message_list_writer writer;
 	struct message_list_reply head;
@@ -74,8 +74,6 @@ static ssize_t recode_list(const uint8_t *in, size_t len, uint8_t *out, size_t s
 	struct wire w;
 	int error;
 
-	if (len > MESSAGE_DATA_MAX)
-		return -EMSGSIZE;
 	error = message_get_list_head(&head, &w, in, len);
 	if (error)
 		return error;
@@ -91,7 +89,7 @@ static ssize_t recode_list(const uint8_t *in, size_t len, uint8_t *out, size_t s
 	return error ? error : message_list_end(&writer, head.more);
 }
 
-static ssize_t recode_grant(const uint8_t *in, size_t len, uint8_t *out, size_t size)
+static inline ssize_t recode_grant(const uint8_t *in, size_t len, uint8_t *out, size_t size)
 {
 	static uint32_t indices[TRANSFER_GRANTS_MAX];
 	struct transfer_grant m;
@@ -104,7 +102,7 @@ static ssize_t recode_grant(const uint8_t *in, size_t len, uint8_t *out, size_t 
 	return transfer_put_grant(indices, m.count, out, size);
 }
 
-static ssize_t recode_notice(const uint8_t *in, size_t len, uint8_t *out, size_t size)
+static inline ssize_t recode_notice(const uint8_t *in, size_t len, uint8_t *out, size_t size)
 {
 	struct transfer_notice_msg m;
 	int error = transfer_get_notice(&m, in, len);

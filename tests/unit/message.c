@@ -1,0 +1,493 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Unit tests of proto/message: frame header, codec table, session messages, private data. */
+#include "tests/samples.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+#define TOKEN "a0a1a2a3a4a5a6a7a8a9aaabacadaeaf"
+#define GREETING_CONTROL "52465450 01 01 0000 00000000 0040 00*16"
+#define GREETING_DATA "52465450 01 02 003f 89abcdef 0000 " TOKEN
+#define WELCOME "52465450 01 00 0040 0000"
+#define HELLO "0001 0008 00400000 00000200 0000000a 00000000 00000000 000a 726674702f302e312e30"
+#define CHANNELS "0008"
+#define CHANNELS_REPLY "0008 0004 " TOKEN
+#define PATH "0003 2f6162"
+#define ATTR "01 000001a4 000003e8 000003e9 0123456789abcdef ffffffffffffffff 3b9ac9ff"
+#define MKDIR "000001ed 00000001 0002 2f61"
+#define RENAME "00000001 0002 2f61 0002 2f62"
+#define STATFS                                                                                     \
+	"0000000000000001 0000000000000002 0000000000000003 0000000000000004 0000000000000005"
+#define FILES                                                                                      \
+	"01 00000007 01 0008 00400000 00000200 00 0000000000000000 0000000000000000 0002 2f61"
+#define NULLS                                                                                      \
+	"02 00000000 00 0000 00000000 00000000 00 0000000100000000 0000000000000000 0000"
+#define ENTRY ATTR " 0001 61"
+#define LIST2 "01 0002 " ENTRY ENTRY
+#define ENTRY_MAX ATTR " 00ff 62*255 "
+#define X5(x) x x x x x
+#define X25(x) X5(x) X5(x) X5(x) X5(x) X5(x)
+#define X225(x) X25(x) X25(x) X25(x) X25(x) X25(x) X25(x) X25(x) X25(x) X25(x)
+
+static const struct sample samples[] = {
+	{0, recode_message_greeting, GREETING_CONTROL},
+	{0, recode_message_greeting, GREETING_DATA},
+	{0, recode_message_welcome, WELCOME},
+	{0, recode_message_welcome, "52465450 00 00 0000 0065"},
+	{1, recode_text, "0000"}, /* no type of its own */
+	{1, recode_text, "0003 6e6f21"},
+	{1, recode_text, "0200 78*512"},
+	{MESSAGE_HELLO, NULL, HELLO},
+	{MESSAGE_HELLO, NULL, "0001 0001 00010000 00000001 00000000 00000000 00000000 0000"},
+	{MESSAGE_HELLO, NULL, "ffff 0040 01000000 00010000 ffffffff 00000000 ffffffff 00ff 61*255"},
+	{MESSAGE_HELLO | MESSAGE_REPLY, NULL, HELLO},
+	{MESSAGE_HELLO | MESSAGE_REPLY, NULL,
+		"0001 0008 00400000 00000200 0000000a 00000007 00000001 0000"},
+	{MESSAGE_HELLO | MESSAGE_REPLY, NULL,
+		"0001 0040 01000000 00010000 00000002 ffffffff 00000001 00ff 00*255"},
+	{MESSAGE_BYE, NULL, ""},
+	{MESSAGE_BYE | MESSAGE_REPLY, NULL, ""},
+	{MESSAGE_PING, NULL, "0123456789abcdef"},
+	{MESSAGE_PING | MESSAGE_REPLY, NULL, "0123456789abcdef"},
+	{MESSAGE_CHANNELS, NULL, CHANNELS},
+	{MESSAGE_CHANNELS | MESSAGE_REPLY, NULL, CHANNELS_REPLY},
+	{MESSAGE_STAT, NULL, PATH},
+	{MESSAGE_STAT, NULL, "0001 2f"},
+	{MESSAGE_STAT, NULL, "0fff ff*4095"},
+	{MESSAGE_STAT | MESSAGE_REPLY, NULL, ATTR},
+	{MESSAGE_LIST, NULL, "0001 2f"},
+	{MESSAGE_LIST, NULL, "0fff 0a*4095"},
+	{MESSAGE_LIST | MESSAGE_REPLY, NULL, "00 0000"},
+	{MESSAGE_LIST | MESSAGE_REPLY, NULL, LIST2},
+	/* 225 entries of 290 bytes and one of 283 fill a frame to the last byte */
+	{MESSAGE_LIST | MESSAGE_REPLY, NULL, "01 00e2 " X225(ENTRY_MAX) ATTR " 00f8 63*248"},
+	{MESSAGE_MKDIR, NULL, MKDIR},
+	{MESSAGE_MKDIR, NULL, "00000fff 00000000 0001 2f"},
+	{MESSAGE_MKDIR, NULL, "00000000 00000000 0fff 61*4095"},
+	{MESSAGE_MKDIR | MESSAGE_REPLY, NULL, ""},
+	{MESSAGE_RMDIR, NULL, "0001 2f"},
+	{MESSAGE_RMDIR, NULL, "0fff 61*4095"},
+	{MESSAGE_RMDIR | MESSAGE_REPLY, NULL, ""},
+	{MESSAGE_REMOVE, NULL, "0001 2f"},
+	{MESSAGE_REMOVE, NULL, "0fff 61*4095"},
+	{MESSAGE_REMOVE | MESSAGE_REPLY, NULL, ""},
+	{MESSAGE_RENAME, NULL, RENAME},
+	{MESSAGE_RENAME, NULL, "00000000 0001 2f 0001 2f"},
+	{MESSAGE_RENAME, NULL, "00000000 0fff 61*4095 0fff 62*4095"},
+	{MESSAGE_RENAME | MESSAGE_REPLY, NULL, ""},
+	{MESSAGE_STATFS, NULL, "0001 2f"},
+	{MESSAGE_STATFS, NULL, "0fff 61*4095"},
+	{MESSAGE_STATFS | MESSAGE_REPLY, NULL, STATFS},
+	{MESSAGE_STORE, NULL, FILES},
+	{MESSAGE_STORE, NULL, NULLS},
+	{MESSAGE_STORE, NULL,
+		"01 00000000 00 0000 00000000 00000000 02 0000000000000000 0000000000000000 0fff "
+		"61*4095"},
+	{MESSAGE_STORE | MESSAGE_REPLY, NULL, ""},
+	{MESSAGE_RETRIEVE, NULL, FILES},
+	{MESSAGE_RETRIEVE, NULL, NULLS},
+	{MESSAGE_RETRIEVE, NULL,
+		"01 00000000 04 0040 01000000 00010000 01 0000000000000000 0000000000000000 0fff "
+		"61*4095"},
+	{MESSAGE_RETRIEVE | MESSAGE_REPLY, NULL, ""},
+};
+
+static void all_samples(void)
+{
+	sample_check_all(samples, COUNT(samples));
+}
+
+static void codec_table(void)
+{
+	/* the text's samples stand under type 1, which is HELLO's: leave them out */
+	sample_check_rows(samples + 7, COUNT(samples) - 7, 0, 63);
+	CHECK(!strcmp(message_name(MESSAGE_STORE), "STORE"));
+	CHECK(!strcmp(message_name(MESSAGE_STORE | MESSAGE_REPLY), "STORE reply"));
+	CHECK(!strcmp(message_name(MESSAGE_LOGIN), "unknown message"));
+}
+
+#define BAD (-EBADMSG)
+
+static const struct tweak tweaks[] = {
+	/* greeting */
+	{recode_message_greeting, GREETING_CONTROL, 0, 4, 0x52465451, BAD},
+	{recode_message_greeting, GREETING_CONTROL, 4, 1, 0, BAD},
+	{recode_message_greeting, GREETING_CONTROL, 4, 1, 255, 0},
+	{recode_message_greeting, GREETING_CONTROL, 5, 1, 0, BAD},
+	{recode_message_greeting, GREETING_CONTROL, 5, 1, 3, BAD},
+	{recode_message_greeting, GREETING_CONTROL, 6, 2, 1, BAD},
+	{recode_message_greeting, GREETING_CONTROL, 8, 4, 1, BAD},
+	{recode_message_greeting, GREETING_CONTROL, 12, 2, 1, BAD},
+	{recode_message_greeting, GREETING_CONTROL, 12, 2, 2, 0},
+	{recode_message_greeting, GREETING_CONTROL, 12, 2, 65535, 0},
+	{recode_message_greeting, GREETING_CONTROL, 14, 1, 1, BAD},
+	{recode_message_greeting, GREETING_CONTROL, 29, 1, 1, BAD},
+	{recode_message_greeting, GREETING_DATA, 6, 2, 0, 0},
+	{recode_message_greeting, GREETING_DATA, 6, 2, 64, BAD},
+	{recode_message_greeting, GREETING_DATA, 8, 4, 0xffffffff, 0},
+	/* welcome */
+	{recode_message_welcome, WELCOME, 3, 1, 0x70, BAD},
+	{recode_message_welcome, WELCOME, 4, 1, 0, BAD},
+	{recode_message_welcome, WELCOME, 5, 1, 1, BAD},
+	{recode_message_welcome, WELCOME, 6, 2, 0, 0},
+	{recode_message_welcome, WELCOME, 8, 2, 105, 0},
+	/* HELLO */
+	{recode_message_hello, HELLO, 0, 2, 0, BAD},
+	{recode_message_hello, HELLO, 2, 2, 0, BAD},
+	{recode_message_hello, HELLO, 2, 2, 1, 0},
+	{recode_message_hello, HELLO, 2, 2, 64, 0},
+	{recode_message_hello, HELLO, 2, 2, 65, BAD},
+	{recode_message_hello, HELLO, 4, 4, 65535, BAD},
+	{recode_message_hello, HELLO, 4, 4, 65536, 0},
+	{recode_message_hello, HELLO, 4, 4, 16777216, 0},
+	{recode_message_hello, HELLO, 4, 4, 16777217, BAD},
+	{recode_message_hello, HELLO, 8, 4, 0, BAD},
+	{recode_message_hello, HELLO, 8, 4, 65536, 0},
+	{recode_message_hello, HELLO, 8, 4, 65537, BAD},
+	{recode_message_hello, HELLO, 24, 2, 256, BAD}, /* agent's length */
+	{recode_message_hello, HELLO, 24, 2, 11, -EMSGSIZE},
+	{recode_message_hello, HELLO, 24, 2, 9, BAD},
+	/* CHANNELS */
+	{recode_message_channels, CHANNELS, 0, 2, 0, BAD},
+	{recode_message_channels, CHANNELS, 0, 2, 64, 0},
+	{recode_message_channels, CHANNELS, 0, 2, 65, BAD},
+	{recode_message_channels_reply, CHANNELS_REPLY, 0, 2, 0, BAD},
+	{recode_message_channels_reply, CHANNELS_REPLY, 0, 2, 60, 0},
+	{recode_message_channels_reply, CHANNELS_REPLY, 0, 2, 61, BAD},
+	{recode_message_channels_reply, CHANNELS_REPLY, 2, 2, 56, 0},
+	{recode_message_channels_reply, CHANNELS_REPLY, 2, 2, 57, BAD},
+	{recode_message_channels_reply, CHANNELS_REPLY, 2, 2, 65535, BAD},
+	/* paths */
+	{recode_message_path, PATH, 0, 2, 0, BAD},
+	{recode_message_path, PATH, 0, 2, 2, BAD},
+	{recode_message_path, PATH, 0, 2, 4, -EMSGSIZE},
+	{recode_message_path, PATH, 4, 1, 0, BAD},
+	{recode_message_path, PATH, 4, 1, 0x0a, 0},
+	{recode_message_path, PATH, 4, 1, 0xff, 0},
+	{recode_message_path, "1000 61*4096", 0, 2, 4096, BAD},
+	{recode_message_path, "0000", 0, 2, 0, BAD},
+	/* attributes */
+	{recode_message_attr, ATTR, 0, 1, 0, BAD},
+	{recode_message_attr, ATTR, 0, 1, 4, 0},
+	{recode_message_attr, ATTR, 0, 1, 5, BAD},
+	{recode_message_attr, ATTR, 1, 4, 07777, 0},
+	{recode_message_attr, ATTR, 1, 4, 010000, BAD},
+	{recode_message_attr, ATTR, 13, 8, UINT64_MAX, 0},
+	{recode_message_attr, ATTR, 29, 4, 1000000000, BAD},
+	/* MKDIR, RENAME */
+	{recode_message_mkdir, MKDIR, 0, 4, 07777, 0},
+	{recode_message_mkdir, MKDIR, 0, 4, 010000, BAD},
+	{recode_message_mkdir, MKDIR, 4, 4, 2, BAD},
+	{recode_message_mkdir, MKDIR, 11, 1, 0, BAD},
+	{recode_message_rename, RENAME, 0, 4, 0, 0},
+	{recode_message_rename, RENAME, 0, 4, 2, BAD},
+	{recode_message_rename, RENAME, 7, 1, 0, BAD},
+	{recode_message_rename, RENAME, 11, 1, 0, BAD},
+	{recode_message_rename, RENAME, 4, 2, 0, BAD},
+	{recode_message_rename, RENAME, 8, 2, 0, BAD},
+	{recode_message_rename, RENAME, 8, 2, 3, -EMSGSIZE},
+	{recode_message_rename, RENAME, 8, 2, 1, BAD},
+	/* STORE, RETRIEVE */
+	{recode_message_data_request, FILES, 0, 1, 0, BAD},
+	{recode_message_data_request, FILES, 0, 1, 3, BAD},
+	{recode_message_data_request, FILES, 0, 1, 2, BAD}, /* NULL has no path */
+	{recode_message_data_request, NULLS, 0, 1, 1, BAD}, /* files have one */
+	{recode_message_data_request, FILES, 1, 4, 8, BAD},
+	{recode_message_data_request, FILES, 5, 1, 4, 0},
+	{recode_message_data_request, FILES, 5, 1, 5, BAD},
+	{recode_message_data_request, FILES, 6, 2, 0, 0},
+	{recode_message_data_request, FILES, 6, 2, 64, 0},
+	{recode_message_data_request, FILES, 6, 2, 65, BAD},
+	{recode_message_data_request, FILES, 8, 4, 0, 0},
+	{recode_message_data_request, FILES, 8, 4, 4096, BAD},
+	{recode_message_data_request, FILES, 8, 4, 61440, BAD},
+	{recode_message_data_request, FILES, 8, 4, 65536, 0},
+	{recode_message_data_request, FILES, 8, 4, 65537, BAD},
+	{recode_message_data_request, FILES, 8, 4, 69632, 0},
+	{recode_message_data_request, FILES, 8, 4, 16777216, 0},
+	{recode_message_data_request, FILES, 8, 4, 16781312, BAD},
+	{recode_message_data_request, FILES, 12, 4, 65536, 0},
+	{recode_message_data_request, FILES, 12, 4, 65537, BAD},
+	{recode_message_data_request, FILES, 16, 1, 2, 0},
+	{recode_message_data_request, FILES, 16, 1, 3, BAD},
+	{recode_message_data_request, FILES, 17, 8, 1, BAD},
+	{recode_message_data_request, NULLS, 17, 8, 0, 0},
+	{recode_message_data_request, NULLS, 17, 8, INT64_MAX, 0},
+	{recode_message_data_request, NULLS, 17, 8, (uint64_t)INT64_MAX + 1, BAD},
+	{recode_message_data_request, FILES, 25, 8, 1, BAD},
+	{recode_message_data_request, FILES, 36, 1, 0, BAD},
+	/* LIST reply */
+	{recode_list, LIST2, 0, 1, 0, 0},
+	{recode_list, LIST2, 0, 1, 2, BAD},
+	{recode_list, LIST2, 1, 2, 1, BAD},
+	{recode_list, LIST2, 1, 2, 3, -EMSGSIZE},
+	{recode_list, LIST2, 1, 2, 1025, BAD},
+	{recode_list, LIST2, 3, 1, 0, BAD},  /* type */
+	{recode_list, LIST2, 38, 1, '/', BAD}, /* name */
+	{recode_list, LIST2, 38, 1, '.', BAD},
+	{recode_list, LIST2, 38, 1, 0, BAD},
+	{recode_list, LIST2, 36, 2, 0, BAD},
+	/* text */
+	{recode_text, "0200 61*512", 0, 2, 513, BAD},
+	{recode_text, "0201 61*513", 0, 2, 513, BAD},
+};
+
+static void limits(void)
+{
+	sample_tweak_all(tweaks, COUNT(tweaks));
+}
+
+/* Field by field, so that two fields of one width cannot be swapped in get and put alike. */
+static void fields(void)
+{
+	static uint8_t in[SAMPLE_MAX];
+	struct message_data_request request;
+	struct message_channels_reply channels;
+	struct message_statfs_reply statfs;
+	struct message_greeting greeting;
+	struct message_welcome welcome;
+	struct message_rename rename;
+	struct message_hello hello;
+	struct message_mkdir mkdir;
+	struct message_attr attr;
+
+	CHECK_EQ(message_get_greeting(&greeting, in, sample_parse(GREETING_DATA, in)), 0);
+	CHECK_EQ(greeting.version, 1);
+	CHECK_EQ(greeting.kind, MESSAGE_CHANNEL_DATA);
+	CHECK_EQ(greeting.index, 63);
+	CHECK_EQ(greeting.session, 0x89abcdef);
+	CHECK_EQ(greeting.token[0], 0xa0);
+	CHECK_EQ(greeting.token[15], 0xaf);
+	CHECK_EQ(message_get_greeting(&greeting, in, sample_parse(GREETING_CONTROL, in)), 0);
+	CHECK_EQ(greeting.credits, 64);
+	CHECK_EQ(message_get_welcome(&welcome, in, sample_parse(WELCOME, in)), 0);
+	CHECK_EQ(welcome.version, 1);
+	CHECK_EQ(welcome.credits, 64);
+	CHECK_EQ(message_get_hello(&hello, in, sample_parse(HELLO, in)), 0);
+	CHECK_EQ(hello.max_channels, 8);
+	CHECK_EQ(hello.max_block, 4 << 20);
+	CHECK_EQ(hello.max_depth, 512);
+	CHECK_EQ(hello.engines, 10);
+	CHECK_EQ(hello.agent.len, 10);
+	CHECK(!memcmp(hello.agent.data, "rftp/0.1.0", 10));
+	CHECK_EQ(message_get_channels_reply(&channels, in, sample_parse(CHANNELS_REPLY, in)), 0);
+	CHECK_EQ(channels.count, 8);
+	CHECK_EQ(channels.first, 4);
+	CHECK_EQ(channels.token[1], 0xa1);
+	CHECK_EQ(message_get_attr(&attr, in, sample_parse(ATTR, in)), 0);
+	CHECK_EQ(attr.type, MESSAGE_FILE);
+	CHECK_EQ(attr.mode, 0644);
+	CHECK_EQ(attr.uid, 1000);
+	CHECK_EQ(attr.gid, 1001);
+	CHECK(attr.size == 0x0123456789abcdef);
+	CHECK_EQ(attr.mtime_s, -1);
+	CHECK_EQ(attr.mtime_ns, 999999999);
+	CHECK_EQ(message_get_mkdir(&mkdir, in, sample_parse(MKDIR, in)), 0);
+	CHECK_EQ(mkdir.mode, 0755);
+	CHECK_EQ(mkdir.flags, MESSAGE_MKDIR_PARENTS);
+	CHECK_EQ(message_get_rename(&rename, in, sample_parse(RENAME, in)), 0);
+	CHECK_EQ(rename.from.data[1], 'a');
+	CHECK_EQ(rename.to.data[1], 'b');
+	CHECK_EQ(message_get_statfs_reply(&statfs, in, sample_parse(STATFS, in)), 0);
+	CHECK_EQ(statfs.total_bytes, 1);
+	CHECK_EQ(statfs.free_bytes, 2);
+	CHECK_EQ(statfs.available_bytes, 3);
+	CHECK_EQ(statfs.total_files, 4);
+	CHECK_EQ(statfs.free_files, 5);
+	CHECK_EQ(message_get_data_request(&request, in, sample_parse(FILES, in)), 0);
+	CHECK_EQ(request.flags, 7);
+	CHECK_EQ(request.engine, MESSAGE_ENGINE_CREDIT);
+	CHECK_EQ(request.channels, 8);
+	CHECK_EQ(request.block, 4 << 20);
+	CHECK_EQ(request.depth, 512);
+	CHECK_EQ(request.path.len, 2);
+	CHECK_EQ(message_get_data_request(&request, in, sample_parse(NULLS, in)), 0);
+	CHECK_EQ(request.kind, MESSAGE_DATA_NULL);
+	CHECK_EQ(request.size, 1ll << 32);
+}
+
+static void header(void)
+{
+	static const uint8_t bytes[] = {0x80, 0x20, 0x00, 0xc8, 0x00, 0x01, 0x00, 0x00};
+	struct message_header h;
+	uint8_t out[8];
+
+	CHECK_EQ(message_get_header(&h, bytes), 0);
+	CHECK_EQ(h.type, MESSAGE_STORE | MESSAGE_REPLY);
+	CHECK_EQ(h.response, 200);
+	CHECK_EQ(h.length, MESSAGE_DATA_MAX);
+	message_put_header(&h, out);
+	CHECK(!memcmp(bytes, out, 8));
+	h.length++;
+	message_put_header(&h, out);
+	CHECK_EQ(message_get_header(&h, out), -EBADMSG);
+	CHECK_EQ(h.type, MESSAGE_STORE | MESSAGE_REPLY); /* still there for the log */
+}
+
+static void refusals(void)
+{
+	struct message_header h = {MESSAGE_STAT | MESSAGE_REPLY, 200, 2};
+
+	CHECK_EQ(message_check(&h), 0);
+	h.length = 514;
+	CHECK_EQ(message_check(&h), 0);
+	h.length = 515;
+	CHECK_EQ(message_check(&h), -EBADMSG);
+	h.length = 1;
+	CHECK_EQ(message_check(&h), -EBADMSG);
+	h.length = 33;
+	h.response = 0;
+	CHECK_EQ(message_check(&h), 0);
+	h.type = MESSAGE_PING; /* a request with a response is none */
+	h.length = 8;
+	CHECK_EQ(message_check(&h), 0);
+	h.response = 1;
+	CHECK_EQ(message_check(&h), -EBADMSG);
+	h.type = TRANSFER_REQUEST;
+	h.length = 0;
+	CHECK_EQ(message_check(&h), -EBADMSG);
+	h.type = MESSAGE_LOGIN | MESSAGE_REPLY;
+	h.length = 2;
+	CHECK_EQ(message_check(&h), -EBADMSG);
+}
+
+static bool name_ok(const char *name, size_t len)
+{
+	struct wire_bytes bytes = {(const uint8_t *)name, len};
+
+	return message_name_ok(bytes);
+}
+
+static void names(void)
+{
+	static char longest[4096];
+	struct wire_bytes path = {(const uint8_t *)longest, 0};
+
+	memset(longest, 'n', sizeof(longest));
+	CHECK(!name_ok("", 0));
+	CHECK(!name_ok(NULL, 0));
+	CHECK(!name_ok(".", 1));
+	CHECK(!name_ok("..", 2));
+	CHECK(name_ok("...", 3));
+	CHECK(name_ok(".a", 2));
+	CHECK(name_ok("..a", 3));
+	CHECK(name_ok("a\n\"'\xff\\", 6));
+	CHECK(!name_ok("a/b", 3));
+	CHECK(!name_ok("/", 1));
+	CHECK(!name_ok("a\0b", 3));
+	CHECK(name_ok(longest, 255));
+	CHECK(!name_ok(longest, 256));
+
+	CHECK(!message_path_ok(path));
+	path.len = 1;
+	CHECK(message_path_ok(path));
+	path.len = 4095;
+	CHECK(message_path_ok(path));
+	longest[4094] = 0;
+	CHECK(!message_path_ok(path));
+	longest[4094] = 'n';
+	path.len = 4096;
+	CHECK(!message_path_ok(path));
+}
+
+static void put_refuses(void)
+{
+	static uint8_t buf[SAMPLE_MAX], data[5000];
+	struct wire_bytes bytes = {data, 4096};
+	struct message_path path = {{data, 4095}};
+	struct message_hello hello = {1, 1, 65536, 1, 0, 0, 0, {data, 255}};
+
+	memset(data, 'a', sizeof(data));
+	CHECK_EQ(message_put_path(&path, buf, sizeof(buf)), 4097);
+	path.path.len = 4096;
+	CHECK_EQ(message_put_path(&path, buf, sizeof(buf)), -EMSGSIZE);
+	path.path.len = 0;
+	CHECK_EQ(message_put_path(&path, buf, sizeof(buf)), -EBADMSG);
+	path.path.len = 2;
+	data[1] = 0;
+	CHECK_EQ(message_put_path(&path, buf, sizeof(buf)), -EBADMSG);
+	CHECK_EQ(message_put_text(bytes, buf, sizeof(buf)), -EMSGSIZE);
+	bytes.len = 512;
+	CHECK_EQ(message_put_text(bytes, buf, sizeof(buf)), 514);
+	CHECK_EQ(message_put_hello(&hello, buf, sizeof(buf)), 281);
+	hello.agent.len = 256;
+	CHECK_EQ(message_put_hello(&hello, buf, sizeof(buf)), -EMSGSIZE);
+	hello.agent.len = 0;
+	hello.max_channels = 0;
+	CHECK_EQ(message_put_hello(&hello, buf, sizeof(buf)), -EBADMSG);
+}
+
+static void list_writer(void)
+{
+	static uint8_t buf[2 * MESSAGE_DATA_MAX];
+	struct message_entry entry = {{MESSAGE_FILE, 0644, 0, 0, 9, 0, 0}, {(const uint8_t *)"n", 1}};
+	struct message_list_writer writer;
+	struct message_list_reply head;
+	struct message_entry got;
+	unsigned added = 0;
+	struct wire w;
+	ssize_t n;
+
+	/* entries of one byte: the count's limit comes first; 1024 * 36 + 3 bytes */
+	message_list_begin(&writer, buf, sizeof(buf));
+	while (!message_list_add(&writer, &entry))
+		added++;
+	CHECK_EQ(added, MESSAGE_LIST_MAX);
+	CHECK_EQ(message_list_add(&writer, &entry), -EMSGSIZE);
+	n = message_list_end(&writer, true);
+	CHECK_EQ(n, 3 + 1024 * 36);
+	CHECK_EQ(message_get_list_head(&head, &w, buf, (size_t)n), 0);
+	CHECK_EQ(head.count, 1024);
+	CHECK_EQ(head.more, 1);
+	for (unsigned i = 0; i < head.count; i++) {
+		CHECK_EQ(message_get_list_entry(&got, &w), 0);
+		CHECK_EQ(got.attr.size, 9);
+		CHECK_EQ(got.name.len, 1);
+	}
+	CHECK_EQ(wire_finish(&w), 0);
+	CHECK_EQ(message_get_list_entry(&got, &w), -EMSGSIZE);
+
+	/* long names: the frame's limit comes first, also in a larger buffer */
+	entry.name.data = (const uint8_t *)memset(malloc(255), 'x', 255);
+	entry.name.len = 255;
+	message_list_begin(&writer, buf, sizeof(buf));
+	for (added = 0; !message_list_add(&writer, &entry);)
+		added++;
+	n = message_list_end(&writer, false);
+	free((void *)(uintptr_t)entry.name.data);
+	CHECK_EQ(added, (MESSAGE_DATA_MAX - 3) / 290);
+	CHECK_EQ(n, 3 + added * 290);
+
+	/* an entry that may not be sent spoils nothing; one that does not fit neither */
+	entry.name.data = (const uint8_t *)"..";
+	entry.name.len = 2;
+	message_list_begin(&writer, buf, 3 + 36 + 36);
+	CHECK_EQ(message_list_add(&writer, &entry), -EBADMSG);
+	entry.name.len = 1;
+	CHECK_EQ(message_list_add(&writer, &entry), -EBADMSG);
+	entry.name.data = (const uint8_t *)"ab";
+	CHECK_EQ(message_list_add(&writer, &entry), 0);
+	entry.name.len = 2;
+	CHECK_EQ(message_list_add(&writer, &entry), -EMSGSIZE);
+	entry.name.len = 1;
+	CHECK_EQ(message_list_add(&writer, &entry), 0);
+	CHECK_EQ(message_list_end(&writer, false), 3 + 72);
+	CHECK_EQ(message_get_list_head(&head, &w, buf, 3 + 72), 0);
+	CHECK_EQ(head.count, 2);
+	CHECK_EQ(head.more, 0);
+
+	/* a buffer without room for the head */
+	message_list_begin(&writer, buf, 2);
+	CHECK_EQ(message_list_add(&writer, &entry), -EMSGSIZE);
+	CHECK_EQ(message_list_end(&writer, false), -EMSGSIZE);
+}
+
+HARNESS_MAIN(
+	{"every message: round trip, truncations, trailing bytes", all_samples},
+	{"the codec table agrees with the codecs", codec_table},
+	{"each limit at its edge and over it", limits},
+	{"each field lies where the specification says", fields},
+	{"frame header", header},
+	{"refusals carry a text, requests no response", refusals},
+	{"names and paths", names},
+	{"put refuses what get would refuse", put_refuses},
+	{"LIST replies keep both limits", list_writer})

@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Unit tests of proto/transfer: the transfer messages and the block header. */
+#include "tests/samples.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+#define OFFER "01 01 0008 00400000 00000200 00000001 0000000000000003 ffffffffffffffff"
+#define ACCEPT "00000200 00401000 00007f0000000000 deadbeef 00000001"
+#define GRANT "0003 00000000 0000ffff 00000007"
+#define NOTICE "0000002a"
+#define FILE_MIN "00000001 01 000001a4 ffffffffffffffff 3b9ac9ff 0000000100000000 0000"
+#define FILE_NAMED "00000002 01 000001a4 0000000000000005 00000006 0000000000000007 0003 612f62"
+#define READY "00000001 0000000000000000"
+#define FILE_END "00000001 0000 0000000000500000 0000000000000002 0123456789abcdef"
+#define RESULT "00000001 0130 0000000000500000 0123456789abcdef 0003 6e6f21"
+#define COMPLETE "0000000000000001 0000000000000002 0000000000000003"
+#define ABORT "006c 0003 6e6f21"
+#define BLOCK "00000001 00000002 0000000000400000 00010000 00000000 0123456789abcdef"
+
+/* Blocks of 64 KiB, and a header that was got is put to the same bytes. */
+static ssize_t recode_block(const uint8_t *in, size_t len, uint8_t *out, size_t size)
+{
+	struct transfer_block block;
+	int error;
+
+	if (len < TRANSFER_BLOCK_BYTES || size < TRANSFER_BLOCK_BYTES)
+		return -EMSGSIZE; /* the functions take whole arrays; nothing to test there */
+	error = transfer_get_block(&block, in, TRANSFER_BLOCK_MIN);
+	if (error)
+		return error;
+	transfer_put_block(&block, out);
+	return TRANSFER_BLOCK_BYTES;
+}
+
+static const struct sample samples[] = {
+	{TRANSFER_OFFER, NULL, OFFER},
+	{TRANSFER_OFFER, NULL,
+		"04 02 0040 01000000 00010000 00000000 ffffffffffffffff 0000000000000000"},
+	{TRANSFER_ACCEPT, NULL, ACCEPT},
+	{TRANSFER_GRANT, NULL, GRANT},
+	{TRANSFER_GRANT, NULL, "0001 0000ffff"},
+	{TRANSFER_GRANT, NULL, "1000 00*16384"},
+	{TRANSFER_REQUEST, NULL, ""},
+	{TRANSFER_NOTICE, NULL, NOTICE},
+	{TRANSFER_FILE, NULL, FILE_MIN},
+	{TRANSFER_FILE, NULL, FILE_NAMED},
+	{TRANSFER_FILE, NULL,
+		"ffffffff 03 00000fff 8000000000000000 00000000 ffffffffffffffff 0fff "
+		"61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f "
+		"61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255"},
+	{TRANSFER_READY, NULL, READY},
+	{TRANSFER_FILE_END, NULL, FILE_END},
+	{TRANSFER_RESULT, NULL, RESULT},
+	{TRANSFER_RESULT, NULL, "ffffffff 0000 7fffffffffffffff ffffffffffffffff 0000"},
+	{TRANSFER_RESULT, NULL, "00000001 018f 0000000000000000 0000000000000000 0200 0a*512"},
+	{TRANSFER_COMPLETE, NULL, COMPLETE},
+	{TRANSFER_CLOSED, NULL, COMPLETE},
+	{TRANSFER_ABORT, NULL, ABORT},
+	{TRANSFER_ABORT, NULL, "ffff 0000"},
+	{TRANSFER_ABORT, NULL, "0064 0200 21*512"},
+};
+
+static void all_samples(void)
+{
+	sample_check_all(samples, COUNT(samples));
+}
+
+static void codec_table(void)
+{
+	sample_check_rows(samples, COUNT(samples), 64, 95);
+	CHECK(!strcmp(message_name(TRANSFER_FILE_END), "FILE_END"));
+	CHECK(message_row(TRANSFER_OFFER | MESSAGE_REPLY) == NULL);
+}
+
+#define BAD (-EBADMSG)
+#define OFFER_(offset, width, value, error)                                                        \
+	{                                                                                          \
+		recode_transfer_offer, OFFER, offset, width, value, error                          \
+	}
+#define ACCEPT_(offset, width, value, error)                                                       \
+	{                                                                                          \
+		recode_transfer_accept, ACCEPT, offset, width, value, error                        \
+	}
+#define FILE_(offset, width, value, error)                                                         \
+	{                                                                                          \
+		recode_transfer_file, FILE_NAMED, offset, width, value, error                      \
+	}
+#define BLOCK_(offset, width, value, error)                                                        \
+	{                                                                                          \
+		recode_block, BLOCK, offset, width, value, error                                   \
+	}
+
+static const struct tweak tweaks[] = {
+	OFFER_(0, 1, 0, BAD),
+	OFFER_(0, 1, 4, 0),
+	OFFER_(0, 1, 5, BAD),
+	OFFER_(1, 1, 0, BAD),
+	OFFER_(1, 1, 2, 0),
+	OFFER_(1, 1, 3, BAD),
+	OFFER_(2, 2, 0, BAD),
+	OFFER_(2, 2, 1, 0),
+	OFFER_(2, 2, 64, 0),
+	OFFER_(2, 2, 65, BAD),
+	OFFER_(4, 4, 0, BAD),
+	OFFER_(4, 4, 61440, BAD),
+	OFFER_(4, 4, 65536, 0),
+	OFFER_(4, 4, 65536 + 512, BAD),
+	OFFER_(4, 4, 65536 + 4096, 0),
+	OFFER_(4, 4, 16777216, 0),
+	OFFER_(4, 4, 16777216 + 4096, BAD),
+	OFFER_(8, 4, 0, BAD),
+	OFFER_(8, 4, 65536, 0),
+	OFFER_(8, 4, 65537, BAD),
+	OFFER_(12, 4, 0, 0),
+	OFFER_(12, 4, 2, BAD),
+	OFFER_(12, 4, 0x80000000, BAD),
+
+	ACCEPT_(0, 4, 0, BAD),
+	ACCEPT_(0, 4, 1, 0),
+	ACCEPT_(0, 4, 65536, 0),
+	ACCEPT_(0, 4, 65537, BAD),
+	ACCEPT_(4, 4, 65536 + 4096 - 1, BAD),
+	ACCEPT_(4, 4, 65536 + 4096, 0),
+	ACCEPT_(4, 4, 0xffffffff, 0),
+	ACCEPT_(8, 8, UINT64_MAX - 512ull * 0x401000, 0), /* the last slot ends where addresses do */
+	ACCEPT_(8, 8, UINT64_MAX - 512ull * 0x401000 + 1, BAD),
+	ACCEPT_(8, 8, UINT64_MAX, BAD),
+	ACCEPT_(16, 4, 0, 0),
+	ACCEPT_(20, 4, 0, 0),
+	ACCEPT_(20, 4, 2, BAD),
+
+	{recode_grant, GRANT, 0, 2, 0, BAD},
+	{recode_grant, GRANT, 0, 2, 1, BAD},
+	{recode_grant, GRANT, 0, 2, 2, BAD},
+	{recode_grant, GRANT, 0, 2, 4, -EMSGSIZE},
+	{recode_grant, GRANT, 0, 2, 4097, BAD},
+	{recode_grant, GRANT, 0, 2, 65535, BAD},
+	{recode_grant, GRANT, 10, 4, 65535, 0},
+	{recode_grant, GRANT, 10, 4, 65536, BAD},
+	{recode_grant, "1001 00*16388", 0, 2, 4097, BAD},
+	{recode_notice, NOTICE, 0, 4, 65535, 0},
+	{recode_notice, NOTICE, 0, 4, 65536, BAD},
+	{recode_notice, NOTICE, 0, 4, UINT32_MAX, BAD},
+
+	FILE_(0, 4, 0, BAD),
+	FILE_(0, 4, UINT32_MAX, 0),
+	FILE_(4, 1, 0, BAD),
+	FILE_(4, 1, TRANSFER_FILE_DIRECTORY, 0),
+	FILE_(4, 1, TRANSFER_FILE_NULL, 0),
+	FILE_(4, 1, 5, BAD),
+	FILE_(5, 4, 07777, 0),
+	FILE_(5, 4, 010000, BAD),
+	FILE_(17, 4, 1000000000, BAD),
+	FILE_(21, 8, INT64_MAX, 0),
+	FILE_(21, 8, (uint64_t)INT64_MAX + 1, BAD),
+	FILE_(21, 8, UINT64_MAX, BAD), /* unknown: streams only */
+	FILE_(31, 1, '/', BAD),        /* absolute, and "//" */
+	FILE_(31, 1, '.', BAD),
+	FILE_(33, 1, '.', BAD),
+	FILE_(33, 1, '/', BAD),
+	FILE_(33, 1, 0, BAD),
+	FILE_(33, 1, 0x0a, 0),
+	FILE_(29, 2, 4, -EMSGSIZE),
+	FILE_(29, 2, 1, BAD),
+
+	{recode_transfer_ready, READY, 0, 4, 0, BAD},
+	{recode_transfer_ready, READY, 4, 8, 1, BAD},
+	{recode_transfer_file_end, FILE_END, 0, 4, 0, BAD},
+	{recode_transfer_file_end, FILE_END, 4, 2, 65535, 0},
+	{recode_transfer_file_end, FILE_END, 6, 8, INT64_MAX, 0},
+	{recode_transfer_file_end, FILE_END, 6, 8, (uint64_t)INT64_MAX + 1, BAD},
+	{recode_transfer_file_end, FILE_END, 14, 8, 1ull << 32, 0},
+	{recode_transfer_file_end, FILE_END, 14, 8, (1ull << 32) + 1, BAD},
+	{recode_transfer_result, RESULT, 0, 4, 0, BAD},
+	{recode_transfer_result, RESULT, 6, 8, (uint64_t)INT64_MAX + 1, BAD},
+	{recode_transfer_result, RESULT, 22, 2, 513, BAD},
+	{recode_transfer_result, RESULT, 22, 2, 4, -EMSGSIZE},
+	{recode_transfer_result, RESULT, 22, 2, 2, BAD},
+	{recode_transfer_abort, ABORT, 0, 2, 0, BAD},
+	{recode_transfer_abort, ABORT, 2, 2, 513, BAD},
+
+	BLOCK_(0, 4, 0, BAD),
+	BLOCK_(0, 4, UINT32_MAX, 0),
+	BLOCK_(4, 4, UINT32_MAX, 0),
+	BLOCK_(8, 8, INT64_MAX - 65536, 0),
+	BLOCK_(8, 8, INT64_MAX - 65535, BAD),
+	BLOCK_(8, 8, UINT64_MAX, BAD),
+	BLOCK_(16, 4, 65537, BAD),
+	BLOCK_(16, 4, UINT32_MAX, BAD),
+	BLOCK_(16, 4, 1, 0),
+	BLOCK_(16, 4, 0, BAD),
+	BLOCK_(20, 4, 1, 0),
+	BLOCK_(20, 4, 2, BAD),
+	BLOCK_(16, 8, 1, 0), /* length 0 in a last block */
+	BLOCK_(24, 8, 0, 0), /* any sum: it is the sink's to compare */
+};
+
+static void limits(void)
+{
+	sample_tweak_all(tweaks, COUNT(tweaks));
+}
+
+static void fields(void)
+{
+	static uint8_t in[SAMPLE_MAX];
+	struct transfer_complete complete;
+	struct transfer_file_end file_end;
+	struct transfer_accept accept;
+	struct transfer_result result;
+	struct transfer_offer offer;
+	struct transfer_grant grant;
+	struct transfer_abort ended;
+	struct transfer_block block;
+	struct transfer_file file;
+
+	CHECK_EQ(transfer_get_offer(&offer, in, sample_parse(OFFER, in)), 0);
+	CHECK_EQ(offer.engine, MESSAGE_ENGINE_CREDIT);
+	CHECK_EQ(offer.notice, TRANSFER_NOTICE_BEHIND);
+	CHECK_EQ(offer.channels, 8);
+	CHECK_EQ(offer.block, 4 << 20);
+	CHECK_EQ(offer.depth, 512);
+	CHECK_EQ(offer.flags, TRANSFER_OFFER_IMM);
+	CHECK_EQ(offer.files, 3);
+	CHECK(offer.bytes == MESSAGE_UNKNOWN);
+	CHECK_EQ(transfer_get_accept(&accept, in, sample_parse(ACCEPT, in)), 0);
+	CHECK_EQ(accept.depth, 512);
+	CHECK_EQ(accept.stride, (4 << 20) + 4096);
+	CHECK_EQ(accept.base, 0x7f0000000000);
+	CHECK_EQ(accept.key, 0xdeadbeef);
+	CHECK_EQ(accept.flags, TRANSFER_ACCEPT_IMM);
+	CHECK_EQ(transfer_get_grant(&grant, in, sample_parse(GRANT, in)), 0);
+	CHECK_EQ(grant.count, 3);
+	CHECK_EQ(transfer_grant_index(&grant, 0), 0);
+	CHECK_EQ(transfer_grant_index(&grant, 1), 65535);
+	CHECK_EQ(transfer_grant_index(&grant, 2), 7);
+	CHECK_EQ(transfer_get_file(&file, in, sample_parse(FILE_NAMED, in)), 0);
+	CHECK_EQ(file.file, 2);
+	CHECK_EQ(file.kind, TRANSFER_FILE_REGULAR);
+	CHECK_EQ(file.mode, 0644);
+	CHECK_EQ(file.mtime_s, 5);
+	CHECK_EQ(file.mtime_ns, 6);
+	CHECK_EQ(file.size, 7);
+	CHECK_EQ(file.name.len, 3);
+	CHECK(!memcmp(file.name.data, "a/b", 3));
+	CHECK_EQ(transfer_get_file(&file, in, sample_parse(FILE_MIN, in)), 0);
+	CHECK_EQ(file.mtime_s, -1);
+	CHECK_EQ(file.name.len, 0);
+	CHECK_EQ(transfer_get_file_end(&file_end, in, sample_parse(FILE_END, in)), 0);
+	CHECK_EQ(file_end.size, 5 << 20);
+	CHECK_EQ(file_end.blocks, 2);
+	CHECK(file_end.digest == 0x0123456789abcdef);
+	CHECK_EQ(transfer_get_result(&result, in, sample_parse(RESULT, in)), 0);
+	CHECK_EQ(result.status, 304);
+	CHECK_EQ(result.size, 5 << 20);
+	CHECK(result.digest == 0x0123456789abcdef);
+	CHECK_EQ(result.text.len, 3);
+	CHECK_EQ(transfer_get_complete(&complete, in, sample_parse(COMPLETE, in)), 0);
+	CHECK_EQ(complete.files, 1);
+	CHECK_EQ(complete.bytes, 2);
+	CHECK_EQ(complete.errors, 3);
+	CHECK_EQ(transfer_get_abort(&ended, in, sample_parse(ABORT, in)), 0);
+	CHECK_EQ(ended.status, 108);
+	CHECK_EQ(ended.text.len, 3);
+	sample_parse(BLOCK, in);
+	CHECK_EQ(transfer_get_block(&block, in, TRANSFER_BLOCK_MIN), 0);
+	CHECK_EQ(block.session, 1);
+	CHECK_EQ(block.sequence, 2);
+	CHECK_EQ(block.offset, 4 << 20);
+	CHECK_EQ(block.length, 65536);
+	CHECK_EQ(block.flags, 0);
+	CHECK(block.sum == 0x0123456789abcdef);
+	CHECK_EQ(transfer_get_block(&block, in, 65535), -EBADMSG);
+}
+
+static void put_refuses(void)
+{
+	static uint8_t buf[SAMPLE_MAX];
+	static uint32_t indices[TRANSFER_GRANTS_MAX + 1];
+	struct transfer_abort ended = {0, {NULL, 0}};
+	struct transfer_file file = {1, TRANSFER_FILE_REGULAR, 0644, 0, 0, 0, {buf, 4096}};
+
+	CHECK_EQ(transfer_put_grant(indices, 0, buf, sizeof(buf)), -EBADMSG);
+	CHECK_EQ(transfer_put_grant(indices, TRANSFER_GRANTS_MAX, buf, sizeof(buf)), 16386);
+	CHECK_EQ(transfer_put_grant(indices, TRANSFER_GRANTS_MAX + 1, buf, sizeof(buf)), -EBADMSG);
+	indices[1] = TRANSFER_DEPTH_MAX;
+	CHECK_EQ(transfer_put_grant(indices, 1, buf, sizeof(buf)), 6);
+	CHECK_EQ(transfer_put_grant(indices, 2, buf, sizeof(buf)), -EBADMSG);
+	CHECK_EQ(transfer_put_abort(&ended, buf, sizeof(buf)), -EBADMSG);
+	CHECK_EQ(transfer_put_file(&file, buf, sizeof(buf)), -EMSGSIZE);
+	file.name.len = 0;
+	CHECK_EQ(transfer_put_file(&file, buf, sizeof(buf)), 31);
+	file.kind = TRANSFER_FILE_REGULAR;
+	file.size = MESSAGE_UNKNOWN;
+	CHECK_EQ(transfer_put_file(&file, buf, sizeof(buf)), -EBADMSG);
+}
+
+static bool name_ok(const char *name, size_t len)
+{
+	/* an exact copy, so that a sanitizer sees a look past the end */
+	uint8_t *copy = malloc(len ? len : 1);
+	struct wire_bytes bytes = {copy, len};
+	bool ok;
+
+	memcpy(copy, name, len);
+	ok = transfer_name_ok(bytes);
+	free(copy);
+	return ok;
+}
+
+static void names(void)
+{
+	static const char *const good[] = {"", "a", "a/b", "a/b/c", "...", ".a/..b/c..", " ", "a\nb",
+		"\xff\xfe", "-rf", "a\\..\\b"};
+	static const char *const bad[] = {"/", "/a", "a/", "a//b", "//", ".", "..", "./a", "../a",
+		"a/.", "a/..", "a/./b", "a/../b", "a/b/..", "/.."};
+	static char longest[4200];
+
+	for (size_t i = 0; i < COUNT(good); i++)
+		CHECK(name_ok(good[i], strlen(good[i])));
+	for (size_t i = 0; i < COUNT(bad); i++)
+		CHECK(!name_ok(bad[i], strlen(bad[i])));
+	CHECK(!name_ok("a\0b", 3));
+	CHECK(!name_ok("\0", 1));
+	CHECK(!name_ok("a/\0/b", 5));
+	for (size_t i = 0; i < sizeof(longest); i++)
+		longest[i] = i % 256 == 255 ? '/' : 'x';
+	CHECK(name_ok(longest, 255));
+	CHECK(!name_ok(longest, 256));
+	CHECK(name_ok(longest, 257));
+	CHECK(name_ok(longest, 4095));
+	CHECK(!name_ok(longest, 4097));
+	longest[255] = 'x';
+	CHECK(!name_ok(longest, 256));
+	CHECK(!name_ok(longest, 300));
+	longest[0] = '/';
+	CHECK(!name_ok(longest, 10));
+}
+
+HARNESS_MAIN(
+	{"every message: round trip, truncations, trailing bytes", all_samples},
+	{"the codec table agrees with the codecs", codec_table},
+	{"each limit at its edge and over it", limits},
+	{"each field lies where the specification says", fields},
+	{"put refuses what get would refuse", put_refuses},
+	{"names of files", names})
