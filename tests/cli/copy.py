@@ -1,0 +1,252 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Copies that work: sizes, options, trees, streams, several sources, what is reported."""
+
+import os
+import subprocess
+
+import rftptest
+from rftptest import Daemon, case, check, equal, leftovers, make_file, rftp, same_files, skip, tree, \
+    works
+
+K, M = 1 << 10, 1 << 20
+BLOCK = 64 * K
+
+
+def places(top):
+    """A daemon's export and a local directory, both empty."""
+    for name in ("export", "local"):
+        os.mkdir(os.path.join(top, name))
+    return Daemon(os.path.join(top, "export")), os.path.join(top, "local")
+
+
+def there_and_back(daemon, local, name, *options):
+    """Puts local/name, gets it back as local/name.back, and compares all three."""
+    source = os.path.join(local, name)
+    works(*options, source, daemon.url(name))
+    same_files(source, daemon.path(name), f"put {options}")
+    works(*options, daemon.url(name), source + ".back")
+    same_files(source, source + ".back", f"get {options}")
+    os.unlink(source + ".back")
+
+
+@case
+def sizes_around_a_block(top):
+    daemon, local = places(top)
+    for size in (0, 1, 511, 4095, 4096, 4097, BLOCK - 1, BLOCK, BLOCK + 1, 7 * BLOCK,
+                 11 * BLOCK + 12345):
+        make_file(f"{local}/{size}", size)
+        there_and_back(daemon, local, str(size), "--block", "64K")
+    equal(leftovers(daemon.top), [], "temporary files")
+
+
+@case
+def sizes_with_defaults(top):
+    daemon, local = places(top)
+    for size in (0, 1, M - 1, M, M + 1, 20 * M + 4097):
+        make_file(f"{local}/{size}", size)
+        there_and_back(daemon, local, str(size))
+
+
+@case
+def blocks_channels_and_depths(top):
+    daemon, local = places(top)
+    make_file(f"{local}/f", 9 * M + 77)
+    for options in (["--block", "64K", "--channels", "1", "--depth", "1"],
+                    ["--block", "64K", "--channels", "3", "--depth", "2"],
+                    ["--block", "1M", "--channels", "2", "--depth", "5"],
+                    ["--block", "4M", "--channels", "4"],
+                    ["--block", "16M", "--channels", "64", "--depth", "2"],
+                    ["--fabric", "soft", "--engine", "credit"],
+                    ["--fabric", "auto", "--engine", "auto", "--channels", "auto", "--block", "auto",
+                     "--depth", "auto", "--direct", "auto"]):
+        there_and_back(daemon, local, "f", *options)
+
+
+@case
+def crc_on_every_segment(top):
+    daemon, local = places(top)
+    make_file(f"{local}/f", 3 * M + 1)
+    there_and_back(daemon, local, "f", "--crc")
+
+
+@case
+def direct_on_and_off(top):
+    daemon, local = places(top)
+    make_file(f"{local}/f", 3 * M + 1)
+    there_and_back(daemon, local, "f", "--direct", "off")
+    try:
+        os.close(os.open(f"{local}/f", os.O_RDONLY | os.O_DIRECT))
+    except OSError:
+        skip(f"no O_DIRECT on the file system of {local}")
+    for size in (0, 1, 4096, M, 3 * M + 1):
+        make_file(f"{local}/d{size}", size)
+        there_and_back(daemon, local, f"d{size}", "--direct", "on")
+
+
+@case
+def several_sources_into_a_directory(top):
+    daemon, local = places(top)
+    names = [f"file-{i}" for i in range(40)]
+    for i, name in enumerate(names):
+        make_file(f"{local}/{name}", i * 1777)
+    os.mkdir(daemon.path("into"))
+    os.mkdir(f"{local}/back")
+    works(*[f"{local}/{n}" for n in names], daemon.url("into/"))
+    works(*[daemon.url("into/" + n) for n in names], f"{local}/back")
+    for name in names:
+        same_files(f"{local}/{name}", daemon.path("into/" + name), name)
+        same_files(f"{local}/{name}", f"{local}/back/{name}", name)
+
+
+@case
+def a_tree_both_ways(top):
+    daemon, local = places(top)
+    os.makedirs(f"{local}/tree/a/b/c")
+    os.makedirs(f"{local}/tree/empty")
+    for i in range(60):
+        make_file(f"{local}/tree/{'/'.join(['a', 'b', 'c'][:i % 4])}/f{i}", i * i * 53)
+    works("-r", f"{local}/tree", daemon.url(""))
+    equal(tree(daemon.path("tree")), tree(f"{local}/tree"), "the tree at the daemon")
+    works("-r", f"{local}/tree", daemon.url("other"))
+    equal(tree(daemon.path("other")), tree(f"{local}/tree"), "the tree under another name")
+    works("-r", daemon.url("tree"), f"{local}/back")
+    equal(tree(f"{local}/back"), tree(f"{local}/tree"), "the tree that came back")
+    # once more over what is there: replaced, and nothing is left behind
+    works("-r", daemon.url("tree/"), f"{local}/back")
+    equal(leftovers(top), [], "temporary files")
+
+
+@case
+def a_directory_without_r_is_refused(top):
+    daemon, local = places(top)
+    os.mkdir(f"{local}/d")
+    os.mkdir(daemon.path("e"))
+    rftptest.fails((rftptest.KIND, rftptest.FAILED), f"{local}/d", daemon.url("x"),
+                   says="directory")
+    rftptest.fails((rftptest.KIND, rftptest.FAILED), daemon.url("e"), f"{local}/x",
+                   says="directory")
+    equal(tree(daemon.top), {b"e": None}, "the export")
+
+
+@case
+def stdin_and_stdout(top):
+    daemon, local = places(top)
+    for size in (0, 1, 65536, 2 * M + 3):
+        make_file(f"{local}/f", size)
+        with open(f"{local}/f", "rb") as f:
+            data = f.read()
+        works("-", daemon.url("piped"), input=data)
+        same_files(f"{local}/f", daemon.path("piped"), f"{size} bytes from stdin")
+        got = works(daemon.url("piped"), "-")
+        check(got.out == data, f"{size} bytes on stdout: got {len(got.out)}")
+        with open(f"{local}/f", "rb") as f:  # stdin that is a file
+            works("-", daemon.url("file"), stdin=f)
+        same_files(f"{local}/f", daemon.path("file"), f"{size} bytes from a file as stdin")
+
+
+@case
+def a_slow_pipe_arrives_whole(top):
+    daemon, local = places(top)
+    process = rftptest.start_rftp("-", daemon.url("slow"), stdin=subprocess.PIPE)
+    data = b""
+    for i in range(20):
+        piece = rftptest.rng().randbytes(1 + i * 977)
+        process.stdin.write(piece)
+        process.stdin.flush()
+        data += piece
+    equal(rftptest.finish(process).code, 0, "exit code")
+    with open(daemon.path("slow"), "rb") as f:
+        check(f.read() == data, "what arrived differs from what was written")
+
+
+@case
+def mode_and_time_come_along(top):
+    daemon, local = places(top)
+    make_file(f"{local}/f", 1000, 0o751)
+    os.utime(f"{local}/f", ns=(1, 1234567890123456789))
+    works(f"{local}/f", daemon.url("f"))
+    works(daemon.url("f"), f"{local}/g")
+    for path in (daemon.path("f"), f"{local}/g"):
+        got = os.stat(path)
+        equal(got.st_mtime_ns, 1234567890123456789, "mtime of", path)
+        equal(got.st_mode & 0o111, 0o111 & 0o751, "x bits of", path)
+
+
+@case
+def an_existing_file_is_replaced_or_kept(top):
+    daemon, local = places(top)
+    make_file(f"{local}/new", 100000)
+    make_file(daemon.path("f"), 50)
+    old = rftptest.digest(daemon.path("f"))
+    rftptest.fails(rftptest.KIND, "--no-replace", f"{local}/new", daemon.url("f"), says="exist")
+    equal(rftptest.digest(daemon.path("f")), old, "the old file")
+    works(f"{local}/new", daemon.url("f"))
+    same_files(f"{local}/new", daemon.path("f"))
+    make_file(f"{local}/mine", 60)
+    mine = rftptest.digest(f"{local}/mine")
+    rftptest.fails(rftptest.KIND, "--no-replace", daemon.url("f"), f"{local}/mine", says="exist")
+    equal(rftptest.digest(f"{local}/mine"), mine, "the old local file")
+    equal(leftovers(top), [], "temporary files")
+
+
+@case
+def json_has_the_fields(top):
+    daemon, local = places(top)
+    make_file(f"{local}/f", 5 * M)
+    for way in ("put", "get"):
+        args = [f"{local}/f", daemon.url("f")] if way == "put" else [daemon.url("f"), f"{local}/g"]
+        done = works("--json", "--channels", "2", "--block", "128K", *args).done()
+        equal(done["bytes"], 5 * M, way)
+        equal(done["files"], 1, way)
+        equal(done["errors"], 0, way)
+        equal(done["fabric"], "soft", way)
+        equal(done["engine"], "credit", way)
+        equal(done["channels"], 2, way)
+        equal(done["block"], 128 * K, way)
+        check(isinstance(done["direct"], bool), "direct is", done["direct"])
+        check(done["seconds"] > 0 and done["bytes_per_second"] > 0, "no rate:", done)
+    result = rftp("--json", f"{local}/f", f"{local}/missing", daemon.url(""))
+    equal(result.done()["files"], 1, "files that arrived")
+    equal(result.done()["errors"], 1, "files that did not")
+
+
+@case
+def quiet_and_verbose(top):
+    daemon, local = places(top)
+    make_file(f"{local}/f", M)
+    quiet = works("-q", f"{local}/f", daemon.url("f"))
+    equal((quiet.out, quiet.err), (b"", b""), "-q says nothing")
+    verbose = works("-v", f"{local}/f", daemon.url("f"))
+    for word in (b"soft", b"credit", b"block", b"channel"):
+        check(word in verbose.err.lower(), "-v does not mention", word, ":", verbose.err)
+    plain = works(f"{local}/f", daemon.url("f"))
+    check(b"\r" not in plain.err + plain.out, "progress without a terminal:", plain.err)
+
+
+@case
+def two_copies_at_once(top):
+    daemon, local = places(top)
+    clients = []
+    for i in range(rftptest.scaled(8)):
+        make_file(f"{local}/f{i}", 3 * M + i)
+        clients.append(rftptest.start_rftp(f"{local}/f{i}", daemon.url(f"f{i}")))
+    for i, client in enumerate(clients):
+        result = rftptest.finish(client)
+        equal(result.code, 0, f"client {i}", result.err)
+        same_files(f"{local}/f{i}", daemon.path(f"f{i}"))
+
+
+@case
+def memory_to_memory(top):
+    daemon, local = places(top)
+    for command in ("bench 64M put", "bench 64M get", "bench 64M"):
+        done = works("--json", "-c", command, daemon.url("")).done()
+        equal(done["bytes"], 64 * M, command)
+    make_file(f"{local}/f", 5 * M + 1)
+    equal(works("--json", "-c", f"bench {local}/f put", daemon.url("")).done()["bytes"], 5 * M + 1,
+          "bench of a file")
+    equal(tree(daemon.top), {}, "bench leaves nothing")
+
+
+rftptest.main()

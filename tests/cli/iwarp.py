@@ -1,0 +1,289 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A second implementation of the client's side of rftp-protocol(7), small and rude.
+
+MPA, DDP, RDMAP, the control channel and the session messages over plain sockets, for tests that send
+what a correct client never would.  Written from the specification, not from the C code.
+"""
+
+import socket
+import struct
+import time
+
+REQUEST_KEY = b"MPA ID Req Frame"
+REPLY_KEY = b"MPA ID Rep Frame"
+MARKERS, CRC, REJECT, ENHANCED = 0x80, 0x40, 0x20, 0x10
+
+MAGIC = 0x52465450
+CONTROL, DATA = 1, 2
+SEND_BYTES = 4096
+REPLY = 0x8000
+
+HELLO, BYE, PING, CHANNELS, LOGIN = 1, 2, 3, 4, 5
+STAT, LIST, MKDIR, RMDIR, REMOVE, RENAME, STATFS = range(16, 23)
+STORE, RETRIEVE = 32, 33
+OFFER, ACCEPT, GRANT, REQUEST, NOTICE, FILE, READY, FILE_END, RESULT, COMPLETE, CLOSED, ABORT = \
+    range(64, 76)
+UNKNOWN = 0xffffffffffffffff
+
+WRITE, READ_REQUEST, READ_RESPONSE, SEND = 0, 1, 2, 3
+TERMINATE = 7
+
+
+class Dropped(Exception):
+    """The other side ended the connection."""
+
+
+class Silent(Exception):
+    """The other side says nothing and stays connected."""
+
+
+def mpa_frame(key=REQUEST_KEY, flags=0, revision=1, private=b"", length=None):
+    return key + struct.pack(">BBH", flags, revision, len(private) if length is None else length) \
+        + private
+
+
+def greeting(kind=CONTROL, magic=MAGIC, version=1, index=0, session=0, credits=8, token=bytes(16)):
+    return struct.pack(">IBBHIH16s", magic, version, kind, index, session, credits, token)
+
+
+def fpdu(ulpdu, length=None, crc=bytes(4)):
+    pad = -(2 + len(ulpdu)) % 4
+    return struct.pack(">H", len(ulpdu) if length is None else length) + ulpdu + bytes(pad) + crc
+
+
+def untagged(payload, msn, opcode=SEND, queue=0, offset=0, last=True, ddp=None, rdmap=None):
+    ddp = (0x41 if last else 0x01) if ddp is None else ddp
+    rdmap = 0x40 | opcode if rdmap is None else rdmap
+    return struct.pack(">BBIIII", ddp, rdmap, 0, queue, msn, offset) + payload
+
+
+def tagged(payload, stag, offset, opcode=WRITE, last=True, ddp=None):
+    ddp = (0xc1 if last else 0x81) if ddp is None else ddp
+    return struct.pack(">BBIQ", ddp, 0x40 | opcode, stag, offset) + payload
+
+
+class Channel:
+    """One TCP connection after the MPA exchange."""
+
+    def __init__(self, port, private, timeout=20, flags=0, revision=1):
+        self.socket = socket.create_connection(("127.0.0.1", port), timeout)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.socket.settimeout(timeout)
+        self.buffer = b""
+        self.msn = 0
+        self.partial = b""
+        self.socket.sendall(mpa_frame(flags=flags, revision=revision, private=private))
+        self.reply_private = self.read_reply()
+
+    def take(self, count):
+        while len(self.buffer) < count:
+            try:
+                data = self.socket.recv(65536)
+            except socket.timeout:
+                raise Silent("nothing more within the deadline") from None
+            except OSError as e:
+                raise Dropped(str(e)) from None
+            if not data:
+                raise Dropped("closed")
+            self.buffer += data
+        taken, self.buffer = self.buffer[:count], self.buffer[count:]
+        return taken
+
+    def read_reply(self):
+        head = self.take(20)
+        key, self.reply_flags, self.reply_revision, length = struct.unpack(">16sBBH", head)
+        if key != REPLY_KEY:
+            raise Dropped(f"not an MPA reply: {head!r}")
+        private = self.take(length)
+        if self.reply_flags & REJECT:
+            raise Dropped("rejected")
+        return private
+
+    def raw(self, data):
+        try:
+            self.socket.sendall(data)
+        except OSError as e:
+            raise Dropped(str(e)) from None
+
+    def send(self, payload):
+        self.msn += 1
+        self.raw(fpdu(untagged(payload, self.msn)))
+
+    def write(self, stag, offset, payload):
+        for at in range(0, len(payload), 32768):
+            piece = payload[at:at + 32768]
+            self.raw(fpdu(tagged(piece, stag, offset + at, last=at + len(piece) == len(payload))))
+
+    def receive(self):
+        """The next SEND's payload.  A Terminate is a drop."""
+        while True:
+            length, = struct.unpack(">H", self.take(2))
+            ulpdu = self.take(length)
+            self.take(-(2 + length) % 4 + 4)
+            if ulpdu[0] & 0x80:
+                raise Dropped("a tagged segment came to a client")
+            opcode, queue = ulpdu[1] & 15, struct.unpack(">I", ulpdu[6:10])[0]
+            if opcode == TERMINATE or queue == 2:
+                raise Dropped(f"terminated: {ulpdu[18:22].hex()}")
+            self.partial += ulpdu[18:]
+            if ulpdu[0] & 0x40:
+                whole, self.partial = self.partial, b""
+                return whole
+
+    def dropped_within(self, seconds):
+        """Whether the other side ends the connection (what it says before is ignored)."""
+        end = time.monotonic() + seconds
+        while True:
+            left = end - time.monotonic()
+            if left <= 0:
+                return False
+            self.socket.settimeout(left)
+            try:
+                if not self.socket.recv(65536):
+                    return True
+            except socket.timeout:
+                return False
+            except OSError:
+                return True
+
+    def close(self):
+        self.socket.close()
+
+
+class Session:
+    """A control channel: frames in SENDs with credits."""
+
+    def __init__(self, port, timeout=20, credits=8, **private):
+        self.port, self.timeout = port, timeout
+        self.channel = Channel(port, greeting(credits=credits, **private), timeout)
+        magic, self.version, _, self.credits, self.status = \
+            struct.unpack(">IBBHH", self.channel.reply_private[:10])
+        if magic != MAGIC:
+            raise Dropped("not a welcome")
+        self.stream = b""
+        self.owed = 0
+        self.number = 0
+
+    def pump(self):
+        message = self.channel.receive()
+        credits, length = struct.unpack(">HH", message[:4])
+        if length != len(message) - 4:
+            raise Dropped("the daemon sent a bad head")
+        self.credits += credits
+        self.stream += message[4:]
+        self.owed += 1
+        if self.owed >= 4 and self.credits:
+            self.piece(b"")
+
+    def piece(self, data):
+        while not self.credits:
+            self.pump()
+        self.credits -= 1
+        owed, self.owed = self.owed, 0
+        self.channel.send(struct.pack(">HH", owed, len(data)) + data)
+
+    def put_stream(self, data):
+        for at in range(0, len(data), SEND_BYTES - 4):
+            while self.credits < 2:
+                self.pump()
+            self.piece(data[at:at + SEND_BYTES - 4])
+
+    def put(self, type_, data=b"", response=0, length=None):
+        self.put_stream(struct.pack(">HHI", type_, response, len(data) if length is None else length)
+                        + data)
+
+    def get(self):
+        """-> (type, response, data)"""
+        while True:
+            if len(self.stream) >= 8:
+                type_, response, length = struct.unpack(">HHI", self.stream[:8])
+                if len(self.stream) >= 8 + length:
+                    data = self.stream[8:8 + length]
+                    self.stream = self.stream[8 + length:]
+                    return type_, response, data
+            self.pump()
+
+    def ask(self, type_, data=b""):
+        """-> (status, data) of the reply"""
+        self.put(type_, data)
+        got, response, reply = self.get()
+        if got != type_ | REPLY:
+            raise Dropped(f"reply {got:#x} to request {type_:#x}")
+        return response, reply
+
+    def hello(self, **fields):
+        status, data = self.ask(HELLO, hello(**fields))
+        if status:
+            raise Dropped(f"HELLO refused: {status}")
+        self.number = struct.unpack(">I", data[16:20])[0]
+        return data
+
+    def open_channels(self, count=1):
+        status, data = self.ask(CHANNELS, struct.pack(">H", count))
+        if status:
+            raise Dropped(f"CHANNELS refused: {status}")
+        granted, first, token = struct.unpack(">HH16s", data)
+        channels = []
+        for i in range(granted):
+            c = Channel(self.port, greeting(DATA, index=first + i, session=self.number, credits=0,
+                                            token=token), self.timeout)
+            c.send(bytes(4))
+            channels.append(c)
+        return channels
+
+    def dropped_within(self, seconds):
+        return self.channel.dropped_within(seconds)
+
+    def close(self):
+        self.channel.close()
+
+
+# ---- messages ----
+
+def text(data):
+    return struct.pack(">H", len(data)) + data
+
+
+def hello(version=1, channels=8, block=16 << 20, depth=1024, engines=2, session=0, flags=0,
+          agent=b"rude/1"):
+    return struct.pack(">HHIIIII", version, channels, block, depth, engines, session, flags) \
+        + text(agent)
+
+
+def data_request(path=b"f", kind=1, flags=0, engine=0, channels=0, block=0, depth=0, direct=0,
+                 size=0, offset=0):
+    return struct.pack(">BIBHIIBQQ", kind, flags, engine, channels, block, depth, direct, size,
+                       offset) + text(path)
+
+
+def offer(engine=1, notice=1, channels=1, block=65536, depth=4, flags=0, files=1, bytes_=65536):
+    return struct.pack(">BBHIIIQQ", engine, notice, channels, block, depth, flags, files, bytes_)
+
+
+def accept(depth=4, stride=65536 + 4096, base=0, key=1, flags=0):
+    return struct.pack(">IIQII", depth, stride, base, key, flags)
+
+
+def grant(indices, count=None):
+    return struct.pack(">H", len(indices) if count is None else count) \
+        + b"".join(struct.pack(">I", i) for i in indices)
+
+
+def file(number=1, kind=1, mode=0o644, mtime_s=0, mtime_ns=0, size=65536, name=b""):
+    return struct.pack(">IBIqIQ", number, kind, mode, mtime_s, mtime_ns, size) + text(name)
+
+
+def file_end(number=1, status=0, size=65536, blocks=1, digest=0):
+    return struct.pack(">IHQQQ", number, status, size, blocks, digest)
+
+
+def complete(files=1, bytes_=65536, errors=0):
+    return struct.pack(">QQQ", files, bytes_, errors)
+
+
+def abort(status=108, why=b""):
+    return struct.pack(">H", status) + text(why)
+
+
+def block(session=1, sequence=0, offset=0, length=65536, flags=0, sum_=0):
+    return struct.pack(">IIQIIQ", session, sequence, offset, length, flags, sum_)

@@ -1,0 +1,132 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""File names that are bytes: newlines, quotes, bytes that are no UTF-8, 255 of them; URL escapes."""
+
+import os
+from urllib.parse import quote_from_bytes
+
+import rftptest
+from rftptest import Daemon, case, check, equal, make_file, same_files, tree, works
+
+NAMES = [
+    b"plain",
+    b"with space",
+    b" leading and trailing ",
+    b"new\nline",
+    b"carriage\rreturn\ttab",
+    b"'single'",
+    b'"double"',
+    b"back\\slash",
+    b"semi;colon & ampersand | pipe > <",
+    b"$HOME `id` $(id)",
+    b"star*?[a-z]{b,c}~",
+    b"-leading-dash",
+    b"#hash",
+    b"percent%41",
+    b"colon:and@at",
+    b"question?mark",
+    b".hidden",
+    b"...",
+    b"\xff\xfe not utf-8 \x80",
+    b"\x01\x02\x1b[31m",
+    "\u00fcml\u00e4ut \u65e5\u672c".encode(),
+    b"n" * 255,
+    b"\xe2\x98\x83" * 85,
+]
+
+
+def places(top):
+    for name in ("export", "local"):
+        os.mkdir(os.path.join(top, name))
+    return Daemon(os.path.join(top, "export")), os.path.join(top, "local")
+
+
+def fill(where):
+    for i, name in enumerate(NAMES):
+        make_file(os.path.join(os.fsencode(where), name), 100 + i)
+
+
+@case
+def each_name_alone(top):
+    daemon, local = places(top)
+    fill(local)
+    for name in NAMES:
+        source = os.fsencode(local) + b"/" + name
+        escaped = quote_from_bytes(name).encode()
+        works(source, daemon.url(escaped))
+        same_files(source, os.fsencode(daemon.top) + b"/" + name, "put", name)
+        works(daemon.url(escaped), source + b"2" if len(name) < 250 else
+              os.fsencode(local) + b"/back")
+        back = source + b"2" if len(name) < 250 else os.fsencode(local) + b"/back"
+        same_files(source, back, "get", name)
+        os.unlink(back)
+    equal(sorted(tree(daemon.top)), sorted(NAMES), "the export")
+
+
+@case
+def all_names_at_once(top):
+    daemon, local = places(top)
+    fill(local)
+    works(*[os.fsencode(local) + b"/" + n for n in NAMES], daemon.url(b""))
+    equal(tree(daemon.top), tree(local), "several sources")
+
+
+@case
+def names_in_a_tree(top):
+    daemon, local = places(top)
+    os.mkdir(f"{local}/t")
+    fill(f"{local}/t")
+    deep = os.fsencode(local) + b"/t/" + b"dir\nwith \xff" + b"/" + b"d" * 255
+    os.makedirs(deep)
+    make_file(deep + b"/" + b"f" * 255, 10)
+    works("-r", f"{local}/t", daemon.url("t"))
+    equal(tree(daemon.path("t")), tree(f"{local}/t"), "put -r")
+    works("-r", daemon.url("t"), f"{local}/u")
+    equal(tree(f"{local}/u"), tree(f"{local}/t"), "get -r")
+
+
+@case
+def a_listing_does_not_garble_the_terminal(top):
+    daemon, local = places(top)
+    fill(daemon.top)
+    out = works("-c", "ls", daemon.url("")).out
+    check(b"plain" in out, "ls does not list:", out)
+    check(b"\x1b" not in out and b"\x01" not in out, "control bytes in a listing:", out)
+    lines = out.splitlines()
+    check(len(lines) >= 1, "no lines")
+
+
+@case
+def names_in_commands(top):
+    daemon, local = places(top)
+    make_file(f"{local}/a b", 10)
+    make_file(f"{local}/q'uote", 11)
+    works("-c", f"lcd {local}; put 'a b' \"c d\"; put \"q'uote\"; mkdir 'x y'; mv \"c d\" 'x y/e f'",
+          daemon.url(""))
+    equal(sorted(tree(daemon.top)), [b"q'uote", b"x y", b"x y/e f"], "the export")
+    works("-c", f"lcd {local}; get 'x y/e f' back\\ slash; rm 'x y/e f'; rmdir 'x y'",
+          daemon.url(""))
+    same_files(f"{local}/a b", f"{local}/back slash")
+
+
+@case
+def too_long_a_name(top):
+    daemon, local = places(top)
+    make_file(f"{local}/f", 10)
+    rftptest.fails((rftptest.KIND, rftptest.FAILED), f"{local}/f", daemon.url("n" * 256), says="name")
+    rftptest.fails((rftptest.KIND, rftptest.FAILED, rftptest.USAGE), f"{local}/f",
+                   daemon.url("/".join(["d" * 200] * 30)))
+    equal(tree(daemon.top), {}, "the export")
+
+
+@case
+def a_bad_escape_is_a_usage_error(top):
+    daemon, local = places(top)
+    make_file(f"{local}/f", 10)
+    for bad in ("a%zz", "a%4", "a%"):
+        rftptest.fails(rftptest.USAGE, f"{local}/f", daemon.url(bad))
+    rftptest.fails((rftptest.USAGE, rftptest.KIND), f"{local}/f", daemon.url("a%00b"))
+    equal(tree(daemon.top), {}, "the export")
+
+
+rftptest.main()
