@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Writes the seed corpora of fuzz_wire, fuzz_message and fuzz_transfer.
+
+Encodes from the specification (rftp-protocol(7)) on its own; run it again after a change of the
+protocol: tests/fuzz/seeds_proto.py
+"""
+import os
+import struct
+
+TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "corpus")
+REPLY = 0x8000
+
+
+def pack(form, *values):
+    return struct.pack(">" + form, *values)
+
+
+def text(data):
+    return pack("H", len(data)) + data
+
+
+def write(target, seeds):
+    folder = os.path.join(TOP, target)
+    os.makedirs(folder, exist_ok=True)
+    for name, data in seeds.items():
+        with open(os.path.join(folder, name), "wb") as out:
+            out.write(data)
+
+
+def frame(kind, data, response=0):
+    return pack("HHI", kind, response, len(data)) + data
+
+
+TOKEN = bytes(range(0xA0, 0xB0))
+ATTR = pack("BIIIQqI", 1, 0o644, 1000, 1001, 4096, 1700000000, 5)
+HELLO = pack("HHIIIII", 1, 8, 4 << 20, 512, 2, 0, 0) + text(b"rftp/0.1.0")
+FILES = pack("BIBHIIBQQ", 1, 7, 1, 8, 4 << 20, 512, 0, 0, 0) + text(b"/a")
+NULLS = pack("BIBHIIBQQ", 2, 0, 0, 0, 0, 0, 0, 1 << 32, 0) + text(b"")
+
+write("fuzz_message", {
+    "greeting-control": frame(0, pack("IBBHIH", 0x52465450, 1, 1, 0, 0, 64) + bytes(16)),
+    "greeting-data": frame(0, pack("IBBHIH", 0x52465450, 1, 2, 3, 7, 0) + TOKEN + bytes(26)),
+    "welcome": frame(REPLY, pack("IBBHH", 0x52465450, 1, 0, 64, 0)),
+    "hello": frame(1, HELLO),
+    "hello-reply": frame(1 | REPLY, HELLO),
+    "refusal": frame(16 | REPLY, text(b"no such file"), 200),
+    "bye": frame(2, b""),
+    "ping": frame(3, pack("Q", 0x0123456789ABCDEF)),
+    "channels": frame(4, pack("H", 8)),
+    "channels-reply": frame(4 | REPLY, pack("HH", 8, 0) + TOKEN),
+    "stat": frame(16, text(b"/a/b")),
+    "stat-reply": frame(16 | REPLY, ATTR),
+    "list-reply": frame(17 | REPLY, pack("BH", 1, 2) + 2 * (ATTR + text(b"name"))),
+    "mkdir": frame(18, pack("II", 0o755, 1) + text(b"/d")),
+    "rename": frame(21, pack("I", 1) + text(b"/a") + text(b"/b")),
+    "statfs-reply": frame(22 | REPLY, pack("QQQQQ", 5, 4, 3, 2, 1)),
+    "store": frame(32, FILES),
+    "retrieve-null": frame(33, NULLS),
+})
+
+BLOCK = pack("IIQIIQ", 1, 2, 4 << 20, 65536, 0, 0x0123456789ABCDEF)
+write("fuzz_transfer", {
+    "block": b"\0" + pack("I", 65536) + BLOCK,
+    "block-last": b"\0" + pack("I", 65536) + pack("IIQIIQ", 1, 2, 0, 0, 1, 0),
+    "name": b"\1a/b.c/..d",
+    "offer": b"\x40" + pack("BBHIIIQQ", 1, 1, 8, 4 << 20, 512, 1, 3, 2**64 - 1),
+    "accept": b"\x41" + pack("IIQII", 512, (4 << 20) + 4096, 0x7F0000000000, 0xDEADBEEF, 1),
+    "grant": b"\x42" + pack("HIII", 3, 0, 1, 65535),
+    "request": b"\x43",
+    "notice": b"\x44" + pack("I", 42),
+    "file": b"\x45" + pack("IBIqIQ", 1, 1, 0o644, 1700000000, 5, 1 << 32) + text(b"a/b"),
+    "file-stream": b"\x45" + pack("IBIqIQ", 2, 3, 0o600, -1, 0, 2**64 - 1) + text(b""),
+    "ready": b"\x46" + pack("IQ", 1, 0),
+    "file-end": b"\x47" + pack("IHQQQ", 1, 0, 5 << 20, 2, 0x0123456789ABCDEF),
+    "result": b"\x48" + pack("IHQQ", 1, 304, 0, 0) + text(b"checksum of block 3"),
+    "complete": b"\x49" + pack("QQQ", 1, 2, 3),
+    "abort": b"\x4b" + pack("H", 108) + text(b"interrupted"),
+})
+
+write("fuzz_wire", {
+    "integers": bytes([4, 0, 1, 2, 3]) + bytes(range(15)),
+    "raw": bytes([2, 4 | 8 << 3, 7]) + b"12345678",
+    "bytes": bytes([2, 5 | 1 << 3, 6]) + text(b"abc") + text(b"defgh"),
+    "refused": bytes([2, 7 | 31 << 3, 0]) + b"x",
+})
