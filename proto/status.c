@@ -16,10 +16,7 @@ struct status_row {
 	const char *name, *text;
 };
 
-/*
- * status_from_errno takes the first row with the errno.  A row whose errno stands in an earlier row
- * is marked SHARED: it does not come back from its errno.
- */
+/* Each row has an errno of its own, so that status_from_errno gives the row back. */
 static const struct status_row status_rows[] = {
 	{STATUS_OK, 0, "ok", "success"},
 
@@ -42,11 +39,11 @@ static const struct status_row status_rows[] = {
 	{STATUS_NOT_DIRECTORY, ENOTDIR, "not-directory", "not a directory"},
 	{STATUS_NOT_EMPTY, ENOTEMPTY, "not-empty", "directory not empty"},
 	{STATUS_NAME, ENAMETOOLONG, "name", "name is empty, too long or not allowed"},
-	/* openat2 says EXDEV when a path leaves its root, so that one comes back from EXDEV */
+	/* openat2 says EXDEV when a path leaves its root; a rename's EXDEV is told apart as EREMOTE */
 	{STATUS_OUTSIDE, EXDEV, "outside", "leaves the exported directory"},
 	{STATUS_NOT_REGULAR, ENXIO, "not-regular", "not a regular file"},
 	{STATUS_BUSY, EBUSY, "busy", "in use"},
-	{STATUS_CROSS_DEVICE, EXDEV, "cross-device", "on another file system"}, /* SHARED */
+	{STATUS_CROSS_DEVICE, EREMOTE, "cross-device", "on another file system"},
 	{STATUS_LOOP, ELOOP, "loop", "too many symbolic links"},
 
 	{STATUS_NO_SPACE, ENOSPC, "no-space", "no space left, or over quota"},
