@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rftp/exit_code.c: the one table of status -> exit code.  Does not know when the program ends.
+ */
+#include "rftp/exit_code.h"
+
+#include <stddef.h>
+
+static const struct {
+	uint16_t status;
+	enum exit_code code;
+} exit_codes[] = {
+	{STATUS_OK, EXIT_CODE_OK},
+	{STATUS_PROTOCOL, EXIT_CODE_PROTOCOL},
+	{STATUS_VERSION, EXIT_CODE_PROTOCOL},
+	{STATUS_UNSUPPORTED, EXIT_CODE_REFUSED},
+	{STATUS_INVALID, EXIT_CODE_KIND},
+	{STATUS_LIMIT, EXIT_CODE_REFUSED},
+	{STATUS_REFUSED, EXIT_CODE_REFUSED},
+	{STATUS_TIMEOUT, EXIT_CODE_LOST},
+	{STATUS_SHUTDOWN, EXIT_CODE_LOST},
+	{STATUS_CANCELLED, EXIT_CODE_INTERRUPTED},
+	{STATUS_DISCONNECTED, EXIT_CODE_LOST},
+	{STATUS_NOT_FOUND, EXIT_CODE_NOT_FOUND},
+	{STATUS_DENIED, EXIT_CODE_DENIED},
+	{STATUS_READ_ONLY, EXIT_CODE_DENIED},
+	{STATUS_EXISTS, EXIT_CODE_KIND},
+	{STATUS_IS_DIRECTORY, EXIT_CODE_KIND},
+	{STATUS_NOT_DIRECTORY, EXIT_CODE_KIND},
+	{STATUS_NOT_EMPTY, EXIT_CODE_KIND},
+	{STATUS_NAME, EXIT_CODE_KIND},
+	{STATUS_OUTSIDE, EXIT_CODE_DENIED},
+	{STATUS_NOT_REGULAR, EXIT_CODE_KIND},
+	{STATUS_BUSY, EXIT_CODE_REFUSED},
+	{STATUS_CROSS_DEVICE, EXIT_CODE_KIND},
+	{STATUS_LOOP, EXIT_CODE_KIND},
+	{STATUS_NO_SPACE, EXIT_CODE_NO_SPACE},
+	{STATUS_IO, EXIT_CODE_IO},
+	{STATUS_TOO_LARGE, EXIT_CODE_NO_SPACE},
+	{STATUS_CHANGED, EXIT_CODE_CHANGED},
+	{STATUS_CHECKSUM, EXIT_CODE_INTEGRITY},
+	{STATUS_DIGEST, EXIT_CODE_INTEGRITY},
+	{STATUS_INCOMPLETE, EXIT_CODE_INTEGRITY},
+	{STATUS_NO_MEMORY, EXIT_CODE_IO},
+	{STATUS_OTHER, EXIT_CODE_OTHER},
+};
+
+enum exit_code exit_code_from_status(uint16_t status)
+{
+	for (size_t i = 0; i < sizeof exit_codes / sizeof *exit_codes; i++)
+		if (exit_codes[i].status == status)
+			return exit_codes[i].code;
+	return EXIT_CODE_OTHER;
+}
+
+enum exit_code exit_code_join(enum exit_code a, enum exit_code b)
+{
+	if (a == EXIT_CODE_OK || a == b)
+		return b;
+	if (b == EXIT_CODE_OK)
+		return a;
+	if (a == EXIT_CODE_INTERRUPTED || b == EXIT_CODE_INTERRUPTED)
+		return EXIT_CODE_INTERRUPTED;
+	return EXIT_CODE_OTHER;
+}

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rftp/settings.c: owns the table of settings.  Does not know what they do to a transfer.
+ */
+#include "rftp/settings.h"
+
+#include "engine/engine.h"
+#include "fabric/select.h"
+#include "proto/transfer.h"
+#include "rftp/escape.h"
+#include "rftp/units.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define SETTINGS_TIMEOUT_MS 10000u
+
+void settings_init(struct settings *s)
+{
+	*s = (struct settings){.replace = true, .connect_timeout_ms = SETTINGS_TIMEOUT_MS};
+}
+
+const char *settings_engine_name(uint8_t engine)
+{
+	const struct engine_ops *ops = engine ? engine_by_id(engine) : NULL;
+
+	return ops ? ops->name : "auto";
+}
+
+static bool is_auto(const char *value)
+{
+	return !strcmp(value, "auto");
+}
+
+static int set_fabric(struct settings *s, const char *value, struct text *why)
+{
+	if (is_auto(value)) {
+		s->fabric[0] = '\0';
+		return 0;
+	}
+	for (unsigned i = 0; select_name(i); i++) {
+		if (strcmp(select_name(i), value) || strlen(value) >= sizeof s->fabric)
+			continue;
+		strcpy(s->fabric, value);
+		return 0;
+	}
+	text_puts(why, "this build has: auto");
+	for (unsigned i = 0; select_name(i); i++)
+		text_printf(why, ", %s", select_name(i));
+	return -EINVAL;
+}
+
+static void show_fabric(const struct settings *s, struct text *out)
+{
+	text_puts(out, s->fabric[0] ? s->fabric : "auto");
+}
+
+static int set_engine(struct settings *s, const char *value, struct text *why)
+{
+	const struct engine_ops *ops = engine_by_name(value);
+
+	if (ops || is_auto(value)) {
+		s->engine = ops ? ops->id : 0;
+		return 0;
+	}
+	text_puts(why, "this build has: auto");
+	for (unsigned i = 0; engine_at(i); i++)
+		text_printf(why, ", %s", engine_at(i)->name);
+	return -EINVAL;
+}
+
+static void show_engine(const struct settings *s, struct text *out)
+{
+	text_puts(out, settings_engine_name(s->engine));
+}
+
+static int set_channels(struct settings *s, const char *value, struct text *why)
+{
+	uint64_t n = 0;
+
+	if (!is_auto(value) && units_parse_number(value, 1, MESSAGE_CHANNELS_MAX, &n)) {
+		text_printf(why, "auto, or 1 to %u", MESSAGE_CHANNELS_MAX);
+		return -EINVAL;
+	}
+	s->channels = (uint16_t)n;
+	return 0;
+}
+
+static void show_number(uint32_t n, struct text *out)
+{
+	if (n)
+		text_printf(out, "%u", n);
+	else
+		text_puts(out, "auto");
+}
+
+static void show_channels(const struct settings *s, struct text *out)
+{
+	show_number(s->channels, out);
+}
+
+static int set_block(struct settings *s, const char *value, struct text *why)
+{
+	uint64_t n = 0;
+
+	if (!is_auto(value) && (units_parse_size(value, &n) || n < TRANSFER_BLOCK_MIN ||
+				       n > TRANSFER_BLOCK_MAX || n % 4096)) {
+		text_puts(why, "auto, or 64K to 16M in steps of 4K");
+		return -EINVAL;
+	}
+	s->block = (uint32_t)n;
+	return 0;
+}
+
+static void show_block(const struct settings *s, struct text *out)
+{
+	if (s->block && s->block % (1u << 20) == 0)
+		text_printf(out, "%uM", s->block >> 20);
+	else if (s->block)
+		text_printf(out, "%uK", s->block >> 10);
+	else
+		text_puts(out, "auto");
+}
+
+static int set_depth(struct settings *s, const char *value, struct text *why)
+{
+	uint64_t n = 0;
+
+	if (!is_auto(value) && units_parse_number(value, 1, TRANSFER_DEPTH_MAX, &n)) {
+		text_printf(why, "auto, or 1 to %u blocks", TRANSFER_DEPTH_MAX);
+		return -EINVAL;
+	}
+	s->depth = (uint32_t)n;
+	return 0;
+}
+
+static void show_depth(const struct settings *s, struct text *out)
+{
+	show_number(s->depth, out);
+}
+
+static int parse_bool(const char *value, bool *out, struct text *why)
+{
+	if (!strcmp(value, "on") || !strcmp(value, "yes"))
+		*out = true;
+	else if (!strcmp(value, "off") || !strcmp(value, "no"))
+		*out = false;
+	else {
+		text_puts(why, "on or off");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int set_direct(struct settings *s, const char *value, struct text *why)
+{
+	bool on;
+
+	if (is_auto(value)) {
+		s->direct = END_DIRECT_AUTO;
+		return 0;
+	}
+	if (parse_bool(value, &on, why)) {
+		text_clear(why);
+		text_puts(why, "auto, on or off");
+		return -EINVAL;
+	}
+	s->direct = on ? END_DIRECT_ON : END_DIRECT_OFF;
+	return 0;
+}
+
+static void show_direct(const struct settings *s, struct text *out)
+{
+	text_puts(out, s->direct == END_DIRECT_ON ? "on"
+			: s->direct == END_DIRECT_OFF ? "off" : "auto");
+}
+
+static int set_timeout(struct settings *s, const char *value, struct text *why)
+{
+	uint64_t n;
+
+	if (units_parse_number(value, 1, 86400, &n)) {
+		text_puts(why, "1 to 86400 seconds");
+		return -EINVAL;
+	}
+	s->connect_timeout_ms = (unsigned)n * 1000;
+	return 0;
+}
+
+static void show_timeout(const struct settings *s, struct text *out)
+{
+	text_printf(out, "%u", s->connect_timeout_ms / 1000);
+}
+
+static int set_verbosity(struct settings *s, const char *value, struct text *why)
+{
+	static const char *const names[] = {"quiet", "normal", "verbose", "debug"};
+
+	for (int i = 0; i < 4; i++) {
+		if (strcmp(names[i], value))
+			continue;
+		s->verbosity = i - 1;
+		return 0;
+	}
+	text_puts(why, "quiet, normal, verbose or debug");
+	return -EINVAL;
+}
+
+static void show_verbosity(const struct settings *s, struct text *out)
+{
+	text_puts(out, s->verbosity < 0 ? "quiet" : !s->verbosity ? "normal"
+			: s->verbosity == 1 ? "verbose" : "debug");
+}
+
+#define BOOLEAN(name)                                                                              \
+	static int set_##name(struct settings *s, const char *value, struct text *why)             \
+	{                                                                                          \
+		return parse_bool(value, &s->name, why);                                           \
+	}                                                                                          \
+	static void show_##name(const struct settings *s, struct text *out)                        \
+	{                                                                                          \
+		text_puts(out, s->name ? "on" : "off");                                            \
+	}
+BOOLEAN(crc)
+BOOLEAN(recursive)
+BOOLEAN(replace)
+BOOLEAN(json)
+
+static const struct {
+	const char *name, *values, *help;
+	int (*set)(struct settings *, const char *, struct text *);
+	void (*show)(const struct settings *, struct text *);
+} settings_table[] = {
+	{"fabric", "auto|NAME", "transport between the hosts", set_fabric, show_fabric},
+	{"engine", "auto|NAME", "how blocks cross", set_engine, show_engine},
+	{"channels", "auto|1..64", "connections that carry data", set_channels, show_channels},
+	{"block", "auto|64K..16M", "bytes of a block", set_block, show_block},
+	{"depth", "auto|1..65536", "blocks that the receiving side has", set_depth, show_depth},
+	{"direct", "auto|on|off", "O_DIRECT, past the page cache", set_direct, show_direct},
+	{"crc", "on|off", "fabric soft: ask for CRC32C on the wire", set_crc, show_crc},
+	{"connect-timeout", "SECONDS", "how long to try to connect", set_timeout, show_timeout},
+	{"recursive", "on|off", "get and put follow directories down", set_recursive,
+		show_recursive},
+	{"replace", "on|off", "get and put replace existing files", set_replace, show_replace},
+	{"json", "on|off", "reports as one JSON object a line", set_json, show_json},
+	{"verbosity", "quiet|normal|verbose|debug", "how much is said", set_verbosity,
+		show_verbosity},
+};
+#define SETTINGS (sizeof settings_table / sizeof *settings_table)
+
+const char *settings_name(unsigned i)
+{
+	return i < SETTINGS ? settings_table[i].name : NULL;
+}
+
+const char *settings_values(unsigned i)
+{
+	return i < SETTINGS ? settings_table[i].values : NULL;
+}
+
+const char *settings_help(unsigned i)
+{
+	return i < SETTINGS ? settings_table[i].help : NULL;
+}
+
+void settings_show(const struct settings *s, unsigned i, struct text *out)
+{
+	if (i < SETTINGS)
+		settings_table[i].show(s, out);
+}
+
+int settings_set(struct settings *s, const char *name, const char *value, struct text *why)
+{
+	struct text list = {0};
+	int err = -ENOENT;
+
+	for (size_t i = 0; i < SETTINGS; i++) {
+		if (strcmp(settings_table[i].name, name))
+			continue;
+		err = settings_table[i].set(s, value, &list);
+		if (err) {
+			text_printf(why, "%s can not be ", name);
+			escape_shell(why, value, strlen(value));
+			text_printf(why, ": %s", text_str(&list));
+		}
+		text_fini(&list);
+		return err;
+	}
+	text_puts(why, "no such setting: ");
+	escape_display(why, name, strlen(name));
+	text_puts(why, "; there are");
+	for (size_t i = 0; i < SETTINGS; i++)
+		text_printf(why, "%s %s", i ? "," : "", settings_table[i].name);
+	return err;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rftp/settings: what the user may choose for transfers and reports, by name, in one table that
+ * serves the long options and the shell's `set` alike.  Zeros mean auto.
+ */
+#ifndef RFTP_SETTINGS_H
+#define RFTP_SETTINGS_H
+
+#include "end/end.h"
+#include "rftp/text.h"
+
+#include <stdint.h>
+
+struct settings {
+	char fabric[16];         /* "" = the best that connects */
+	uint8_t engine;          /* enum message_engine; 0 = auto */
+	uint16_t channels;
+	uint32_t block, depth;
+	enum end_direct direct;
+	bool crc;                /* soft: ask for MPA's CRC32C */
+	unsigned connect_timeout_ms;
+	bool recursive;
+	bool replace;
+	bool json;
+	int verbosity;           /* -1 quiet, 0, 1, 2 */
+};
+
+void settings_init(struct settings *);
+
+/* The i-th setting, NULL past the last. */
+const char *settings_name(unsigned i);
+const char *settings_values(unsigned i); /* "auto|on|off": what may be set */
+const char *settings_help(unsigned i);
+/* Its value now, as settings_set would take it. */
+void settings_show(const struct settings *, unsigned i, struct text *out);
+
+/* -ENOENT: no such setting; -EINVAL: not such a value.  `why` then says so and lists what there is. */
+int settings_set(struct settings *, const char *name, const char *value, struct text *why);
+
+/* "credit"; for reports. */
+const char *settings_engine_name(uint8_t engine);
+
+#endif
