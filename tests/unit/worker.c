@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tests/unit/worker: base/worker.
+ */
+#include "base/worker.h"
+#include "tests/harness.h"
+
+#include <sched.h>
+#include <signal.h>
+
+struct look {
+	int ran;
+	char name[16];
+	sigset_t blocked;
+	int pinned;
+	unsigned cpu, cpus;
+};
+
+static void look_around(void *arg)
+{
+	struct look *l = arg;
+
+	l->ran++;
+	pthread_getname_np(pthread_self(), l->name, sizeof l->name);
+	pthread_sigmask(SIG_BLOCK, NULL, &l->blocked);
+}
+
+static void runs_once_and_joins(void)
+{
+	struct worker w = {0};
+	struct look l = {0};
+
+	worker_stop(&w); /* never started */
+	for (int i = 1; i <= 3; i++) {
+		CHECK_EQ(worker_start(&w, "looker", look_around, &l), 0);
+		CHECK(w.started);
+		worker_stop(&w);
+		CHECK(!w.started);
+		CHECK_EQ(l.ran, i);
+		worker_stop(&w);
+		CHECK_EQ(l.ran, i);
+	}
+	CHECK(!strcmp(l.name, "looker"));
+}
+
+static void cuts_a_long_name(void)
+{
+	struct worker w = {0};
+	struct look l = {0};
+
+	CHECK_EQ(worker_start(&w, "a-name-of-more-than-fifteen-bytes", look_around, &l), 0);
+	worker_stop(&w);
+	CHECK(!strcmp(l.name, "a-name-of-more-"));
+}
+
+static void signals_reach_the_main_thread_only(void)
+{
+	static const int asked[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGCHLD, SIGWINCH, SIGUSR1};
+	struct worker w = {0};
+	struct look l = {0};
+	sigset_t before, after;
+
+	pthread_sigmask(SIG_BLOCK, NULL, &before);
+	CHECK_EQ(worker_start(&w, "signals", look_around, &l), 0);
+	pthread_sigmask(SIG_BLOCK, NULL, &after);
+	worker_stop(&w);
+	for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++) {
+		CHECK(sigismember(&l.blocked, asked[i]));
+		CHECK_EQ(sigismember(&after, asked[i]), sigismember(&before, asked[i]));
+	}
+	/* a fault of its own is not for others to answer */
+	CHECK(!sigismember(&l.blocked, SIGSEGV));
+}
+
+static void pin_and_count(void *arg)
+{
+	struct look *l = arg;
+
+	l->pinned = worker_pin(l->cpu);
+	l->cpus = worker_cpus();
+}
+
+static void pins_itself_to_one_cpu(void)
+{
+	struct worker w = {0};
+	struct look l = {0};
+	unsigned before = worker_cpus();
+	int cpu = sched_getcpu();
+
+	CHECK(before >= 1);
+	CHECK(cpu >= 0);
+	l.cpu = (unsigned)cpu;
+	CHECK_EQ(worker_start(&w, "pinned", pin_and_count, &l), 0);
+	worker_stop(&w);
+	CHECK_EQ(l.pinned, 0);
+	CHECK_EQ(l.cpus, 1);
+	CHECK_EQ(worker_cpus(), before); /* the others stay free */
+}
+
+static void an_impossible_cpu_is_an_error(void)
+{
+	unsigned before = worker_cpus();
+
+	CHECK_EQ(worker_pin(65535), -EINVAL);
+	CHECK_EQ(worker_pin(UINT32_MAX), -EINVAL);
+	CHECK_EQ(worker_cpus(), before);
+}
+
+HARNESS_MAIN({"runs_once_and_joins", runs_once_and_joins}, {"cuts_a_long_name", cuts_a_long_name},
+	{"signals_reach_the_main_thread_only", signals_reach_the_main_thread_only},
+	{"pins_itself_to_one_cpu", pins_itself_to_one_cpu},
+	{"an_impossible_cpu_is_an_error", an_impossible_cpu_is_an_error})
