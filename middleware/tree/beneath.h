@@ -28,11 +28,18 @@ int beneath_stat(int top, const char *path, bool follow, struct stat *);
  * Trailing slashes are ignored.
  */
 int beneath_open_parent(int top, const char *path, char last[256]);
+/* With `parents`, missing directories on the way are made (0777 less umask), and one that is there
+ * already is fine; else it is -EEXIST.  On stable storage on return. */
 int beneath_mkdir(int top, const char *path, mode_t mode, bool parents);
 int beneath_rmdir(int top, const char *path);
 int beneath_unlink(int top, const char *path); /* -EISDIR for a directory */
 /* Without `replace` an existing target is -EEXIST.  A target on another file system is -EREMOTE, to keep
  * it apart from -EXDEV above. */
 int beneath_rename(int top, const char *from, const char *to, bool replace);
+
+/* The same with the directories open already; `from` and `to` are names in them.  -EXDEV as usual. */
+int beneath_rename_at(int from_dir, const char *from, int to_dir, const char *to, bool replace);
+/* Flushes a directory's entries; file systems and descriptors that can not are no error. */
+int beneath_sync(int dir);
 
 #endif

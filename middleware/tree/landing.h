@@ -17,12 +17,14 @@ struct landing;
 struct landing_params {
 	int top;          /* beneath.h; not owned */
 	const char *path; /* the real name beneath it */
-	mode_t mode;      /* permission bits of a new file; an existing one keeps its own */
+	mode_t mode;      /* permission bits of a new file, less umask; an existing one keeps its own */
 	bool replace;     /* an existing file may be replaced; else -EEXIST, at open and at commit */
 	bool parents;     /* make missing directories */
 };
 
-/* -EISDIR: the real name is a directory; -EINVAL ends in '/' or has no name. */
+/* -EISDIR: the real name is a directory (or a link to one); -ENXIO: a device, FIFO or socket; -EINVAL
+ * ends in '/' or has no name.  A symbolic link to anything else is replaced, never written through.
+ * Holds two descriptors. */
 int landing_open(const struct landing_params *, struct landing **out);
 /* A new descriptor of the temporary file, read-write; the caller closes it. */
 int landing_fd(const struct landing *);
@@ -30,5 +32,7 @@ int landing_fd(const struct landing *);
  * has fsynced the file.  0: freed.  -errno: the temporary file is removed and the landing freed. */
 int landing_commit(struct landing *, int64_t mtime_s, uint32_t mtime_ns);
 void landing_discard(struct landing *); /* removes the temporary file */
+/* Whether a name is of the form of temporary names. */
+bool landing_is_temporary(const char *name);
 
 #endif

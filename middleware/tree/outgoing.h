@@ -5,7 +5,7 @@
  * Give it the names; it walks, opens, checks that a file did not change while it was read, and hands
  * each outcome on.  Order: as added; a directory before what is in it, its entries sorted by name.
  * Symbolic links to files are followed; one to a directory below the start of a walk is an error of
- * that name (-ELOOP), as is anything that is neither file nor directory (-EINVAL).  Entries named like
+ * that name (-ELOOP), as is anything that is neither file nor directory (-ENXIO).  Entries named like
  * tree/landing's temporary files are left out of walks.
  */
 #ifndef TREE_OUTGOING_H

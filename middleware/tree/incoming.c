@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tree/incoming.c: where arriving files go.
+ *
+ * Owns the destination's descriptor and, of each file on its way, its landing.  A peer's name is
+ * resolved beneath that descriptor, whatever links are there and whoever moves directories meanwhile.
+ * Knows no session; what a name means on the other side is not its business.
+ */
+#include "tree/incoming.h"
+
+#include "tree/beneath.h"
+#include "tree/landing.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define INCOMING_NAME_BYTES 4096 /* transfer_name_ok allows 4095 */
+
+/* A file on its way: the transfer's cookie. */
+struct incoming_file {
+	struct incoming_file *next;
+	uint32_t file; /* its number in the transfer */
+	struct landing *landing; /* NULL: nothing to commit */
+	uint64_t bytes;
+};
+
+struct incoming {
+	struct incoming_params params;
+	char *path;
+	int dir; /* what names go beneath; -1 = not there (yet) */
+	bool used; /* the stream */
+	struct incoming_file *files; /* of the transfer's thread */
+	struct transfer_sink sink;
+};
+
+/* For opening names beneath it; we need not be allowed to read it. */
+static int incoming_open_dir(struct incoming *in)
+{
+	in->dir = beneath_open(in->params.top, in->path, O_PATH | O_DIRECTORY, 0);
+	return in->dir < 0 ? in->dir : 0;
+}
+
+/* The file's path as people here know it. */
+static void incoming_path(const struct incoming *in, const char *name, char *out, size_t size)
+{
+	size_t length = strlen(in->path);
+
+	if (in->params.kind == INCOMING_STREAM)
+		snprintf(out, size, "-");
+	else if (in->params.kind == INCOMING_NULL)
+		snprintf(out, size, "null");
+	else if (!*name)
+		snprintf(out, size, "%s", in->path);
+	else
+		snprintf(out, size, "%s%s%s", in->path,
+			length && in->path[length - 1] != '/' ? "/" : "", name);
+}
+
+static int incoming_make_directory(struct incoming *in, const char *name, mode_t mode)
+{
+	int err;
+
+	mode = (mode & 0777) | 0700;
+	if (*name)
+		return in->dir < 0 ? -ENOTDIR : beneath_mkdir(in->dir, name, mode, true);
+	if (in->dir >= 0)
+		return 0;
+	err = beneath_mkdir(in->params.top, in->path, mode, true);
+	return err ? err : incoming_open_dir(in);
+}
+
+static int incoming_open_file(struct incoming *in, const struct transfer_file *file,
+	const char *name, struct landing **landing, struct end **end)
+{
+	struct landing_params lp = {
+		.top = in->dir, .path = name, .mode = file->mode, .replace = in->params.replace,
+		.parents = true};
+	int fd, err;
+
+	if (!*name) {
+		if (in->dir >= 0) /* INTO, or AS when the directory came before */
+			return -EISDIR;
+		lp.top = in->params.top;
+		lp.path = in->path;
+		lp.parents = false;
+	} else if (in->dir < 0) {
+		return -ENOTDIR;
+	}
+	err = landing_open(&lp, landing);
+	if (err)
+		return err;
+	fd = landing_fd(*landing);
+	err = fd < 0 ? fd : end_file_open(fd, true, file->size, in->params.direct, end);
+	if (err) {
+		landing_discard(*landing);
+		*landing = NULL;
+	}
+	return err;
+}
+
+static int incoming_open(void *ctx, const struct transfer_file *file, struct end **end, void **cookie,
+	char text[512])
+{
+	struct incoming *in = ctx;
+	struct incoming_file *f;
+	char name[INCOMING_NAME_BYTES];
+	int err;
+
+	*end = NULL;
+	*cookie = NULL;
+	if (!transfer_name_ok(file->name))
+		return -ENAMETOOLONG;
+	if (file->name.len)
+		memcpy(name, file->name.data, file->name.len);
+	name[file->name.len] = '\0';
+
+	if (file->kind == TRANSFER_FILE_DIRECTORY && in->params.kind != INCOMING_STREAM)
+		return in->params.kind == INCOMING_NULL
+			       ? 0
+			       : incoming_make_directory(in, name, (mode_t)file->mode);
+	f = calloc(1, sizeof(*f));
+	if (!f)
+		return -ENOMEM;
+	f->file = file->file;
+	if (in->params.kind == INCOMING_NULL) {
+		err = end_null_open(UINT64_MAX, end);
+	} else if (file->kind == TRANSFER_FILE_NULL) {
+		snprintf(text, 512, "no bytes to keep in a transfer of files");
+		err = -EINVAL;
+	} else if (in->params.kind != INCOMING_STREAM) {
+		err = incoming_open_file(in, file, name, &f->landing, end);
+	} else if (in->used || file->kind == TRANSFER_FILE_DIRECTORY) {
+		snprintf(text, 512, "only one file can go to a stream");
+		err = -EINVAL;
+	} else {
+		in->used = true;
+		err = end_stream_open(in->params.fd, true, true, end);
+	}
+	if (err) {
+		free(f);
+		return err;
+	}
+	f->next = in->files;
+	in->files = f;
+	*cookie = f;
+	return 0;
+}
+
+static int incoming_commit(void *ctx, void *cookie, const struct transfer_file *file, uint64_t size)
+{
+	struct incoming_file *f = cookie;
+	struct landing *landing;
+	int err = 0;
+
+	(void)ctx;
+	if (!f)
+		return 0; /* a directory */
+	landing = f->landing;
+	f->landing = NULL;
+	if (landing)
+		err = landing_commit(landing, file->mtime_s,
+			file->kind == TRANSFER_FILE_STREAM ? UINT32_MAX : file->mtime_ns);
+	if (!err)
+		f->bytes = size;
+	return err;
+}
+
+static void incoming_discard(void *ctx, void *cookie)
+{
+	struct incoming_file *f = cookie;
+
+	(void)ctx;
+	if (!f)
+		return;
+	landing_discard(f->landing);
+	f->landing = NULL;
+}
+
+static void incoming_done(void *ctx, const struct transfer_file *file, uint16_t status,
+	const char *text)
+{
+	struct incoming *in = ctx;
+	struct incoming_file **at = &in->files, *f;
+	size_t room;
+	uint64_t bytes = 0;
+	char name[INCOMING_NAME_BYTES] = "", *path;
+
+	while (*at && (*at)->file != file->file)
+		at = &(*at)->next;
+	f = *at;
+	if (f) {
+		*at = f->next;
+		bytes = status ? 0 : f->bytes;
+		landing_discard(f->landing); /* there only if neither commit nor discard was called */
+		free(f);
+	}
+	if (!in->params.done)
+		return;
+	if (file->name.len && file->name.len < sizeof(name)) {
+		memcpy(name, file->name.data, file->name.len);
+		name[file->name.len] = '\0';
+	}
+	room = strlen(in->path) + sizeof(name) + 8;
+	path = malloc(room);
+	if (path)
+		incoming_path(in, name, path, room);
+	in->params.done(in->params.ctx, path ? path : in->path, bytes, status, text);
+	free(path);
+}
+
+/* Whether the destination can be one. */
+static int incoming_check(struct incoming *in)
+{
+	char last[256];
+	int dir;
+
+	switch (in->params.kind) {
+	case INCOMING_INTO:
+		return incoming_open_dir(in);
+	case INCOMING_AS:
+		dir = beneath_open_parent(in->params.top, in->path, last);
+		if (dir < 0)
+			return dir;
+		close(dir);
+		return 0;
+	case INCOMING_STREAM:
+	case INCOMING_NULL:
+		return 0;
+	}
+	return -EINVAL;
+}
+
+int incoming_new(const struct incoming_params *params, struct incoming **out)
+{
+	struct incoming *in = calloc(1, sizeof(*in));
+	int err = -ENOMEM;
+
+	*out = NULL;
+	if (!in)
+		return -ENOMEM;
+	in->params = *params;
+	in->dir = -1;
+	in->path = strdup(params->path ? params->path : "");
+	if (!in->path)
+		goto err_free;
+	in->params.path = in->path;
+	err = incoming_check(in);
+	if (err)
+		goto err_free;
+	in->sink = (struct transfer_sink){.open = incoming_open, .commit = incoming_commit,
+		.discard = incoming_discard, .done = incoming_done, .ctx = in};
+	*out = in;
+	return 0;
+
+err_free:
+	free(in->path);
+	free(in);
+	return err;
+}
+
+void incoming_free(struct incoming *in)
+{
+	struct incoming_file *f;
+
+	if (!in)
+		return;
+	while ((f = in->files)) {
+		in->files = f->next;
+		landing_discard(f->landing);
+		free(f);
+	}
+	if (in->dir >= 0)
+		close(in->dir);
+	free(in->path);
+	free(in);
+}
+
+const struct transfer_sink *incoming_sink(struct incoming *in)
+{
+	return &in->sink;
+}

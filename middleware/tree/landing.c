@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tree/landing.c: a temporary file beside the real name, and the rename.
+ *
+ * Owns the descriptor of the directory from open to the end: everything is named in it, so a parent
+ * that is renamed or replaced by a link meanwhile redirects nothing.  Does not know what is written.
+ */
+#include "tree/landing.h"
+
+#include "tree/beneath.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#define LANDING_PREFIX ".rftp-"
+#define LANDING_SUFFIX ".part"
+#define LANDING_DIGITS 16
+#define LANDING_NAME_BYTES sizeof(LANDING_PREFIX "0123456789abcdef" LANDING_SUFFIX)
+#define LANDING_TRIES 16
+
+struct landing {
+	int dir;
+	int fd;
+	char last[256]; /* the real name in dir */
+	char temporary[LANDING_NAME_BYTES];
+	mode_t mode; /* of the file when it is there */
+	bool replace;
+};
+
+bool landing_is_temporary(const char *name)
+{
+	const char *digits = name + strlen(LANDING_PREFIX);
+
+	return strlen(name) == LANDING_NAME_BYTES - 1 &&
+	       !strncmp(name, LANDING_PREFIX, strlen(LANDING_PREFIX)) &&
+	       strspn(digits, "0123456789abcdef") == LANDING_DIGITS &&
+	       !strcmp(digits + LANDING_DIGITS, LANDING_SUFFIX);
+}
+
+/* Looks at what bears the real name now; *mode is its mode, or stays. */
+static int landing_check(const struct landing_params *p, const struct landing *landing, mode_t *mode)
+{
+	struct stat st, to;
+
+	if (fstatat(landing->dir, landing->last, &st, AT_SYMLINK_NOFOLLOW))
+		return errno == ENOENT ? 0 : -errno;
+	if (S_ISDIR(st.st_mode))
+		return -EISDIR;
+	/* wherever the link leads: the user who named a directory did not mean to lose the link */
+	if (S_ISLNK(st.st_mode) && !beneath_stat(p->top, p->path, true, &to) && S_ISDIR(to.st_mode))
+		return -EISDIR;
+	if (!p->replace)
+		return -EEXIST;
+	if (S_ISREG(st.st_mode))
+		*mode = st.st_mode & 0777;
+	else if (!S_ISLNK(st.st_mode))
+		return -ENXIO;
+	return 0;
+}
+
+/* Makes the temporary file; only we may read it until it is whole. */
+static int landing_create(struct landing *landing, mode_t wanted, mode_t existing)
+{
+	uint64_t number;
+	struct stat st;
+
+	for (int tries = 0; tries < LANDING_TRIES; tries++) {
+		if (getrandom(&number, sizeof(number), 0) != sizeof(number))
+			return -EIO;
+		snprintf(landing->temporary, sizeof(landing->temporary),
+			LANDING_PREFIX "%016llx" LANDING_SUFFIX, (unsigned long long)number);
+		/* with the mode of the new file, to learn what umask and the directory's default
+		 * permissions make of it */
+		landing->fd = openat(landing->dir, landing->temporary,
+			O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, wanted & 0777);
+		if (landing->fd >= 0)
+			break;
+		if (errno != EEXIST && errno != EINTR)
+			return -errno;
+	}
+	if (landing->fd < 0)
+		return -EEXIST;
+	if (fstat(landing->fd, &st) || fchmod(landing->fd, 0600)) {
+		int err = -errno;
+
+		unlinkat(landing->dir, landing->temporary, 0);
+		return err;
+	}
+	landing->mode = existing != (mode_t)-1 ? existing : st.st_mode & 0777;
+	return 0;
+}
+
+static int landing_make_parents(const struct landing_params *p)
+{
+	const char *slash = strrchr(p->path, '/');
+	char dir[PATH_MAX];
+	int err;
+
+	if (!slash || slash == p->path)
+		return 0;
+	if ((size_t)(slash - p->path) >= sizeof(dir))
+		return -ENAMETOOLONG;
+	memcpy(dir, p->path, (size_t)(slash - p->path));
+	dir[slash - p->path] = '\0';
+	err = beneath_mkdir(p->top, dir, 0777, true);
+	return err == -EINVAL ? 0 : err; /* "..": opening it says more */
+}
+
+int landing_open(const struct landing_params *p, struct landing **out)
+{
+	struct landing *landing;
+	mode_t existing = (mode_t)-1;
+	size_t length = strlen(p->path);
+	int err;
+
+	*out = NULL;
+	if (!length || p->path[length - 1] == '/')
+		return -EINVAL;
+	landing = calloc(1, sizeof(*landing));
+	if (!landing)
+		return -ENOMEM;
+	landing->fd = -1;
+	landing->replace = p->replace;
+	landing->dir = beneath_open_parent(p->top, p->path, landing->last);
+	if (landing->dir == -ENOENT && p->parents) {
+		err = landing_make_parents(p);
+		if (err)
+			goto err_free;
+		landing->dir = beneath_open_parent(p->top, p->path, landing->last);
+	}
+	if (landing->dir < 0) {
+		err = landing->dir;
+		goto err_free;
+	}
+	err = landing_check(p, landing, &existing);
+	if (err)
+		goto err_close;
+	err = landing_create(landing, p->mode, existing);
+	if (err)
+		goto err_close;
+	*out = landing;
+	return 0;
+
+err_close:
+	if (landing->fd >= 0)
+		close(landing->fd);
+	close(landing->dir);
+err_free:
+	free(landing);
+	return err;
+}
+
+int landing_fd(const struct landing *landing)
+{
+	int fd = fcntl(landing->fd, F_DUPFD_CLOEXEC, 0);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static void landing_free(struct landing *landing)
+{
+	close(landing->fd);
+	close(landing->dir);
+	free(landing);
+}
+
+int landing_commit(struct landing *landing, int64_t mtime_s, uint32_t mtime_ns)
+{
+	struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {mtime_s, (long)mtime_ns}};
+	int err = 0;
+
+	/* journaling file systems keep the order of these and the rename, so the one fsync below is
+	 * enough: the data were flushed before */
+	if (fchmod(landing->fd, landing->mode) ||
+		(mtime_ns != UINT32_MAX && futimens(landing->fd, times)))
+		err = -errno;
+	if (!err)
+		err = beneath_rename_at(landing->dir, landing->temporary, landing->dir, landing->last,
+			landing->replace);
+	if (err) {
+		landing_discard(landing);
+		return err;
+	}
+	err = beneath_sync(landing->dir);
+	landing_free(landing);
+	return err;
+}
+
+void landing_discard(struct landing *landing)
+{
+	if (!landing)
+		return;
+	unlinkat(landing->dir, landing->temporary, 0);
+	landing_free(landing);
+}

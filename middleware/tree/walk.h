@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tree/walk: the names of a directory tree in order: a directory before what is in it, entries sorted
+ * by their bytes.
+ *
+ * Holds the names of the directories it is in, and no descriptor between calls.  Leaves out temporary
+ * files of tree/landing.  Does not follow symbolic links, except for the start.
+ */
+#ifndef TREE_WALK_H
+#define TREE_WALK_H
+
+#include <stdbool.h>
+#include <sys/stat.h>
+
+struct walk;
+
+enum walk_kind {
+	WALK_DIRECTORY, /* `st` is set; its entries come next */
+	WALK_FILE,      /* was a regular file when it was listed */
+	WALK_LINK,      /* a symbolic link */
+	WALK_OTHER,     /* a device, FIFO, socket */
+};
+
+struct walk_entry {
+	enum walk_kind kind;
+	int error;        /* -errno: a directory that can not be read, a name that is too long */
+	const char *path; /* beneath `top`; both until the next call */
+	const char *name; /* beneath the destination */
+	struct stat st;   /* of a directory */
+};
+
+/* `path`: a directory beneath `top` (beneath.h); `name`: what to call it.  0 or -ENOMEM. */
+int walk_new(int top, const char *path, const char *name, struct walk **out);
+void walk_free(struct walk *);
+/* The next name: 1; 0 at the end; -ENOMEM. */
+int walk_next(struct walk *, struct walk_entry *);
+
+#endif
