@@ -334,6 +334,11 @@ int control_get(struct control *c, struct message_header *h, const uint8_t **dat
 	return 1;
 }
 
+void control_push(struct control *c)
+{
+	progress(c);
+}
+
 size_t control_pending_bytes(const struct control *c)
 {
 	return c->out.tail - c->out.head;

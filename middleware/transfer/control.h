@@ -44,6 +44,8 @@ int control_put(struct control *, uint16_t type, uint16_t response, const void *
  * control_get or control_wait), 0 (none yet), or -errno (the session is over). */
 int control_get(struct control *, struct message_header *, const uint8_t **data);
 
+/* Takes in completions and moves queued bytes on, without reading a frame. */
+void control_push(struct control *);
 /* Bytes queued and not yet sent: a producer of much output stops while this is high. */
 size_t control_pending_bytes(const struct control *);
 

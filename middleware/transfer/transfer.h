@@ -11,9 +11,9 @@
  * middleware; middleware/tree/ has the callbacks that rftp and rftpd use for real files.
  *
  * Outcome: 0 when every file arrived; -EREMOTEIO when single files failed (each was told to `done`) and
- * the session goes on; another -errno when the transfer was cut short.  After -ECANCELED and errors
- * that the peer was told of (ABORT was exchanged) the session is usable, its data channels are closed;
- * after -ENOTCONN, -ECONNRESET, -ETIMEDOUT, -EBADMSG it is not: transfer_session_lost().
+ * the session goes on; another -errno when the transfer was cut short (stats.status and stats.text say
+ * why; -ECANCELED: by our cancel_fd, -ECONNABORTED: by the peer).  ABORT was then exchanged and the data
+ * channels are closed; the session is usable unless transfer_session_lost() says that it broke.
  */
 #ifndef TRANSFER_TRANSFER_H
 #define TRANSFER_TRANSFER_H
@@ -24,6 +24,9 @@
 #include "transfer/link.h"
 
 #include <stdatomic.h>
+
+#define TRANSFER_WINDOW_MAX (512ull << 20) /* memory for a transfer's blocks, unless told otherwise */
+#define TRANSFER_TEXT 512 /* a reason for people, with its NUL */
 
 struct transfer_stats {
 	_Atomic uint64_t bytes;        /* source: sent; sink: verified and handed to the end */
@@ -38,6 +41,9 @@ struct transfer_stats {
 	_Atomic bool direct; /* O_DIRECT was used for at least one file on this side */
 	uint64_t started_ns, ended_ns;
 	uint64_t starved;    /* times the source had a full block and no credit */
+	/* why the transfer was cut short, on this side or on the peer's; 0 and "" else */
+	uint16_t status;
+	char text[TRANSFER_TEXT];
 };
 
 struct transfer_params {

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * transfer/crew: see crew.h.
+ *
+ * Each I/O worker owns one end queue and takes from one inbox; all put into one outbox.  A block crosses
+ * two queues and nothing else: what is in it is owned by whoever holds it.
+ */
+#include "transfer/crew.h"
+
+#include "base/queue.h"
+#include "base/worker.h"
+#include "block/digest.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#define REAP_BATCH 16u
+#define WORKERS_MAX 16u
+
+struct crew_worker {
+	struct crew *crew;
+	struct worker thread;
+	struct queue *inbox;
+	struct end_queue *io;
+};
+
+struct crew {
+	bool reading;
+	unsigned worker_count, job_count;
+	struct crew_worker workers[WORKERS_MAX];
+	struct worker job_threads[WORKERS_MAX];
+	struct queue *outbox, *jobs, *jobs_done;
+	int fd;              /* eventfd of the transfer's thread */
+	_Atomic bool asleep; /* it waits, or is about to */
+};
+
+static void wake(struct crew *c)
+{
+	uint64_t one = 1;
+
+	/* the exchange is a full barrier: either the sleeper's collect sees our push, or we see it asleep */
+	if (atomic_exchange(&c->asleep, false) && write(c->fd, &one, sizeof one) < 0)
+		assert(errno == EAGAIN);
+}
+
+/* Before a write: the payload must be what the source read. */
+static void verify(struct block *b)
+{
+	if (digest_leaf(b->payload, b->length) != b->leaf)
+		b->error = -EILSEQ;
+}
+
+static void hand_out(struct crew *c, struct block **blocks, unsigned n)
+{
+	if (c->reading)
+		for (unsigned i = 0; i < n; i++)
+			if (!blocks[i]->error)
+				blocks[i]->leaf = digest_leaf(blocks[i]->payload, blocks[i]->length);
+	if (n && !queue_push(c->outbox, (void *const *)blocks, n))
+		wake(c);
+}
+
+static void run_worker(void *arg)
+{
+	struct crew_worker *w = arg;
+	struct block *done[REAP_BATCH], *b;
+
+	for (;;) {
+		bool idle = !end_outstanding(w->io);
+		size_t got = queue_pop(w->inbox, (void **)&b, 1, idle);
+
+		if (!got && idle)
+			return; /* closed */
+		if (got && !w->crew->reading)
+			verify(b);
+		if (got && b->error)
+			hand_out(w->crew, &b, 1);
+		else if (got)
+			end_submit(w->io, ((struct crew_target *)b->owner)->end, b);
+		/* with nothing new to submit there is time to wait for the disk */
+		hand_out(w->crew, done, end_reap(w->io, done, REAP_BATCH, !got));
+	}
+}
+
+static void run_jobs(void *arg)
+{
+	struct crew *c = arg;
+	struct crew_job *job;
+
+	while (queue_pop(c->jobs, (void **)&job, 1, true)) {
+		job->run(job);
+		if (!queue_push(c->jobs_done, (void *const *)&job, 1))
+			wake(c);
+	}
+}
+
+static int start_worker(struct crew *c, unsigned i, uint32_t blocks)
+{
+	struct crew_worker *w = &c->workers[i];
+	char name[16];
+	int r;
+
+	w->crew = c;
+	r = queue_new(blocks, &w->inbox);
+	if (!r)
+		r = end_queue_new(blocks, &w->io);
+	snprintf(name, sizeof name, "rftp-io-%u", i);
+	return r ? r : worker_start(&w->thread, name, run_worker, w);
+}
+
+int crew_new(const struct crew_params *p, struct crew **out)
+{
+	struct crew *c = calloc(1, sizeof *c);
+	int r = 0;
+
+	if (!c)
+		return -ENOMEM;
+	c->reading = p->reading;
+	c->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (c->fd < 0)
+		r = -errno;
+	if (!r)
+		r = queue_new(p->blocks, &c->outbox);
+	c->worker_count = p->workers < WORKERS_MAX ? p->workers : WORKERS_MAX;
+	for (unsigned i = 0; i < c->worker_count && !r; i++)
+		r = start_worker(c, i, p->blocks);
+	if (!r && p->jobs) {
+		r = queue_new(p->queued_jobs, &c->jobs);
+		if (!r)
+			r = queue_new(p->queued_jobs, &c->jobs_done);
+	}
+	for (unsigned i = 0; i < p->jobs && i < WORKERS_MAX && !r; i++) {
+		r = worker_start(&c->job_threads[i], "rftp-file", run_jobs, c);
+		c->job_count += !r;
+	}
+	if (r) {
+		crew_free(c);
+		return r;
+	}
+	*out = c;
+	return 0;
+}
+
+void crew_free(struct crew *c)
+{
+	struct block *b;
+
+	if (!c)
+		return;
+	for (unsigned i = 0; i < c->worker_count; i++) {
+		struct crew_worker *w = &c->workers[i];
+
+		if (!w->inbox)
+			continue;
+		queue_close(w->inbox);
+		while (queue_pop(w->inbox, (void **)&b, 1, false))
+			;
+		if (w->io)
+			end_queue_cancel(w->io);
+	}
+	if (c->jobs)
+		queue_close(c->jobs);
+	for (unsigned i = 0; i < c->worker_count; i++) {
+		worker_stop(&c->workers[i].thread);
+		end_queue_free(c->workers[i].io);
+		queue_free(c->workers[i].inbox);
+	}
+	for (unsigned i = 0; i < c->job_count; i++)
+		worker_stop(&c->job_threads[i]);
+	queue_free(c->outbox);
+	queue_free(c->jobs);
+	queue_free(c->jobs_done);
+	if (c->fd >= 0)
+		close(c->fd);
+	free(c);
+}
+
+unsigned crew_workers(const struct crew *c)
+{
+	return c->worker_count;
+}
+
+void crew_submit(struct crew *c, unsigned worker, struct block *b)
+{
+	int r = queue_push(c->workers[worker % c->worker_count].inbox, (void *const *)&b, 1);
+
+	assert(!r);
+	(void)r;
+}
+
+unsigned crew_collect(struct crew *c, struct block **done, unsigned max)
+{
+	return (unsigned)queue_pop(c->outbox, (void **)done, max, false);
+}
+
+void crew_submit_job(struct crew *c, struct crew_job *job)
+{
+	int r = queue_push(c->jobs, (void *const *)&job, 1);
+
+	assert(!r);
+	(void)r;
+}
+
+unsigned crew_collect_jobs(struct crew *c, struct crew_job **done, unsigned max)
+{
+	return c->jobs_done ? (unsigned)queue_pop(c->jobs_done, (void **)done, max, false) : 0;
+}
+
+void crew_arm(struct crew *c)
+{
+	uint64_t count;
+
+	while (read(c->fd, &count, sizeof count) > 0)
+		;
+	atomic_store(&c->asleep, true);
+}
+
+void crew_disarm(struct crew *c)
+{
+	atomic_store(&c->asleep, false);
+}
+
+int crew_fd(const struct crew *c)
+{
+	return c->fd;
+}

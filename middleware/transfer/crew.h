@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * transfer/crew: the worker threads of one transfer.
+ *
+ * I/O workers move blocks between memory and ends, and do the checksums while the bytes are warm in
+ * their CPU's cache.  Job threads do what can wait long and concerns a file as a whole (fsync, rename).
+ * The transfer's thread submits and collects; it never waits in here.
+ */
+#ifndef TRANSFER_CREW_H
+#define TRANSFER_CREW_H
+
+#include "end/end.h"
+
+#include <stdbool.h>
+
+struct crew;
+
+/* What block->owner points to while the crew has the block. */
+struct crew_target {
+	struct end *end;
+};
+
+struct crew_job {
+	void (*run)(struct crew_job *); /* in a job thread */
+};
+
+struct crew_params {
+	bool reading;     /* fill blocks and take their leaf; else verify the leaf, then write */
+	unsigned workers; /* I/O threads, at least 1 */
+	unsigned jobs;    /* job threads; 0 = none are needed */
+	uint32_t blocks;  /* most blocks in the crew at once */
+	uint32_t queued_jobs; /* most jobs at once */
+};
+
+int crew_new(const struct crew_params *, struct crew **out);
+/*
+ * Ends the threads: what is queued is dropped, what waits on a stream is cancelled, and joins them.
+ * Afterwards no block is touched.  Jobs that were submitted and not collected have all run.
+ */
+void crew_free(struct crew *);
+
+unsigned crew_workers(const struct crew *);
+/*
+ * Gives a block to worker `worker` (modulo their number).  Blocks of a stream go to one worker, in
+ * order.  Reading: wants payload room, offset, length; gives length, leaf, error.  Writing: block->leaf
+ * is the expected leaf; a wrong one gives error -EILSEQ and nothing is written.
+ */
+void crew_submit(struct crew *, unsigned worker, struct block *);
+/* Blocks that are done, at most `max`. */
+unsigned crew_collect(struct crew *, struct block **done, unsigned max);
+void crew_submit_job(struct crew *, struct crew_job *);
+unsigned crew_collect_jobs(struct crew *, struct crew_job **done, unsigned max);
+
+/* Arm, collect once more, then wait for the fd to be readable. */
+void crew_arm(struct crew *);
+void crew_disarm(struct crew *);
+int crew_fd(const struct crew *);
+
+#endif

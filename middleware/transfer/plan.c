@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * transfer/plan: see plan.h.
+ *
+ * The window is what a round trip at WIRE_BYTES_PER_S holds, twice, so that the window is never what
+ * limits a link of that speed; on short links it is LOCAL_WINDOW, small enough to stay in a CPU's outer
+ * cache, where the sink's copy to the file reads it from.
+ */
+#include "transfer/plan.h"
+
+#include "block/block.h"
+
+#define WIRE_BYTES_PER_S 5000000000ull /* 40 Gb/s */
+#define LOCAL_WINDOW (16ull << 20)
+#define DEFAULT_BLOCK (1u << 20)
+#define LONG_BLOCK (4u << 20) /* for windows of LONG_WINDOW and more: fewer messages, same bytes */
+#define LONG_WINDOW (256ull << 20)
+#define SOURCE_BLOCKS 12u /* where completion is local: filling, hashing, being sent */
+#define DEPTH_MIN 4u
+
+static uint64_t at_least(uint64_t value, uint64_t low)
+{
+	return value < low ? low : value;
+}
+
+static uint64_t at_most(uint64_t value, uint64_t high)
+{
+	return value > high ? high : value;
+}
+
+static uint32_t round_block(uint64_t bytes)
+{
+	uint64_t rounded = (bytes + BLOCK_ALIGN - 1) / BLOCK_ALIGN * BLOCK_ALIGN;
+
+	return (uint32_t)at_most(at_least(rounded, BLOCK_BYTES_MIN), BLOCK_BYTES_MAX);
+}
+
+void plan_make(const struct plan_facts *f, struct plan *out)
+{
+	uint64_t window = at_least(f->rtt_ns * (WIRE_BYTES_PER_S / 1000000) / 1000 * 2, LOCAL_WINDOW);
+	uint64_t block = f->block;
+
+	window = at_most(window, f->window_max_bytes);
+	if (!block) {
+		block = window >= LONG_WINDOW ? LONG_BLOCK : DEFAULT_BLOCK;
+		block = at_most(block, f->largest_bytes); /* small files need no large blocks */
+	}
+	out->block = round_block(at_most(block, f->max_block));
+	out->depth = f->depth ? f->depth : (uint32_t)at_most(window / out->block, UINT32_MAX);
+	/* no more than the transfer has blocks, where that is known and files are not tiny */
+	if (!f->depth && f->total_bytes == f->largest_bytes && f->total_bytes != UINT64_MAX)
+		out->depth = (uint32_t)at_most(out->depth, f->total_bytes / out->block + 1);
+	out->depth = (uint32_t)at_most(at_least(out->depth, DEPTH_MIN), f->max_depth);
+	out->source_blocks = f->delivered ? out->depth : (uint32_t)at_most(out->depth, SOURCE_BLOCKS);
+	out->channels = f->channels && f->channels < f->open_channels ? f->channels : f->open_channels;
+	out->workers = f->workers ? f->workers : (unsigned)at_most(at_least(f->cpus / 8, 1), 4);
+}
+
+uint16_t plan_channels(unsigned cpus, uint16_t max)
+{
+	/* more channels than progress threads only add switching; one is best on a small host */
+	return (uint16_t)at_most(at_least(cpus / 4, 1), at_most(8, max));
+}

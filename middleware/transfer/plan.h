@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * transfer/plan: block size, window, channels and workers, from what is known when a transfer starts.
+ * Pure.
+ */
+#ifndef TRANSFER_PLAN_H
+#define TRANSFER_PLAN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct plan_facts {
+	/* wishes, 0 = choose */
+	uint32_t block, depth;
+	uint16_t channels;
+	unsigned workers;
+	/* limits */
+	uint32_t max_block, max_depth;
+	uint16_t open_channels;
+	uint64_t window_max_bytes;
+	/* facts */
+	uint64_t largest_bytes; /* of a file; UINT64_MAX = not known */
+	uint64_t total_bytes;   /* of all; UINT64_MAX = not known */
+	uint64_t rtt_ns;        /* 0 = not known */
+	unsigned cpus;
+	bool delivered;         /* fabric_caps.write_delivered */
+};
+
+struct plan {
+	uint32_t block;         /* payload bytes */
+	uint32_t depth;         /* blocks at the sink: the window */
+	uint32_t source_blocks; /* blocks at the source */
+	uint16_t channels;
+	unsigned workers;
+};
+
+void plan_make(const struct plan_facts *, struct plan *out);
+
+/* Data channels worth opening for one session on a host with `cpus` CPUs, at most `max`. */
+uint16_t plan_channels(unsigned cpus, uint16_t max);
+
+#endif

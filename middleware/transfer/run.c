@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * transfer/run: see run.h.
+ */
+#include "transfer/run.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define IDLE_TIMEOUT_MS 60000
+#define KEEPALIVE_NS (5 * NS_PER_S)  /* a side that has nothing to say says PING so often */
+#define PROGRESS_NS (NS_PER_S / 10)
+#define ABORT_TIMEOUT_MS 10000       /* the peer answers ABORT within this, or the session is lost */
+#define BLOCKS_MIN 2u
+
+void run_init(struct run *run, struct link *link, const struct transfer_params *params,
+	struct transfer_stats *stats)
+{
+	*run = (struct run){
+		.link = link,
+		.control = link_control(link),
+		.params = params,
+		.stats = stats,
+		.idle_timeout_ms = params->idle_timeout_ms ? params->idle_timeout_ms : IDLE_TIMEOUT_MS,
+	};
+	run->heard_ns = run->told_ns = run->report_ns = clock_now_ns();
+	memset(stats, 0, sizeof *stats);
+	stats->total_bytes = stats->total_files = MESSAGE_UNKNOWN;
+	stats->fabric = link_fabric_name(link);
+	stats->started_ns = stats->ended_ns = clock_now_ns();
+}
+
+int run_put(struct run *run, uint16_t type, const void *data, ssize_t len)
+{
+	if (len < 0)
+		return (int)len;
+	run->told_ns = clock_now_ns();
+	return control_put(run->control, type, 0, data, (size_t)len);
+}
+
+int run_engine_put(void *run, uint16_t type, const void *data, size_t len)
+{
+	return run_put(run, type, data, (ssize_t)len);
+}
+
+static int take_abort(struct run *run, const uint8_t *data, size_t len)
+{
+	struct transfer_abort abort;
+
+	if (transfer_get_abort(&abort, data, len))
+		return -EBADMSG;
+	run->peer_aborted = true;
+	if (!run->status) {
+		run->status = abort.status;
+		snprintf(run->text, sizeof run->text, "%.*s", (int)abort.text.len, (const char *)abort.text.data);
+	}
+	return -ECONNABORTED;
+}
+
+int run_get(struct run *run, struct message_header *h, const uint8_t **data)
+{
+	for (;;) {
+		int r = control_get(run->control, h, data);
+
+		if (r <= 0)
+			return r;
+		run->heard = true;
+		if (h->type == TRANSFER_ABORT)
+			return take_abort(run, *data, h->length);
+		if (h->type != MESSAGE_PING)
+			return 1;
+	}
+}
+
+int run_get_wait(struct run *run, struct message_header *h, const uint8_t **data)
+{
+	for (;;) {
+		int r = run_get(run, h, data);
+
+		if (r)
+			return r;
+		r = control_wait(run->control, run->idle_timeout_ms, run->params->cancel_fd);
+		if (r == -ECANCELED)
+			return run_fail(run, r, STATUS_CANCELLED, "cancelled");
+		if (r)
+			return run_fail(run, r, STATUS_TIMEOUT, "no answer from the peer for %d ms",
+				run->idle_timeout_ms);
+	}
+}
+
+int run_make_pool(struct run *run, uint32_t blocks, uint32_t block_bytes, unsigned access)
+{
+	const uint32_t wanted = blocks;
+	int r = -ENOMEM;
+
+	for (; blocks >= BLOCKS_MIN; blocks /= 2) {
+		size_t bytes = pool_bytes(blocks, block_bytes);
+
+		r = arena_init(&run->arena, bytes, false);
+		if (r == -ENOMEM)
+			continue;
+		if (r)
+			return r;
+		/* pages at once, by the fastest way there is: a page fault in the middle of a copy costs more,
+		 * and a memory device pins them anyway.  Old kernels fault them in one by one. */
+		madvise(run->arena.base, run->arena.bytes, MADV_POPULATE_WRITE);
+		r = fabric_mr_new(control_pd(run->control), run->arena.base, bytes, access, &run->mr);
+		if (!r)
+			r = pool_new(run->arena.base, blocks, block_bytes, &run->pool);
+		if (!r)
+			break;
+		run_revoke(run);
+		arena_fini(&run->arena);
+		run->arena = (struct arena){0};
+		if (r != -ENOMEM)
+			return r;
+	}
+	if (!r && blocks < wanted)
+		log_warning("memory for %u blocks of %u bytes could not be had or locked: using %u, which may "
+			"slow a long link down (raise the limit: ulimit -l unlimited)",
+			wanted, block_bytes, blocks);
+	return r;
+}
+
+void run_revoke(struct run *run)
+{
+	fabric_mr_free(run->mr);
+	run->mr = NULL;
+}
+
+static void report(struct run *run, uint64_t now)
+{
+	run->stats->ended_ns = now;
+	if (run->params->progress)
+		run->params->progress(run->params->progress_ctx, run->stats);
+	run->report_ns = now + PROGRESS_NS;
+}
+
+static bool cancelled(const struct run *run)
+{
+	struct pollfd fd = {run->params->cancel_fd, POLLIN, 0};
+
+	return poll(&fd, 1, 0) > 0;
+}
+
+int run_tick(struct run *run)
+{
+	uint64_t now = clock_now_ns();
+	uint8_t cookie[8];
+	struct message_ping ping = {0};
+
+	if (run->heard) {
+		run->heard = false;
+		run->heard_ns = now;
+	}
+	if (now >= run->report_ns) {
+		report(run, now);
+		if (cancelled(run))
+			return run_fail(run, -ECANCELED, STATUS_CANCELLED, "cancelled");
+	}
+	if (now - run->heard_ns > (uint64_t)run->idle_timeout_ms * NS_PER_MS)
+		return run_fail(run, -ETIMEDOUT, STATUS_TIMEOUT, "nothing heard from the peer for %d ms",
+			run->idle_timeout_ms);
+	if (now - run->told_ns > KEEPALIVE_NS)
+		return run_put(run, MESSAGE_PING, cookie, message_put_ping(&ping, cookie, sizeof cookie));
+	return 0;
+}
+
+int run_wait(struct run *run, int (*again)(struct run *))
+{
+	struct pollfd fds[4] = {
+		{run->params->cancel_fd, POLLIN, 0},
+		{control_fd(run->control), POLLIN, 0},
+		{fabric_cq_fd(link_cq(run->link)), POLLIN, 0},
+		{crew_fd(run->crew), POLLIN, 0},
+	};
+	int r;
+
+	crew_arm(run->crew);
+	r = control_arm(run->control);
+	if (!r)
+		r = fabric_cq_arm(link_cq(run->link));
+	if (!r)
+		r = again(run);
+	if (!r) {
+		/* run_tick has work at this time at the latest */
+		if (poll(fds, 4, clock_until_ms(run->report_ns)) < 0 && errno != EINTR)
+			r = -errno;
+	}
+	crew_disarm(run->crew);
+	if (r >= 0 && fds[0].revents)
+		return run_fail(run, -ECANCELED, STATUS_CANCELLED, "cancelled");
+	return r < 0 ? r : 0;
+}
+
+int run_fail(struct run *run, int error, uint16_t status, const char *format, ...)
+{
+	va_list ap;
+
+	if (run->status)
+		return error;
+	run->status = status ? status : status_from_errno(error);
+	va_start(ap, format);
+	vsnprintf(run->text, sizeof run->text, format, ap);
+	va_end(ap);
+	return error;
+}
+
+/* Reads on until the peer's ABORT has come and ours has left: then the stream of frames is between
+ * transfers again.  0, or -errno: the session is lost. */
+static int await_abort(struct run *run)
+{
+	uint64_t deadline = clock_now_ns() + ABORT_TIMEOUT_MS * NS_PER_MS;
+
+	for (;;) {
+		struct message_header h;
+		const uint8_t *frame;
+		int r = 0;
+
+		while (!run->peer_aborted && (r = run_get(run, &h, &frame)) == 1)
+			if (h.type < TRANSFER_OFFER)
+				return -EBADMSG;
+		if (r < 0 && r != -ECONNABORTED)
+			return r;
+		if (run->peer_aborted && !control_pending_bytes(run->control))
+			return 0;
+		r = clock_until_ms(deadline) ? control_wait(run->control, clock_until_ms(deadline), -1) : -ETIMEDOUT;
+		if (r)
+			return r;
+		/* once the peer has sent ABORT the next frame is the session's: it is left where it is */
+		if (run->peer_aborted)
+			control_push(run->control);
+	}
+}
+
+static int send_abort(struct run *run, int error)
+{
+	uint8_t data[RUN_TEXT + 8];
+	struct transfer_abort abort = {
+		.status = run->status ? run->status : status_from_errno(error),
+		.text = {(const uint8_t *)run->text, strlen(run->text)},
+	};
+
+	return run_put(run, TRANSFER_ABORT, data, transfer_put_abort(&abort, data, sizeof data));
+}
+
+int run_end(struct run *run, int error)
+{
+	struct transfer_stats *stats = run->stats;
+
+	crew_free(run->crew); /* nobody else touches blocks from here on */
+	if (error && error != -EREMOTEIO) {
+		run_fail(run, error, 0, "%s", "");
+		if (!send_abort(run, error) && !transfer_session_lost(error) && await_abort(run))
+			error = -ECONNRESET;
+		/* what is in flight would land in memory that is gone: no channel, no landing */
+		link_close_channels(run->link);
+	}
+	if (run->engine)
+		run->engine->ops->close(run->engine);
+	run_revoke(run);
+	pool_free(run->pool);
+	arena_fini(&run->arena);
+	stats->status = run->status;
+	memcpy(stats->text, run->text, sizeof stats->text);
+	report(run, clock_now_ns());
+	return error;
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * transfer/run: what the source's and the sink's loop share: memory, engine, crew, waiting, time-outs,
+ * progress, and ending in step with the peer.
+ */
+#ifndef TRANSFER_RUN_H
+#define TRANSFER_RUN_H
+
+#include "block/arena.h"
+#include "block/pool.h"
+#include "engine/engine.h"
+#include "transfer/crew.h"
+#include "transfer/transfer.h"
+
+#define RUN_TEXT TRANSFER_TEXT
+
+struct run {
+	struct link *link;
+	struct control *control;
+	const struct transfer_params *params;
+	struct transfer_stats *stats;
+	struct arena arena;
+	struct pool *pool;
+	struct fabric_mr *mr;
+	struct engine *engine;
+	struct crew *crew;
+	int idle_timeout_ms;
+	bool heard;        /* the peer did something since the last tick */
+	uint64_t heard_ns; /* it last did, as of that tick */
+	uint64_t told_ns;  /* we last sent a frame */
+	uint64_t report_ns; /* when progress is due */
+	bool peer_aborted;
+	/* the first error: what the peer is told */
+	uint16_t status;
+	char text[RUN_TEXT];
+};
+
+void run_init(struct run *, struct link *, const struct transfer_params *, struct transfer_stats *);
+
+/* Sends a frame: the encoded length, or a negative number from a put function, comes in `len`. */
+int run_put(struct run *, uint16_t type, const void *data, ssize_t len);
+/* The same as engine_env.put. */
+int run_engine_put(void *run, uint16_t type, const void *data, size_t len);
+/*
+ * The next frame for the transfer: 1, 0 or -errno.  Keep-alives are taken in here, and so is ABORT:
+ * -ECONNABORTED with run->peer_aborted, its status and its text.
+ */
+int run_get(struct run *, struct message_header *, const uint8_t **data);
+/* Waits for a frame of type `type` or anything else that run_get gives. */
+int run_get_wait(struct run *, struct message_header *, const uint8_t **data);
+
+/* The arena, pool and registration of `blocks` blocks; fewer when memory for so many cannot be had (and
+ * a warning says so).  -ENOMEM: not even two. */
+int run_make_pool(struct run *, uint32_t blocks, uint32_t block_bytes, unsigned access);
+/* Sink: nobody reaches the memory any more. */
+void run_revoke(struct run *);
+
+/* Once a round of the loop: time-outs, keep-alives, the progress callback, cancelling.  0, -ECANCELED,
+ * -ETIMEDOUT, or what sending gave. */
+int run_tick(struct run *);
+/*
+ * Sleeps until a frame, a completion or a worker's result is there, or the next tick is due.  `again` is
+ * called after arming: it does what there is to do and says how much it did (-errno is an error); then
+ * there is no sleep.  0, -ECANCELED, or what `again` or arming gave.
+ */
+int run_wait(struct run *, int (*again)(struct run *));
+
+/* Records the first error of the transfer (status 0 takes it from `error`); gives `error` back. */
+int run_fail(struct run *, int error, uint16_t status, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
+
+/*
+ * Ends the transfer on this side.  After an error: exchanges ABORT with the peer while the session lives,
+ * and closes the data channels before any memory goes.  Frees all that `run` holds.  Gives `error`.
+ */
+int run_end(struct run *, int error);
+
+#endif

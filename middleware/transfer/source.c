@@ -1,0 +1,655 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * transfer/source: the source loop.
+ *
+ *     end --FILLED--> engine --completion--> FREE
+ *
+ * One thread: takes in frames, completions and filled blocks, starts files, hands free blocks to the
+ * crew to be filled, sends filled ones.  Many files are under way at once, so that a tree of small files
+ * waits for no round trip; blocks are filled for the file that was started first.
+ */
+#include "transfer/run.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/worker.h"
+#include "block/digest.h"
+#include "transfer/plan.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BATCH 32u
+#define GREET_TIMEOUT_MS 10000
+
+struct source_file {
+	struct crew_target target; /* first: what block->owner points to */
+	struct source_file *next;  /* in the order of starting, while there is something to read */
+	struct transfer_item item;
+	uint32_t number;
+	bool used, ready, read_all, ended, answered;
+	uint64_t next_offset;  /* to read */
+	uint64_t bytes;        /* sent */
+	uint32_t sequence;     /* blocks sent */
+	uint32_t in_crew;      /* blocks being filled, and filled ones waiting to be sent */
+	struct digest_tree *tree;
+	uint64_t digest;
+	uint16_t status;
+	char text[TRANSFER_TEXT];
+};
+
+struct source {
+	struct run run; /* first */
+	const struct transfer_source *from;
+	struct plan plan;
+	struct source_file *files; /* TRANSFER_OPEN_MAX slots, by number modulo that */
+	struct source_file *reading, **reading_tail;
+	uint32_t last_number;
+	uint32_t open;         /* files started and not done */
+	uint64_t unread_bytes; /* of files started */
+	bool no_more, completed, closed;
+	struct block **filled; /* ring of blocks to be sent */
+	uint32_t filled_head, filled_count, filled_room;
+	unsigned next_worker;
+};
+
+static struct source *self(struct run *run)
+{
+	return (struct source *)run;
+}
+
+/* ---- files ---- */
+
+static void file_fail(struct source_file *f, int error, uint16_t status, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
+static void file_fail(struct source_file *f, int error, uint16_t status, const char *format, ...)
+{
+	va_list ap;
+
+	if (f->status)
+		return;
+	f->status = status ? status : status_from_errno(error);
+	va_start(ap, format);
+	vsnprintf(f->text, sizeof f->text, format, ap);
+	va_end(ap);
+}
+
+/* The file's record goes; `done` is told. */
+static void file_finish(struct source *s, struct source_file *f)
+{
+	struct transfer_stats *stats = s->run.stats;
+
+	if (f->status)
+		stats->errors++;
+	else
+		stats->files++;
+	s->from->done(s->from->ctx, &f->item, f->status, f->text);
+	digest_tree_free(f->tree);
+	end_free(f->target.end);
+	f->used = false;
+	s->open--;
+}
+
+static int announce(struct source *s, struct source_file *f)
+{
+	uint8_t data[MESSAGE_PATH_MAX + 64];
+
+	f->item.file.file = f->number;
+	return run_put(&s->run, TRANSFER_FILE, data, transfer_put_file(&f->item.file, data, sizeof data));
+}
+
+static bool is_open_ended(const struct source_file *f)
+{
+	return f->item.file.size == MESSAGE_UNKNOWN;
+}
+
+/* Starts the next file, if there is one.  0 or -errno. */
+static int start_file(struct source *s)
+{
+	struct source_file *f = &s->files[(s->last_number + 1) % TRANSFER_OPEN_MAX];
+	int r;
+
+	assert(!f->used);
+	*f = (struct source_file){.number = s->last_number + 1};
+	r = s->from->next(s->from->ctx, &f->item);
+	if (r <= 0) {
+		s->no_more = true;
+		return r < 0 ? run_fail(&s->run, r, 0, "reading the list of files") : 0;
+	}
+	f->used = true;
+	s->open++;
+	f->target.end = f->item.end;
+	if (f->item.error) {
+		file_fail(f, f->item.error, 0, "%s", "");
+		file_finish(s, f);
+		return 0;
+	}
+	s->last_number++;
+	r = announce(s, f);
+	if (!r && f->target.end) {
+		r = digest_tree_new(&f->tree);
+		*s->reading_tail = f;
+		s->reading_tail = &f->next;
+		if (!is_open_ended(f))
+			s->unread_bytes += f->item.file.size;
+	} else {
+		f->ended = true; /* a directory: only its RESULT is to come */
+	}
+	return r;
+}
+
+/* Enough is started: what is unread keeps the window busy twice over. */
+static bool may_start(const struct source *s)
+{
+	uint64_t ahead = 2ull * s->plan.depth * s->plan.block;
+
+	return !s->no_more && !s->files[(s->last_number + 1) % TRANSFER_OPEN_MAX].used &&
+		(s->unread_bytes < ahead || s->open < 2);
+}
+
+/* Off the list of files that have something to read; the one that is done is nearly always its head. */
+static void stop_reading(struct source *s, struct source_file *f)
+{
+	struct source_file **at = &s->reading;
+
+	if (f->read_all)
+		return;
+	f->read_all = true;
+	if (!is_open_ended(f))
+		s->unread_bytes -= f->item.file.size - f->next_offset;
+	while (*at != f)
+		at = &(*at)->next;
+	*at = f->next;
+	if (s->reading_tail == &f->next)
+		s->reading_tail = at;
+}
+
+/* All of it that will be sent is sent: FILE_END, once the sink has said READY. */
+static int end_file(struct source *s, struct source_file *f)
+{
+	struct transfer_file_end end = {.file = f->number, .size = f->bytes, .blocks = f->sequence};
+	uint8_t data[64];
+	int r;
+
+	if (f->ended || !f->ready || !f->read_all || f->in_crew)
+		return 0;
+	if (!f->status && !is_open_ended(f) && f->bytes != f->item.file.size)
+		file_fail(f, 0, STATUS_CHANGED, "shrank to %llu bytes while it was read",
+			(unsigned long long)f->bytes);
+	if (!f->status && s->from->check) {
+		r = s->from->check(s->from->ctx, &f->item);
+		if (r)
+			file_fail(f, r, r == -ESTALE ? STATUS_CHANGED : 0, "changed while it was read");
+	}
+	r = digest_tree_root(f->tree, f->sequence, f->bytes, &f->digest);
+	if (r)
+		return r;
+	end.status = f->status;
+	end.digest = f->digest;
+	f->ended = true;
+	r = run_put(&s->run, TRANSFER_FILE_END, data, transfer_put_file_end(&end, data, sizeof data));
+	if (!r && f->answered)
+		file_finish(s, f);
+	return r;
+}
+
+static struct source_file *find_file(struct source *s, uint32_t number)
+{
+	struct source_file *f = &s->files[number % TRANSFER_OPEN_MAX];
+
+	return f->used && f->number == number ? f : NULL;
+}
+
+/* ---- frames ---- */
+
+static int take_ready(struct source *s, const uint8_t *data, size_t len)
+{
+	struct transfer_ready ready;
+	struct source_file *f;
+
+	if (transfer_get_ready(&ready, data, len))
+		return -EBADMSG;
+	f = find_file(s, ready.file);
+	if (!f || f->ready || !f->target.end || ready.offset)
+		return -EBADMSG;
+	f->ready = true;
+	return end_file(s, f);
+}
+
+static int take_result(struct source *s, const uint8_t *data, size_t len)
+{
+	struct transfer_result result;
+	struct source_file *f;
+
+	if (transfer_get_result(&result, data, len))
+		return -EBADMSG;
+	f = find_file(s, result.file);
+	if (!f || f->answered || (!result.status && !f->ended))
+		return -EBADMSG;
+	f->answered = true;
+	if (result.status)
+		file_fail(f, 0, result.status, "%.*s", (int)result.text.len, (const char *)result.text.data);
+	else if (f->target.end && !f->status && (result.digest != f->digest || result.size != f->bytes))
+		file_fail(f, 0, STATUS_DIGEST, "the sink has another digest: %016llx, here %016llx",
+			(unsigned long long)result.digest, (unsigned long long)f->digest);
+	if (!f->ready && f->target.end) {
+		/* refused before READY: nothing was read, nothing is to be ended */
+		stop_reading(s, f);
+		f->ended = true;
+	}
+	if (f->ended) {
+		file_finish(s, f);
+		return 0;
+	}
+	if (f->in_crew && end_is_stream(f->target.end)) /* its worker may wait for a pipe for ever */
+		return run_fail(&s->run, -ECONNABORTED, f->status, "%s", f->text);
+	stop_reading(s, f);
+	return end_file(s, f);
+}
+
+static int take_closed(struct source *s, const uint8_t *data, size_t len)
+{
+	struct transfer_complete closed;
+
+	if (!s->completed || transfer_get_complete(&closed, data, len))
+		return -EBADMSG;
+	s->closed = true;
+	return 0;
+}
+
+static int take_frame(struct source *s, const struct message_header *h, const uint8_t *data)
+{
+	int r = s->run.engine->ops->message(s->run.engine, h->type, data, h->length);
+
+	if (r)
+		return r < 0 ? r : 0;
+	switch (h->type) {
+	case TRANSFER_READY:
+		return take_ready(s, data, h->length);
+	case TRANSFER_RESULT:
+		return take_result(s, data, h->length);
+	case TRANSFER_CLOSED:
+		return take_closed(s, data, h->length);
+	default:
+		return -EBADMSG;
+	}
+}
+
+/* Gives how many frames were taken in, or -errno. */
+static int take_frames(struct source *s)
+{
+	struct message_header h;
+	const uint8_t *data;
+	int n = 0, r;
+
+	/* after CLOSED the next frame is the session's */
+	while (!s->closed && (r = run_get(&s->run, &h, &data)) != 0) {
+		if (r > 0)
+			r = take_frame(s, &h, data);
+		if (r == -EBADMSG)
+			return run_fail(&s->run, r, STATUS_PROTOCOL, "%s from the sink is malformed or out of turn",
+				message_name(h.type));
+		if (r)
+			return r;
+		n++;
+	}
+	return n;
+}
+
+/* ---- blocks ---- */
+
+static int fill_blocks(struct source *s)
+{
+	int n = 0;
+
+	while (s->reading) {
+		struct source_file *f = s->reading;
+		bool stream = f->item.file.kind == TRANSFER_FILE_STREAM;
+		uint64_t left = f->item.file.size - f->next_offset;
+		struct block *b;
+
+		if (!f->ready)
+			break; /* in order: its READY is on the way */
+		if (!left) {
+			int r;
+
+			stop_reading(s, f);
+			r = end_file(s, f);
+			if (r)
+				return r;
+			n++;
+			continue;
+		}
+		b = pool_take(s->run.pool, BLOCK_FILLING);
+		if (!b)
+			break;
+		b->owner = f;
+		b->session = f->number;
+		b->offset = f->next_offset;
+		b->length = !is_open_ended(f) && left < s->plan.block ? (uint32_t)left : s->plan.block;
+		f->next_offset += b->length;
+		f->in_crew++;
+		if (!is_open_ended(f))
+			s->unread_bytes -= b->length;
+		crew_submit(s->run.crew, stream ? 0 : s->next_worker++, b);
+		n++;
+	}
+	return n;
+}
+
+/* A block comes back from its worker: to be sent, or the file ends here. */
+static int take_filled(struct source *s, struct block *b)
+{
+	struct source_file *f = b->owner;
+	uint64_t wanted = is_open_ended(f) ? s->plan.block : f->item.file.size - b->offset;
+
+	if (wanted > s->plan.block)
+		wanted = s->plan.block;
+	if (b->error)
+		file_fail(f, b->error, b->error == -EIO ? STATUS_IO : 0, "reading at offset %llu: %s",
+			(unsigned long long)b->offset, strerror(-b->error));
+	else if (b->length < wanted && !is_open_ended(f))
+		file_fail(f, 0, STATUS_CHANGED, "shrank to %llu bytes while it was read",
+			(unsigned long long)(b->offset + b->length));
+	if (b->error || b->length < wanted)
+		stop_reading(s, f);
+	if (b->error || !b->length || f->status) {
+		pool_give(s->run.pool, b);
+		f->in_crew--;
+		return end_file(s, f);
+	}
+	pool_move(b, BLOCK_FILLED);
+	s->filled[(s->filled_head + s->filled_count++) % s->filled_room] = b;
+	return 0;
+}
+
+static int take_all_filled(struct source *s)
+{
+	struct block *done[BATCH];
+	unsigned n = crew_collect(s->run.crew, done, BATCH);
+	int r = 0;
+
+	for (unsigned i = 0; i < n && !r; i++)
+		r = take_filled(s, done[i]);
+	return r ? r : (int)n;
+}
+
+static int send_block(struct source *s, struct block *b)
+{
+	struct source_file *f = b->owner;
+	struct transfer_block header = {
+		.session = f->number,
+		.sequence = f->sequence,
+		.offset = b->offset,
+		.length = b->length,
+	};
+	uint8_t *prefix = b->payload - BLOCK_PREFIX_BYTES;
+	int r;
+
+	transfer_put_block(&header, prefix);
+	header.sum = digest_block_sum(b->leaf, prefix);
+	transfer_put_block(&header, prefix);
+	b->sequence = f->sequence++;
+	f->bytes += b->length;
+	f->in_crew--;
+	atomic_fetch_add_explicit(&s->run.stats->bytes, b->length, memory_order_relaxed);
+	r = digest_tree_add(f->tree, b->offset / s->plan.block, b->leaf);
+	if (!r)
+		r = s->run.engine->ops->send(s->run.engine, b);
+	return r ? r : end_file(s, f);
+}
+
+static int send_blocks(struct source *s)
+{
+	const struct engine_ops *ops = s->run.engine->ops;
+	int n = 0, r = 0;
+
+	while (s->filled_count && !r) {
+		struct block *b = s->filled[s->filled_head];
+		struct source_file *f = b->owner;
+
+		if (!f->status && !ops->room(s->run.engine)) {
+			s->run.stats->starved++;
+			r = ops->starving(s->run.engine);
+			break;
+		}
+		s->filled_head = (s->filled_head + 1) % s->filled_room;
+		s->filled_count--;
+		n++;
+		if (f->status) { /* the sink gave the file up meanwhile */
+			pool_give(s->run.pool, b);
+			f->in_crew--;
+			r = end_file(s, f);
+		} else {
+			r = send_block(s, b);
+		}
+	}
+	return r ? r : n;
+}
+
+static int take_completions(struct source *s)
+{
+	struct block *done[BATCH];
+	int n = s->run.engine->ops->poll(s->run.engine, done, BATCH);
+
+	for (int i = 0; i < n; i++)
+		pool_give(s->run.pool, done[i]);
+	if (n > 0)
+		s->run.heard = true;
+	return n;
+}
+
+/* ---- the loop ---- */
+
+static int complete(struct source *s)
+{
+	struct transfer_complete complete = {
+		.files = s->run.stats->files,
+		.bytes = s->run.stats->bytes,
+		.errors = s->run.stats->errors,
+	};
+	uint8_t data[64];
+
+	s->completed = true;
+	return run_put(&s->run, TRANSFER_COMPLETE, data, transfer_put_complete(&complete, data, sizeof data));
+}
+
+/* One round: how much was done, or -errno. */
+static int work(struct run *run)
+{
+	struct source *s = self(run);
+	int total = 0;
+	static int (*const steps[])(struct source *) = {
+		take_frames, take_completions, take_all_filled, fill_blocks, send_blocks,
+	};
+
+	for (unsigned i = 0; i < sizeof steps / sizeof *steps; i++) {
+		int n = steps[i](s);
+
+		if (n < 0)
+			return n;
+		total += n;
+	}
+	while (may_start(s)) {
+		int r = start_file(s);
+
+		if (r)
+			return r;
+		total++;
+	}
+	if (s->no_more && !s->open && !s->completed) {
+		int r = complete(s);
+
+		if (r)
+			return r;
+		total++;
+	}
+	return s->closed ? 1 : total;
+}
+
+static int loop(struct source *s)
+{
+	int r = 0;
+
+	while (!s->closed && r >= 0) {
+		r = work(&s->run);
+		if (!r)
+			r = run_wait(&s->run, work);
+		if (r >= 0)
+			r = run_tick(&s->run);
+	}
+	return r < 0 ? r : 0;
+}
+
+/* ---- set-up ---- */
+
+static int offer(struct source *s, const struct engine_ops *ops, struct transfer_accept *accept)
+{
+	const struct transfer_params *p = s->run.params;
+	const struct fabric_caps *caps = fabric_chan_caps(control_chan(s->run.control));
+	struct transfer_offer offer = {
+		.engine = ops->id,
+		.notice = p->notice ? p->notice : TRANSFER_NOTICE_BEHIND,
+		.channels = s->plan.channels,
+		.block = s->plan.block,
+		.depth = s->plan.depth,
+		.flags = caps->has_imm ? TRANSFER_OFFER_IMM : 0,
+		.files = s->from->total_files,
+		.bytes = s->from->total_bytes,
+	};
+	struct message_header h;
+	const uint8_t *data;
+	uint8_t out[64];
+	int r;
+
+	if (offer.notice == TRANSFER_NOTICE_CONTROL && !caps->write_delivered)
+		return run_fail(&s->run, -EOPNOTSUPP, STATUS_UNSUPPORTED,
+			"notices on the control channel need a fabric whose completions mean delivery; %s is none",
+			s->run.stats->fabric);
+	r = run_put(&s->run, TRANSFER_OFFER, out, transfer_put_offer(&offer, out, sizeof out));
+	if (!r)
+		r = run_get_wait(&s->run, &h, &data);
+	if (r < 0)
+		return r;
+	if (h.type != TRANSFER_ACCEPT || transfer_get_accept(accept, data, h.length) ||
+		accept->depth > s->plan.depth || accept->stride != pool_stride(s->plan.block) ||
+		((accept->flags & TRANSFER_ACCEPT_IMM) && !(offer.flags & TRANSFER_OFFER_IMM)))
+		return run_fail(&s->run, -EBADMSG, STATUS_PROTOCOL, "the sink answered OFFER with a bad %s",
+			message_name(h.type));
+	return 0;
+}
+
+static int set_up(struct source *s)
+{
+	const struct transfer_params *p = s->run.params;
+	const struct engine_ops *ops = engine_by_id(p->engine ? p->engine : MESSAGE_ENGINE_CREDIT);
+	struct plan_facts facts = {
+		.block = p->block,
+		.depth = p->depth,
+		.channels = p->channels,
+		.workers = p->workers,
+		.max_block = p->max_block,
+		.max_depth = p->max_depth < link_max_depth(s->run.link) ? p->max_depth : link_max_depth(s->run.link),
+		.open_channels = (uint16_t)link_channel_count(s->run.link),
+		.window_max_bytes = p->window_max_bytes ? p->window_max_bytes : TRANSFER_WINDOW_MAX,
+		.largest_bytes = s->from->largest_bytes,
+		.total_bytes = s->from->total_bytes,
+		.rtt_ns = p->rtt_ns,
+		.cpus = worker_cpus(),
+		.delivered = fabric_chan_caps(control_chan(s->run.control))->write_delivered,
+	};
+	struct transfer_accept accept;
+	struct engine_env env;
+	int r;
+
+	if (!ops)
+		return run_fail(&s->run, -EOPNOTSUPP, STATUS_UNSUPPORTED, "no engine number %u here", p->engine);
+	if (!facts.open_channels)
+		return run_fail(&s->run, -ENOTCONN, STATUS_DISCONNECTED, "no data channel is open");
+	plan_make(&facts, &s->plan);
+	s->run.stats->total_bytes = s->from->total_bytes;
+	s->run.stats->total_files = s->from->total_files;
+	r = link_wait_greeted(s->run.link, s->plan.channels, GREET_TIMEOUT_MS, p->cancel_fd);
+	if (r)
+		return run_fail(&s->run, r, 0, "a data channel's greeting did not come");
+	r = offer(s, ops, &accept);
+	if (!r)
+		r = run_make_pool(&s->run, s->plan.source_blocks, s->plan.block, FABRIC_LOCAL);
+	if (r)
+		return run_fail(&s->run, r, 0, "%s", "");
+	env = (struct engine_env){
+		.pool = s->run.pool,
+		.mr = s->run.mr,
+		.cq = link_cq(s->run.link),
+		.lanes = link_lanes(s->run.link),
+		.lane_count = s->plan.channels,
+		.notice = p->notice ? p->notice : TRANSFER_NOTICE_BEHIND,
+		.imm = accept.flags & TRANSFER_ACCEPT_IMM,
+		.remote_depth = accept.depth,
+		.remote_stride = accept.stride,
+		.remote_key = accept.key,
+		.remote_base = accept.base,
+		.put = run_engine_put,
+		.put_ctx = &s->run,
+	};
+	r = ops->source_open(&env, &s->run.engine);
+	if (!r)
+		r = crew_new(&(struct crew_params){.reading = true, .workers = s->plan.workers,
+				.blocks = pool_count(s->run.pool)}, &s->run.crew);
+	s->filled_room = pool_count(s->run.pool);
+	s->filled = calloc(s->filled_room, sizeof(struct block *));
+	if (!r && !s->filled)
+		r = -ENOMEM;
+	s->run.stats->engine = ops->name;
+	s->run.stats->channels = s->plan.channels;
+	s->run.stats->depth = accept.depth;
+	s->run.stats->imm = env.imm;
+	s->run.stats->block = s->plan.block;
+	return r;
+}
+
+/* A transfer that was cut short: each file that was started is told. */
+static void drop_files(struct source *s)
+{
+	for (unsigned i = 0; i < TRANSFER_OPEN_MAX; i++) {
+		struct source_file *f = &s->files[i];
+
+		if (!f->used)
+			continue;
+		if (!f->status)
+			file_fail(f, 0, s->run.status ? s->run.status : STATUS_DISCONNECTED, "%s", s->run.text);
+		file_finish(s, f);
+	}
+}
+
+int transfer_send(struct link *link, const struct transfer_params *params, const struct transfer_source *from,
+	struct transfer_stats *stats)
+{
+	struct source *s = calloc(1, sizeof *s);
+	int r = -ENOMEM;
+
+	if (s)
+		s->files = calloc(TRANSFER_OPEN_MAX, sizeof *s->files);
+	if (!s || !s->files) {
+		free(s);
+		return r;
+	}
+	run_init(&s->run, link, params, stats);
+	s->from = from;
+	s->reading_tail = &s->reading;
+	r = set_up(s);
+	if (!r)
+		r = loop(s);
+	if (!r && stats->errors)
+		r = -EREMOTEIO;
+	r = run_end(&s->run, r);
+	drop_files(s);
+	free(s->filled);
+	free(s->files);
+	free(s);
+	return r;
+}
