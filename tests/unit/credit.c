@@ -177,8 +177,8 @@ static void grants_wait_for_free_blocks(void)
 }
 
 /*
- * A sink and a source at random speeds: no index is ever refused, granted never passes the pool, and
- * when everything rests something can always move (no deadlock).
+ * A sink and a source at random speeds: no index is ever refused, granted never passes the pool,
+ * and when everything rests something can always move (no deadlock).
  */
 static void source_and_sink_never_lock_up(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/digest: block/digest.  Leaves: published values of XXH3, and one result by every way of
- * computing it.  The tree: any order of arrival against a plain level-by-level one.
+ * tests/unit/digest: block/digest.  Leaves: published values of XXH3, and one result by every way
+ * of computing it.  The tree: any order of arrival against a plain level-by-level one.
  */
 #include "block/digest.h"
 #include "block/digest_impl.h"

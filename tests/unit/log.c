@@ -18,7 +18,7 @@ static bool capture_start(void)
 	return captured && saved_stderr >= 0 && dup2(fileno(captured), STDERR_FILENO) >= 0;
 }
 
-/* What was written since, NUL-terminated; its length in *bytes unless NULL.  Freed by the caller. */
+/* What was written since, NUL-terminated; its length in *bytes unless NULL.  The caller frees. */
 static char *capture_end(size_t *bytes)
 {
 	long end;
