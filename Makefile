@@ -127,7 +127,7 @@ fuzz:
 		echo "make fuzz needs clang.  On Debian and Ubuntu: sudo apt-get install clang" >&2; exit 1; }
 	$(Q)$(MAKE) --no-print-directory B=$(FUZZ_B) CC=clang CFLAGS="-O1 -g" \
 		SAN=fuzzer-no-link,address,undefined fuzzers
-	$(Q)FUZZ_SECONDS=$(FUZZ_SECONDS) sh tests/fuzz/run $(FUZZ_B)/tests/fuzz
+	$(Q)FUZZ_SECONDS=$(FUZZ_SECONDS) tests/fuzz/run $(FUZZ_B)/tests/fuzz
 
 fuzzers: $(FUZZERS)
 

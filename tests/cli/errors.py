@@ -302,7 +302,7 @@ def usage_errors(top):
     make_file(f"{top}/f", 10)
     f = f"{top}/f"
     url = "rftp://127.0.0.1:1/f"
-    for arguments in ([], [f], [f, f"{top}/g"], [url, "rftp://127.0.0.1:1/g"], ["--nonsense", f, url],
+    for arguments in ([f], [f, f"{top}/g"], [url, "rftp://127.0.0.1:1/g"], ["--nonsense", f, url],
                       ["--block", "1", f, url], ["--block", "65537", f, url],
                       ["--block", "17M", f, url], ["--block", "x", f, url], ["--block"],
                       ["--channels", "0", f, url], ["--channels", "65", f, url],
@@ -311,7 +311,7 @@ def usage_errors(top):
                       ["--fabric", "carrier-pigeon", f, url], ["--engine", "steam", f, url],
                       ["--connect-timeout", "soon", f, url], [f, "rftp://"], [f, "rftp://:1/x"],
                       [f, "rftp://h:0/x"], [f, "rftp://h:99999/x"], [f, "rftp://h:x/x"],
-                      [f, "rftp://[::1/x"], [f, "ftp://h/x"], ["-c", "ls"], ["-b"]):
+                      [f, "rftp://[::1/x"], [f, "ftp://h/x"], ["-b"], ["-c"]):
         result = rftp(*arguments)
         check(result.code == USAGE, "rftp", arguments, "should exit with 2:", result)
         check(result.err.strip(), "no message:", arguments)

@@ -400,12 +400,14 @@ def leftovers(top):
 # ---- a proxy that cuts ----
 
 class Proxy:
-    """Carries TCP connections to `port`.  After `cut` bytes in one direction (of all connections
-    together) every connection is reset.  hold(): carries nothing any more, but stays connected."""
+    """Carries TCP connections to `port`.  After `cut` bytes (of all connections, both ways together)
+    every connection is reset; after `hold` bytes nothing is carried until release(); after `call`
+    bytes `called` is called once, from a thread of the proxy."""
 
-    def __init__(self, port, cut=None, direction="both"):
-        self.target, self.cut, self.direction = port, cut, direction
-        self.carried = {"up": 0, "down": 0}
+    def __init__(self, port, cut=None, hold=None, call=None, called=None):
+        self.target, self.cut, self.hold_at = port, cut, hold
+        self.call_at, self.called = call, called
+        self.carried = 0
         self.listener = socket.create_server(("127.0.0.1", 0), backlog=64)
         self.port = self.listener.getsockname()[1]
         self.sockets = []
@@ -430,26 +432,35 @@ class Proxy:
                 continue
             with self.lock:
                 self.sockets += [near, far]
-            for a, b, way in ((near, far, "up"), (far, near, "down")):
+            for a, b in ((near, far), (far, near)):
                 a.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                threading.Thread(target=self.carry, args=(a, b, way), daemon=True).start()
+                threading.Thread(target=self.carry, args=(a, b), daemon=True).start()
             if self.broken.is_set():
                 self.reset()
 
-    def carry(self, a, b, way):
+    def count(self, data):
+        """What of `data` may be carried now."""
+        call = None
+        with self.lock:
+            if self.cut is not None and self.carried + len(data) >= self.cut:
+                data = data[:max(self.cut - self.carried, 0)]
+                self.broken.set()
+            self.carried += len(data)
+            if self.hold_at is not None and self.carried >= self.hold_at:
+                self.hold_at = None
+                self.held.set()
+            if self.call_at is not None and self.carried >= self.call_at:
+                self.call_at, call = None, self.called
+        if call:
+            call()
+        return data
+
+    def carry(self, a, b):
         try:
             while data := a.recv(65536):
+                data = self.count(data)
                 while self.held.is_set() and not self.broken.is_set():
-                    time.sleep(0.02)
-                with self.lock:
-                    counted = self.direction in ("both", way)
-                    if self.cut is not None and counted:
-                        room = self.cut - (sum(self.carried.values()) if self.direction == "both"
-                                           else self.carried[way])
-                        if len(data) >= room:
-                            data = data[:max(room, 0)]
-                            self.broken.set()
-                    self.carried[way] += len(data)
+                    time.sleep(0.005)
                 if data:
                     b.sendall(data)
                 if self.broken.is_set():
