@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tests/property/pair.h: two links of one session in this process, over any fabric.
+ *
+ * A small event loop stands in for the daemon: it answers requests as rftpd does, with the real
+ * link module.
+ */
+#ifndef TESTS_PAIR_H
+#define TESTS_PAIR_H
+
+#include "base/worker.h"
+#include "transfer/link.h"
+
+#include <arpa/inet.h>
+#include <assert.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdatomic.h>
+
+struct pair {
+	struct fabric *fabric;
+	struct fabric_eq *eq;
+	struct fabric_listener *listener;
+	struct sockaddr_storage addr;
+	struct link *client, *daemon;
+	struct worker events;
+	_Atomic bool stop;
+};
+
+#define PAIR_SESSION 7u
+
+static void pair_events(void *arg)
+{
+	struct pair *p = arg;
+	struct fabric_event ev;
+
+	while (!p->stop) {
+		struct message_greeting greeting;
+
+		if (fabric_eq_wait(p->eq, &ev, 1) != 1)
+			continue;
+		if (ev.type != FABRIC_EVENT_REQUEST) {
+			if (p->daemon)
+				link_channel_event(p->daemon, &ev);
+			continue;
+		}
+		if (message_get_greeting(&greeting, ev.priv, ev.priv_len))
+			fabric_chan_reject(ev.chan, NULL, 0);
+		else if (greeting.kind == MESSAGE_CHANNEL_CONTROL)
+			link_accept(ev.chan, &greeting, &p->daemon);
+		else
+			link_accept_channel(p->daemon, ev.chan, &greeting);
+	}
+}
+
+/* Connects control and `channels` data channels.  0 or -errno (a fabric with faults may cut it). */
+static int pair_open(struct pair *p, struct fabric *fabric, unsigned channels)
+{
+	struct sockaddr_in any = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct message_channels_reply reply;
+	uint16_t status;
+	int r;
+
+	*p = (struct pair){.fabric = fabric};
+	r = fabric_eq_new(fabric, &p->eq);
+	assert(!r);
+	r = fabric_listen(p->eq, (struct sockaddr *)&any, sizeof any, &p->listener);
+	assert(!r);
+	fabric_listener_addr(p->listener, &p->addr);
+	r = worker_start(&p->events, "pair", pair_events, p);
+	assert(!r);
+	r = link_connect(fabric, (struct sockaddr *)&p->addr, NULL, 10000, &p->client, &status);
+	if (r)
+		return r;
+	r = link_expect_channels(p->daemon, channels, &reply);
+	return r ? r : link_open_channels(p->client, PAIR_SESSION, &reply, 10000);
+}
+
+static void pair_close(struct pair *p)
+{
+	p->stop = true;
+	worker_stop(&p->events);
+	link_free(p->client);
+	link_free(p->daemon);
+	fabric_listener_free(p->listener);
+	fabric_eq_free(p->eq);
+	fabric_close(p->fabric);
+}
+
+#endif

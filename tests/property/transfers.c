@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tests/property/transfers: whole transfers over the loop fabric with seeded delays, reordering, cuts and
+ * failures.
+ *
+ * Property: whatever happens, each of the sink's files is the source's file or the old one; it is the
+ * source's where either side says that it arrived; no temporary file stays behind; both sides end.
+ * RFTP_TRANSFERS sets the number of transfers (default 2,000).
+ */
+#include "../harness.h"
+#include "pair.h"
+
+#include "base/log.h"
+#include "fabric/loop.h"
+#include "transfer/transfer.h"
+#include "tree/incoming.h"
+#include "tree/outgoing.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FILES_MAX 4
+
+struct side {
+	bool source;
+	struct link *link;
+	struct transfer_params params;
+	struct transfer_stats stats;
+	const char *dir;
+	unsigned files;
+	unsigned arrived; /* bit per file that `done` called well */
+	unsigned told;    /* outcomes */
+	int result;
+};
+
+struct plan_of_test {
+	uint64_t sizes[FILES_MAX];
+	uint64_t seeds[FILES_MAX], old_seeds[FILES_MAX];
+	unsigned files;
+};
+
+static void fill(uint8_t *data, uint64_t size, uint64_t seed)
+{
+	for (uint64_t i = 0; i < size; i += 8) {
+		uint64_t r = harness_random(&seed);
+
+		memcpy(data + i, &r, size - i < 8 ? size - i : 8);
+	}
+}
+
+static void write_file(const char *dir, unsigned i, uint64_t size, uint64_t seed)
+{
+	uint8_t *data = malloc(size + 1);
+	char path[300];
+	int fd;
+
+	fill(data, size, seed);
+	snprintf(path, sizeof path, "%s/f%u", dir, i);
+	fd = open(path, O_CREAT | O_TRUNC | O_WRONLY, 0644);
+	assert(fd >= 0 && write(fd, data, size) == (ssize_t)size);
+	close(fd);
+	free(data);
+}
+
+static bool file_is(const char *dir, unsigned i, uint64_t size, uint64_t seed)
+{
+	uint8_t *want = malloc(size + 1), *have = malloc(size + 1);
+	char path[300];
+	ssize_t n;
+	int fd;
+	bool same;
+
+	fill(want, size, seed);
+	snprintf(path, sizeof path, "%s/f%u", dir, i);
+	fd = open(path, O_RDONLY);
+	n = fd < 0 ? -1 : read(fd, have, size + 1);
+	same = n == (ssize_t)size && !memcmp(want, have, size);
+	if (fd >= 0)
+		close(fd);
+	free(want);
+	free(have);
+	return same;
+}
+
+static unsigned entries(const char *dir, bool hidden_only)
+{
+	DIR *d = opendir(dir);
+	struct dirent *e;
+	unsigned n = 0;
+
+	while ((e = readdir(d)))
+		if (strcmp(e->d_name, ".") && strcmp(e->d_name, ".."))
+			n += !hidden_only || e->d_name[0] == '.';
+	closedir(d);
+	return n;
+}
+
+static void wipe(const char *dir)
+{
+	DIR *d = opendir(dir);
+	struct dirent *e;
+
+	while ((e = readdir(d)))
+		unlinkat(dirfd(d), e->d_name, 0);
+	closedir(d);
+}
+
+static void done(void *ctx, const char *path, uint64_t bytes, uint16_t status, const char *text)
+{
+	struct side *side = ctx;
+	const char *name = strrchr(path, '/');
+
+	(void)bytes;
+	(void)text;
+	side->told++;
+	if (!status)
+		side->arrived |= 1u << (name[2] - '0');
+}
+
+static void run_source(struct side *side)
+{
+	struct outgoing_params params = {.top = AT_FDCWD, .done = done, .ctx = side, .direct = END_DIRECT_OFF};
+	struct outgoing *out;
+	char path[300], name[16];
+	int r = outgoing_new(&params, &out);
+
+	assert(!r);
+	for (unsigned i = 0; i < side->files; i++) {
+		snprintf(path, sizeof path, "%s/f%u", side->dir, i);
+		snprintf(name, sizeof name, "f%u", i);
+		r = outgoing_add(out, path, name);
+		assert(!r);
+	}
+	side->result = transfer_send(side->link, &side->params, outgoing_source(out), &side->stats);
+	outgoing_free(out);
+}
+
+static void run_sink(struct side *side)
+{
+	struct incoming_params params = {
+		.kind = INCOMING_INTO,
+		.top = AT_FDCWD,
+		.path = side->dir,
+		.replace = true,
+		.direct = END_DIRECT_OFF,
+		.done = done,
+		.ctx = side,
+	};
+	struct incoming *in;
+	int r = incoming_new(&params, &in);
+
+	assert(!r);
+	side->result = transfer_receive(side->link, &side->params, incoming_sink(in), &side->stats);
+	incoming_free(in);
+}
+
+static void run_side(void *arg)
+{
+	struct side *side = arg;
+
+	if (side->source)
+		run_source(side);
+	else
+		run_sink(side);
+}
+
+static char top[200], from_dir[240], to_dir[240];
+
+static void make_dirs(void)
+{
+	const char *shm = access("/dev/shm", W_OK) ? NULL : "/dev/shm";
+	const char *tmp = getenv("TMPDIR");
+
+	snprintf(top, sizeof top, "%s/rftp-transfers-XXXXXX", tmp ? tmp : shm ? shm : "/tmp");
+	assert(mkdtemp(top));
+	snprintf(from_dir, sizeof from_dir, "%s/from", top);
+	snprintf(to_dir, sizeof to_dir, "%s/to", top);
+	mkdir(from_dir, 0755);
+	mkdir(to_dir, 0755);
+}
+
+static void remove_dirs(void)
+{
+	wipe(from_dir);
+	wipe(to_dir);
+	rmdir(from_dir);
+	rmdir(to_dir);
+	rmdir(top);
+}
+
+/* One transfer under `faults`; what was wrong, or NULL. */
+static const char *one(uint64_t seed, const struct loop_faults *faults, bool *clean)
+{
+	uint64_t rng = seed;
+	struct plan_of_test plan = {.files = 1 + harness_random(&rng) % FILES_MAX};
+	unsigned channels = 1 + harness_random(&rng) % 4;
+	bool client_is_source = harness_random(&rng) & 1;
+	struct transfer_params params = {
+		.block = 65536,
+		.depth = 2 + harness_random(&rng) % 14,
+		.max_block = 1 << 20,
+		.max_depth = LINK_DEPTH,
+		.workers = 1 + harness_random(&rng) % 3,
+		.notice = harness_random(&rng) % 8 ? TRANSFER_NOTICE_BEHIND : TRANSFER_NOTICE_CONTROL,
+		.cancel_fd = -1,
+	};
+	struct side source, sink;
+	struct fabric *fabric;
+	struct pair pair;
+	struct worker other = {0};
+	const char *wrong = NULL;
+	int r;
+
+	wipe(from_dir);
+	wipe(to_dir);
+	for (unsigned i = 0; i < plan.files; i++) {
+		static const uint64_t edges[] = {0, 1, 65535, 65536, 65537, 131072, 4095, 4097};
+		uint64_t pick = harness_random(&rng);
+
+		plan.sizes[i] = pick % 3 ? harness_random(&rng) % (12 * 65536) : edges[pick / 3 % 8];
+		plan.seeds[i] = harness_random(&rng);
+		plan.old_seeds[i] = harness_random(&rng);
+		write_file(from_dir, i, plan.sizes[i], plan.seeds[i]);
+		write_file(to_dir, i, 1000, plan.old_seeds[i]);
+	}
+	r = loop_open(faults, &fabric);
+	assert(!r);
+	r = pair_open(&pair, fabric, channels);
+	if (r) {
+		*clean = false;
+		pair_close(&pair);
+		return faults->cut_after || faults->error_after ? NULL : "no connection without a fault";
+	}
+	source = (struct side){.source = true, .link = client_is_source ? pair.client : pair.daemon,
+		.params = params, .dir = from_dir, .files = plan.files};
+	sink = (struct side){.link = client_is_source ? pair.daemon : pair.client, .params = params, .dir = to_dir};
+	r = worker_start(&other, "source", run_side, &source);
+	assert(!r);
+	run_side(&sink);
+	worker_stop(&other);
+	pair_close(&pair);
+
+	*clean = !source.result && !sink.result;
+	if (source.told != plan.files)
+		wrong = "the source did not tell each outcome once";
+	for (unsigned i = 0; i < plan.files && !wrong; i++) {
+		bool is_new = file_is(to_dir, i, plan.sizes[i], plan.seeds[i]);
+
+		if (!is_new && !file_is(to_dir, i, 1000, plan.old_seeds[i]))
+			wrong = "a file is neither the new one nor the old one";
+		else if (!is_new && (!source.result || (source.arrived & 1u << i)))
+			wrong = "the source says that a file arrived, and it did not";
+		else if (!is_new && (!sink.result || (sink.arrived & 1u << i)))
+			wrong = "the sink says that a file arrived, and it did not";
+	}
+	if (!wrong && entries(to_dir, true))
+		wrong = "a temporary file stayed behind";
+	if (!wrong && entries(to_dir, false) != plan.files)
+		wrong = "another number of files";
+	if (!wrong && !faults->cut_after && !faults->error_after && !*clean)
+		wrong = "it failed without a fault";
+	if (wrong)
+		printf("# source %d (%s), sink %d (%s)\n", source.result, source.stats.text, sink.result,
+			sink.stats.text);
+	return wrong;
+}
+
+static unsigned transfers(void)
+{
+	const char *s = getenv("RFTP_TRANSFERS");
+
+	return s ? (unsigned)atoi(s) : 2000;
+}
+
+static void run_many(unsigned count, bool cuts)
+{
+	uint64_t rng = harness_seed();
+	unsigned clean_ones = 0;
+
+	make_dirs();
+	for (unsigned i = 0; i < count; i++) {
+		uint64_t seed = harness_random(&rng), choice = seed;
+		struct loop_faults faults = {
+			.seed = seed,
+			.delay_us = harness_random(&choice) % 4 ? 0 : harness_random(&choice) % 30,
+			.reorder_permille = harness_random(&choice) % 2 ? 300 : 0,
+			.no_imm = harness_random(&choice) & 1,
+		};
+		const char *wrong;
+		bool clean;
+
+		if (cuts && harness_random(&choice) & 1)
+			faults.cut_after = 1 + harness_random(&choice) % 120;
+		else if (cuts)
+			faults.error_after = 1 + harness_random(&choice) % 120;
+		wrong = one(seed, &faults, &clean);
+		clean_ones += clean;
+		if (wrong) {
+			printf("# transfer %u, seed %" PRIu64 ": %s (cut %" PRIu64 ", error %" PRIu64
+				", delay %u us, reorder %u, no_imm %d)\n",
+				i, seed, wrong, faults.cut_after, faults.error_after, faults.delay_us,
+				faults.reorder_permille, faults.no_imm);
+			remove_dirs();
+			CHECK(!"the property does not hold");
+		}
+	}
+	remove_dirs();
+	printf("# %u transfers, %u of them without an error\n", count, clean_ones);
+}
+
+static void without_faults(void)
+{
+	run_many(transfers() / 4, false);
+}
+
+static void with_cuts_and_errors(void)
+{
+	run_many(transfers(), true);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct harness_case cases[] = {
+		{"transfers without faults", without_faults},
+		{"transfers with cuts and errors", with_cuts_and_errors},
+		{NULL, NULL},
+	};
+
+	log_setup("transfers", getenv("RFTP_LOG") ? LOG_LEVEL_DEBUG : LOG_LEVEL_ERROR - 1);
+	return harness_run(cases, argc, argv);
+}
