@@ -1,0 +1,826 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Peers that break every rule: garbage, wrong MPA frames, wrong segments, wrong frames, silence.
+
+Each is refused or dropped; the daemon lives, forgets them wholly (descriptors, threads), writes nothing
+under a real name, and serves the next one.
+"""
+
+import contextlib
+import os
+import resource
+import socket
+import struct
+import time
+
+import iwarp
+import rftptest
+from iwarp import Channel, Dropped, Session, Silent
+from rftptest import Daemon, case, check, equal, leftovers, make_file, rng, same_files, scaled, \
+    skip, tree, wait_until, works
+
+WAIT = 15 * rftptest.PATIENCE  # until the daemon has answered something wrong
+
+
+class Place:
+    def __init__(self, top, *arguments):
+        os.mkdir(f"{top}/export")
+        make_file(f"{top}/export/f", 300000)
+        make_file(f"{top}/local", 1 << 20)
+        self.top = top
+        self.daemon = Daemon(f"{top}/export", "rw", *arguments)
+        self.port = self.daemon.port
+        works(f"{top}/local", self.daemon.url("warm-up"))
+        self.files = tree(self.daemon.top)
+        self.before = self.daemon.settled()
+
+    def whole(self, what=""):
+        """The daemon is as it was, and serves."""
+        check(self.daemon.alive(), what, "the daemon died:", self.daemon.stderr()[-3000:])
+        self.daemon.back_to(self.before, what or "after hostile peers")
+        wait_until(lambda: not leftovers(self.daemon.top), "temporary files are gone")
+        equal(tree(self.daemon.top), self.files, what, "the export")
+        works(f"{self.top}/local", self.daemon.url("served"))
+        same_files(f"{self.top}/local", self.daemon.path("served"))
+        os.unlink(self.daemon.path("served"))
+
+
+@contextlib.contextmanager
+def connection(port):
+    s = socket.create_connection(("127.0.0.1", port), WAIT)
+    try:
+        yield s
+    finally:
+        s.close()
+
+
+def ended(s, seconds=WAIT):
+    """Whether the daemon ends the connection."""
+    end = time.monotonic() + seconds
+    while (left := end - time.monotonic()) > 0:
+        s.settimeout(left)
+        try:
+            if not s.recv(65536):
+                return True
+        except socket.timeout:
+            return False
+        except OSError:
+            return True
+    return False
+
+
+def must_end(port, data, what):
+    with connection(port) as s:
+        try:
+            s.sendall(data)
+        except OSError:
+            return
+        check(ended(s), what, "was neither refused nor dropped")
+
+
+# ---- below the session ----
+
+@case
+def garbage_on_the_port(top):
+    place = Place(top)
+    for data in (b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", b"SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n",
+                 b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(60), bytes(64),
+                 b"\xff" * 64, b"MPA ID Rep Frame" + bytes(4), b"USER anonymous\r\nPASS x\r\n"):
+        must_end(place.port, data, data[:20])
+    for _ in range(scaled(100)):
+        data = rng().randbytes(rng().randrange(20, 3000))
+        must_end(place.port, data, data[:20])
+    for _ in range(scaled(20)):  # the right key, then garbage
+        data = iwarp.REQUEST_KEY + rng().randbytes(600)
+        must_end(place.port, data, data[16:40])
+    for length in range(20):  # pieces of a right frame, and then the end
+        with connection(place.port) as s:
+            s.sendall(iwarp.mpa_frame()[:length])
+            s.shutdown(socket.SHUT_WR)
+            check(ended(s), f"{length} bytes of an MPA frame and the end")
+    place.whole()
+
+
+@case
+def mpa_frames_with_wrong_fields(top):
+    place = Place(top)
+    right = iwarp.greeting()
+    for at in range(16):
+        key = bytearray(iwarp.REQUEST_KEY)
+        key[at] ^= 0x20
+        must_end(place.port, iwarp.mpa_frame(key=bytes(key), private=right), f"key, byte {at}")
+    for length in (513, 1000, 65535):
+        must_end(place.port, iwarp.mpa_frame(private=right + bytes(600), length=length),
+                 f"private data length {length}")
+    for length in (0, 1, 29):
+        must_end(place.port, iwarp.mpa_frame(private=right[:length]), f"{length} bytes of a greeting")
+    must_end(place.port, iwarp.mpa_frame(private=right + b"x"), "a greeting with a trailing byte")
+    must_end(place.port, iwarp.mpa_frame(private=right + bytes(511 - 30) + b"x"), "512 bytes")
+    for revision in (0, 3, 7, 255):
+        must_end(place.port, iwarp.mpa_frame(revision=revision, private=right),
+                 f"revision {revision}")
+    must_end(place.port, iwarp.mpa_frame(flags=iwarp.MARKERS, private=right), "markers")
+    must_end(place.port, iwarp.mpa_frame(flags=iwarp.REJECT, private=right + b"x"), "reject")
+    # revision 2 with an enhanced header that is not there
+    for length in range(4):
+        must_end(place.port, iwarp.mpa_frame(flags=iwarp.ENHANCED, revision=2, private=bytes(length)),
+                 f"enhanced with {length} bytes")
+    for flags in range(0, 256, 8):  # every set of flags: refused, or a session that can be left
+        with connection(place.port) as s:
+            s.sendall(iwarp.mpa_frame(flags=flags, revision=rng().choice((1, 2)),
+                                      private=bytes(4) + right))
+            s.shutdown(socket.SHUT_WR)
+            check(ended(s), f"flags {flags:#x}")
+    place.whole()
+
+
+@case
+def greetings_with_wrong_fields(top):
+    place = Place(top)
+    for what, fields in (("magic", {"magic": 0x52465451}), ("no magic", {"magic": 0}),
+                         ("version 0", {"version": 0}), ("kind 0", {"kind": 0}),
+                         ("kind 3", {"kind": 3}), ("no credits", {"credits": 0}),
+                         ("one credit", {"credits": 1}),
+                         ("a data channel of session 0", {"kind": 2, "session": 0, "credits": 0}),
+                         ("a data channel of no session", {"kind": 2, "session": 12345, "credits": 0}),
+                         ("a data channel, index 65535", {"kind": 2, "session": 1, "index": 65535,
+                                                          "credits": 0})):
+        must_end(place.port, iwarp.mpa_frame(private=iwarp.greeting(**fields)), what)
+    # newer than this daemon: it answers with what it speaks
+    s = Session(place.port, version=200)
+    check(1 <= s.version < 200, "version of the answer", s.version)
+    s.close()
+    place.whole()
+
+
+@case
+def data_channels_that_were_not_expected(top):
+    place = Place(top)
+    session = Session(place.port)
+    session.hello()
+    status, data = session.ask(iwarp.CHANNELS, struct.pack(">H", 2))
+    equal(status, 0, "CHANNELS")
+    count, first, token = struct.unpack(">HH16s", data)
+    other = bytes(16 * [7])
+
+    def refused(what, **fields):
+        fields = {"kind": 2, "session": session.number, "index": first, "credits": 0,
+                  "token": token} | fields
+        must_end(place.port, iwarp.mpa_frame(private=iwarp.greeting(**fields)), what)
+
+    refused("a wrong token", token=other)
+    refused("no token", token=bytes(16))
+    refused("half a token", token=token[:8] + bytes(8))
+    refused("an index that is not expected", index=first + count)
+    refused("index 65535", index=65535)
+    refused("another session", session=session.number + 1)
+    right = Channel(place.port, iwarp.greeting(2, index=first, session=session.number, credits=0,
+                                               token=token))
+    right.send(bytes(4))
+    refused("the same index again")
+    # the session still works
+    equal(session.ask(iwarp.PING, bytes(8))[0], 0, "PING")
+    right.close()
+    session.close()
+    place.whole()
+
+
+@case
+def segments_with_wrong_fields(top):
+    """After a right set-up: every field of MPA, DDP and RDMAP that can be wrong."""
+    place = Place(top)
+    payload = struct.pack(">HH", 0, 8) + struct.pack(">HHI", iwarp.PING, 0, 0)
+    right = struct.pack(">HHHHI", 0, 8 + 8, iwarp.HELLO, 0, 8) + bytes(8)
+    raw = iwarp.untagged
+    bad = {
+        "ULPDU of no bytes": iwarp.fpdu(b"") * 4,
+        "ULPDU of 1 byte": iwarp.fpdu(b"\x41"),
+        "ULPDU of 2 bytes": iwarp.fpdu(b"\x41\x43"),
+        "ULPDU of 17 bytes": iwarp.fpdu(raw(b"", 1)[:17]),
+        "tagged of 13 bytes": iwarp.fpdu(iwarp.tagged(b"", 1, 0)[:13]),
+        "DDP version 0": iwarp.fpdu(raw(right, 1, ddp=0x40)),
+        "DDP version 2": iwarp.fpdu(raw(right, 1, ddp=0x42)),
+        "DDP version 3": iwarp.fpdu(raw(right, 1, ddp=0x43)),
+        "RDMAP version 0": iwarp.fpdu(raw(right, 1, rdmap=0x03)),
+        "RDMAP version 2": iwarp.fpdu(raw(right, 1, rdmap=0x83)),
+        "queue 3": iwarp.fpdu(raw(right, 1, queue=3)),
+        "queue 0xffffffff": iwarp.fpdu(raw(right, 1, queue=0xffffffff)),
+        "send to the read queue": iwarp.fpdu(raw(right, 1, queue=1)),
+        "send to the terminate queue": iwarp.fpdu(raw(right, 1, queue=2)),
+        "sequence 0": iwarp.fpdu(raw(right, 0)),
+        "sequence 2 first": iwarp.fpdu(raw(right, 2)),
+        "sequence 0xffffffff": iwarp.fpdu(raw(right, 0xffffffff)),
+        "offset of a first segment": iwarp.fpdu(raw(right, 1, offset=4)),
+        "offset 0xffffffff": iwarp.fpdu(raw(right, 1, offset=0xffffffff)),
+        "second segment that overlaps": iwarp.fpdu(raw(right, 1, last=False)) +
+        iwarp.fpdu(raw(right, 1, offset=0)),
+        "second segment beyond a gap": iwarp.fpdu(raw(right, 1, last=False)) +
+        iwarp.fpdu(raw(right, 1, offset=len(right) + 4)),
+        "longer than the receive": iwarp.fpdu(raw(bytes(4097), 1)),
+        "much longer, in pieces": iwarp.fpdu(raw(bytes(4000), 1, last=False)) +
+        iwarp.fpdu(raw(bytes(4000), 1, offset=4000)),
+        "more than was posted": b"".join(
+            iwarp.fpdu(raw(struct.pack(">HH", 0, 0), n + 1)) for n in range(200)),
+        "write without a key": iwarp.fpdu(iwarp.tagged(bytes(64), 0, 0)),
+        "write with a key of nobody": iwarp.fpdu(iwarp.tagged(bytes(64), 0x12345678, 4096)),
+        "write that wraps": iwarp.fpdu(iwarp.tagged(bytes(64), 1, (1 << 64) - 8)),
+        "read without a key": iwarp.fpdu(raw(struct.pack(">IQIIQ", 1, 0, 4096, 0, 0), 1, opcode=1,
+                                             queue=1)),
+        "read with a key of nobody": iwarp.fpdu(raw(
+            struct.pack(">IQIIQ", 1, 0, 1 << 30, 0x12345678, 0), 1, opcode=1, queue=1)),
+        "a short read request": iwarp.fpdu(raw(bytes(10), 1, opcode=1, queue=1)),
+        "a read response that nobody asked for": iwarp.fpdu(iwarp.tagged(bytes(64), 1, 0, opcode=2)),
+        "terminate": iwarp.fpdu(raw(bytes(4), 1, opcode=7, queue=2)),
+        "a short terminate": iwarp.fpdu(raw(b"", 1, opcode=7, queue=2)),
+    }
+    for opcode in range(4, 16):
+        if opcode != 7:
+            bad[f"RDMAP opcode {opcode}"] = iwarp.fpdu(raw(payload, 1, opcode=opcode))
+    for what, data in bad.items():
+        session = Session(place.port, WAIT)
+        try:
+            session.channel.raw(data)
+            if "opcode" in what:  # sends that invalidate or solicit are sends: then the frame is wrong
+                session.channel.raw(iwarp.fpdu(raw(payload, 2)))
+        except Dropped:
+            pass
+        check(session.dropped_within(WAIT), what, "was not answered with the end of the connection")
+        session.close()
+    place.whole()
+    for _ in range(scaled(60)):  # and segments of random bytes
+        session = Session(place.port, WAIT)
+        try:
+            for _ in range(4):
+                session.channel.raw(iwarp.fpdu(rng().randbytes(rng().randrange(18, 200))))
+        except Dropped:
+            pass
+        session.channel.socket.shutdown(socket.SHUT_WR)
+        check(session.dropped_within(WAIT), "random segments")
+        session.close()
+    place.whole("after random segments")
+
+
+# ---- frames ----
+
+class Answer:
+    DROPPED = "dropped"
+    QUIET = "quiet"
+
+
+def answer(session, *frames):
+    """Sends frames, then says what the daemon answered: a list of (type, status), which ends with
+    Answer.DROPPED when it ended the session."""
+    seen = []
+    try:
+        for frame in frames:
+            session.put(*frame) if isinstance(frame, tuple) else session.put_stream(frame)
+        while True:
+            type_, status, data = session.get()
+            if type_ in (iwarp.ABORT, iwarp.RESULT):
+                status, = struct.unpack(">H", data[:2] if type_ == iwarp.ABORT else data[4:6])
+            seen.append((type_, status))
+            if status or type_ & iwarp.REPLY:
+                return seen
+    except Dropped:
+        seen.append(Answer.DROPPED)
+    except Silent:
+        seen.append(Answer.QUIET)
+    except OSError:
+        seen.append(Answer.DROPPED)
+    return seen
+
+
+def refused(seen):
+    """Dropped, or a status that is not 0."""
+    return seen[-1] == Answer.DROPPED or (isinstance(seen[-1], tuple) and seen[-1][1] != 0)
+
+
+# type: (right data, shortest, longest)
+REQUESTS = {
+    iwarp.HELLO: (iwarp.hello(), 26, 26 + 255),
+    iwarp.BYE: (b"", 0, 0),
+    iwarp.PING: (bytes(8), 8, 8),
+    iwarp.CHANNELS: (b"\0\1", 2, 2),
+    iwarp.STAT: (iwarp.text(b"/f"), 3, 2 + 4095),
+    iwarp.LIST: (iwarp.text(b"/"), 3, 2 + 4095),
+    iwarp.MKDIR: (struct.pack(">II", 0o755, 0) + iwarp.text(b"/x"), 11, 10 + 4095),
+    iwarp.RMDIR: (iwarp.text(b"/x"), 3, 2 + 4095),
+    iwarp.REMOVE: (iwarp.text(b"/x"), 3, 2 + 4095),
+    iwarp.RENAME: (struct.pack(">I", 0) + iwarp.text(b"/x") + iwarp.text(b"/y"), 10, 8 + 2 * 4095),
+    iwarp.STATFS: (iwarp.text(b"/"), 3, 2 + 4095),
+    iwarp.STORE: (iwarp.data_request(), 35, 35 + 4095),
+    iwarp.RETRIEVE: (iwarp.data_request(), 35, 35 + 4095),
+}
+TRANSFERS = {
+    iwarp.OFFER: (iwarp.offer(), 32, 32),
+    iwarp.ACCEPT: (iwarp.accept(), 24, 24),
+    iwarp.GRANT: (iwarp.grant([0]), 6, 2 + 4 * 4096),
+    iwarp.REQUEST: (b"", 0, 0),
+    iwarp.NOTICE: (bytes(4), 4, 4),
+    iwarp.FILE: (iwarp.file(), 31, 31 + 4095),
+    iwarp.READY: (struct.pack(">IQ", 1, 0), 12, 12),
+    iwarp.FILE_END: (iwarp.file_end(), 30, 30),
+    iwarp.RESULT: (struct.pack(">IHQQ", 1, 0, 0, 0) + iwarp.text(b""), 24, 24 + 512),
+    iwarp.COMPLETE: (iwarp.complete(), 24, 24),
+    iwarp.CLOSED: (iwarp.complete(), 24, 24),
+    iwarp.ABORT: (iwarp.abort(), 4, 4 + 512),
+}
+
+
+@case(seconds=120)
+def frames_with_wrong_lengths(top):
+    place = Place(top)
+    for type_, (right, shortest, longest) in (REQUESTS | TRANSFERS).items():
+        lengths = {shortest - 1, longest + 1, 65536, 65537, 0xffffffff, len(right) + 1}
+        for length in sorted(n for n in lengths if n >= 0 and n != len(right)):
+            session = Session(place.port, WAIT)
+            if type_ != iwarp.HELLO:
+                session.hello()
+            head = struct.pack(">HHI", type_, 0, length)
+            body = (right + bytes(70000))[:min(length, 70000)]
+            seen = answer(session, head + body)
+            check(refused(seen), f"type {type_}, {length} bytes of data:", seen)
+            session.close()
+    place.whole()
+
+
+@case
+def heads_of_sends_with_wrong_fields(top):
+    """The credits and the length in front of each piece of the control stream."""
+    place = Place(top)
+    frame = struct.pack(">HHI", iwarp.PING, 0, 8) + bytes(8)
+    for what, message in (("a length that is too small", struct.pack(">HH", 0, 15) + frame),
+                          ("a length that is too large", struct.pack(">HH", 0, 17) + frame),
+                          ("length 65535", struct.pack(">HH", 0, 65535) + frame),
+                          ("no bytes", b""), ("1 byte", b"\0"), ("3 bytes", b"\0\0\0"),
+                          ("more credits than 16 bits hold", None)):
+        session = Session(place.port, WAIT)
+        session.hello()
+        try:
+            if message is None:
+                for _ in range(3):
+                    session.channel.send(struct.pack(">HH", 65535, 0))
+            else:
+                session.channel.send(message)
+        except Dropped:
+            pass
+        check(session.dropped_within(WAIT), what, "was not answered with the end of the session")
+        session.close()
+    place.whole()
+
+
+@case(seconds=120)
+def frames_with_wrong_types_and_states(top):
+    place = Place(top)
+    known = set(REQUESTS) | set(TRANSFERS)
+    for type_ in [0, 5, 6, 15, 23, 31, 34, 63, 76, 95, 96, 0x7fff, 0xffff] + \
+            [t | iwarp.REPLY for t in REQUESTS]:
+        session = Session(place.port, WAIT)
+        session.hello()
+        seen = answer(session, (type_, bytes(8)))
+        check(refused(seen), f"type {type_:#x}:", seen)
+        session.close()
+    for type_ in known - {iwarp.HELLO}:  # before HELLO
+        session = Session(place.port, WAIT)
+        seen = answer(session, (type_, (REQUESTS | TRANSFERS)[type_][0]))
+        check(refused(seen) or type_ == iwarp.BYE, f"type {type_} before HELLO:", seen)
+        session.close()
+    for type_, (right, _, _) in TRANSFERS.items():  # no transfer is going on
+        session = Session(place.port, WAIT)
+        session.hello()
+        seen = answer(session, (type_, right))
+        check(refused(seen), f"type {type_} without a transfer:", seen)
+        session.close()
+    session = Session(place.port, WAIT)
+    session.hello()
+    check(refused(answer(session, (iwarp.HELLO, iwarp.hello()))), "a second HELLO")
+    session.close()
+    for type_, (right, _, _) in REQUESTS.items():  # a request with a response
+        session = Session(place.port, WAIT)
+        if type_ != iwarp.HELLO:
+            session.hello()
+        seen = answer(session, (type_, right, 200))
+        check(refused(seen), f"type {type_} with response 200:", seen)
+        session.close()
+    place.whole()
+
+
+@case
+def hellos_with_wrong_fields(top):
+    place = Place(top)
+    for what, fields in (("version 0", {"version": 0}), ("no channels", {"channels": 0}),
+                         ("65 channels", {"channels": 65}), ("65535 channels", {"channels": 65535}),
+                         ("blocks of 0", {"block": 0}), ("blocks of 65535", {"block": 65535}),
+                         ("blocks of 4 GiB", {"block": 0xffffffff}), ("no depth", {"depth": 0}),
+                         ("depth 65537", {"depth": 65537}), ("no engine", {"engines": 0}),
+                         ("agent too long", {"agent": b"x" * 256})):
+        session = Session(place.port, WAIT)
+        seen = answer(session, (iwarp.HELLO, iwarp.hello(**fields)))
+        check(refused(seen), what, seen)
+        session.close()
+    session = Session(place.port, WAIT)  # a newer client
+    data = session.hello(version=9, engines=0xffffffff, flags=0xffffffff)
+    equal(struct.unpack(">H", data[:2])[0], 1, "the version that both speak")
+    session.close()
+    place.whole()
+
+
+@case(seconds=120)
+def requests_with_wrong_values(top):
+    place = Place(top)
+    text = iwarp.text
+    bad = []
+    for path in (b"a\0b", b"\0"):
+        for type_ in (iwarp.STAT, iwarp.LIST, iwarp.RMDIR, iwarp.REMOVE, iwarp.STATFS):
+            bad.append((type_, text(path)))
+    for type_ in (iwarp.STAT, iwarp.LIST, iwarp.RMDIR, iwarp.REMOVE):
+        bad += [(type_, text(p)) for p in (b"../x", b"/../../etc/passwd", b"x/../../y",
+                                           b"n" * 300, b"missing")]
+    bad += [
+        (iwarp.STAT, struct.pack(">H", 0) + b"x"), (iwarp.STAT, struct.pack(">H", 5) + b"xxx"),
+        (iwarp.STAT, text(b"f") + b"x"),
+        (iwarp.CHANNELS, struct.pack(">H", 0)), (iwarp.CHANNELS, struct.pack(">H", 65)),
+        (iwarp.CHANNELS, struct.pack(">H", 65535)),
+        (iwarp.MKDIR, struct.pack(">II", 0o20000, 0) + text(b"x")),
+        (iwarp.MKDIR, struct.pack(">II", 0o755, 2) + text(b"x")),
+        (iwarp.MKDIR, struct.pack(">II", 0o755, 0) + text(b"../x")),
+        (iwarp.MKDIR, struct.pack(">II", 0o755, 1) + text(b"a/../../x")),
+        (iwarp.RENAME, struct.pack(">I", 4) + text(b"f") + text(b"g")),
+        (iwarp.RENAME, struct.pack(">I", 0) + text(b"f") + text(b"../g")),
+        (iwarp.RENAME, struct.pack(">I", 0) + text(b"../f") + text(b"g")),
+        (iwarp.RENAME, struct.pack(">I", 0) + text(b"f") + text(b"g") + b"x"),
+    ]
+    for type_ in (iwarp.STORE, iwarp.RETRIEVE):
+        for fields in ({"kind": 0}, {"kind": 3}, {"kind": 255}, {"flags": 8}, {"flags": 0x80000000},
+                       {"engine": 5}, {"engine": 255}, {"channels": 65}, {"block": 1},
+                       {"block": 65537}, {"block": 0xffffffff}, {"depth": 65537}, {"direct": 3},
+                       {"size": 1}, {"offset": 1}, {"path": b"a\0b"}, {"path": b"../x", "flags": 0},
+                       {"kind": 2, "path": b"x"}, {"kind": 2, "size": 1 << 63, "path": b""}):
+            bad.append((type_, iwarp.data_request(**fields)))
+        bad.append((type_, iwarp.data_request() + b"x"))
+        bad.append((type_, iwarp.data_request()[:-1]))
+    for type_, data in bad:
+        session = Session(place.port, WAIT)
+        session.hello()
+        session.open_channels(1) if type_ in (iwarp.STORE, iwarp.RETRIEVE) else None
+        seen = answer(session, (type_, data))
+        if type_ == iwarp.STORE and seen[-1] == (iwarp.STORE | iwarp.REPLY, 0):
+            # what the path means is said when the file comes
+            seen = answer(session, (iwarp.OFFER, iwarp.offer()), (iwarp.FILE, iwarp.file()))
+        check(refused(seen), f"type {type_} with {data!r}:", seen)
+        session.close()
+    place.whole()
+
+
+# ---- transfers ----
+
+class Store:
+    """A session with channels and an accepted STORE."""
+
+    def __init__(self, place, path=b"stored", channels=1, **offer):
+        self.session = Session(place.port, WAIT)
+        self.session.hello()
+        self.channels = self.session.open_channels(channels)
+        status, data = self.session.ask(iwarp.STORE, iwarp.data_request(path=path))
+        if status:
+            raise Dropped(f"STORE refused: {status} {data!r}")
+        self.credits = []
+
+    def offer(self, **fields):
+        self.session.put(iwarp.OFFER, iwarp.offer(**fields))
+        type_, _, data = self.session.get()
+        equal(type_, iwarp.ACCEPT, "the answer to OFFER")
+        self.depth, self.stride, self.base, self.key, _ = struct.unpack(">IIQII", data)
+        return self
+
+    def file(self, **fields):
+        """-> the credits that came"""
+        self.session.put(iwarp.FILE, iwarp.file(**fields))
+        ready = False
+        while not (ready and self.credits):
+            type_, _, data = self.session.get()
+            if type_ == iwarp.READY:
+                ready = True
+            elif type_ == iwarp.GRANT:
+                count, = struct.unpack(">H", data[:2])
+                self.credits += struct.unpack(f">{count}I", data[2:])
+            else:
+                raise Dropped(f"frame {type_} {data!r}")
+        return self
+
+    def block(self, index, notice=None, **fields):
+        channel = self.channels[0]
+        payload = iwarp.block(**fields) + bytes(min(fields.get("length", 65536), 65536))
+        channel.write(self.key, self.base + index * self.stride + 4096 - 32, payload)
+        self.notice(index if notice is None else notice)
+        return self
+
+    def notice(self, index):
+        self.channels[0].send(struct.pack(">HHI", iwarp.NOTICE, 0, 4) + struct.pack(">I", index))
+        return self
+
+    def close(self):
+        for c in self.channels:
+            c.close()
+        self.session.close()
+
+
+def store_is_refused(place, what, action):
+    """`action(store)` does something wrong: ABORT, RESULT with a status, or the end."""
+    store = Store(place)
+    try:
+        frames = action(store) or ()
+        seen = answer(store.session, *frames)
+    except Dropped:
+        seen = [Answer.DROPPED]
+    check(refused(seen), what, seen)
+    check(not os.path.exists(place.daemon.path("stored")), what, "left a file under the real name")
+    store.close()
+
+
+@case(seconds=120)
+def offers_with_wrong_fields(top):
+    place = Place(top)
+    for fields in ({"engine": 0}, {"engine": 2}, {"engine": 255}, {"notice": 0}, {"notice": 3},
+                   {"channels": 0}, {"channels": 2}, {"channels": 65}, {"block": 0},
+                   {"block": 65535}, {"block": 65537}, {"block": 32768}, {"block": 1 << 25},
+                   {"block": 0xfffff000}, {"depth": 0}, {"depth": 65537}, {"depth": 0xffffffff},
+                   {"flags": 2}, {"flags": 0xffffffff}):
+        store_is_refused(place, f"OFFER with {fields}",
+                         lambda store, f=fields: [(iwarp.OFFER, iwarp.offer(**f))])
+    place.whole()
+
+
+@case(seconds=120)
+def frames_in_the_wrong_state_of_a_transfer(top):
+    place = Place(top)
+    for type_, (right, _, _) in (REQUESTS | TRANSFERS).items():
+        if type_ not in (iwarp.OFFER, iwarp.ABORT, iwarp.PING):
+            store_is_refused(place, f"type {type_} instead of OFFER",
+                             lambda store, t=type_, d=right: [(t, d)])
+        if type_ not in (iwarp.FILE, iwarp.COMPLETE, iwarp.REQUEST, iwarp.ABORT, iwarp.PING):
+            store_is_refused(place, f"type {type_} after ACCEPT",
+                             lambda store, t=type_, d=right: store.offer() and [(t, d)])
+    store_is_refused(place, "COMPLETE with a file open",
+                     lambda s: s.offer().file() and [(iwarp.COMPLETE, iwarp.complete())])
+    store_is_refused(place, "COMPLETE with wrong totals", lambda s: s.offer() and [
+        (iwarp.COMPLETE, iwarp.complete(files=7, bytes_=1 << 40, errors=0))])
+    place.whole()
+
+
+@case(seconds=120)
+def files_with_wrong_fields(top):
+    place = Place(top)
+    for fields in ({"number": 0}, {"kind": 0}, {"kind": 5}, {"kind": 255}, {"mode": 0o10000},
+                   {"mtime_ns": 1000000000}, {"size": 1 << 63}, {"size": iwarp.UNKNOWN},
+                   {"name": b"../x"}, {"name": b"/etc/x"}, {"name": b"a//b"}, {"name": b"a/"},
+                   {"name": b"."}, {"name": b".."}, {"name": b"a/./b"}, {"name": b"a\0b"},
+                   {"name": b"n" * 256}, {"name": b"a/b/c/d"}):
+        store_is_refused(place, f"FILE with {fields}",
+                         lambda store, f=fields: store.offer() and [(iwarp.FILE, iwarp.file(**f))])
+    store_is_refused(place, "a number that was used", lambda s: s.offer().file() and [
+        (iwarp.FILE, iwarp.file(number=1))])
+    store_is_refused(place, "a number that goes back", lambda s: s.offer().file(number=5) and [
+        (iwarp.FILE, iwarp.file(number=4))])
+    store_is_refused(place, "more files at once than allowed", lambda s: s.offer() and [
+        (iwarp.FILE, iwarp.file(number=n + 1, name=b"x%d" % n)) for n in range(400)])
+    for what, fields in (("of another file", {"number": 2}), ("with wrong blocks", {"blocks": 3}),
+                         ("with a huge size", {"size": 1 << 62}), ("with size 2^63", {"size": 1 << 63}),
+                         ("with too many blocks", {"blocks": 1 << 33}),
+                         ("with no data", {}), ("with a source's error", {"status": 301})):
+        store_is_refused(place, f"FILE_END {what}", lambda s, f=fields: s.offer().file() and [
+            (iwarp.FILE_END, iwarp.file_end(**f))])
+    place.whole()
+
+
+@case(seconds=120)
+def blocks_and_notices_with_wrong_fields(top):
+    place = Place(top)
+    end = [(iwarp.FILE_END, iwarp.file_end())]
+
+    def block(what, then=end, **fields):
+        def action(store):
+            store.offer().file()
+            store.block(store.credits[0], **fields)
+            return then
+        store_is_refused(place, f"a block {what}", action)
+
+    block("with a wrong checksum")
+    block("of file 0", session=0)
+    block("of another file", session=2)
+    block("of no bytes", length=0)
+    block("longer than a block", length=65537)
+    block("of 4 GiB", length=0xffffffff)
+    block("beyond the file", offset=1 << 20)
+    block("at an offset that overflows", offset=(1 << 63) - 10)
+    block("at offset 2^64 - 1", offset=(1 << 64) - 1)
+    block("with unknown flags", flags=2)
+    block("that says it is the last of a stream", flags=1)
+
+    def notice(what, index):
+        def action(store):
+            store.offer().file()
+            store.notice(index(store))
+            return end
+        store_is_refused(place, f"a notice {what}", action)
+
+    notice("of a block without data", lambda s: s.credits[0])
+    notice("beyond the depth", lambda s: s.depth)
+    notice("of index 65536", lambda s: 65536)
+    notice("of index 2^32 - 1", lambda s: 0xffffffff)
+
+    def twice(store):
+        store.offer().file()
+        store.block(store.credits[0]).notice(store.credits[0])
+        return end
+    store_is_refused(place, "a notice that comes twice", twice)
+
+    def not_granted(store):
+        store.offer(depth=64).file()
+        index = next((i for i in range(store.depth) if i not in store.credits), None)
+        if index is not None:
+            store.block(index)
+        return end
+    store_is_refused(place, "a block that was not granted", not_granted)
+
+    for what, place_of in (("before the memory", lambda s: s.base - 4096),
+                           ("behind the memory", lambda s: s.base + s.depth * s.stride),
+                           ("across the end", lambda s: s.base + s.depth * s.stride - 100),
+                           ("at the top of the address space", lambda s: (1 << 64) - 4096)):
+        def beyond(store, place_of=place_of):
+            store.offer().file()
+            store.channels[0].write(store.key, place_of(store) % (1 << 64), bytes(4096))
+            return end
+        store_is_refused(place, f"a write {what}", beyond)
+
+    def another_key(store):
+        store.offer().file()
+        store.channels[0].write(store.key ^ 0x100, store.base, bytes(4096))
+        return end
+    store_is_refused(place, "a write with another key", another_key)
+
+    def no_right_to_read(store):
+        store.offer().file()
+        store.channels[0].msn = 0
+        store.channels[0].raw(iwarp.fpdu(iwarp.untagged(
+            struct.pack(">IQIIQ", 1, 0, 4096, store.key, store.base), 1, opcode=1, queue=1)))
+        return end
+    store_is_refused(place, "a read of the sink's memory", no_right_to_read)
+
+    def wrong_frame(store):
+        store.offer().file()
+        store.channels[0].send(struct.pack(">HHI", iwarp.PING, 0, 8) + bytes(8))
+        return end
+    store_is_refused(place, "another frame on a data channel", wrong_frame)
+
+    def short_notice(store):
+        store.offer().file()
+        store.channels[0].send(b"\0")
+        return end
+    store_is_refused(place, "a notice of 1 byte", short_notice)
+
+    def vanish(store):
+        store.offer().file()
+        store.channels[0].close()
+        return end
+    store_is_refused(place, "a data channel that goes away", vanish)
+    place.whole()
+
+
+@case(seconds=60)
+def a_key_of_another_session(top):
+    """What one session may write is nobody else's."""
+    place = Place(top)
+    mine, other = Store(place, b"mine"), Store(place, b"other")
+    mine.offer().file()
+    other.offer().file()
+    try:
+        other.channels[0].write(mine.key, mine.base, b"x" * 4096)
+        other.channels[0].write(other.key, mine.base, b"x" * 4096)
+    except Dropped:
+        pass
+    seen = answer(other.session, (iwarp.FILE_END, iwarp.file_end()))
+    check(refused(seen), "a write with another session's key:", seen)
+    equal(answer(mine.session, (iwarp.ABORT, iwarp.abort()))[-1][0], iwarp.ABORT, "the other session")
+    mine.close()
+    other.close()
+    place.whole()
+
+
+@case(seconds=120)
+def sinks_that_lie(top):
+    """RETRIEVE: the daemon is the source, and what the client accepts and grants is wrong."""
+    place = Place(top)
+
+    def retrieve(what, *frames, path=b"f"):
+        session = Session(place.port, WAIT)
+        session.hello()
+        channels = session.open_channels(1)
+        status, data = session.ask(iwarp.RETRIEVE, iwarp.data_request(path=path, block=65536, depth=4))
+        equal(status, 0, "RETRIEVE", data)
+        type_, _, _ = session.get()
+        equal(type_, iwarp.OFFER, "after RETRIEVE")
+        seen = answer(session, *frames)
+        check(refused(seen), what, seen)
+        for c in channels:
+            c.close()
+        session.close()
+
+    for fields in ({"depth": 0}, {"depth": 65537}, {"stride": 0}, {"stride": 4096},
+                   {"base": (1 << 64) - 1}, {"flags": 2}):
+        retrieve(f"ACCEPT with {fields}", (iwarp.ACCEPT, iwarp.accept(**fields)))
+    good = (iwarp.ACCEPT, iwarp.accept(stride=65536 + 4096))
+    for type_, (right, _, _) in (REQUESTS | TRANSFERS).items():
+        if type_ not in (iwarp.ACCEPT, iwarp.ABORT, iwarp.PING):
+            retrieve(f"type {type_} instead of ACCEPT", (type_, right))
+    for what, data in (("no index", iwarp.grant([])), ("a count that is too large", iwarp.grant([0], 2)),
+                       ("a count that is too small", iwarp.grant([0, 1], 1)),
+                       ("count 65535", iwarp.grant([0], 65535)),
+                       ("an index beyond the depth", iwarp.grant([4])),
+                       ("index 2^32 - 1", iwarp.grant([0xffffffff])),
+                       ("an index twice", iwarp.grant([1, 1]))):
+        retrieve(f"GRANT with {what}", good, (iwarp.GRANT, data))
+    for what, data in (("READY of another file", struct.pack(">IQ", 77, 0)),
+                       ("READY of file 0", struct.pack(">IQ", 0, 0)),
+                       ("READY with an offset", struct.pack(">IQ", 1, 4096))):
+        retrieve(what, good, (iwarp.READY, data))
+    for what, number, status in (("another file", 77, 0), ("file 0", 0, 0),
+                                 ("a file that is not sent", 1, 0)):
+        retrieve(f"RESULT of {what}", good,
+                 (iwarp.RESULT, struct.pack(">IHQQ", number, status, 1, 1) + iwarp.text(b"")))
+    retrieve("CLOSED too early", good, (iwarp.CLOSED, iwarp.complete()))
+    retrieve("OFFER from the sink", good, (iwarp.OFFER, iwarp.offer()))
+    place.whole()
+
+
+@case(seconds=120)
+def random_frames(top):
+    place = Place(top)
+    types = list(REQUESTS) + list(TRANSFERS)
+    for _ in range(scaled(150)):
+        session = Session(place.port, WAIT)
+        try:
+            session.hello()
+            for _ in range(rng().randrange(1, 6)):
+                type_ = rng().choice(types)
+                data = bytearray((REQUESTS | TRANSFERS)[type_][0])
+                if type_ in (iwarp.MKDIR, iwarp.RENAME, iwarp.REMOVE, iwarp.RMDIR):
+                    type_ = iwarp.STAT  # not what random paths would change
+                for _ in range(rng().randrange(0, 4)):
+                    if data:
+                        data[rng().randrange(len(data))] = rng().randrange(256)
+                session.put(type_, bytes(data))
+        except (Dropped, Silent, OSError):
+            pass
+        session.close()
+    place.whole()
+
+
+# ---- silence ----
+
+@case(seconds=120)
+def a_client_that_says_nothing(top):
+    """Nothing at all, half an MPA frame, a channel without HELLO: each is dropped after a deadline."""
+    place = Place(top)
+    silent = []
+    for data in (b"", b"M", iwarp.mpa_frame(private=iwarp.greeting())[:-1]):
+        s = socket.create_connection(("127.0.0.1", place.port))
+        s.sendall(data)
+        silent.append((f"{len(data)} bytes of an MPA frame", s))
+    session = Session(place.port)
+    silent.append(("a control channel without HELLO", session.channel.socket))
+    half = Session(place.port)
+    half.put_stream(struct.pack(">HHI", iwarp.HELLO, 0, 40)[:5])
+    silent.append(("half a HELLO", half.channel.socket))
+    started = time.monotonic()
+    for what, s in silent:
+        check(ended(s, max(1, 60 * rftptest.PATIENCE - (time.monotonic() - started))), what,
+              "is not dropped within 60 s")
+        s.close()
+    place.whole()
+
+
+@case(seconds=120)
+def a_thousand_silent_clients(top):
+    count = scaled(1000)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard < count + 100:
+        skip(f"only {hard} descriptors")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, count + 100), hard))
+    place = Place(top)
+    silent = [socket.create_connection(("127.0.0.1", place.port)) for _ in range(count)]
+    started = time.monotonic()
+    for i in range(3):
+        works(f"{top}/local", place.daemon.url("through"))
+        same_files(f"{top}/local", place.daemon.path("through"))
+    os.unlink(place.daemon.path("through"))
+    check(time.monotonic() - started < 10 * rftptest.PATIENCE, "transfers took",
+          time.monotonic() - started, "s beside the silent ones")
+    check(place.daemon.threads() <= place.before[1] + 4, "threads:", place.daemon.threads())
+    for s in silent:
+        check(ended(s, 60 * rftptest.PATIENCE), "a silent client is not dropped")
+        s.close()
+    place.whole()
+
+
+rftptest.main()

@@ -1,0 +1,340 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The shell: commands from -c, -b and stdin, and a person at a terminal."""
+
+import errno
+import os
+import pty
+import re
+import select
+import signal
+import time
+
+import rftptest
+from rftptest import FAILED, KIND, NO_FILE, USAGE, Daemon, Proxy, case, check, equal, fails, \
+    leftovers, make_file, same_files, tree, wait_until, works
+
+
+def places(top):
+    for name in ("export", "local"):
+        os.mkdir(os.path.join(top, name))
+    return Daemon(os.path.join(top, "export")), os.path.join(top, "local")
+
+
+# ---- scripts ----
+
+@case
+def every_command(top):
+    daemon, local = places(top)
+    make_file(f"{local}/f", 70000)
+    make_file(daemon.path("there"), 1234)
+    os.mkdir(f"{local}/below")
+    out = works("-c", f"""lcd {local}; lpwd; lls; pwd; ls; mkdir d; put f; put f d/g; cd d; pwd; ls
+mv g h; stat h; get h; get h below/i; rm h; cd ..; rmdir d; df; ls; help; set; set block 64K
+set block; put f j; get j below""", daemon.url("")).out
+    equal(sorted(tree(daemon.top)), [b"f", b"j", b"there"], "the export")
+    for name in ("h", "below/i", "below/j"):
+        same_files(f"{local}/f", f"{local}/{name}")
+    for word in (local.encode(), b"below", b"there", b"1234", b"70000", b"/d", b"block", b"64"):
+        check(word in out, "the output lacks", word, ":", out)
+    for command in ("open", "close", "ls", "cd", "pwd", "lcd", "lls", "lpwd", "get", "put", "mkdir",
+                    "rmdir", "rm", "mv", "stat", "df", "set", "help", "quit", "bench"):
+        check(command.encode() in out, "help does not name", command)
+        help_ = works("-c", f"help {command}", daemon.url("")).out
+        check(command.encode() in help_, "help", command, "says", help_)
+
+
+@case
+def open_close_and_open_again(top):
+    daemon, local = places(top)
+    make_file(f"{local}/f", 100)
+    works("-c", f"open {daemon.url('')}; put {local}/f; close; open {daemon.url('')}; ls; quit; nonsense")
+    same_files(f"{local}/f", daemon.path("f"))
+    result = rftptest.rftp("-c", "ls")
+    check(result.code not in (0, rftptest.LOST), "ls without a connection:", result)
+    check(b"open" in result.err or b"connect" in result.err, "message:", result)
+    result = rftptest.rftp("-c", "close; ls", daemon.url(""))
+    check(result.code != 0, "ls after close:", result)
+
+
+@case
+def it_stops_at_the_first_error(top):
+    daemon, local = places(top)
+    fails(NO_FILE, "-c", "mkdir a; rm missing; mkdir b", daemon.url(""), says="missing")
+    equal(tree(daemon.top), {b"a": None}, "after an error")
+    result = works("-c", "mkdir c; -rm missing; mkdir d", daemon.url(""))
+    check(b"missing" in result.err, "an ignored error is said:", result)
+    equal(sorted(tree(daemon.top)), [b"a", b"c", b"d"], "after an ignored error")
+    fails(USAGE, "-c", "mkdir e; nonsense; mkdir f", daemon.url(""), says="nonsense")
+    check("f" not in os.listdir(daemon.top), "it went on after an unknown command")
+
+
+@case
+def a_batch_file_and_stdin(top):
+    daemon, local = places(top)
+    with open(f"{local}/batch", "w") as f:
+        f.write("# a comment\n\nmkdir one\n  mkdir 'two words' ; mkdir three\n-rm missing\n"
+                "mkdir four # and a comment\nrm missing\nmkdir five\n")
+    fails(NO_FILE, "-b", f"{local}/batch", daemon.url(""), says="missing")
+    equal(sorted(tree(daemon.top)), [b"four", b"one", b"three", b"two words"], "the batch file")
+    works("-b", "-", daemon.url(""), input=b"mkdir six\nmkdir seven")
+    works(daemon.url(""), input=b"mkdir eight\nls\n")
+    for name in ("six", "seven", "eight"):
+        check(os.path.isdir(daemon.path(name)), name, "is missing")
+    fails((NO_FILE, rftptest.LOCAL_IO), "-b", f"{local}/no-batch", daemon.url(""), says="no-batch")
+
+
+@case
+def patterns(top):
+    daemon, local = places(top)
+    for name in ("a1", "a2", "b1", "[x]"):
+        make_file(f"{local}/{name}", 10)
+        make_file(daemon.path("r" + name), 10)
+    works("-c", f"lcd {local}; put a*; get r[ab]1; put '[x]'", daemon.url(""))
+    for name in ("a1", "a2", "[x]"):
+        check(os.path.exists(daemon.path(name)), name, "did not come over")
+    for name in ("ra1", "rb1"):
+        check(os.path.exists(f"{local}/{name}"), name, "did not come back")
+    check(not os.path.exists(daemon.path("b1")), "b1 came over")
+    fails((NO_FILE, FAILED), "-c", f"lcd {local}; put z*", daemon.url(""), says="z*")
+
+
+@case
+def the_systems_shell(top):
+    daemon, local = places(top)
+    result = works("-c", f"lcd {local}; !echo said; echo and >done", daemon.url(""))
+    check(b"said" in result.out, "no output of !:", result)
+
+
+@case
+def json_results_of_commands(top):
+    daemon, local = places(top)
+    make_file(daemon.path("f"), 321)
+    events = works("--json", "-c", "ls; stat f; df; pwd", daemon.url("")).events()
+    check(len(events) >= 4, "events:", events)
+    check(any(321 in e.values() or any(isinstance(v, list) and any(321 in x.values() for x in v
+              if isinstance(x, dict)) for v in e.values()) for e in events), "no size in", events)
+    result = rftptest.rftp("--json", "-c", "rm missing", daemon.url(""))
+    equal(result.code, NO_FILE, "exit code")
+    errors = [e for e in result.events() if e["event"] == "error"]
+    equal(errors[0]["code"], NO_FILE, "code in JSON")
+
+
+# ---- a terminal ----
+
+class Terminal:
+    """rftp with a terminal as stdin, stdout and stderr."""
+
+    def __init__(self, *arguments, home):
+        self.master, slave = pty.openpty()
+        env = rftptest.clean_environment({"TERM": "vt100", "HOME": home, "INPUTRC": "/dev/null",
+                                          "COLUMNS": "200", "LINES": "50"})
+        for name in ("XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"):
+            env.pop(name, None)
+        # the terminal must be the controlling one, or ^C reaches nobody
+        self.process = rftptest.subprocess.Popen(
+            rftptest.client_command(arguments), stdin=slave, stdout=slave, stderr=slave, env=env,
+            start_new_session=True, preexec_fn=lambda: self.control(slave))
+        rftptest._started.append(self.process)
+        os.close(slave)
+        self.seen = b""
+        self.all = b""
+
+    @staticmethod
+    def control(slave):
+        import fcntl
+        import termios
+        rftptest._die_with_parent()
+        fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
+
+    def type(self, text):
+        os.write(self.master, text.encode() if isinstance(text, str) else text)
+
+    def read(self, seconds):
+        ready, _, _ = select.select([self.master], [], [], seconds)
+        if not ready:
+            return False
+        try:
+            data = os.read(self.master, 65536)
+        except OSError as e:
+            if e.errno != errno.EIO:
+                raise
+            data = b""
+        self.seen += data
+        self.all += data
+        return bool(data)
+
+    def expect(self, pattern, seconds=15):
+        """Reads until `pattern` has come; what came up to its end is consumed."""
+        end = time.monotonic() + seconds * rftptest.PATIENCE
+        while True:
+            match = re.search(pattern, self.seen, re.S)
+            if match:
+                before = self.seen[:match.end()]
+                self.seen = self.seen[match.end():]
+                return before
+            if time.monotonic() > end:
+                break
+            if not self.read(0.2) and self.process.poll() is not None:
+                break
+        raise rftptest.Failure(f"the terminal does not show {pattern!r} but {self.all[-1500:]!r}")
+
+    PROMPT = rb"rftp[^\r\n]*> (?:\x1b\[[0-9;?]*[a-zA-Z])*$"
+
+    def prompt(self):
+        return self.expect(self.PROMPT)
+
+    def end(self):
+        while self.read(0.05):
+            pass
+        wait_until(lambda: (self.read(0.01), self.process.poll() is not None)[1], "the shell ends", 15)
+        os.close(self.master)
+        return self.process.returncode
+
+
+@case
+def prompt_and_commands_at_a_terminal(top):
+    daemon, local = places(top)
+    make_file(daemon.path("seen"), 10)
+    t = Terminal(daemon.url(""), home=top)
+    t.prompt()
+    t.type("ls\n")
+    t.expect(rb"seen")
+    t.prompt()
+    t.type("nonsense\n")
+    t.expect(rb"nonsense.*nonsense")
+    t.prompt()
+    t.type("mkdir made\n")
+    t.prompt()
+    check(os.path.isdir(daemon.path("made")), "mkdir did nothing")
+    t.type("quit\n")
+    equal(t.end(), 0, "exit code of quit")
+
+
+@case
+def end_of_file_ends_it(top):
+    daemon, local = places(top)
+    t = Terminal(daemon.url(""), home=top)
+    t.prompt()
+    t.type(b"\x04")
+    equal(t.end(), 0, "exit code of ^D")
+
+
+@case
+def completion_of_commands_and_paths(top):
+    daemon, local = places(top)
+    os.mkdir(daemon.path("directory-one"))
+    make_file(daemon.path("directory-one/inside-file"), 10)
+    make_file(f"{local}/local-file", 4321)
+    t = Terminal(daemon.url(""), home=top)
+    t.prompt()
+    t.type(f"lcd {local}\n")
+    t.prompt()
+    t.type("mkd\t")
+    t.expect(rb"mkdir ")
+    t.type("made-by-completion\n")
+    t.prompt()
+    check(os.path.isdir(daemon.path("made-by-completion")), "no command from completion")
+    t.type("put loc\t")
+    t.expect(rb"local-file")
+    t.type("\n")
+    t.expect(t.PROMPT)
+    wait_until(lambda: os.path.exists(daemon.path("local-file")), "put of a completed local name")
+    t.type("cd dir\t")
+    t.expect(rb"directory-one")
+    t.type("\n")
+    t.prompt()
+    t.type("get ins\t")
+    t.expect(rb"inside-file")
+    t.type("\n")
+    t.expect(t.PROMPT)
+    wait_until(lambda: os.path.exists(f"{local}/inside-file"), "get of a completed remote name")
+    t.type("quit\n")
+    equal(t.end(), 0, "exit code")
+
+
+@case
+def history_within_and_between_sessions(top):
+    daemon, local = places(top)
+    t = Terminal(daemon.url(""), home=top)
+    t.prompt()
+    t.type("mkdir from-history\n")
+    t.prompt()
+    t.type("rmdir from-history\n")
+    t.prompt()
+    t.type(b"\x1b[A\x1b[A\n")  # up, up
+    t.prompt()
+    check(os.path.isdir(daemon.path("from-history")), "the line before the last did not come back")
+    t.type("quit\n")
+    equal(t.end(), 0, "exit code")
+    t = Terminal(daemon.url(""), home=top)
+    t.prompt()
+    os.rmdir(daemon.path("from-history"))
+    t.type(b"\x1b[A\x1b[A\n")  # quit, then the mkdir
+    t.prompt()
+    check(os.path.isdir(daemon.path("from-history")), "history did not outlive the session")
+    t.type("quit\n")
+    t.end()
+
+
+@case
+def interrupt_returns_to_the_prompt(top):
+    daemon, local = places(top)
+    make_file(f"{local}/big", 64 << 20)
+    proxy = Proxy(daemon.port, hold=8 << 20)
+    t = Terminal(proxy.url(), home=top)
+    t.prompt()
+    t.type(b"half a line\x03")
+    t.prompt()
+    t.type(f"put {local}/big\n")
+    wait_until(lambda: t.read(0.01) or proxy.held.is_set(), "the transfer begins")
+    while not proxy.held.is_set():
+        t.read(0.01)
+    t.type(b"\x03")
+    time.sleep(0.1)
+    proxy.release()
+    t.prompt()
+    check(b"interrupt" in t.all.lower() or b"cancel" in t.all.lower(), "no word of it:", t.all[-500:])
+    wait_until(lambda: not leftovers(daemon.top), "temporary files are gone")
+    check(not os.path.exists(daemon.path("big")), "it arrived all the same")
+    t.type("ls\nput " + local + "/big again\n")  # the session, or a new one, goes on
+    wait_until(lambda: (t.read(0.01), os.path.exists(daemon.path("again")))[1], "a put afterwards")
+    t.type("quit\n")
+    t.end()
+    proxy.close()
+    same_files(f"{local}/big", daemon.path("again"))
+
+
+@case
+def progress_on_a_terminal(top):
+    daemon, local = places(top)
+    make_file(f"{local}/big", 48 << 20)
+    proxy = Proxy(daemon.port, hold=16 << 20)
+    t = Terminal(f"{local}/big", proxy.url(), home=top)
+    t.expect(rb"%")  # drawn while it waits
+    proxy.release()
+    equal(t.end(), 0, "exit code")
+    check(re.search(rb"\d+(\.\d+)? ?[KMGT]?i?B/s", t.all), "no rate in", t.all[-500:])
+    proxy.close()
+
+
+@case
+def the_daemon_goes_away_under_a_prompt(top):
+    daemon, local = places(top)
+    t = Terminal(daemon.url(""), home=top)
+    t.prompt()
+    daemon.kill()
+    t.type("ls\n")
+    t.expect(rb"(?i)connect|lost|closed|ended")
+    t.prompt()
+    other = Daemon(daemon.top)
+    t.type(f"open {other.url('')}\n")
+    t.prompt()
+    t.type("mkdir after\n")
+    t.prompt()
+    check(os.path.isdir(other.path("after")), "open again did not help")
+    t.type("quit\n")
+    t.end()
+
+
+rftptest.main()
