@@ -119,7 +119,8 @@ struct message_hello { /* request and reply have the same shape */
 };
 #define MESSAGE_HELLO_READ_ONLY 1u
 
-/* ---- PING: measures the round trip; the reply has the same cookie ---- */
+/* ---- PING: measures the round trip; the reply has the same cookie.  Cookie 0 is a keep-alive: either
+ * side may send it at any time after HELLO, nobody answers it ---- */
 struct message_ping {
 	uint64_t cookie;
 };

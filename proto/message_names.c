@@ -3,7 +3,7 @@
  * proto/message_names.c: the frame header and the codec table.
  *
  * Owns which types exist, their names, and how long their data may be.  Does not know what is in
- * the data (message.c, transfer.c), or which message is allowed when (the session's dispatch table).
+ * the data (message.c, transfer.c), or which message is allowed when (the session's table).
  */
 #include "proto/message.h"
 #include "proto/transfer.h"

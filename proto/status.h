@@ -55,8 +55,8 @@ const char *status_text(uint16_t status);
 const char *status_name(uint16_t status);
 /* errno (positive or negative) -> status; STATUS_OTHER when there is no row. */
 uint16_t status_from_errno(int error);
-/* status -> negative errno; -EPROTO for an unknown number; 0 for STATUS_OK.  Every status with a row
- * maps to an errno of its own, so that status_from_errno(status_to_errno(s)) == s. */
+/* status -> negative errno; -EPROTO for an unknown number; 0 for STATUS_OK.  Every status with a
+ * row maps to an errno of its own, so that status_from_errno(status_to_errno(s)) == s. */
 int status_to_errno(uint16_t status);
 
 #endif

@@ -372,8 +372,8 @@ ssize_t transfer_put_abort(const struct transfer_abort *m, void *buf, size_t siz
 
 static bool transfer_block_ok(const struct transfer_block *m, uint32_t block_bytes)
 {
-	return m->session != 0 && m->length <= block_bytes && !(m->flags & ~TRANSFER_BLOCK_LAST) &&
-		(m->length > 0 || m->flags & TRANSFER_BLOCK_LAST) &&
+	return m->session != 0 && m->length > 0 && m->length <= block_bytes &&
+		!(m->flags & ~TRANSFER_BLOCK_LAST) &&
 		m->offset <= TRANSFER_SIZE_MAX - m->length;
 }
 

@@ -128,11 +128,11 @@ struct transfer_abort {
 struct transfer_block {
 	uint32_t session, sequence;
 	uint64_t offset;
-	uint32_t length;
-	uint32_t flags; /* the paper's reserved word: bit 0 = last block of a stream */
+	uint32_t length; /* of the payload, never 0 */
+	uint32_t flags; /* the paper's reserved word: bit 0 = last block of a stream (a hint) */
 	uint64_t sum;   /* follows the header; XXH3-64 of payload xor XXH3-64 of the 24 bytes */
 };
-#define TRANSFER_BLOCK_BYTES 32u /* length is 1 or more, or 0 in a last block */
+#define TRANSFER_BLOCK_BYTES 32u
 #define TRANSFER_BLOCK_LAST 1u
 
 int transfer_get_offer(struct transfer_offer *, const void *, size_t);

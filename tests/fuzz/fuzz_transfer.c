@@ -23,7 +23,7 @@ static void fuzz_block(const uint8_t *data, size_t size)
 	if (transfer_get_block(&block, data + 4, capacity))
 		return;
 	/* what a sink computes with it must hold */
-	recode_must(block.length <= capacity);
+	recode_must(block.length > 0 && block.length <= capacity);
 	recode_must(block.offset + block.length <= INT64_MAX);
 	transfer_put_block(&block, again);
 	recode_must(!memcmp(again, data + 4, sizeof(again)));

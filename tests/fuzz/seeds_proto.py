@@ -62,7 +62,7 @@ write("fuzz_message", {
 BLOCK = pack("IIQIIQ", 1, 2, 4 << 20, 65536, 0, 0x0123456789ABCDEF)
 write("fuzz_transfer", {
     "block": b"\0" + pack("I", 65536) + BLOCK,
-    "block-last": b"\0" + pack("I", 65536) + pack("IIQIIQ", 1, 2, 0, 0, 1, 0),
+    "block-last": b"\0" + pack("I", 65536) + pack("IIQIIQ", 1, 2, 0, 7, 1, 0),
     "name": b"\1a/b.c/..d",
     "offer": b"\x40" + pack("BBHIIIQQ", 1, 1, 8, 4 << 20, 512, 1, 3, 2**64 - 1),
     "accept": b"\x41" + pack("IIQII", 512, (4 << 20) + 4096, 0x7F0000000000, 0xDEADBEEF, 1),

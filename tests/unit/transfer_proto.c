@@ -191,7 +191,7 @@ static const struct tweak tweaks[] = {
 	BLOCK_(16, 4, 0, BAD),
 	BLOCK_(20, 4, 1, 0),
 	BLOCK_(20, 4, 2, BAD),
-	BLOCK_(16, 8, 1, 0), /* length 0 in a last block */
+	BLOCK_(16, 8, 1, BAD), /* length 0, also in a last block */
 	BLOCK_(24, 8, 0, 0), /* any sum: it is the sink's to compare */
 };
 
