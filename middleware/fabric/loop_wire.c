@@ -387,8 +387,8 @@ static void execute(struct loop_chan *chan)
 		pthread_mutex_unlock(&loop->lock);
 		copy(&f);
 		pthread_mutex_lock(&loop->lock);
-		unpin_memory(&f);
 	}
+	unpin_memory(&f);
 	if (f.recv)
 		complete_recv(f.peer, FABRIC_OK, f.req, f.bytes);
 	complete_send(chan, FABRIC_OK, f.bytes);
