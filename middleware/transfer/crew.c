@@ -102,7 +102,7 @@ static void run_jobs(void *arg)
 static int start_worker(struct crew *c, unsigned i, uint32_t blocks)
 {
 	struct crew_worker *w = &c->workers[i];
-	char name[16];
+	char name[24];
 	int r;
 
 	w->crew = c;

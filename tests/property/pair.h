@@ -15,6 +15,7 @@
 #include <assert.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdatomic.h>
 
 struct pair {
@@ -22,12 +23,21 @@ struct pair {
 	struct fabric_eq *eq;
 	struct fabric_listener *listener;
 	struct sockaddr_storage addr;
-	struct link *client, *daemon;
+	struct link *client;
+	_Atomic(struct link *) daemon; /* set by the event loop */
 	struct worker events;
 	_Atomic bool stop;
 };
 
 #define PAIR_SESSION 7u
+
+static void pair_accept(struct pair *p, struct fabric_event *ev, const struct message_greeting *greeting)
+{
+	struct link *link;
+
+	if (!link_accept(ev->chan, greeting, &link))
+		p->daemon = link;
+}
 
 static void pair_events(void *arg)
 {
@@ -47,7 +57,7 @@ static void pair_events(void *arg)
 		if (message_get_greeting(&greeting, ev.priv, ev.priv_len))
 			fabric_chan_reject(ev.chan, NULL, 0);
 		else if (greeting.kind == MESSAGE_CHANNEL_CONTROL)
-			link_accept(ev.chan, &greeting, &p->daemon);
+			pair_accept(p, &ev, &greeting);
 		else
 			link_accept_channel(p->daemon, ev.chan, &greeting);
 	}
@@ -72,6 +82,9 @@ static int pair_open(struct pair *p, struct fabric *fabric, unsigned channels)
 	r = link_connect(fabric, (struct sockaddr *)&p->addr, NULL, 10000, &p->client, &status);
 	if (r)
 		return r;
+	/* connected: the event loop is about to have it, in its own thread */
+	while (!p->daemon)
+		sched_yield();
 	r = link_expect_channels(p->daemon, channels, &reply);
 	return r ? r : link_open_channels(p->client, PAIR_SESSION, &reply, 10000);
 }

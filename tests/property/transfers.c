@@ -243,7 +243,8 @@ static const char *one(uint64_t seed, const struct loop_faults *faults, bool *cl
 	pair_close(&pair);
 
 	*clean = !source.result && !sink.result;
-	if (source.told != plan.files)
+	/* a transfer that is cut short never starts some */
+	if (source.told > plan.files || (*clean && source.told != plan.files))
 		wrong = "the source did not tell each outcome once";
 	for (unsigned i = 0; i < plan.files && !wrong; i++) {
 		bool is_new = file_is(to_dir, i, plan.sizes[i], plan.seeds[i]);
@@ -292,9 +293,9 @@ static void run_many(unsigned count, bool cuts)
 		bool clean;
 
 		if (cuts && harness_random(&choice) & 1)
-			faults.cut_after = 1 + harness_random(&choice) % 120;
+			faults.cut_after = 1 + harness_random(&choice) % 60;
 		else if (cuts)
-			faults.error_after = 1 + harness_random(&choice) % 120;
+			faults.error_after = 1 + harness_random(&choice) % 60;
 		wrong = one(seed, &faults, &clean);
 		clean_ones += clean;
 		if (wrong) {
@@ -328,6 +329,9 @@ int main(int argc, char **argv)
 		{NULL, NULL},
 	};
 
-	log_setup("transfers", getenv("RFTP_LOG") ? LOG_LEVEL_DEBUG : LOG_LEVEL_ERROR - 1);
+	/* thousands of provoked errors are no news */
+	if (!getenv("RFTP_LOG") && !freopen("/dev/null", "w", stderr))
+		return 2;
+	log_setup("transfers", getenv("RFTP_LOG") ? LOG_LEVEL_DEBUG : LOG_LEVEL_ERROR);
 	return harness_run(cases, argc, argv);
 }
