@@ -144,6 +144,8 @@ int remote_list(struct session *s, const char *path, struct remote_list *list)
 		err = session_reply(s, MESSAGE_LIST, &reply, &len);
 	}
 	if (err) {
+		if (err == -ENOMEM) /* the frames that still come would be taken for other replies */
+			session_bad_reply(s, MESSAGE_LIST);
 		remote_list_free(list);
 		return err;
 	}

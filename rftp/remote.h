@@ -31,6 +31,8 @@ int remote_data(struct session *, uint16_t type, const struct message_data_reque
 
 /* `path` as seen from the directory `cwd`: absolute.  ".." is left for the server.  NULL: no memory. */
 char *remote_join(const char *cwd, const char *path);
+/* The same for a pattern: what is special in `cwd` is escaped. */
+char *remote_join_pattern(const char *cwd, const char *pattern);
 /* "/a//b/./../c/" -> "/a/c": what cd shows.  Changes the string in place and gives it back. */
 char *remote_normalize(char *path);
 /* What follows the last '/', trailing slashes left out: points into `path`; *len may be 0. */

@@ -25,6 +25,23 @@ char *remote_join(const char *cwd, const char *path)
 	return text_take(&joined);
 }
 
+char *remote_join_pattern(const char *cwd, const char *pattern)
+{
+	struct text escaped = {0};
+	char *safe, *joined = NULL;
+
+	for (; *cwd; cwd++) {
+		if (strchr("*?[]\\", *cwd))
+			text_putc(&escaped, '\\');
+		text_putc(&escaped, *cwd);
+	}
+	safe = text_take(&escaped);
+	if (safe)
+		joined = remote_join(safe, pattern);
+	free(safe);
+	return joined;
+}
+
 char *remote_normalize(char *path)
 {
 	char *out = path;

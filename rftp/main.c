@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rftp/main.c: the client program: what the command line asks for, and the exit code.
+ */
+#include "rftp/client.h"
+#include "rftp/commands.h"
+#include "rftp/copy.h"
+#include "rftp/interrupt.h"
+#include "rftp/lexer.h"
+#include "rftp/options.h"
+#include "rftp/shell.h"
+
+#include <errno.h>
+#include <locale.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int main_open(struct client *c, char *url)
+{
+	struct lexer_word words[] = {{"open", "open"}, {url, url}};
+	struct lexer_command line = {.words = words, .count = 2};
+
+	return command_run(c, &line);
+}
+
+/* The first error; an interactive shell ends well whatever happened in it. */
+static int main_shell(struct client *c, const struct options *o)
+{
+	bool script = o->commands || o->batch || !isatty(STDIN_FILENO);
+	int err = 0;
+
+	c->interactive = !script;
+	if (o->count)
+		err = main_open(c, o->names[0]);
+	if (err && script)
+		return err;
+	if (interrupt_signal() == SIGINT && !script)
+		interrupt_clear();
+	if (o->commands)
+		return shell_run_text(c, o->commands);
+	if (script)
+		return shell_run_file(c, o->batch ? o->batch : "-");
+	shell_run_terminal(c);
+	return 0;
+}
+
+static int main_run(struct client *c, const struct options *o)
+{
+	struct text help = {0};
+	int err = 0;
+
+	switch (o->action) {
+	case OPTIONS_HELP:
+		options_help(&help);
+		report_write(&c->report, text_str(&help), help.len);
+		text_fini(&help);
+		break;
+	case OPTIONS_VERSION:
+		report_write(&c->report, "rftp " RFTP_VERSION "\n", strlen("rftp " RFTP_VERSION "\n"));
+		break;
+	case OPTIONS_COPY:
+		err = copy_run(c, o->names, o->count);
+		break;
+	case OPTIONS_SHELL:
+		err = main_shell(c, o);
+		break;
+	}
+	return err;
+}
+
+int main(int argc, char **argv)
+{
+	struct options options;
+	struct client client;
+	struct text why = {0};
+	int err, code, sig;
+
+	setlocale(LC_CTYPE, ""); /* widths of characters; numbers stay as they are */
+	err = options_parse(argc, argv, &options, &why);
+	if (client_init(&client, &options.settings) || interrupt_init()) {
+		fprintf(stderr, "rftp: %s\n", strerror(errno));
+		exit(EXIT_CODE_IO);
+	}
+	command_apply_settings(&client);
+	if (err) {
+		report_usage(&client.report, "%s", text_str(&why));
+		fputs("rftp: try rftp --help\n", stderr);
+	} else {
+		err = main_run(&client, &options);
+	}
+	text_fini(&why);
+	if (report_flush(&client.report) && !err)
+		err = -EIO;
+	code = err && !client.report.code ? EXIT_CODE_OTHER : client.report.code;
+	client_fini(&client);
+
+	sig = interrupt_signal();
+	if (sig == SIGINT)
+		code = EXIT_CODE_INTERRUPTED;
+	else if (sig)
+		code = 128 + sig;
+	exit(code);
+}

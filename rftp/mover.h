@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rftp/mover: the transfers of one command, from the first STORE or RETRIEVE to the one `done` report:
+ * parameters from the settings, progress, outcomes of files.
+ */
+#ifndef RFTP_MOVER_H
+#define RFTP_MOVER_H
+
+#include "rftp/client.h"
+#include "tree/incoming.h"
+#include "tree/outgoing.h"
+
+struct mover {
+	struct client *client;
+	struct report_done done; /* of the transfers that ended */
+	uint64_t busy_ns;
+	uint64_t stored_bytes;   /* as the files' outcomes say: what counts when a transfer was cut */
+	uint64_t base_errors;    /* the report's, at the start */
+	bool summary;            /* say how fast it was also where nobody asked (bench) */
+};
+
+void mover_start(struct mover *, struct client *);
+/* Data channels as the settings say; reported.  Before STORE or RETRIEVE. */
+int mover_channels(struct mover *);
+/* Fills in the wishes of a STORE or RETRIEVE. */
+void mover_request(const struct mover *, uint16_t type, struct message_data_request *);
+/* After the OK reply.  Errors are reported; `object` names the whole. */
+int mover_send(struct mover *, struct outgoing *, const char *object);
+int mover_receive(struct mover *, struct incoming *, const char *object);
+/* For outgoing_params and incoming_params: ctx is the mover. */
+void mover_file_done(void *ctx, const char *path, uint64_t bytes, uint16_t status, const char *text);
+/* Reports `done`.  Gives the outcome of the whole: `error`, or -EREMOTEIO when files failed. */
+int mover_finish(struct mover *, int error);
+
+#endif
