@@ -218,36 +218,35 @@ static int file_open_direct(struct end_file *file)
 }
 
 /*
- * Sees to it that `size` bytes fit.  On a device's file system by allocating them: with their size, if
- * O_DIRECT follows (writes beyond the end of the file are one by one), else beyond the end.  tmpfs would
- * touch every page, and a write to a page that was touched is no faster: there the free space is looked
- * at.  0, or -ENOSPC, -EDQUOT, -EFBIG.
+ * Sees to it that `size` bytes fit.  Looks at the free space first: fallocate would fill the disk, for
+ * everybody, before it says that it is too small.  Then on a device's file system it allocates: with the
+ * size, if O_DIRECT follows (writes beyond the end of a file are done one by one), else beyond the end.
+ * Not on tmpfs: that would touch every page, and writing to pages that were touched is no faster.
+ * 0, or -ENOSPC, -EDQUOT, -EFBIG.
  */
 static int file_reserve(struct end_file *file, const struct stat *st, const struct statfs *fs,
 	uint64_t size)
 {
+	bool device = file_on_device(st, fs);
 	struct statvfs vfs;
 	int n;
 
 	if (size > FILE_SIZE_MAX)
 		return -EFBIG;
-	if (file_on_device(st, fs)) {
-		int mode = file->direct_fd >= 0 ? 0 : FALLOC_FL_KEEP_SIZE;
-
-		do
-			n = fallocate(file->fd, mode, 0, (off_t)size);
-		while (n && errno == EINTR);
-		if (n && (errno == ENOSPC || errno == EDQUOT || errno == EFBIG))
-			return -errno;
-		return 0; /* cannot do it: writing goes on without */
-	}
-	if (fs->f_type == TMPFS_MAGIC && !fstatvfs(file->fd, &vfs) && vfs.f_blocks) {
-		uint64_t have = (uint64_t)vfs.f_bavail * vfs.f_frsize + (uint64_t)st->st_blocks * 512;
-
-		if (have < size)
-			return -ENOSPC;
-	}
-	return 0;
+	if (!device && fs->f_type != TMPFS_MAGIC)
+		return 0;
+	/* f_blocks is 0 for a tmpfs without limit */
+	if (!fstatvfs(file->fd, &vfs) && vfs.f_blocks &&
+		(uint64_t)vfs.f_bfree * vfs.f_frsize + (uint64_t)st->st_blocks * 512 < size)
+		return -ENOSPC;
+	if (!device)
+		return 0;
+	do
+		n = fallocate(file->fd, file->direct_fd >= 0 ? 0 : FALLOC_FL_KEEP_SIZE, 0, (off_t)size);
+	while (n && errno == EINTR);
+	if (n && (errno == ENOSPC || errno == EDQUOT || errno == EFBIG))
+		return -errno;
+	return 0; /* where it can not, writing goes on without */
 }
 
 /* What depends on where the file is and how much comes: O_DIRECT, preallocation, read-ahead. */
