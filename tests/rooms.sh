@@ -1,0 +1,150 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# tests/rooms.sh: what each room may include (includes point only downward), and a few more rules
+# that grep can prove.  Prints TAP.
+#
+# Argument: the source tree to look at (default: the one that this script is in).
+
+cd "${1:-$(dirname "$0")/..}" || exit 1
+LC_ALL=C
+export LC_ALL
+number=0
+bad=0
+
+# check NAME VIOLATIONS: one case; it holds when there are none
+check() {
+	number=$((number + 1))
+	if [ -n "$2" ]; then
+		printf '%s\n' "$2" | sed 's/^/# /'
+		echo "not ok $number - $1"
+		bad=1
+	else
+		echo "ok $number - $1"
+	fi
+}
+
+# sources DIR...: the C files right in these directories
+sources() {
+	for dir; do
+		for file in "$dir"/*.[ch]; do
+			[ ! -f "$file" ] || echo "$file"
+		done
+	done
+}
+
+# includes FILE...: "file:line: header" of every include of ours, in quotes or brackets: one that
+# is found where the compiler looks, or beside the file.  A system header is not.
+includes() {
+	grep -nE '^[[:space:]]*#[[:space:]]*include' /dev/null "$@" |
+	sed -E 's/^([^:]*:[0-9]+):[^"<]*["<]([^">]*)[">].*/\1: \2/' |
+	while read -r at header; do
+		if [ -e "$header" ] || [ -e "middleware/$header" ] ||
+			[ -e "${at%/*}/$header" ]; then
+			echo "$at $header"
+		fi
+	done
+}
+
+# code FILE...: "file:line: text" of every line, without comments and what is inside of quotes
+code() {
+	awk '
+	FNR == 1 { comment = 0 }
+	{
+		line = $0
+		out = ""
+		while (line != "") {
+			if (comment) {
+				end = index(line, "*/")
+				if (!end)
+					break
+				line = substr(line, end + 2)
+				comment = 0
+				continue
+			}
+			if (!match(line, /\/\*|\/\/|["\047]/)) {
+				out = out line
+				break
+			}
+			out = out substr(line, 1, RSTART - 1)
+			start = substr(line, RSTART, RLENGTH)
+			line = substr(line, RSTART + RLENGTH)
+			if (start == "//")
+				break
+			if (start == "/*") {
+				out = out " "
+				comment = 1
+				continue
+			}
+			out = out start start
+			while (line != "") {
+				c = substr(line, 1, 1)
+				line = substr(line, c == "\\" ? 3 : 2)
+				if (c == start)
+					break
+			}
+		}
+		print FILENAME ":" FNR ": " out
+	}' /dev/null "$@"
+}
+
+# No name of a source file has a space: the unquoted lists below are meant to be split.
+# shellcheck disable=SC2046
+all=$(sources proto middleware/* rftp rftpd)
+# shellcheck disable=SC2086
+all_includes=$(includes $all)
+# shellcheck disable=SC2086
+all_code=$(code $all)
+
+# ---- includes point downward ----
+
+# room FILES PATTERN: what files of this pattern include of ours begins with the other one.  A
+# header is always named with its room, so a bare name or ../ is a violation too.
+room() {
+	check "$1 includes only $2" "$(echo "$all_includes" | grep -E "^$1" |
+		grep -vE ": ($2)[^/]*\$")"
+}
+
+room proto/ 'proto/'
+room middleware/base/ 'base/'
+room middleware/block/ '(block|base)/'
+room middleware/fabric/ '(fabric|base)/'
+room middleware/end/ '(end|block|base)/'
+room middleware/engine/ '(engine|block|fabric|base|proto)/'
+room middleware/transfer/ '(transfer|engine|end|block|fabric|base|proto)/'
+# files and trees as the ends of a transfer: above it, beneath the programs; two of its modules know
+# names beneath a directory, and no transfer
+room middleware/tree/ '(tree|transfer|end|base|proto)/'
+room 'middleware/tree/(beneath|landing)' '(tree/(beneath|landing)|base/)'
+# the programs see the seams and what opens them, not what is behind
+seams='(transfer|tree|base|proto)/|end/end\.h|engine/engine\.h|fabric/(fabric|select|soft|loop)\.h'
+room rftp/ "rftp/|$seams"
+room rftpd/ "rftpd/|$seams"
+
+check "every room of middleware has its rule" "$(echo "$all" | grep '^middleware/' |
+	grep -vE '^middleware/(base|block|fabric|end|engine|transfer|tree)/')"
+
+# ---- what else a room may not do ----
+
+# shellcheck disable=SC2086
+check "ibv_ and rdma_ names are in middleware/fabric/verbs only" "$({
+	echo "$all_code" | grep -E '[^A-Za-z0-9_](ibv|rdma)_[a-z]'
+	grep -nE '^[[:space:]]*#[[:space:]]*include[[:space:]]*["<](infiniband|rdma)/' /dev/null $all
+} | grep -v '^middleware/fabric/verbs')"
+
+check "no exit() outside main.c" "$(echo "$all_code" | grep -vE '^rftpd?/main\.c:' |
+	grep -E '[^A-Za-z0-9_](quick_)?exit[[:space:]]*\(')"
+
+# to run an engine is the work of transfer
+check "rftp and rftpd name engines, and run none" "$(echo "$all_code" | grep -E '^rftpd?/' |
+	grep -E '[^A-Za-z0-9_]engine_[a-z_]+[[:space:]]*\(' |
+	grep -vE '[^A-Za-z0-9_]engine_(at|by_id|by_name)[[:space:]]*\(')"
+
+for file in $all; do
+	lines=$(wc -l <"$file")
+	[ "$lines" -le 500 ] ||
+		echo "# warning: $file has $lines lines: look for a second module inside"
+done
+
+echo "1..$number"
+exit $bad
