@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/worker: a named thread: start, join.  All signals are blocked in it, so that signals reach
- * the main thread only.
+ * base/worker: a named thread: start, join.  All signals are blocked in it, but for SIGSEGV and its
+ * like, which a fault of its own raises; so signals reach the main thread only.
  */
 #ifndef BASE_WORKER_H
 #define BASE_WORKER_H
