@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fabric/soft_cm: connections of the soft fabric: listening, accepting, connecting, the MPA exchange
- * and its deadlines.  All on progress threads and non-blocking, so that peers who say nothing cost a
+ * fabric/soft_cm: connections of the soft fabric: dialling, the MPA exchange of both sides and its
+ * deadlines.  All on progress threads and non-blocking, so that peers who say nothing cost a
  * descriptor until their deadline and nothing else.
  *
  * Does not know FPDUs: a channel that reaches PHASE_STREAM is out of its hands.
@@ -16,9 +16,6 @@
 #include "base/log.h"
 #include "fabric/soft_impl.h"
 
-#define BACKLOG 4096
-#define ACCEPTS_A_TURN 64
-#define PAUSE_MS 100u /* of a listener that has no descriptor to accept with */
 #define KEEPALIVE_IDLE_S 15
 #define KEEPALIVE_INTERVAL_S 5
 #define KEEPALIVE_COUNT 3
@@ -27,13 +24,7 @@
 
 _Static_assert(FRAME_BYTES <= SOFT_STAGE_BYTES, "frames are gathered in the stage");
 
-static socklen_t addr_bytes(const struct sockaddr *sa)
-{
-	return sa->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
-}
-
-/* Latency over batching, and a dead peer is noticed.  None of it is fatal if it fails. */
-static void socket_tune(int fd)
+void soft_socket_tune(int fd)
 {
 	static const struct {
 		int level, name, value;
@@ -57,182 +48,6 @@ static uint64_t handshake_deadline(const struct soft *soft)
 	return clock_now_ns() + soft->config.handshake_ms * NS_PER_MS;
 }
 
-/* ---- listening ---- */
-
-static void listener_ready(struct soft_source *, uint32_t events);
-
-static void listener_attach(struct soft_thread *thread, void *arg)
-{
-	struct soft_listener *listener = arg;
-	int rc = soft_thread_watch(thread, listener->fd, EPOLLIN, &listener->source);
-
-	if (rc) {
-		/* As when out of descriptors: try again later. */
-		log_error("soft: cannot watch a listener: error %d", -rc);
-		listener->is_paused = true;
-		LIST_INSERT_HEAD(&thread->paused, listener, paused_link);
-		thread->resume_ns = clock_now_ns() + PAUSE_MS * NS_PER_MS;
-	}
-}
-
-static void listener_detach(struct soft_thread *thread, void *arg)
-{
-	struct soft_listener *listener = arg;
-
-	(void)thread;
-	if (listener->is_paused)
-		LIST_REMOVE(listener, paused_link);
-	listener->is_paused = false;
-	close(listener->fd);
-	listener->fd = -1;
-}
-
-int soft_listen(struct fabric_eq *eq, const struct sockaddr *sa, socklen_t len,
-	struct fabric_listener **out)
-{
-	struct soft *soft = (struct soft *)eq->fabric;
-	struct soft_listener *listener = calloc(1, sizeof(*listener));
-	const int one = 1;
-	int rc;
-
-	(void)len;
-	if (!listener)
-		return -ENOMEM;
-	listener->fd = socket(sa->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (listener->fd < 0) {
-		rc = -errno;
-		goto err_listener;
-	}
-	setsockopt(listener->fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	if (bind(listener->fd, sa, addr_bytes(sa)) < 0 || listen(listener->fd, BACKLOG) < 0) {
-		rc = -errno;
-		goto err_fd;
-	}
-	listener->base.fabric = eq->fabric;
-	listener->source.ready = listener_ready;
-	listener->soft = soft;
-	listener->eq = (struct soft_eq *)eq;
-	listener->thread = &soft->threads[atomic_fetch_add(&soft->turn, 1) % soft->thread_count];
-	atomic_init(&listener->refs, 1);
-	pthread_mutex_init(&listener->lock, NULL);
-	soft_thread_call(listener->thread, listener_attach, listener);
-	*out = &listener->base;
-	return 0;
-
-err_fd:
-	close(listener->fd);
-err_listener:
-	free(listener);
-	return rc;
-}
-
-int soft_listener_addr(const struct fabric_listener *listener, struct sockaddr_storage *out)
-{
-	socklen_t len = sizeof(*out);
-
-	memset(out, 0, sizeof(*out));
-	return getsockname(((const struct soft_listener *)listener)->fd, (struct sockaddr *)out,
-		       &len) < 0
-		? -errno
-		: 0;
-}
-
-void soft_listener_put(struct soft_listener *listener)
-{
-	if (!listener || atomic_fetch_sub(&listener->refs, 1) != 1)
-		return;
-	pthread_mutex_destroy(&listener->lock);
-	free(listener);
-}
-
-void soft_listener_free(struct fabric_listener *fabric_listener)
-{
-	struct soft_listener *listener = (struct soft_listener *)fabric_listener;
-
-	pthread_mutex_lock(&listener->lock);
-	listener->closed = true;
-	pthread_mutex_unlock(&listener->lock);
-	soft_thread_call(listener->thread, listener_detach, listener);
-	soft_eq_drop_requests(listener->eq, fabric_listener);
-	soft_listener_put(listener);
-}
-
-static void listener_pause(struct soft_listener *listener)
-{
-	struct soft_thread *thread = listener->thread;
-
-	epoll_ctl(thread->epoll_fd, EPOLL_CTL_DEL, listener->fd, NULL);
-	listener->is_paused = true;
-	LIST_INSERT_HEAD(&thread->paused, listener, paused_link);
-	thread->resume_ns = clock_now_ns() + PAUSE_MS * NS_PER_MS;
-}
-
-static void half_open_drop_oldest(struct soft_thread *thread, const char *why)
-{
-	struct soft_chan *chan = TAILQ_FIRST(&thread->half_open);
-	char text[ADDR_TEXT_MAX];
-
-	addr_format((const struct sockaddr *)&chan->base.peer, text);
-	log_debug("soft: %s dropped before its MPA request: %s", text, why);
-	soft_chan_dispose(chan);
-}
-
-/* Out of descriptors: he who has said nothing longest makes room, or all wait a little. */
-static bool listener_make_room(struct soft_listener *listener, int error)
-{
-	if (!TAILQ_EMPTY(&listener->thread->half_open)) {
-		half_open_drop_oldest(listener->thread, "out of descriptors");
-		return true;
-	}
-	log_warning("soft: cannot accept (error %d), trying again in %u ms", error, PAUSE_MS);
-	listener_pause(listener);
-	return false;
-}
-
-static void listener_take(struct soft_listener *listener, int fd, const struct sockaddr_storage *peer)
-{
-	struct soft_chan *chan;
-
-	if (soft_chan_new(listener->soft, &chan) < 0) {
-		close(fd);
-		return;
-	}
-	socket_tune(fd);
-	chan->fd = fd;
-	chan->base.peer = *peer;
-	chan->orphan = true; /* until the user has the request */
-	atomic_fetch_add(&listener->refs, 1);
-	chan->listener = listener;
-	chan->commands = SOFT_COMMAND_ADOPT;
-	soft_chan_kick(chan);
-}
-
-static void listener_ready(struct soft_source *source, uint32_t events)
-{
-	struct soft_listener *listener =
-		(struct soft_listener *)((char *)source - offsetof(struct soft_listener, source));
-
-	(void)events;
-	for (int i = 0; i < ACCEPTS_A_TURN && !listener->is_paused; i++) {
-		struct sockaddr_storage peer = {0};
-		socklen_t len = sizeof(peer);
-		int fd = accept4(listener->fd, (struct sockaddr *)&peer, &len,
-			SOCK_NONBLOCK | SOCK_CLOEXEC);
-
-		if (fd >= 0) {
-			listener_take(listener, fd, &peer);
-			continue;
-		}
-		if (errno == EAGAIN)
-			return;
-		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-			if (!listener_make_room(listener, errno))
-				return;
-		}
-		/* Else the peer is gone already, or its network: on to the next. */
-	}
-}
-
 /* ---- dialling ---- */
 
 int soft_dial(struct fabric_eq *eq, const struct sockaddr *dst, const struct sockaddr *src,
@@ -244,14 +59,14 @@ int soft_dial(struct fabric_eq *eq, const struct sockaddr *dst, const struct soc
 	(void)timeout_ms; /* nothing is resolved before connect */
 	if (rc)
 		return rc;
-	memcpy(&chan->base.peer, dst, addr_bytes(dst));
+	memcpy(&chan->base.peer, dst, soft_addr_bytes(dst));
 	chan->eq = (struct soft_eq *)eq;
 	chan->fd = socket(dst->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (chan->fd < 0) {
 		rc = -errno;
 		goto err_chan;
 	}
-	if (src && bind(chan->fd, src, addr_bytes(src)) < 0) {
+	if (src && bind(chan->fd, src, soft_addr_bytes(src)) < 0) {
 		rc = -errno;
 		goto err_fd;
 	}
@@ -356,11 +171,11 @@ static void connect_start(struct soft_chan *chan)
 	const struct sockaddr *dst = (const struct sockaddr *)&chan->base.peer;
 	int rc = 0;
 
-	socket_tune(chan->fd);
+	soft_socket_tune(chan->fd);
 	chan->phase = SOFT_PHASE_TCP;
 	chan->deadline_ns = handshake_deadline(chan->soft);
 	soft_chan_move(chan, &chan->thread->connecting);
-	if (connect(chan->fd, dst, addr_bytes(dst)) < 0 && errno != EINPROGRESS)
+	if (connect(chan->fd, dst, soft_addr_bytes(dst)) < 0 && errno != EINPROGRESS)
 		rc = -errno;
 	if (!rc)
 		rc = soft_thread_watch(chan->thread, chan->fd, STREAM_EVENTS, &chan->source);
@@ -463,6 +278,16 @@ static void connect_reply(struct soft_chan *chan)
 
 /* ---- the accepting side ---- */
 
+void soft_cm_drop_half_open(struct soft_thread *thread, const char *why)
+{
+	struct soft_chan *chan = TAILQ_FIRST(&thread->half_open);
+	char text[ADDR_TEXT_MAX];
+
+	addr_format((const struct sockaddr *)&chan->base.peer, text);
+	log_debug("soft: %s dropped before its MPA request: %s", text, why);
+	soft_chan_dispose(chan);
+}
+
 static void accept_adopt(struct soft_chan *chan)
 {
 	struct soft_thread *thread = chan->thread;
@@ -470,7 +295,7 @@ static void accept_adopt(struct soft_chan *chan)
 	chan->phase = SOFT_PHASE_READ_REQUEST;
 	chan->deadline_ns = handshake_deadline(chan->soft);
 	if (thread->half_open_count >= chan->soft->half_open_max)
-		half_open_drop_oldest(thread, "too many at once");
+		soft_cm_drop_half_open(thread, "too many at once");
 	soft_chan_move(chan, &thread->half_open);
 	if (soft_thread_watch(thread, chan->fd, STREAM_EVENTS, &chan->source) < 0)
 		soft_chan_dispose(chan);
@@ -632,19 +457,6 @@ static struct soft_chan *list_late(struct soft_chan_list *list, uint64_t now, ui
 	return NULL;
 }
 
-static void listeners_resume(struct soft_thread *thread)
-{
-	struct soft_listener *listener;
-
-	while ((listener = LIST_FIRST(&thread->paused))) {
-		LIST_REMOVE(listener, paused_link);
-		listener->is_paused = false;
-		listener_attach(thread, listener);
-		if (listener->is_paused)
-			return;
-	}
-}
-
 int soft_cm_timers(struct soft_thread *thread)
 {
 	uint64_t now, next = UINT64_MAX;
@@ -660,8 +472,7 @@ int soft_cm_timers(struct soft_thread *thread)
 		soft_chan_break(chan, -ETIMEDOUT, FABRIC_FLUSHED);
 	while ((chan = list_late(&thread->linger, now, &next)))
 		soft_chan_linger_end(chan);
-	if (!LIST_EMPTY(&thread->paused) && thread->resume_ns <= now)
-		listeners_resume(thread);
+	soft_listeners_resume(thread, now);
 	if (!LIST_EMPTY(&thread->paused) && thread->resume_ns < next)
 		next = thread->resume_ns;
 	return next == UINT64_MAX ? -1 : clock_until_ms(next);

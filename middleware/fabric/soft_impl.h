@@ -8,10 +8,12 @@
  * rings and flags, the pd's for memory, the cq's and the eq's for their queues.  Lock order: listener
  * > eq; chan > thread; pd, cq: innermost.
  *
- *   soft.c         open, close, the table        soft_chan.c  channels: user's side, break, dispose
- *   soft_memory.c  pd, mr, access checks         soft_cm.c    listen, accept, connect: MPA set-up
- *   soft_queue.c   eq and cq                     soft_tx.c    requests and responses into FPDUs
- *   soft_thread.c  the progress threads          soft_rx.c    FPDUs into memory
+ *   soft.c         open, close, the table        soft_chan.c   channels: user's side, turns, free
+ *   soft_memory.c  pd, mr, access checks         soft_end.c    completions, breaking, Terminate
+ *   soft_queue.c   eq and cq                     soft_tx.c     requests and responses into FPDUs
+ *   soft_thread.c  the progress threads          soft_rx.c     FPDUs from the socket
+ *   soft_listen.c  listeners                     soft_place.c  where their payload goes
+ *   soft_cm.c      MPA set-up, both sides
  */
 #ifndef FABRIC_SOFT_IMPL_H
 #define FABRIC_SOFT_IMPL_H
@@ -268,6 +270,14 @@ enum soft_phase {
 	SOFT_PHASE_DEAD,         /* no socket any more */
 };
 
+/* Latency over batching, and a dead peer is noticed.  None of it is fatal if it fails. */
+void soft_socket_tune(int fd);
+
+static inline socklen_t soft_addr_bytes(const struct sockaddr *sa)
+{
+	return sa->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
+}
+
 union soft_addr {
 	struct sockaddr sa;
 	struct sockaddr_in in;
@@ -386,9 +396,14 @@ void soft_chan_move(struct soft_chan *, struct soft_chan_list *);
 void soft_chan_break(struct soft_chan *, int error, enum fabric_status first);
 /* The same because the peer broke the rules: tells it why by a Terminate. */
 void soft_chan_terminate(struct soft_chan *, struct ddp_error, enum fabric_status first);
-/* Says last_words, then waits for the peer to close; then settles. */
+/*
+ * Says last_words, then reads and forgets until the peer has closed: closing with unread input would
+ * reset the connection, and a reset may overtake the words.  Then ends: closed, or freed.
+ */
 void soft_chan_linger(struct soft_chan *);
+bool soft_chan_linger_turn(struct soft_chan *);
 void soft_chan_linger_end(struct soft_chan *);
+void soft_chan_close_socket(struct soft_chan *);
 /* Closes the socket and frees the object at the end of the round. */
 void soft_chan_dispose(struct soft_chan *);
 void soft_chan_free_now(struct soft_chan *);
@@ -396,7 +411,7 @@ void soft_chan_free_now(struct soft_chan *);
 void soft_chan_retire(struct soft_chan *);
 void soft_chan_complete_recv(struct soft_chan *, enum fabric_status, uint32_t bytes);
 
-/* ---- connections (soft_cm.c) ---- */
+/* ---- connections (soft_listen.c, soft_cm.c) ---- */
 
 struct soft_listener {
 	struct fabric_listener base;
@@ -416,6 +431,8 @@ int soft_listen(struct fabric_eq *, const struct sockaddr *, socklen_t, struct f
 int soft_listener_addr(const struct fabric_listener *, struct sockaddr_storage *);
 void soft_listener_free(struct fabric_listener *);
 void soft_listener_put(struct soft_listener *);
+/* Lets listeners that were out of descriptors try again, when it is time. */
+void soft_listeners_resume(struct soft_thread *, uint64_t now_ns);
 int soft_dial(struct fabric_eq *, const struct sockaddr *, const struct sockaddr *, int,
 	struct fabric_chan **out);
 void soft_cm_commands(struct soft_chan *, unsigned commands);
@@ -423,10 +440,12 @@ void soft_cm_commands(struct soft_chan *, unsigned commands);
 void soft_cm_turn(struct soft_chan *);
 /* Refuses the request and lets go of the channel. */
 void soft_cm_reject(struct soft_chan *, const void *priv, size_t priv_len);
+/* Drops who was accepted first and has not said anything useful; there is one. */
+void soft_cm_drop_half_open(struct soft_thread *, const char *why);
 /* Drops who has waited too long, resumes listeners.  Milliseconds until the next deadline, -1: none. */
 int soft_cm_timers(struct soft_thread *);
 
-/* ---- data (soft_tx.c, soft_rx.c) ---- */
+/* ---- data (soft_tx.c, soft_rx.c, soft_place.c) ---- */
 
 /* Sends what there is, within a turn.  True: there is more and the socket takes it. */
 bool soft_tx_turn(struct soft_chan *);
@@ -437,6 +456,14 @@ bool soft_tx_turn(struct soft_chan *);
 bool soft_tx_rest(struct soft_chan *, uint8_t *out, uint32_t *bytes);
 /* Receives and places, within a turn.  True: there may be more. */
 bool soft_rx_turn(struct soft_chan *);
+/* Judges the segment whose header is in rx.  False: it broke the rules, and the channel. */
+bool soft_place_begin(struct soft_chan *);
+/* Where the rest of its payload goes.  Under the pd's lock.  Iovecs, or 0: the memory is gone. */
+unsigned soft_place_iov(struct soft_chan *, struct iovec *);
+/* Ends the channel because of that. */
+void soft_place_refused(struct soft_chan *);
+/* The oldest read that we asked for and that is not answered; NULL: none. */
+struct soft_send *soft_read_oldest(struct soft_chan *);
 
 /* Whether the pieces of a request are still registered.  Under the pd's lock. */
 bool soft_sges_ok(const struct soft_chan *, const struct soft_send *);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fabric/soft_rx: takes FPDUs from the socket and puts their payload where it belongs.
+ * fabric/soft_rx: takes FPDUs from the socket and puts their payload where soft_place says.
  *
  * Headers and trailers pass through a small stage in the channel; payload goes from the socket
  * straight to its memory, by one recvmsg of {payload's rest, trailer and next header}.  Only what
@@ -10,7 +10,6 @@
  * Every step checks the memory again under the pd's lock, for a region may be freed meanwhile.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <sys/socket.h>
 
 #include "base/log.h"
@@ -31,192 +30,6 @@ static enum rx_result rx_fail(struct soft_chan *chan, struct ddp_error error)
 {
 	soft_chan_terminate(chan, error, FABRIC_FLUSHED);
 	return RX_ENDED;
-}
-
-/* ---- where a segment belongs ---- */
-
-/* The oldest read that is asked for and not answered; NULL: none. */
-static struct soft_send *read_oldest(struct soft_chan *chan)
-{
-	for (uint32_t i = chan->tx.head; i != chan->tx.at.next; i++) {
-		struct soft_send *send = &chan->sends[i & chan->send_mask];
-
-		if (send->opcode == FABRIC_READ && !send->done)
-			return send;
-	}
-	return NULL;
-}
-
-static const struct ddp_error *write_check(const struct soft_chan *chan)
-{
-	static const struct ddp_error key = DDP_INVALID_STAG, bounds = DDP_BASE_BOUNDS,
-		rights = RDMAP_ACCESS_RIGHTS, wrap = DDP_TO_WRAP;
-	const struct soft_rx *rx = &chan->rx;
-
-	if (!rx->left)
-		return NULL;
-	if (rx->offset + rx->left < rx->offset)
-		return &wrap;
-	switch (soft_pd_check(chan->pd, rx->header.stag, rx->offset, rx->left, FABRIC_REMOTE_WRITE)) {
-	case SOFT_ACCESS_KEY:
-		return &key;
-	case SOFT_ACCESS_BOUNDS:
-		return &bounds;
-	case SOFT_ACCESS_RIGHTS:
-		return &rights;
-	case SOFT_ACCESS_OK:
-		break;
-	}
-	return NULL;
-}
-
-static enum rx_result write_begin(struct soft_chan *chan)
-{
-	const struct ddp_error *error;
-
-	chan->rx.offset = chan->rx.header.offset;
-	pthread_rwlock_rdlock(&chan->pd->lock);
-	error = write_check(chan);
-	pthread_rwlock_unlock(&chan->pd->lock);
-	return error ? rx_fail(chan, *error) : RX_MOVED;
-}
-
-static enum rx_result response_begin(struct soft_chan *chan)
-{
-	const struct soft_rx *rx = &chan->rx;
-	const struct soft_send *send = read_oldest(chan);
-
-	if (!send)
-		return rx_fail(chan, RDMAP_OPCODE);
-	if (rx->header.stag != soft_read_stag(send))
-		return rx_fail(chan, DDP_INVALID_STAG);
-	if (rx->header.offset != soft_read_offset(send) + rx->response_got ||
-		rx->left > send->bytes - rx->response_got ||
-		rx->header.last != (rx->left == send->bytes - rx->response_got))
-		return rx_fail(chan, DDP_BASE_BOUNDS);
-	return RX_MOVED;
-}
-
-/* Whether a receive is posted that the SEND under way may use. */
-static bool recv_have(struct soft_chan *chan)
-{
-	struct soft_rx *rx = &chan->rx;
-
-	if (rx->recv_head == rx->recv_limit) {
-		pthread_mutex_lock(&chan->lock);
-		rx->recv_limit = chan->recv_tail;
-		pthread_mutex_unlock(&chan->lock);
-	}
-	return rx->recv_head != rx->recv_limit;
-}
-
-static enum rx_result send_begin(struct soft_chan *chan)
-{
-	struct soft_rx *rx = &chan->rx;
-	uint32_t room;
-
-	if (rx->header.msn != rx->send_msn)
-		return rx_fail(chan, DDP_MSN_RANGE);
-	if (rx->header.mo != rx->send_got)
-		return rx_fail(chan, DDP_INVALID_MO);
-	if (!recv_have(chan)) {
-		log_debug("soft: a SEND found no receive posted");
-		return rx_fail(chan, DDP_NO_BUFFER);
-	}
-	room = chan->recvs[rx->recv_head & chan->recv_mask].bytes - rx->send_got;
-	if (rx->left > room) {
-		soft_chan_complete_recv(chan, FABRIC_LOCAL_LENGTH, 0);
-		return rx_fail(chan, DDP_TOO_LONG);
-	}
-	return RX_MOVED;
-}
-
-/* Room for what a peer may ask to read; made when one first does. */
-static bool responses_have(struct soft_chan *chan)
-{
-	struct soft_tx *tx = &chan->tx;
-
-	if (!tx->responses)
-		tx->responses = calloc(SOFT_READS_MAX, sizeof(tx->responses[0]));
-	if (chan->crc && !tx->bounce)
-		tx->bounce = malloc(SOFT_BOUNCE_BYTES);
-	return tx->responses && (tx->bounce || !chan->crc);
-}
-
-static enum rx_result read_begin(struct soft_chan *chan)
-{
-	const struct soft_rx *rx = &chan->rx;
-	const struct ddp_read *read = &rx->read;
-	enum soft_access access;
-
-	if (rx->header.msn != rx->read_msn)
-		return rx_fail(chan, DDP_MSN_RANGE);
-	if (rx->header.mo || !rx->header.last)
-		return rx_fail(chan, DDP_INVALID_MO);
-	if (chan->tx.response_tail - chan->tx.at.response >= chan->ird || !responses_have(chan))
-		return rx_fail(chan, RDMAP_CATASTROPHIC_STREAM);
-	if (!read->bytes)
-		return RX_MOVED;
-	if (read->source_offset + read->bytes < read->source_offset ||
-		read->sink_offset + read->bytes < read->sink_offset)
-		return rx_fail(chan, RDMAP_TO_WRAP);
-	pthread_rwlock_rdlock(&chan->pd->lock);
-	access = soft_pd_check(chan->pd, read->source_stag, read->source_offset, read->bytes,
-		FABRIC_REMOTE_READ);
-	pthread_rwlock_unlock(&chan->pd->lock);
-	switch (access) {
-	case SOFT_ACCESS_KEY:
-		return rx_fail(chan, RDMAP_INVALID_STAG);
-	case SOFT_ACCESS_BOUNDS:
-		return rx_fail(chan, RDMAP_BASE_BOUNDS);
-	case SOFT_ACCESS_RIGHTS:
-		return rx_fail(chan, RDMAP_ACCESS_RIGHTS);
-	case SOFT_ACCESS_OK:
-		break;
-	}
-	return RX_MOVED;
-}
-
-/* Where the rest of the payload goes; under the pd's lock.  Iovecs, or 0: the memory is gone. */
-static unsigned payload_iov(struct soft_chan *chan, struct iovec *iov)
-{
-	const struct soft_rx *rx = &chan->rx;
-
-	if (rx->header.opcode == DDP_WRITE) {
-		if (write_check(chan))
-			return 0;
-		*iov = (struct iovec){(void *)(uintptr_t)rx->offset, rx->left};
-		return 1;
-	}
-	if (rx->header.opcode == DDP_READ_RESPONSE) {
-		const struct soft_send *send = read_oldest(chan);
-
-		if (!send || !soft_sges_ok(chan, send))
-			return 0;
-		return soft_sge_iov(send->sge, send->sge_count, rx->response_got, rx->left, iov);
-	} else {
-		const struct soft_recv *recv = &chan->recvs[rx->recv_head & chan->recv_mask];
-		uint8_t *to = recv->addr + rx->send_got;
-
-		if (soft_pd_check(chan->pd, recv->key, (uintptr_t)to, rx->left, FABRIC_LOCAL) !=
-			SOFT_ACCESS_OK)
-			return 0;
-		*iov = (struct iovec){to, rx->left};
-		return 1;
-	}
-}
-
-static enum rx_result payload_refused(struct soft_chan *chan)
-{
-	if (chan->rx.header.opcode == DDP_WRITE)
-		return rx_fail(chan, DDP_INVALID_STAG);
-	log_debug("soft: a posted buffer is not registered");
-	if (chan->rx.header.opcode == DDP_READ_RESPONSE) {
-		soft_chan_terminate(chan, DDP_LOCAL_CATASTROPHIC, FABRIC_LOCAL_PROTECTION);
-		return RX_ENDED;
-	}
-	soft_chan_complete_recv(chan, FABRIC_LOCAL_PROTECTION, 0);
-	return rx_fail(chan, DDP_LOCAL_CATASTROPHIC);
 }
 
 /* `bytes` more of the payload are in place. */
@@ -276,7 +89,7 @@ static void response_end(struct soft_chan *chan)
 
 	if (!chan->rx.header.last)
 		return;
-	send = read_oldest(chan);
+	send = soft_read_oldest(chan);
 	send->done = true;
 	chan->rx.response_got = 0;
 	chan->tx.reads_done++;
@@ -341,28 +154,6 @@ static enum rx_result segment_end(struct soft_chan *chan)
 }
 
 /* ---- headers and trailers ---- */
-
-static enum rx_result segment_begin(struct soft_chan *chan)
-{
-	struct soft_rx *rx = &chan->rx;
-
-	rx->step = rx->left ? SOFT_RX_PAYLOAD : SOFT_RX_TRAILER;
-	switch (rx->header.opcode) {
-	case DDP_WRITE:
-		return write_begin(chan);
-	case DDP_READ_RESPONSE:
-		return response_begin(chan);
-	case DDP_SEND:
-	case DDP_SEND_EVENT:
-		return send_begin(chan);
-	case DDP_READ_REQUEST:
-		return read_begin(chan);
-	case DDP_TERMINATE:
-		return RX_MOVED;
-	default:
-		return rx_fail(chan, RDMAP_CANNOT_INVALIDATE);
-	}
-}
 
 /* The payload of a Read Request or Terminate, which is all in the stage, is a header to us. */
 static bool control_get(struct soft_rx *rx, const uint8_t *in)
@@ -437,7 +228,8 @@ static enum rx_result rx_header(struct soft_chan *chan)
 	}
 	rx->crc = chan->crc ? crc32c(0, in, used) : 0;
 	rx->pos += (uint16_t)used;
-	return segment_begin(chan);
+	rx->step = rx->left ? SOFT_RX_PAYLOAD : SOFT_RX_TRAILER;
+	return soft_place_begin(chan) ? RX_MOVED : RX_ENDED;
 }
 
 static enum rx_result rx_payload(struct soft_chan *chan)
@@ -453,7 +245,7 @@ static enum rx_result rx_payload(struct soft_chan *chan)
 	if (have > rx->left)
 		have = rx->left;
 	pthread_rwlock_rdlock(&chan->pd->lock);
-	count = payload_iov(chan, iov);
+	count = soft_place_iov(chan, iov);
 	for (unsigned i = 0; i < count && moved < have; i++) {
 		uint32_t part = have - moved;
 
@@ -463,8 +255,10 @@ static enum rx_result rx_payload(struct soft_chan *chan)
 		moved += part;
 	}
 	pthread_rwlock_unlock(&chan->pd->lock);
-	if (!count)
-		return payload_refused(chan);
+	if (!count) {
+		soft_place_refused(chan);
+		return RX_ENDED;
+	}
 	if (chan->crc)
 		rx->crc = crc32c(rx->crc, from, have);
 	rx->pos += (uint16_t)have;
@@ -540,15 +334,18 @@ static enum rx_result rx_receive(struct soft_chan *chan, size_t *budget)
 	asked = stage_want(rx);
 	if (direct) {
 		pthread_rwlock_rdlock(&chan->pd->lock);
-		count = payload_iov(chan, iov);
+		count = soft_place_iov(chan, iov);
 		if (!count) {
 			pthread_rwlock_unlock(&chan->pd->lock);
-			return payload_refused(chan);
+			soft_place_refused(chan);
+			return RX_ENDED;
 		}
 	}
 	iov[count] = (struct iovec){rx->stage + rx->end, asked};
 	message.msg_iovlen = count + 1;
 	n = recvmsg(chan->fd, &message, MSG_DONTWAIT);
+	placed = direct && n > 0 ? ((size_t)n < rx->left ? (size_t)n : rx->left) : 0;
+	payload_crc(chan, iov, placed);
 	if (direct)
 		pthread_rwlock_unlock(&chan->pd->lock);
 
@@ -560,12 +357,9 @@ static enum rx_result rx_receive(struct soft_chan *chan, size_t *budget)
 	}
 	if (n <= 0)
 		return rx_closed(chan, n < 0 ? -errno : 0);
-	placed = direct ? ((size_t)n < rx->left ? (size_t)n : rx->left) : 0;
 	asked += direct ? rx->left : 0;
-	if (placed) {
-		payload_crc(chan, iov, placed);
+	if (placed)
 		payload_count(rx, (uint32_t)placed);
-	}
 	rx->end += (uint16_t)((size_t)n - placed);
 	/* Less than asked for: the socket is empty, and says so when it is not any more. */
 	if ((size_t)n < asked && !rx->hangup)

@@ -335,8 +335,12 @@ bool soft_tx_turn(struct soft_chan *chan)
 	struct batch batch;
 	ssize_t n = 0;
 
-	if (!tx->ready || !tx->allowed || tx->error || tx->shut)
+	if (!tx->ready || tx->error || tx->shut)
 		return false;
+	if (!tx->allowed) {
+		tx_finish(chan);
+		return false;
+	}
 	pthread_rwlock_rdlock(&chan->pd->lock);
 	batch_fill(chan, &batch);
 	if (batch.iov_count) {
