@@ -260,7 +260,7 @@ int link_connect(struct fabric *fabric, const struct sockaddr *dst, const struct
 	r = show_greeting(chan, &greeting);
 	if (!r)
 		r = wait_answer(eq, chan, deadline, &welcome);
-	if (!r && !welcome.credits)
+	if (!r && welcome.credits < MESSAGE_CREDITS_MIN)
 		r = -EPROTO;
 	if (r) {
 		*status = r == -EACCES ? welcome.status : STATUS_OK;
@@ -402,7 +402,9 @@ int link_expect_channels(struct link *l, unsigned count, struct message_channels
 	r = make_cq(l, count);
 	if (r)
 		return r;
+	pthread_mutex_lock(&l->lock);
 	l->lane_count = count;
+	pthread_mutex_unlock(&l->lock);
 	reply->count = (uint16_t)count;
 	reply->first = 0;
 	memcpy(reply->token, l->token, sizeof reply->token);

@@ -26,16 +26,18 @@
 
 #define BATCH 32u
 #define JOB_THREADS 4u
+#define LEAVING_MAX 1024u
 #define SPANS_MAX 65536u /* pieces that a file may be scattered in: more than any window of blocks */
 
 struct sink_file {
 	struct crew_target target; /* first: what block->owner points to */
 	struct crew_job job;
+	struct sink_file *next;    /* in `leaving` */
 	struct sink *sink;
 	struct transfer_file file; /* name points to `name` */
 	uint8_t *name;
 	void *cookie;
-	bool used, end_known, job_out, told;
+	bool end_known, job_out, told;
 	struct ranges ranges;
 	struct digest_tree *tree;
 	struct reorder *reorder;   /* streams */
@@ -51,10 +53,13 @@ struct sink {
 	struct run run; /* first */
 	const struct transfer_sink *to;
 	uint32_t block;            /* payload bytes */
-	struct sink_file *files;   /* TRANSFER_OPEN_MAX slots, by number modulo that */
+	struct sink_file *files[TRANSFER_OPEN_MAX]; /* by number modulo that */
+	/* failed files that the source is done with: only late blocks and their clean-up are to come */
+	struct sink_file *leaving;
+	uint32_t leaving_count;
 	uint32_t last_number;
 	uint32_t open;
-	bool completed;
+	bool complete_came, completed;
 	unsigned next_worker;
 };
 
@@ -81,9 +86,13 @@ static void file_fail(struct sink_file *f, int error, uint16_t status, const cha
 
 static struct sink_file *find_file(struct sink *s, uint32_t number)
 {
-	struct sink_file *f = &s->files[number % TRANSFER_OPEN_MAX];
+	struct sink_file *f = s->files[number % TRANSFER_OPEN_MAX];
 
-	return f->used && f->file.file == number ? f : NULL;
+	if (f && f->file.file == number)
+		return f;
+	for (f = s->leaving; f && f->file.file != number; f = f->next)
+		;
+	return f;
 }
 
 /* Once a file, as soon as its outcome is known. */
@@ -110,7 +119,39 @@ static void file_free(struct sink_file *f)
 	reorder_free(f->reorder);
 	ranges_fini(&f->ranges);
 	free(f->name);
-	f->used = false;
+	free(f);
+}
+
+static void unlink_file(struct sink *s, struct sink_file *f)
+{
+	struct sink_file **at = &s->files[f->file.file % TRANSFER_OPEN_MAX];
+
+	if (*at == f) {
+		*at = NULL;
+	} else {
+		for (at = &s->leaving; *at != f; at = &(*at)->next)
+			;
+		*at = f->next;
+		s->leaving_count--;
+	}
+	s->open--;
+}
+
+/* The source may start the file that takes this one's slot once it has sent FILE_END and heard RESULT,
+ * which a failed file gets early.  0, or -EBADMSG: it has not. */
+static int vacate(struct sink *s, struct sink_file **slot)
+{
+	struct sink_file *f = *slot;
+
+	if (!f)
+		return 0;
+	if (!f->told || !f->end_known || s->leaving_count == LEAVING_MAX)
+		return -EBADMSG;
+	*slot = NULL;
+	f->next = s->leaving;
+	s->leaving = f;
+	s->leaving_count++;
+	return 0;
 }
 
 static int file_finish(struct sink *s, struct sink_file *f)
@@ -122,8 +163,8 @@ static int file_finish(struct sink *s, struct sink_file *f)
 	else
 		s->run.stats->files++;
 	s->to->done(s->to->ctx, &f->file, f->status, f->text);
+	unlink_file(s, f);
 	file_free(f);
-	s->open--;
 	return r;
 }
 
@@ -227,20 +268,26 @@ static int open_file(struct sink *s, struct sink_file *f)
 static int take_file(struct sink *s, const uint8_t *data, size_t len)
 {
 	struct transfer_file file;
-	struct sink_file *f;
+	struct sink_file **slot, *f;
 
 	if (transfer_get_file(&file, data, len) || file.file != s->last_number + 1)
 		return -EBADMSG;
-	f = &s->files[file.file % TRANSFER_OPEN_MAX];
-	if (f->used)
+	slot = &s->files[file.file % TRANSFER_OPEN_MAX];
+	if (vacate(s, slot))
 		return -EBADMSG; /* more files at once than may be */
-	s->last_number++;
-	*f = (struct sink_file){.sink = s, .file = file, .used = true, .job.run = run_job};
-	s->open++;
-	ranges_init(&f->ranges, SPANS_MAX);
-	f->name = malloc(file.name.len + 1);
-	if (!f->name)
+	f = calloc(1, sizeof *f);
+	if (!f)
 		return -ENOMEM;
+	*f = (struct sink_file){.sink = s, .file = file, .job.run = run_job};
+	f->name = malloc(file.name.len + 1);
+	if (!f->name) {
+		free(f);
+		return -ENOMEM;
+	}
+	ranges_init(&f->ranges, SPANS_MAX);
+	*slot = f;
+	s->last_number++;
+	s->open++;
 	memcpy(f->name, file.name.data, file.name.len);
 	f->name[file.name.len] = '\0';
 	f->file.name.data = f->name;
@@ -266,9 +313,13 @@ static int take_complete(struct sink *s, const uint8_t *data, size_t len)
 {
 	struct transfer_complete complete;
 
-	if (s->open || transfer_get_complete(&complete, data, len))
+	if (s->complete_came || transfer_get_complete(&complete, data, len))
 		return -EBADMSG;
-	s->completed = true;
+	/* what is left may only be files that failed, and that the source was told of */
+	for (unsigned i = 0; i < TRANSFER_OPEN_MAX; i++)
+		if (s->files[i] && (!s->files[i]->told || !s->files[i]->end_known))
+			return -EBADMSG;
+	s->complete_came = true;
 	return 0;
 }
 
@@ -296,7 +347,7 @@ static int take_frames(struct sink *s)
 	const uint8_t *data;
 	int n = 0, r;
 
-	while (!s->completed && (r = run_get(&s->run, &h, &data)) != 0) {
+	while (!s->complete_came && (r = run_get(&s->run, &h, &data)) != 0) {
 		if (r > 0)
 			r = take_frame(s, &h, data);
 		if (r == -EBADMSG)
@@ -456,6 +507,7 @@ static int work(struct run *run)
 			return n;
 		total += n;
 	}
+	s->completed = s->complete_came && !s->open;
 	return s->completed ? 1 : total;
 }
 
@@ -547,7 +599,7 @@ static int accept_offer(struct sink *s, const struct transfer_offer *offer, cons
 	r = ops->sink_open(&env, &s->run.engine);
 	if (!r)
 		r = crew_new(&(struct crew_params){.workers = plan.workers, .jobs = JOB_THREADS,
-				.blocks = pool_count(s->run.pool), .queued_jobs = TRANSFER_OPEN_MAX}, &s->run.crew);
+				.blocks = pool_count(s->run.pool), .queued_jobs = TRANSFER_OPEN_MAX + LEAVING_MAX}, &s->run.crew);
 	if (r)
 		return r;
 	accept = (struct transfer_accept){
@@ -603,35 +655,33 @@ static int close_transfer(struct sink *s)
 }
 
 /* A transfer that was cut short: what has begun is removed, and each file is told. */
+static void drop_file(struct sink *s, struct sink_file *f)
+{
+	if (!f->job_out) { /* else its job has run to its end, one way or the other */
+		file_fail(f, 0, s->run.status ? s->run.status : STATUS_DISCONNECTED, "%s", s->run.text);
+		run_job(&f->job);
+	}
+	f->told = true; /* there is nobody to tell */
+	file_finish(s, f);
+}
+
 static void drop_files(struct sink *s)
 {
-	for (unsigned i = 0; i < TRANSFER_OPEN_MAX; i++) {
-		struct sink_file *f = &s->files[i];
-		bool done = f->used && f->job_out; /* its job has run to its end, one way or the other */
-
-		if (!f->used)
-			continue;
-		if (!done) {
-			file_fail(f, 0, s->run.status ? s->run.status : STATUS_DISCONNECTED, "%s", s->run.text);
-			run_job(&f->job);
-		}
-		f->told = true; /* there is nobody to tell */
-		file_finish(s, f);
-	}
+	while (s->leaving)
+		drop_file(s, s->leaving);
+	for (unsigned i = 0; i < TRANSFER_OPEN_MAX; i++)
+		if (s->files[i])
+			drop_file(s, s->files[i]);
 }
 
 int transfer_receive(struct link *link, const struct transfer_params *params, const struct transfer_sink *to,
 	struct transfer_stats *stats)
 {
 	struct sink *s = calloc(1, sizeof *s);
-	int r = -ENOMEM;
+	int r;
 
-	if (s)
-		s->files = calloc(TRANSFER_OPEN_MAX, sizeof *s->files);
-	if (!s || !s->files) {
-		free(s);
-		return r;
-	}
+	if (!s)
+		return -ENOMEM;
 	run_init(&s->run, link, params, stats);
 	s->to = to;
 	r = set_up(s);
@@ -643,7 +693,6 @@ int transfer_receive(struct link *link, const struct transfer_params *params, co
 		r = -EREMOTEIO;
 	r = run_end(&s->run, r);
 	drop_files(s);
-	free(s->files);
 	free(s);
 	return r;
 }

@@ -185,9 +185,11 @@ static int end_file(struct source *s, struct source_file *f)
 		if (r)
 			file_fail(f, r, r == -ESTALE ? STATUS_CHANGED : 0, "changed while it was read");
 	}
-	r = digest_tree_root(f->tree, f->sequence, f->bytes, &f->digest);
-	if (r)
-		return r;
+	if (!f->status) { /* a file that failed may have holes */
+		r = digest_tree_root(f->tree, f->sequence, f->bytes, &f->digest);
+		if (r)
+			return r;
+	}
 	end.status = f->status;
 	end.digest = f->digest;
 	f->ended = true;
