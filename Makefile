@@ -138,7 +138,7 @@ $(FUZZERS): $(B)/tests/%: $(B)/tests/%.o $(CLIENT_LIB) $(DAEMON_LIB) $(LIB)
 
 lint:
 	@command -v cppcheck >/dev/null || { echo "lint: cppcheck is not installed"; exit 0; }; \
-	cppcheck --quiet --std=c11 -I. -Imiddleware -D_GNU_SOURCE --enable=warning,portability \
+	cppcheck --quiet --std=c11 -I. -Imiddleware --include=tests/cppcheck.h --enable=warning,portability \
 		--inline-suppr --error-exitcode=1 --suppress=missingIncludeSystem \
 		proto middleware rftp rftpd
 
