@@ -45,7 +45,7 @@ TEST_SRC    := $(wildcard tests/unit/*.c tests/property/*.c tests/fabric/*.c)
 FUZZ_SRC    := $(wildcard tests/fuzz/*.c)
 CLI_TESTS   := $(filter-out %/rftptest.py %/iwarp.py,$(wildcard tests/cli/*.py))
 
-obj          = $(patsubst %.c,$(B)/%.o,$(1))
+obj          = $(patsubst %.c,$(B)/obj/%.o,$(1))
 # main.c stays out of the archives, so that tests can link the rest of each program
 LIB         := $(B)/librftp.a
 CLIENT_LIB  := $(B)/librftp-client.a
@@ -62,20 +62,21 @@ $(LIB) $(CLIENT_LIB) $(DAEMON_LIB):
 	$(call say,AR,$@)
 	$(Q)rm -f $@; ar crs $@ $^
 
-$(B)/rftp: $(B)/rftp/main.o $(CLIENT_LIB) $(LIB)
+$(B)/rftp: $(B)/obj/rftp/main.o $(CLIENT_LIB) $(LIB)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) $(RFTP_CFLAGS) -o $@ $^ $(LDFLAGS) $(CLIENT_LIBS) $(LDLIBS)
 
-$(B)/rftpd: $(B)/rftpd/main.o $(DAEMON_LIB) $(LIB)
+$(B)/rftpd: $(B)/obj/rftpd/main.o $(DAEMON_LIB) $(LIB)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) $(RFTP_CFLAGS) -o $@ $^ $(LDFLAGS) $(LDLIBS)
 
 # one test program, one source file
-$(TESTS): $(B)/tests/%: $(B)/tests/%.o $(CLIENT_LIB) $(DAEMON_LIB) $(LIB)
+$(TESTS): $(B)/tests/%: $(B)/obj/tests/%.o $(CLIENT_LIB) $(DAEMON_LIB) $(LIB)
 	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(RFTP_CFLAGS) -o $@ $^ $(LDFLAGS) $(CLIENT_LIBS) $(LDLIBS)
 
-$(B)/%.o: %.c | $(B)/needed
+$(B)/obj/%.o: %.c | $(B)/needed
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(RFTP_CFLAGS) -c -o $@ $<
@@ -131,8 +132,9 @@ fuzz:
 
 fuzzers: $(FUZZERS)
 
-$(FUZZERS): $(B)/tests/%: $(B)/tests/%.o $(CLIENT_LIB) $(DAEMON_LIB) $(LIB)
+$(FUZZERS): $(B)/tests/%: $(B)/obj/tests/%.o $(CLIENT_LIB) $(DAEMON_LIB) $(LIB)
 	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(RFTP_CFLAGS) -fsanitize=fuzzer,address,undefined -o $@ $^ \
 		$(LDFLAGS) $(CLIENT_LIBS) $(LDLIBS)
 
