@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rftpd/daemon_options: see daemon_options.h.
+ *
+ * Owns the options that are no settings; those that are come from daemon_settings' table.
+ */
+#include "rftpd/daemon_options.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <string.h>
+
+enum { OPTION_SETTING = 256 }; /* + row: beyond any letter */
+
+static const struct option own[] = {
+	{"config", required_argument, NULL, 'c'},
+	{"test-config", no_argument, NULL, 't'},
+	{"help", no_argument, NULL, 'h'},
+	{"version", no_argument, NULL, 'V'},
+};
+#define OWN (sizeof own / sizeof *own)
+#define LETTERS ":tvq"
+
+/* `table` has room for all and the end mark. */
+static void make_table(struct option table[DAEMON_SETTINGS_MAX + OWN + 1])
+{
+	unsigned n = 0;
+
+	for (; daemon_settings_name(n); n++)
+		table[n] = (struct option){daemon_settings_name(n),
+			daemon_settings_is_switch(n) ? optional_argument : required_argument, NULL,
+			OPTION_SETTING + (int)n};
+	memcpy(table + n, own, sizeof own);
+	table[n + OWN] = (struct option){0};
+}
+
+static int change_level(struct daemon_settings *s, int by, char why[DAEMON_WHY_MAX])
+{
+	static const char *const names[] = {"error", "warning", "info", "debug"};
+	int level = (int)s->log_level + by;
+
+	if (level < LOG_LEVEL_ERROR || level > LOG_LEVEL_DEBUG)
+		return 0;
+	return daemon_settings_set(s, DAEMON_ORIGIN_COMMAND, "log-level", names[level], why);
+}
+
+static int refuse_option(int argc, char **argv, int c, char why[DAEMON_WHY_MAX])
+{
+	const char *word = optind > 0 && optind <= argc ? argv[optind - 1] : "";
+
+	/* among grouped letters optind is still at the group; optopt then names the letter */
+	if (c == ':' && (optopt >= OPTION_SETTING || optopt == 'c'))
+		snprintf(why, DAEMON_WHY_MAX, "%.100s needs a value", word);
+	else if (optopt > 0 && optopt < OPTION_SETTING && !strchr("chV", optopt))
+		snprintf(why, DAEMON_WHY_MAX, "unknown option -%c", optopt);
+	else if (optopt)
+		snprintf(why, DAEMON_WHY_MAX, "%.100s takes no value", word);
+	else
+		snprintf(why, DAEMON_WHY_MAX, "unknown or ambiguous option %.100s", word);
+	return -EINVAL;
+}
+
+static int take(struct daemon_options *o, int c, char why[DAEMON_WHY_MAX])
+{
+	switch (c) {
+	case 'c':
+		if (o->config) {
+			snprintf(why, DAEMON_WHY_MAX, "--config is given twice");
+			return -EINVAL;
+		}
+		o->config = optarg;
+		return 0;
+	case 't':
+		if (o->action == DAEMON_ACTION_SERVE)
+			o->action = DAEMON_ACTION_TEST;
+		return 0;
+	case 'h':
+		o->action = DAEMON_ACTION_HELP;
+		return 0;
+	case 'V':
+		o->action = DAEMON_ACTION_VERSION;
+		return 0;
+	case 'v':
+		return change_level(&o->settings, 1, why);
+	case 'q':
+		return change_level(&o->settings, -1, why);
+	default:
+		return daemon_settings_set(&o->settings, DAEMON_ORIGIN_COMMAND,
+			daemon_settings_name((unsigned)(c - OPTION_SETTING)), optarg ? optarg : "yes", why);
+	}
+}
+
+int daemon_options_parse(struct daemon_options *o, int argc, char **argv, char why[DAEMON_WHY_MAX])
+{
+	struct option table[DAEMON_SETTINGS_MAX + OWN + 1];
+	int c;
+
+	*o = (struct daemon_options){.action = DAEMON_ACTION_SERVE};
+	daemon_settings_init(&o->settings);
+	why[0] = '\0';
+	make_table(table);
+	opterr = 0;
+	optind = 0; /* glibc: forget an earlier command line */
+	while ((c = getopt_long(argc, argv, LETTERS, table, NULL)) != -1) {
+		int r;
+
+		if (c == '?' || c == ':')
+			return refuse_option(argc, argv, c, why);
+		r = take(o, c, why);
+		if (r)
+			return r;
+	}
+	if (optind < argc) {
+		snprintf(why, DAEMON_WHY_MAX, "unexpected argument \"%.100s\": all is said by options", argv[optind]);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+void daemon_options_fini(struct daemon_options *o)
+{
+	daemon_settings_fini(&o->settings);
+}
+
+void daemon_options_usage(FILE *out)
+{
+	fprintf(out,
+		"usage: rftpd --export DIR[:ro|:rw] [--listen ADDR:PORT]... [OPTION]...\n"
+		"       rftpd --config FILE [-t] [OPTION]...\n"
+		"Serves a directory to rftp over RDMA, or TCP where there is none.\n\n");
+	for (unsigned i = 0; daemon_settings_name(i); i++) {
+		char left[64];
+
+		snprintf(left, sizeof left, daemon_settings_is_switch(i) ? "--%s" : "--%s %s",
+			daemon_settings_name(i), daemon_settings_values(i));
+		fprintf(out, "  %-29s %s\n", left, daemon_settings_help(i));
+	}
+	fprintf(out,
+		"  --config FILE                 read settings from FILE: `name = value`, names as above\n"
+		"  -t, --test-config             check options and configuration, and end\n"
+		"  -v, -q                        log more, log less\n"
+		"  --help, --version             show this, or the version, and end\n\n"
+		"See rftpd(8) and rftpd.conf(5).\n");
+}

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rftpd/daemon_settings: see daemon_settings.h.
+ *
+ * Owns the table and the forms of values.  Knows neither getopt nor the file's syntax.
+ */
+#include "rftpd/daemon_settings.h"
+
+#include "base/addr.h"
+#include "block/block.h"
+#include "fabric/select.h"
+#include "proto/message.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+enum kind { KIND_SWITCH, KIND_NUMBER, KIND_SIZE, KIND_PATH, KIND_LISTEN, KIND_EXPORT, KIND_FABRIC,
+	KIND_LEVEL };
+
+struct row {
+	const char *name;
+	enum kind kind;
+	size_t offset; /* of the field, for kinds that have one */
+	uint64_t min, max;
+	const char *values, *help;
+};
+
+#define FIELD(name) offsetof(struct daemon_settings, name)
+
+static const struct row rows[] = {
+	{"listen", KIND_LISTEN, 0, 0, 0, "ADDR:PORT",
+		"listen there; may be repeated; port 0 takes a free one (" DAEMON_LISTEN_DEFAULT ")"},
+	{"export", KIND_EXPORT, 0, 0, 0, "DIR[:ro|:rw]", "the directory that is served (:ro)"},
+	{"fabric", KIND_FABRIC, 0, 0, 0, "auto|NAME[,NAME...]", "transports to serve (auto)"},
+	{"crc", KIND_SWITCH, FIELD(crc), 0, 0, "yes|no", "ask for a CRC on every packet of `soft`"},
+	{"max-sessions", KIND_NUMBER, FIELD(max_sessions), 1, 1000000, "N", "sessions at once (4096)"},
+	{"max-channels", KIND_NUMBER, FIELD(max_channels), 1, MESSAGE_CHANNELS_MAX, "N",
+		"data channels of a session (64)"},
+	{"max-block", KIND_SIZE, FIELD(max_block_bytes), BLOCK_BYTES_MIN, BLOCK_BYTES_MAX, "SIZE",
+		"bytes of a block (16M)"},
+	{"max-window", KIND_SIZE, FIELD(max_window_bytes), 1u << 20, UINT64_C(1) << 40, "SIZE",
+		"memory of one transfer (512M)"},
+	{"handshake-timeout", KIND_NUMBER, FIELD(handshake_timeout_s), 1, 3600, "SECONDS",
+		"a client that connects says something within this (10)"},
+	{"idle-timeout", KIND_NUMBER, FIELD(idle_timeout_s), 0, 31536000, "SECONDS",
+		"a session that asks for nothing is ended after this; 0: never (0)"},
+	{"pid-file", KIND_PATH, FIELD(pid_file), 0, 0, "FILE", "write the process number there"},
+	{"log-level", KIND_LEVEL, 0, 0, 0, "error|warning|info|debug", "what is logged (info)"},
+	{"foreground", KIND_SWITCH, FIELD(foreground), 0, 0, "yes|no", "do not detach"},
+	{"insecure", KIND_SWITCH, FIELD(insecure), 0, 0, "yes|no",
+		"listen beyond loopback, where anybody may then read, and write to a :rw export"},
+};
+
+#define ROWS (sizeof rows / sizeof *rows)
+_Static_assert(ROWS <= DAEMON_SETTINGS_MAX, "room for the origin of every row");
+
+void daemon_settings_init(struct daemon_settings *s)
+{
+	*s = (struct daemon_settings){
+		.max_sessions = 4096,
+		.max_channels = MESSAGE_CHANNELS_MAX,
+		.max_block_bytes = BLOCK_BYTES_MAX,
+		.max_window_bytes = UINT64_C(512) << 20,
+		.handshake_timeout_s = 10,
+		.log_level = LOG_LEVEL_INFO,
+	};
+}
+
+static void clear_listen(struct daemon_settings *s)
+{
+	while (s->listen_count)
+		free(s->listen[--s->listen_count]);
+}
+
+void daemon_settings_fini(struct daemon_settings *s)
+{
+	clear_listen(s);
+	free(s->export);
+	free(s->fabric);
+	free(s->pid_file);
+	*s = (struct daemon_settings){0};
+}
+
+const char *daemon_settings_name(unsigned i)
+{
+	return i < ROWS ? rows[i].name : NULL;
+}
+
+bool daemon_settings_is_switch(unsigned i)
+{
+	return rows[i].kind == KIND_SWITCH;
+}
+
+const char *daemon_settings_values(unsigned i)
+{
+	return rows[i].values;
+}
+
+const char *daemon_settings_help(unsigned i)
+{
+	return rows[i].help;
+}
+
+/* ---- forms ---- */
+
+static int parse_switch(const char *value, bool *out)
+{
+	static const char *const words[][2] = {{"no", "yes"}, {"off", "on"}, {"false", "true"}, {"0", "1"}};
+
+	for (unsigned i = 0; i < sizeof words / sizeof *words; i++)
+		for (unsigned on = 0; on < 2; on++)
+			if (!strcasecmp(value, words[i][on])) {
+				*out = on;
+				return 0;
+			}
+	return -EINVAL;
+}
+
+/* Digits; with `suffixes` also K, M, G, T behind them, each alone, with B or with iB: powers of 1024. */
+static int parse_number(const char *value, bool suffixes, uint64_t *out)
+{
+	static const char letters[] = "KMGT";
+	unsigned long long n;
+	const char *letter;
+	char *end;
+
+	if (*value < '0' || *value > '9') /* strtoull also takes signs and blanks */
+		return -EINVAL;
+	errno = 0;
+	n = strtoull(value, &end, 10);
+	if (errno)
+		return -ERANGE;
+	if (*end && suffixes) {
+		letter = strchr(letters, *end & ~0x20);
+		if (letter) {
+			unsigned shift = 10 * (unsigned)(letter - letters + 1);
+
+			if (n > UINT64_MAX >> shift)
+				return -ERANGE;
+			n <<= shift;
+			end++;
+		}
+		if (letter && !strcasecmp(end, "iB"))
+			end += 2;
+		else if (!strcasecmp(end, "B"))
+			end++;
+	}
+	if (*end)
+		return -EINVAL;
+	*out = n;
+	return 0;
+}
+
+static int set_number(uint64_t *field, const struct row *row, const char *value, char why[DAEMON_WHY_MAX])
+{
+	uint64_t n = 0;
+	int r = parse_number(value, row->kind == KIND_SIZE, &n);
+
+	if (r == -EINVAL) {
+		snprintf(why, DAEMON_WHY_MAX, "%s: \"%.60s\" is not a %s", row->name, value,
+			row->kind == KIND_SIZE ? "size (such as 4096, 512K, 64M)" : "number");
+		return r;
+	}
+	if (r || n < row->min || n > row->max) {
+		snprintf(why, DAEMON_WHY_MAX, "%s: %.60s is outside %llu..%llu", row->name, value,
+			(unsigned long long)row->min, (unsigned long long)row->max);
+		return -EINVAL;
+	}
+	if (row->kind == KIND_SIZE && row->max == BLOCK_BYTES_MAX && n % BLOCK_ALIGN) {
+		snprintf(why, DAEMON_WHY_MAX, "%s: %.60s is not a multiple of %u", row->name, value, BLOCK_ALIGN);
+		return -EINVAL;
+	}
+	*field = n;
+	return 0;
+}
+
+static int set_text(char **field, const char *value, size_t len)
+{
+	char *copy = strndup(value, len);
+
+	if (!copy)
+		return -ENOMEM;
+	free(*field);
+	*field = copy;
+	return 0;
+}
+
+static int set_listen(struct daemon_settings *s, const char *value, char why[DAEMON_WHY_MAX])
+{
+	char host[256];
+	uint16_t port;
+
+	if (addr_split(value, host, sizeof host, ADDR_DEFAULT_PORT, &port)) {
+		snprintf(why, DAEMON_WHY_MAX,
+			"listen: \"%.100s\" is not ADDR:PORT (an IPv6 address stands in brackets: [::1]:7387)",
+			value);
+		return -EINVAL;
+	}
+	if (s->listen_count == DAEMON_LISTEN_MAX) {
+		snprintf(why, DAEMON_WHY_MAX, "listen: more than %u addresses", DAEMON_LISTEN_MAX);
+		return -ENOSPC;
+	}
+	s->listen[s->listen_count] = strdup(value);
+	if (!s->listen[s->listen_count])
+		return -ENOMEM;
+	s->listen_count++;
+	return 0;
+}
+
+static int set_export(struct daemon_settings *s, const char *value, char why[DAEMON_WHY_MAX])
+{
+	size_t len = strlen(value);
+	bool writable = false;
+	int r;
+
+	if (len > 3 && !strcmp(value + len - 3, ":rw")) {
+		writable = true;
+		len -= 3;
+	} else if (len > 3 && !strcmp(value + len - 3, ":ro")) {
+		len -= 3;
+	}
+	if (!len || (len == 3 && value[0] == ':')) {
+		snprintf(why, DAEMON_WHY_MAX, "export: no directory is named");
+		return -EINVAL;
+	}
+	r = set_text(&s->export, value, len);
+	if (!r)
+		s->writable = writable;
+	return r;
+}
+
+static bool fabric_known(const char *name, size_t len)
+{
+	const char *known;
+
+	for (unsigned i = 0; (known = select_name(i)); i++)
+		if (strlen(known) == len && !strncmp(known, name, len))
+			return true;
+	return false;
+}
+
+static int set_fabric(struct daemon_settings *s, const char *value, char why[DAEMON_WHY_MAX])
+{
+	const char *at = value;
+
+	for (bool automatic = !strcmp(value, "auto"); !automatic; at++) {
+		size_t len = strcspn(at, ",");
+
+		if (!fabric_known(at, len)) {
+			int n = snprintf(why, DAEMON_WHY_MAX, "fabric: \"%.*s\" is none of auto",
+				len < 60 ? (int)len : 60, at);
+			const char *name;
+
+			for (unsigned i = 0; (name = select_name(i)) && n < (int)DAEMON_WHY_MAX; i++)
+				n += snprintf(why + n, DAEMON_WHY_MAX - (size_t)n, ", %s", name);
+			return -EINVAL;
+		}
+		at += len;
+		if (!*at)
+			break;
+	}
+	return set_text(&s->fabric, value, strlen(value));
+}
+
+static int set_level(struct daemon_settings *s, const char *value, char why[DAEMON_WHY_MAX])
+{
+	static const struct {
+		const char *name;
+		enum log_level level;
+	} levels[] = {
+		{"error", LOG_LEVEL_ERROR},
+		{"warning", LOG_LEVEL_WARNING},
+		{"info", LOG_LEVEL_INFO},
+		{"debug", LOG_LEVEL_DEBUG},
+	};
+
+	for (unsigned i = 0; i < sizeof levels / sizeof *levels; i++)
+		if (!strcmp(value, levels[i].name)) {
+			s->log_level = levels[i].level;
+			return 0;
+		}
+	snprintf(why, DAEMON_WHY_MAX, "log-level: \"%.60s\" is none of error, warning, info, debug", value);
+	return -EINVAL;
+}
+
+static int set_row(struct daemon_settings *s, const struct row *row, const char *value,
+	char why[DAEMON_WHY_MAX])
+{
+	void *field = (char *)s + row->offset;
+
+	switch (row->kind) {
+	case KIND_SWITCH:
+		if (!parse_switch(value, field))
+			return 0;
+		snprintf(why, DAEMON_WHY_MAX, "%s: \"%.60s\" is neither yes nor no", row->name, value);
+		return -EINVAL;
+	case KIND_NUMBER:
+	case KIND_SIZE:
+		return set_number(field, row, value, why);
+	case KIND_PATH:
+		if (*value)
+			return set_text(field, value, strlen(value));
+		snprintf(why, DAEMON_WHY_MAX, "%s: no file is named", row->name);
+		return -EINVAL;
+	case KIND_LISTEN:
+		return set_listen(s, value, why);
+	case KIND_EXPORT:
+		return set_export(s, value, why);
+	case KIND_FABRIC:
+		return set_fabric(s, value, why);
+	default:
+		return set_level(s, value, why);
+	}
+}
+
+int daemon_settings_set(struct daemon_settings *s, enum daemon_origin origin, const char *name,
+	const char *value, char why[DAEMON_WHY_MAX])
+{
+	struct daemon_settings scratch;
+	unsigned i = 0;
+	int r;
+
+	snprintf(why, DAEMON_WHY_MAX, "out of memory");
+	while (i < ROWS && strcmp(rows[i].name, name) != 0)
+		i++;
+	if (i == ROWS) {
+		snprintf(why, DAEMON_WHY_MAX, "unknown setting \"%.100s\"", name);
+		return -ENOENT;
+	}
+	if (origin == DAEMON_ORIGIN_FILE && s->origin[i] == origin && rows[i].kind != KIND_LISTEN) {
+		snprintf(why, DAEMON_WHY_MAX, "%s is given twice", name);
+		return -EEXIST;
+	}
+	if (s->origin[i] > origin) { /* it does not count, but must be right */
+		daemon_settings_init(&scratch);
+		r = set_row(&scratch, &rows[i], value, why);
+		daemon_settings_fini(&scratch);
+		return r;
+	}
+	if (rows[i].kind == KIND_LISTEN && s->origin[i] < origin)
+		clear_listen(s);
+	r = set_row(s, &rows[i], value, why);
+	if (!r)
+		s->origin[i] = origin;
+	return r;
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rftpd/daemon_settings: what may be configured, in one table that serves the long options and the
+ * configuration file alike.
+ *
+ * It checks the form of each value and nothing that needs the host: no file, address or device is looked
+ * at.  What the command line says outweighs the file, whichever is read first.
+ */
+#ifndef RFTPD_DAEMON_SETTINGS_H
+#define RFTPD_DAEMON_SETTINGS_H
+
+#include "base/log.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define DAEMON_LISTEN_MAX 16u
+#define DAEMON_LISTEN_DEFAULT "127.0.0.1:7387"
+#define DAEMON_SETTINGS_MAX 16u /* rows of the table, at most */
+#define DAEMON_WHY_MAX 256u     /* a reason, with its NUL */
+
+enum daemon_origin { DAEMON_ORIGIN_DEFAULT, DAEMON_ORIGIN_FILE, DAEMON_ORIGIN_COMMAND };
+
+struct daemon_settings {
+	char *listen[DAEMON_LISTEN_MAX]; /* HOST:PORT, as written; none: DAEMON_LISTEN_DEFAULT */
+	unsigned listen_count;
+	char *export; /* NULL: not given */
+	bool writable;
+	char *fabric; /* "auto", or names with commas between */
+	char *pid_file; /* NULL: none */
+	bool foreground, insecure, crc;
+	uint64_t max_sessions, max_channels;
+	uint64_t max_block_bytes;
+	uint64_t max_window_bytes; /* memory for the blocks of one transfer */
+	uint64_t handshake_timeout_s;
+	uint64_t idle_timeout_s; /* 0: none */
+	enum log_level log_level;
+
+	enum daemon_origin origin[DAEMON_SETTINGS_MAX]; /* by row */
+};
+
+void daemon_settings_init(struct daemon_settings *);
+void daemon_settings_fini(struct daemon_settings *);
+
+/*
+ * One value.  -ENOENT: no such name; -EINVAL: not such a value; -EEXIST: a single value given twice in
+ * the file (on the command line the last one counts); -ENOSPC: too many; -ENOMEM.  `why` then says so.
+ */
+int daemon_settings_set(struct daemon_settings *, enum daemon_origin, const char *name,
+	const char *value, char why[DAEMON_WHY_MAX]);
+
+/* The i-th row: its name (NULL past the last), whether it is a plain switch (its value may be left out
+ * on the command line), what may be given, and what it does. */
+const char *daemon_settings_name(unsigned i);
+bool daemon_settings_is_switch(unsigned i);
+const char *daemon_settings_values(unsigned i);
+const char *daemon_settings_help(unsigned i);
+
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rftpd/listen: fabrics, the addresses listened on, and who connects: which session a new channel
+ * begins or belongs to.
+ */
+#ifndef RFTPD_LISTEN_H
+#define RFTPD_LISTEN_H
+
+#include "rftpd/daemon.h"
+
+/* Whether the addresses can be resolved and may be listened on.  0 or -EINVAL, logged. */
+int listen_check(const struct daemon_settings *);
+/* Opens the fabrics and listens.  -EINVAL as above; -errno; logged. */
+int listen_open(struct daemon *);
+/* "ready ADDR:PORT FABRIC[,FABRIC...]", a line for each address; flushed.  0 or -errno. */
+int listen_announce(const struct daemon *, FILE *);
+/* Takes no more connections. */
+void listen_close(struct daemon *);
+/* Closes the fabrics too; no session is left. */
+void listen_fini(struct daemon *);
+
+#endif
