@@ -113,14 +113,12 @@ static int mover_ended(struct mover *m, const struct transfer_stats *stats, uint
 		d->direct |= stats->direct;
 	}
 	mover_explain(m, stats);
-	error = session_after_transfer(c->session, error);
 	if (!error || error == -EREMOTEIO)
 		return error; /* single files were reported one by one */
-	if (session_lost(c->session))
-		return client_report(c, object, error);
-	report_error(&c->report, EXIT_CODE_OK, status_from_errno(error), object,
-		interrupt_signal() ? "interrupted" : NULL);
-	return error;
+	if (error == -ECONNABORTED && c->report.errors > m->file_errors)
+		return error; /* one file that took the others with it: reported as well */
+	session_after_transfer(c->session, error, stats);
+	return client_report(c, object, error);
 }
 
 int mover_send(struct mover *m, struct outgoing *outgoing, const char *object)
@@ -130,6 +128,7 @@ int mover_send(struct mover *m, struct outgoing *outgoing, const char *object)
 	uint64_t before = m->stored_bytes;
 	int err;
 
+	m->file_errors = m->client->report.errors;
 	mover_params(m, &params);
 	err = transfer_send(session_link(m->client->session), &params, outgoing_source(outgoing),
 		&stats);
@@ -143,6 +142,7 @@ int mover_receive(struct mover *m, struct incoming *incoming, const char *object
 	uint64_t before = m->stored_bytes;
 	int err;
 
+	m->file_errors = m->client->report.errors;
 	mover_params(m, &params);
 	err = transfer_receive(session_link(m->client->session), &params, incoming_sink(incoming),
 		&stats);

@@ -16,6 +16,7 @@ struct mover {
 	uint64_t busy_ns;
 	uint64_t stored_bytes;   /* as the files' outcomes say: what counts when a transfer was cut */
 	uint64_t base_errors;    /* the report's, at the start */
+	uint64_t file_errors;    /* and at the start of the transfer that runs */
 	bool summary;            /* say how fast it was also where nobody asked (bench) */
 };
 

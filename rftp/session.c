@@ -338,9 +338,17 @@ int session_channels(struct session *s, unsigned count)
 		status_text(status_from_errno(err)));
 }
 
-int session_after_transfer(struct session *s, int error)
+int session_after_transfer(struct session *s, int error, const struct transfer_stats *stats)
 {
-	if (error && transfer_session_lost(error))
-		return session_lose(s, error, "transfer");
-	return error;
+	const char *text = stats->text;
+
+	if (transfer_session_lost(error)) {
+		session_lose(s, error, "transfer");
+		if (!*text)
+			return error;
+	} else {
+		session_fail(s, error, stats->status, "%s", text);
+		return error;
+	}
+	return session_fail(s, error, s->error.status, "%s: %s", status_text(s->error.status), text);
 }

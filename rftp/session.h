@@ -65,7 +65,8 @@ int session_bad_reply(struct session *, uint16_t type);
 
 /* Makes `count` data channels (0: chosen here), or as many as the peer allows. */
 int session_channels(struct session *, unsigned count);
-/* After transfer_send or transfer_receive: what its outcome means for the session.  Gives it back. */
-int session_after_transfer(struct session *, int error);
+/* After transfer_send or transfer_receive gave an error: sets session_error, and whether the session is
+ * lost.  Gives the error back. */
+int session_after_transfer(struct session *, int error, const struct transfer_stats *);
 
 #endif

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * unit/url: what rftp://HOST[:PORT]/PATH means, and what is refused.
+ */
+#include "tests/harness.h"
+
+#include "rftp/url.h"
+
+/* Whether `text` is read as these. */
+static bool reads(const char *text, const char *host, unsigned port, const char *path,
+	const char *pattern)
+{
+	struct url url;
+	const char *why;
+	bool same;
+
+	if (url_parse(text, &url, &why)) {
+		printf("# %s: %s\n", text, why);
+		return false;
+	}
+	same = !strcmp(url.host, host) && url.port == port && !strcmp(url.path, path) &&
+		!strcmp(url.pattern, pattern);
+	if (!same)
+		printf("# %s: host %s port %u path %s pattern %s\n", text, url.host, url.port, url.path,
+			url.pattern);
+	url_fini(&url);
+	return same;
+}
+
+/* Whether it is refused with a reason. */
+static bool refused(const char *text)
+{
+	struct url url;
+	const char *why;
+	int err = url_parse(text, &url, &why);
+
+	if (!err)
+		url_fini(&url);
+	return err == -EINVAL && *why;
+}
+
+static void hosts(void)
+{
+	CHECK(reads("rftp://host", "host", 7387, "/", "/"));
+	CHECK(reads("RFTP://host/", "host", 7387, "/", "/"));
+	CHECK(reads("rftp://10.0.0.1:99/a/b", "10.0.0.1", 99, "/a/b", "/a/b"));
+	CHECK(reads("rftp://[::1]/a", "::1", 7387, "/a", "/a"));
+	CHECK(reads("rftp://[fe80::1%eth0]:7000/a:b", "fe80::1%eth0", 7000, "/a:b", "/a:b"));
+}
+
+static void paths(void)
+{
+	CHECK(reads("rftp://h//a//", "h", 7387, "//a//", "//a//"));
+	CHECK(reads("rftp://h/a%20b%2Fc", "h", 7387, "/a b/c", "/a b/c"));
+	CHECK(reads("rftp://h/%ff%0a%C3%A9", "h", 7387, "/\xff\n\xc3\xa9", "/\xff\n\xc3\xa9"));
+	CHECK(reads("rftp://h/a?b#c", "h", 7387, "/a?b#c", "/a?b#c"));
+	CHECK(reads("rftp://h/../x", "h", 7387, "/../x", "/../x"));
+}
+
+static void patterns(void)
+{
+	CHECK(reads("rftp://h/*.[ch]", "h", 7387, "/*.[ch]", "/*.[ch]"));
+	CHECK(reads("rftp://h/%2a%5B", "h", 7387, "/*[", "/\\*\\["));
+	CHECK(reads("rftp://h/a\\b%5c", "h", 7387, "/a\\b\\", "/a\\\\b\\\\"));
+}
+
+static void refusals(void)
+{
+	static const char *const bad[] = {"", "host/a", "http://h/", "rftp:/h/a", "rftp://", "rftp:///a",
+		"rftp://h:0/a", "rftp://h:65536/", "rftp://h:/a", "rftp://h:12x/a", "rftp://::1/a",
+		"rftp://[::1/a", "rftp://[::1]x/a", "rftp://user@h/a", "rftp://h/%", "rftp://h/%4",
+		"rftp://h/%zz", "rftp://h/%00", "rftp://h/a%0g"};
+	char *longest = malloc(5000);
+
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		if (!refused(bad[i]))
+			printf("# not refused: %s\n", bad[i]);
+		CHECK(refused(bad[i]));
+	}
+	CHECK(longest);
+	memset(longest, 'a', 5000);
+	memcpy(longest, "rftp://", 7);
+	longest[4999] = '\0';
+	CHECK(refused(longest));
+	free(longest);
+}
+
+static void which_side(void)
+{
+	CHECK(url_is("rftp://h/a"));
+	CHECK(url_is("rFtP://"));
+	CHECK(!url_is("rftp:/h"));
+	CHECK(!url_is("./rftp://h"));
+	CHECK(!url_is(""));
+}
+
+HARNESS_MAIN({"hosts", hosts}, {"paths", paths}, {"patterns", patterns}, {"refusals", refusals},
+	{"which_side", which_side})
