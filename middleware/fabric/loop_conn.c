@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fabric/loop_conn: connection events, listeners, and the life of a channel in the loop fabric:
- * how two sides meet, agree, close and break.  Does not know what requests do (loop_wire.c).
+ * fabric/loop_conn: connection events and the life of a channel in the loop fabric: how two sides
+ * agree, close and break.  Does not know what requests do (loop_wire.c, loop_execute.c).
  */
 #include "fabric/loop_impl.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -115,100 +114,6 @@ int loop_eq_get(struct fabric_eq *base, struct fabric_event *ev)
 	return event != NULL;
 }
 
-/* ---- addresses ---- */
-
-static bool same_host(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
-{
-	if (a->ss_family == AF_INET)
-		return ((const struct sockaddr_in *)a)->sin_addr.s_addr ==
-			((const struct sockaddr_in *)b)->sin_addr.s_addr;
-	return IN6_ARE_ADDR_EQUAL(&((const struct sockaddr_in6 *)a)->sin6_addr,
-		&((const struct sockaddr_in6 *)b)->sin6_addr);
-}
-
-static bool any_host(const struct sockaddr_storage *a)
-{
-	if (a->ss_family == AF_INET)
-		return ((const struct sockaddr_in *)a)->sin_addr.s_addr == htonl(INADDR_ANY);
-	return IN6_IS_ADDR_UNSPECIFIED(&((const struct sockaddr_in6 *)a)->sin6_addr);
-}
-
-/* The listener that a connection to `dst` reaches. */
-static struct loop_listener *listener_find(struct loop *loop, const struct sockaddr_storage *dst)
-{
-	struct loop_listener *listener;
-
-	LIST_FOREACH(listener, &loop->listeners, link) {
-		if (listener->addr.ss_family == dst->ss_family &&
-			addr_port((const struct sockaddr *)&listener->addr) ==
-				addr_port((const struct sockaddr *)dst) &&
-			(any_host(&listener->addr) || any_host(dst) ||
-				same_host(&listener->addr, dst)))
-			return listener;
-	}
-	return NULL;
-}
-
-static void addr_copy(struct sockaddr_storage *to, const struct sockaddr *from)
-{
-	memset(to, 0, sizeof *to);
-	memcpy(to, from, from->sa_family == AF_INET ? sizeof(struct sockaddr_in)
-						    : sizeof(struct sockaddr_in6));
-}
-
-static void next_port(struct loop *loop, struct sockaddr_storage *addr)
-{
-	addr_set_port((struct sockaddr *)addr, loop->next_port);
-	loop->next_port = loop->next_port == UINT16_MAX ? 49152 : loop->next_port + 1;
-}
-
-/* ---- listening ---- */
-
-int loop_listen(struct fabric_eq *base, const struct sockaddr *sa, socklen_t len,
-	struct fabric_listener **out)
-{
-	struct loop_eq *eq = (struct loop_eq *)base;
-	struct loop *loop = LOOP_OF(eq);
-	struct loop_listener *listener = calloc(1, sizeof *listener);
-	int rc = 0;
-
-	(void)len; /* checked: a whole sockaddr of its family */
-	if (!listener)
-		return -ENOMEM;
-	listener->base.fabric = base->fabric;
-	listener->eq = eq;
-	addr_copy(&listener->addr, sa);
-
-	pthread_mutex_lock(&loop->lock);
-	if (addr_port(sa)) {
-		if (listener_find(loop, &listener->addr))
-			rc = -EADDRINUSE;
-	} else {
-		unsigned tries = 1u << 16;
-
-		do
-			next_port(loop, &listener->addr);
-		while (listener_find(loop, &listener->addr) && --tries);
-		if (!tries)
-			rc = -EADDRINUSE;
-	}
-	if (!rc)
-		LIST_INSERT_HEAD(&loop->listeners, listener, link);
-	pthread_mutex_unlock(&loop->lock);
-	if (rc) {
-		free(listener);
-		return rc;
-	}
-	*out = &listener->base;
-	return 0;
-}
-
-int loop_listener_addr(const struct fabric_listener *listener, struct sockaddr_storage *out)
-{
-	*out = ((const struct loop_listener *)listener)->addr;
-	return 0;
-}
-
 /* ---- the life of a channel; all of these with the lock held ---- */
 
 static struct loop_chan *chan_new(struct loop *loop, struct loop_eq *eq, enum loop_state state)
@@ -241,14 +146,14 @@ static void chan_fail(struct loop_chan *chan, enum fabric_event_type type, int e
 {
 	chan->state = LOOP_ENDED;
 	if (chan->is_setup)
-		loop_wire_flush(chan);
+		loop_execute_flush(chan);
 	event_put(chan, &chan->outcome, type, error, priv, priv_len);
 }
 
 static void chan_finish_end(struct loop_chan *chan)
 {
 	chan->ending = false;
-	loop_wire_flush(chan);
+	loop_execute_flush(chan);
 	event_put(chan, &chan->disconnected, FABRIC_EVENT_DISCONNECTED, chan->end_error, NULL, 0);
 }
 
@@ -290,8 +195,7 @@ void loop_chan_close_if_drained(struct loop_chan *chan)
 	loop_chan_end_both(chan, 0, 0);
 }
 
-/* Waits for the wire, forgets all that waits, and gives the memory back. */
-static void chan_destroy(struct loop_chan *chan)
+void loop_chan_destroy(struct loop_chan *chan)
 {
 	struct loop *loop = LOOP_OF(chan);
 
@@ -317,25 +221,6 @@ static void chan_destroy(struct loop_chan *chan)
 
 /* ---- the calls ---- */
 
-void loop_listener_free(struct fabric_listener *base)
-{
-	struct loop_listener *listener = (struct loop_listener *)base;
-	struct loop *loop = LOOP_OF(listener);
-	struct loop_chan *chan, *next;
-
-	pthread_mutex_lock(&loop->lock);
-	LIST_REMOVE(listener, link);
-	/* Nobody was told of these: they are ours to refuse.  Their memory was never posted, so the
-	 * wire holds none of them and the list is still while we walk it. */
-	for (chan = LIST_FIRST(&loop->chans); chan; chan = next) {
-		next = LIST_NEXT(chan, link);
-		if (chan->listener == listener)
-			chan_destroy(chan);
-	}
-	pthread_mutex_unlock(&loop->lock);
-	free(listener);
-}
-
 int loop_dial(struct fabric_eq *base, const struct sockaddr *dst, const struct sockaddr *src,
 	int timeout_ms, struct fabric_chan **out)
 {
@@ -348,10 +233,10 @@ int loop_dial(struct fabric_eq *base, const struct sockaddr *dst, const struct s
 	chan = chan_new(loop, eq, LOOP_NEW);
 	if (chan) {
 		chan->number = loop->next_chan++;
-		addr_copy(&chan->base.peer, dst);
-		addr_copy(&chan->self, src ? src : dst);
+		loop_addr_copy(&chan->base.peer, dst);
+		loop_addr_copy(&chan->self, src ? src : dst);
 		if (!src || !addr_port(src))
-			next_port(loop, &chan->self);
+			loop_addr_next_port(loop, &chan->self);
 		*out = &chan->base;
 	}
 	pthread_mutex_unlock(&loop->lock);
@@ -412,7 +297,7 @@ int loop_chan_connect(struct fabric_chan *base, const void *priv, size_t priv_le
 		rc = -EINVAL;
 		goto out;
 	}
-	listener = listener_find(loop, &chan->base.peer);
+	listener = loop_listener_find(loop, &chan->base.peer);
 	if (!listener) {
 		chan_fail(chan, FABRIC_EVENT_FAILED, -ECONNREFUSED, NULL, 0);
 		goto out;
@@ -470,7 +355,7 @@ int loop_chan_reject(struct fabric_chan *base, const void *priv, size_t priv_len
 		if (chan->peer)
 			chan_fail(chan->peer, FABRIC_EVENT_REJECTED, 0, priv, priv_len);
 		chan_part(chan);
-		chan_destroy(chan);
+		loop_chan_destroy(chan);
 	}
 	pthread_mutex_unlock(&loop->lock);
 	return rc;
@@ -494,7 +379,7 @@ void loop_chan_free(struct fabric_chan *base)
 	struct loop *loop = LOOP_OF((struct loop_chan *)base);
 
 	pthread_mutex_lock(&loop->lock);
-	chan_destroy((struct loop_chan *)base);
+	loop_chan_destroy((struct loop_chan *)base);
 	pthread_mutex_unlock(&loop->lock);
 }
 

@@ -2,9 +2,11 @@
 /*
  * fabric/loop_impl.h: the objects of the loop fabric and what its files ask of each other.
  *
- *   loop.c       the fabric itself, protection domains, memory, completion queues
- *   loop_conn.c  connection events, listeners, the life of a channel
- *   loop_wire.c  requests: posting, the wire thread that carries them out, faults
+ *   loop.c          the fabric itself, protection domains, memory, completion queues
+ *   loop_listen.c   addresses, listeners
+ *   loop_conn.c     connection events, the life of a channel
+ *   loop_wire.c     posting, the wire thread that takes requests in turn, faults
+ *   loop_execute.c  what a request does
  *
  * One mutex guards everything.  The wire drops it while it copies; what it copies from and to is
  * pinned meanwhile (channel, memory), and whoever frees a pinned object waits on `unpinned`.
@@ -167,14 +169,21 @@ void loop_cq_forget(struct loop_cq *, const struct loop_chan *);
 void loop_fd_raise(int fd);
 void loop_fd_clear(int fd);
 
+/* ---- loop_listen.c ---- */
+int loop_listen(struct fabric_eq *, const struct sockaddr *, socklen_t, struct fabric_listener **);
+int loop_listener_addr(const struct fabric_listener *, struct sockaddr_storage *);
+void loop_listener_free(struct fabric_listener *);
+/* With the lock held: the listener that a connection to `dst` reaches, or NULL. */
+struct loop_listener *loop_listener_find(struct loop *, const struct sockaddr_storage *dst);
+void loop_addr_copy(struct sockaddr_storage *to, const struct sockaddr *from);
+/* With the lock held: the next port that may be free. */
+void loop_addr_next_port(struct loop *, struct sockaddr_storage *);
+
 /* ---- loop_conn.c ---- */
 int loop_eq_new(struct fabric *, struct fabric_eq **);
 void loop_eq_free(struct fabric_eq *);
 int loop_eq_fd(const struct fabric_eq *);
 int loop_eq_get(struct fabric_eq *, struct fabric_event *);
-int loop_listen(struct fabric_eq *, const struct sockaddr *, socklen_t, struct fabric_listener **);
-int loop_listener_addr(const struct fabric_listener *, struct sockaddr_storage *);
-void loop_listener_free(struct fabric_listener *);
 int loop_dial(struct fabric_eq *, const struct sockaddr *, const struct sockaddr *, int,
 	struct fabric_chan **);
 int loop_chan_setup(struct fabric_chan *, const struct fabric_chan_attr *);
@@ -184,6 +193,8 @@ int loop_chan_reject(struct fabric_chan *, const void *, size_t);
 void loop_chan_disconnect(struct fabric_chan *);
 void loop_chan_free(struct fabric_chan *);
 void loop_chan_describe(const struct fabric_chan *, char *, size_t);
+/* With the lock held: waits for the wire, forgets all that waits, and gives the memory back. */
+void loop_chan_destroy(struct loop_chan *);
 /* With the lock held: ends a connected channel, flushes it once it is not pinned, and tells. */
 void loop_chan_end(struct loop_chan *, int error);
 void loop_chan_end_both(struct loop_chan *, int error, int peer_error);
@@ -195,8 +206,10 @@ void loop_chan_close_if_drained(struct loop_chan *);
 int loop_post_send(struct fabric_chan *, const struct fabric_wr *);
 int loop_post_recv(struct fabric_chan *, uint64_t, void *, uint32_t, struct fabric_mr *);
 void loop_wire_run(void *loop);
-/* With the lock held: completes everything that is posted as flushed. */
-void loop_wire_flush(struct loop_chan *);
-void loop_wire_idle(struct loop_chan *); /* out of the run queue */
+void loop_wire_idle(struct loop_chan *); /* with the lock held: out of the run queue */
+
+/* ---- loop_execute.c; the lock is held, and dropped while it copies ---- */
+void loop_execute(struct loop_chan *);       /* the channel's first request */
+void loop_execute_flush(struct loop_chan *); /* completes everything that is posted as flushed */
 
 #endif

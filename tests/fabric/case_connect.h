@@ -256,6 +256,8 @@ static void abandon_server(struct side *s)
 static void unconnected_half(struct side *s)
 {
 	const struct plan plan = {0};
+	struct fabric_mr *none;
+	struct fabric_cq *nowhere;
 	struct link *l;
 	struct mem *m;
 
@@ -264,6 +266,9 @@ static void unconnected_half(struct side *s)
 		m = mem_new(s, l->pd, 64, FABRIC_LOCAL);
 		must_eq(s, post_send(l, 1, FABRIC_SIGNALED, m, 0, 64), -ENOTCONN);
 		wc_none(l);
+		must_eq(s, fabric_mr_new(l->pd, m->bytes, 0, FABRIC_LOCAL, &none), -EINVAL);
+		must_eq(s, fabric_mr_new(l->pd, m->bytes, 64, 0x80, &none), -EINVAL);
+		must_eq(s, fabric_cq_new(l->pd, 0, &nowhere), -EINVAL);
 		must_eq(s, fabric_chan_connect(l->chan, NULL, 0), 0);
 		link_wait_connected(l);
 		link_say_first(l);

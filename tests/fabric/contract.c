@@ -17,6 +17,7 @@
 #include "tests/fabric/case_break.h"
 #include "tests/fabric/case_connect.h"
 #include "tests/fabric/case_data.h"
+#include "tests/fabric/case_queue.h"
 
 #include <pthread.h>
 

@@ -388,6 +388,21 @@ static void strict(void)
 	world_close(&w);
 }
 
+/* Unlike iWARP, the accepting side may send first. */
+static void acceptor_first(void)
+{
+	struct fabric_wc wc;
+
+	CHECK(world_open(&w, NULL));
+	CHECK_EQ(fabric_post_recv(w.near[0].chan, 3, NULL, 0, NULL), 0);
+	CHECK_EQ(post_empty(&w.far[0], 4, FABRIC_SIGNALED), 0);
+	CHECK(next(w.near[0].cq, &wc));
+	CHECK(wc.id == 3 && wc.status == FABRIC_OK && wc.opcode == FABRIC_RECV);
+	CHECK(next(w.far[0].cq, &wc));
+	CHECK(wc.id == 4 && wc.status == FABRIC_OK && wc.opcode == FABRIC_SEND);
+	world_close(&w);
+}
+
 /* A wildcard is reached by any address, an instance only by its own channels. */
 static void addresses(void)
 {
@@ -454,5 +469,6 @@ static void cheap(void)
 }
 
 HARNESS_MAIN({"cut", cut}, {"error", error}, {"delay", delay}, {"reorder", reorder},
-	{"lacking", lacking}, {"torture", torture}, {"strict", strict}, {"addresses", addresses},
+	{"lacking", lacking}, {"torture", torture}, {"strict", strict},
+	{"acceptor-first", acceptor_first}, {"addresses", addresses},
 	{"cheap", cheap})
