@@ -6,7 +6,7 @@
  * (in-process, for tests).  This header is the whole of what the rest of the middleware may know of
  * them.  It knows nothing of blocks, credits, sessions or files.
  *
- * Objects and who frees what (free in the reverse order):
+ * Objects and who frees what (free in the reverse order, but each chan before its mr, cq and pd):
  *   fabric    a transport with its progress threads or devices        fabric_close
  *   eq        a queue of connection events                            fabric_eq_free
  *   listener  accepts; its requests arrive on its eq                  fabric_listener_free
