@@ -53,7 +53,12 @@ void plan_make(const struct plan_facts *f, struct plan *out)
 	out->depth = (uint32_t)at_most(at_least(out->depth, DEPTH_MIN), f->max_depth);
 	out->source_blocks = f->delivered ? out->depth : (uint32_t)at_most(out->depth, SOURCE_BLOCKS);
 	out->channels = f->channels && f->channels < f->open_channels ? f->channels : f->open_channels;
-	out->workers = f->workers ? f->workers : (unsigned)at_most(at_least(f->cpus / 8, 1), 4);
+	out->workers = plan_workers(f->workers, f->cpus);
+}
+
+unsigned plan_workers(unsigned wish, unsigned cpus)
+{
+	return wish ? wish : (unsigned)at_most(at_least(cpus / 8, 1), 4);
 }
 
 uint16_t plan_channels(unsigned cpus, uint16_t max)

@@ -36,6 +36,9 @@ struct plan {
 
 void plan_make(const struct plan_facts *, struct plan *out);
 
+/* I/O threads of one side: the wish, or what suits the CPUs. */
+unsigned plan_workers(unsigned wish, unsigned cpus);
+
 /* Data channels worth opening for one session on a host with `cpus` CPUs, at most `max`. */
 uint16_t plan_channels(unsigned cpus, uint16_t max);
 

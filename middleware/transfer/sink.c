@@ -11,43 +11,16 @@
 #include "transfer/run.h"
 
 #include "base/log.h"
-#include "base/worker.h"
-#include "block/digest.h"
-#include "block/ranges.h"
-#include "block/reorder.h"
-#include "transfer/plan.h"
+#include "transfer/handshake.h"
+#include "transfer/sink_file.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define BATCH 32u
-#define JOB_THREADS 4u
-#define LEAVING_MAX 1024u
-#define SPANS_MAX 65536u /* pieces that a file may be scattered in: more than any window of blocks */
-
-struct sink_file {
-	struct crew_target target; /* first: what block->owner points to */
-	struct crew_job job;
-	struct sink_file *next;    /* in `leaving` */
-	struct sink *sink;
-	struct transfer_file file; /* name points to `name` */
-	uint8_t *name;
-	void *cookie;
-	bool end_known, job_out, told;
-	struct ranges ranges;
-	struct digest_tree *tree;
-	struct reorder *reorder;   /* streams */
-	uint64_t landed;           /* blocks */
-	uint64_t in_crew;
-	struct transfer_file_end end;
-	uint64_t digest;
-	uint16_t status;
-	char text[TRANSFER_TEXT];
-};
+#define LEAVING_MAX (HANDSHAKE_JOBS_MAX - TRANSFER_OPEN_MAX)
 
 struct sink {
 	struct run run; /* first */
@@ -69,20 +42,6 @@ static struct sink *self(struct run *run)
 }
 
 /* ---- files ---- */
-
-static void file_fail(struct sink_file *f, int error, uint16_t status, const char *format, ...)
-	__attribute__((format(printf, 4, 5)));
-static void file_fail(struct sink_file *f, int error, uint16_t status, const char *format, ...)
-{
-	va_list ap;
-
-	if (f->status)
-		return;
-	f->status = status ? status : status_from_errno(error);
-	va_start(ap, format);
-	vsnprintf(f->text, sizeof f->text, format, ap);
-	va_end(ap);
-}
 
 static struct sink_file *find_file(struct sink *s, uint32_t number)
 {
@@ -111,15 +70,6 @@ static int tell_result(struct sink *s, struct sink_file *f)
 		return 0;
 	f->told = true;
 	return run_put(&s->run, TRANSFER_RESULT, data, transfer_put_result(&result, data, sizeof data));
-}
-
-static void file_free(struct sink_file *f)
-{
-	digest_tree_free(f->tree);
-	reorder_free(f->reorder);
-	ranges_fini(&f->ranges);
-	free(f->name);
-	free(f);
 }
 
 static void unlink_file(struct sink *s, struct sink_file *f)
@@ -164,68 +114,17 @@ static int file_finish(struct sink *s, struct sink_file *f)
 		s->run.stats->files++;
 	s->to->done(s->to->ctx, &f->file, f->status, f->text);
 	unlink_file(s, f);
-	file_free(f);
+	sink_file_free(f);
 	return r;
-}
-
-/* In a job thread: what happens to a file as a whole. */
-static void run_job(struct crew_job *job)
-{
-	struct sink_file *f = (struct sink_file *)((char *)job - offsetof(struct sink_file, job));
-	const struct transfer_sink *to = f->sink->to;
-	int r;
-
-	if (!f->status) {
-		r = end_sync(f->target.end);
-		if (r)
-			file_fail(f, r, 0, "fsync: %s", strerror(-r));
-	}
-	r = end_free(f->target.end);
-	f->target.end = NULL;
-	if (r)
-		file_fail(f, r, 0, "close: %s", strerror(-r));
-	if (f->status) {
-		to->discard(to->ctx, f->cookie);
-		return;
-	}
-	r = to->commit(to->ctx, f->cookie, &f->file, f->end.size);
-	if (r)
-		file_fail(f, r, 0, "giving it its name: %s", strerror(-r));
-}
-
-/* Every block is accounted for: is the file what the source says it is? */
-static void judge(struct sink_file *f)
-{
-	const struct transfer_file_end *end = &f->end;
-	int r;
-
-	if (end->status)
-		file_fail(f, 0, end->status, "the source gave it up");
-	if (f->status)
-		return;
-	if (f->file.size != MESSAGE_UNKNOWN && end->size != f->file.size)
-		file_fail(f, 0, STATUS_INCOMPLETE, "%llu bytes were announced, the source ended it at %llu",
-			(unsigned long long)f->file.size, (unsigned long long)end->size);
-	else if (!ranges_complete(&f->ranges, end->size))
-		file_fail(f, 0, STATUS_INCOMPLETE, "%llu of %llu bytes landed",
-			(unsigned long long)ranges_bytes(&f->ranges), (unsigned long long)end->size);
-	if (f->status)
-		return;
-	r = digest_tree_root(f->tree, end->blocks, end->size, &f->digest);
-	if (r)
-		file_fail(f, r, STATUS_INCOMPLETE, "blocks are missing from its digest");
-	else if (f->digest != end->digest)
-		file_fail(f, 0, STATUS_DIGEST, "digest %016llx, the source has %016llx",
-			(unsigned long long)f->digest, (unsigned long long)end->digest);
 }
 
 static int check_finished(struct sink *s, struct sink_file *f)
 {
-	if (!f->end_known || f->job_out || f->in_crew || f->landed < f->end.blocks)
-		return 0;
-	if (f->landed > f->end.blocks)
+	if (f->end_known && f->landed > f->end.blocks)
 		return run_fail(&s->run, -EBADMSG, STATUS_PROTOCOL, "file %u: more blocks than were sent", f->file.file);
-	judge(f);
+	if (f->job_out || !sink_file_complete(f))
+		return 0;
+	sink_file_judge(f);
 	f->job_out = true;
 	crew_submit_job(s->run.crew, &f->job);
 	return 0;
@@ -243,23 +142,12 @@ static int fail_early(struct sink *s, struct sink_file *f)
 
 static int open_file(struct sink *s, struct sink_file *f)
 {
-	const struct transfer_sink *to = s->to;
 	struct transfer_ready ready = {.file = f->file.file};
 	uint8_t data[32];
-	int r = to->open(to->ctx, &f->file, &f->target.end, &f->cookie, f->text);
 
-	if (r) {
-		f->status = status_from_errno(r);
+	/* refused, or a directory: there is nothing more to come */
+	if (sink_file_open(f, pool_count(s->run.pool)) || !f->target.end)
 		return file_finish(s, f);
-	}
-	f->text[0] = '\0';
-	if (!f->target.end)
-		return file_finish(s, f); /* a directory: it is there */
-	r = digest_tree_new(&f->tree);
-	if (!r && end_is_stream(f->target.end))
-		r = reorder_new(pool_count(s->run.pool), &f->reorder);
-	if (r)
-		return r;
 	if (end_is_direct(f->target.end))
 		s->run.stats->direct = true;
 	return run_put(&s->run, TRANSFER_READY, data, transfer_put_ready(&ready, data, sizeof data));
@@ -269,28 +157,19 @@ static int take_file(struct sink *s, const uint8_t *data, size_t len)
 {
 	struct transfer_file file;
 	struct sink_file **slot, *f;
+	int r;
 
 	if (transfer_get_file(&file, data, len) || file.file != s->last_number + 1)
 		return -EBADMSG;
 	slot = &s->files[file.file % TRANSFER_OPEN_MAX];
 	if (vacate(s, slot))
 		return -EBADMSG; /* more files at once than may be */
-	f = calloc(1, sizeof *f);
-	if (!f)
-		return -ENOMEM;
-	*f = (struct sink_file){.sink = s, .file = file, .job.run = run_job};
-	f->name = malloc(file.name.len + 1);
-	if (!f->name) {
-		free(f);
-		return -ENOMEM;
-	}
-	ranges_init(&f->ranges, SPANS_MAX);
+	r = sink_file_new(s->to, &file, &f);
+	if (r)
+		return r;
 	*slot = f;
 	s->last_number++;
 	s->open++;
-	memcpy(f->name, file.name.data, file.name.len);
-	f->name[file.name.len] = '\0';
-	f->file.name.data = f->name;
 	return open_file(s, f);
 }
 
@@ -362,20 +241,6 @@ static int take_frames(struct sink *s)
 
 /* ---- blocks ---- */
 
-/* What a header must say to be taken: a block of a file that is open, on the grid, within its size. */
-static bool header_ok(const struct sink *s, const struct sink_file *f, const struct transfer_block *h)
-{
-	uint64_t end = h->offset + h->length;
-
-	if (!f || !f->target.end || f->job_out || !h->length || h->offset % s->block || end < h->offset)
-		return false;
-	if (f->end_known && f->landed >= f->end.blocks)
-		return false;
-	if (f->file.size == MESSAGE_UNKNOWN)
-		return true; /* a short block before the end leaves a hole, which ranges find */
-	return end <= f->file.size && (h->length == s->block || end == f->file.size);
-}
-
 static void submit(struct sink *s, struct sink_file *f, struct block *b)
 {
 	pool_move(b, BLOCK_DRAINING);
@@ -392,7 +257,8 @@ static int take_block(struct sink *s, struct block *b)
 
 	/* copied once: the peer can write there again, and what was checked must be what is used */
 	memcpy(prefix, b->payload - BLOCK_PREFIX_BYTES, sizeof prefix);
-	if (transfer_get_block(&h, prefix, s->block) || !header_ok(s, f = find_file(s, h.session), &h))
+	if (transfer_get_block(&h, prefix, s->block) || !(f = find_file(s, h.session)) ||
+		!sink_file_takes(f, &h, s->block))
 		return run_fail(&s->run, -EBADMSG, STATUS_PROTOCOL,
 			"a block's header is not allowed: file %u, sequence %u, offset %llu, length %u", h.session,
 			h.sequence, (unsigned long long)h.offset, h.length);
@@ -436,24 +302,11 @@ static int take_landed(struct sink *s)
 static int take_drained(struct sink *s, struct block *b)
 {
 	struct sink_file *f = b->owner;
-	int r = b->error;
 
 	f->in_crew--;
-	if (r == -EILSEQ) {
-		file_fail(f, 0, STATUS_CHECKSUM, "wrong checksum of the block at offset %llu",
-			(unsigned long long)b->offset);
-	} else if (r) {
-		file_fail(f, r, 0, "writing at offset %llu: %s", (unsigned long long)b->offset, strerror(-r));
-	} else {
-		r = ranges_add(&f->ranges, b->offset, b->offset + b->length);
-		if (!r)
-			r = digest_tree_add(f->tree, b->offset / s->block, b->leaf);
-		if (r)
-			file_fail(f, 0, r == -ENOMEM ? STATUS_NO_MEMORY : STATUS_INCOMPLETE,
-				"bytes at offset %llu came twice", (unsigned long long)b->offset);
-		else
-			atomic_fetch_add_explicit(&s->run.stats->bytes, b->length, memory_order_relaxed);
-	}
+	sink_file_written(f, b, s->block);
+	if (!b->error)
+		atomic_fetch_add_explicit(&s->run.stats->bytes, b->length, memory_order_relaxed);
 	pool_give(s->run.pool, b);
 	if (!f->status)
 		return check_finished(s, f);
@@ -481,7 +334,7 @@ static int take_jobs(struct sink *s)
 	int r = 0;
 
 	for (unsigned i = 0; i < n && !r; i++)
-		r = file_finish(s, (struct sink_file *)((char *)done[i] - offsetof(struct sink_file, job)));
+		r = file_finish(s, sink_file_of_job(done[i]));
 	return r ? r : (int)n;
 }
 
@@ -525,120 +378,7 @@ static int loop(struct sink *s)
 	return r < 0 ? r : 0;
 }
 
-/* ---- set-up ---- */
-
-/* The source offers; this side says no to what it cannot do, and how many blocks there will be. */
-static int check_offer(struct sink *s, const struct transfer_offer *offer, const struct engine_ops *ops)
-{
-	const struct transfer_params *p = s->run.params;
-	bool delivered = fabric_chan_caps(control_chan(s->run.control))->write_delivered;
-
-	if (!ops)
-		return run_fail(&s->run, -EOPNOTSUPP, STATUS_UNSUPPORTED, "no engine number %u here", offer->engine);
-	if (offer->notice == TRANSFER_NOTICE_CONTROL && !delivered)
-		return run_fail(&s->run, -EOPNOTSUPP, STATUS_UNSUPPORTED, "notices on the control channel are not "
-			"safe on this fabric");
-	if (offer->channels > link_channel_count(s->run.link))
-		return run_fail(&s->run, -EINVAL, STATUS_INVALID, "%u channels offered, %u are open", offer->channels,
-			link_channel_count(s->run.link));
-	if (p->max_block && offer->block > p->max_block)
-		return run_fail(&s->run, -EINVAL, STATUS_LIMIT, "blocks of %u bytes offered, %u is the limit",
-			offer->block, p->max_block);
-	return 0;
-}
-
-static uint32_t choose_depth(const struct sink *s, const struct transfer_offer *offer)
-{
-	const struct transfer_params *p = s->run.params;
-	uint64_t window = p->window_max_bytes ? p->window_max_bytes : TRANSFER_WINDOW_MAX;
-	uint64_t depth = offer->depth;
-
-	if (p->depth && depth > p->depth)
-		depth = p->depth;
-	if (p->max_depth && depth > p->max_depth)
-		depth = p->max_depth;
-	if (depth > link_max_depth(s->run.link))
-		depth = link_max_depth(s->run.link);
-	if (depth > window / offer->block)
-		depth = window / offer->block;
-	return depth < 2 ? 2 : (uint32_t)depth;
-}
-
-static int accept_offer(struct sink *s, const struct transfer_offer *offer, const struct engine_ops *ops)
-{
-	bool imm = (offer->flags & TRANSFER_OFFER_IMM) && offer->notice == TRANSFER_NOTICE_BEHIND &&
-		fabric_chan_caps(control_chan(s->run.control))->has_imm;
-	uint32_t depth = choose_depth(s, offer);
-	unsigned cpus = worker_cpus();
-	struct plan_facts facts = {.workers = s->run.params->workers, .cpus = cpus, .max_block = offer->block,
-		.open_channels = offer->channels, .window_max_bytes = UINT64_MAX, .max_depth = depth};
-	struct plan plan;
-	struct transfer_accept accept;
-	struct engine_env env;
-	uint8_t data[64];
-	int r;
-
-	plan_make(&facts, &plan);
-	if (offer->depth < 2)
-		return run_fail(&s->run, -EINVAL, STATUS_INVALID, "a window of one block");
-	r = run_make_pool(&s->run, depth, offer->block, FABRIC_REMOTE_WRITE);
-	if (r)
-		return run_fail(&s->run, r, 0, "memory for %u blocks of %u bytes", depth, offer->block);
-	s->block = offer->block;
-	env = (struct engine_env){
-		.pool = s->run.pool,
-		.mr = s->run.mr,
-		.cq = link_cq(s->run.link),
-		.lanes = link_lanes(s->run.link),
-		.lane_count = offer->channels,
-		.notice = offer->notice,
-		.imm = imm,
-		.put = run_engine_put,
-		.put_ctx = &s->run,
-	};
-	r = ops->sink_open(&env, &s->run.engine);
-	if (!r)
-		r = crew_new(&(struct crew_params){.workers = plan.workers, .jobs = JOB_THREADS,
-				.blocks = pool_count(s->run.pool), .queued_jobs = TRANSFER_OPEN_MAX + LEAVING_MAX}, &s->run.crew);
-	if (r)
-		return r;
-	accept = (struct transfer_accept){
-		.depth = pool_count(s->run.pool),
-		.stride = pool_stride(offer->block),
-		.base = fabric_mr_base(s->run.mr),
-		.key = fabric_mr_key(s->run.mr),
-		.flags = imm ? TRANSFER_ACCEPT_IMM : 0,
-	};
-	return run_put(&s->run, TRANSFER_ACCEPT, data, transfer_put_accept(&accept, data, sizeof data));
-}
-
-static int set_up(struct sink *s)
-{
-	struct transfer_stats *stats = s->run.stats;
-	const struct engine_ops *ops;
-	struct transfer_offer offer;
-	struct message_header h;
-	const uint8_t *data;
-	int r = run_get_wait(&s->run, &h, &data);
-
-	if (r < 0)
-		return r;
-	if (h.type != TRANSFER_OFFER || transfer_get_offer(&offer, data, h.length))
-		return run_fail(&s->run, -EBADMSG, STATUS_PROTOCOL, "no well-formed OFFER, but %s", message_name(h.type));
-	ops = engine_by_id(offer.engine);
-	r = check_offer(s, &offer, ops);
-	if (!r)
-		r = accept_offer(s, &offer, ops);
-	if (r)
-		return r;
-	stats->total_bytes = offer.bytes;
-	stats->total_files = offer.files;
-	stats->engine = ops->name;
-	stats->channels = offer.channels;
-	stats->depth = pool_count(s->run.pool);
-	stats->block = offer.block;
-	return 0;
-}
+/* ---- the end ---- */
 
 /* The last word of a transfer that went well, after the memory is nobody's any more. */
 static int close_transfer(struct sink *s)
@@ -658,8 +398,8 @@ static int close_transfer(struct sink *s)
 static void drop_file(struct sink *s, struct sink_file *f)
 {
 	if (!f->job_out) { /* else its job has run to its end, one way or the other */
-		file_fail(f, 0, s->run.status ? s->run.status : STATUS_DISCONNECTED, "%s", s->run.text);
-		run_job(&f->job);
+		sink_file_fail(f, 0, s->run.status ? s->run.status : STATUS_DISCONNECTED, "%s", s->run.text);
+		sink_file_settle(f);
 	}
 	f->told = true; /* there is nobody to tell */
 	file_finish(s, f);
@@ -684,7 +424,7 @@ int transfer_receive(struct link *link, const struct transfer_params *params, co
 		return -ENOMEM;
 	run_init(&s->run, link, params, stats);
 	s->to = to;
-	r = set_up(s);
+	r = handshake_accept(&s->run, &s->block);
 	if (!r)
 		r = loop(s);
 	if (!r)

@@ -10,11 +10,8 @@
  */
 #include "transfer/run.h"
 
-#include "base/clock.h"
-#include "base/log.h"
-#include "base/worker.h"
 #include "block/digest.h"
-#include "transfer/plan.h"
+#include "transfer/handshake.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -24,7 +21,6 @@
 #include <string.h>
 
 #define BATCH 32u
-#define GREET_TIMEOUT_MS 10000
 
 struct source_file {
 	struct crew_target target; /* first: what block->owner points to */
@@ -445,6 +441,13 @@ static int take_completions(struct source *s)
 	return n;
 }
 
+static int make_ring(struct source *s)
+{
+	s->filled_room = pool_count(s->run.pool);
+	s->filled = calloc(s->filled_room, sizeof(struct block *));
+	return s->filled ? 0 : -ENOMEM;
+}
+
 /* ---- the loop ---- */
 
 static int complete(struct source *s)
@@ -507,112 +510,7 @@ static int loop(struct source *s)
 	return r < 0 ? r : 0;
 }
 
-/* ---- set-up ---- */
-
-static int offer(struct source *s, const struct engine_ops *ops, struct transfer_accept *accept)
-{
-	const struct transfer_params *p = s->run.params;
-	const struct fabric_caps *caps = fabric_chan_caps(control_chan(s->run.control));
-	struct transfer_offer offer = {
-		.engine = ops->id,
-		.notice = p->notice ? p->notice : TRANSFER_NOTICE_BEHIND,
-		.channels = s->plan.channels,
-		.block = s->plan.block,
-		.depth = s->plan.depth,
-		.flags = caps->has_imm ? TRANSFER_OFFER_IMM : 0,
-		.files = s->from->total_files,
-		.bytes = s->from->total_bytes,
-	};
-	struct message_header h;
-	const uint8_t *data;
-	uint8_t out[64];
-	int r;
-
-	if (offer.notice == TRANSFER_NOTICE_CONTROL && !caps->write_delivered)
-		return run_fail(&s->run, -EOPNOTSUPP, STATUS_UNSUPPORTED,
-			"notices on the control channel need a fabric whose completions mean delivery; %s is none",
-			s->run.stats->fabric);
-	r = run_put(&s->run, TRANSFER_OFFER, out, transfer_put_offer(&offer, out, sizeof out));
-	if (!r)
-		r = run_get_wait(&s->run, &h, &data);
-	if (r < 0)
-		return r;
-	if (h.type != TRANSFER_ACCEPT || transfer_get_accept(accept, data, h.length) ||
-		accept->depth > s->plan.depth || accept->stride != pool_stride(s->plan.block) ||
-		((accept->flags & TRANSFER_ACCEPT_IMM) && !(offer.flags & TRANSFER_OFFER_IMM)))
-		return run_fail(&s->run, -EBADMSG, STATUS_PROTOCOL, "the sink answered OFFER with a bad %s",
-			message_name(h.type));
-	return 0;
-}
-
-static int set_up(struct source *s)
-{
-	const struct transfer_params *p = s->run.params;
-	const struct engine_ops *ops = engine_by_id(p->engine ? p->engine : MESSAGE_ENGINE_CREDIT);
-	struct plan_facts facts = {
-		.block = p->block,
-		.depth = p->depth,
-		.channels = p->channels,
-		.workers = p->workers,
-		.max_block = p->max_block,
-		.max_depth = p->max_depth < link_max_depth(s->run.link) ? p->max_depth : link_max_depth(s->run.link),
-		.open_channels = (uint16_t)link_channel_count(s->run.link),
-		.window_max_bytes = p->window_max_bytes ? p->window_max_bytes : TRANSFER_WINDOW_MAX,
-		.largest_bytes = s->from->largest_bytes,
-		.total_bytes = s->from->total_bytes,
-		.rtt_ns = p->rtt_ns,
-		.cpus = worker_cpus(),
-		.delivered = fabric_chan_caps(control_chan(s->run.control))->write_delivered,
-	};
-	struct transfer_accept accept;
-	struct engine_env env;
-	int r;
-
-	if (!ops)
-		return run_fail(&s->run, -EOPNOTSUPP, STATUS_UNSUPPORTED, "no engine number %u here", p->engine);
-	if (!facts.open_channels)
-		return run_fail(&s->run, -ENOTCONN, STATUS_DISCONNECTED, "no data channel is open");
-	plan_make(&facts, &s->plan);
-	s->run.stats->total_bytes = s->from->total_bytes;
-	s->run.stats->total_files = s->from->total_files;
-	r = link_wait_greeted(s->run.link, s->plan.channels, GREET_TIMEOUT_MS, p->cancel_fd);
-	if (r)
-		return run_fail(&s->run, r, 0, "a data channel's greeting did not come");
-	r = offer(s, ops, &accept);
-	if (!r)
-		r = run_make_pool(&s->run, s->plan.source_blocks, s->plan.block, FABRIC_LOCAL);
-	if (r)
-		return run_fail(&s->run, r, 0, "%s", "");
-	env = (struct engine_env){
-		.pool = s->run.pool,
-		.mr = s->run.mr,
-		.cq = link_cq(s->run.link),
-		.lanes = link_lanes(s->run.link),
-		.lane_count = s->plan.channels,
-		.notice = p->notice ? p->notice : TRANSFER_NOTICE_BEHIND,
-		.imm = accept.flags & TRANSFER_ACCEPT_IMM,
-		.remote_depth = accept.depth,
-		.remote_stride = accept.stride,
-		.remote_key = accept.key,
-		.remote_base = accept.base,
-		.put = run_engine_put,
-		.put_ctx = &s->run,
-	};
-	r = ops->source_open(&env, &s->run.engine);
-	if (!r)
-		r = crew_new(&(struct crew_params){.reading = true, .workers = s->plan.workers,
-				.blocks = pool_count(s->run.pool)}, &s->run.crew);
-	s->filled_room = pool_count(s->run.pool);
-	s->filled = calloc(s->filled_room, sizeof(struct block *));
-	if (!r && !s->filled)
-		r = -ENOMEM;
-	s->run.stats->engine = ops->name;
-	s->run.stats->channels = s->plan.channels;
-	s->run.stats->depth = accept.depth;
-	s->run.stats->imm = env.imm;
-	s->run.stats->block = s->plan.block;
-	return r;
-}
+/* ---- the end ---- */
 
 /* A transfer that was cut short: each file that was started is told. */
 static void drop_files(struct source *s)
@@ -643,7 +541,9 @@ int transfer_send(struct link *link, const struct transfer_params *params, const
 	run_init(&s->run, link, params, stats);
 	s->from = from;
 	s->reading_tail = &s->reading;
-	r = set_up(s);
+	r = handshake_offer(&s->run, from, &s->plan);
+	if (!r)
+		r = make_ring(s);
 	if (!r)
 		r = loop(s);
 	if (!r && stats->errors)

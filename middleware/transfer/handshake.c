@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * transfer/handshake: see handshake.h.
+ */
+#include "transfer/handshake.h"
+
+#include "base/worker.h"
+
+#include <errno.h>
+
+#define GREET_TIMEOUT_MS 10000
+#define JOB_THREADS 4u
+
+static const struct fabric_caps *caps_of(const struct run *run)
+{
+	return fabric_chan_caps(control_chan(run->control));
+}
+
+static uint64_t window_max(const struct run *run)
+{
+	return run->params->window_max_bytes ? run->params->window_max_bytes : TRANSFER_WINDOW_MAX;
+}
+
+static uint32_t depth_max(const struct run *run)
+{
+	uint32_t most = link_max_depth(run->link);
+
+	return run->params->max_depth && run->params->max_depth < most ? run->params->max_depth : most;
+}
+
+static struct engine_env make_env(struct run *run, unsigned lanes, uint8_t notice, bool imm)
+{
+	return (struct engine_env){
+		.pool = run->pool,
+		.mr = run->mr,
+		.cq = link_cq(run->link),
+		.lanes = link_lanes(run->link),
+		.lane_count = lanes,
+		.notice = notice,
+		.imm = imm,
+		.put = run_engine_put,
+		.put_ctx = run,
+	};
+}
+
+static void fill_stats(struct run *run, const struct engine_ops *ops, const struct transfer_offer *offer,
+	uint32_t depth, bool imm)
+{
+	struct transfer_stats *stats = run->stats;
+
+	stats->total_bytes = offer->bytes;
+	stats->total_files = offer->files;
+	stats->engine = ops->name;
+	stats->channels = offer->channels;
+	stats->depth = depth;
+	stats->imm = imm;
+	stats->block = offer->block;
+}
+
+/* ---- source ---- */
+
+static int plan_transfer(struct run *run, const struct transfer_source *from, struct plan *out)
+{
+	const struct transfer_params *p = run->params;
+	struct plan_facts facts = {
+		.block = p->block,
+		.depth = p->depth,
+		.channels = p->channels,
+		.workers = p->workers,
+		.max_block = p->max_block ? p->max_block : BLOCK_BYTES_MAX,
+		.max_depth = depth_max(run),
+		.open_channels = (uint16_t)link_channel_count(run->link),
+		.window_max_bytes = window_max(run),
+		.largest_bytes = from->largest_bytes,
+		.total_bytes = from->total_bytes,
+		.rtt_ns = p->rtt_ns,
+		.cpus = worker_cpus(),
+		.delivered = caps_of(run)->write_delivered,
+	};
+
+	if (!facts.open_channels)
+		return run_fail(run, -ENOTCONN, STATUS_DISCONNECTED, "no data channel is open");
+	plan_make(&facts, out);
+	return 0;
+}
+
+static int exchange(struct run *run, const struct transfer_offer *offer, struct transfer_accept *accept)
+{
+	struct message_header h;
+	const uint8_t *data;
+	uint8_t out[64];
+	int r = run_put(run, TRANSFER_OFFER, out, transfer_put_offer(offer, out, sizeof out));
+
+	if (!r)
+		r = run_get_wait(run, &h, &data);
+	if (r < 0)
+		return r;
+	if (h.type != TRANSFER_ACCEPT || transfer_get_accept(accept, data, h.length) ||
+		accept->depth > offer->depth || accept->stride != pool_stride(offer->block) ||
+		((accept->flags & TRANSFER_ACCEPT_IMM) && !(offer->flags & TRANSFER_OFFER_IMM)))
+		return run_fail(run, -EBADMSG, STATUS_PROTOCOL, "the sink answered OFFER with a bad %s",
+			message_name(h.type));
+	return 0;
+}
+
+int handshake_offer(struct run *run, const struct transfer_source *from, struct plan *plan)
+{
+	const struct transfer_params *p = run->params;
+	const struct engine_ops *ops = engine_by_id(p->engine ? p->engine : MESSAGE_ENGINE_CREDIT);
+	struct transfer_offer offer = {
+		.engine = p->engine ? p->engine : MESSAGE_ENGINE_CREDIT,
+		.notice = p->notice ? p->notice : TRANSFER_NOTICE_BEHIND,
+		.flags = caps_of(run)->has_imm ? TRANSFER_OFFER_IMM : 0,
+		.files = from->total_files,
+		.bytes = from->total_bytes,
+	};
+	struct transfer_accept accept;
+	struct engine_env env;
+	int r;
+
+	if (!ops)
+		return run_fail(run, -EOPNOTSUPP, STATUS_UNSUPPORTED, "no engine number %u here", p->engine);
+	if (offer.notice == TRANSFER_NOTICE_CONTROL && !caps_of(run)->write_delivered)
+		return run_fail(run, -EOPNOTSUPP, STATUS_UNSUPPORTED,
+			"notices on the control channel need a fabric whose completions mean delivery; %s is none",
+			run->stats->fabric);
+	r = plan_transfer(run, from, plan);
+	if (r)
+		return r;
+	offer.channels = plan->channels;
+	offer.block = plan->block;
+	offer.depth = plan->depth;
+	r = link_wait_greeted(run->link, plan->channels, GREET_TIMEOUT_MS, p->cancel_fd);
+	if (r)
+		return run_fail(run, r, 0, "a data channel's greeting did not come");
+	r = exchange(run, &offer, &accept);
+	if (r)
+		return r;
+	r = run_make_pool(run, plan->source_blocks, plan->block, FABRIC_LOCAL);
+	if (r)
+		return run_fail(run, r, 0, "memory for %u blocks of %u bytes", plan->source_blocks, plan->block);
+	env = make_env(run, plan->channels, offer.notice, accept.flags & TRANSFER_ACCEPT_IMM);
+	env.remote_depth = accept.depth;
+	env.remote_stride = accept.stride;
+	env.remote_key = accept.key;
+	env.remote_base = accept.base;
+	r = ops->source_open(&env, &run->engine);
+	if (!r)
+		r = crew_new(&(struct crew_params){.reading = true, .workers = plan->workers,
+				     .blocks = pool_count(run->pool)}, &run->crew);
+	fill_stats(run, ops, &offer, accept.depth, env.imm);
+	return r;
+}
+
+/* ---- sink ---- */
+
+/* The source offers; this side says no to what it cannot do. */
+static int check_offer(struct run *run, const struct transfer_offer *offer)
+{
+	const struct transfer_params *p = run->params;
+
+	if (!engine_by_id(offer->engine))
+		return run_fail(run, -EOPNOTSUPP, STATUS_UNSUPPORTED, "no engine number %u here", offer->engine);
+	if (offer->notice == TRANSFER_NOTICE_CONTROL && !caps_of(run)->write_delivered)
+		return run_fail(run, -EOPNOTSUPP, STATUS_UNSUPPORTED,
+			"notices on the control channel are not safe on this fabric");
+	if (offer->channels > link_channel_count(run->link))
+		return run_fail(run, -EINVAL, STATUS_INVALID, "%u channels offered, %u are open", offer->channels,
+			link_channel_count(run->link));
+	if (p->max_block && offer->block > p->max_block)
+		return run_fail(run, -EINVAL, STATUS_LIMIT, "blocks of %u bytes offered, %u is the limit",
+			offer->block, p->max_block);
+	if (offer->depth < 2)
+		return run_fail(run, -EINVAL, STATUS_INVALID, "a window of one block");
+	return 0;
+}
+
+/* How many blocks there will be: what the source would like, within our own limits. */
+static uint32_t choose_depth(const struct run *run, const struct transfer_offer *offer)
+{
+	uint64_t depth = offer->depth;
+
+	if (run->params->depth && depth > run->params->depth)
+		depth = run->params->depth;
+	if (depth > depth_max(run))
+		depth = depth_max(run);
+	if (depth > window_max(run) / offer->block)
+		depth = window_max(run) / offer->block;
+	return depth < 2 ? 2 : (uint32_t)depth;
+}
+
+static int answer(struct run *run, const struct transfer_offer *offer, bool imm)
+{
+	struct transfer_accept accept = {
+		.depth = pool_count(run->pool),
+		.stride = pool_stride(offer->block),
+		.base = fabric_mr_base(run->mr),
+		.key = fabric_mr_key(run->mr),
+		.flags = imm ? TRANSFER_ACCEPT_IMM : 0,
+	};
+	uint8_t data[64];
+
+	return run_put(run, TRANSFER_ACCEPT, data, transfer_put_accept(&accept, data, sizeof data));
+}
+
+int handshake_accept(struct run *run, uint32_t *block_bytes)
+{
+	const struct engine_ops *ops;
+	struct transfer_offer offer;
+	struct message_header h;
+	struct engine_env env;
+	const uint8_t *data;
+	uint32_t depth;
+	bool imm;
+	int r = run_get_wait(run, &h, &data);
+
+	if (r < 0)
+		return r;
+	if (h.type != TRANSFER_OFFER || transfer_get_offer(&offer, data, h.length))
+		return run_fail(run, -EBADMSG, STATUS_PROTOCOL, "no well-formed OFFER, but %s", message_name(h.type));
+	r = check_offer(run, &offer);
+	if (r)
+		return r;
+	ops = engine_by_id(offer.engine);
+	imm = (offer.flags & TRANSFER_OFFER_IMM) && offer.notice == TRANSFER_NOTICE_BEHIND && caps_of(run)->has_imm;
+	depth = choose_depth(run, &offer);
+	r = run_make_pool(run, depth, offer.block, FABRIC_REMOTE_WRITE);
+	if (r)
+		return run_fail(run, r, 0, "memory for %u blocks of %u bytes", depth, offer.block);
+	env = make_env(run, offer.channels, offer.notice, imm);
+	r = ops->sink_open(&env, &run->engine);
+	if (!r)
+		r = crew_new(&(struct crew_params){.workers = plan_workers(run->params->workers, worker_cpus()),
+				     .jobs = JOB_THREADS, .blocks = pool_count(run->pool),
+				     .queued_jobs = HANDSHAKE_JOBS_MAX}, &run->crew);
+	if (!r)
+		r = answer(run, &offer, imm);
+	*block_bytes = offer.block;
+	fill_stats(run, ops, &offer, pool_count(run->pool), imm);
+	return r;
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * transfer/sink_file: see sink_file.h.
+ */
+#include "transfer/sink_file.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SPANS_MAX 65536u /* pieces that a file may be scattered in: more than any window of blocks */
+
+static void run_job(struct crew_job *job)
+{
+	sink_file_settle(sink_file_of_job(job));
+}
+
+int sink_file_new(const struct transfer_sink *to, const struct transfer_file *file, struct sink_file **out)
+{
+	struct sink_file *f = calloc(1, sizeof *f);
+
+	if (!f)
+		return -ENOMEM;
+	f->name = malloc(file->name.len + 1);
+	if (!f->name) {
+		free(f);
+		return -ENOMEM;
+	}
+	memcpy(f->name, file->name.data, file->name.len);
+	f->name[file->name.len] = '\0';
+	f->to = to;
+	f->file = *file;
+	f->file.name.data = (const uint8_t *)f->name;
+	f->job.run = run_job;
+	ranges_init(&f->ranges, SPANS_MAX);
+	*out = f;
+	return 0;
+}
+
+void sink_file_free(struct sink_file *f)
+{
+	if (!f)
+		return;
+	digest_tree_free(f->tree);
+	reorder_free(f->reorder);
+	ranges_fini(&f->ranges);
+	free(f->name);
+	free(f);
+}
+
+int sink_file_open(struct sink_file *f, uint32_t window_blocks)
+{
+	int r = f->to->open(f->to->ctx, &f->file, &f->target.end, &f->cookie, f->text);
+
+	if (r) {
+		f->status = status_from_errno(r);
+		return r;
+	}
+	f->text[0] = '\0';
+	if (!f->target.end)
+		return 0;
+	r = digest_tree_new(&f->tree);
+	if (!r && end_is_stream(f->target.end))
+		r = reorder_new(window_blocks, &f->reorder);
+	if (r)
+		sink_file_fail(f, r, 0, "out of memory");
+	return 0; /* a failure of ours is settled as any other: it is open */
+}
+
+void sink_file_fail(struct sink_file *f, int error, uint16_t status, const char *format, ...)
+{
+	va_list ap;
+
+	if (f->status)
+		return;
+	f->status = status ? status : status_from_errno(error);
+	va_start(ap, format);
+	vsnprintf(f->text, sizeof f->text, format, ap);
+	va_end(ap);
+}
+
+bool sink_file_takes(const struct sink_file *f, const struct transfer_block *h, uint32_t block_bytes)
+{
+	uint64_t end = h->offset + h->length;
+
+	if (!f->target.end || f->job_out || !h->length || h->offset % block_bytes || end < h->offset)
+		return false;
+	if (f->end_known && f->landed >= f->end.blocks)
+		return false;
+	if (f->file.size == MESSAGE_UNKNOWN)
+		return true; /* a short block before the end leaves a hole, which ranges find */
+	return end <= f->file.size && (h->length == block_bytes || end == f->file.size);
+}
+
+void sink_file_written(struct sink_file *f, const struct block *b, uint32_t block_bytes)
+{
+	unsigned long long offset = b->offset;
+	int r;
+
+	if (b->error == -EILSEQ) {
+		sink_file_fail(f, 0, STATUS_CHECKSUM, "wrong checksum of the block at offset %llu", offset);
+		return;
+	}
+	if (b->error) {
+		sink_file_fail(f, b->error, 0, "writing at offset %llu: %s", offset, strerror(-b->error));
+		return;
+	}
+	r = ranges_add(&f->ranges, b->offset, b->offset + b->length);
+	if (!r)
+		r = digest_tree_add(f->tree, b->offset / block_bytes, b->leaf);
+	if (r == -ENOMEM)
+		sink_file_fail(f, r, 0, "out of memory at offset %llu", offset);
+	else if (r)
+		sink_file_fail(f, 0, STATUS_INCOMPLETE, "bytes at offset %llu came twice", offset);
+}
+
+bool sink_file_complete(const struct sink_file *f)
+{
+	return f->end_known && !f->in_crew && f->landed == f->end.blocks;
+}
+
+void sink_file_judge(struct sink_file *f)
+{
+	const struct transfer_file_end *end = &f->end;
+	int r;
+
+	if (end->status)
+		sink_file_fail(f, 0, end->status, "the source gave it up");
+	else if (f->file.size != MESSAGE_UNKNOWN && end->size != f->file.size)
+		sink_file_fail(f, 0, STATUS_INCOMPLETE, "%llu bytes were announced, the source ended it at %llu",
+			(unsigned long long)f->file.size, (unsigned long long)end->size);
+	else if (!ranges_complete(&f->ranges, end->size))
+		sink_file_fail(f, 0, STATUS_INCOMPLETE, "%llu of %llu bytes landed",
+			(unsigned long long)ranges_bytes(&f->ranges), (unsigned long long)end->size);
+	if (f->status)
+		return;
+	r = digest_tree_root(f->tree, end->blocks, end->size, &f->digest);
+	if (r)
+		sink_file_fail(f, r, STATUS_INCOMPLETE, "blocks are missing from its digest");
+	else if (f->digest != end->digest)
+		sink_file_fail(f, 0, STATUS_DIGEST, "digest %016llx, the source has %016llx",
+			(unsigned long long)f->digest, (unsigned long long)end->digest);
+}
+
+void sink_file_settle(struct sink_file *f)
+{
+	int r;
+
+	if (!f->status) {
+		r = end_sync(f->target.end);
+		if (r)
+			sink_file_fail(f, r, 0, "fsync: %s", strerror(-r));
+	}
+	r = end_free(f->target.end);
+	f->target.end = NULL;
+	if (r)
+		sink_file_fail(f, r, 0, "close: %s", strerror(-r));
+	if (f->status) {
+		f->to->discard(f->to->ctx, f->cookie);
+		return;
+	}
+	r = f->to->commit(f->to->ctx, f->cookie, &f->file, f->end.size);
+	if (r)
+		sink_file_fail(f, r, 0, "giving it its name: %s", strerror(-r));
+}
+
+struct sink_file *sink_file_of_job(struct crew_job *job)
+{
+	return (struct sink_file *)((char *)job - offsetof(struct sink_file, job));
+}
