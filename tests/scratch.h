@@ -13,7 +13,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,12 +30,21 @@ struct scratch {
 static struct scratch scratch_all[SCRATCH_MAX];
 static int scratch_count;
 
-static int scratch_remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+/* By descriptors: paths in here may be longer than the kernel takes.  Each level holds one. */
+static void scratch_remove(int parent, const char *name)
 {
-	(void)st;
-	(void)type;
-	(void)ftw;
-	return remove(path) && errno != ENOENT;
+	int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+
+	while (dir && (entry = readdir(dir)))
+		if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, "..") &&
+			unlinkat(fd, entry->d_name, 0))
+			scratch_remove(fd, entry->d_name);
+	if (dir)
+		closedir(dir);
+	if (unlinkat(parent, name, AT_REMOVEDIR))
+		perror(name);
 }
 
 static void scratch_remove_all(void)
@@ -46,7 +54,7 @@ static void scratch_remove_all(void)
 
 		if (s->mounted)
 			umount2(s->path, MNT_DETACH);
-		nftw(s->path, scratch_remove_one, 16, FTW_DEPTH | FTW_PHYS);
+		scratch_remove(AT_FDCWD, s->path);
 	}
 }
 

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tests/unit/incoming.c: where a peer's names land, and that none lands elsewhere.
+ */
+#include "tests/harness.h"
+
+#include "tests/scratch.h"
+#include "tree/incoming.h"
+
+static char log_text[16384];
+
+static void log_done(void *ctx, const char *path, uint64_t bytes, uint16_t status, const char *text)
+{
+	size_t length = strlen(log_text);
+	const char *dir = ctx;
+
+	(void)text;
+	if (dir && !strncmp(path, dir, strlen(dir)))
+		path += strlen(dir);
+	snprintf(log_text + length, sizeof(log_text) - length, "%s %u %" PRIu64 "\n", path, status, bytes);
+}
+
+static struct incoming_params params(enum incoming_kind kind, int top, const char *path)
+{
+	log_text[0] = '\0';
+	return (struct incoming_params){.kind = kind, .top = top, .path = path, .fd = -1, .replace = true,
+		.direct = END_DIRECT_AUTO, .done = log_done};
+}
+
+static uint32_t number;
+
+static struct transfer_file file_of(enum transfer_file_kind kind, const char *name, uint64_t size)
+{
+	return (struct transfer_file){.file = ++number, .kind = (uint8_t)kind, .mode = 0644,
+		.mtime_s = 1000000000, .size = size,
+		.name = {(const uint8_t *)name, strlen(name)}};
+}
+
+/* What a transfer does with one file of the content `text`; `fail`: it goes wrong on the way. */
+static int receive_file(struct incoming *in, const struct transfer_file *file, const char *text, int fail)
+{
+	const struct transfer_sink *sink = incoming_sink(in);
+	struct block *block, *done;
+	struct end_queue *q;
+	char why[512] = "";
+	void *cookie;
+	struct end *end;
+	int err = sink->open(sink->ctx, file, &end, &cookie, why);
+
+	if (!err && end) {
+		block = scratch_block(65536);
+		block->length = (uint32_t)strlen(text);
+		memcpy(block->payload, text, block->length);
+		if (end_queue_new(1, &q))
+			abort();
+		end_submit(q, end, block);
+		end_reap(q, &done, 1, true);
+		err = block->error ? block->error : end_sync(end);
+		end_free(end);
+		end_queue_free(q);
+		scratch_block_free(block);
+		if (fail)
+			err = fail;
+		if (err)
+			sink->discard(sink->ctx, cookie);
+		else
+			err = sink->commit(sink->ctx, cookie, file, strlen(text));
+	}
+	sink->done(sink->ctx, file, status_from_errno(err), why);
+	return err;
+}
+
+static int receive(struct incoming *in, const char *name, const char *text)
+{
+	struct transfer_file file = file_of(TRANSFER_FILE_REGULAR, name, strlen(text));
+
+	return receive_file(in, &file, text, 0);
+}
+
+static int receive_directory(struct incoming *in, const char *name, uint32_t mode)
+{
+	struct transfer_file file = file_of(TRANSFER_FILE_DIRECTORY, name, 0);
+
+	file.mode = mode;
+	return receive_file(in, &file, "", 0);
+}
+
+static void into_a_directory(void)
+{
+	const char *dir = scratch_dir();
+	int top = open(dir, O_PATH | O_DIRECTORY), fds;
+	struct incoming_params p = params(INCOMING_INTO, top, "/in");
+	struct incoming *in;
+	struct stat st;
+
+	umask(022);
+	fds = scratch_open_fds();
+	CHECK_EQ(incoming_new(&p, &in), -ENOENT);
+	CHECK(!in);
+	CHECK_EQ(mkdir(scratch_path(dir, "in"), 0755), 0);
+	CHECK_EQ(incoming_new(&p, &in), 0);
+	CHECK_EQ(receive(in, "a", "one"), 0);
+	CHECK_EQ(receive(in, "x/y/z", "two"), 0);
+	CHECK_EQ(receive_directory(in, "", 0755), 0);
+	CHECK_EQ(receive_directory(in, "d", 0500), 0);
+	CHECK_EQ(receive_directory(in, "d", 0500), 0); /* is there */
+	CHECK_EQ(receive_directory(in, "d/e/f", 0755), 0);
+	CHECK_EQ(receive(in, "d/g", "three"), 0);
+	CHECK_EQ(receive(in, "a", "four"), 0);
+	CHECK_EQ(receive(in, "", "x"), -EISDIR);
+	CHECK_EQ(receive(in, "d", "x"), -EISDIR);
+	CHECK_EQ(receive(in, "a/b", "x"), -ENOTDIR);
+	CHECK_EQ(receive_directory(in, "a", 0755), -ENOTDIR);
+	CHECK(scratch_is(scratch_path(dir, "in/a"), "four"));
+	CHECK(scratch_is(scratch_path(dir, "in/x/y/z"), "two"));
+	CHECK(scratch_is(scratch_path(dir, "in/d/g"), "three"));
+	CHECK_EQ(stat(scratch_path(dir, "in/d"), &st), 0);
+	CHECK_EQ(st.st_mode & 0777, 0700);
+	CHECK_EQ(stat(scratch_path(dir, "in/a"), &st), 0);
+	CHECK_EQ(st.st_mtim.tv_sec, 1000000000);
+	CHECK_EQ(st.st_mode & 0777, 0644);
+	CHECK_EQ(scratch_entries(scratch_path(dir, "in")), 3);
+	CHECK(!strcmp(log_text, "/in/a 0 3\n/in/x/y/z 0 3\n/in 0 0\n/in/d 0 0\n/in/d 0 0\n/in/d/e/f 0 0\n"
+				"/in/d/g 0 5\n/in/a 0 4\n/in 204 0\n/in/d 204 0\n/in/a/b 205 0\n"
+				"/in/a 205 0\n"));
+	incoming_free(in);
+	CHECK_EQ(scratch_open_fds(), fds);
+	CHECK(scratch_write(scratch_path(dir, "file"), "x"));
+	p = params(INCOMING_INTO, top, "file");
+	CHECK_EQ(incoming_new(&p, &in), -ENOTDIR);
+	p = params(INCOMING_INTO, top, "..");
+	CHECK_EQ(incoming_new(&p, &in), -EXDEV);
+	close(top);
+}
+
+static void as_a_name(void)
+{
+	const char *dir = scratch_dir();
+	struct incoming_params p = params(INCOMING_AS, AT_FDCWD, scratch_path(dir, "new"));
+	struct incoming *in;
+
+	p.ctx = (void *)dir;
+	CHECK_EQ(incoming_new(&p, &in), 0);
+	CHECK_EQ(receive(in, "x", "beneath what?"), -ENOTDIR);
+	CHECK_EQ(receive(in, "", "content"), 0);
+	CHECK(scratch_is(scratch_path(dir, "new"), "content"));
+	incoming_free(in);
+	CHECK(!strcmp(log_text, "/new/x 205 0\n/new 0 7\n"));
+
+	p = params(INCOMING_AS, AT_FDCWD, scratch_path(dir, "tree"));
+	CHECK_EQ(incoming_new(&p, &in), 0);
+	CHECK_EQ(receive_directory(in, "", 0755), 0);
+	CHECK_EQ(receive(in, "a/b", "deep"), 0);
+	CHECK_EQ(receive(in, "", "x"), -EISDIR);
+	CHECK(scratch_is(scratch_path(dir, "tree/a/b"), "deep"));
+	incoming_free(in);
+
+	/* the directory may be there already, a file is in the way */
+	p = params(INCOMING_AS, AT_FDCWD, scratch_path(dir, "tree"));
+	CHECK_EQ(incoming_new(&p, &in), 0);
+	CHECK_EQ(receive(in, "", "x"), -EISDIR);
+	CHECK_EQ(receive_directory(in, "", 0755), 0);
+	incoming_free(in);
+	p = params(INCOMING_AS, AT_FDCWD, scratch_path(dir, "new"));
+	CHECK_EQ(incoming_new(&p, &in), 0);
+	CHECK_EQ(receive_directory(in, "", 0755), -ENOTDIR);
+	incoming_free(in);
+
+	p = params(INCOMING_AS, AT_FDCWD, scratch_path(dir, "no/new"));
+	CHECK_EQ(incoming_new(&p, &in), -ENOENT);
+	p = params(INCOMING_AS, AT_FDCWD, scratch_path(dir, "new/x"));
+	CHECK_EQ(incoming_new(&p, &in), -ENOTDIR);
+	p = params(INCOMING_AS, AT_FDCWD, "/");
+	CHECK_EQ(incoming_new(&p, &in), -EINVAL);
+}
+
+static void a_peers_names_stay_beneath(void)
+{
+	static const char *const bad[] = {"..", "../x", "a/../../x", "/etc/x", "a//b", "a/", ".", "./a"};
+	static const char *const out[] = {"absolute/x", "dots/x", "dots/new/x", "root/tmp/x"};
+	const char *dir = scratch_dir();
+	struct incoming_params p;
+	struct transfer_file file;
+	struct incoming *in;
+	char longest[4200];
+
+	CHECK_EQ(mkdir(scratch_path(dir, "in"), 0755), 0);
+	CHECK_EQ(mkdir(scratch_path(dir, "outside"), 0755), 0);
+	CHECK_EQ(mkdir(scratch_path(dir, "in/sub"), 0755), 0);
+	CHECK_EQ(symlink(scratch_path(dir, "outside"), scratch_path(dir, "in/absolute")), 0);
+	CHECK_EQ(symlink("../outside", scratch_path(dir, "in/dots")), 0);
+	CHECK_EQ(symlink("/", scratch_path(dir, "in/root")), 0);
+	CHECK_EQ(symlink("sub", scratch_path(dir, "in/inside")), 0);
+	/* also where the destination is the user's own name: a hostile daemon is a peer too */
+	p = params(INCOMING_INTO, AT_FDCWD, scratch_path(dir, "in"));
+	CHECK_EQ(incoming_new(&p, &in), 0);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		CHECK_EQ(receive(in, bad[i], "x"), -ENAMETOOLONG);
+		CHECK_EQ(receive_directory(in, bad[i], 0755), -ENAMETOOLONG);
+	}
+	for (size_t i = 0; i < sizeof(out) / sizeof(out[0]); i++) {
+		CHECK_EQ(receive(in, out[i], "x"), -EXDEV);
+		CHECK_EQ(receive_directory(in, out[i], 0755), -EXDEV);
+	}
+	file = file_of(TRANSFER_FILE_REGULAR, "a", 1);
+	file.name.data = (const uint8_t *)"a\0b";
+	file.name.len = 3;
+	CHECK_EQ(receive_file(in, &file, "x", 0), -ENAMETOOLONG);
+	memset(longest, 'n', sizeof(longest));
+	for (int i = 200; i < 4200; i += 200)
+		longest[i] = '/';
+	longest[4199] = '\0';
+	CHECK_EQ(receive(in, longest, "x"), -ENAMETOOLONG);
+	longest[4095] = '\0';
+	CHECK_EQ(receive(in, longest, "deep"), 0);
+	CHECK_EQ(receive(in, "inside/x", "x"), 0);
+	CHECK(scratch_is(scratch_path(dir, "in/sub/x"), "x"));
+	CHECK_EQ(receive(in, "\n\"'\xff", "bytes"), 0);
+	CHECK(scratch_is(scratch_path(dir, "in/\n\"'\xff"), "bytes"));
+	CHECK_EQ(scratch_entries(scratch_path(dir, "outside")), 0);
+	incoming_free(in);
+}
+
+/* The destination is what it was when the transfer began, wherever its name leads by now. */
+static void a_destination_that_is_moved_keeps_its_files(void)
+{
+	const char *dir = scratch_dir();
+	struct incoming_params p;
+	struct incoming *in;
+
+	CHECK_EQ(mkdir(scratch_path(dir, "in"), 0755), 0);
+	CHECK_EQ(mkdir(scratch_path(dir, "outside"), 0755), 0);
+	p = params(INCOMING_INTO, AT_FDCWD, scratch_path(dir, "in"));
+	CHECK_EQ(incoming_new(&p, &in), 0);
+	CHECK_EQ(rename(scratch_path(dir, "in"), scratch_path(dir, "moved")), 0);
+	CHECK_EQ(symlink("outside", scratch_path(dir, "in")), 0);
+	CHECK_EQ(receive(in, "a", "one"), 0);
+	CHECK_EQ(receive_directory(in, "d", 0755), 0);
+	CHECK(scratch_is(scratch_path(dir, "moved/a"), "one"));
+	CHECK_EQ(scratch_entries(scratch_path(dir, "outside")), 0);
+	incoming_free(in);
+}
+
+static void failures_leave_the_old_file(void)
+{
+	const char *dir = scratch_dir();
+	struct incoming_params p = params(INCOMING_INTO, AT_FDCWD, dir);
+	const struct transfer_sink *sink;
+	struct transfer_file file;
+	struct incoming *in;
+	char why[512];
+	void *cookie;
+	struct end *end;
+
+	CHECK(scratch_write(scratch_path(dir, "a"), "old"));
+	CHECK_EQ(incoming_new(&p, &in), 0);
+	sink = incoming_sink(in);
+	file = file_of(TRANSFER_FILE_REGULAR, "a", 3);
+	CHECK_EQ(receive_file(in, &file, "new", -EILSEQ), -EILSEQ);
+	CHECK(scratch_is(scratch_path(dir, "a"), "old"));
+	CHECK_EQ(scratch_entries(dir), 1);
+	/* a transfer that is thrown away as a whole */
+	file = file_of(TRANSFER_FILE_REGULAR, "a", 3);
+	CHECK_EQ(sink->open(sink->ctx, &file, &end, &cookie, why), 0);
+	end_free(end);
+	incoming_free(in);
+	CHECK(scratch_is(scratch_path(dir, "a"), "old"));
+	CHECK_EQ(scratch_entries(dir), 1);
+
+	p.replace = false;
+	CHECK_EQ(incoming_new(&p, &in), 0);
+	CHECK_EQ(receive(in, "a", "new"), -EEXIST);
+	CHECK_EQ(receive(in, "b", "new"), 0);
+	CHECK(scratch_is(scratch_path(dir, "a"), "old"));
+	incoming_free(in);
+}
+
+static void a_full_disk_is_said_at_once(void)
+{
+	const char *dir = scratch_small(1u << 20);
+	struct incoming_params p;
+	struct transfer_file file;
+	struct incoming *in;
+
+	if (!dir)
+		SKIP("may not mount a small file system");
+	p = params(INCOMING_INTO, AT_FDCWD, dir);
+	CHECK_EQ(incoming_new(&p, &in), 0);
+	file = file_of(TRANSFER_FILE_REGULAR, "a", 1ull << 30);
+	CHECK_EQ(receive_file(in, &file, "x", 0), -ENOSPC);
+	CHECK_EQ(scratch_entries(dir), 0);
+	incoming_free(in);
+}
+
+static void one_file_to_a_stream(void)
+{
+	struct incoming_params p = params(INCOMING_STREAM, AT_FDCWD, NULL);
+	struct transfer_file file;
+	struct incoming *in;
+	char got[16];
+	int fds[2];
+
+	CHECK_EQ(pipe(fds), 0);
+	p.fd = fds[1];
+	CHECK_EQ(incoming_new(&p, &in), 0);
+	CHECK_EQ(receive_directory(in, "d", 0755), -EINVAL);
+	CHECK_EQ(receive(in, "some/name", "bytes"), 0);
+	file = file_of(TRANSFER_FILE_STREAM, "more", MESSAGE_UNKNOWN);
+	CHECK_EQ(receive_file(in, &file, "no", 0), -EINVAL);
+	incoming_free(in);
+	CHECK_EQ(close(fds[1]), 0); /* stayed ours */
+	CHECK_EQ(read(fds[0], got, sizeof(got)), 5);
+	CHECK(!memcmp(got, "bytes", 5));
+	CHECK_EQ(read(fds[0], got, sizeof(got)), 0);
+	close(fds[0]);
+	CHECK(!strcmp(log_text, "- 103 0\n- 0 5\n- 103 0\n"));
+}
+
+static void a_stream_to_a_file(void)
+{
+	const char *dir = scratch_dir();
+	struct incoming_params p = params(INCOMING_AS, AT_FDCWD, scratch_path(dir, "f"));
+	struct transfer_file file = file_of(TRANSFER_FILE_STREAM, "", MESSAGE_UNKNOWN);
+	struct incoming *in;
+	struct stat st;
+
+	CHECK_EQ(incoming_new(&p, &in), 0);
+	CHECK_EQ(receive_file(in, &file, "stream", 0), 0);
+	CHECK(scratch_is(scratch_path(dir, "f"), "stream"));
+	CHECK_EQ(stat(scratch_path(dir, "f"), &st), 0);
+	CHECK(st.st_mtim.tv_sec != 1000000000); /* a stream has no time of its own */
+	incoming_free(in);
+}
+
+static void nothing_is_discarded(void)
+{
+	struct incoming_params p = params(INCOMING_NULL, AT_FDCWD, NULL);
+	struct transfer_file file = file_of(TRANSFER_FILE_NULL, "", 6);
+	const char *dir = scratch_dir();
+	struct incoming *in;
+
+	CHECK_EQ(incoming_new(&p, &in), 0);
+	CHECK_EQ(receive_file(in, &file, "nobody", 0), 0);
+	CHECK_EQ(receive(in, "d/file", "reads"), 0);
+	CHECK_EQ(receive_directory(in, "d", 0755), 0);
+	incoming_free(in);
+	CHECK(!strcmp(log_text, "null 0 6\nnull 0 5\nnull 0 0\n"));
+
+	p = params(INCOMING_INTO, AT_FDCWD, dir);
+	CHECK_EQ(incoming_new(&p, &in), 0);
+	file = file_of(TRANSFER_FILE_NULL, "x", 6);
+	CHECK_EQ(receive_file(in, &file, "nobody", 0), -EINVAL);
+	CHECK_EQ(scratch_entries(dir), 0);
+	incoming_free(in);
+	incoming_free(NULL);
+}
+
+HARNESS_MAIN({"into_a_directory", into_a_directory}, {"as_a_name", as_a_name},
+	{"a_peers_names_stay_beneath", a_peers_names_stay_beneath},
+	{"a_destination_that_is_moved_keeps_its_files", a_destination_that_is_moved_keeps_its_files},
+	{"failures_leave_the_old_file", failures_leave_the_old_file},
+	{"a_full_disk_is_said_at_once", a_full_disk_is_said_at_once},
+	{"one_file_to_a_stream", one_file_to_a_stream}, {"a_stream_to_a_file", a_stream_to_a_file},
+	{"nothing_is_discarded", nothing_is_discarded})

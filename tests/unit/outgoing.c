@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tests/unit/outgoing.c: what a source sends, in which order, and what it says of each name.
+ */
+#include "tests/harness.h"
+
+#include "tests/scratch.h"
+#include "tree/outgoing.h"
+
+#include <sys/socket.h>
+#include <sys/un.h>
+
+static char log_text[65536];
+
+/* Each outcome as a line "path status bytes". */
+static void log_done(void *ctx, const char *path, uint64_t bytes, uint16_t status, const char *text)
+{
+	size_t length = strlen(log_text);
+	const char *dir = ctx;
+
+	(void)text;
+	if (!strncmp(path, dir, strlen(dir)))
+		path += strlen(dir);
+	snprintf(log_text + length, sizeof(log_text) - length, "%s %u %" PRIu64 "\n", path, status, bytes);
+}
+
+static char item_text[65536];
+
+static void name_of(const struct transfer_item *item, char out[5000])
+{
+	memcpy(out, item->file.name.data, item->file.name.len);
+	out[item->file.name.len] = '\0';
+}
+
+/* Takes all items; item_text gets a line "name kind size" or "name -errno" for each. */
+static int drain(struct outgoing *o)
+{
+	const struct transfer_source *source = outgoing_source(o);
+	struct transfer_item item;
+	char name[5000];
+	int n, count = 0, err;
+
+	item_text[0] = log_text[0] = '\0';
+	while ((n = source->next(source->ctx, &item)) == 1) {
+		size_t length = strlen(item_text);
+
+		name_of(&item, name);
+		if (item.error)
+			snprintf(item_text + length, sizeof(item_text) - length, "%s %d\n", name, item.error);
+		else
+			snprintf(item_text + length, sizeof(item_text) - length, "%s %c %" PRIu64 "\n", name,
+				"?rdsn"[item.file.kind], item.file.size);
+		err = item.error ? item.error : source->check(source->ctx, &item);
+		end_free(item.end);
+		source->done(source->ctx, &item, status_from_errno(err), "");
+		count++;
+	}
+	return n ? n : count;
+}
+
+static struct outgoing *make(const char *dir, int top, bool recursive)
+{
+	struct outgoing_params params = {.top = top, .recursive = recursive, .direct = END_DIRECT_AUTO,
+		.done = log_done, .ctx = (void *)dir};
+	struct outgoing *o;
+
+	return outgoing_new(&params, &o) ? NULL : o;
+}
+
+static bool make_tree(const char *dir)
+{
+	return !mkdir(scratch_path(dir, "t"), 0755) && !mkdir(scratch_path(dir, "t/b"), 0750) &&
+	       !mkdir(scratch_path(dir, "t/b/empty"), 0755) && scratch_write(scratch_path(dir, "t/a"), "1") &&
+	       scratch_write(scratch_path(dir, "t/b.txt"), "22") &&
+	       scratch_write(scratch_path(dir, "t/b/z"), "333") &&
+	       scratch_write(scratch_path(dir, "t/b/y"), "") &&
+	       scratch_write(scratch_path(dir, "t/.rftp-0123456789abcdef.part"), "cut") &&
+	       scratch_write(scratch_path(dir, "t/\xff\n"), "4444") &&
+	       !symlink("a", scratch_path(dir, "t/link"));
+}
+
+static void a_tree_in_order(void)
+{
+	const char *dir = scratch_dir();
+	struct outgoing *o = make(dir, AT_FDCWD, true);
+	const struct transfer_source *source = outgoing_source(o);
+	int fds;
+
+	CHECK(make_tree(dir));
+	fds = scratch_open_fds();
+	CHECK_EQ(outgoing_add(o, scratch_path(dir, "t"), "to"), 0);
+	CHECK_EQ(outgoing_add(o, scratch_path(dir, "t/a"), "a/again"), 0);
+	CHECK(source->total_files == MESSAGE_UNKNOWN && source->total_bytes == MESSAGE_UNKNOWN);
+	CHECK(source->largest_bytes == MESSAGE_UNKNOWN);
+	outgoing_measure(o);
+	CHECK_EQ(source->total_files, 10);
+	CHECK_EQ(source->total_bytes, 1 + 2 + 3 + 0 + 4 + 1 + 1);
+	CHECK_EQ(source->largest_bytes, 4);
+	CHECK_EQ(drain(o), 10);
+	CHECK(!strcmp(item_text, "to d 0\nto/a r 1\nto/b d 0\nto/b/empty d 0\nto/b/y r 0\nto/b/z r 3\n"
+				 "to/b.txt r 2\nto/link r 1\nto/\xff\n r 4\na/again r 1\n"));
+	CHECK(!strcmp(log_text, "/t 0 0\n/t/a 0 1\n/t/b 0 0\n/t/b/empty 0 0\n/t/b/y 0 0\n/t/b/z 0 3\n"
+				"/t/b.txt 0 2\n/t/link 0 1\n/t/\xff\n 0 4\n/t/a 0 1\n"));
+	CHECK_EQ(scratch_open_fds(), fds);
+	outgoing_free(o);
+}
+
+static void the_destination_itself(void)
+{
+	const char *dir = scratch_dir();
+	struct outgoing *o;
+	int top = -1;
+
+	CHECK(make_tree(dir));
+	top = open(dir, O_PATH | O_DIRECTORY);
+	o = make("", top, true);
+	CHECK_EQ(outgoing_add(o, "/t/b", ""), 0);
+	CHECK_EQ(outgoing_add(o, "t/a", ""), 0);
+	CHECK_EQ(drain(o), 5);
+	CHECK(!strcmp(item_text, " d 0\nempty d 0\ny r 0\nz r 3\n r 1\n"));
+	CHECK(!strcmp(log_text, "/t/b 0 0\n/t/b/empty 0 0\n/t/b/y 0 0\n/t/b/z 0 3\nt/a 0 1\n"));
+	outgoing_free(o);
+	/* the export itself */
+	o = make("", top, true);
+	CHECK_EQ(outgoing_add(o, "/", "x"), 0);
+	CHECK_EQ(drain(o), 10);
+	CHECK(!strncmp(item_text, "x d 0\nx/t d 0\nx/t/a r 1\n", 24));
+	outgoing_free(o);
+	close(top);
+}
+
+static void what_can_not_be_sent(void)
+{
+	const char *dir = scratch_dir();
+	struct sockaddr_un sun = {.sun_family = AF_UNIX};
+	struct outgoing *o = make(dir, AT_FDCWD, false);
+	char longest[300];
+	int top, sock;
+
+	CHECK(make_tree(dir));
+	CHECK_EQ(outgoing_add(o, scratch_path(dir, "nothing"), "x"), -ENOENT);
+	CHECK_EQ(outgoing_add(o, scratch_path(dir, "t"), "x"), -EISDIR);
+	CHECK_EQ(outgoing_add(o, scratch_path(dir, "t/a/x"), "x"), -ENOTDIR);
+	CHECK_EQ(outgoing_add(o, "/dev/null", "x"), -ENXIO);
+	CHECK_EQ(outgoing_add(o, scratch_path(dir, "t/a"), "../x"), -EINVAL);
+	CHECK_EQ(outgoing_add(o, scratch_path(dir, "t/a"), "/x"), -EINVAL);
+	memset(longest, 'x', 256);
+	longest[256] = '\0';
+	CHECK_EQ(outgoing_add(o, scratch_path(dir, longest), "x"), -ENAMETOOLONG);
+	CHECK_EQ(drain(o), 0);
+	outgoing_free(o);
+
+	CHECK_EQ(mkdir(scratch_path(dir, "top"), 0755), 0);
+	CHECK_EQ(mkdir(scratch_path(dir, "top/d"), 0755), 0);
+	CHECK_EQ(mkfifo(scratch_path(dir, "top/d/fifo"), 0600), 0);
+	CHECK_EQ(symlink("../d", scratch_path(dir, "top/d/self")), 0);
+	CHECK_EQ(symlink("fifo", scratch_path(dir, "top/d/to-fifo")), 0);
+	CHECK_EQ(symlink("nowhere", scratch_path(dir, "top/d/dangling")), 0);
+	CHECK_EQ(symlink("../../t/a", scratch_path(dir, "top/d/outside")), 0);
+	CHECK_EQ(symlink("../e", scratch_path(dir, "top/d/inside")), 0);
+	CHECK(scratch_write(scratch_path(dir, "top/e"), "55555"));
+	snprintf(sun.sun_path, sizeof(sun.sun_path), "%s", scratch_path(dir, "top/d/socket"));
+	sock = socket(AF_UNIX, SOCK_STREAM, 0);
+	CHECK_EQ(bind(sock, (struct sockaddr *)&sun, sizeof(sun)), 0);
+	top = open(scratch_path(dir, "top"), O_PATH | O_DIRECTORY);
+	o = make("", top, true);
+	CHECK_EQ(outgoing_add(o, "../t", "x"), -EXDEV);
+	CHECK_EQ(outgoing_add(o, "d/outside", "x"), -EXDEV);
+	CHECK_EQ(outgoing_add(o, "d/fifo", "x"), -ENXIO);
+	CHECK_EQ(outgoing_add(o, "d", "d"), 0);
+	CHECK_EQ(drain(o), 8);
+	snprintf(longest, sizeof(longest),
+		"d d 0\nd/dangling %d\nd/fifo %d\nd/inside r 5\nd/outside %d\nd/self %d\nd/socket %d\n"
+		"d/to-fifo %d\n",
+		-ENOENT, -ENXIO, -EXDEV, -ELOOP, -ENXIO, -ENXIO);
+	CHECK(!strcmp(item_text, longest));
+	outgoing_free(o);
+	close(sock);
+	close(top);
+}
+
+/* A name that was listed and is something else when its turn comes. */
+static void names_that_change_before_their_turn(void)
+{
+	const char *dir = scratch_dir();
+	const struct transfer_source *source;
+	struct transfer_item item;
+	char name[5000], want[200];
+	struct outgoing *o = make(dir, AT_FDCWD, true);
+
+	CHECK_EQ(mkdir(scratch_path(dir, "d"), 0755), 0);
+	for (const char *c = "abcdef"; *c; c++) {
+		char path[8] = {'d', '/', *c, '\0'};
+
+		CHECK(scratch_write(scratch_path(dir, path), "x"));
+	}
+	CHECK(scratch_write(scratch_path(dir, "root"), "x"));
+	CHECK_EQ(outgoing_add(o, scratch_path(dir, "d"), "d"), 0);
+	CHECK_EQ(outgoing_add(o, scratch_path(dir, "root"), "root"), 0);
+	source = outgoing_source(o);
+	CHECK_EQ(source->next(source->ctx, &item), 1);
+	name_of(&item, name);
+	CHECK(!strcmp(name, "d"));
+	source->done(source->ctx, &item, 0, "");
+	CHECK_EQ(unlink(scratch_path(dir, "d/a")), 0);
+	CHECK_EQ(unlink(scratch_path(dir, "d/b")), 0);
+	CHECK_EQ(mkfifo(scratch_path(dir, "d/b"), 0600), 0);
+	CHECK_EQ(unlink(scratch_path(dir, "d/c")), 0);
+	CHECK_EQ(mkdir(scratch_path(dir, "d/c"), 0700), 0);
+	CHECK_EQ(unlink(scratch_path(dir, "d/d")), 0);
+	CHECK_EQ(symlink("e", scratch_path(dir, "d/d")), 0);
+	CHECK_EQ(unlink(scratch_path(dir, "root")), 0);
+	CHECK_EQ(mkdir(scratch_path(dir, "root"), 0700), 0);
+	CHECK_EQ(drain(o), 7);
+	snprintf(want, sizeof(want), "d/a %d\nd/b %d\nd/c %d\nd/d %d\nd/e r 1\nd/f r 1\nroot %d\n", -ENOENT,
+		-ENXIO, -EISDIR, -ELOOP, -EISDIR);
+	CHECK(!strcmp(item_text, want));
+	outgoing_free(o);
+}
+
+static void a_file_that_changes_is_stale(void)
+{
+	enum { SAME, GROWN, SHRUNK, WRITTEN, TOUCHED, REPLACED, KINDS };
+	const char *dir = scratch_dir(), *path = scratch_path(dir, "f");
+	const struct transfer_source *source;
+	struct transfer_item item;
+	struct outgoing *o;
+	int fd;
+
+	for (int kind = SAME; kind < KINDS; kind++) {
+		struct timespec old[2] = {{.tv_sec = 1000000000}, {.tv_sec = 1000000000}};
+
+		unlink(path);
+		CHECK(scratch_write(path, "0123456789"));
+		/* so that any change shows, however coarse the file system's clock */
+		CHECK_EQ(utimensat(AT_FDCWD, path, old, 0), 0);
+		o = make(dir, AT_FDCWD, false);
+		CHECK_EQ(outgoing_add(o, path, "f"), 0);
+		source = outgoing_source(o);
+		CHECK_EQ(source->next(source->ctx, &item), 1);
+		CHECK_EQ(item.error, 0);
+		CHECK_EQ(item.file.mtime_s, 1000000000);
+		CHECK_EQ(item.file.mode, 0644);
+		fd = open(path, O_WRONLY | (kind == GROWN ? O_APPEND : 0));
+		if (kind == GROWN || kind == WRITTEN)
+			CHECK_EQ(write(fd, "x", 1), 1);
+		else if (kind == SHRUNK)
+			CHECK_EQ(ftruncate(fd, 5), 0);
+		else if (kind == TOUCHED)
+			CHECK_EQ(futimens(fd, NULL), 0);
+		else if (kind == REPLACED) {
+			/* what is read is the old file; it lost its last name, which is all that
+			 * happened to it, and some file systems call that a change */
+			CHECK(scratch_write(scratch_path(dir, "new"), "new"));
+			CHECK_EQ(rename(scratch_path(dir, "new"), path), 0);
+		}
+		close(fd);
+		if (kind != REPLACED)
+			CHECK_EQ(source->check(source->ctx, &item), kind == SAME ? 0 : -ESTALE);
+		end_free(item.end);
+		source->done(source->ctx, &item, 0, "");
+		outgoing_free(o);
+	}
+}
+
+static void files_are_opened_when_asked_for(void)
+{
+	enum { FILES = 3000 };
+	const char *dir = scratch_dir();
+	const struct transfer_source *source;
+	struct outgoing *o = make(dir, AT_FDCWD, true);
+	struct transfer_item items[10];
+	char name[32];
+	int fds, most;
+
+	CHECK_EQ(mkdir(scratch_path(dir, "d"), 0755), 0);
+	for (int i = 0; i < FILES; i++) {
+		snprintf(name, sizeof(name), "d/%d", i);
+		CHECK(scratch_write(scratch_path(dir, name), name));
+	}
+	fds = scratch_open_fds();
+	CHECK_EQ(outgoing_add(o, scratch_path(dir, "d"), "d"), 0);
+	outgoing_measure(o);
+	CHECK_EQ(scratch_open_fds(), fds);
+	source = outgoing_source(o);
+	CHECK_EQ(source->total_files, FILES + 1);
+	for (int i = 0; i < 10; i++)
+		CHECK_EQ(source->next(source->ctx, &items[i]), 1);
+	most = scratch_open_fds() - fds;
+	CHECK(most <= 20); /* two for each */
+	for (int i = 0; i < 10; i++) {
+		end_free(items[i].end);
+		source->done(source->ctx, &items[i], STATUS_CANCELLED, "stopped");
+	}
+	CHECK_EQ(scratch_open_fds(), fds);
+	outgoing_free(o); /* in the middle of the walk */
+}
+
+static void streams_and_nothing(void)
+{
+	const struct transfer_source *source;
+	struct outgoing *o = make("", AT_FDCWD, false);
+	struct transfer_item item;
+	struct block *block = scratch_block(65536), *done;
+	struct end_queue *q;
+	int fds[2];
+
+	CHECK_EQ(pipe(fds), 0);
+	CHECK_EQ(write(fds[1], "abc", 3), 3);
+	close(fds[1]);
+	CHECK_EQ(outgoing_add_null(o, 1000), 0);
+	source = outgoing_source(o);
+	CHECK_EQ(source->total_bytes, 1000);
+	CHECK_EQ(source->largest_bytes, 1000);
+	CHECK_EQ(outgoing_add_stream(o, fds[0], "in"), 0);
+	CHECK(source->total_bytes == MESSAGE_UNKNOWN);
+	CHECK_EQ(source->total_files, 2);
+	outgoing_measure(o);
+	CHECK(source->total_bytes == MESSAGE_UNKNOWN && source->largest_bytes == MESSAGE_UNKNOWN);
+
+	log_text[0] = '\0';
+	CHECK_EQ(source->next(source->ctx, &item), 1);
+	CHECK_EQ(item.file.kind, TRANSFER_FILE_NULL);
+	CHECK_EQ(item.file.size, 1000);
+	CHECK_EQ(source->check(source->ctx, &item), 0);
+	end_free(item.end);
+	source->done(source->ctx, &item, 0, "");
+	CHECK_EQ(source->next(source->ctx, &item), 1);
+	CHECK_EQ(item.file.kind, TRANSFER_FILE_STREAM);
+	CHECK(item.file.size == MESSAGE_UNKNOWN);
+	CHECK(item.file.mtime_ns < 1000000000);
+	CHECK(end_is_stream(item.end));
+	CHECK_EQ(end_queue_new(1, &q), 0);
+	block->length = 65536;
+	end_submit(q, item.end, block);
+	CHECK_EQ(end_reap(q, &done, 1, true), 1);
+	CHECK_EQ(block->length, 3);
+	CHECK_EQ(source->check(source->ctx, &item), 0);
+	end_free(item.end);
+	source->done(source->ctx, &item, 0, "");
+	CHECK_EQ(source->next(source->ctx, &item), 0);
+	CHECK(!strcmp(log_text, "null 0 1000\n- 0 0\n"));
+	CHECK_EQ(close(fds[0]), 0); /* stayed ours */
+	end_queue_free(q);
+	scratch_block_free(block);
+	outgoing_free(o);
+}
+
+/* A tree so deep that its last names are longer than a name on the wire may be. */
+static void too_deep_is_an_error_of_the_name(void)
+{
+	const char *dir = scratch_dir();
+	struct outgoing *o;
+	char part[201];
+	int fd = open(dir, O_RDONLY | O_DIRECTORY), next;
+
+	memset(part, 'd', 200);
+	part[200] = '\0';
+	for (int i = 0; i < 25; i++) {
+		CHECK_EQ(mkdirat(fd, part, 0755), 0);
+		next = openat(fd, part, O_RDONLY | O_DIRECTORY);
+		CHECK(next >= 0);
+		close(fd);
+		fd = next;
+	}
+	close(fd);
+	o = make(dir, AT_FDCWD, true);
+	CHECK_EQ(outgoing_add(o, scratch_path(dir, part), "d"), 0);
+	outgoing_measure(o);
+	CHECK(drain(o) > 15);
+	snprintf(part, sizeof(part), " %d\n", -ENAMETOOLONG);
+	CHECK(strstr(item_text, part));
+	outgoing_free(o);
+}
+
+HARNESS_MAIN({"a_tree_in_order", a_tree_in_order}, {"the_destination_itself", the_destination_itself},
+	{"what_can_not_be_sent", what_can_not_be_sent},
+	{"names_that_change_before_their_turn", names_that_change_before_their_turn},
+	{"a_file_that_changes_is_stale", a_file_that_changes_is_stale},
+	{"files_are_opened_when_asked_for", files_are_opened_when_asked_for},
+	{"streams_and_nothing", streams_and_nothing},
+	{"too_deep_is_an_error_of_the_name", too_deep_is_an_error_of_the_name})
