@@ -6,6 +6,7 @@
 
 #include "rftp/mover.h"
 #include "rftp/remote.h"
+#include "rftp/units.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -81,14 +82,34 @@ err_free:
 	return err;
 }
 
+/* The rate is what was asked for: on stdout, also when quiet. */
+static void bench_print(struct report *r, const struct bench_params *params,
+	const struct report_done *d)
+{
+	char bytes[UNITS_TEXT_MAX], rate[UNITS_TEXT_MAX], block[UNITS_TEXT_MAX];
+	struct text line = {0};
+
+	units_format_size(d->bytes, bytes);
+	units_format_rate(d->seconds > 0 ? (double)d->bytes / d->seconds : 0, rate);
+	units_format_size(d->block, block);
+	text_printf(&line, "%s %s in %.3f s: %s (%s, %s, %u channel%s, block %s)\n",
+		params->get ? "get" : "put", bytes, d->seconds, rate, d->fabric, d->engine, d->channels,
+		d->channels == 1 ? "" : "s", block);
+	report_write(r, text_str(&line), line.len);
+	text_fini(&line);
+}
+
 int bench_run(struct client *c, const struct bench_params *params)
 {
 	struct mover m;
 	int err = -ENOTCONN;
 
 	mover_start(&m, c);
-	m.summary = true;
+	m.quiet = true;
 	if (client_session(c))
 		err = params->get ? bench_get(&m, params) : bench_put(&m, params);
-	return mover_finish(&m, err);
+	err = mover_finish(&m, err);
+	if (!err && !report_json(&c->report))
+		bench_print(&c->report, params, &m.done);
+	return err;
 }

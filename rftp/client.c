@@ -151,12 +151,10 @@ int client_report(struct client *c, const char *object, int error)
 		report_error(&c->report, EXIT_CODE_OK, status_from_errno(error), object, NULL);
 		return error;
 	}
-	/* the server's words, unless they only say the same */
-	if (why->text[0] && (why->status == STATUS_OTHER || session_lost(c->session) ||
-				    strstr(why->text, status_text(why->status))))
+	if (session_lost(c->session)) /* the status says less than the text */
 		text_puts(&text, why->text);
-	else if (why->text[0])
-		text_printf(&text, "%s (%s)", status_text(why->status), why->text);
+	else
+		report_reason(&text, why->status, why->text);
 	report_error(&c->report, EXIT_CODE_OK, why->status, object, text_str(&text));
 	text_fini(&text);
 	if (session_lost(c->session))

@@ -271,13 +271,14 @@ done:
 int command_df(struct client *c, const struct lexer_command *line)
 {
 	struct message_statfs_reply fs;
-	struct session *s = client_session(c);
+	unsigned mask; /* -h is how it is shown anyway */
+	int first = command_flags(c, line, "h", &mask), err;
+	struct session *s = first < 0 ? NULL : client_session(c);
 	char *path;
-	int err;
 
 	if (!s)
-		return -ENOTCONN;
-	path = line->count > 1 ? command_remote(c, &line->words[1]) : strdup(c->cwd);
+		return first < 0 ? first : -ENOTCONN;
+	path = (size_t)first < line->count ? command_remote(c, &line->words[first]) : strdup(c->cwd);
 	if (!path)
 		return -ENOMEM;
 	err = remote_statfs(s, path, &fs);

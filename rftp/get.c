@@ -62,6 +62,7 @@ static int get_target(struct get *g, size_t count)
 
 	if (!strcmp(g->target, "-")) {
 		g->kind = INCOMING_STREAM;
+		g->mover.stdout_stream = true;
 		return 0;
 	}
 	if (!stat(g->target, &st) && S_ISDIR(st.st_mode)) {
@@ -76,6 +77,21 @@ static int get_target(struct get *g, size_t count)
 	}
 	g->kind = INCOMING_AS;
 	return 0;
+}
+
+/* A server that leaves a file out has sent less than was asked for, whatever it says of its success. */
+static int get_receive(struct get *g, struct incoming *incoming, const char *path, uint32_t flags)
+{
+	uint64_t before = g->mover.outcomes;
+	int err = mover_receive(&g->mover, incoming, path);
+
+	/* only an empty top directory has no name to tell of */
+	if (err || g->mover.outcomes > before ||
+		((flags & MESSAGE_DATA_RECURSIVE) && !(flags & MESSAGE_DATA_INTO)))
+		return err;
+	report_error(&g->client->report, EXIT_CODE_OK, STATUS_OTHER, path,
+		"the server sent nothing: it could not read it (its log says why)");
+	return -EREMOTEIO;
 }
 
 static int get_one(struct get *g, const char *path)
@@ -121,7 +137,7 @@ static int get_one(struct get *g, const char *path)
 		else if (err)
 			client_report(c, path, err);
 		else
-			err = mover_receive(&g->mover, incoming, path);
+			err = get_receive(g, incoming, path, request.flags);
 	}
 	incoming_free(incoming);
 	return err;

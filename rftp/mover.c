@@ -8,6 +8,8 @@
 #include "rftp/units.h"
 
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 void mover_start(struct mover *m, struct client *client)
@@ -93,6 +95,50 @@ static void mover_explain(const struct mover *m, const struct transfer_stats *st
 		(double)session_info(m->client->session)->rtt_ns / 1e6, (uintmax_t)stats->starved);
 }
 
+static bool mover_ends_all(uint16_t status)
+{
+	return status == STATUS_CANCELLED || status == STATUS_DISCONNECTED ||
+		status == STATUS_TIMEOUT || status == STATUS_SHUTDOWN;
+}
+
+void mover_file_done(void *ctx, const char *path, uint64_t bytes, uint16_t status, const char *text)
+{
+	struct mover *m = ctx;
+	bool held = mover_ends_all(status);
+
+	if (m->stdout_stream)
+		path = "standard output";
+	m->outcomes++;
+	if (!status)
+		m->stored_bytes += bytes;
+	report_file(&m->client->report, path, bytes, status, text, !held);
+	if (!held || m->held_status)
+		return;
+	m->held_status = status;
+	m->held_path = strdup(path);
+	m->held_text = strdup(text ? text : "");
+}
+
+/* `alone`: the transfer went on, so it was that file's own failure. */
+static void mover_release(struct mover *m, bool alone)
+{
+	struct text reason = {0};
+
+	/* a pipe that nobody reads any more is no lost connection */
+	if (alone && m->held_status && m->stdout_stream) {
+		report_error(&m->client->report, EXIT_CODE_IO, STATUS_IO, m->held_path, m->held_text);
+	} else if (alone && m->held_status) {
+		report_reason(&reason, m->held_status, m->held_text);
+		report_error(&m->client->report, EXIT_CODE_OK, m->held_status, m->held_path,
+			text_str(&reason));
+	}
+	text_fini(&reason);
+	free(m->held_path);
+	free(m->held_text);
+	m->held_path = m->held_text = NULL;
+	m->held_status = 0;
+}
+
 /* The end of one transfer. */
 static int mover_ended(struct mover *m, const struct transfer_stats *stats, uint64_t files_bytes,
 	const char *object, int error)
@@ -113,6 +159,7 @@ static int mover_ended(struct mover *m, const struct transfer_stats *stats, uint
 		d->direct |= stats->direct;
 	}
 	mover_explain(m, stats);
+	mover_release(m, !error || error == -EREMOTEIO || error == -ECONNABORTED);
 	if (!error || error == -EREMOTEIO)
 		return error; /* single files were reported one by one */
 	if (error == -ECONNABORTED && c->report.errors > m->file_errors)
@@ -149,15 +196,6 @@ int mover_receive(struct mover *m, struct incoming *incoming, const char *object
 	return mover_ended(m, &stats, m->stored_bytes - before, object, err);
 }
 
-void mover_file_done(void *ctx, const char *path, uint64_t bytes, uint16_t status, const char *text)
-{
-	struct mover *m = ctx;
-
-	if (!status)
-		m->stored_bytes += bytes;
-	report_file(&m->client->report, path, bytes, status, text);
-}
-
 int mover_finish(struct mover *m, int error)
 {
 	struct client *c = m->client;
@@ -166,8 +204,8 @@ int mover_finish(struct mover *m, int error)
 	m->done.errors = c->report.errors - m->base_errors;
 	/* quiet where nobody looks, as cp is */
 	report_done(&c->report, &m->done,
-		m->done.fabric && (m->summary || c->settings.verbosity > 0 ||
-					  (c->settings.verbosity == 0 && isatty(STDERR_FILENO))));
+		m->done.fabric && !m->quiet && (c->settings.verbosity > 0 ||
+			(c->settings.verbosity == 0 && isatty(STDERR_FILENO))));
 	report_flush(&c->report);
 	if (!error && m->done.errors)
 		error = -EREMOTEIO;

@@ -17,7 +17,13 @@ struct mover {
 	uint64_t stored_bytes;   /* as the files' outcomes say: what counts when a transfer was cut */
 	uint64_t base_errors;    /* the report's, at the start */
 	uint64_t file_errors;    /* and at the start of the transfer that runs */
-	bool summary;            /* say how fast it was also where nobody asked (bench) */
+	uint64_t outcomes;       /* files that mover_file_done was told of */
+	/* the first file that failed with what may have ended the whole transfer, too: reported when it
+	 * turns out that it did not */
+	uint16_t held_status;
+	char *held_path, *held_text;
+	bool stdout_stream;      /* bytes go to stdout */
+	bool quiet;              /* no line for people at the end: the caller has its own (bench) */
 };
 
 void mover_start(struct mover *, struct client *);

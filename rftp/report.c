@@ -154,6 +154,10 @@ void report_error(struct report *r, enum exit_code code, uint16_t status, const 
 {
 	struct text line = {0}, json = {0};
 
+	/* a server's text names the object as well */
+	if (object && text && !strncmp(text, object, strlen(object)) &&
+		!strncmp(text + strlen(object), ": ", 2))
+		text += strlen(object) + 2;
 	if (!text || !*text)
 		text = status_text(status);
 	if (!code)
@@ -206,16 +210,23 @@ void report_usage(struct report *r, const char *format, ...)
 
 /* ---- transfers ---- */
 
-void report_file(struct report *r, const char *path, uint64_t bytes, uint16_t status,
-	const char *text)
+void report_reason(struct text *out, uint16_t status, const char *text)
 {
-	struct text json = {0}, whole = {0};
 	const char *meaning = status_text(status);
 
-	if (status && text && *text && !strstr(text, meaning))
-		text_printf(&whole, "%s (%s)", meaning, text);
-	else if (status)
-		text_puts(&whole, text && *text ? text : meaning);
+	if (text && *text && !strstr(text, meaning))
+		text_printf(out, "%s (%s)", meaning, text);
+	else
+		text_puts(out, text && *text ? text : meaning);
+}
+
+void report_file(struct report *r, const char *path, uint64_t bytes, uint16_t status,
+	const char *text, bool error)
+{
+	struct text json = {0}, whole = {0};
+
+	if (status)
+		report_reason(&whole, status, text);
 	if (report_json(r)) {
 		report_json_begin(&json, "file");
 		report_json_string(&json, "path", path);
@@ -224,9 +235,7 @@ void report_file(struct report *r, const char *path, uint64_t bytes, uint16_t st
 		report_json_string(&json, "text", text_str(&whole));
 		report_json_end(r, &json);
 	}
-	/* What ended the whole transfer is reported once, for the transfer. */
-	if (status && status != STATUS_CANCELLED && status != STATUS_DISCONNECTED &&
-		status != STATUS_SHUTDOWN)
+	if (status && error)
 		report_error(r, EXIT_CODE_OK, status, path, text_str(&whole));
 	else if (!status && r->settings->verbosity > 1)
 		report_verbose(r, "%s: %ju bytes", path, (uintmax_t)bytes);

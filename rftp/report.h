@@ -43,9 +43,11 @@ void report_errorf(struct report *, int error, const char *object, const char *f
 /* Wrong use: exit code 2. */
 void report_usage(struct report *, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* One file of a transfer.  `text` may be NULL. */
+/* What a status and a text, which may be NULL or say the same, are together. */
+void report_reason(struct text *out, uint16_t status, const char *text);
+/* One file of a transfer.  `text` may be NULL.  `error`: a failure is reported as one, too. */
 void report_file(struct report *, const char *path, uint64_t bytes, uint16_t status,
-	const char *text);
+	const char *text, bool error);
 /* The end of a transfer.  `summary`: people get a line too (on stderr). */
 void report_done(struct report *, const struct report_done *, bool summary);
 
