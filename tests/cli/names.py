@@ -86,17 +86,6 @@ def names_in_a_tree(top):
 
 
 @case
-def a_listing_does_not_garble_the_terminal(top):
-    daemon, local = places(top)
-    fill(daemon.top)
-    out = works("-c", "ls", daemon.url("")).out
-    check(b"plain" in out, "ls does not list:", out)
-    check(b"\x1b" not in out and b"\x01" not in out, "control bytes in a listing:", out)
-    lines = out.splitlines()
-    check(len(lines) >= 1, "no lines")
-
-
-@case
 def names_in_commands(top):
     daemon, local = places(top)
     make_file(f"{local}/a b", 10)

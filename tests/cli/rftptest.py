@@ -373,10 +373,10 @@ def digest(path):
     return h.hexdigest()
 
 
-def same_files(a, b, what=""):
-    check(os.path.isfile(b), what, "is missing:", b)
-    equal(os.path.getsize(b), os.path.getsize(a), what, "size")
-    equal(digest(b), digest(a), what, "digest")
+def same_files(a, b, *what):
+    check(os.path.isfile(b), *what, "is missing:", b)
+    equal(os.path.getsize(b), os.path.getsize(a), *what, "size")
+    equal(digest(b), digest(a), *what, "digest")
 
 
 def tree(top):

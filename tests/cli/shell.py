@@ -29,7 +29,7 @@ def every_command(top):
     make_file(f"{local}/f", 70000)
     make_file(daemon.path("there"), 1234)
     os.mkdir(f"{local}/below")
-    out = works("-c", f"""lcd {local}; lpwd; lls; pwd; ls; mkdir d; put f; put f d/g; cd d; pwd; ls
+    out = works("-c", f"""lcd {local}; lpwd; lls; pwd; ls -l; mkdir d; put f; put f d/g; cd d; pwd; ls
 mv g h; stat h; get h; get h below/i; rm h; cd ..; rmdir d; df; ls; help; set; set block 64K
 set block; put f j; get j below""", daemon.url("")).out
     equal(sorted(tree(daemon.top)), [b"f", b"j", b"there"], "the export")
@@ -209,6 +209,18 @@ def prompt_and_commands_at_a_terminal(top):
     check(os.path.isdir(daemon.path("made")), "mkdir did nothing")
     t.type("quit\n")
     equal(t.end(), 0, "exit code of quit")
+
+
+@case
+def names_do_not_reach_the_terminal_as_they_are(top):
+    daemon, local = places(top)
+    for name in (b"colour\x1b[31m", b"two\nlines", b"bell\x07", b"not \xff utf-8"):
+        make_file(os.fsencode(daemon.top) + b"/" + name, 10)
+    t = Terminal("-c", "ls; ls -l", daemon.url(""), home=top)
+    equal(t.end(), 0, "exit code", t.all)
+    check(t.all.count(b"colour") == 2, "no listing:", t.all)
+    for raw in (b"\x1b[31m", b"\x07", b"two\r\n", b"\xff"):
+        check(raw not in t.all, "the listing shows", raw, "as it is:", t.all)
 
 
 @case
