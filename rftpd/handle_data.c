@@ -8,9 +8,11 @@
 #include "proto/status.h"
 #include "rftpd/handle.h"
 #include "rftpd/transfer_job.h"
+#include "tree/beneath.h"
 
-#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 /* What both requests are refused for: 1 and answered; 0; -errno. */
 static int refuse_request(struct daemon_session *s, uint16_t type, const struct message_data_request *request)
@@ -60,6 +62,18 @@ static bool last_component(const char *path, char name[MESSAGE_NAME_MAX + 1])
 	return true;
 }
 
+/* Whether what the client asks for may be read, so that the reply can say so. */
+static int check_readable(const struct daemon_session *s, const char *path)
+{
+	/* a FIFO must not hold us up, a terminal not become ours */
+	int fd = beneath_open(s->daemon->export_fd, path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
+
+	if (fd < 0)
+		return fd;
+	close(fd);
+	return 0;
+}
+
 int handle_store(struct daemon_session *s, const uint8_t *data, size_t len)
 {
 	char path[MESSAGE_PATH_MAX + 1];
@@ -97,6 +111,8 @@ int handle_retrieve(struct daemon_session *s, const uint8_t *data, size_t len)
 		return daemon_session_refuse(s, MESSAGE_RETRIEVE, STATUS_NAME,
 			"%.400s: has no name of its own to arrive under", path);
 	r = transfer_job_new_retrieve(s, &request, path, name, &job);
+	if (!r && request.kind == MESSAGE_DATA_FILES && (r = check_readable(s, path)))
+		transfer_job_free(job);
 	if (r)
 		return handle_refuse_path(s, MESSAGE_RETRIEVE, r, path);
 	daemon_session_start_job(s, job);

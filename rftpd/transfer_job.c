@@ -54,6 +54,7 @@ static int job_new(struct daemon_session *s, uint16_t type, const struct message
 		.max_depth = s->max_depth,
 		.window_max_bytes = s->daemon->settings->max_window_bytes,
 		.cancel_fd = job->cancel_fd,
+		.cancel_status = STATUS_SHUTDOWN, /* the one thing that it is cancelled for */
 	};
 	*out = job;
 	return 0;

@@ -79,6 +79,13 @@ int run_get(struct run *run, struct message_header *h, const uint8_t **data)
 	}
 }
 
+static int fail_cancelled(struct run *run)
+{
+	uint16_t status = run->params->cancel_status ? run->params->cancel_status : STATUS_CANCELLED;
+
+	return run_fail(run, -ECANCELED, status, "%s", status_text(status));
+}
+
 int run_get_wait(struct run *run, struct message_header *h, const uint8_t **data)
 {
 	for (;;) {
@@ -88,7 +95,7 @@ int run_get_wait(struct run *run, struct message_header *h, const uint8_t **data
 			return r;
 		r = control_wait(run->control, run->idle_timeout_ms, run->params->cancel_fd);
 		if (r == -ECANCELED)
-			return run_fail(run, r, STATUS_CANCELLED, "cancelled");
+			return fail_cancelled(run);
 		if (r)
 			return run_fail(run, r, STATUS_TIMEOUT, "no answer from the peer for %d ms",
 				run->idle_timeout_ms);
@@ -163,7 +170,7 @@ int run_tick(struct run *run)
 	if (now >= run->report_ns) {
 		report(run, now);
 		if (cancelled(run))
-			return run_fail(run, -ECANCELED, STATUS_CANCELLED, "cancelled");
+			return fail_cancelled(run);
 	}
 	if (now - run->heard_ns > (uint64_t)run->idle_timeout_ms * NS_PER_MS)
 		return run_fail(run, -ETIMEDOUT, STATUS_TIMEOUT, "nothing heard from the peer for %d ms",
@@ -196,7 +203,7 @@ int run_wait(struct run *run, int (*again)(struct run *))
 	}
 	crew_disarm(run->crew);
 	if (r >= 0 && fds[0].revents)
-		return run_fail(run, -ECANCELED, STATUS_CANCELLED, "cancelled");
+		return fail_cancelled(run);
 	return r < 0 ? r : 0;
 }
 

@@ -63,6 +63,7 @@ struct transfer_params {
 	                             or sink that waits for its own stream does not count: it sends PINGs
 	                             of its own (empty GRANT/REQUEST) */
 	int cancel_fd;            /* readable = stop: ABORT, -ECANCELED; -1 = none */
+	uint16_t cancel_status;   /* what the peer is then told; 0 = STATUS_CANCELLED */
 	/* Called from the transfer's thread about every 100 ms and at the end; may be NULL. */
 	void (*progress)(void *ctx, const struct transfer_stats *);
 	void *progress_ctx;
