@@ -424,6 +424,7 @@ struct soft_listener {
 	bool closed;
 	int fd;
 	bool is_paused;          /* progress thread */
+	bool has_warned;         /* since it accepted last */
 	LIST_ENTRY(soft_listener) paused_link;
 };
 

@@ -132,7 +132,9 @@ static bool listener_make_room(struct soft_listener *listener, int error)
 		soft_cm_drop_half_open(listener->thread, "out of descriptors");
 		return true;
 	}
-	log_warning("soft: cannot accept (error %d), trying again in %u ms", error, PAUSE_MS);
+	if (!listener->has_warned)
+		log_warning("soft: cannot accept (error %d), trying again every %u ms", error, PAUSE_MS);
+	listener->has_warned = true;
 	listener_pause(listener);
 	return false;
 }
@@ -168,6 +170,7 @@ static void listener_ready(struct soft_source *source, uint32_t events)
 			SOCK_NONBLOCK | SOCK_CLOEXEC);
 
 		if (fd >= 0) {
+			listener->has_warned = false;
 			listener_take(listener, fd, &peer);
 			continue;
 		}
