@@ -102,6 +102,19 @@ static int incoming_open_file(struct incoming *in, const struct transfer_file *f
 	return err;
 }
 
+/* The peer knows what it sends, and not where it would have gone: an export's path is named. */
+static int incoming_refuse(const struct incoming *in, const char *name, int err, char text[512])
+{
+	char path[512];
+
+	if (!text[0] && in->params.top != AT_FDCWD &&
+		(in->params.kind == INCOMING_INTO || in->params.kind == INCOMING_AS)) {
+		incoming_path(in, name, path, sizeof(path));
+		snprintf(text, 512, "creating %.480s", path);
+	}
+	return err;
+}
+
 static int incoming_open(void *ctx, const struct transfer_file *file, struct end **end, void **cookie,
 	char text[512])
 {
@@ -118,10 +131,11 @@ static int incoming_open(void *ctx, const struct transfer_file *file, struct end
 		memcpy(name, file->name.data, file->name.len);
 	name[file->name.len] = '\0';
 
-	if (file->kind == TRANSFER_FILE_DIRECTORY && in->params.kind != INCOMING_STREAM)
-		return in->params.kind == INCOMING_NULL
-			       ? 0
-			       : incoming_make_directory(in, name, (mode_t)file->mode);
+	if (file->kind == TRANSFER_FILE_DIRECTORY && in->params.kind != INCOMING_STREAM) {
+		err = in->params.kind == INCOMING_NULL
+			? 0 : incoming_make_directory(in, name, (mode_t)file->mode);
+		return err ? incoming_refuse(in, name, err, text) : 0;
+	}
 	f = calloc(1, sizeof(*f));
 	if (!f)
 		return -ENOMEM;
@@ -142,7 +156,7 @@ static int incoming_open(void *ctx, const struct transfer_file *file, struct end
 	}
 	if (err) {
 		free(f);
-		return err;
+		return incoming_refuse(in, name, err, text);
 	}
 	f->next = in->files;
 	in->files = f;
