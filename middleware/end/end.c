@@ -18,7 +18,9 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#define END_BATCH 16u /* requests that are collected for one io_submit */
+#define END_BATCH 16u   /* requests that are collected for one io_submit */
+#define END_FLYING 128u /* most in the kernel: no device is faster with more, and all processes of a
+                           host share fs.aio-max-nr */
 
 struct end_slot {
 	struct iocb iocb;
@@ -36,8 +38,8 @@ struct end_queue {
 	struct end_slot *slots; /* one a block */
 	struct end_slot **idle; /* stack of unused slots */
 	unsigned idle_count;
-	struct iocb *batch[END_BATCH]; /* prepared, not given to the kernel */
-	unsigned batch_count;
+	struct iocb **waiting; /* ring of `depth`: prepared, not given to the kernel */
+	unsigned waiting_head, waiting_count;
 	unsigned flying; /* in the kernel */
 
 	struct block **done; /* ring of `depth` */
@@ -58,8 +60,9 @@ int end_queue_new(unsigned depth, struct end_queue **out)
 	q->depth = depth;
 	q->slots = calloc(depth, sizeof(*q->slots));
 	q->idle = calloc(depth, sizeof(struct end_slot *));
+	q->waiting = calloc(depth, sizeof(struct iocb *));
 	q->done = calloc(depth, sizeof(struct block *));
-	if (!q->slots || !q->idle || !q->done)
+	if (!q->slots || !q->idle || !q->waiting || !q->done)
 		goto err_free;
 	for (unsigned i = 0; i < depth; i++)
 		q->idle[q->idle_count++] = &q->slots[depth - 1 - i];
@@ -74,6 +77,7 @@ int end_queue_new(unsigned depth, struct end_queue **out)
 err_free:
 	free(q->slots);
 	free(q->idle);
+	free(q->waiting);
 	free(q->done);
 	free(q);
 	return err;
@@ -89,6 +93,7 @@ void end_queue_free(struct end_queue *q)
 	close(q->cancel_fd);
 	free(q->slots);
 	free(q->idle);
+	free(q->waiting);
 	free(q->done);
 	free(q);
 }
@@ -137,41 +142,51 @@ static long end_perform(const struct iocb *iocb)
 	return n < 0 ? -errno : n;
 }
 
-/* Gives the batch to the kernel, as much of it as it takes now. */
+static unsigned end_min(unsigned a, unsigned b)
+{
+	return a < b ? a : b;
+}
+
+/* Gives what waits to the kernel, as much of it as it takes now. */
 static void end_flush(struct end_queue *q)
 {
-	unsigned first = 0;
+	struct iocb *batch[END_BATCH];
 
-	while (first < q->batch_count) {
-		struct iocb *iocb = q->batch[first];
-		int n = io_submit(q->aio, q->batch_count - first, q->batch + first);
+	while (q->waiting_count && q->flying < END_FLYING) {
+		unsigned count = end_min(end_min(q->waiting_count, END_FLYING - q->flying), END_BATCH);
+		int n;
 
-		if (n > 0) {
-			first += (unsigned)n;
-			q->flying += (unsigned)n;
-			continue;
-		}
+		for (unsigned i = 0; i < count; i++)
+			batch[i] = q->waiting[(q->waiting_head + i) % q->depth];
+		n = io_submit(q->aio, (long)count, batch);
 		if (n == -EINTR)
 			continue;
 		if ((n == -EAGAIN || n == 0) && q->flying)
-			break; /* the next reap makes room */
-		/* short of resources with nothing in flight: do it here; else the request is bad */
-		first++;
-		end_slot_finish(q, iocb->data, n == -EAGAIN || n == 0 ? end_perform(iocb) : n);
+			return; /* the next reap makes room */
+		if (n > 0) {
+			count = (unsigned)n;
+			q->flying += count;
+		} else {
+			/* short of resources with nothing in flight: do it here; else it is bad */
+			count = 1;
+			end_slot_finish(q, batch[0]->data,
+				n == -EAGAIN || n == 0 ? end_perform(batch[0]) : n);
+		}
+		q->waiting_head = (q->waiting_head + count) % q->depth;
+		q->waiting_count -= count;
 	}
-	q->batch_count -= first;
-	memmove(q->batch, q->batch + first, q->batch_count * sizeof(struct iocb *));
 }
 
 static bool end_aio_ready(struct end_queue *q)
 {
 	if (!q->aio_tried) {
-		int err = io_setup((int)q->depth, &q->aio);
+		unsigned events = end_min(q->depth, END_FLYING);
+		int err = io_setup((int)events, &q->aio);
 
 		q->aio_tried = true;
 		q->aio_ready = !err;
 		if (err)
-			log_warning("no asynchronous I/O for %u requests: %s", q->depth, strerror(-err));
+			log_warning("no asynchronous I/O for %u requests: %s", events, strerror(-err));
 	}
 	return q->aio_ready;
 }
@@ -197,13 +212,9 @@ void end_submit(struct end_queue *q, struct end *end, struct block *block)
 		end_slot_finish(q, slot, end_perform(&slot->iocb));
 		return;
 	}
-	if (q->batch_count == END_BATCH)
+	q->waiting[(q->waiting_head + q->waiting_count++) % q->depth] = &slot->iocb;
+	if (q->waiting_count >= END_BATCH)
 		end_flush(q);
-	if (q->batch_count == END_BATCH) { /* the kernel takes none just now */
-		end_slot_finish(q, slot, end_perform(&slot->iocb));
-		return;
-	}
-	q->batch[q->batch_count++] = &slot->iocb;
 }
 
 /* Takes in what the kernel has done; blocks for at least one if `wait`. */
@@ -226,12 +237,10 @@ unsigned end_reap(struct end_queue *q, struct block **done, unsigned max, bool w
 {
 	unsigned n;
 
-	if (q->batch_count)
-		end_flush(q);
+	end_flush(q);
 	if (q->flying && q->done_count < max)
 		end_collect(q, wait && !q->done_count);
-	if (q->batch_count)
-		end_flush(q);
+	end_flush(q); /* into the room that is there now */
 
 	for (n = 0; n < max && q->done_count; n++) {
 		done[n] = q->done[q->done_head];

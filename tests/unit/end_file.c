@@ -7,7 +7,13 @@
 #include "end/end.h"
 #include "tests/scratch.h"
 
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 
 #define BLOCK 65536u
 #define DEPTH 8u
@@ -162,26 +168,83 @@ static void direct_and_buffered_agree(void)
 		round_trips(dir, END_DIRECT_OFF, END_DIRECT_ON);
 }
 
-/* More requests than the kernel allows a user: they are done without its queue. */
+/* As in a sandbox that does not know libaio's calls. */
+static bool forbid_kernel_queue(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_io_setup, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = {sizeof(code) / sizeof(code[0]), code};
+
+	return !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) && !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+}
+
 static void direct_without_kernel_queue(void)
 {
 	const char *dir = scratch_dir();
-	struct block *block = scratch_block(BLOCK), *done;
-	struct end_queue *q;
+	uint64_t seed = harness_seed();
+	uint8_t *image = calloc(1, 5 * BLOCK);
 	struct end *end;
+	pid_t child;
+	int status;
 
 	if (!direct_works(dir))
 		SKIP("the file system of the temporary directory refuses O_DIRECT");
-	CHECK_EQ(end_queue_new(1u << 20, &q), 0);
-	CHECK_EQ(end_file_open(open_new(scratch_path(dir, "f")), true, BLOCK, END_DIRECT_ON, &end), 0);
-	block->length = BLOCK - 5;
-	end_submit(q, end, block);
-	CHECK_EQ(end_reap(q, &done, 1, true), 1);
-	CHECK_EQ(block->error, 0);
-	CHECK_EQ(block->length, BLOCK - 5);
+	fflush(stdout);
+	child = fork();
+	if (!child) {
+		if (!forbid_kernel_queue())
+			_exit(77);
+		if (end_file_open(open_new(scratch_path(dir, "f")), true, UINT64_MAX, END_DIRECT_ON, &end))
+			_exit(1);
+		if (move_all(end, true, image, 5 * BLOCK - 5, BLOCK, DEPTH, &seed))
+			_exit(2);
+		_exit(end_free(end) ? 3 : 0);
+	}
+	free(image);
+	CHECK_EQ(waitpid(child, &status, 0), child);
+	CHECK(WIFEXITED(status));
+	if (WEXITSTATUS(status) == 77)
+		SKIP("may not filter system calls");
+	CHECK_EQ(WEXITSTATUS(status), 0);
+}
+
+/* Far more blocks at once than are given to the kernel at once. */
+static void direct_with_a_deep_queue(void)
+{
+	enum { MANY = 300 };
+	const char *dir = scratch_dir();
+	struct block *done[MANY], *blocks[MANY];
+	struct end_queue *q;
+	struct stat st;
+	struct end *end;
+	unsigned n = 0;
+
+	if (!direct_works(dir))
+		SKIP("the file system of the temporary directory refuses O_DIRECT");
+	CHECK_EQ(end_queue_new(MANY, &q), 0);
+	CHECK_EQ(end_file_open(open_new(scratch_path(dir, "f")), true, UINT64_MAX, END_DIRECT_ON, &end), 0);
+	for (unsigned i = 0; i < MANY; i++) {
+		blocks[i] = scratch_block(4096);
+		blocks[i]->offset = (uint64_t)(MANY - 1 - i) * 4096;
+		blocks[i]->length = i ? 4096 : 100;
+		end_submit(q, end, blocks[i]);
+	}
+	CHECK_EQ(end_outstanding(q), MANY);
+	while (end_outstanding(q))
+		n += end_reap(q, done, 7, true);
+	CHECK_EQ(n, MANY);
+	for (unsigned i = 0; i < MANY; i++) {
+		CHECK_EQ(blocks[i]->error, 0);
+		scratch_block_free(blocks[i]);
+	}
 	CHECK_EQ(end_free(end), 0);
+	CHECK_EQ(stat(scratch_path(dir, "f"), &st), 0);
+	CHECK_EQ(st.st_size, (MANY - 1) * 4096 + 100);
 	end_queue_free(q);
-	scratch_block_free(block);
 }
 
 static void auto_stays_buffered_below_a_gibibyte(void)
@@ -370,6 +433,7 @@ HARNESS_MAIN({"buffered_round_trips", buffered_round_trips},
 	{"direct_round_trips", direct_round_trips},
 	{"direct_and_buffered_agree", direct_and_buffered_agree},
 	{"direct_without_kernel_queue", direct_without_kernel_queue},
+	{"direct_with_a_deep_queue", direct_with_a_deep_queue},
 	{"auto_stays_buffered_below_a_gibibyte", auto_stays_buffered_below_a_gibibyte},
 	{"reading_past_the_end_is_short", reading_past_the_end_is_short},
 	{"refuses_what_is_no_file", refuses_what_is_no_file},
