@@ -17,6 +17,7 @@
 #include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/sysmacros.h>
@@ -172,17 +173,22 @@ static bool file_on_device(const struct stat *st, const struct statfs *fs)
 
 /*
  * Whether most of a file to read is in the page cache: copying it from there beats reading it from the
- * device again.  Looks at single bytes spread over it; not knowing counts as not cached.
+ * device again.  Looks at single bytes spread over it; not knowing counts as not cached.  Looking makes
+ * the kernel read ahead there, so each look is at other places.
  */
 static bool file_is_cached(int fd, uint64_t size)
 {
+	uint64_t stride = size / FILE_PROBES, shift = 0;
 	unsigned hits = 0;
 
+	if (getrandom(&shift, sizeof(shift), GRND_NONBLOCK) != sizeof(shift))
+		return false;
+	shift %= stride;
 	for (unsigned i = 0; i < FILE_PROBES; i++) {
 		char byte;
 		struct iovec iov = {&byte, 1};
 
-		hits += preadv2(fd, &iov, 1, (off_t)(size / FILE_PROBES * i), RWF_NOWAIT) == 1;
+		hits += preadv2(fd, &iov, 1, (off_t)(i * stride + shift), RWF_NOWAIT) == 1;
 	}
 	return hits > FILE_PROBES / 2;
 }
