@@ -159,7 +159,7 @@ static int mover_ended(struct mover *m, const struct transfer_stats *stats, uint
 		d->direct |= stats->direct;
 	}
 	mover_explain(m, stats);
-	mover_release(m, !error || error == -EREMOTEIO || error == -ECONNABORTED);
+	mover_release(m, !error || error == -EREMOTEIO);
 	if (!error || error == -EREMOTEIO)
 		return error; /* single files were reported one by one */
 	if (error == -ECONNABORTED && c->report.errors > m->file_errors)
