@@ -1,36 +1,68 @@
 # SPDX-License-Identifier: Apache-2.0
-# bash completion of rftp's options and local names; remote names complete in its shell
+#
+# bash completion for rftp(1): options, their values, local names, and rftp:// URLs' paths, which are
+# asked of the server that the URL names.
+
+_rftp_url()
+{
+	local url=$1 rest host path line
+	rest=${url#rftp://}
+	[[ $rest == */* ]] || return
+	host=${rest%%/*}
+	path=/${rest#*/}
+	path=${path%/*}/
+	# a path with quotes or %NN is left alone: it would have to be decoded and encoded again
+	[[ $path == *[\'%\\]* ]] && return
+	while IFS= read -r line; do
+		[[ $line =~ \"name\":\"([^\"\\]*)\".*\"type\":\"([a-z]*)\" ]] || continue
+		line=${BASH_REMATCH[1]}
+		[[ $line == *[^A-Za-z0-9._+,=@~:-]* ]] && continue
+		[[ ${BASH_REMATCH[2]} == directory ]] && line+=/
+		line=rftp://$host$path$line
+		[[ $line == "$url"* ]] && COMPREPLY+=("$line")
+	done < <("${COMP_WORDS[0]}" --json --connect-timeout 2 -c "ls '$path'" "rftp://$host" 2>/dev/null)
+}
 
 _rftp()
 {
-	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
-
-	# bash splits words at = and : ; --direct=on and rftp://host are meant as one
-	[[ $cur == = ]] && cur=
-	[[ $prev == = ]] && prev=${COMP_WORDS[COMP_CWORD - 2]}
+	local cur prev words cword url
+	if declare -F _get_comp_words_by_ref >/dev/null; then
+		_get_comp_words_by_ref -n := cur prev words cword
+	else
+		cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
+	fi
+	COMPREPLY=()
 	case $prev in
-	--fabric) mapfile -t COMPREPLY < <(compgen -W 'auto soft' -- "$cur") ;;
-	--engine) mapfile -t COMPREPLY < <(compgen -W 'auto credit' -- "$cur") ;;
-	--direct) mapfile -t COMPREPLY < <(compgen -W 'auto on off' -- "$cur") ;;
-	--channels) mapfile -t COMPREPLY < <(compgen -W 'auto 1 2 4 8 16 32 64' -- "$cur") ;;
-	--block) mapfile -t COMPREPLY < <(compgen -W 'auto 64K 256K 1M 4M 16M' -- "$cur") ;;
-	--depth) mapfile -t COMPREPLY < <(compgen -W 'auto 8 16 32 64 128 256' -- "$cur") ;;
-	-c | --command | --connect-timeout) ;;
+	--fabric) COMPREPLY=($(compgen -W 'auto soft' -- "$cur")); return ;;
+	--engine) COMPREPLY=($(compgen -W 'auto credit' -- "$cur")); return ;;
+	--direct) COMPREPLY=($(compgen -W 'auto on off' -- "$cur")); return ;;
+	--channels | --depth) COMPREPLY=($(compgen -W 'auto' -- "$cur")); return ;;
+	--block) COMPREPLY=($(compgen -W 'auto 64K 256K 1M 4M 16M' -- "$cur")); return ;;
+	--connect-timeout | -c | --command) return ;;
+	esac
+	case $cur in
+	rftp://*)
+		_rftp_url "$cur"
+		[[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == */ ]] && compopt -o nospace
+		if declare -F __ltrim_colon_completions >/dev/null; then
+			__ltrim_colon_completions "$cur"
+		else
+			# what stands before the last colon is a word of its own to readline
+			url=${cur%"${cur##*:}"}
+			[[ $COMP_WORDBREAKS == *:* ]] && COMPREPLY=("${COMPREPLY[@]#"$url"}")
+		fi
+		;;
+	-*)
+		COMPREPLY=($(compgen -W '--fabric --engine --channels --block --depth --direct --crc
+			--connect-timeout --recursive --no-replace --preserve --command --batch --quiet
+			--verbose --json --help --version' -- "$cur"))
+		;;
 	*)
-		case $cur in
-		-*)
-			mapfile -t COMPREPLY < <(compgen -W '--recursive --no-replace --preserve --command
-				--batch --quiet --verbose --json --connect-timeout --fabric --engine --channels
-				--block --depth --direct --crc --version --help' -- "$cur") ;;
-		*)
-			compopt -o filenames
-			mapfile -t COMPREPLY < <(compgen -f -- "$cur")
-			if [[ rftp:// == "$cur"* && -n $cur ]]; then
-				compopt -o nospace
-				COMPREPLY+=(rftp://)
-			fi ;;
-		esac ;;
+		compopt -o filenames
+		local IFS=$'\n'
+		COMPREPLY=($(compgen -f -- "$cur"))
+		[[ rftp:// == "$cur"* && -n $cur ]] && { COMPREPLY+=(rftp://); compopt -o nospace +o filenames; }
+		;;
 	esac
 }
-
 complete -F _rftp rftp
