@@ -4,8 +4,8 @@
  *
  * Owns the libaio context, the batch of requests not yet given to the kernel, and the order of what
  * is done.  Knows nothing of files and streams: a kind of end does the work at once or prepares one
- * request for the kernel (end_impl.h).  Where the kernel gives no context (fs.aio-max-nr is used up, or
- * a sandbox without the call) a prepared request is done here, by pread and pwrite.
+ * request for the kernel (end_impl.h).  Where the kernel gives no context (fs.aio-max-nr is used
+ * up, or a sandbox without the call) a prepared request is done here, by pread and pwrite.
  */
 #include "end/end_impl.h"
 
@@ -18,9 +18,10 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#define END_BATCH 16u   /* requests that are collected for one io_submit */
-#define END_FLYING 128u /* most in the kernel: no device is faster with more, and all processes of a
-                           host share fs.aio-max-nr */
+#define END_BATCH 16u /* requests that are collected for one io_submit */
+#define END_FLYING                                                                                 \
+	128u /* most in the kernel: no device is faster with more, and all processes of a          \
+		host share fs.aio-max-nr */
 
 struct end_slot {
 	struct iocb iocb;
@@ -134,7 +135,8 @@ static long end_perform(const struct iocb *iocb)
 
 	do {
 		if (iocb->aio_lio_opcode == IO_CMD_PREAD)
-			n = pread(iocb->aio_fildes, iocb->u.c.buf, iocb->u.c.nbytes, iocb->u.c.offset);
+			n = pread(iocb->aio_fildes, iocb->u.c.buf, iocb->u.c.nbytes,
+				iocb->u.c.offset);
 		else
 			n = pwrite(iocb->aio_fildes, iocb->u.c.buf, iocb->u.c.nbytes,
 				iocb->u.c.offset);
@@ -153,7 +155,8 @@ static void end_flush(struct end_queue *q)
 	struct iocb *batch[END_BATCH];
 
 	while (q->waiting_count && q->flying < END_FLYING) {
-		unsigned count = end_min(end_min(q->waiting_count, END_FLYING - q->flying), END_BATCH);
+		unsigned count =
+			end_min(end_min(q->waiting_count, END_FLYING - q->flying), END_BATCH);
 		int n;
 
 		for (unsigned i = 0; i < count; i++)
@@ -186,7 +189,8 @@ static bool end_aio_ready(struct end_queue *q)
 		q->aio_tried = true;
 		q->aio_ready = !err;
 		if (err)
-			log_warning("no asynchronous I/O for %u requests: %s", events, strerror(-err));
+			log_warning(
+				"no asynchronous I/O for %u requests: %s", events, strerror(-err));
 	}
 	return q->aio_ready;
 }

@@ -3,12 +3,12 @@
  * end/file.c: a regular file as an end.
  *
  * Owns the file's two descriptors: the caller's, which is buffered, and one of O_DIRECT for whole
- * pages where that pays.  Buffered I/O is done at once in the thread that submits: the kernel would do
- * the same inside io_submit.  Does not know the file's name, nor what becomes of it.
+ * pages where that pays.  Buffered I/O is done at once in the thread that submits: the kernel would
+ * do the same inside io_submit.  Does not know the file's name, nor what becomes of it.
  *
  * No page of the file is ever written through both descriptors: O_DIRECT takes whole units of
- * `align` bytes (at least a page) at offsets that are multiples of it, everything else is buffered.  So
- * the page cache holds nothing stale, whatever order blocks arrive in.
+ * `align` bytes (at least a page) at offsets that are multiples of it, everything else is buffered.
+ * So the page cache holds nothing stale, whatever order blocks arrive in.
  */
 #include "end/end_impl.h"
 
@@ -43,7 +43,8 @@ static struct end_file *file_of(struct end *end)
 	return (struct end_file *)end;
 }
 
-/* Moves bytes from..to of the block through `fd`; returns where it came to; *err is 0 at end of file. */
+/* Moves bytes from..to of the block through `fd`; returns where it came to; *err is 0 at end of
+ * file. */
 static uint32_t file_move(const struct end_file *file, int fd, struct block *block, uint32_t from,
 	uint32_t to, int *err)
 {
@@ -103,9 +104,11 @@ static int file_start(struct end *end, struct block *block, struct iocb *iocb, i
 		return 0;
 	}
 	if (file->writing)
-		io_prep_pwrite(iocb, file->direct_fd, block->payload, direct, (long long)block->offset);
+		io_prep_pwrite(
+			iocb, file->direct_fd, block->payload, direct, (long long)block->offset);
 	else
-		io_prep_pread(iocb, file->direct_fd, block->payload, direct, (long long)block->offset);
+		io_prep_pread(
+			iocb, file->direct_fd, block->payload, direct, (long long)block->offset);
 	return 1;
 }
 
@@ -163,18 +166,20 @@ static const struct end_ops file_ops = {
 	.start = file_start, .finish = file_finish, .sync = file_sync, .free = file_free};
 
 /*
- * Whether the file lies on a file system of a block device of this host: O_DIRECT goes to the device
- * there, and fallocate does not write.  Others (tmpfs, overlay, network) have no device number.
+ * Whether the file lies on a file system of a block device of this host: O_DIRECT goes to the
+ * device there, and fallocate does not write.  Others (tmpfs, overlay, network) have no device
+ * number.
  */
 static bool file_on_device(const struct stat *st, const struct statfs *fs)
 {
-	return major(st->st_dev) && fs->f_type != FUSE_SUPER_MAGIC && fs->f_type != MSDOS_SUPER_MAGIC;
+	return major(st->st_dev) && fs->f_type != FUSE_SUPER_MAGIC &&
+	       fs->f_type != MSDOS_SUPER_MAGIC;
 }
 
 /*
- * Whether most of a file to read is in the page cache: copying it from there beats reading it from the
- * device again.  Looks at single bytes spread over it; not knowing counts as not cached.  Looking makes
- * the kernel read ahead there, so each look is at other places.
+ * Whether most of a file to read is in the page cache: copying it from there beats reading it from
+ * the device again.  Looks at single bytes spread over it; not knowing counts as not cached.
+ * Looking makes the kernel read ahead there, so each look is at other places.
  */
 static bool file_is_cached(int fd, uint64_t size)
 {
@@ -193,7 +198,8 @@ static bool file_is_cached(int fd, uint64_t size)
 	return hits > FILE_PROBES / 2;
 }
 
-/* Opens the second descriptor.  0 or -errno: the file system refuses, or wants what blocks are not. */
+/* Opens the second descriptor.  0 or -errno: the file system refuses, or wants what blocks are not.
+ */
 static int file_open_direct(struct end_file *file)
 {
 	char path[32];
@@ -224,14 +230,14 @@ static int file_open_direct(struct end_file *file)
 }
 
 /*
- * Sees to it that `size` bytes fit.  Looks at the free space first: fallocate would fill the disk, for
- * everybody, before it says that it is too small.  Then on a device's file system it allocates: with the
- * size, if O_DIRECT follows (writes beyond the end of a file are done one by one), else beyond the end.
- * Not on tmpfs: that would touch every page, and writing to pages that were touched is no faster.
- * 0, or -ENOSPC, -EDQUOT, -EFBIG.
+ * Sees to it that `size` bytes fit.  Looks at the free space first: fallocate would fill the disk,
+ * for everybody, before it says that it is too small.  Then on a device's file system it allocates:
+ * with the size, if O_DIRECT follows (writes beyond the end of a file are done one by one), else
+ * beyond the end. Not on tmpfs: that would touch every page, and writing to pages that were touched
+ * is no faster. 0, or -ENOSPC, -EDQUOT, -EFBIG.
  */
-static int file_reserve(struct end_file *file, const struct stat *st, const struct statfs *fs,
-	uint64_t size)
+static int file_reserve(
+	struct end_file *file, const struct stat *st, const struct statfs *fs, uint64_t size)
 {
 	bool device = file_on_device(st, fs);
 	struct statvfs vfs;
@@ -248,7 +254,8 @@ static int file_reserve(struct end_file *file, const struct stat *st, const stru
 	if (!device)
 		return 0;
 	do
-		n = fallocate(file->fd, file->direct_fd >= 0 ? 0 : FALLOC_FL_KEEP_SIZE, 0, (off_t)size);
+		n = fallocate(
+			file->fd, file->direct_fd >= 0 ? 0 : FALLOC_FL_KEEP_SIZE, 0, (off_t)size);
 	while (n && errno == EINTR);
 	if (n && (errno == ENOSPC || errno == EDQUOT || errno == EFBIG))
 		return -errno;
@@ -256,8 +263,8 @@ static int file_reserve(struct end_file *file, const struct stat *st, const stru
 }
 
 /* What depends on where the file is and how much comes: O_DIRECT, preallocation, read-ahead. */
-static int file_prepare(struct end_file *file, const struct stat *st, uint64_t size,
-	enum end_direct direct)
+static int file_prepare(
+	struct end_file *file, const struct stat *st, uint64_t size, enum end_direct direct)
 {
 	struct statfs fs;
 	bool large;

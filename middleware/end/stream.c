@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * end/stream.c: a pipe, socket, terminal or character device as an end; a regular file too, where the
- * shell made it stdin or stdout.
+ * end/stream.c: a pipe, socket, terminal or character device as an end; a regular file too, where
+ * the shell made it stdin or stdout.
  *
- * Owns how to wait for the other side without being caught there: it waits in poll together with the
- * queue's cancel descriptor, and no read or write after that may block.  A borrowed descriptor shares
- * its flags with other processes (a terminal with the shell), so O_NONBLOCK is never set on it: a pipe to
- * write is opened once more, a socket has MSG_DONTWAIT, and whatever is left is written in pieces that
- * fit when poll says so.  A read takes what poll announced, so a stream must have no other reader.  A write whose reader is gone is -EPIPE; the program must ignore SIGPIPE.
+ * Owns how to wait for the other side without being caught there: it waits in poll together with
+ * the queue's cancel descriptor, and no read or write after that may block.  A borrowed descriptor
+ * shares its flags with other processes (a terminal with the shell), so O_NONBLOCK is never set on
+ * it: a pipe to write is opened once more, a socket has MSG_DONTWAIT, and whatever is left is
+ * written in pieces that fit when poll says so.  A read takes what poll announced, so a stream must
+ * have no other reader.  A write whose reader is gone is -EPIPE; the program must ignore SIGPIPE.
  */
 #include "end/end_impl.h"
 
@@ -52,7 +53,8 @@ static int stream_wait(const struct end_stream *s, int cancel_fd)
 			return -errno;
 	if (fds[0].revents)
 		return -ECANCELED;
-	return fds[1].revents & POLLNVAL ? -EBADF : 0; /* hang-ups show in what is read or written */
+	return fds[1].revents & POLLNVAL ? -EBADF
+					 : 0; /* hang-ups show in what is read or written */
 }
 
 static ssize_t stream_move_once(const struct end_stream *s, uint8_t *data, size_t bytes)
@@ -140,8 +142,8 @@ static void stream_prepare_pipe(struct end_stream *s)
 	size = fcntl(s->fd, F_GETPIPE_SZ);
 	if (size >= 0 && size < STREAM_PIPE_BYTES)
 		(void)fcntl(s->fd, F_SETPIPE_SZ, STREAM_PIPE_BYTES);
-	/* reading needs none: what poll announced is there; and poll on a FIFO that is opened after its
-	 * last writer left would never see the end */
+	/* reading needs none: what poll announced is there; and poll on a FIFO that is opened after
+	 * its last writer left would never see the end */
 	if (s->nonblock || !s->writing)
 		return;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", s->fd);

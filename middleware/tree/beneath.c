@@ -2,10 +2,10 @@
 /*
  * tree/beneath.c: names that can not leave a directory.
  *
- * Owns the splitting of paths and how the kernel is asked.  The kernel resolves, not this file: a check
- * of a path's text or of its links one after another would be a race.  What is created, removed or
- * renamed is named in its directory, whose descriptor is had first, so a directory that is moved away
- * meanwhile takes the operation with it and never to somewhere else.
+ * Owns the splitting of paths and how the kernel is asked.  The kernel resolves, not this file: a
+ * check of a path's text or of its links one after another would be a race.  What is created,
+ * removed or renamed is named in its directory, whose descriptor is had first, so a directory that
+ * is moved away meanwhile takes the operation with it and never to somewhere else.
  */
 #include "tree/beneath.h"
 
@@ -103,7 +103,8 @@ int beneath_open_parent(int top, const char *path, char last[256])
 	last[length] = '\0';
 	memcpy(dir, path, start);
 	dir[start] = '\0';
-	/* an absolute path of the user's own keeps its slash, so "" can only be the current directory */
+	/* an absolute path of the user's own keeps its slash, so "" can only be the current
+	 * directory */
 	return beneath_open_dir(top, start ? dir : ".");
 }
 

@@ -3,8 +3,8 @@
  * tree/incoming.c: where arriving files go.
  *
  * Owns the destination's descriptor and, of each file on its way, its landing.  A peer's name is
- * resolved beneath that descriptor, whatever links are there and whoever moves directories meanwhile.
- * Knows no session; what a name means on the other side is not its business.
+ * resolved beneath that descriptor, whatever links are there and whoever moves directories
+ * meanwhile. Knows no session; what a name means on the other side is not its business.
  */
 #include "tree/incoming.h"
 
@@ -23,7 +23,7 @@
 /* A file on its way: the transfer's cookie. */
 struct incoming_file {
 	struct incoming_file *next;
-	uint32_t file; /* its number in the transfer */
+	uint32_t file;           /* its number in the transfer */
 	struct landing *landing; /* NULL: nothing to commit */
 	uint64_t bytes;
 };
@@ -31,8 +31,8 @@ struct incoming_file {
 struct incoming {
 	struct incoming_params params;
 	char *path;
-	int dir; /* what names go beneath; -1 = not there (yet) */
-	bool used; /* the stream */
+	int dir;                     /* what names go beneath; -1 = not there (yet) */
+	bool used;                   /* the stream */
 	struct incoming_file *files; /* of the transfer's thread */
 	struct transfer_sink sink;
 };
@@ -76,8 +76,10 @@ static int incoming_make_directory(struct incoming *in, const char *name, mode_t
 static int incoming_open_file(struct incoming *in, const struct transfer_file *file,
 	const char *name, struct landing **landing, struct end **end)
 {
-	struct landing_params lp = {
-		.top = in->dir, .path = name, .mode = file->mode, .replace = in->params.replace,
+	struct landing_params lp = {.top = in->dir,
+		.path = name,
+		.mode = file->mode,
+		.replace = in->params.replace,
 		.parents = true};
 	int fd, err;
 
@@ -115,8 +117,8 @@ static int incoming_refuse(const struct incoming *in, const char *name, int err,
 	return err;
 }
 
-static int incoming_open(void *ctx, const struct transfer_file *file, struct end **end, void **cookie,
-	char text[512])
+static int incoming_open(void *ctx, const struct transfer_file *file, struct end **end,
+	void **cookie, char text[512])
 {
 	struct incoming *in = ctx;
 	struct incoming_file *f;
@@ -133,7 +135,8 @@ static int incoming_open(void *ctx, const struct transfer_file *file, struct end
 
 	if (file->kind == TRANSFER_FILE_DIRECTORY && in->params.kind != INCOMING_STREAM) {
 		err = in->params.kind == INCOMING_NULL
-			? 0 : incoming_make_directory(in, name, (mode_t)file->mode);
+			      ? 0
+			      : incoming_make_directory(in, name, (mode_t)file->mode);
 		return err ? incoming_refuse(in, name, err, text) : 0;
 	}
 	f = calloc(1, sizeof(*f));
@@ -194,8 +197,8 @@ static void incoming_discard(void *ctx, void *cookie)
 	f->landing = NULL;
 }
 
-static void incoming_done(void *ctx, const struct transfer_file *file, uint16_t status,
-	const char *text)
+static void incoming_done(
+	void *ctx, const struct transfer_file *file, uint16_t status, const char *text)
 {
 	struct incoming *in = ctx;
 	struct incoming_file **at = &in->files, *f;
@@ -209,7 +212,8 @@ static void incoming_done(void *ctx, const struct transfer_file *file, uint16_t 
 	if (f) {
 		*at = f->next;
 		bytes = status ? 0 : f->bytes;
-		landing_discard(f->landing); /* there only if neither commit nor discard was called */
+		landing_discard(
+			f->landing); /* there only if neither commit nor discard was called */
 		free(f);
 	}
 	if (!in->params.done)
@@ -265,8 +269,11 @@ int incoming_new(const struct incoming_params *params, struct incoming **out)
 	err = incoming_check(in);
 	if (err)
 		goto err_free;
-	in->sink = (struct transfer_sink){.open = incoming_open, .commit = incoming_commit,
-		.discard = incoming_discard, .done = incoming_done, .ctx = in};
+	in->sink = (struct transfer_sink){.open = incoming_open,
+		.commit = incoming_commit,
+		.discard = incoming_discard,
+		.done = incoming_done,
+		.ctx = in};
 	*out = in;
 	return 0;
 

@@ -3,7 +3,8 @@
  * tree/landing.c: a temporary file beside the real name, and the rename.
  *
  * Owns the descriptor of the directory from open to the end: everything is named in it, so a parent
- * that is renamed or replaced by a link meanwhile redirects nothing.  Does not know what is written.
+ * that is renamed or replaced by a link meanwhile redirects nothing.  Does not know what is
+ * written.
  */
 #include "tree/landing.h"
 
@@ -44,7 +45,8 @@ bool landing_is_temporary(const char *name)
 }
 
 /* Looks at what bears the real name now; *mode is its mode, or stays. */
-static int landing_check(const struct landing_params *p, const struct landing *landing, mode_t *mode)
+static int landing_check(
+	const struct landing_params *p, const struct landing *landing, mode_t *mode)
 {
 	struct stat st, to;
 
@@ -181,8 +183,8 @@ int landing_commit(struct landing *landing, int64_t mtime_s, uint32_t mtime_ns)
 		(mtime_ns != UINT32_MAX && futimens(landing->fd, times)))
 		err = -errno;
 	if (!err)
-		err = beneath_rename_at(landing->dir, landing->temporary, landing->dir, landing->last,
-			landing->replace);
+		err = beneath_rename_at(landing->dir, landing->temporary, landing->dir,
+			landing->last, landing->replace);
 	if (err) {
 		landing_discard(landing);
 		return err;

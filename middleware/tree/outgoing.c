@@ -3,8 +3,8 @@
  * tree/outgoing.c: what was asked to be sent, one item after another.
  *
  * Owns the list of what was added, the walk of the directory that is being sent, and of each item
- * on its way its names, a descriptor and what the file was when it was opened.  Files are opened when the
- * transfer asks for them, so only those on their way hold descriptors.  Knows no session.
+ * on its way its names, a descriptor and what the file was when it was opened.  Files are opened
+ * when the transfer asks for them, so only those on their way hold descriptors.  Knows no session.
  */
 #include "tree/outgoing.h"
 
@@ -101,7 +101,8 @@ static int outgoing_open_file(struct outgoing *o, struct transfer_item *item, in
 	struct outgoing_item *it = item->cookie;
 	int fd, err;
 
-	/* a FIFO that took the file's place meanwhile must not hang us, a terminal not become ours */
+	/* a FIFO that took the file's place meanwhile must not hang us, a terminal not become ours
+	 */
 	fd = beneath_open(o->params.top, it->path, O_RDONLY | O_NONBLOCK | O_NOCTTY | flags, 0);
 	if (fd < 0)
 		return fd;
@@ -131,8 +132,8 @@ static int outgoing_check_link(const struct outgoing *o, const char *path, struc
 	return S_ISREG(st->st_mode) ? 0 : S_ISDIR(st->st_mode) ? -ELOOP : -ENXIO;
 }
 
-static int outgoing_next_walked(struct outgoing *o, const struct walk_entry *entry,
-	struct transfer_item *item)
+static int outgoing_next_walked(
+	struct outgoing *o, const struct walk_entry *entry, struct transfer_item *item)
 {
 	struct stat st;
 	int err = outgoing_item_new(entry->path, entry->name, item);
@@ -166,8 +167,8 @@ static int outgoing_next_walked(struct outgoing *o, const struct walk_entry *ent
 	return 0;
 }
 
-static int outgoing_next_root(struct outgoing *o, const struct outgoing_root *root,
-	struct transfer_item *item)
+static int outgoing_next_root(
+	struct outgoing *o, const struct outgoing_root *root, struct transfer_item *item)
 {
 	int err = outgoing_item_new(root->path, root->name, item);
 
@@ -249,8 +250,8 @@ static int outgoing_check(void *ctx, const struct transfer_item *item)
 	return 0;
 }
 
-static void outgoing_done(void *ctx, const struct transfer_item *item, uint16_t status,
-	const char *text)
+static void outgoing_done(
+	void *ctx, const struct transfer_item *item, uint16_t status, const char *text)
 {
 	struct outgoing *o = ctx;
 	struct outgoing_item *it = item->cookie;
@@ -412,7 +413,8 @@ void outgoing_measure(struct outgoing *o)
 
 		if (root->kind == OUTGOING_DIRECTORY) {
 			if (outgoing_measure_tree(o, root))
-				outgoing_count(o, MESSAGE_UNKNOWN, MESSAGE_UNKNOWN, MESSAGE_UNKNOWN);
+				outgoing_count(
+					o, MESSAGE_UNKNOWN, MESSAGE_UNKNOWN, MESSAGE_UNKNOWN);
 			continue;
 		}
 		if (root->kind == OUTGOING_STREAM)

@@ -2,8 +2,9 @@
 /*
  * tree/walk.c: one stack of listed directories.
  *
- * Owns the lists and the two growing names.  Each directory is opened by its path beneath `top`, read
- * wholly and closed, so a tree of any depth takes one descriptor for a moment.  Does not open files.
+ * Owns the lists and the two growing names.  Each directory is opened by its path beneath `top`,
+ * read wholly and closed, so a tree of any depth takes one descriptor for a moment.  Does not open
+ * files.
  */
 #include "tree/walk.h"
 
@@ -235,8 +236,8 @@ int walk_next(struct walk *walk, struct walk_entry *entry)
 		entry->kind = WALK_DIRECTORY;
 		flags = 0;
 	} else {
-		while (walk->depth && walk->stack[walk->depth - 1].at ==
-					      walk->stack[walk->depth - 1].count)
+		while (walk->depth &&
+			walk->stack[walk->depth - 1].at == walk->stack[walk->depth - 1].count)
 			walk_list_fini(&walk->stack[--walk->depth]);
 		if (!walk->depth)
 			return 0;

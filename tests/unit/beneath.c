@@ -21,7 +21,8 @@ struct place {
 static bool place_make(struct place *p)
 {
 	p->dir = scratch_dir();
-	if (mkdir(scratch_path(p->dir, "top"), 0755) || mkdir(scratch_path(p->dir, "outside"), 0755) ||
+	if (mkdir(scratch_path(p->dir, "top"), 0755) ||
+		mkdir(scratch_path(p->dir, "outside"), 0755) ||
 		mkdir(scratch_path(p->dir, "top/sub"), 0755))
 		return false;
 	p->top = open(scratch_path(p->dir, "top"), O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -113,7 +114,8 @@ static void links_that_stay_are_followed(void)
 static void slashes_and_the_top_itself(void)
 {
 	static const char *const tops[] = {"", "/", "//", ".", "sub/.."};
-	static const char *const files[] = {"file", "/file", "///file", "./file", "sub//file", "/sub/./file"};
+	static const char *const files[] = {
+		"file", "/file", "///file", "./file", "sub//file", "/sub/./file"};
 	struct place p;
 	struct stat top, st;
 	char last[256];

@@ -27,7 +27,8 @@ static void fill(uint8_t *data, size_t bytes, uint64_t seed)
 	}
 }
 
-/* Writes or reads `size` bytes of `image` by blocks in a random order; -errno of the first error. */
+/* Writes or reads `size` bytes of `image` by blocks in a random order; -errno of the first error.
+ */
 static int move_all(struct end *end, bool writing, uint8_t *image, uint64_t size, uint32_t bytes,
 	unsigned depth, uint64_t *seed)
 {
@@ -96,7 +97,8 @@ static int open_new(const char *path)
 static bool direct_works(const char *dir)
 {
 	struct end *end;
-	int err = end_file_open(open_new(scratch_path(dir, "try")), true, UINT64_MAX, END_DIRECT_ON, &end);
+	int err = end_file_open(
+		open_new(scratch_path(dir, "try")), true, UINT64_MAX, END_DIRECT_ON, &end);
 
 	if (!err)
 		end_free(end);
@@ -115,7 +117,8 @@ static void round_trips(const char *dir, enum end_direct write_direct, enum end_
 	struct stat st;
 
 	for (unsigned round = 0; round < edge_count + 40; round++) {
-		uint64_t size = round < edge_count ? edges[round] : harness_random(&seed) % (24 * BLOCK);
+		uint64_t size =
+			round < edge_count ? edges[round] : harness_random(&seed) % (24 * BLOCK);
 		uint32_t bytes = harness_random(&seed) % 2 ? BLOCK : 3 * BLOCK / 2;
 		uint64_t announced = harness_random(&seed) % 3 ? size : UINT64_MAX;
 		unsigned depth = 1 + (unsigned)(harness_random(&seed) % 40);
@@ -132,8 +135,8 @@ static void round_trips(const char *dir, enum end_direct write_direct, enum end_
 		CHECK_EQ(st.st_size, size);
 
 		memset(copy, 0, size);
-		CHECK_EQ(end_file_open(open(path, O_RDONLY | O_CLOEXEC), false, announced, read_direct,
-				 &end),
+		CHECK_EQ(end_file_open(open(path, O_RDONLY | O_CLOEXEC), false, announced,
+				 read_direct, &end),
 			0);
 		CHECK_EQ(move_all(end, false, copy, size, bytes, depth, &seed), 0);
 		CHECK_EQ(end_free(end), 0);
@@ -179,7 +182,8 @@ static bool forbid_kernel_queue(void)
 	};
 	struct sock_fprog program = {sizeof(code) / sizeof(code[0]), code};
 
-	return !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) && !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+	return !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) &&
+	       !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
 }
 
 static void direct_without_kernel_queue(void)
@@ -198,7 +202,8 @@ static void direct_without_kernel_queue(void)
 	if (!child) {
 		if (!forbid_kernel_queue())
 			_exit(77);
-		if (end_file_open(open_new(scratch_path(dir, "f")), true, UINT64_MAX, END_DIRECT_ON, &end))
+		if (end_file_open(open_new(scratch_path(dir, "f")), true, UINT64_MAX, END_DIRECT_ON,
+			    &end))
 			_exit(1);
 		if (move_all(end, true, image, 5 * BLOCK - 5, BLOCK, DEPTH, &seed))
 			_exit(2);
@@ -226,7 +231,9 @@ static void direct_with_a_deep_queue(void)
 	if (!direct_works(dir))
 		SKIP("the file system of the temporary directory refuses O_DIRECT");
 	CHECK_EQ(end_queue_new(MANY, &q), 0);
-	CHECK_EQ(end_file_open(open_new(scratch_path(dir, "f")), true, UINT64_MAX, END_DIRECT_ON, &end), 0);
+	CHECK_EQ(end_file_open(
+			 open_new(scratch_path(dir, "f")), true, UINT64_MAX, END_DIRECT_ON, &end),
+		0);
 	for (unsigned i = 0; i < MANY; i++) {
 		blocks[i] = scratch_block(4096);
 		blocks[i]->offset = (uint64_t)(MANY - 1 - i) * 4096;
@@ -270,7 +277,8 @@ static void reading_past_the_end_is_short(void)
 	CHECK(scratch_write(path, "twelve bytes"));
 	CHECK_EQ(end_queue_new(DEPTH, &q), 0);
 	for (int direct = END_DIRECT_AUTO; direct <= END_DIRECT_OFF; direct++) {
-		if (end_file_open(open(path, O_RDONLY), false, BLOCK, (enum end_direct)direct, &end))
+		if (end_file_open(
+			    open(path, O_RDONLY), false, BLOCK, (enum end_direct)direct, &end))
 			continue;
 		for (uint64_t offset = 0; offset <= 2 * BLOCK; offset += 4096) {
 			block->offset = offset;
@@ -411,7 +419,8 @@ static void one_file_two_queues(void)
 	struct end *end;
 	int fd;
 
-	CHECK_EQ(end_file_open(open_new(path), true, (uint64_t)SHARE_BLOCKS * BLOCK, direct, &end), 0);
+	CHECK_EQ(end_file_open(open_new(path), true, (uint64_t)SHARE_BLOCKS * BLOCK, direct, &end),
+		0);
 	for (unsigned i = 0; i < 2; i++) {
 		shares[i] = (struct share){end, i, 0};
 		CHECK_EQ(pthread_create(&threads[i], NULL, share_run, &shares[i]), 0);

@@ -15,8 +15,12 @@ static void null_reads_size_then_short(void)
 		uint64_t offset;
 		uint32_t want, get;
 	} rows[] = {
-		{0, BLOCK, BLOCK}, {BLOCK, BLOCK, BLOCK}, {2 * BLOCK, BLOCK, 100},
-		{2 * BLOCK + 100, BLOCK, 0}, {UINT64_MAX, BLOCK, 0}, {2 * BLOCK + 90, 10, 10},
+		{0, BLOCK, BLOCK},
+		{BLOCK, BLOCK, BLOCK},
+		{2 * BLOCK, BLOCK, 100},
+		{2 * BLOCK + 100, BLOCK, 0},
+		{UINT64_MAX, BLOCK, 0},
+		{2 * BLOCK + 90, 10, 10},
 		{0, 0, 0},
 	};
 	struct block *block = scratch_block(BLOCK), *done;

@@ -17,27 +17,37 @@ static void log_done(void *ctx, const char *path, uint64_t bytes, uint16_t statu
 	(void)text;
 	if (dir && !strncmp(path, dir, strlen(dir)))
 		path += strlen(dir);
-	snprintf(log_text + length, sizeof(log_text) - length, "%s %u %" PRIu64 "\n", path, status, bytes);
+	snprintf(log_text + length, sizeof(log_text) - length, "%s %u %" PRIu64 "\n", path, status,
+		bytes);
 }
 
 static struct incoming_params params(enum incoming_kind kind, int top, const char *path)
 {
 	log_text[0] = '\0';
-	return (struct incoming_params){.kind = kind, .top = top, .path = path, .fd = -1, .replace = true,
-		.direct = END_DIRECT_AUTO, .done = log_done};
+	return (struct incoming_params){.kind = kind,
+		.top = top,
+		.path = path,
+		.fd = -1,
+		.replace = true,
+		.direct = END_DIRECT_AUTO,
+		.done = log_done};
 }
 
 static uint32_t number;
 
 static struct transfer_file file_of(enum transfer_file_kind kind, const char *name, uint64_t size)
 {
-	return (struct transfer_file){.file = ++number, .kind = (uint8_t)kind, .mode = 0644,
-		.mtime_s = 1000000000, .size = size,
+	return (struct transfer_file){.file = ++number,
+		.kind = (uint8_t)kind,
+		.mode = 0644,
+		.mtime_s = 1000000000,
+		.size = size,
 		.name = {(const uint8_t *)name, strlen(name)}};
 }
 
 /* What a transfer does with one file of the content `text`; `fail`: it goes wrong on the way. */
-static int receive_file(struct incoming *in, const struct transfer_file *file, const char *text, int fail)
+static int receive_file(
+	struct incoming *in, const struct transfer_file *file, const char *text, int fail)
 {
 	const struct transfer_sink *sink = incoming_sink(in);
 	struct block *block, *done;
@@ -120,9 +130,10 @@ static void into_a_directory(void)
 	CHECK_EQ(st.st_mtim.tv_sec, 1000000000);
 	CHECK_EQ(st.st_mode & 0777, 0644);
 	CHECK_EQ(scratch_entries(scratch_path(dir, "in")), 3);
-	CHECK(!strcmp(log_text, "/in/a 0 3\n/in/x/y/z 0 3\n/in 0 0\n/in/d 0 0\n/in/d 0 0\n/in/d/e/f 0 0\n"
-				"/in/d/g 0 5\n/in/a 0 4\n/in 204 0\n/in/d 204 0\n/in/a/b 205 0\n"
-				"/in/a 205 0\n"));
+	CHECK(!strcmp(log_text,
+		"/in/a 0 3\n/in/x/y/z 0 3\n/in 0 0\n/in/d 0 0\n/in/d 0 0\n/in/d/e/f 0 0\n"
+		"/in/d/g 0 5\n/in/a 0 4\n/in 204 0\n/in/d 204 0\n/in/a/b 205 0\n"
+		"/in/a 205 0\n"));
 	incoming_free(in);
 	CHECK_EQ(scratch_open_fds(), fds);
 	CHECK(scratch_write(scratch_path(dir, "file"), "x"));
@@ -176,7 +187,8 @@ static void as_a_name(void)
 
 static void a_peers_names_stay_beneath(void)
 {
-	static const char *const bad[] = {"..", "../x", "a/../../x", "/etc/x", "a//b", "a/", ".", "./a"};
+	static const char *const bad[] = {
+		"..", "../x", "a/../../x", "/etc/x", "a//b", "a/", ".", "./a"};
 	static const char *const out[] = {"absolute/x", "dots/x", "dots/new/x", "root/tmp/x"};
 	const char *dir = scratch_dir();
 	struct incoming_params p;
@@ -357,7 +369,8 @@ static void nothing_is_discarded(void)
 
 HARNESS_MAIN({"into_a_directory", into_a_directory}, {"as_a_name", as_a_name},
 	{"a_peers_names_stay_beneath", a_peers_names_stay_beneath},
-	{"a_destination_that_is_moved_keeps_its_files", a_destination_that_is_moved_keeps_its_files},
+	{"a_destination_that_is_moved_keeps_its_files",
+		a_destination_that_is_moved_keeps_its_files},
 	{"failures_leave_the_old_file", failures_leave_the_old_file},
 	{"a_full_disk_is_said_at_once", a_full_disk_is_said_at_once},
 	{"one_file_to_a_stream", one_file_to_a_stream}, {"a_stream_to_a_file", a_stream_to_a_file},

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/landing.c: the real name has the old file, or the whole new one, and nothing stays behind.
+ * tests/unit/landing.c: the real name has the old file, or the whole new one, and nothing stays
+ * behind.
  */
 #include "tests/harness.h"
 
@@ -18,7 +19,8 @@ static bool place_make(struct place *p)
 {
 	p->dir = scratch_dir();
 	umask(022);
-	if (mkdir(scratch_path(p->dir, "top"), 0755) || mkdir(scratch_path(p->dir, "outside"), 0755))
+	if (mkdir(scratch_path(p->dir, "top"), 0755) ||
+		mkdir(scratch_path(p->dir, "outside"), 0755))
 		return false;
 	p->top = open(scratch_path(p->dir, "top"), O_PATH | O_DIRECTORY | O_CLOEXEC);
 	return p->top >= 0;
@@ -46,7 +48,8 @@ static int land(const struct landing_params *lp, const char *text, struct landin
 	if (err)
 		return err;
 	fd = landing_fd(*landing);
-	if (fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text) || fsync(fd) || close(fd))
+	if (fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text) || fsync(fd) ||
+		close(fd))
 		abort();
 	return 0;
 }
@@ -165,9 +168,10 @@ static void what_can_not_be_a_file(void)
 	static const struct {
 		const char *path;
 		int err;
-	} rows[] = {{"", -EINVAL}, {"/", -EINVAL}, {"dir/", -EINVAL}, {"x/", -EINVAL}, {"..", -EINVAL},
-		{"dir/.", -EINVAL}, {"dir", -EISDIR}, {"dirlink", -EISDIR}, {"fifo", -ENXIO},
-		{"no/file", -ENOENT}, {"file/x", -ENOTDIR}, {"out/x", -EXDEV}, {"../x", -EXDEV}};
+	} rows[] = {{"", -EINVAL}, {"/", -EINVAL}, {"dir/", -EINVAL}, {"x/", -EINVAL},
+		{"..", -EINVAL}, {"dir/.", -EINVAL}, {"dir", -EISDIR}, {"dirlink", -EISDIR},
+		{"fifo", -ENXIO}, {"no/file", -ENOENT}, {"file/x", -ENOTDIR}, {"out/x", -EXDEV},
+		{"../x", -EXDEV}};
 	struct landing_params lp;
 	struct landing *landing;
 	struct place p;
@@ -285,8 +289,8 @@ static void names_of_any_bytes_land(void)
 	struct landing *landing;
 	char longest[300];
 	struct place p;
-	const char *names[] = {"a\nb", "\"quoted\" 'name' \\", "\xff\xfe not UTF-8", " ", "-rf", longest,
-		"x/\n/\xff/y"};
+	const char *names[] = {"a\nb", "\"quoted\" 'name' \\", "\xff\xfe not UTF-8", " ", "-rf",
+		longest, "x/\n/\xff/y"};
 
 	CHECK(place_make(&p));
 	memset(longest, 0xc3, 255);
@@ -315,7 +319,8 @@ static void many_at_once_in_one_directory(void)
 
 	CHECK(place_make(&p));
 	for (int i = 0; i < MANY; i++) {
-		snprintf(name, sizeof(name), "f%d", i / 2); /* two for each name: the last one wins */
+		snprintf(name, sizeof(name), "f%d",
+			i / 2); /* two for each name: the last one wins */
 		lp = params(&p, name);
 		CHECK_EQ(land(&lp, i % 2 ? "second" : "first", &landings[i]), 0);
 	}
@@ -382,7 +387,8 @@ static void no_permission_is_said(void)
 
 HARNESS_MAIN({"new_file_appears_at_commit", new_file_appears_at_commit},
 	{"old_file_stays_until_commit", old_file_stays_until_commit},
-	{"the_temporary_file_is_private_and_known_by_name", the_temporary_file_is_private_and_known_by_name},
+	{"the_temporary_file_is_private_and_known_by_name",
+		the_temporary_file_is_private_and_known_by_name},
 	{"without_replace_an_existing_file_is_kept", without_replace_an_existing_file_is_kept},
 	{"what_can_not_be_a_file", what_can_not_be_a_file},
 	{"links_are_replaced_not_written_through", links_are_replaced_not_written_through},

@@ -21,7 +21,8 @@ static void log_done(void *ctx, const char *path, uint64_t bytes, uint16_t statu
 	(void)text;
 	if (!strncmp(path, dir, strlen(dir)))
 		path += strlen(dir);
-	snprintf(log_text + length, sizeof(log_text) - length, "%s %u %" PRIu64 "\n", path, status, bytes);
+	snprintf(log_text + length, sizeof(log_text) - length, "%s %u %" PRIu64 "\n", path, status,
+		bytes);
 }
 
 static char item_text[65536];
@@ -46,10 +47,12 @@ static int drain(struct outgoing *o)
 
 		name_of(&item, name);
 		if (item.error)
-			snprintf(item_text + length, sizeof(item_text) - length, "%s %d\n", name, item.error);
+			snprintf(item_text + length, sizeof(item_text) - length, "%s %d\n", name,
+				item.error);
 		else
-			snprintf(item_text + length, sizeof(item_text) - length, "%s %c %" PRIu64 "\n", name,
-				"?rdsn"[item.file.kind], item.file.size);
+			snprintf(item_text + length, sizeof(item_text) - length,
+				"%s %c %" PRIu64 "\n", name, "?rdsn"[item.file.kind],
+				item.file.size);
 		err = item.error ? item.error : source->check(source->ctx, &item);
 		end_free(item.end);
 		source->done(source->ctx, &item, status_from_errno(err), "");
@@ -60,8 +63,11 @@ static int drain(struct outgoing *o)
 
 static struct outgoing *make(const char *dir, int top, bool recursive)
 {
-	struct outgoing_params params = {.top = top, .recursive = recursive, .direct = END_DIRECT_AUTO,
-		.done = log_done, .ctx = (void *)dir};
+	struct outgoing_params params = {.top = top,
+		.recursive = recursive,
+		.direct = END_DIRECT_AUTO,
+		.done = log_done,
+		.ctx = (void *)dir};
 	struct outgoing *o;
 
 	return outgoing_new(&params, &o) ? NULL : o;
@@ -70,7 +76,8 @@ static struct outgoing *make(const char *dir, int top, bool recursive)
 static bool make_tree(const char *dir)
 {
 	return !mkdir(scratch_path(dir, "t"), 0755) && !mkdir(scratch_path(dir, "t/b"), 0750) &&
-	       !mkdir(scratch_path(dir, "t/b/empty"), 0755) && scratch_write(scratch_path(dir, "t/a"), "1") &&
+	       !mkdir(scratch_path(dir, "t/b/empty"), 0755) &&
+	       scratch_write(scratch_path(dir, "t/a"), "1") &&
 	       scratch_write(scratch_path(dir, "t/b.txt"), "22") &&
 	       scratch_write(scratch_path(dir, "t/b/z"), "333") &&
 	       scratch_write(scratch_path(dir, "t/b/y"), "") &&
@@ -97,10 +104,12 @@ static void a_tree_in_order(void)
 	CHECK_EQ(source->total_bytes, 1 + 2 + 3 + 0 + 4 + 1 + 1);
 	CHECK_EQ(source->largest_bytes, 4);
 	CHECK_EQ(drain(o), 10);
-	CHECK(!strcmp(item_text, "to d 0\nto/a r 1\nto/b d 0\nto/b/empty d 0\nto/b/y r 0\nto/b/z r 3\n"
-				 "to/b.txt r 2\nto/link r 1\nto/\xff\n r 4\na/again r 1\n"));
-	CHECK(!strcmp(log_text, "/t 0 0\n/t/a 0 1\n/t/b 0 0\n/t/b/empty 0 0\n/t/b/y 0 0\n/t/b/z 0 3\n"
-				"/t/b.txt 0 2\n/t/link 0 1\n/t/\xff\n 0 4\n/t/a 0 1\n"));
+	CHECK(!strcmp(item_text,
+		"to d 0\nto/a r 1\nto/b d 0\nto/b/empty d 0\nto/b/y r 0\nto/b/z r 3\n"
+		"to/b.txt r 2\nto/link r 1\nto/\xff\n r 4\na/again r 1\n"));
+	CHECK(!strcmp(log_text,
+		"/t 0 0\n/t/a 0 1\n/t/b 0 0\n/t/b/empty 0 0\n/t/b/y 0 0\n/t/b/z 0 3\n"
+		"/t/b.txt 0 2\n/t/link 0 1\n/t/\xff\n 0 4\n/t/a 0 1\n"));
 	CHECK_EQ(scratch_open_fds(), fds);
 	outgoing_free(o);
 }
@@ -170,7 +179,8 @@ static void what_can_not_be_sent(void)
 	CHECK_EQ(outgoing_add(o, "d", "d"), 0);
 	CHECK_EQ(drain(o), 8);
 	snprintf(longest, sizeof(longest),
-		"d d 0\nd/dangling %d\nd/fifo %d\nd/inside r 5\nd/outside %d\nd/self %d\nd/socket %d\n"
+		"d d 0\nd/dangling %d\nd/fifo %d\nd/inside r 5\nd/outside %d\nd/self %d\nd/socket "
+		"%d\n"
 		"d/to-fifo %d\n",
 		-ENOENT, -ENXIO, -EXDEV, -ELOOP, -ENXIO, -ENXIO);
 	CHECK(!strcmp(item_text, longest));
@@ -212,8 +222,8 @@ static void names_that_change_before_their_turn(void)
 	CHECK_EQ(unlink(scratch_path(dir, "root")), 0);
 	CHECK_EQ(mkdir(scratch_path(dir, "root"), 0700), 0);
 	CHECK_EQ(drain(o), 7);
-	snprintf(want, sizeof(want), "d/a %d\nd/b %d\nd/c %d\nd/d %d\nd/e r 1\nd/f r 1\nroot %d\n", -ENOENT,
-		-ENXIO, -EISDIR, -ELOOP, -EISDIR);
+	snprintf(want, sizeof(want), "d/a %d\nd/b %d\nd/c %d\nd/d %d\nd/e r 1\nd/f r 1\nroot %d\n",
+		-ENOENT, -ENXIO, -EISDIR, -ELOOP, -EISDIR);
 	CHECK(!strcmp(item_text, want));
 	outgoing_free(o);
 }
@@ -373,7 +383,8 @@ static void too_deep_is_an_error_of_the_name(void)
 	outgoing_free(o);
 }
 
-HARNESS_MAIN({"a_tree_in_order", a_tree_in_order}, {"the_destination_itself", the_destination_itself},
+HARNESS_MAIN({"a_tree_in_order", a_tree_in_order},
+	{"the_destination_itself", the_destination_itself},
 	{"what_can_not_be_sent", what_can_not_be_sent},
 	{"names_that_change_before_their_turn", names_that_change_before_their_turn},
 	{"a_file_that_changes_is_stale", a_file_that_changes_is_stale},
