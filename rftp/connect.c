@@ -9,9 +9,14 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #define CONNECT_ADDRESSES 16u
 
@@ -25,6 +30,116 @@ struct connect {
 	int error;  /* of the most telling attempt so far; 0: none */
 	struct session_error *why;
 };
+
+/*
+ * One attempt, in a thread of its own: connecting blocks, and a person who presses Ctrl-C wants the
+ * prompt back now.  An attempt that nobody waits for any more cleans up after itself.
+ */
+struct attempt {
+	struct fabric *fabric;
+	struct sockaddr_storage address;
+	int timeout_ms;
+	struct link *link;
+	uint16_t status;
+	int error;
+	int done_fd; /* eventfd: the thread is through */
+	pthread_mutex_t lock;
+	bool done, abandoned;
+};
+
+static void attempt_free(struct attempt *a)
+{
+	close(a->done_fd);
+	pthread_mutex_destroy(&a->lock);
+	free(a);
+}
+
+static void *attempt_run(void *arg)
+{
+	struct attempt *a = arg;
+	const uint64_t one = 1;
+	bool abandoned;
+
+	a->error = link_connect(a->fabric, (const struct sockaddr *)&a->address, NULL, a->timeout_ms,
+		&a->link, &a->status);
+	pthread_mutex_lock(&a->lock);
+	a->done = true;
+	abandoned = a->abandoned;
+	if (write(a->done_fd, &one, sizeof one) < 0) {
+		/* a new eventfd takes a 1 */
+	}
+	pthread_mutex_unlock(&a->lock);
+	if (abandoned) {
+		if (!a->error)
+			link_free(a->link);
+		fabric_close(a->fabric);
+		attempt_free(a);
+	}
+	return NULL;
+}
+
+/* Signals are for the main thread. */
+static int attempt_start(struct attempt *a, pthread_t *thread)
+{
+	sigset_t all, before;
+	int err;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	err = pthread_create(thread, NULL, attempt_run, a);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return -err;
+}
+
+/* Whether it was done before it was let go of. */
+static bool attempt_abandon(struct attempt *a)
+{
+	bool done;
+
+	pthread_mutex_lock(&a->lock);
+	a->abandoned = !a->done;
+	done = a->done;
+	pthread_mutex_unlock(&a->lock);
+	return done;
+}
+
+/*
+ * link_connect that `cancel_fd` ends: -ECANCELED; *fabric is then the attempt's, and NULL here.
+ */
+static int attempt_connect(struct fabric **fabric, const struct addr *address, int timeout_ms,
+	int cancel_fd, struct link **link, uint16_t *status)
+{
+	struct attempt *a = calloc(1, sizeof *a);
+	struct pollfd fds[2] = {{-1, POLLIN, 0}, {cancel_fd, POLLIN, 0}};
+	pthread_t thread;
+	int err;
+
+	if (!a)
+		return -ENOMEM;
+	a->fabric = *fabric;
+	a->address = address->ss;
+	a->timeout_ms = timeout_ms;
+	pthread_mutex_init(&a->lock, NULL);
+	a->done_fd = fds[0].fd = eventfd(0, EFD_CLOEXEC);
+	err = a->done_fd < 0 ? -errno : attempt_start(a, &thread);
+	if (err) {
+		attempt_free(a);
+		return err;
+	}
+	while (poll(fds, 2, -1) < 0 && errno == EINTR)
+		;
+	if (!fds[0].revents && !attempt_abandon(a)) {
+		pthread_detach(thread);
+		*fabric = NULL;
+		return -ECANCELED;
+	}
+	pthread_join(thread, NULL);
+	err = a->error;
+	*link = a->link;
+	*status = a->status;
+	attempt_free(a);
+	return err;
+}
 
 /* "no device here" tells less than "nobody listens", and that less than a daemon's own answer. */
 static int connect_weight(int error)
@@ -59,13 +174,6 @@ static void connect_failed(struct connect *c, int error, uint16_t status, const 
 	va_start(ap, format);
 	vsnprintf(c->why->text, sizeof c->why->text, format, ap);
 	va_end(ap);
-}
-
-static bool connect_cancelled(const struct connect *c)
-{
-	struct pollfd fd = {c->params->cancel_fd, POLLIN, 0};
-
-	return c->params->cancel_fd >= 0 && poll(&fd, 1, 0) > 0;
 }
 
 static int connect_resolve(struct connect *c)
@@ -133,18 +241,17 @@ static bool connect_fabric(struct connect *c, const char *name)
 		return false;
 	}
 	for (size_t i = 0; i < c->count; i++) {
-		const struct sockaddr *sa = (const struct sockaddr *)&c->addresses[i].ss;
 		uint16_t status = 0;
 
-		addr_format(sa, c->address);
-		if (connect_cancelled(c)) {
-			connect_failed(c, -ECANCELED, STATUS_CANCELLED, "interrupted");
-			break;
-		}
-		err = link_connect(c->fabric, sa, NULL, c->params->connect_timeout_ms, &c->link,
-			&status);
+		addr_format((const struct sockaddr *)&c->addresses[i].ss, c->address);
+		err = attempt_connect(&c->fabric, &c->addresses[i], c->params->connect_timeout_ms,
+			c->params->cancel_fd, &c->link, &status);
 		if (!err)
 			return true;
+		if (err == -ECANCELED) {
+			connect_failed(c, err, STATUS_CANCELLED, "%s: interrupted", c->address);
+			break;
+		}
 		connect_explain(c, name, err, status);
 	}
 	fabric_close(c->fabric);
