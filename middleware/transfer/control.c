@@ -263,6 +263,11 @@ static int receive(struct control *c, unsigned slot, uint32_t bytes)
 		return -EBADMSG;
 	}
 	c->credits += credits;
+	/* a peer that sends on while its frames are not read gets no memory for it */
+	if (c->in.tail - c->in.head + len > CONTROL_INPUT_MAX) {
+		log_error("control channel: more than %u bytes before an answer", CONTROL_INPUT_MAX);
+		return -EBADMSG;
+	}
 	r = stream_append(&c->in, w.at, len);
 	if (r)
 		return r;
@@ -358,6 +363,7 @@ int control_wait(struct control *c, int timeout_ms, int cancel_fd)
 {
 	uint64_t deadline = clock_now_ns() + (uint64_t)timeout_ms * NS_PER_MS;
 	struct pollfd fds[2] = {{control_fd(c), POLLIN, 0}, {cancel_fd, POLLIN, 0}};
+	const bool flushing = control_pending_bytes(c);
 	struct message_header h;
 
 	if (c->consumed) { /* the caller is done with the frame that control_get gave last */
@@ -371,11 +377,32 @@ int control_wait(struct control *c, int timeout_ms, int cancel_fd)
 			return r;
 		if (!frame_ready(c, &h))
 			progress(c);
-		if (frame_ready(c, &h) || c->error)
+		if (frame_ready(c, &h) || c->error || (flushing && !control_pending_bytes(c)))
 			return 0;
 		r = poll(fds, 2, timeout_ms < 0 ? -1 : clock_until_ms(deadline));
 		if (fds[1].revents)
 			return -ECANCELED;
+		if (!r)
+			return -ETIMEDOUT;
+		if (r < 0 && errno != EINTR)
+			return -errno;
+	}
+}
+
+int control_flush(struct control *c, int timeout_ms)
+{
+	uint64_t deadline = clock_now_ns() + (uint64_t)timeout_ms * NS_PER_MS;
+	struct pollfd fd = {control_fd(c), POLLIN, 0};
+
+	for (;;) {
+		int r = control_arm(c);
+
+		if (r)
+			return r;
+		progress(c);
+		if (c->error || !control_pending_bytes(c))
+			return c->error;
+		r = poll(&fd, 1, clock_until_ms(deadline));
 		if (!r)
 			return -ETIMEDOUT;
 		if (r < 0 && errno != EINTR)

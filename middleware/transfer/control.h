@@ -20,6 +20,7 @@
 #define CONTROL_SEND_BYTES 4096u
 #define CONTROL_CREDITS 8u                     /* receives posted, and SENDs outstanding, a side */
 #define CONTROL_PENDING_MAX (64u << 20)        /* bytes queued and not sent yet */
+#define CONTROL_INPUT_MAX (1u << 20)           /* bytes that came and were not read yet */
 
 struct control;
 
@@ -56,8 +57,13 @@ size_t control_pending_bytes(const struct control *);
 int control_arm(struct control *);
 int control_fd(const struct control *);
 
-/* Blocks until control_get has something to say, at most timeout_ms (-1: for ever); cancel_fd (-1:
- * none) ends it early when readable.  0; -ETIMEDOUT; -ECANCELED. */
+/* Blocks until control_get has something to say, or until all queued bytes have left if there were any; at
+ * most timeout_ms (-1: for ever); cancel_fd (-1: none) ends it early when readable.  0; -ETIMEDOUT;
+ * -ECANCELED. */
 int control_wait(struct control *, int timeout_ms, int cancel_fd);
+
+/* Blocks until all queued bytes have been sent, at most timeout_ms; frames that come stay unread.  0;
+ * -ETIMEDOUT; -errno (the session is over). */
+int control_flush(struct control *, int timeout_ms);
 
 #endif

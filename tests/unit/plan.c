@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tests/unit/plan: what a transfer chooses from sizes, round trip, CPUs and limits.
+ */
+#include "../harness.h"
+
+#include "block/block.h"
+#include "transfer/plan.h"
+
+#define UNKNOWN UINT64_MAX
+
+static const struct plan_facts usual = {
+	.max_block = BLOCK_BYTES_MAX,
+	.max_depth = 1024,
+	.open_channels = 2,
+	.window_max_bytes = 512ull << 20,
+	.largest_bytes = 4ull << 30,
+	.total_bytes = 4ull << 30,
+	.rtt_ns = 50000,
+	.cpus = 2,
+};
+
+static void local_transfers_stay_in_cache(void)
+{
+	struct plan plan;
+
+	plan_make(&usual, &plan);
+	CHECK_EQ(plan.block, 1 << 20);
+	CHECK_EQ((uint64_t)plan.block * plan.depth, 16 << 20);
+	CHECK(plan.source_blocks < plan.depth);
+	CHECK_EQ(plan.channels, 2);
+	CHECK_EQ(plan.workers, 1);
+}
+
+static void a_long_link_gets_its_window(void)
+{
+	struct plan_facts facts = usual;
+	struct plan plan;
+
+	facts.rtt_ns = 50000000; /* 50 ms at 40 Gb/s are 250 MB, twice */
+	plan_make(&facts, &plan);
+	CHECK((uint64_t)plan.block * plan.depth >= 470ull << 20);
+	CHECK((uint64_t)plan.block * plan.depth <= facts.window_max_bytes);
+	facts.delivered = true; /* blocks come back to the source a round trip later */
+	plan_make(&facts, &plan);
+	CHECK_EQ(plan.source_blocks, plan.depth);
+}
+
+static void small_files_need_small_blocks(void)
+{
+	struct plan_facts facts = usual;
+	struct plan plan;
+
+	facts.largest_bytes = 10000;
+	facts.total_bytes = 20000000;
+	plan_make(&facts, &plan);
+	CHECK_EQ(plan.block, BLOCK_BYTES_MIN);
+	CHECK(plan.depth >= 16);
+	facts.largest_bytes = facts.total_bytes = 100000; /* one file: two blocks would do */
+	plan_make(&facts, &plan);
+	CHECK_EQ(plan.block, 102400);
+	CHECK(plan.depth <= 4);
+}
+
+static void any_facts_give_a_plan_within_the_limits(void)
+{
+	uint64_t rng = harness_seed();
+
+	for (unsigned i = 0; i < 200000; i++) {
+		struct plan_facts f = {
+			.block = harness_random(&rng) % 3 ? 0 : (uint32_t)harness_random(&rng),
+			.depth = harness_random(&rng) % 3 ? 0 : (uint32_t)(harness_random(&rng) % 100000),
+			.channels = (uint16_t)(harness_random(&rng) % 65),
+			.workers = harness_random(&rng) % 4,
+			.max_block = (uint32_t)(BLOCK_BYTES_MIN + harness_random(&rng) % BLOCK_BYTES_MAX),
+			.max_depth = (uint32_t)(4 + harness_random(&rng) % 2000),
+			.open_channels = (uint16_t)(1 + harness_random(&rng) % 64),
+			.window_max_bytes = harness_random(&rng) >> harness_random(&rng) % 64,
+			.largest_bytes = harness_random(&rng) >> harness_random(&rng) % 64,
+			.total_bytes = harness_random(&rng) % 5 ? harness_random(&rng) >> harness_random(&rng) % 64 : UNKNOWN,
+			.rtt_ns = harness_random(&rng) % 10000000000ull,
+			.cpus = 1 + harness_random(&rng) % 256,
+			.delivered = harness_random(&rng) & 1,
+		};
+		struct plan plan;
+
+		plan_make(&f, &plan);
+		CHECK(plan.block >= BLOCK_BYTES_MIN && plan.block <= BLOCK_BYTES_MAX && !(plan.block % BLOCK_ALIGN));
+		CHECK(plan.depth >= 4 && plan.depth <= f.max_depth);
+		CHECK(plan.source_blocks >= 4 && plan.source_blocks <= plan.depth);
+		CHECK(plan.channels >= 1 && plan.channels <= f.open_channels);
+		CHECK(plan.workers >= 1);
+	}
+}
+
+HARNESS_MAIN({"local transfers stay in cache", local_transfers_stay_in_cache},
+	{"a long link gets its window", a_long_link_gets_its_window},
+	{"small files need small blocks", small_files_need_small_blocks},
+	{"any facts give a plan within the limits", any_facts_give_a_plan_within_the_limits})
