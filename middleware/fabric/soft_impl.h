@@ -126,7 +126,6 @@ struct soft_cq {
 	pthread_mutex_t lock;
 	int fd;
 	bool armed;
-	bool signalled; /* the fd is readable */
 	bool closed;    /* the user has freed it; channels still hold it */
 	uint32_t depth;
 	uint32_t reserved; /* by the depths of channels */

@@ -181,6 +181,7 @@ static void cq_put(struct soft_cq *cq)
 	if (atomic_fetch_sub(&cq->refs, 1) != 1)
 		return;
 	pthread_mutex_destroy(&cq->lock);
+	close(cq->fd);
 	free(cq);
 }
 
@@ -190,7 +191,6 @@ void soft_cq_free(struct fabric_cq *fabric_cq)
 
 	pthread_mutex_lock(&cq->lock);
 	cq->closed = true;
-	close(cq->fd);
 	pthread_mutex_unlock(&cq->lock);
 	cq_put(cq);
 }
@@ -216,20 +216,12 @@ int soft_cq_poll(struct fabric_cq *fabric_cq, struct fabric_wc *wc, int max)
 	return count;
 }
 
-/* Under the lock. */
-static void cq_lower(struct soft_cq *cq)
-{
-	if (cq->signalled)
-		fd_lower(cq->fd);
-	cq->signalled = false;
-}
-
 int soft_cq_arm(struct fabric_cq *fabric_cq)
 {
 	struct soft_cq *cq = (struct soft_cq *)fabric_cq;
 
+	fd_lower(cq->fd);
 	pthread_mutex_lock(&cq->lock);
-	cq_lower(cq);
 	cq->armed = true;
 	pthread_mutex_unlock(&cq->lock);
 	return 0;
@@ -242,15 +234,13 @@ int soft_cq_fd(const struct fabric_cq *cq)
 
 void soft_cq_ack(struct fabric_cq *fabric_cq)
 {
-	struct soft_cq *cq = (struct soft_cq *)fabric_cq;
-
-	pthread_mutex_lock(&cq->lock);
-	cq_lower(cq);
-	pthread_mutex_unlock(&cq->lock);
+	fd_lower(((struct soft_cq *)fabric_cq)->fd);
 }
 
 void soft_cq_push(struct soft_cq *cq, const struct fabric_wc *wc, bool is_send)
 {
+	bool raise = false;
+
 	pthread_mutex_lock(&cq->lock);
 	if (!cq->closed) {
 		uint32_t at = cq->head + cq->count;
@@ -259,13 +249,16 @@ void soft_cq_push(struct soft_cq *cq, const struct fabric_wc *wc, bool is_send)
 		cq->ring[at < cq->depth ? at : at - cq->depth] =
 			(struct soft_completion){.wc = *wc, .is_send = is_send};
 		cq->count++;
-		if (cq->armed) {
-			cq->armed = false;
-			cq->signalled = true;
-			fd_raise(cq->fd);
-		}
+		raise = cq->armed;
+		cq->armed = false;
 	}
 	pthread_mutex_unlock(&cq->lock);
+	/*
+	 * After the lock, or who wakes up would wait for it first.  An arm in between has seen the
+	 * completion, or will when it polls: then this is only one waking too many.
+	 */
+	if (raise)
+		fd_raise(cq->fd);
 }
 
 int soft_cq_reserve(struct soft_cq *cq, uint32_t depth)
