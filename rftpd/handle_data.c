@@ -10,6 +10,7 @@
 #include "rftpd/transfer_job.h"
 #include "tree/beneath.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
@@ -74,6 +75,26 @@ static int check_readable(const struct daemon_session *s, const char *path)
 	return 0;
 }
 
+/*
+ * Whether something may be stored at `path`: in it when it is a directory, else beside it.  (What is
+ * wrong with `path` otherwise, the transfer's sink says.)
+ */
+static int check_writable(const struct daemon_session *s, const char *path)
+{
+	char last[MESSAGE_NAME_MAX + 1];
+	int top = s->daemon->export_fd, r = 0;
+	int fd = beneath_open(top, path, O_PATH | O_DIRECTORY, 0);
+
+	if (fd < 0)
+		fd = beneath_open_parent(top, path, last);
+	if (fd < 0)
+		return fd == -EINVAL ? 0 : fd;
+	if (faccessat(fd, ".", W_OK | X_OK, AT_EACCESS))
+		r = -errno;
+	close(fd);
+	return r;
+}
+
 int handle_store(struct daemon_session *s, const uint8_t *data, size_t len)
 {
 	char path[MESSAGE_PATH_MAX + 1];
@@ -89,6 +110,8 @@ int handle_store(struct daemon_session *s, const uint8_t *data, size_t len)
 	if (request.kind == MESSAGE_DATA_FILES && !s->daemon->settings->writable)
 		return daemon_session_refuse(s, MESSAGE_STORE, STATUS_READ_ONLY, "the export is read-only");
 	r = transfer_job_new_store(s, &request, path, &job);
+	if (!r && request.kind == MESSAGE_DATA_FILES && (r = check_writable(s, path)))
+		transfer_job_free(job);
 	if (r)
 		return handle_refuse_path(s, MESSAGE_STORE, r, path);
 	daemon_session_start_job(s, job);

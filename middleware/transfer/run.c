@@ -236,14 +236,12 @@ static int await_abort(struct run *run)
 				return -EBADMSG;
 		if (r < 0 && r != -ECONNABORTED)
 			return r;
-		if (run->peer_aborted && !control_pending_bytes(run->control))
-			return 0;
+		/* once the peer has sent ABORT the next frame is the session's: it is left where it is */
+		if (run->peer_aborted)
+			return control_flush(run->control, clock_until_ms(deadline));
 		r = clock_until_ms(deadline) ? control_wait(run->control, clock_until_ms(deadline), -1) : -ETIMEDOUT;
 		if (r)
 			return r;
-		/* once the peer has sent ABORT the next frame is the session's: it is left where it is */
-		if (run->peer_aborted)
-			control_push(run->control);
 	}
 }
 
