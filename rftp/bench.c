@@ -83,8 +83,8 @@ err_free:
 }
 
 /* The rate is what was asked for: on stdout, also when quiet. */
-static void bench_print(struct report *r, const struct bench_params *params,
-	const struct report_done *d)
+static void bench_print(
+	struct report *r, const struct bench_params *params, const struct report_done *d)
 {
 	char bytes[UNITS_TEXT_MAX], rate[UNITS_TEXT_MAX], block[UNITS_TEXT_MAX];
 	struct text line = {0};
@@ -93,8 +93,8 @@ static void bench_print(struct report *r, const struct bench_params *params,
 	units_format_rate(d->seconds > 0 ? (double)d->bytes / d->seconds : 0, rate);
 	units_format_size(d->block, block);
 	text_printf(&line, "%s %s in %.3f s: %s (%s, %s, %u channel%s, block %s)\n",
-		params->get ? "get" : "put", bytes, d->seconds, rate, d->fabric, d->engine, d->channels,
-		d->channels == 1 ? "" : "s", block);
+		params->get ? "get" : "put", bytes, d->seconds, rate, d->fabric, d->engine,
+		d->channels, d->channels == 1 ? "" : "s", block);
 	report_write(r, text_str(&line), line.len);
 	text_fini(&line);
 }

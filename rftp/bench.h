@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rftp/bench: memory, or a file here, to the memory of the other side: how fast the way is, without a
- * disk at its end.
+ * rftp/bench: memory, or a file here, to the memory of the other side: how fast the way is, without
+ * a disk at its end.
  */
 #ifndef RFTP_BENCH_H
 #define RFTP_BENCH_H

@@ -68,7 +68,8 @@ static int client_connect(struct client *c)
 
 	if (err) {
 		c->session = NULL;
-		report_error(&c->report, client_connect_code(err, &why), why.status, NULL, why.text);
+		report_error(
+			&c->report, client_connect_code(err, &why), why.status, NULL, why.text);
 		return err;
 	}
 	info = session_info(c->session);

@@ -19,16 +19,16 @@ static const struct command command_table[] = {
 	{"open", "URL|HOST[:PORT]", "connect to a server", COMMAND_NOTHING, COMMAND_NOTHING, 1, 1,
 		command_open},
 	{"close", "", "end the connection", COMMAND_NOTHING, COMMAND_NOTHING, 0, 0, command_close},
-	{"ls", "[-1alh] [PATH...]", "list remote names", COMMAND_REMOTE, COMMAND_REMOTE, 0, UINT_MAX,
-		command_ls},
+	{"ls", "[-1alh] [PATH...]", "list remote names", COMMAND_REMOTE, COMMAND_REMOTE, 0,
+		UINT_MAX, command_ls},
 	{"cd", "[DIR|-]", "change the remote directory; without DIR to the top", COMMAND_REMOTE_DIR,
 		COMMAND_NOTHING, 0, 1, command_cd},
 	{"pwd", "", "print the remote directory", COMMAND_NOTHING, COMMAND_NOTHING, 0, 0,
 		command_pwd},
 	{"lcd", "[DIR]", "change the local directory; without DIR to $HOME", COMMAND_LOCAL_DIR,
 		COMMAND_NOTHING, 0, 1, command_lcd},
-	{"lls", "[ARG...]", "list local names with ls(1)", COMMAND_LOCAL, COMMAND_LOCAL, 0, UINT_MAX,
-		command_lls},
+	{"lls", "[ARG...]", "list local names with ls(1)", COMMAND_LOCAL, COMMAND_LOCAL, 0,
+		UINT_MAX, command_lls},
 	{"lpwd", "", "print the local directory", COMMAND_NOTHING, COMMAND_NOTHING, 0, 0,
 		command_lpwd},
 	{"get", "[-rn] SRC... [DST]", "copy from the server; the last of several names is local",
@@ -37,18 +37,18 @@ static const struct command command_table[] = {
 		COMMAND_LOCAL, COMMAND_EITHER, 1, UINT_MAX, command_put},
 	{"mkdir", "[-p] DIR...", "make remote directories; -p: with parents", COMMAND_REMOTE_DIR,
 		COMMAND_REMOTE_DIR, 1, UINT_MAX, command_mkdir},
-	{"rmdir", "DIR...", "remove empty remote directories", COMMAND_REMOTE_DIR, COMMAND_REMOTE_DIR,
-		1, UINT_MAX, command_rmdir},
+	{"rmdir", "DIR...", "remove empty remote directories", COMMAND_REMOTE_DIR,
+		COMMAND_REMOTE_DIR, 1, UINT_MAX, command_rmdir},
 	{"rm", "FILE...", "remove remote files", COMMAND_REMOTE, COMMAND_REMOTE, 1, UINT_MAX,
 		command_rm},
 	{"mv", "[-n] FROM... TO", "rename remote names, or move them into a directory",
 		COMMAND_REMOTE, COMMAND_REMOTE, 2, UINT_MAX, command_mv},
-	{"stat", "PATH...", "show all attributes of remote names", COMMAND_REMOTE, COMMAND_REMOTE, 1,
-		UINT_MAX, command_stat},
+	{"stat", "PATH...", "show all attributes of remote names", COMMAND_REMOTE, COMMAND_REMOTE,
+		1, UINT_MAX, command_stat},
 	{"df", "[-h] [PATH]", "show the space of a remote file system", COMMAND_REMOTE,
 		COMMAND_NOTHING, 0, 2, command_df},
-	{"bench", "[BYTES|FILE] [put|get]", "measure from memory, or FILE, to memory", COMMAND_BENCH,
-		COMMAND_BENCH, 0, 2, command_bench},
+	{"bench", "[BYTES|FILE] [put|get]", "measure from memory, or FILE, to memory",
+		COMMAND_BENCH, COMMAND_BENCH, 0, 2, command_bench},
 	{"set", "[NAME [VALUE]]", "show or change settings", COMMAND_SETTING, COMMAND_SETTING, 0, 2,
 		command_set},
 	{"help", "[COMMAND]", "list commands, or show one", COMMAND_NAME, COMMAND_NOTHING, 0, 1,
@@ -93,8 +93,8 @@ int command_run(struct client *c, const struct lexer_command *line)
 
 void command_apply_settings(const struct client *c)
 {
-	static const enum log_level levels[] = {LOG_LEVEL_ERROR, LOG_LEVEL_WARNING, LOG_LEVEL_INFO,
-		LOG_LEVEL_DEBUG};
+	static const enum log_level levels[] = {
+		LOG_LEVEL_ERROR, LOG_LEVEL_WARNING, LOG_LEVEL_INFO, LOG_LEVEL_DEBUG};
 
 	log_setup("rftp", levels[c->settings.verbosity + 1]);
 }
@@ -118,8 +118,9 @@ static int command_help(struct client *c, const struct lexer_command *line)
 			text_printf(&out, "  %-5s %-24s %s\n", command_at(i)->name,
 				command_at(i)->usage, command_at(i)->help);
 		text_puts(&out, "  !     [COMMAND]                run COMMAND, or a shell, here\n"
-			"\nWords: 'as it is', \"with \\\" and \\\\\", $'\\n', a\\ b; patterns * ? [a-z]; # comment.\n"
-			"';' separates commands; '-' in front of one ignores its error.\n");
+				"\nWords: 'as it is', \"with \\\" and \\\\\", $'\\n', a\\ b; "
+				"patterns * ? [a-z]; # comment.\n"
+				"';' separates commands; '-' in front of one ignores its error.\n");
 	}
 	report_write(&c->report, text_str(&out), out.len);
 	text_fini(&out);
@@ -128,8 +129,8 @@ static int command_help(struct client *c, const struct lexer_command *line)
 
 /* ---- what commands share ---- */
 
-int command_flags(struct client *c, const struct lexer_command *line, const char *known,
-	unsigned *mask)
+int command_flags(
+	struct client *c, const struct lexer_command *line, const char *known, unsigned *mask)
 {
 	const struct command *command = command_find(line->words[0].text);
 	size_t i;
@@ -197,8 +198,8 @@ char *command_remote_pattern(struct client *c, const struct lexer_word *word)
 	return pattern;
 }
 
-int command_expand_remote(struct client *c, const struct lexer_command *line, size_t first,
-	struct names *names)
+int command_expand_remote(
+	struct client *c, const struct lexer_command *line, size_t first, struct names *names)
 {
 	struct session *s = client_session(c);
 	int err = s ? 0 : -ENOTCONN;

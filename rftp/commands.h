@@ -19,8 +19,8 @@ enum command_argument {
 	COMMAND_LOCAL_DIR,
 	COMMAND_EITHER, /* remote or local */
 	COMMAND_SETTING,
-	COMMAND_NAME,   /* of a command */
-	COMMAND_BENCH,  /* put, get, or a local name */
+	COMMAND_NAME,  /* of a command */
+	COMMAND_BENCH, /* put, get, or a local name */
 };
 
 struct command {

@@ -73,7 +73,8 @@ int command_put(struct client *c, const struct lexer_command *line)
 		err = command_expand_local(c, &line->words[i], &sources);
 	if (!err) {
 		target = end < line->count ? command_remote(c, &line->words[end]) : strdup(c->cwd);
-		err = target ? put_files(c, (const char *const *)sources.list, sources.count, target)
+		err = target ? put_files(
+				       c, (const char *const *)sources.list, sources.count, target)
 			     : -ENOMEM;
 	}
 	free(target);

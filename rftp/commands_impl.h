@@ -17,15 +17,16 @@ void names_fini(struct names *);
 int names_add(struct names *, char *name);
 
 /*
- * Flags in front, each letter one of `known`: bit i of *mask is known[i].  The index of the first other
- * word ("--" is skipped, "-" is none), or -EINVAL, reported.
+ * Flags in front, each letter one of `known`: bit i of *mask is known[i].  The index of the first
+ * other word ("--" is skipped, "-" is none), or -EINVAL, reported.
  */
 int command_flags(struct client *, const struct lexer_command *, const char *known, unsigned *mask);
 /* Absolute remote path of a word; NULL: no memory (reported). */
 char *command_remote(struct client *, const struct lexer_word *);
 char *command_remote_pattern(struct client *, const struct lexer_word *);
 /* Remote names from word `first` on, patterns expanded.  0 or -errno, reported. */
-int command_expand_remote(struct client *, const struct lexer_command *, size_t first, struct names *);
+int command_expand_remote(
+	struct client *, const struct lexer_command *, size_t first, struct names *);
 /* The same here: patterns and "~". */
 int command_expand_local(struct client *, const struct lexer_word *, struct names *);
 

@@ -95,8 +95,8 @@ static int local_spawn(struct client *c, char *const argv[])
 	sigaction(SIGQUIT, &quit, NULL);
 	posix_spawnattr_destroy(&attr);
 	if (err) {
-		report_error(&c->report, EXIT_CODE_OK, status_from_errno(err), argv[0],
-			strerror(err));
+		report_error(
+			&c->report, EXIT_CODE_OK, status_from_errno(err), argv[0], strerror(err));
 		return -err;
 	}
 	if (!status)

@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Calls `each` for all names from word `first` on; one that fails does not keep the others back.  The
- * first error. */
+/* Calls `each` for all names from word `first` on; one that fails does not keep the others back.
+ * The first error. */
 static int remote_each(struct client *c, const struct lexer_command *line, size_t first,
 	int (*each)(struct client *, const char *path, unsigned mask), unsigned mask)
 {
@@ -278,7 +278,8 @@ int command_df(struct client *c, const struct lexer_command *line)
 
 	if (!s)
 		return first < 0 ? first : -ENOTCONN;
-	path = (size_t)first < line->count ? command_remote(c, &line->words[first]) : strdup(c->cwd);
+	path = (size_t)first < line->count ? command_remote(c, &line->words[first])
+					   : strdup(c->cwd);
 	if (!path)
 		return -ENOMEM;
 	err = remote_statfs(s, path, &fs);

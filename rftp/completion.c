@@ -52,8 +52,8 @@ static void completion_add(struct completions *found, const char *word, const ch
 		text_putc(&text, '/');
 	whole = text_take(&text);
 	names = whole && !strncmp(whole, word, strlen(word))
-		? realloc(found->names, (found->count + 1) * sizeof *names)
-		: NULL;
+			? realloc(found->names, (found->count + 1) * sizeof *names)
+			: NULL;
 	if (!names) {
 		free(whole);
 		return; /* without memory there is one name less to offer */
@@ -93,8 +93,8 @@ static const struct remote_list *completion_list(struct client *c, const char *p
 	return &completion_cache.list;
 }
 
-static void completion_remote(struct client *c, struct completions *found, const char *word,
-	bool directories)
+static void completion_remote(
+	struct client *c, struct completions *found, const char *word, bool directories)
 {
 	char *head = completion_head(word);
 	char *path = head ? remote_join(c->cwd, head) : NULL;
@@ -258,8 +258,8 @@ static void completion_quote(struct text *out, const char *word, size_t len, cha
 	}
 }
 
-static char *completion_line(const char *prefix, size_t prefix_len, const char *word, size_t len,
-	char quote, bool whole)
+static char *completion_line(
+	const char *prefix, size_t prefix_len, const char *word, size_t len, char quote, bool whole)
 {
 	struct text out = {0};
 

@@ -27,7 +27,7 @@ struct connect {
 	struct fabric *fabric;
 	struct link *link;
 	char *address;
-	int error;  /* of the most telling attempt so far; 0: none */
+	int error; /* of the most telling attempt so far; 0: none */
 	struct session_error *why;
 };
 
@@ -60,8 +60,8 @@ static void *attempt_run(void *arg)
 	const uint64_t one = 1;
 	bool abandoned;
 
-	a->error = link_connect(a->fabric, (const struct sockaddr *)&a->address, NULL, a->timeout_ms,
-		&a->link, &a->status);
+	a->error = link_connect(a->fabric, (const struct sockaddr *)&a->address, NULL,
+		a->timeout_ms, &a->link, &a->status);
 	pthread_mutex_lock(&a->lock);
 	a->done = true;
 	abandoned = a->abandoned;
@@ -179,12 +179,12 @@ static void connect_failed(struct connect *c, int error, uint16_t status, const 
 static int connect_resolve(struct connect *c)
 {
 	const char *host = c->params->host;
-	int err = addr_resolve(host, c->params->port, false, c->addresses, CONNECT_ADDRESSES,
-		&c->count);
+	int err = addr_resolve(
+		host, c->params->port, false, c->addresses, CONNECT_ADDRESSES, &c->count);
 
 	if (err == -EAGAIN)
-		connect_failed(c, err, STATUS_NOT_FOUND, "%s: the name service does not answer now",
-			host);
+		connect_failed(
+			c, err, STATUS_NOT_FOUND, "%s: the name service does not answer now", host);
 	else if (err == -ENOMEM)
 		connect_failed(c, err, STATUS_NO_MEMORY, "%s", status_text(STATUS_NO_MEMORY));
 	else if (err)
@@ -209,8 +209,8 @@ static void connect_explain(struct connect *c, const char *fabric, int error, ui
 		break;
 	case -EHOSTUNREACH:
 	case -ENETUNREACH:
-		connect_failed(c, error, STATUS_DISCONNECTED, "%s: no route to the host",
-			c->address);
+		connect_failed(
+			c, error, STATUS_DISCONNECTED, "%s: no route to the host", c->address);
 		break;
 	case -ENODEV:
 		connect_failed(c, error, STATUS_UNSUPPORTED,
@@ -220,12 +220,12 @@ static void connect_explain(struct connect *c, const char *fabric, int error, ui
 	case -EBADMSG:
 	case -ECONNRESET:
 	case -ENOTCONN:
-		connect_failed(c, -EPROTO, STATUS_PROTOCOL,
-			"%s: answers, but not as an rftpd does", c->address);
+		connect_failed(c, -EPROTO, STATUS_PROTOCOL, "%s: answers, but not as an rftpd does",
+			c->address);
 		break;
 	default:
-		connect_failed(c, error, status_from_errno(error), "%s: %s", c->address,
-			strerror(-error));
+		connect_failed(
+			c, error, status_from_errno(error), "%s: %s", c->address, strerror(-error));
 	}
 }
 

@@ -51,8 +51,9 @@ static int copy_get(struct client *c, char *const *names, int count)
 			break;
 		patterns[i] = urls[i].pattern;
 		if (strcmp(urls[i].host, urls[0].host) || urls[i].port != urls[0].port) {
-			report_usage(&c->report, "the sources must be on one server: %s and %s differ",
-				names[0], names[i]);
+			report_usage(&c->report,
+				"the sources must be on one server: %s and %s differ", names[0],
+				names[i]);
 			err = -EINVAL;
 		}
 	}
@@ -86,7 +87,7 @@ int copy_run(struct client *c, char *const *names, int count)
 	}
 	if (to && remote > 1) {
 		report_usage(&c->report, "source and destination are both remote: "
-			"copy here first, or run rftp on one of the servers");
+					 "copy here first, or run rftp on one of the servers");
 		return -EINVAL;
 	}
 	if (!to && remote != count - 1) {

@@ -44,7 +44,7 @@ size_t escape_decode(const char *s, size_t n, uint32_t *code)
 static bool escape_is_control(uint32_t c)
 {
 	return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x2028 || c == 0x2029 ||
-		(c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
+	       (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
 }
 
 bool escape_printable(const char *s, size_t n)
@@ -148,7 +148,7 @@ void escape_json(struct text *out, const char *s, size_t n)
 		} else if (code == '\r') {
 			text_puts(out, "\\r");
 		} else if (code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0x2028 ||
-			code == 0x2029) {
+			   code == 0x2029) {
 			text_printf(out, "\\u%04x", code);
 		} else {
 			text_add(out, s + i, bytes);

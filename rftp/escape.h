@@ -2,8 +2,8 @@
 /*
  * rftp/escape: bytes from elsewhere, made fit for a terminal, for the shell's own lexer, for JSON.
  *
- * File names and a peer's texts are any bytes.  A terminal must not obey them, and a JSON reader must
- * get valid UTF-8 and still be able to tell the bytes.
+ * File names and a peer's texts are any bytes.  A terminal must not obey them, and a JSON reader
+ * must get valid UTF-8 and still be able to tell the bytes.
  */
 #ifndef RFTP_ESCAPE_H
 #define RFTP_ESCAPE_H
@@ -23,8 +23,8 @@ void escape_display(struct text *, const char *s, size_t n);
 void escape_shell(struct text *, const char *s, size_t n);
 /* What goes between the quotes of $'...'. */
 void escape_dollar(struct text *, const char *s, size_t n);
-/* A JSON string with its quotes.  A byte 0xNN that is no UTF-8 becomes the lone surrogate \udcNN, as
- * Python's "surrogateescape" does, so the bytes can be had back. */
+/* A JSON string with its quotes.  A byte 0xNN that is no UTF-8 becomes the lone surrogate \udcNN,
+ * as Python's "surrogateescape" does, so the bytes can be had back. */
 void escape_json(struct text *, const char *s, size_t n);
 
 /* Columns on a terminal of what escape_display or escape_shell wrote. */

@@ -79,7 +79,8 @@ static int get_target(struct get *g, size_t count)
 	return 0;
 }
 
-/* A server that leaves a file out has sent less than was asked for, whatever it says of its success. */
+/* A server that leaves a file out has sent less than was asked for, whatever it says of its
+ * success. */
 static int get_receive(struct get *g, struct incoming *incoming, const char *path, uint32_t flags)
 {
 	uint64_t before = g->mover.outcomes;
@@ -123,7 +124,8 @@ static int get_one(struct get *g, const char *path)
 		request.flags |= MESSAGE_DATA_INTO;
 	err = incoming_new(&params, &incoming);
 	if (err) {
-		report_errorf(&c->report, err, g->target, "%s%s", status_text(status_from_errno(err)),
+		report_errorf(&c->report, err, g->target, "%s%s",
+			status_text(status_from_errno(err)),
 			err == -ENOENT ? " (the directory it should go into)" : "");
 		return err;
 	}

@@ -2,8 +2,8 @@
 /*
  * rftp/interrupt: Ctrl-C and the like, made into something that poll(2) sees.
  *
- * The first SIGINT, SIGTERM or SIGHUP makes interrupt_fd readable: a transfer stops and discards the
- * file that it was writing.  The second one ends the program the hard way.
+ * The first SIGINT, SIGTERM or SIGHUP makes interrupt_fd readable: a transfer stops and discards
+ * the file that it was writing.  The second one ends the program the hard way.
  */
 #ifndef RFTP_INTERRUPT_H
 #define RFTP_INTERRUPT_H

@@ -75,8 +75,9 @@ static int lexer_number(struct lexer *lx, int base, int max, unsigned *value)
 
 	for (*value = 0; n < max && lexer_more(lx); n++, lx->at++) {
 		char c = *lx->at;
-		int digit = c >= '0' && c <= '9' ? c - '0'
-			: (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10 : 16;
+		int digit = c >= '0' && c <= '9'                     ? c - '0'
+			    : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10
+								     : 16;
 
 		if (digit >= base)
 			break;

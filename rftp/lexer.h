@@ -25,13 +25,14 @@ struct lexer_command {
 	char *shell; /* what followed '!'; else NULL */
 };
 
-/* The next command from *at on, which moves behind it: 1; 0 (no more); -EINVAL (*why: a quote is not
- * closed, ...; *at is at the end); -ENOMEM.  After 1 the caller frees with lexer_command_fini. */
+/* The next command from *at on, which moves behind it: 1; 0 (no more); -EINVAL (*why: a quote is
+ * not closed, ...; *at is at the end); -ENOMEM.  After 1 the caller frees with lexer_command_fini.
+ */
 int lexer_next(const char **at, struct lexer_command *out, const char **why);
 void lexer_command_fini(struct lexer_command *);
 
-/* For completion: the command in which the line's first `len` bytes end.  Its last word, which may be
- * empty, is the one being written. */
+/* For completion: the command in which the line's first `len` bytes end.  Its last word, which may
+ * be empty, is the one being written. */
 struct lexer_partial {
 	struct lexer_command command; /* at least one word, unless `shell` */
 	size_t start;                 /* where the last word begins in the line */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rftp/listing.c: owns nothing.  On a terminal names are written as rftp's shell reads them, so that no
- * byte of a name reaches the terminal as a command; elsewhere they are the bytes themselves.
+ * rftp/listing.c: owns nothing.  On a terminal names are written as rftp's shell reads them, so
+ * that no byte of a name reaches the terminal as a command; elsewhere they are the bytes
+ * themselves.
  */
 #include "rftp/listing.h"
 
@@ -33,8 +34,10 @@ static void listing_mode(const struct message_attr *attr, char out[11])
 {
 	static const char letters[] = "rwxrwxrwx";
 
-	out[0] = attr->type == MESSAGE_DIRECTORY ? 'd' : attr->type == MESSAGE_SYMLINK ? 'l'
-			: attr->type == MESSAGE_FILE ? '-' : '?';
+	out[0] = attr->type == MESSAGE_DIRECTORY ? 'd'
+		 : attr->type == MESSAGE_SYMLINK ? 'l'
+		 : attr->type == MESSAGE_FILE    ? '-'
+						 : '?';
 	for (int i = 0; i < 9; i++)
 		out[1 + i] = attr->mode & (0400u >> i) ? letters[i] : '-';
 	if (attr->mode & 04000)
@@ -47,7 +50,8 @@ static void listing_mode(const struct message_attr *attr, char out[11])
 }
 
 /* Local time; a time that has no calendar date stands as its seconds. */
-static void listing_time(const struct message_attr *attr, const char *format, char *out, size_t size)
+static void listing_time(
+	const struct message_attr *attr, const char *format, char *out, size_t size)
 {
 	time_t t = (time_t)attr->mtime_s;
 	struct tm tm;
@@ -63,7 +67,8 @@ static void listing_json_attr(struct text *json, const struct message_attr *attr
 	report_json_number(json, "mode", attr->mode);
 	report_json_number(json, "uid", attr->uid);
 	report_json_number(json, "gid", attr->gid);
-	text_printf(json, ",\"mtime\":%jd,\"mtime_ns\":%u", (intmax_t)attr->mtime_s, attr->mtime_ns);
+	text_printf(
+		json, ",\"mtime\":%jd,\"mtime_ns\":%u", (intmax_t)attr->mtime_s, attr->mtime_ns);
 }
 
 static bool listing_shown(const struct listing_params *p, const struct remote_entry *e)
@@ -77,12 +82,13 @@ static void listing_name(struct text *out, const struct remote_entry *e, bool te
 		escape_shell(out, e->name, strlen(e->name));
 	else
 		text_puts(out, e->name);
-	if (terminal && e->attr.type == MESSAGE_DIRECTORY && !strchr("/", e->name[strlen(e->name) - 1]))
+	if (terminal && e->attr.type == MESSAGE_DIRECTORY &&
+		!strchr("/", e->name[strlen(e->name) - 1]))
 		text_putc(out, '/');
 }
 
-static void listing_json(struct report *r, const struct listing_params *p,
-	const struct remote_list *list)
+static void listing_json(
+	struct report *r, const struct listing_params *p, const struct remote_list *list)
 {
 	for (size_t i = 0; i < list->count; i++) {
 		struct text json = {0};
@@ -203,8 +209,8 @@ void listing_stat(struct report *r, const char *path, const struct message_attr 
 	units_format_size(attr->size, size);
 	text_puts(&out, "  name: ");
 	escape_display(&out, path, strlen(path));
-	text_printf(&out, "\n  type: %s\n  size: %ju (%s)\n  mode: %04o (%s)\n", listing_type(attr->type),
-		(uintmax_t)attr->size, size, attr->mode, mode);
+	text_printf(&out, "\n  type: %s\n  size: %ju (%s)\n  mode: %04o (%s)\n",
+		listing_type(attr->type), (uintmax_t)attr->size, size, attr->mode, mode);
 	text_printf(&out, " owner: %u\n group: %u\n mtime: %s.%09u\n", attr->uid, attr->gid, when,
 		attr->mtime_ns);
 	report_write(r, text_str(&out), out.len);
@@ -231,8 +237,8 @@ void listing_statfs(struct report *r, const char *path, const struct message_sta
 	units_format_short(fs->total_bytes, total);
 	units_format_short(used, taken);
 	units_format_short(fs->available_bytes, available);
-	text_printf(&out, "%8s %8s %8s %5s  %s\n%8s %8s %8s %4.0f%%  ", "size", "used", "free", "used",
-		"path", total, taken, available,
+	text_printf(&out, "%8s %8s %8s %5s  %s\n%8s %8s %8s %4.0f%%  ", "size", "used", "free",
+		"used", "path", total, taken, available,
 		usable ? 100.0 * (double)used / (double)usable : 0.0);
 	escape_display(&out, path, strlen(path));
 	text_putc(&out, '\n');

@@ -9,10 +9,10 @@
 #include "rftp/report.h"
 
 struct listing_params {
-	bool details;  /* -l */
-	bool all;      /* -a: also names that begin with '.' */
-	bool single;   /* -1: one a line, which is so anyway where stdout is no terminal */
-	bool human;    /* -h: sizes as 1.5G */
+	bool details;          /* -l */
+	bool all;              /* -a: also names that begin with '.' */
+	bool single;           /* -1: one a line, which is so anyway where stdout is no terminal */
+	bool human;            /* -h: sizes as 1.5G */
 	const char *directory; /* the entries are beneath it; NULL: they are paths themselves */
 };
 

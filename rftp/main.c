@@ -59,7 +59,8 @@ static int main_run(struct client *c, const struct options *o)
 		text_fini(&help);
 		break;
 	case OPTIONS_VERSION:
-		report_write(&c->report, "rftp " RFTP_VERSION "\n", strlen("rftp " RFTP_VERSION "\n"));
+		report_write(
+			&c->report, "rftp " RFTP_VERSION "\n", strlen("rftp " RFTP_VERSION "\n"));
 		break;
 	case OPTIONS_COPY:
 		err = copy_run(c, o->names, o->count);

@@ -98,7 +98,7 @@ static void mover_explain(const struct mover *m, const struct transfer_stats *st
 static bool mover_ends_all(uint16_t status)
 {
 	return status == STATUS_CANCELLED || status == STATUS_DISCONNECTED ||
-		status == STATUS_TIMEOUT || status == STATUS_SHUTDOWN;
+	       status == STATUS_TIMEOUT || status == STATUS_SHUTDOWN;
 }
 
 void mover_file_done(void *ctx, const char *path, uint64_t bytes, uint16_t status, const char *text)
@@ -126,7 +126,8 @@ static void mover_release(struct mover *m, bool alone)
 
 	/* a pipe that nobody reads any more is no lost connection */
 	if (alone && m->held_status && m->stdout_stream) {
-		report_error(&m->client->report, EXIT_CODE_IO, STATUS_IO, m->held_path, m->held_text);
+		report_error(
+			&m->client->report, EXIT_CODE_IO, STATUS_IO, m->held_path, m->held_text);
 	} else if (alone && m->held_status) {
 		report_reason(&reason, m->held_status, m->held_text);
 		report_error(&m->client->report, EXIT_CODE_OK, m->held_status, m->held_path,
@@ -177,8 +178,8 @@ int mover_send(struct mover *m, struct outgoing *outgoing, const char *object)
 
 	m->file_errors = m->client->report.errors;
 	mover_params(m, &params);
-	err = transfer_send(session_link(m->client->session), &params, outgoing_source(outgoing),
-		&stats);
+	err = transfer_send(
+		session_link(m->client->session), &params, outgoing_source(outgoing), &stats);
 	return mover_ended(m, &stats, m->stored_bytes - before, object, err);
 }
 
@@ -191,8 +192,8 @@ int mover_receive(struct mover *m, struct incoming *incoming, const char *object
 
 	m->file_errors = m->client->report.errors;
 	mover_params(m, &params);
-	err = transfer_receive(session_link(m->client->session), &params, incoming_sink(incoming),
-		&stats);
+	err = transfer_receive(
+		session_link(m->client->session), &params, incoming_sink(incoming), &stats);
 	return mover_ended(m, &stats, m->stored_bytes - before, object, err);
 }
 
@@ -204,8 +205,9 @@ int mover_finish(struct mover *m, int error)
 	m->done.errors = c->report.errors - m->base_errors;
 	/* quiet where nobody looks, as cp is */
 	report_done(&c->report, &m->done,
-		m->done.fabric && !m->quiet && (c->settings.verbosity > 0 ||
-			(c->settings.verbosity == 0 && isatty(STDERR_FILENO))));
+		m->done.fabric && !m->quiet &&
+			(c->settings.verbosity > 0 ||
+				(c->settings.verbosity == 0 && isatty(STDERR_FILENO))));
 	report_flush(&c->report);
 	if (!error && m->done.errors)
 		error = -EREMOTEIO;

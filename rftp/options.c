@@ -82,7 +82,8 @@ static void options_bad(char *const *argv, int letter, struct text *why)
 		escape_display(why, word, strcspn(word, "="));
 	}
 	text_puts(why, letter == ':' ? " needs a value"
-			: optopt ? " takes no value" : " is unknown or ambiguous");
+		       : optopt      ? " takes no value"
+				     : " is unknown or ambiguous");
 	if (letter != ':' && optopt && strncmp(word, "--", 2)) {
 		text_cut(why, why->len - strlen(" takes no value"));
 		text_puts(why, " is unknown");
@@ -162,8 +163,8 @@ int options_parse(int argc, char **argv, struct options *o, struct text *why)
 			break;
 		case 'v':
 			if (o->settings.verbosity < 2)
-				o->settings.verbosity = o->settings.verbosity < 0
-					? 1 : o->settings.verbosity + 1;
+				o->settings.verbosity =
+					o->settings.verbosity < 0 ? 1 : o->settings.verbosity + 1;
 			break;
 		case 'h':
 			o->action = OPTIONS_HELP;

@@ -31,8 +31,8 @@ void progress_start(struct progress *p, bool on)
 	p->started_ns = p->drawn_ns = clock_now_ns();
 }
 
-void progress_format(struct text *out, const struct progress_state *s, double elapsed_s, double rate,
-	unsigned columns)
+void progress_format(struct text *out, const struct progress_state *s, double elapsed_s,
+	double rate, unsigned columns)
 {
 	char bytes[UNITS_TEXT_MAX], total[UNITS_TEXT_MAX], speed[UNITS_TEXT_MAX],
 		eta[UNITS_TEXT_MAX];
@@ -60,7 +60,8 @@ void progress_format(struct text *out, const struct progress_state *s, double el
 		text_printf(&parts[4], "  %ju of %ju files", (uintmax_t)s->files,
 			(uintmax_t)s->total_files);
 	else if (s->files)
-		text_printf(&parts[4], "  %ju file%s", (uintmax_t)s->files, s->files > 1 ? "s" : "");
+		text_printf(
+			&parts[4], "  %ju file%s", (uintmax_t)s->files, s->files > 1 ? "s" : "");
 	if (s->errors)
 		text_printf(&parts[4], ", %ju failed", (uintmax_t)s->errors);
 

@@ -13,7 +13,7 @@ struct progress {
 	bool on;      /* stderr is a terminal, and nobody asked for quiet */
 	bool visible; /* a line stands there */
 	uint64_t started_ns, drawn_ns;
-	double rate;  /* smoothed, bytes a second */
+	double rate; /* smoothed, bytes a second */
 	uint64_t last_bytes;
 };
 

@@ -173,8 +173,8 @@ int prompt_read(struct client *c, char **line)
 		return 0;
 	}
 	if (prompt_line[strspn(prompt_line, " \t")]) {
-		HIST_ENTRY *last = history_length ? history_get(history_base + history_length - 1)
-						  : NULL;
+		HIST_ENTRY *last =
+			history_length ? history_get(history_base + history_length - 1) : NULL;
 
 		if (prompt_line[0] != ' ' && (!last || strcmp(last->line, prompt_line)))
 			add_history(prompt_line);

@@ -113,7 +113,7 @@ static int put_store(struct put *p)
 	struct message_data_request request = {
 		.kind = MESSAGE_DATA_FILES,
 		.flags = (p->into ? MESSAGE_DATA_INTO : 0) |
-			(c->settings.recursive ? MESSAGE_DATA_RECURSIVE : 0),
+			 (c->settings.recursive ? MESSAGE_DATA_RECURSIVE : 0),
 		.path = {(const uint8_t *)p->target, strlen(p->target)},
 	};
 	int err = mover_channels(&p->mover);

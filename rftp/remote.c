@@ -17,13 +17,14 @@ static struct wire_bytes remote_bytes(const char *path)
 }
 
 /* A request that is one path. */
-static int remote_path(struct session *s, uint16_t type, const char *path, const uint8_t **reply,
-	size_t *len)
+static int remote_path(
+	struct session *s, uint16_t type, const char *path, const uint8_t **reply, size_t *len)
 {
 	struct message_path request = {.path = remote_bytes(path)};
 	uint8_t data[REMOTE_REQUEST_MAX];
 
-	return session_call(s, type, data, message_put_path(&request, data, sizeof data), reply, len);
+	return session_call(
+		s, type, data, message_put_path(&request, data, sizeof data), reply, len);
 }
 
 int remote_stat(struct session *s, const char *path, struct message_attr *attr)
@@ -67,8 +68,8 @@ int remote_mkdir(struct session *s, const char *path, bool parents)
 	};
 	uint8_t data[REMOTE_REQUEST_MAX];
 
-	return session_call(s, MESSAGE_MKDIR, data,
-		message_put_mkdir(&request, data, sizeof data), NULL, NULL);
+	return session_call(
+		s, MESSAGE_MKDIR, data, message_put_mkdir(&request, data, sizeof data), NULL, NULL);
 }
 
 int remote_rename(struct session *s, const char *from, const char *to, bool replace)
@@ -88,20 +89,21 @@ int remote_data(struct session *s, uint16_t type, const struct message_data_requ
 {
 	uint8_t data[REMOTE_REQUEST_MAX];
 
-	return session_call(s, type, data, message_put_data_request(request, data, sizeof data), NULL,
-		NULL);
+	return session_call(
+		s, type, data, message_put_data_request(request, data, sizeof data), NULL, NULL);
 }
 
 /* ---- listing ---- */
 
 static int remote_entry_cmp(const void *a, const void *b)
 {
-	return strcmp(((const struct remote_entry *)a)->name, ((const struct remote_entry *)b)->name);
+	return strcmp(
+		((const struct remote_entry *)a)->name, ((const struct remote_entry *)b)->name);
 }
 
 /* The entries of one frame.  1: more frames follow. */
-static int remote_list_frame(struct session *s, struct remote_list *list, const uint8_t *reply,
-	size_t len)
+static int remote_list_frame(
+	struct session *s, struct remote_list *list, const uint8_t *reply, size_t len)
 {
 	struct message_list_reply head;
 	struct remote_entry *entries;
@@ -144,7 +146,8 @@ int remote_list(struct session *s, const char *path, struct remote_list *list)
 		err = session_reply(s, MESSAGE_LIST, &reply, &len);
 	}
 	if (err) {
-		if (err == -ENOMEM) /* the frames that still come would be taken for other replies */
+		if (err ==
+			-ENOMEM) /* the frames that still come would be taken for other replies */
 			session_bad_reply(s, MESSAGE_LIST);
 		remote_list_free(list);
 		return err;

@@ -29,7 +29,8 @@ int remote_statfs(struct session *, const char *path, struct message_statfs_repl
 /* STORE or RETRIEVE; after 0 the transfer begins. */
 int remote_data(struct session *, uint16_t type, const struct message_data_request *);
 
-/* `path` as seen from the directory `cwd`: absolute.  ".." is left for the server.  NULL: no memory. */
+/* `path` as seen from the directory `cwd`: absolute.  ".." is left for the server.  NULL: no
+ * memory. */
 char *remote_join(const char *cwd, const char *path);
 /* The same for a pattern: what is special in `cwd` is escaped. */
 char *remote_join_pattern(const char *cwd, const char *pattern);

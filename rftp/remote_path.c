@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rftp/remote_path.c: remote paths as text, and patterns of them.  Knows requests only as rftp/remote
- * offers them.
+ * rftp/remote_path.c: remote paths as text, and patterns of them.  Knows requests only as
+ * rftp/remote offers them.
  */
 #include "rftp/remote.h"
 
@@ -132,10 +132,10 @@ static char *remote_unescape(const char *pattern, size_t len)
 	return text_take(&out);
 }
 
-/* The names in `dir` that one component's pattern matches; `last`: of any kind, else directories and
- * what may be links to them. */
-static int remote_glob_dir(struct session *s, const char *dir, const char *component, bool last,
-	struct paths *out)
+/* The names in `dir` that one component's pattern matches; `last`: of any kind, else directories
+ * and what may be links to them. */
+static int remote_glob_dir(
+	struct session *s, const char *dir, const char *component, bool last, struct paths *out)
 {
 	struct remote_list list;
 	int err = remote_list(s, dir, &list);
@@ -157,8 +157,8 @@ static int remote_glob_dir(struct session *s, const char *dir, const char *compo
 }
 
 /* All of `from`, each followed by one more component. */
-static int remote_glob_step(struct session *s, struct paths *from, const char *component, bool last,
-	struct paths *to)
+static int remote_glob_step(
+	struct session *s, struct paths *from, const char *component, bool last, struct paths *to)
 {
 	bool magic = remote_has_magic(component);
 	int err = 0;
@@ -219,8 +219,8 @@ int remote_glob(struct session *s, const char *pattern, char ***out, size_t *cou
 		pattern += len;
 		next = (struct paths){0};
 		magic = component && remote_has_magic(component);
-		err = component ? remote_glob_step(s, &now, component,
-					  !pattern[strspn(pattern, "/")], &next)
+		err = component ? remote_glob_step(
+					  s, &now, component, !pattern[strspn(pattern, "/")], &next)
 				: -ENOMEM;
 		free(component);
 		remote_glob_free(now.list, now.count);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rftp/report.c: owns stdout and stderr while the program works.  Does not know how it came to what it
- * reports.
+ * rftp/report.c: owns stdout and stderr while the program works.  Does not know how it came to what
+ * it reports.
  */
 #include "rftp/report.h"
 

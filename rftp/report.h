@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rftp/report: everything that the program says, for people or as JSON lines; and what the errors so
- * far mean for the exit code.
+ * rftp/report: everything that the program says, for people or as JSON lines; and what the errors
+ * so far mean for the exit code.
  *
- * An error is reported once, by whoever finds it, naming the thing; callers above pass the -errno on.
+ * An error is reported once, by whoever finds it, naming the thing; callers above pass the -errno
+ * on.
  */
 #ifndef RFTP_REPORT_H
 #define RFTP_REPORT_H
@@ -16,9 +17,9 @@
 
 struct report {
 	const struct settings *settings; /* json, verbosity */
-	FILE *out;                       /* results: stdout, or stderr while stdout carries a file */
+	FILE *out; /* results: stdout, or stderr while stdout carries a file */
 	struct progress progress;
-	enum exit_code code;             /* of the errors since report_forget */
+	enum exit_code code; /* of the errors since report_forget */
 	uint64_t errors;
 };
 
@@ -33,8 +34,8 @@ struct report_done {
 void report_init(struct report *, const struct settings *);
 void report_forget(struct report *);
 
-/* "rftp: OBJECT: TEXT".  `object` may be NULL.  `text` NULL or "": that of the status.  `code` 0: that
- * of the status. */
+/* "rftp: OBJECT: TEXT".  `object` may be NULL.  `text` NULL or "": that of the status.  `code` 0:
+ * that of the status. */
 void report_error(struct report *, enum exit_code code, uint16_t status, const char *object,
 	const char *text);
 /* The same with a text made here, and a status from an errno. */
@@ -57,8 +58,9 @@ void report_verbose(struct report *, const char *format, ...) __attribute__((for
 void report_note(struct report *, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /*
- * Results of commands: text for people as it is; or JSON: begin, fields, end.  report_json says which.
- * A result that can not be written is an error (report_flush finds it): -errno, reported once.
+ * Results of commands: text for people as it is; or JSON: begin, fields, end.  report_json says
+ * which. A result that can not be written is an error (report_flush finds it): -errno, reported
+ * once.
  */
 bool report_json(const struct report *);
 void report_json_begin(struct text *, const char *event);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rftp/session.c: owns the fabric, the link and what HELLO agreed on.  Knows the session messages that
- * every session has (HELLO, BYE, PING, CHANNELS); requests for names and files are rftp/remote's.
+ * rftp/session.c: owns the fabric, the link and what HELLO agreed on.  Knows the session messages
+ * that every session has (HELLO, BYE, PING, CHANNELS); requests for names and files are
+ * rftp/remote's.
  */
 #include "rftp/session.h"
 
@@ -17,11 +18,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SESSION_REPLY_MS 60000       /* the daemon has so long to answer */
+#define SESSION_REPLY_MS 60000 /* the daemon has so long to answer */
 #define SESSION_BYE_MS 500
 #define SESSION_PINGS 4
 #define SESSION_PINGS_NS (20 * NS_PER_MS) /* on a long way one or two PINGs say enough */
-#define SESSION_AUTO_CHANNELS 4u     /* without a wish: at most so many */
+#define SESSION_AUTO_CHANNELS 4u          /* without a wish: at most so many */
 
 struct session {
 	struct fabric *fabric;
@@ -61,11 +62,11 @@ static int session_lose(struct session *s, int error, const char *doing)
 	case -EBADMSG:
 	case -EMSGSIZE:
 	case -EPROTO:
-		return session_fail(s, -EPROTO, STATUS_PROTOCOL,
-			"the server broke the protocol (%s)", doing);
+		return session_fail(
+			s, -EPROTO, STATUS_PROTOCOL, "the server broke the protocol (%s)", doing);
 	default:
-		return session_fail(s, -ECONNRESET, STATUS_DISCONNECTED, "connection lost (%s)",
-			doing);
+		return session_fail(
+			s, -ECONNRESET, STATUS_DISCONNECTED, "connection lost (%s)", doing);
 	}
 }
 
@@ -155,11 +156,13 @@ int session_call(struct session *s, uint16_t type, const void *data, ssize_t len
 	if (s->lost)
 		return session_fail(s, -ENOTCONN, STATUS_DISCONNECTED, "not connected");
 	if (len < 0)
-		return session_fail(s, (int)len, STATUS_NAME, "the name is too long or not allowed");
+		return session_fail(
+			s, (int)len, STATUS_NAME, "the name is too long or not allowed");
 	err = control_put(link_control(s->link), type, 0, data, (size_t)len);
 	if (err)
 		return session_lose(s, err, message_name(type));
-	return session_reply(s, type, reply ? reply : &ignored, reply_len ? reply_len : &ignored_len);
+	return session_reply(
+		s, type, reply ? reply : &ignored, reply_len ? reply_len : &ignored_len);
 }
 
 /* ---- opening ---- */
@@ -189,8 +192,8 @@ static int session_hello(struct session *s)
 	uint64_t started = clock_now_ns();
 	const uint8_t *reply;
 	size_t len;
-	int err = session_call(s, MESSAGE_HELLO, data, message_put_hello(&hello, data, sizeof data),
-		&reply, &len);
+	int err = session_call(
+		s, MESSAGE_HELLO, data, message_put_hello(&hello, data, sizeof data), &reply, &len);
 
 	if (err)
 		return err;
@@ -235,8 +238,8 @@ static int session_measure(struct session *s)
 	return 0;
 }
 
-int session_open(const struct session_params *params, struct session **out,
-	struct session_error *error)
+int session_open(
+	const struct session_params *params, struct session **out, struct session_error *error)
 {
 	struct session *s = calloc(1, sizeof *s);
 	int err;
@@ -298,8 +301,8 @@ void session_close(struct session *s)
 static unsigned session_choose_channels(const struct session *s)
 {
 	const struct fabric_caps *caps = fabric_chan_caps(control_chan(link_control(s->link)));
-	unsigned count = worker_cpus() < SESSION_AUTO_CHANNELS ? worker_cpus()
-							       : SESSION_AUTO_CHANNELS;
+	unsigned count =
+		worker_cpus() < SESSION_AUTO_CHANNELS ? worker_cpus() : SESSION_AUTO_CHANNELS;
 
 	return caps->max_channels && caps->max_channels < count ? caps->max_channels : count;
 }
@@ -350,5 +353,6 @@ int session_after_transfer(struct session *s, int error, const struct transfer_s
 		session_fail(s, error, stats->status, "%s", text);
 		return error;
 	}
-	return session_fail(s, error, s->error.status, "%s: %s", status_text(s->error.status), text);
+	return session_fail(
+		s, error, s->error.status, "%s: %s", status_text(s->error.status), text);
 }

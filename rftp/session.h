@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rftp/session: one session with a daemon: connecting, HELLO, requests and their replies, and the data
- * channels when a transfer needs them.
+ * rftp/session: one session with a daemon: connecting, HELLO, requests and their replies, and the
+ * data channels when a transfer needs them.
  *
  * Says nothing to the user: after an error session_error tells status and text.  One thread.
  */
@@ -15,10 +15,10 @@ struct session;
 struct session_params {
 	const char *host;
 	uint16_t port;
-	const char *fabric;  /* "": each of this build, until one connects */
+	const char *fabric; /* "": each of this build, until one connects */
 	bool crc;
 	int connect_timeout_ms;
-	int cancel_fd;       /* readable: a wait for a reply ends with -ECANCELED, and the session too */
+	int cancel_fd; /* readable: a wait for a reply ends with -ECANCELED, and the session too */
 };
 
 struct session_error {
@@ -28,8 +28,8 @@ struct session_error {
 
 /* What was agreed on and measured. */
 struct session_info {
-	char address[64];       /* that answered */
-	char description[160];  /* fabric_chan_describe */
+	char address[64];                 /* that answered */
+	char description[160];            /* fabric_chan_describe */
 	char agent[MESSAGE_NAME_MAX + 1]; /* as the peer gives it: any bytes */
 	const char *fabric;
 	uint64_t rtt_ns;
@@ -65,8 +65,8 @@ int session_bad_reply(struct session *, uint16_t type);
 
 /* Makes `count` data channels (0: chosen here), or as many as the peer allows. */
 int session_channels(struct session *, unsigned count);
-/* After transfer_send or transfer_receive gave an error: sets session_error, and whether the session is
- * lost.  Gives the error back. */
+/* After transfer_send or transfer_receive gave an error: sets session_error, and whether the
+ * session is lost.  Gives the error back. */
 int session_after_transfer(struct session *, int error, const struct transfer_stats *);
 
 #endif

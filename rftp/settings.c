@@ -171,8 +171,9 @@ static int set_direct(struct settings *s, const char *value, struct text *why)
 
 static void show_direct(const struct settings *s, struct text *out)
 {
-	text_puts(out, s->direct == END_DIRECT_ON ? "on"
-			: s->direct == END_DIRECT_OFF ? "off" : "auto");
+	text_puts(out, s->direct == END_DIRECT_ON    ? "on"
+		       : s->direct == END_DIRECT_OFF ? "off"
+						     : "auto");
 }
 
 static int set_timeout(struct settings *s, const char *value, struct text *why)
@@ -208,8 +209,10 @@ static int set_verbosity(struct settings *s, const char *value, struct text *why
 
 static void show_verbosity(const struct settings *s, struct text *out)
 {
-	text_puts(out, s->verbosity < 0 ? "quiet" : !s->verbosity ? "normal"
-			: s->verbosity == 1 ? "verbose" : "debug");
+	text_puts(out, s->verbosity < 0    ? "quiet"
+		       : !s->verbosity     ? "normal"
+		       : s->verbosity == 1 ? "verbose"
+					   : "debug");
 }
 
 #define BOOLEAN(name)                                                                              \

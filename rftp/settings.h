@@ -12,17 +12,17 @@
 #include <stdint.h>
 
 struct settings {
-	char fabric[16];         /* "" = the best that connects */
-	uint8_t engine;          /* enum message_engine; 0 = auto */
+	char fabric[16]; /* "" = the best that connects */
+	uint8_t engine;  /* enum message_engine; 0 = auto */
 	uint16_t channels;
 	uint32_t block, depth;
 	enum end_direct direct;
-	bool crc;                /* soft: ask for MPA's CRC32C */
+	bool crc; /* soft: ask for MPA's CRC32C */
 	unsigned connect_timeout_ms;
 	bool recursive;
 	bool replace;
 	bool json;
-	int verbosity;           /* -1 quiet, 0, 1, 2 */
+	int verbosity; /* -1 quiet, 0, 1, 2 */
 };
 
 void settings_init(struct settings *);
@@ -34,7 +34,8 @@ const char *settings_help(unsigned i);
 /* Its value now, as settings_set would take it. */
 void settings_show(const struct settings *, unsigned i, struct text *out);
 
-/* -ENOENT: no such setting; -EINVAL: not such a value.  `why` then says so and lists what there is. */
+/* -ENOENT: no such setting; -EINVAL: not such a value.  `why` then says so and lists what there is.
+ */
 int settings_set(struct settings *, const char *name, const char *value, struct text *why);
 
 /* "credit"; for reports. */

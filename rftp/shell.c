@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rftp/shell.c: owns nothing.  Decides what an error or an interrupt means for the commands that follow.
+ * rftp/shell.c: owns nothing.  Decides what an error or an interrupt means for the commands that
+ * follow.
  */
 #include "rftp/shell.h"
 
@@ -70,7 +71,8 @@ int shell_run_file(struct client *c, const char *path)
 	if (standard)
 		path = "standard input";
 	c->stdin_taken |= standard;
-	while (!err && !c->quit && !interrupt_signal() && (len = getline(&line, &size, file)) >= 0) {
+	while (!err && !c->quit && !interrupt_signal() &&
+		(len = getline(&line, &size, file)) >= 0) {
 		number++;
 		if (strlen(line) != (size_t)len) {
 			report_usage(&c->report, "line %lu has a NUL byte", number);

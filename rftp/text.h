@@ -2,8 +2,8 @@
 /*
  * rftp/text: a string that grows.
  *
- * Running out of memory is sticky: later additions do nothing and text_take gives NULL, so a message
- * is built straight down and checked once.  A text of zeros is empty and ready for use.
+ * Running out of memory is sticky: later additions do nothing and text_take gives NULL, so a
+ * message is built straight down and checked once.  A text of zeros is empty and ready for use.
  */
 #ifndef RFTP_TEXT_H
 #define RFTP_TEXT_H

@@ -119,8 +119,10 @@ void units_format_rate(double rate, char out[UNITS_TEXT_MAX])
 		rate /= 1000;
 		i++;
 	}
-	snprintf(out, UNITS_TEXT_MAX, i == 0 || rate >= 99.95 ? "%.0f %s" : rate >= 9.995 ? "%.1f %s"
-											  : "%.2f %s",
+	snprintf(out, UNITS_TEXT_MAX,
+		i == 0 || rate >= 99.95 ? "%.0f %s"
+		: rate >= 9.995         ? "%.1f %s"
+					: "%.2f %s",
 		rate, names[i]);
 }
 

@@ -9,8 +9,8 @@
 
 #define UNITS_TEXT_MAX 24
 
-/* "4096", "64K", "64KiB" (1024), "64KB" (1000), up to T; case does not matter.  0; -EINVAL: no size;
- * -ERANGE: does not fit. */
+/* "4096", "64K", "64KiB" (1024), "64KB" (1000), up to T; case does not matter.  0; -EINVAL: no
+ * size; -ERANGE: does not fit. */
 int units_parse_size(const char *, uint64_t *out);
 /* Digits only, min..max.  -EINVAL, -ERANGE. */
 int units_parse_number(const char *, uint64_t min, uint64_t max, uint64_t *out);

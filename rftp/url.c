@@ -47,7 +47,8 @@ static int url_decode(const char *s, struct url *out, const char **why)
 			int high = url_hex(s[1]), low = high < 0 ? -1 : url_hex(s[2]);
 
 			if (low < 0) {
-				*why = "'%' is not followed by two hexadecimal digits (write %25 for '%')";
+				*why = "'%' is not followed by two hexadecimal digits (write %25 "
+				       "for '%')";
 				goto err_free;
 			}
 			c = (char)(high << 4 | low);
@@ -103,8 +104,9 @@ int url_parse(const char *text, struct url *out, const char **why)
 	}
 	err = addr_split(authority, out->host, sizeof out->host, ADDR_DEFAULT_PORT, &out->port);
 	if (err) {
-		*why = err == -ENAMETOOLONG ? "the host is too long"
-					    : "HOST:PORT is wrong (an IPv6 address stands in brackets)";
+		*why = err == -ENAMETOOLONG
+			       ? "the host is too long"
+			       : "HOST:PORT is wrong (an IPv6 address stands in brackets)";
 		return -EINVAL;
 	}
 	if (!out->host[0]) {

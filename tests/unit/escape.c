@@ -26,11 +26,20 @@ static void display(void)
 	SHOWS(escape_display, "a b'\"\\", "a b'\"\\");
 	SHOWS(escape_display, "a\nb\tc\rd", "a\\nb\\tc\\rd");
 	SHOWS(escape_display, "\033[2J\x7f", "\\x1b[2J\\x7f");
-	SHOWS(escape_display, "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80", "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80");
+	SHOWS(escape_display, "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80",
+		"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80");
 	SHOWS(escape_display, "\xc3", "\\xc3");
 	SHOWS(escape_display, "\xc0\xaf\xed\xa0\x80\xf5", "\\xc0\\xaf\\xed\\xa0\\x80\\xf5");
-	SHOWS(escape_display, "\xc2\x9b" "31m", "\\xc2\\x9b" "31m");
-	SHOWS(escape_display, "a\xe2\x80\xae" "b", "a\\xe2\\x80\\xae" "b"); /* right-to-left override */
+	SHOWS(escape_display,
+		"\xc2\x9b"
+		"31m",
+		"\\xc2\\x9b"
+		"31m");
+	SHOWS(escape_display,
+		"a\xe2\x80\xae"
+		"b",
+		"a\\xe2\\x80\\xae"
+		"b"); /* right-to-left override */
 }
 
 static void shell(void)

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * unit/lexer: lines into commands and words; half-written lines for completion; and that what escape
- * writes for the shell is what the lexer reads.
+ * unit/lexer: lines into commands and words; half-written lines for completion; and that what
+ * escape writes for the shell is what the lexer reads.
  */
 #include "tests/harness.h"
 
 #include "rftp/escape.h"
 #include "rftp/lexer.h"
 
-/* All commands of a line as text: words in <>, '-' for ignored errors, '|' between commands; or "!why". */
+/* All commands of a line as text: words in <>, '-' for ignored errors, '|' between commands; or
+ * "!why". */
 static const char *lexed(const char *line, bool patterns)
 {
 	static struct text out;
@@ -87,7 +88,8 @@ static void errors(void)
 
 static void patterns(void)
 {
-	CHECK(!strcmp(lexed("get *.c '*' \\? \"[\" ~ '~'", true), "<get><*.c><\\*><\\?><\\[><~><\\~>"));
+	CHECK(!strcmp(
+		lexed("get *.c '*' \\? \"[\" ~ '~'", true), "<get><*.c><\\*><\\?><\\[><~><\\~>"));
 	CHECK(!strcmp(lexed("get 'a\\b' $'*'", true), "<get><a\\\\b><\\*>"));
 }
 
@@ -99,7 +101,7 @@ static bool partial(const char *line, size_t count, const char *last, size_t sta
 	if (lexer_partial(line, strlen(line), &p))
 		return false;
 	same = p.command.count == count && p.start == start && p.quote == quote &&
-		!strcmp(p.command.words[count - 1].text, last);
+	       !strcmp(p.command.words[count - 1].text, last);
 	if (!same)
 		printf("# %s: %zu words, last <%s> at %zu, quote %d\n", line, p.command.count,
 			p.command.count ? p.command.words[p.command.count - 1].text : "?", p.start,
@@ -137,7 +139,8 @@ static void escaped_names_come_back(void)
 		const char *at, *why;
 
 		for (size_t i = 0; i < len; i++) {
-			static const char likely[] = " '\"\\$#;*?[]~-!\n\t\xc3\xa9" "abc";
+			static const char likely[] = " '\"\\$#;*?[]~-!\n\t\xc3\xa9"
+						     "abc";
 			uint64_t r = harness_random(&state);
 
 			name[i] = r & 1 ? likely[(r >> 8) % (sizeof likely - 1)]

@@ -65,8 +65,10 @@ static void actions(void)
 
 static void values(void)
 {
-	CHECK_EQ(parse("--fabric soft --engine credit --channels 7 --block 1M --depth 9 --direct on "
-		       "--connect-timeout 3 --crc -rnp --json a b"), 0);
+	CHECK_EQ(
+		parse("--fabric soft --engine credit --channels 7 --block 1M --depth 9 --direct on "
+		      "--connect-timeout 3 --crc -rnp --json a b"),
+		0);
 	CHECK(!strcmp(options.settings.fabric, "soft"));
 	CHECK_EQ(options.settings.engine, MESSAGE_ENGINE_CREDIT);
 	CHECK_EQ(options.settings.channels, 7);
@@ -77,9 +79,10 @@ static void values(void)
 	CHECK(options.settings.crc && options.settings.recursive && !options.settings.replace &&
 		options.settings.json);
 	CHECK_EQ(parse("--fabric auto --engine auto --channels auto --block auto --depth auto "
-		       "--direct auto a b"), 0);
-	CHECK(!options.settings.fabric[0] && !options.settings.engine && !options.settings.channels &&
-		!options.settings.block && !options.settings.depth);
+		       "--direct auto a b"),
+		0);
+	CHECK(!options.settings.fabric[0] && !options.settings.engine &&
+		!options.settings.channels && !options.settings.block && !options.settings.depth);
 	CHECK_EQ(options.settings.direct, END_DIRECT_AUTO);
 	CHECK(options.settings.replace);
 	CHECK_EQ(parse("--chan=2 a b"), 0);
@@ -137,8 +140,10 @@ static void shown_is_settable(void)
 {
 	struct settings s, again;
 
-	CHECK_EQ(parse("--fabric soft --engine credit --channels 7 --block 192K --depth 9 --direct off "
-		       "--crc -rnq --json a b"), 0);
+	CHECK_EQ(parse("--fabric soft --engine credit --channels 7 --block 192K --depth 9 --direct "
+		       "off "
+		       "--crc -rnq --json a b"),
+		0);
 	s = options.settings;
 	settings_init(&again);
 	for (unsigned i = 0; settings_name(i); i++) {

@@ -7,7 +7,8 @@
 #include "proto/message.h"
 #include "rftp/progress.h"
 
-static const char *line(const struct progress_state *s, double elapsed, double rate, unsigned columns)
+static const char *line(
+	const struct progress_state *s, double elapsed, double rate, unsigned columns)
 {
 	static struct text out;
 
@@ -18,7 +19,8 @@ static const char *line(const struct progress_state *s, double elapsed, double r
 
 static void known_total(void)
 {
-	struct progress_state s = {.bytes = 512 << 20, .total_bytes = 1 << 30, .files = 2, .total_files = 5};
+	struct progress_state s = {
+		.bytes = 512 << 20, .total_bytes = 1 << 30, .files = 2, .total_files = 5};
 
 	CHECK(!strcmp(line(&s, 1, 512 << 20, 200),
 		" 50%  512 MiB of 1 GiB  537 MB/s  ETA 0:01  2 of 5 files"));
@@ -33,8 +35,8 @@ static void known_total(void)
 
 static void unknown_total(void)
 {
-	struct progress_state s = {.bytes = 1000, .total_bytes = MESSAGE_UNKNOWN,
-		.total_files = MESSAGE_UNKNOWN};
+	struct progress_state s = {
+		.bytes = 1000, .total_bytes = MESSAGE_UNKNOWN, .total_files = MESSAGE_UNKNOWN};
 
 	CHECK(!strcmp(line(&s, 61, 1000, 200), "1000 B  1.00 kB/s  1:01"));
 	/* a source that grew: the total is no longer true */
@@ -46,8 +48,11 @@ static void unknown_total(void)
 
 static void fits_every_width(void)
 {
-	struct progress_state s = {.bytes = 1ull << 45, .total_bytes = 1ull << 46, .files = 123456,
-		.total_files = 999999, .errors = 77};
+	struct progress_state s = {.bytes = 1ull << 45,
+		.total_bytes = 1ull << 46,
+		.files = 123456,
+		.total_files = 999999,
+		.errors = 77};
 
 	for (unsigned columns = 0; columns < 120; columns++)
 		CHECK(strlen(line(&s, 1, 1e9, columns)) <= columns);

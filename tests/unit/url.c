@@ -7,8 +7,8 @@
 #include "rftp/url.h"
 
 /* Whether `text` is read as these. */
-static bool reads(const char *text, const char *host, unsigned port, const char *path,
-	const char *pattern)
+static bool reads(
+	const char *text, const char *host, unsigned port, const char *path, const char *pattern)
 {
 	struct url url;
 	const char *why;
@@ -19,10 +19,10 @@ static bool reads(const char *text, const char *host, unsigned port, const char 
 		return false;
 	}
 	same = !strcmp(url.host, host) && url.port == port && !strcmp(url.path, path) &&
-		!strcmp(url.pattern, pattern);
+	       !strcmp(url.pattern, pattern);
 	if (!same)
-		printf("# %s: host %s port %u path %s pattern %s\n", text, url.host, url.port, url.path,
-			url.pattern);
+		printf("# %s: host %s port %u path %s pattern %s\n", text, url.host, url.port,
+			url.path, url.pattern);
 	url_fini(&url);
 	return same;
 }
@@ -66,10 +66,10 @@ static void patterns(void)
 
 static void refusals(void)
 {
-	static const char *const bad[] = {"", "host/a", "http://h/", "rftp:/h/a", "rftp://", "rftp:///a",
-		"rftp://h:0/a", "rftp://h:65536/", "rftp://h:/a", "rftp://h:12x/a", "rftp://::1/a",
-		"rftp://[::1/a", "rftp://[::1]x/a", "rftp://user@h/a", "rftp://h/%", "rftp://h/%4",
-		"rftp://h/%zz", "rftp://h/%00", "rftp://h/a%0g"};
+	static const char *const bad[] = {"", "host/a", "http://h/", "rftp:/h/a", "rftp://",
+		"rftp:///a", "rftp://h:0/a", "rftp://h:65536/", "rftp://h:/a", "rftp://h:12x/a",
+		"rftp://::1/a", "rftp://[::1/a", "rftp://[::1]x/a", "rftp://user@h/a", "rftp://h/%",
+		"rftp://h/%4", "rftp://h/%zz", "rftp://h/%00", "rftp://h/a%0g"};
 	char *longest = malloc(5000);
 
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
