@@ -11,8 +11,8 @@
 #include <stdint.h>
 
 /*
- * Continues `crc` (0 to begin) over `bytes` at `data`; what it returns is both the finished value so
- * far and what the next call continues.  crc32c(0, "123456789", 9) is 0xe3069283.
+ * Continues `crc` (0 to begin) over `bytes` at `data`; what it returns is both the finished value
+ * so far and what the next call continues.  crc32c(0, "123456789", 9) is 0xe3069283.
  */
 uint32_t crc32c(uint32_t crc, const void *data, size_t bytes);
 

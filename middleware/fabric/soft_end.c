@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fabric/soft_end: how requests and channels of the soft fabric end: completions in order, the flush
- * of all that is posted, the Terminate and the wait until the peer has read it.
+ * fabric/soft_end: how requests and channels of the soft fabric end: completions in order, the
+ * flush of all that is posted, the Terminate and the wait until the peer has read it.
  *
  * All on the channel's progress thread.  Does not know what was wrong: who found it says so.
  */

@@ -5,8 +5,8 @@
  * Who touches what.  A progress thread owns the sockets of its channels and everything under
  * "progress thread" below; the user's threads reach it by kicks (soft_chan_kick, asynchronous) and
  * calls (soft_thread_call, which wait).  What both touch is under a lock: the channel's for its
- * rings and flags, the pd's for memory, the cq's and the eq's for their queues.  Lock order: listener
- * > eq; chan > thread; pd, cq: innermost.
+ * rings and flags, the pd's for memory, the cq's and the eq's for their queues.  Lock order:
+ * listener > eq; chan > thread; pd, cq: innermost.
  *
  *   soft.c         open, close, the table        soft_chan.c   channels: user's side, turns, free
  *   soft_memory.c  pd, mr, access checks         soft_end.c    completions, breaking, Terminate
@@ -31,6 +31,8 @@
 #include "fabric/fabric_impl.h"
 #include "fabric/mpa.h"
 #include "fabric/soft.h"
+#include "fabric/soft_memory.h"
+#include "fabric/soft_queue.h"
 
 #define SOFT_DEPTH_MAX 16384u
 #define SOFT_INLINE_MAX 512u
@@ -45,104 +47,9 @@
 #define SOFT_CRC_TURN_BYTES (1u << 18)
 #define SOFT_BATCH_IOV 256
 #define SOFT_BATCH_FPDUS 96
-#define SOFT_KEY_NONE 0u             /* memory of the fabric itself; never a key */
 
 struct soft;
 struct soft_thread;
-struct soft_chan;
-
-/* ---- memory (soft_memory.c) ---- */
-
-struct soft_mr {
-	struct fabric_mr base;
-	struct soft_pd *pd;
-	uint8_t *addr;
-	size_t bytes;
-	unsigned access;
-};
-
-struct soft_pd {
-	struct fabric_pd base;
-	atomic_uint refs;      /* the user's, one of each channel and mr */
-	pthread_rwlock_t lock; /* read: while bytes move; write: to add or remove an mr */
-	struct soft_mr **slots;
-	uint32_t slot_count;
-	uint32_t slot_hint;    /* where to look for a free one */
-};
-
-enum soft_access {
-	SOFT_ACCESS_OK,
-	SOFT_ACCESS_KEY,
-	SOFT_ACCESS_BOUNDS,
-	SOFT_ACCESS_RIGHTS,
-};
-
-int soft_pd_new(struct fabric_chan *, struct fabric_pd **out);
-void soft_pd_free(struct fabric_pd *);
-void soft_pd_put(struct soft_pd *);
-int soft_mr_new(struct fabric_pd *, void *addr, size_t bytes, unsigned access,
-	struct fabric_mr **out);
-void soft_mr_free(struct fabric_mr *);
-/* Whether [addr, addr + bytes) may be used by `key` with all of `access`.  Under pd->lock. */
-enum soft_access soft_pd_check(const struct soft_pd *, uint32_t key, uint64_t addr, uint64_t bytes,
-	unsigned access);
-
-/* ---- queues (soft_queue.c) ---- */
-
-struct soft_event {
-	TAILQ_ENTRY(soft_event) link;
-	struct soft_chan *chan;
-	struct fabric_listener *listener;
-	enum fabric_event_type type;
-	int error;
-	bool queued;
-};
-
-struct soft_eq {
-	struct fabric_eq base;
-	pthread_mutex_t lock;
-	int fd;
-	TAILQ_HEAD(, soft_event) events;
-};
-
-int soft_eq_new(struct fabric *, struct fabric_eq **out);
-void soft_eq_free(struct fabric_eq *);
-int soft_eq_fd(const struct fabric_eq *);
-int soft_eq_get(struct fabric_eq *, struct fabric_event *);
-void soft_eq_push(struct soft_eq *, struct soft_event *);
-/* Takes the channel's events out of its queue. */
-void soft_eq_purge(struct soft_eq *, struct soft_chan *);
-/* Frees the channels of requests that nobody has seen: all, or those of one listener. */
-void soft_eq_drop_requests(struct soft_eq *, const struct fabric_listener *);
-
-struct soft_completion {
-	struct fabric_wc wc;
-	bool is_send;
-};
-
-struct soft_cq {
-	struct fabric_cq base;
-	atomic_uint refs;
-	pthread_mutex_t lock;
-	int fd;
-	bool armed;
-	bool closed;    /* the user has freed it; channels still hold it */
-	uint32_t depth;
-	uint32_t reserved; /* by the depths of channels */
-	uint32_t head, count;
-	struct soft_completion ring[];
-};
-
-int soft_cq_new(struct fabric_pd *, uint32_t depth, struct fabric_cq **out);
-void soft_cq_free(struct fabric_cq *);
-int soft_cq_poll(struct fabric_cq *, struct fabric_wc *, int max);
-int soft_cq_arm(struct fabric_cq *);
-int soft_cq_fd(const struct fabric_cq *);
-void soft_cq_ack(struct fabric_cq *);
-void soft_cq_push(struct soft_cq *, const struct fabric_wc *, bool is_send);
-int soft_cq_reserve(struct soft_cq *, uint32_t depth);
-/* Removes what waits for `chan`, gives back its reservation and reference. */
-void soft_cq_leave(struct soft_cq *, struct soft_chan *, uint32_t depth);
 
 /* ---- threads (soft_thread.c) ---- */
 
@@ -210,7 +117,8 @@ int soft_thread_start(struct soft_thread *, struct soft *);
 void soft_thread_stop(struct soft_thread *);
 void soft_thread_fini(struct soft_thread *);
 /* Runs run(thread, arg) on the thread and waits for it. */
-void soft_thread_call(struct soft_thread *, void (*run)(struct soft_thread *, void *), void *arg);
+void soft_thread_call(struct soft_thread *, void (*run)(struct soft_thread *, void *arg),
+	void *arg);
 /* Gives the channel a turn soon.  Progress thread. */
 void soft_thread_run_soon(struct soft_thread *, struct soft_chan *);
 int soft_thread_watch(struct soft_thread *, int fd, uint32_t events, struct soft_source *);
@@ -427,7 +335,8 @@ struct soft_listener {
 	LIST_ENTRY(soft_listener) paused_link;
 };
 
-int soft_listen(struct fabric_eq *, const struct sockaddr *, socklen_t, struct fabric_listener **out);
+int soft_listen(struct fabric_eq *, const struct sockaddr *, socklen_t,
+	struct fabric_listener **out);
 int soft_listener_addr(const struct fabric_listener *, struct sockaddr_storage *);
 void soft_listener_free(struct fabric_listener *);
 void soft_listener_put(struct soft_listener *);
@@ -442,7 +351,9 @@ void soft_cm_turn(struct soft_chan *);
 void soft_cm_reject(struct soft_chan *, const void *priv, size_t priv_len);
 /* Drops who was accepted first and has not said anything useful; there is one. */
 void soft_cm_drop_half_open(struct soft_thread *, const char *why);
-/* Drops who has waited too long, resumes listeners.  Milliseconds until the next deadline, -1: none. */
+/*
+ * Drops who has waited too long, resumes listeners.  Milliseconds until the next deadline, -1: none.
+ */
 int soft_cm_timers(struct soft_thread *);
 
 /* ---- data (soft_tx.c, soft_rx.c, soft_place.c) ---- */

@@ -139,7 +139,8 @@ static bool listener_make_room(struct soft_listener *listener, int error)
 	return false;
 }
 
-static void listener_take(struct soft_listener *listener, int fd, const struct sockaddr_storage *peer)
+static void listener_take(struct soft_listener *listener, int fd,
+	const struct sockaddr_storage *peer)
 {
 	struct soft_chan *chan;
 

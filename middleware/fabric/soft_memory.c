@@ -130,8 +130,8 @@ void soft_mr_free(struct fabric_mr *fabric_mr)
 	soft_pd_put(pd);
 }
 
-enum soft_access soft_pd_check(const struct soft_pd *pd, uint32_t key, uint64_t addr, uint64_t bytes,
-	unsigned access)
+enum soft_access soft_pd_check(const struct soft_pd *pd, uint32_t key, uint64_t addr,
+	uint64_t bytes, unsigned access)
 {
 	const uint32_t slot = key & SLOT_MASK;
 	const struct soft_mr *mr;

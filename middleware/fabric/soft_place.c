@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fabric/soft_place: judges what a segment's header asks for - key, bounds, rights, numbers, a posted
- * receive, an outstanding read - and says where its payload goes.
+ * fabric/soft_place: judges what a segment's header asks for - key, bounds, rights, numbers, a
+ * posted receive, an outstanding read - and says where its payload goes.
  *
  * Does not know sockets or framing.  Its answers hold only as long as the pd's lock is held: who
  * moves bytes asks again.

@@ -36,14 +36,16 @@ static void wake_ready(struct soft_source *source, uint32_t events)
 	(void)events;
 }
 
-int soft_thread_watch(struct soft_thread *thread, int fd, uint32_t events, struct soft_source *source)
+int soft_thread_watch(struct soft_thread *thread, int fd, uint32_t events,
+	struct soft_source *source)
 {
 	struct epoll_event event = {.events = events, .data.ptr = source};
 
 	return epoll_ctl(thread->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
 }
 
-void soft_thread_call(struct soft_thread *thread, void (*run)(struct soft_thread *, void *), void *arg)
+void soft_thread_call(struct soft_thread *thread, void (*run)(struct soft_thread *, void *arg),
+	void *arg)
 {
 	struct soft_call call = {.run = run, .arg = arg};
 	bool asleep;

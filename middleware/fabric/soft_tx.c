@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fabric/soft_tx: cuts posted requests, and answers to the peer's reads, into FPDUs and gives them to
- * the socket: one sendmsg for many, headers from the thread's scratch, payload from where it lies.
+ * fabric/soft_tx: cuts posted requests, and answers to the peer's reads, into FPDUs and gives them
+ * to the socket: one sendmsg for many, headers from the thread's scratch, payload from where it
+ * lies.
  *
- * Where sending stands is a cursor that lies always between two FPDUs, and the bytes of the next one
- * that the socket has taken.  FPDUs are built from a copy of the cursor and the copies become the
+ * Where sending stands is a cursor that lies always between two FPDUs, and the bytes of the next
+ * one that the socket has taken.  FPDUs are built from a copy of the cursor and the copies become the
  * cursor when their bytes are gone; an FPDU that is half gone keeps its frame, for its CRC must not
  * change, and gets its payload from memory again.
  */
@@ -129,18 +130,61 @@ static uint32_t smaller(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
+/* Head and tail of an FPDU whose payload is in `iov`. */
+static void fpdu_frame(const struct soft_chan *chan, const struct soft_send *send,
+	const struct ddp_header *header, struct soft_fpdu *fpdu, uint32_t payload,
+	const struct iovec *iov, unsigned count)
+{
+	uint8_t *p = fpdu->head + MPA_LENGTH_BYTES;
+	size_t ulpdu = ddp_header_put(p, header), pad;
+	uint32_t crc;
+
+	if (header->opcode == DDP_READ_REQUEST) {
+		read_request_put(send, p + ulpdu);
+		ulpdu += DDP_READ_BYTES;
+	}
+	fpdu->head_bytes = (uint8_t)(MPA_LENGTH_BYTES + ulpdu);
+	fpdu->payload_bytes = payload;
+	ulpdu += payload;
+	pad = mpa_pad_bytes(ulpdu);
+	bytes_put16(fpdu->head, (uint16_t)ulpdu);
+	fpdu->tail_bytes = (uint8_t)(pad + MPA_CRC_BYTES);
+	memset(fpdu->tail, 0, sizeof(fpdu->tail));
+	if (!chan->crc)
+		return;
+	crc = crc32c(0, fpdu->head, fpdu->head_bytes);
+	for (unsigned i = 0; i < count; i++)
+		crc = crc32c(crc, iov[i].iov_base, iov[i].iov_len);
+	mpa_crc_put(fpdu->tail + pad, crc32c(crc, fpdu->tail, pad));
+}
+
+/* Moves the cursor behind a segment, and to the next message when it was the last of its own. */
+static void cursor_pass(struct soft_cursor *at, const struct ddp_header *header, uint32_t payload)
+{
+	at->offset += payload;
+	if (!header->last)
+		return;
+	if (at->kind == SOFT_TX_RESPONSE) {
+		at->response++;
+	} else {
+		at->next++;
+		at->send_msn += header->opcode == DDP_SEND;
+		at->read_msn += header->opcode == DDP_READ_REQUEST;
+		at->reads += header->opcode == DDP_READ_REQUEST;
+	}
+	at->kind = SOFT_TX_NONE;
+}
+
 /*
- * Builds the FPDU at the cursor and moves the cursor behind it.  `keep`: the frame is there already.
- * Returns how many iovecs its payload has, or -EACCES.
+ * Builds the FPDU at the cursor and moves the cursor behind it.  `keep`: the frame is there
+ * already.  Returns how many iovecs its payload has, or -EACCES.
  */
-static int fpdu_build(struct soft_chan *chan, struct soft_cursor *at, struct soft_fpdu *fpdu, bool keep,
-	struct iovec *iov)
+static int fpdu_build(struct soft_chan *chan, struct soft_cursor *at, struct soft_fpdu *fpdu,
+	bool keep, struct iovec *iov)
 {
 	struct ddp_header header = {0};
 	struct soft_send *send = NULL;
-	uint8_t *p = fpdu->head + MPA_LENGTH_BYTES;
 	uint32_t total, payload;
-	size_t ulpdu;
 	int count;
 
 	if (at->kind == SOFT_TX_RESPONSE) {
@@ -174,40 +218,9 @@ static int fpdu_build(struct soft_chan *chan, struct soft_cursor *at, struct sof
 	}
 	header.last = at->offset + payload == total;
 
-	if (!keep) {
-		ulpdu = ddp_header_put(p, &header);
-		if (header.opcode == DDP_READ_REQUEST) {
-			read_request_put(send, p + ulpdu);
-			ulpdu += DDP_READ_BYTES;
-		}
-		fpdu->head_bytes = (uint8_t)(MPA_LENGTH_BYTES + ulpdu);
-		fpdu->payload_bytes = payload;
-		ulpdu += payload;
-		bytes_put16(fpdu->head, (uint16_t)ulpdu);
-		fpdu->tail_bytes = (uint8_t)mpa_trailer_bytes(ulpdu);
-		memset(fpdu->tail, 0, sizeof(fpdu->tail));
-		if (chan->crc) {
-			uint32_t crc = crc32c(0, fpdu->head, fpdu->head_bytes);
-
-			for (int i = 0; i < count; i++)
-				crc = crc32c(crc, iov[i].iov_base, iov[i].iov_len);
-			crc = crc32c(crc, fpdu->tail, mpa_pad_bytes(ulpdu));
-			mpa_crc_put(fpdu->tail + mpa_pad_bytes(ulpdu), crc);
-		}
-	}
-
-	at->offset += payload;
-	if (header.last) {
-		if (at->kind == SOFT_TX_RESPONSE) {
-			at->response++;
-		} else {
-			at->next++;
-			at->send_msn += header.opcode == DDP_SEND;
-			at->read_msn += header.opcode == DDP_READ_REQUEST;
-			at->reads += header.opcode == DDP_READ_REQUEST;
-		}
-		at->kind = SOFT_TX_NONE;
-	}
+	if (!keep)
+		fpdu_frame(chan, send, &header, fpdu, payload, iov, (unsigned)count);
+	cursor_pass(at, &header, payload);
 	return count;
 }
 
