@@ -99,6 +99,10 @@ class Bench:
         os.chmod(f"{self.top}/out", 0o777)
         self.source = f"{self.top}/source"
         self.rftp = None
+        self.load = os.getloadavg()[0]
+        if self.load > 0.5:
+            self.notes.append(f"the load average was {self.load:.1f} at the start: something else was "
+                              "running, and the figures say less")
 
     def close(self):
         if self.rftp:
