@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rftpd/daemon_options and daemon_settings: every option, every form, which source outweighs which. */
+#include "rftpd/conf.h"
+#include "rftpd/daemon_options.h"
+#include "tests/harness.h"
+
+static char why[DAEMON_WHY_MAX];
+
+/* Words with blanks between; none has one. */
+static int parse(struct daemon_options *o, const char *line)
+{
+	static char words[4096];
+	char *argv[64] = {"rftpd"}, *at;
+	int argc = 1;
+
+	snprintf(words, sizeof words, "%s", line);
+	for (at = strtok(words, " "); at; at = strtok(NULL, " "))
+		argv[argc++] = at;
+	return daemon_options_parse(o, argc, argv, why);
+}
+
+static void defaults(void)
+{
+	struct daemon_options o;
+
+	CHECK_EQ(parse(&o, ""), 0);
+	CHECK_EQ(o.action, DAEMON_ACTION_SERVE);
+	CHECK(!o.config && !o.settings.export && !o.settings.listen_count && !o.settings.pid_file);
+	CHECK(!o.settings.foreground && !o.settings.insecure && !o.settings.crc && !o.settings.writable);
+	CHECK_EQ(o.settings.max_sessions, 4096);
+	CHECK_EQ(o.settings.max_channels, 64);
+	CHECK_EQ(o.settings.max_block_bytes, 16 << 20);
+	CHECK_EQ(o.settings.max_window_bytes, 512 << 20);
+	CHECK_EQ(o.settings.handshake_timeout_s, 10);
+	CHECK_EQ(o.settings.idle_timeout_s, 0);
+	CHECK_EQ(o.settings.log_level, LOG_LEVEL_INFO);
+	daemon_options_fini(&o);
+}
+
+static void every_option(void)
+{
+	struct daemon_options o;
+
+	CHECK_EQ(parse(&o, "--listen 127.0.0.1:0 --listen [::1]:5 --export /srv:rw --config /etc/x -t "
+			   "--foreground --insecure --fabric soft --crc --max-sessions 7 --max-channels=3 "
+			   "--max-block 64K --max-window 2MiB --handshake-timeout 5 --idle-timeout 9 "
+			   "--pid-file /run/p --log-level debug"), 0);
+	CHECK_EQ(o.action, DAEMON_ACTION_TEST);
+	CHECK_EQ(o.settings.listen_count, 2);
+	CHECK(!strcmp(o.settings.listen[1], "[::1]:5"));
+	CHECK(!strcmp(o.settings.export, "/srv") && o.settings.writable);
+	CHECK(!strcmp(o.config, "/etc/x") && !strcmp(o.settings.pid_file, "/run/p"));
+	CHECK(!strcmp(o.settings.fabric, "soft"));
+	CHECK(o.settings.foreground && o.settings.insecure && o.settings.crc);
+	CHECK_EQ(o.settings.max_sessions, 7);
+	CHECK_EQ(o.settings.max_channels, 3);
+	CHECK_EQ(o.settings.max_block_bytes, 65536);
+	CHECK_EQ(o.settings.max_window_bytes, 2 << 20);
+	CHECK_EQ(o.settings.handshake_timeout_s, 5);
+	CHECK_EQ(o.settings.idle_timeout_s, 9);
+	CHECK_EQ(o.settings.log_level, LOG_LEVEL_DEBUG);
+	daemon_options_fini(&o);
+
+	CHECK_EQ(parse(&o, "--help -t"), 0);
+	CHECK_EQ(o.action, DAEMON_ACTION_HELP);
+	daemon_options_fini(&o);
+	CHECK_EQ(parse(&o, "--version"), 0);
+	CHECK_EQ(o.action, DAEMON_ACTION_VERSION);
+	daemon_options_fini(&o);
+	CHECK_EQ(parse(&o, "-qq -v --max-sessions 1 --max-sessions 2 --foreground=no"), 0);
+	CHECK_EQ(o.settings.log_level, LOG_LEVEL_WARNING);
+	CHECK_EQ(o.settings.max_sessions, 2);
+	CHECK(!o.settings.foreground);
+	daemon_options_fini(&o);
+}
+
+static void exports(void)
+{
+	static const struct {
+		const char *value, *dir;
+		bool writable;
+	} forms[] = {
+		{"/srv", "/srv", false}, {"/srv:ro", "/srv", false}, {"/srv:rw", "/srv", true},
+		{"a:b:rw", "a:b", true}, {"/srv:rwx", "/srv:rwx", false}, {"x:ro:rw", "x:ro", true},
+	};
+	struct daemon_settings s;
+
+	for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+		daemon_settings_init(&s);
+		CHECK_EQ(daemon_settings_set(&s, DAEMON_ORIGIN_COMMAND, "export", forms[i].value, why), 0);
+		CHECK(!strcmp(s.export, forms[i].dir));
+		CHECK_EQ(s.writable, forms[i].writable);
+		daemon_settings_fini(&s);
+	}
+	daemon_settings_init(&s);
+	CHECK_EQ(daemon_settings_set(&s, DAEMON_ORIGIN_COMMAND, "export", "", why), -EINVAL);
+	CHECK_EQ(daemon_settings_set(&s, DAEMON_ORIGIN_COMMAND, "export", ":rw", why), -EINVAL);
+	daemon_settings_fini(&s);
+}
+
+static void what_is_wrong_is_named(void)
+{
+	static const struct {
+		const char *line, *says;
+	} bad[] = {
+		{"--nonsense", "--nonsense"},
+		{"-x", "-x"},
+		{"-tx", "-x"},
+		{"--listen", "--listen"},
+		{"--config", "--config"},
+		{"--max", "--max"},
+		{"--help=1", "--help"},
+		{"extra", "extra"},
+		{"--listen ::1", "::1"},
+		{"--listen 1.2.3.4:99999", "99999"},
+		{"--listen 1.2.3.4:x", "x"},
+		{"--fabric loop", "loop"},
+		{"--fabric soft,", "fabric"},
+		{"--fabric auto,soft", "auto"},
+		{"--max-sessions 0", "max-sessions"},
+		{"--max-sessions -1", "-1"},
+		{"--max-sessions 4x", "4x"},
+		{"--max-sessions 99999999999999999999", "max-sessions"},
+		{"--max-channels 65", "65"},
+		{"--max-block 65537", "65537"},
+		{"--max-block 32M", "32M"},
+		{"--max-window 1X", "1X"},
+		{"--max-window 99999999T", "max-window"},
+		{"--handshake-timeout 0", "handshake-timeout"},
+		{"--log-level loud", "loud"},
+		{"--crc=maybe", "maybe"},
+		{"--config a --config b", "--config"},
+	};
+	struct daemon_options o;
+
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		int r = parse(&o, bad[i].line);
+
+		daemon_options_fini(&o);
+		if (!r || !strstr(why, bad[i].says))
+			printf("# %s: %d, %s\n", bad[i].line, r, why);
+		CHECK(r && strstr(why, bad[i].says));
+	}
+}
+
+static int from_file(void *ctx, const char *name, const char *value, char *reason)
+{
+	return daemon_settings_set(ctx, DAEMON_ORIGIN_FILE, name, value, reason);
+}
+
+static void the_command_line_outweighs_the_file(void)
+{
+	static const char text[] = "listen = 127.0.0.1:1\nlisten = 127.0.0.1:2\nexport = /file:rw\n"
+				   "max-sessions = 5\ncrc = yes\n";
+	char reason[CONF_WHY_MAX];
+	struct daemon_options o;
+
+	CHECK_EQ(parse(&o, "--listen 127.0.0.1:9 --export /command --crc=no"), 0);
+	CHECK_EQ(conf_parse(text, sizeof text - 1, "f", from_file, &o.settings, reason), 0);
+	CHECK_EQ(o.settings.listen_count, 1);
+	CHECK(!strcmp(o.settings.listen[0], "127.0.0.1:9"));
+	CHECK(!strcmp(o.settings.export, "/command") && !o.settings.writable && !o.settings.crc);
+	CHECK_EQ(o.settings.max_sessions, 5);
+	daemon_options_fini(&o);
+
+	/* in the other order too */
+	daemon_settings_init(&o.settings);
+	CHECK_EQ(conf_parse(text, sizeof text - 1, "f", from_file, &o.settings, reason), 0);
+	CHECK_EQ(o.settings.listen_count, 2);
+	CHECK_EQ(daemon_settings_set(&o.settings, DAEMON_ORIGIN_COMMAND, "listen", "127.0.0.1:9", why), 0);
+	CHECK_EQ(o.settings.listen_count, 1);
+	daemon_settings_fini(&o.settings);
+}
+
+static void a_file_says_each_thing_once(void)
+{
+	static const char twice[] = "crc = yes\n\ncrc = yes\n", unknown[] = "[rftpd]\nconfig = x\n",
+			  wrong[] = "max-block = 1\n";
+	char reason[CONF_WHY_MAX];
+	struct daemon_options o;
+
+	CHECK_EQ(parse(&o, "--max-block 64K"), 0);
+	CHECK_EQ(conf_parse(twice, sizeof twice - 1, "f", from_file, &o.settings, reason), -EEXIST);
+	CHECK(strstr(reason, "f:3: ") && strstr(reason, "twice"));
+	CHECK_EQ(conf_parse(unknown, sizeof unknown - 1, "f", from_file, &o.settings, reason), -ENOENT);
+	CHECK(strstr(reason, "f:2: ") && strstr(reason, "config"));
+	/* also where it does not count */
+	CHECK_EQ(conf_parse(wrong, sizeof wrong - 1, "f", from_file, &o.settings, reason), -EINVAL);
+	CHECK(strstr(reason, "f:1: ") && strstr(reason, "max-block"));
+	CHECK_EQ(o.settings.max_block_bytes, 65536);
+	daemon_options_fini(&o);
+}
+
+static void not_more_addresses_than_there_is_room_for(void)
+{
+	struct daemon_settings s;
+
+	daemon_settings_init(&s);
+	for (unsigned i = 0; i < DAEMON_LISTEN_MAX; i++)
+		CHECK_EQ(daemon_settings_set(&s, DAEMON_ORIGIN_FILE, "listen", ":0", why), 0);
+	CHECK_EQ(daemon_settings_set(&s, DAEMON_ORIGIN_FILE, "listen", ":0", why), -ENOSPC);
+	daemon_settings_fini(&s);
+}
+
+HARNESS_MAIN({"defaults", defaults}, {"every option", every_option}, {"exports", exports},
+	{"what is wrong is named", what_is_wrong_is_named},
+	{"the command line outweighs the file", the_command_line_outweighs_the_file},
+	{"a file says each thing once", a_file_says_each_thing_once},
+	{"not more addresses than there is room for", not_more_addresses_than_there_is_room_for})
