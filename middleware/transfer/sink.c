@@ -32,6 +32,7 @@ struct sink {
 	uint32_t leaving_count;
 	uint32_t last_number;
 	uint32_t open;
+	uint64_t source_errors;
 	bool complete_came, completed;
 	unsigned next_worker;
 };
@@ -199,6 +200,7 @@ static int take_complete(struct sink *s, const uint8_t *data, size_t len)
 		if (s->files[i] && (!s->files[i]->told || !s->files[i]->end_known))
 			return -EBADMSG;
 	s->complete_came = true;
+	s->source_errors = complete.errors;
 	return 0;
 }
 
@@ -361,6 +363,9 @@ static int work(struct run *run)
 		total += n;
 	}
 	s->completed = s->complete_came && !s->open;
+	/* files whose names could not even cross are errors of this transfer, too */
+	if (s->completed && s->run.stats->errors < s->source_errors)
+		s->run.stats->errors = s->source_errors;
 	return s->completed ? 1 : total;
 }
 

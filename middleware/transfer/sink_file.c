@@ -128,7 +128,7 @@ void sink_file_judge(struct sink_file *f)
 	int r;
 
 	if (end->status)
-		sink_file_fail(f, 0, end->status, "the source gave it up");
+		sink_file_fail(f, 0, end->status, "at the source");
 	else if (f->file.size != MESSAGE_UNKNOWN && end->size != f->file.size)
 		sink_file_fail(f, 0, STATUS_INCOMPLETE, "%llu bytes were announced, the source ended it at %llu",
 			(unsigned long long)f->file.size, (unsigned long long)end->size);

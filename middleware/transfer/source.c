@@ -27,7 +27,7 @@ struct source_file {
 	struct source_file *next;  /* in the order of starting, while there is something to read */
 	struct transfer_item item;
 	uint32_t number;
-	bool used, ready, read_all, ended, answered;
+	bool used, directory, ready, read_all, ended, answered;
 	uint64_t next_offset;  /* to read */
 	uint64_t bytes;        /* sent */
 	uint32_t sequence;     /* blocks sent */
@@ -119,23 +119,31 @@ static int start_file(struct source *s)
 	f->used = true;
 	s->open++;
 	f->target.end = f->item.end;
+	f->directory = f->item.file.kind == TRANSFER_FILE_DIRECTORY && !f->item.error;
 	if (f->item.error) {
+		/* the sink's people miss it as much as ours: it is announced, and ended with what is wrong */
 		file_fail(f, f->item.error, 0, "%s", "");
-		file_finish(s, f);
-		return 0;
+		if (!transfer_name_ok(f->item.file.name)) {
+			file_finish(s, f); /* no name that could cross: COMPLETE's count of errors tells */
+			return 0;
+		}
+		f->item.file.kind = TRANSFER_FILE_REGULAR;
+		f->item.file.size = 0;
+		f->read_all = true;
 	}
 	s->last_number++;
 	r = announce(s, f);
-	if (!r && f->target.end) {
-		r = digest_tree_new(&f->tree);
-		*s->reading_tail = f;
-		s->reading_tail = &f->next;
-		if (!is_open_ended(f))
-			s->unread_bytes += f->item.file.size;
-	} else {
-		f->ended = true; /* a directory: only its RESULT is to come */
+	if (r || f->read_all)
+		return r;
+	if (f->directory) { /* only its RESULT is to come */
+		f->ended = true;
+		return 0;
 	}
-	return r;
+	*s->reading_tail = f;
+	s->reading_tail = &f->next;
+	if (!is_open_ended(f))
+		s->unread_bytes += f->item.file.size;
+	return digest_tree_new(&f->tree);
 }
 
 /* Enough is started: what is unread keeps the window busy twice over. */
@@ -212,7 +220,7 @@ static int take_ready(struct source *s, const uint8_t *data, size_t len)
 	if (transfer_get_ready(&ready, data, len))
 		return -EBADMSG;
 	f = find_file(s, ready.file);
-	if (!f || f->ready || !f->target.end || ready.offset)
+	if (!f || f->ready || f->directory || ready.offset)
 		return -EBADMSG;
 	f->ready = true;
 	return end_file(s, f);
@@ -231,10 +239,10 @@ static int take_result(struct source *s, const uint8_t *data, size_t len)
 	f->answered = true;
 	if (result.status)
 		file_fail(f, 0, result.status, "%.*s", (int)result.text.len, (const char *)result.text.data);
-	else if (f->target.end && !f->status && (result.digest != f->digest || result.size != f->bytes))
+	else if (!f->directory && !f->status && (result.digest != f->digest || result.size != f->bytes))
 		file_fail(f, 0, STATUS_DIGEST, "the sink has another digest: %016llx, here %016llx",
 			(unsigned long long)result.digest, (unsigned long long)f->digest);
-	if (!f->ready && f->target.end) {
+	if (!f->ready && !f->directory) {
 		/* refused before READY: nothing was read, nothing is to be ended */
 		stop_reading(s, f);
 		f->ended = true;
