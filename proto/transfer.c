@@ -59,12 +59,13 @@ ssize_t transfer_put_offer(const struct transfer_offer *m, void *buf, size_t siz
 	return wire_put_end(&w);
 }
 
-/* The last slot ends inside the address space, so that base + index * stride never wraps. */
+/* The last slot, and the last status byte, end inside the address space: nothing wraps. */
 static bool transfer_accept_ok(const struct transfer_accept *m)
 {
 	return m->depth >= 1 && m->depth <= TRANSFER_DEPTH_MAX &&
 		m->stride >= TRANSFER_BLOCK_MIN + TRANSFER_SLOT_OFFSET + TRANSFER_BLOCK_BYTES &&
 		m->base <= UINT64_MAX - (uint64_t)m->depth * m->stride &&
+		m->status_base <= UINT64_MAX - m->depth &&
 		!(m->flags & ~TRANSFER_ACCEPT_IMM);
 }
 
@@ -78,6 +79,8 @@ int transfer_get_accept(struct transfer_accept *m, const void *buf, size_t len)
 	m->base = wire_get_u64(&w);
 	m->key = wire_get_u32(&w);
 	m->flags = wire_get_u32(&w);
+	m->status_base = wire_get_u64(&w);
+	m->status_key = wire_get_u32(&w);
 	wire_require(&w, transfer_accept_ok(m));
 	return wire_finish(&w);
 }
@@ -93,6 +96,8 @@ ssize_t transfer_put_accept(const struct transfer_accept *m, void *buf, size_t s
 	wire_put_u64(&w, m->base);
 	wire_put_u32(&w, m->key);
 	wire_put_u32(&w, m->flags);
+	wire_put_u64(&w, m->status_base);
+	wire_put_u32(&w, m->status_key);
 	return wire_put_end(&w);
 }
 

@@ -6,9 +6,10 @@
  * codec table.  Order of a transfer (S = source, K = sink; each on the control channel unless said):
  *
  *     S OFFER  K ACCEPT (or ABORT)                    once; ACCEPT names the sink's memory
- *     K GRANT / S REQUEST                             credits, at any time between ACCEPT and CLOSED
+ *     K GRANT / S REQUEST                             engine credit: at any time between ACCEPT and CLOSED
  *     S FILE   K READY (or RESULT: refused)           per file, many at once
- *     S blocks, each WRITE followed by its NOTICE     on the data channels
+ *     S blocks, each WRITE followed by its NOTICE     on the data channels; engine status: by its status
+ *                                                     byte.  Engine window: K ACK, a NOTICE's bytes, each
  *     S FILE_END  K RESULT                            per file that was READY
  *     S COMPLETE  K CLOSED                            once; memory is revoked before CLOSED
  *     either ABORT                                    ends the transfer, not the session; the other
@@ -71,8 +72,19 @@ struct transfer_accept {
 	                    base + i * stride + 4096 - 32 on */
 	uint32_t key;
 	uint32_t flags;  /* bit 0: notices are WRITE_IMM */
+	/* engine `status`: remote address and key of the status byte of slot 0; the others follow, one byte
+	 * a slot.  0 with other engines */
+	uint64_t status_base;
+	uint32_t status_key;
 };
 #define TRANSFER_ACCEPT_IMM 1u
+
+/* A slot's status byte.  The source writes DATA, the sink all others. */
+enum transfer_byte {
+	TRANSFER_BYTE_FREE = 0,        /* the source may fill the slot */
+	TRANSFER_BYTE_DATA = 1,        /* it holds a block; the sink has not emptied it */
+	TRANSFER_BYTE_UNAVAILABLE = 2, /* the sink keeps what is in it for a while: it is skipped */
+};
 
 struct transfer_grant {
 	uint16_t count; /* 1..TRANSFER_GRANTS_MAX */

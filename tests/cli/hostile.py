@@ -313,7 +313,7 @@ REQUESTS = {
 }
 TRANSFERS = {
     iwarp.OFFER: (iwarp.offer(), 32, 32),
-    iwarp.ACCEPT: (iwarp.accept(), 24, 24),
+    iwarp.ACCEPT: (iwarp.accept(), 36, 36),
     iwarp.GRANT: (iwarp.grant([0]), 6, 2 + 4 * 4096),
     iwarp.REQUEST: (b"", 0, 0),
     iwarp.NOTICE: (bytes(4), 4, 4),
@@ -490,7 +490,8 @@ class Store:
         self.session.put(iwarp.OFFER, iwarp.offer(**fields))
         type_, _, data = self.session.get()
         equal(type_, iwarp.ACCEPT, "the answer to OFFER")
-        self.depth, self.stride, self.base, self.key, _ = struct.unpack(">IIQII", data)
+        self.depth, self.stride, self.base, self.key, _, self.status_base, self.status_key = \
+            struct.unpack(">IIQIIQI", data)
         return self
 
     def file(self, **fields):
@@ -750,7 +751,8 @@ def sinks_that_lie(top):
         session.close()
 
     for fields in ({"depth": 0}, {"depth": 65537}, {"stride": 0}, {"stride": 4096},
-                   {"base": (1 << 64) - 1}, {"flags": 2}):
+                   {"base": (1 << 64) - 1}, {"flags": 2}, {"status_base": (1 << 64) - 1},
+                   {"status_base": 4096}, {"status_key": 1}):
         retrieve(f"ACCEPT with {fields}", (iwarp.ACCEPT, iwarp.accept(**fields)))
     good = (iwarp.ACCEPT, iwarp.accept(stride=65536 + 4096))
     for type_, (right, _, _) in (REQUESTS | TRANSFERS).items():

@@ -260,8 +260,8 @@ def offer(engine=1, notice=1, channels=1, block=65536, depth=4, flags=0, files=1
     return struct.pack(">BBHIIIQQ", engine, notice, channels, block, depth, flags, files, bytes_)
 
 
-def accept(depth=4, stride=65536 + 4096, base=0, key=1, flags=0):
-    return struct.pack(">IIQII", depth, stride, base, key, flags)
+def accept(depth=4, stride=65536 + 4096, base=0, key=1, flags=0, status_base=0, status_key=0):
+    return struct.pack(">IIQIIQI", depth, stride, base, key, flags, status_base, status_key)
 
 
 def grant(indices, count=None):

@@ -5,7 +5,7 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 #define OFFER "01 01 0008 00400000 00000200 00000001 0000000000000003 ffffffffffffffff"
-#define ACCEPT "00000200 00401000 00007f0000000000 deadbeef 00000001"
+#define ACCEPT "00000200 00401000 00007f0000000000 deadbeef 00000001 00007e0000000000 cafef00d"
 #define GRANT "0003 00000000 0000ffff 00000007"
 #define NOTICE "0000002a"
 #define FILE_MIN "00000001 01 000001a4 ffffffffffffffff 3b9ac9ff 0000000100000000 0000"
@@ -128,6 +128,12 @@ static const struct tweak tweaks[] = {
 	ACCEPT_(16, 4, 0, 0),
 	ACCEPT_(20, 4, 0, 0),
 	ACCEPT_(20, 4, 2, BAD),
+	ACCEPT_(24, 8, 0, 0),
+	ACCEPT_(24, 8, UINT64_MAX - 512, 0), /* so does the last status byte */
+	ACCEPT_(24, 8, UINT64_MAX - 511, BAD),
+	ACCEPT_(24, 8, UINT64_MAX, BAD),
+	ACCEPT_(32, 4, 0, 0),
+	ACCEPT_(32, 4, 0xffffffff, 0),
 
 	{recode_grant, GRANT, 0, 2, 0, BAD},
 	{recode_grant, GRANT, 0, 2, 1, BAD},
@@ -228,6 +234,8 @@ static void fields(void)
 	CHECK_EQ(accept.base, 0x7f0000000000);
 	CHECK_EQ(accept.key, 0xdeadbeef);
 	CHECK_EQ(accept.flags, TRANSFER_ACCEPT_IMM);
+	CHECK_EQ(accept.status_base, 0x7e0000000000);
+	CHECK_EQ(accept.status_key, 0xcafef00d);
 	CHECK_EQ(transfer_get_grant(&grant, in, sample_parse(GRANT, in)), 0);
 	CHECK_EQ(grant.count, 3);
 	CHECK_EQ(transfer_grant_index(&grant, 0), 0);
