@@ -7,9 +7,9 @@
 #include "rftpd/daemon_settings.h"
 
 #include "base/addr.h"
-#include "block/block.h"
 #include "fabric/select.h"
 #include "proto/message.h"
+#include "proto/transfer.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -17,6 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+
+#define BLOCK_MULTIPLE 4096u /* of max-block: as proto/transfer.h says of blocks */
 
 enum kind { KIND_SWITCH, KIND_NUMBER, KIND_SIZE, KIND_PATH, KIND_LISTEN, KIND_EXPORT, KIND_FABRIC,
 	KIND_LEVEL };
@@ -40,7 +42,7 @@ static const struct row rows[] = {
 	{"max-sessions", KIND_NUMBER, FIELD(max_sessions), 1, 1000000, "N", "sessions at once (4096)"},
 	{"max-channels", KIND_NUMBER, FIELD(max_channels), 1, MESSAGE_CHANNELS_MAX, "N",
 		"data channels of a session (64)"},
-	{"max-block", KIND_SIZE, FIELD(max_block_bytes), BLOCK_BYTES_MIN, BLOCK_BYTES_MAX, "SIZE",
+	{"max-block", KIND_SIZE, FIELD(max_block_bytes), TRANSFER_BLOCK_MIN, TRANSFER_BLOCK_MAX, "SIZE",
 		"bytes of a block (16M)"},
 	{"max-window", KIND_SIZE, FIELD(max_window_bytes), 1u << 20, UINT64_C(1) << 40, "SIZE",
 		"memory of one transfer (512M)"},
@@ -63,7 +65,7 @@ void daemon_settings_init(struct daemon_settings *s)
 	*s = (struct daemon_settings){
 		.max_sessions = 4096,
 		.max_channels = MESSAGE_CHANNELS_MAX,
-		.max_block_bytes = BLOCK_BYTES_MAX,
+		.max_block_bytes = TRANSFER_BLOCK_MAX,
 		.max_window_bytes = UINT64_C(512) << 20,
 		.handshake_timeout_s = 10,
 		.log_level = LOG_LEVEL_INFO,
@@ -170,8 +172,8 @@ static int set_number(uint64_t *field, const struct row *row, const char *value,
 			(unsigned long long)row->min, (unsigned long long)row->max);
 		return -EINVAL;
 	}
-	if (row->kind == KIND_SIZE && row->max == BLOCK_BYTES_MAX && n % BLOCK_ALIGN) {
-		snprintf(why, DAEMON_WHY_MAX, "%s: %.60s is not a multiple of %u", row->name, value, BLOCK_ALIGN);
+	if (row->kind == KIND_SIZE && row->max == TRANSFER_BLOCK_MAX && n % BLOCK_MULTIPLE) {
+		snprintf(why, DAEMON_WHY_MAX, "%s: %.60s is not a multiple of %u", row->name, value, BLOCK_MULTIPLE);
 		return -EINVAL;
 	}
 	*field = n;
