@@ -93,8 +93,9 @@ static int parse_line(struct span line, conf_set *set, void *ctx, char *why)
 	r = copy_span(name, left, "name", why);
 	if (r)
 		return r;
-	r = copy_span(value, trim((struct span){equals + 1, line.len - (size_t)(equals + 1 - line.at)}),
-		"value", why);
+	r = copy_span(value,
+		trim((struct span){equals + 1, line.len - (size_t)(equals + 1 - line.at)}), "value",
+		why);
 	if (r)
 		return r;
 	return set(ctx, name, value, why);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rftpd/conf: the syntax of the configuration file: `name = value` lines, an optional [rftpd] heading,
- * comment lines.  Knows no setting: names and values go to a callback.
+ * rftpd/conf: the syntax of the configuration file: `name = value` lines, an optional [rftpd]
+ * heading, comment lines.  Knows no setting: names and values go to a callback.
  */
 #ifndef RFTPD_CONF_H
 #define RFTPD_CONF_H
@@ -16,14 +16,14 @@
 typedef int conf_set(void *ctx, const char *name, const char *value, char *why);
 
 /*
- * Calls `set` for each line in order.  The first error ends it: -EINVAL (syntax) or what `set` gave, and
- * `why` says "FILE:LINE: reason".  `file` is used for that only.
+ * Calls `set` for each line in order.  The first error ends it: -EINVAL (syntax) or what `set`
+ * gave, and `why` says "FILE:LINE: reason".  `file` is used for that only.
  */
 int conf_parse(const char *text, size_t len, const char *file, conf_set *set, void *ctx,
 	char why[CONF_WHY_MAX]);
 
-/* Reads the file and parses it.  Errors as above; those of open and read also in `why`; -EFBIG: longer
- * than CONF_FILE_MAX. */
+/* Reads the file and parses it.  Errors as above; those of open and read also in `why`; -EFBIG:
+ * longer than CONF_FILE_MAX. */
 int conf_load(const char *file, conf_set *set, void *ctx, char why[CONF_WHY_MAX]);
 
 #endif

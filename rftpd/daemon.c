@@ -32,8 +32,9 @@ static int open_export(const struct daemon_settings *settings)
 		return -EINVAL;
 	}
 	if (!beneath_supported()) {
-		log_error("this kernel has no openat2 (Linux 5.6, or it is filtered), which keeps clients "
-			"inside the export");
+		log_error("this kernel has no openat2 (Linux 5.6, or it is filtered), which keeps "
+			  "clients "
+			  "inside the export");
 		return -EINVAL;
 	}
 	fd = open(settings->export, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -42,8 +43,8 @@ static int open_export(const struct daemon_settings *settings)
 		return -EINVAL;
 	}
 	if (settings->writable && faccessat(fd, ".", W_OK, AT_EACCESS))
-		log_warning("export %s is :rw, but its top is not writable here: %s", settings->export,
-			strerror(errno));
+		log_warning("export %s is :rw, but its top is not writable here: %s",
+			settings->export, strerror(errno));
 	return fd;
 }
 
@@ -117,7 +118,8 @@ void daemon_job_finished(struct daemon *d, struct transfer_job *job)
 	pthread_mutex_lock(&d->finished_lock);
 	TAILQ_INSERT_TAIL(&d->finished_jobs, job, finished_entry);
 	pthread_mutex_unlock(&d->finished_lock);
-	if (write(d->finished_fd, &one, sizeof one) < 0) /* full would mean that it is readable anyway */
+	if (write(d->finished_fd, &one, sizeof one) <
+		0) /* full would mean that it is readable anyway */
 		log_error("eventfd: %s", strerror(errno));
 }
 

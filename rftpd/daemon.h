@@ -34,7 +34,8 @@ struct daemon_transport {
 /* One address, and the transports that listen on it. */
 struct daemon_address {
 	struct sockaddr_storage ss;
-	struct fabric_listener *listeners[DAEMON_TRANSPORTS_MAX]; /* by transport; NULL: not on this one */
+	struct fabric_listener
+		*listeners[DAEMON_TRANSPORTS_MAX]; /* by transport; NULL: not on this one */
 };
 
 struct daemon {
@@ -53,7 +54,7 @@ struct daemon {
 
 	TAILQ_HEAD(, daemon_session) sessions;
 	TAILQ_HEAD(daemon_busy, daemon_session) busy; /* have used up their turn and want another */
-	TAILQ_HEAD(, daemon_session) dead; /* freed when the round ends */
+	TAILQ_HEAD(, daemon_session) dead;            /* freed when the round ends */
 	unsigned session_count;
 	uint32_t next_session;
 
@@ -67,9 +68,9 @@ struct daemon {
 };
 
 /*
- * Makes it from `settings`, which must outlive it: opens the export, listens.  Signals SIGTERM, SIGINT
- * and SIGHUP are blocked already.  -EINVAL: the configuration cannot be served (as against what fails at
- * this moment).  Logged.  daemon_fini afterwards in any case.
+ * Makes it from `settings`, which must outlive it: opens the export, listens.  Signals SIGTERM,
+ * SIGINT and SIGHUP are blocked already.  -EINVAL: the configuration cannot be served (as against
+ * what fails at this moment).  Logged.  daemon_fini afterwards in any case.
  */
 int daemon_init(struct daemon *, const struct daemon_settings *settings);
 void daemon_fini(struct daemon *);
@@ -78,8 +79,9 @@ void daemon_fini(struct daemon *);
 int daemon_check(const struct daemon_settings *);
 
 /*
- * Serves until a signal asks for the end, then ends the sessions.  The signals are unblocked once the
- * first has come.  0; -ETIMEDOUT: transfers are still running, and nothing may be freed; -errno: logged.
+ * Serves until a signal asks for the end, then ends the sessions.  The signals are unblocked once
+ * the first has come.  0; -ETIMEDOUT: transfers are still running, and nothing may be freed;
+ * -errno: logged.
  */
 int daemon_run(struct daemon *);
 

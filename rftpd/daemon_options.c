@@ -86,7 +86,8 @@ static int take(struct daemon_options *o, int c, char why[DAEMON_WHY_MAX])
 		return change_level(&o->settings, -1, why);
 	default:
 		return daemon_settings_set(&o->settings, DAEMON_ORIGIN_COMMAND,
-			daemon_settings_name((unsigned)(c - OPTION_SETTING)), optarg ? optarg : "yes", why);
+			daemon_settings_name((unsigned)(c - OPTION_SETTING)),
+			optarg ? optarg : "yes", why);
 	}
 }
 
@@ -111,7 +112,8 @@ int daemon_options_parse(struct daemon_options *o, int argc, char **argv, char w
 			return r;
 	}
 	if (optind < argc) {
-		snprintf(why, DAEMON_WHY_MAX, "unexpected argument \"%.100s\": all is said by options", argv[optind]);
+		snprintf(why, DAEMON_WHY_MAX,
+			"unexpected argument \"%.100s\": all is said by options", argv[optind]);
 		return -EINVAL;
 	}
 	return 0;
@@ -124,10 +126,9 @@ void daemon_options_fini(struct daemon_options *o)
 
 void daemon_options_usage(FILE *out)
 {
-	fprintf(out,
-		"usage: rftpd --export DIR[:ro|:rw] [--listen ADDR:PORT]... [OPTION]...\n"
-		"       rftpd --config FILE [-t] [OPTION]...\n"
-		"Serves a directory to rftp over RDMA, or TCP where there is none.\n\n");
+	fprintf(out, "usage: rftpd --export DIR[:ro|:rw] [--listen ADDR:PORT]... [OPTION]...\n"
+		     "       rftpd --config FILE [-t] [OPTION]...\n"
+		     "Serves a directory to rftp over RDMA, or TCP where there is none.\n\n");
 	for (unsigned i = 0; daemon_settings_name(i); i++) {
 		char left[64];
 
@@ -135,10 +136,10 @@ void daemon_options_usage(FILE *out)
 			daemon_settings_name(i), daemon_settings_values(i));
 		fprintf(out, "  %-29s %s\n", left, daemon_settings_help(i));
 	}
-	fprintf(out,
-		"  --config FILE                 read settings from FILE: `name = value`, names as above\n"
-		"  -t, --test-config             check options and configuration, and end\n"
-		"  -v, -q                        log more, log less\n"
-		"  --help, --version             show this, or the version, and end\n\n"
-		"See rftpd(8) and rftpd.conf(5).\n");
+	fprintf(out, "  --config FILE                 read settings from FILE: `name = value`, "
+		     "names as above\n"
+		     "  -t, --test-config             check options and configuration, and end\n"
+		     "  -v, -q                        log more, log less\n"
+		     "  --help, --version             show this, or the version, and end\n\n"
+		     "See rftpd(8) and rftpd.conf(5).\n");
 }

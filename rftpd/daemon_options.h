@@ -22,9 +22,10 @@ struct daemon_options {
 	const char *config; /* points into argv; NULL: no file */
 };
 
-/* Initialises and fills *out; daemon_options_fini afterwards, also on error.  -EINVAL, -ENOMEM: `why`
- * says what is wrong.  Uses getopt's globals: one thread at a time. */
-int daemon_options_parse(struct daemon_options *out, int argc, char **argv, char why[DAEMON_WHY_MAX]);
+/* Initialises and fills *out; daemon_options_fini afterwards, also on error.  -EINVAL, -ENOMEM:
+ * `why` says what is wrong.  Uses getopt's globals: one thread at a time. */
+int daemon_options_parse(
+	struct daemon_options *out, int argc, char **argv, char why[DAEMON_WHY_MAX]);
 void daemon_options_fini(struct daemon_options *);
 
 /* What --help shows. */

@@ -2,8 +2,8 @@
 /*
  * rftpd/daemon_session: see daemon_session.h.
  *
- * Owns the session's states and deadlines, and whose turn it is on the control channel.  What requests
- * mean is handle's; what a transfer does is transfer_job's.
+ * Owns the session's states and deadlines, and whose turn it is on the control channel.  What
+ * requests mean is handle's; what a transfer does is transfer_job's.
  */
 #include "rftpd/daemon_session.h"
 
@@ -31,8 +31,8 @@ struct daemon_session *daemon_session_find(struct daemon *d, uint32_t number)
 	struct daemon_session *s;
 
 	TAILQ_FOREACH(s, &d->sessions, entry)
-		if (s->number == number)
-			return s;
+	if (s->number == number)
+		return s;
 	return NULL;
 }
 
@@ -43,7 +43,8 @@ static uint32_t next_number(struct daemon *d)
 	return d->next_session++;
 }
 
-void daemon_session_open(struct daemon *d, struct fabric_chan *chan, const struct message_greeting *greeting)
+void daemon_session_open(
+	struct daemon *d, struct fabric_chan *chan, const struct message_greeting *greeting)
 {
 	struct daemon_session *s = calloc(1, sizeof *s);
 	int r;
@@ -85,8 +86,10 @@ void daemon_session_drop(struct daemon_session *s, const char *why)
 
 	if (s->dead)
 		return;
-	log_info("session %" PRIu32 " %s ended after %.3f s: %" PRIu64 " files, %" PRIu64 " bytes (%s)",
-		s->number, s->peer, (double)(clock_now_ns() - s->started_ns) / 1e9, s->files, s->bytes, why);
+	log_info("session %" PRIu32 " %s ended after %.3f s: %" PRIu64 " files, %" PRIu64
+		 " bytes (%s)",
+		s->number, s->peer, (double)(clock_now_ns() - s->started_ns) / 1e9, s->files,
+		s->bytes, why);
 	s->dead = true;
 	deadline_stop(&s->deadline);
 	deadline_stop(&s->channels_deadline);
@@ -153,10 +156,12 @@ int daemon_session_reply(struct daemon_session *s, uint16_t type, const void *da
 {
 	if (len < 0)
 		return (int)len;
-	return control_put(link_control(s->link), type | MESSAGE_REPLY, STATUS_OK, data, (size_t)len);
+	return control_put(
+		link_control(s->link), type | MESSAGE_REPLY, STATUS_OK, data, (size_t)len);
 }
 
-int daemon_session_refuse(struct daemon_session *s, uint16_t type, uint16_t status, const char *format, ...)
+int daemon_session_refuse(
+	struct daemon_session *s, uint16_t type, uint16_t status, const char *format, ...)
 {
 	uint8_t data[MESSAGE_TEXT_MAX + 2];
 	char text[MESSAGE_TEXT_MAX + 1];
@@ -167,7 +172,8 @@ int daemon_session_refuse(struct daemon_session *s, uint16_t type, uint16_t stat
 	vsnprintf(text, sizeof text, format, ap);
 	va_end(ap);
 	log_debug("session %" PRIu32 " %s: %s: %s", s->number, s->peer, message_name(type), text);
-	len = message_put_text((struct wire_bytes){(const uint8_t *)text, strlen(text)}, data, sizeof data);
+	len = message_put_text(
+		(struct wire_bytes){(const uint8_t *)text, strlen(text)}, data, sizeof data);
 	if (len < 0)
 		return (int)len;
 	return control_put(link_control(s->link), type | MESSAGE_REPLY, status, data, (size_t)len);
@@ -260,7 +266,8 @@ static void control_ready(void *owner)
 
 static void watch_control(struct daemon_session *s)
 {
-	int r = poller_add(&s->daemon->poller, &s->watch, control_fd(link_control(s->link)), control_ready, s);
+	int r = poller_add(
+		&s->daemon->poller, &s->watch, control_fd(link_control(s->link)), control_ready, s);
 
 	if (r) {
 		log_error("session %" PRIu32 " %s: epoll: %s", s->number, s->peer, strerror(-r));
@@ -303,8 +310,8 @@ bool daemon_session_event(struct daemon_session *s, const struct fabric_event *e
 	return true;
 }
 
-bool daemon_session_accept_channel(struct daemon_session *s, struct fabric_chan *chan,
-	const struct message_greeting *greeting)
+bool daemon_session_accept_channel(
+	struct daemon_session *s, struct fabric_chan *chan, const struct message_greeting *greeting)
 {
 	if (s->state != SESSION_READY || !s->channels_deadline.list)
 		return false;

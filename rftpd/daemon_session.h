@@ -56,12 +56,14 @@ struct daemon_session {
 
 /* ---- for the loop ---- */
 
-/* A control channel's request: takes over `chan`, accepts it and adds the session to the daemon's. */
-void daemon_session_open(struct daemon *, struct fabric_chan *chan, const struct message_greeting *);
+/* A control channel's request: takes over `chan`, accepts it and adds the session to the daemon's.
+ */
+void daemon_session_open(
+	struct daemon *, struct fabric_chan *chan, const struct message_greeting *);
 struct daemon_session *daemon_session_find(struct daemon *, uint32_t number);
 /* A data channel's request.  false: the session waits for none; `chan` is still the caller's. */
-bool daemon_session_accept_channel(struct daemon_session *, struct fabric_chan *chan,
-	const struct message_greeting *);
+bool daemon_session_accept_channel(
+	struct daemon_session *, struct fabric_chan *chan, const struct message_greeting *);
 /* A connection event: whether it was about one of the session's channels. */
 bool daemon_session_event(struct daemon_session *, const struct fabric_event *);
 void daemon_session_expired(struct daemon_session *, struct deadline *);
@@ -81,8 +83,8 @@ void daemon_session_free(struct daemon_session *);
 /* The OK reply to a request of `type`; `len` may come from a put function. */
 int daemon_session_reply(struct daemon_session *, uint16_t type, const void *data, ssize_t len);
 /* The refusal of a request of `type`, with a text. */
-int daemon_session_refuse(struct daemon_session *, uint16_t type, uint16_t status, const char *format,
-	...) __attribute__((format(printf, 4, 5)));
+int daemon_session_refuse(struct daemon_session *, uint16_t type, uint16_t status,
+	const char *format, ...) __attribute__((format(printf, 4, 5)));
 /* HELLO is done. */
 void daemon_session_ready(struct daemon_session *);
 /* The control channel is the job's from now on, once all data channels are connected. */

@@ -20,8 +20,16 @@
 
 #define BLOCK_MULTIPLE 4096u /* of max-block: as proto/transfer.h says of blocks */
 
-enum kind { KIND_SWITCH, KIND_NUMBER, KIND_SIZE, KIND_PATH, KIND_LISTEN, KIND_EXPORT, KIND_FABRIC,
-	KIND_LEVEL };
+enum kind {
+	KIND_SWITCH,
+	KIND_NUMBER,
+	KIND_SIZE,
+	KIND_PATH,
+	KIND_LISTEN,
+	KIND_EXPORT,
+	KIND_FABRIC,
+	KIND_LEVEL
+};
 
 struct row {
 	const char *name;
@@ -35,15 +43,17 @@ struct row {
 
 static const struct row rows[] = {
 	{"listen", KIND_LISTEN, 0, 0, 0, "ADDR:PORT",
-		"listen there; may be repeated; port 0 takes a free one (" DAEMON_LISTEN_DEFAULT ")"},
+		"listen there; may be repeated; port 0 takes a free one (" DAEMON_LISTEN_DEFAULT
+		")"},
 	{"export", KIND_EXPORT, 0, 0, 0, "DIR[:ro|:rw]", "the directory that is served (:ro)"},
 	{"fabric", KIND_FABRIC, 0, 0, 0, "auto|NAME[,NAME...]", "transports to serve (auto)"},
 	{"crc", KIND_SWITCH, FIELD(crc), 0, 0, "yes|no", "ask for a CRC on every packet of `soft`"},
-	{"max-sessions", KIND_NUMBER, FIELD(max_sessions), 1, 1000000, "N", "sessions at once (4096)"},
+	{"max-sessions", KIND_NUMBER, FIELD(max_sessions), 1, 1000000, "N",
+		"sessions at once (4096)"},
 	{"max-channels", KIND_NUMBER, FIELD(max_channels), 1, MESSAGE_CHANNELS_MAX, "N",
 		"data channels of a session (64)"},
-	{"max-block", KIND_SIZE, FIELD(max_block_bytes), TRANSFER_BLOCK_MIN, TRANSFER_BLOCK_MAX, "SIZE",
-		"bytes of a block (16M)"},
+	{"max-block", KIND_SIZE, FIELD(max_block_bytes), TRANSFER_BLOCK_MIN, TRANSFER_BLOCK_MAX,
+		"SIZE", "bytes of a block (16M)"},
 	{"max-window", KIND_SIZE, FIELD(max_window_bytes), 1u << 20, UINT64_C(1) << 40, "SIZE",
 		"memory of one transfer (512M)"},
 	{"handshake-timeout", KIND_NUMBER, FIELD(handshake_timeout_s), 1, 3600, "SECONDS",
@@ -111,7 +121,8 @@ const char *daemon_settings_help(unsigned i)
 
 static int parse_switch(const char *value, bool *out)
 {
-	static const char *const words[][2] = {{"no", "yes"}, {"off", "on"}, {"false", "true"}, {"0", "1"}};
+	static const char *const words[][2] = {
+		{"no", "yes"}, {"off", "on"}, {"false", "true"}, {"0", "1"}};
 
 	for (unsigned i = 0; i < sizeof words / sizeof *words; i++)
 		for (unsigned on = 0; on < 2; on++)
@@ -122,7 +133,8 @@ static int parse_switch(const char *value, bool *out)
 	return -EINVAL;
 }
 
-/* Digits; with `suffixes` also K, M, G, T behind them, each alone, with B or with iB: powers of 1024. */
+/* Digits; with `suffixes` also K, M, G, T behind them, each alone, with B or with iB: powers of
+ * 1024. */
 static int parse_number(const char *value, bool suffixes, uint64_t *out)
 {
 	static const char letters[] = "KMGT";
@@ -157,7 +169,8 @@ static int parse_number(const char *value, bool suffixes, uint64_t *out)
 	return 0;
 }
 
-static int set_number(uint64_t *field, const struct row *row, const char *value, char why[DAEMON_WHY_MAX])
+static int set_number(
+	uint64_t *field, const struct row *row, const char *value, char why[DAEMON_WHY_MAX])
 {
 	uint64_t n = 0;
 	int r = parse_number(value, row->kind == KIND_SIZE, &n);
@@ -173,7 +186,8 @@ static int set_number(uint64_t *field, const struct row *row, const char *value,
 		return -EINVAL;
 	}
 	if (row->kind == KIND_SIZE && row->max == TRANSFER_BLOCK_MAX && n % BLOCK_MULTIPLE) {
-		snprintf(why, DAEMON_WHY_MAX, "%s: %.60s is not a multiple of %u", row->name, value, BLOCK_MULTIPLE);
+		snprintf(why, DAEMON_WHY_MAX, "%s: %.60s is not a multiple of %u", row->name, value,
+			BLOCK_MULTIPLE);
 		return -EINVAL;
 	}
 	*field = n;
@@ -198,7 +212,8 @@ static int set_listen(struct daemon_settings *s, const char *value, char why[DAE
 
 	if (addr_split(value, host, sizeof host, ADDR_DEFAULT_PORT, &port)) {
 		snprintf(why, DAEMON_WHY_MAX,
-			"listen: \"%.100s\" is not ADDR:PORT (an IPv6 address stands in brackets: [::1]:7387)",
+			"listen: \"%.100s\" is not ADDR:PORT (an IPv6 address stands in brackets: "
+			"[::1]:7387)",
 			value);
 		return -EINVAL;
 	}
@@ -257,7 +272,8 @@ static int set_fabric(struct daemon_settings *s, const char *value, char why[DAE
 				len < 60 ? (int)len : 60, at);
 			const char *name;
 
-			for (unsigned i = 0; (name = select_name(i)) && n < (int)DAEMON_WHY_MAX; i++)
+			for (unsigned i = 0; (name = select_name(i)) && n < (int)DAEMON_WHY_MAX;
+				i++)
 				n += snprintf(why + n, DAEMON_WHY_MAX - (size_t)n, ", %s", name);
 			return -EINVAL;
 		}
@@ -285,7 +301,8 @@ static int set_level(struct daemon_settings *s, const char *value, char why[DAEM
 			s->log_level = levels[i].level;
 			return 0;
 		}
-	snprintf(why, DAEMON_WHY_MAX, "log-level: \"%.60s\" is none of error, warning, info, debug", value);
+	snprintf(why, DAEMON_WHY_MAX, "log-level: \"%.60s\" is none of error, warning, info, debug",
+		value);
 	return -EINVAL;
 }
 
@@ -298,7 +315,8 @@ static int set_row(struct daemon_settings *s, const struct row *row, const char 
 	case KIND_SWITCH:
 		if (!parse_switch(value, field))
 			return 0;
-		snprintf(why, DAEMON_WHY_MAX, "%s: \"%.60s\" is neither yes nor no", row->name, value);
+		snprintf(why, DAEMON_WHY_MAX, "%s: \"%.60s\" is neither yes nor no", row->name,
+			value);
 		return -EINVAL;
 	case KIND_NUMBER:
 	case KIND_SIZE:

@@ -3,8 +3,8 @@
  * rftpd/daemon_settings: what may be configured, in one table that serves the long options and the
  * configuration file alike.
  *
- * It checks the form of each value and nothing that needs the host: no file, address or device is looked
- * at.  What the command line says outweighs the file, whichever is read first.
+ * It checks the form of each value and nothing that needs the host: no file, address or device is
+ * looked at.  What the command line says outweighs the file, whichever is read first.
  */
 #ifndef RFTPD_DAEMON_SETTINGS_H
 #define RFTPD_DAEMON_SETTINGS_H
@@ -26,7 +26,7 @@ struct daemon_settings {
 	unsigned listen_count;
 	char *export; /* NULL: not given */
 	bool writable;
-	char *fabric; /* "auto", or names with commas between */
+	char *fabric;   /* "auto", or names with commas between */
 	char *pid_file; /* NULL: none */
 	bool foreground, insecure, crc;
 	uint64_t max_sessions, max_channels;
@@ -43,14 +43,15 @@ void daemon_settings_init(struct daemon_settings *);
 void daemon_settings_fini(struct daemon_settings *);
 
 /*
- * One value.  -ENOENT: no such name; -EINVAL: not such a value; -EEXIST: a single value given twice in
- * the file (on the command line the last one counts); -ENOSPC: too many; -ENOMEM.  `why` then says so.
+ * One value.  -ENOENT: no such name; -EINVAL: not such a value; -EEXIST: a single value given twice
+ * in the file (on the command line the last one counts); -ENOSPC: too many; -ENOMEM.  `why` then
+ * says so.
  */
 int daemon_settings_set(struct daemon_settings *, enum daemon_origin, const char *name,
 	const char *value, char why[DAEMON_WHY_MAX]);
 
-/* The i-th row: its name (NULL past the last), whether it is a plain switch (its value may be left out
- * on the command line), what may be given, and what it does. */
+/* The i-th row: its name (NULL past the last), whether it is a plain switch (its value may be left
+ * out on the command line), what may be given, and what it does. */
 const char *daemon_settings_name(unsigned i);
 bool daemon_settings_is_switch(unsigned i);
 const char *daemon_settings_values(unsigned i);

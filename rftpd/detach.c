@@ -58,7 +58,8 @@ int detach_finish(int fd)
 		return -errno;
 	if (dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0)
 		r = -errno;
-	if (!r && (fstat(STDERR_FILENO, &st) || !S_ISREG(st.st_mode)) && dup2(null, STDERR_FILENO) < 0)
+	if (!r && (fstat(STDERR_FILENO, &st) || !S_ISREG(st.st_mode)) &&
+		dup2(null, STDERR_FILENO) < 0)
 		r = -errno;
 	if (null > STDERR_FILENO)
 		close(null);
@@ -97,7 +98,8 @@ int pid_file_open(struct pid_file *f, const char *path)
 	f->fd = -1;
 	if (path[0] != '/' && !getcwd(here, sizeof here))
 		return -errno;
-	if (snprintf(f->path, sizeof f->path, "%s%s%s", here, *here ? "/" : "", path) >= (int)sizeof f->path)
+	if (snprintf(f->path, sizeof f->path, "%s%s%s", here, *here ? "/" : "", path) >=
+		(int)sizeof f->path)
 		return -ENAMETOOLONG;
 	f->fd = open(f->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
 	if (f->fd < 0)

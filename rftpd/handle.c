@@ -41,7 +41,8 @@ static const struct row {
 /* Says what was wrong, in a reply if the message has one; the session then ends. */
 static int violate(struct daemon_session *s, uint16_t type, const char *what)
 {
-	uint16_t answer = type & MESSAGE_REPLY || !message_row(type | MESSAGE_REPLY) ? MESSAGE_BYE : type;
+	uint16_t answer =
+		type & MESSAGE_REPLY || !message_row(type | MESSAGE_REPLY) ? MESSAGE_BYE : type;
 
 	log_warning("session %" PRIu32 " %s broke the protocol: %s %s", s->number, s->peer,
 		message_name(type), what);
@@ -61,11 +62,13 @@ int handle_frame(struct daemon_session *s, const struct message_header *h, const
 	if (!row)
 		return violate(s, h->type, "is not allowed between transfers");
 	if (!(row->states & s->state))
-		return violate(s, h->type, s->state == SESSION_NEW ? "came before HELLO" : "came again");
+		return violate(
+			s, h->type, s->state == SESSION_NEW ? "came before HELLO" : "came again");
 	if (h->response)
 		return violate(s, h->type, "has a response code");
 	if (row->writes && !s->daemon->settings->writable)
-		return daemon_session_refuse(s, h->type, STATUS_READ_ONLY, "the export is read-only");
+		return daemon_session_refuse(
+			s, h->type, STATUS_READ_ONLY, "the export is read-only");
 	r = row->run(s, data, h->length);
 	if (r == -EBADMSG || r == -EMSGSIZE)
 		return violate(s, h->type, "is malformed");
@@ -91,15 +94,17 @@ int handle_refuse_path(struct daemon_session *s, uint16_t type, int error, const
 		cut = "...";
 	}
 	return daemon_session_refuse(s, type, status, "%s%s: %s", cut, path,
-		status == STATUS_OTHER ? strerror(error < 0 ? -error : error) : status_text(status));
+		status == STATUS_OTHER ? strerror(error < 0 ? -error : error)
+				       : status_text(status));
 }
 
 void handle_attr(struct message_attr *attr, const struct stat *st)
 {
 	*attr = (struct message_attr){
-		.type = S_ISREG(st->st_mode) ? MESSAGE_FILE :
-			S_ISDIR(st->st_mode) ? MESSAGE_DIRECTORY :
-			S_ISLNK(st->st_mode) ? MESSAGE_SYMLINK : MESSAGE_OTHER,
+		.type = S_ISREG(st->st_mode)   ? MESSAGE_FILE
+			: S_ISDIR(st->st_mode) ? MESSAGE_DIRECTORY
+			: S_ISLNK(st->st_mode) ? MESSAGE_SYMLINK
+					       : MESSAGE_OTHER,
 		.mode = st->st_mode & 07777,
 		.uid = st->st_uid,
 		.gid = st->st_gid,

@@ -2,8 +2,8 @@
 /*
  * rftpd/handle: what each message means: one row a message in handle.c, its handler in handle_*.c.
  *
- * A handler answers by daemon_session_reply or _refuse.  It returns 0, or -errno, which ends the session:
- * -EBADMSG for data that is not of the message's form.
+ * A handler answers by daemon_session_reply or _refuse.  It returns 0, or -errno, which ends the
+ * session: -EBADMSG for data that is not of the message's form.
  */
 #ifndef RFTPD_HANDLE_H
 #define RFTPD_HANDLE_H

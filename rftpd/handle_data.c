@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rftpd/handle_data: STORE and RETRIEVE: checks what is asked for and makes the transfer's job of it.
+ * rftpd/handle_data: STORE and RETRIEVE: checks what is asked for and makes the transfer's job of
+ * it.
  *
- * What is wrong with the path itself is told in the reply; what is wrong with single files beneath it is
- * the transfer's to tell.
+ * What is wrong with the path itself is told in the reply; what is wrong with single files beneath
+ * it is the transfer's to tell.
  */
 #include "proto/status.h"
 #include "rftpd/handle.h"
@@ -16,22 +17,25 @@
 #include <unistd.h>
 
 /* What both requests are refused for: 1 and answered; 0; -errno. */
-static int refuse_request(struct daemon_session *s, uint16_t type, const struct message_data_request *request)
+static int refuse_request(
+	struct daemon_session *s, uint16_t type, const struct message_data_request *request)
 {
 	int r = 0;
 
 	if (request->kind == MESSAGE_DATA_FILES && !message_path_ok(request->path))
 		r = daemon_session_refuse(s, type, STATUS_NAME, "no path is named");
 	else if (request->engine && !(s->engines & 1u << request->engine))
-		r = daemon_session_refuse(s, type, STATUS_UNSUPPORTED, "engine %u is not what was agreed",
-			request->engine);
-	else if (request->channels > link_channel_count(s->link) && request->channels > s->channels_accepted)
-		r = daemon_session_refuse(s, type, STATUS_INVALID, "%u data channels are asked for, %u are open",
-			request->channels, link_channel_count(s->link));
+		r = daemon_session_refuse(s, type, STATUS_UNSUPPORTED,
+			"engine %u is not what was agreed", request->engine);
+	else if (request->channels > link_channel_count(s->link) &&
+		 request->channels > s->channels_accepted)
+		r = daemon_session_refuse(s, type, STATUS_INVALID,
+			"%u data channels are asked for, %u are open", request->channels,
+			link_channel_count(s->link));
 	else if (request->block > s->max_block || request->depth > s->max_depth)
 		r = daemon_session_refuse(s, type, STATUS_INVALID,
-			"%u blocks of %u bytes are over what was agreed: %u of %u", request->depth, request->block,
-			s->max_depth, s->max_block);
+			"%u blocks of %u bytes are over what was agreed: %u of %u", request->depth,
+			request->block, s->max_depth, s->max_block);
 	else if (!s->channels_accepted)
 		r = daemon_session_refuse(s, type, STATUS_INVALID, "no data channel is open");
 	else
@@ -40,8 +44,8 @@ static int refuse_request(struct daemon_session *s, uint16_t type, const struct 
 }
 
 /*
- * The name that what lies at `path` has beneath the client's directory: the last component, or "" for the
- * export's top.  false: it is "..".
+ * The name that what lies at `path` has beneath the client's directory: the last component, or ""
+ * for the export's top.  false: it is "..".
  */
 static bool last_component(const char *path, char name[MESSAGE_NAME_MAX + 1])
 {
@@ -76,8 +80,8 @@ static int check_readable(const struct daemon_session *s, const char *path)
 }
 
 /*
- * Whether something may be stored at `path`: in it when it is a directory, else beside it.  (What is
- * wrong with `path` otherwise, the transfer's sink says.)
+ * Whether something may be stored at `path`: in it when it is a directory, else beside it.  (What
+ * is wrong with `path` otherwise, the transfer's sink says.)
  */
 static int check_writable(const struct daemon_session *s, const char *path)
 {
@@ -108,7 +112,8 @@ int handle_store(struct daemon_session *s, const uint8_t *data, size_t len)
 		return r < 0 ? r : 0;
 	handle_path(path, request.path);
 	if (request.kind == MESSAGE_DATA_FILES && !s->daemon->settings->writable)
-		return daemon_session_refuse(s, MESSAGE_STORE, STATUS_READ_ONLY, "the export is read-only");
+		return daemon_session_refuse(
+			s, MESSAGE_STORE, STATUS_READ_ONLY, "the export is read-only");
 	r = transfer_job_new_store(s, &request, path, &job);
 	if (!r && request.kind == MESSAGE_DATA_FILES && (r = check_writable(s, path)))
 		transfer_job_free(job);
@@ -130,7 +135,8 @@ int handle_retrieve(struct daemon_session *s, const uint8_t *data, size_t len)
 	if (r)
 		return r < 0 ? r : 0;
 	handle_path(path, request.path);
-	if (request.kind == MESSAGE_DATA_FILES && request.flags & MESSAGE_DATA_INTO && !last_component(path, name))
+	if (request.kind == MESSAGE_DATA_FILES && request.flags & MESSAGE_DATA_INTO &&
+		!last_component(path, name))
 		return daemon_session_refuse(s, MESSAGE_RETRIEVE, STATUS_NAME,
 			"%.400s: has no name of its own to arrive under", path);
 	r = transfer_job_new_retrieve(s, &request, path, name, &job);

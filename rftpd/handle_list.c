@@ -2,8 +2,9 @@
 /*
  * rftpd/handle_list: LIST.
  *
- * A listing is read as fast as the client takes it: a frame is made when the ones before have left, so
- * a directory of any size costs one frame of memory.  Temporary names of arriving files are not shown.
+ * A listing is read as fast as the client takes it: a frame is made when the ones before have left,
+ * so a directory of any size costs one frame of memory.  Temporary names of arriving files are not
+ * shown.
  */
 #include "proto/status.h"
 #include "rftpd/handle.h"
@@ -48,7 +49,8 @@ static int next_entry(struct listing *l)
 		e = readdir(l->dir);
 		if (!e)
 			return -errno;
-		if (!message_name_ok((struct wire_bytes){(const uint8_t *)e->d_name, strlen(e->d_name)}) ||
+		if (!message_name_ok(
+			    (struct wire_bytes){(const uint8_t *)e->d_name, strlen(e->d_name)}) ||
 			landing_is_temporary(e->d_name))
 			continue;
 		/* one that has gone since, or may not be looked at, is passed over */
@@ -105,12 +107,14 @@ int handle_list_more(struct daemon_session *s)
 				break;
 			l->has_entry = true;
 		}
-		entry = (struct message_entry){l->attr, {(const uint8_t *)l->name, strlen(l->name)}};
+		entry = (struct message_entry){
+			l->attr, {(const uint8_t *)l->name, strlen(l->name)}};
 		if (message_list_add(&writer, &entry) == -EMSGSIZE && writer.count)
 			break;
 		l->has_entry = false;
 	}
-	if (r < 0) { /* what was sent before it is void: a refusal ends the listing as `more` 0 does */
+	if (r < 0) { /* what was sent before it is void: a refusal ends the listing as `more` 0 does
+		      */
 		r = handle_refuse_path(s, MESSAGE_LIST, r, l->path);
 		handle_list_free(l);
 		s->listing = NULL;

@@ -27,8 +27,8 @@ static int get_path(char path[MESSAGE_PATH_MAX + 1], const uint8_t *data, size_t
 	return r;
 }
 
-/* The answer to a request that has no result but that it was done.  The calls' -EINVAL says that the
- * path has no last component of its own. */
+/* The answer to a request that has no result but that it was done.  The calls' -EINVAL says that
+ * the path has no last component of its own. */
 static int answer(struct daemon_session *s, uint16_t type, int error, const char *path)
 {
 	if (error)
@@ -50,7 +50,8 @@ int handle_stat(struct daemon_session *s, const uint8_t *data, size_t len)
 	if (r)
 		return handle_refuse_path(s, MESSAGE_STAT, r, path);
 	handle_attr(&attr, &st);
-	return daemon_session_reply(s, MESSAGE_STAT, reply, message_put_attr(&attr, reply, sizeof reply));
+	return daemon_session_reply(
+		s, MESSAGE_STAT, reply, message_put_attr(&attr, reply, sizeof reply));
 }
 
 int handle_mkdir(struct daemon_session *s, const uint8_t *data, size_t len)
@@ -63,7 +64,8 @@ int handle_mkdir(struct daemon_session *s, const uint8_t *data, size_t len)
 		return r;
 	handle_path(path, m.path);
 	return answer(s, MESSAGE_MKDIR,
-		beneath_mkdir(s->daemon->export_fd, path, m.mode & MODE_ALLOWED, m.flags & MESSAGE_MKDIR_PARENTS),
+		beneath_mkdir(s->daemon->export_fd, path, m.mode & MODE_ALLOWED,
+			m.flags & MESSAGE_MKDIR_PARENTS),
 		path);
 }
 
@@ -97,7 +99,9 @@ int handle_rename(struct daemon_session *s, const uint8_t *data, size_t len)
 	r = beneath_rename(s->daemon->export_fd, from, to, m.flags & MESSAGE_RENAME_REPLACE);
 	if (r == -EINVAL)
 		return daemon_session_refuse(s, MESSAGE_RENAME, STATUS_INVALID,
-			"%.240s to %.240s: a directory cannot go beneath itself, nor the top be renamed", from, to);
+			"%.240s to %.240s: a directory cannot go beneath itself, nor the top be "
+			"renamed",
+			from, to);
 	if (!r)
 		return daemon_session_reply(s, MESSAGE_RENAME, NULL, 0);
 	/* name the one that is at fault */
@@ -131,6 +135,6 @@ int handle_statfs(struct daemon_session *s, const uint8_t *data, size_t len)
 		.total_files = fs.f_files,
 		.free_files = fs.f_ffree,
 	};
-	return daemon_session_reply(s, MESSAGE_STATFS, reply,
-		message_put_statfs_reply(&m, reply, sizeof reply));
+	return daemon_session_reply(
+		s, MESSAGE_STATFS, reply, message_put_statfs_reply(&m, reply, sizeof reply));
 }

@@ -42,13 +42,14 @@ int handle_hello(struct daemon_session *s, const uint8_t *data, size_t len)
 	s->engines = hello.engines & our_engines();
 	if (!s->engines) {
 		r = daemon_session_refuse(s, MESSAGE_HELLO, STATUS_UNSUPPORTED,
-			"no engine that both sides have (client 0x%" PRIx32 ", daemon 0x%" PRIx32 ")",
+			"no engine that both sides have (client 0x%" PRIx32 ", daemon 0x%" PRIx32
+			")",
 			hello.engines, our_engines());
 		daemon_session_close(s, "no common engine");
 		return r;
 	}
-	log_info("session %" PRIu32 " %s connected: %s, %.*s", s->number, s->peer, link_fabric_name(s->link),
-		(int)hello.agent.len, (const char *)hello.agent.data);
+	log_info("session %" PRIu32 " %s connected: %s, %.*s", s->number, s->peer,
+		link_fabric_name(s->link), (int)hello.agent.len, (const char *)hello.agent.data);
 	hello = (struct message_hello){
 		.version = MIN(hello.version, MESSAGE_VERSION),
 		.max_channels = s->max_channels,
@@ -60,7 +61,8 @@ int handle_hello(struct daemon_session *s, const uint8_t *data, size_t len)
 		.agent = {(const uint8_t *)AGENT, strlen(AGENT)},
 	};
 	daemon_session_ready(s);
-	return daemon_session_reply(s, MESSAGE_HELLO, reply, message_put_hello(&hello, reply, sizeof reply));
+	return daemon_session_reply(
+		s, MESSAGE_HELLO, reply, message_put_hello(&hello, reply, sizeof reply));
 }
 
 int handle_bye(struct daemon_session *s, const uint8_t *data, size_t len)
@@ -81,7 +83,8 @@ int handle_ping(struct daemon_session *s, const uint8_t *data, size_t len)
 
 	if (r)
 		return r;
-	return daemon_session_reply(s, MESSAGE_PING, reply, message_put_ping(&ping, reply, sizeof reply));
+	return daemon_session_reply(
+		s, MESSAGE_PING, reply, message_put_ping(&ping, reply, sizeof reply));
 }
 
 int handle_channels(struct daemon_session *s, const uint8_t *data, size_t len)
@@ -97,8 +100,8 @@ int handle_channels(struct daemon_session *s, const uint8_t *data, size_t len)
 	deadline_stop(&s->channels_deadline);
 	r = link_expect_channels(s->link, MIN(wanted.count, s->max_channels), &channels);
 	if (r)
-		return daemon_session_refuse(s, MESSAGE_CHANNELS, status_from_errno(r), "data channels: %s",
-			strerror(-r));
+		return daemon_session_refuse(s, MESSAGE_CHANNELS, status_from_errno(r),
+			"data channels: %s", strerror(-r));
 	s->channels_expected = channels.count;
 	/* those that do not come in time are not waited for any more */
 	deadline_start(&s->daemon->handshakes, &s->channels_deadline, clock_now_ns());
@@ -106,8 +109,8 @@ int handle_channels(struct daemon_session *s, const uint8_t *data, size_t len)
 		message_put_channels_reply(&channels, reply, sizeof reply));
 }
 
-/* The client gave up a transfer that had ended here: it waits for our ABORT, and has closed its data
- * channels. */
+/* The client gave up a transfer that had ended here: it waits for our ABORT, and has closed its
+ * data channels. */
 int handle_abort(struct daemon_session *s, const uint8_t *data, size_t len)
 {
 	struct transfer_abort abort;

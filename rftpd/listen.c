@@ -2,8 +2,8 @@
 /*
  * rftpd/listen: see listen.h.
  *
- * Owns transports and listeners, and hands connection events to sessions.  Knows greetings; no other
- * message.
+ * Owns transports and listeners, and hands connection events to sessions.  Knows greetings; no
+ * other message.
  */
 #include "rftpd/listen.h"
 
@@ -22,7 +22,8 @@
 /* ---- addresses ---- */
 
 /* What `text` stands for, checked: how many addresses, or -EINVAL. */
-static int resolve(const struct daemon_settings *settings, const char *text, struct addr out[RESOLVED_MAX])
+static int resolve(
+	const struct daemon_settings *settings, const char *text, struct addr out[RESOLVED_MAX])
 {
 	char host[256], shown[ADDR_TEXT_MAX];
 	uint16_t port;
@@ -41,8 +42,9 @@ static int resolve(const struct daemon_settings *settings, const char *text, str
 		if (settings->insecure || addr_is_loopback((struct sockaddr *)&out[i].ss))
 			continue;
 		addr_format((struct sockaddr *)&out[i].ss, shown);
-		log_error("listen %s: %s is not a loopback address, and there are no logins yet: anybody who "
-			"reaches it could use the export.  --insecure allows it",
+		log_error("listen %s: %s is not a loopback address, and there are no logins yet: "
+			  "anybody who "
+			  "reaches it could use the export.  --insecure allows it",
 			text, shown);
 		return -EINVAL;
 	}
@@ -97,7 +99,8 @@ static void take_request(struct daemon *d, const struct fabric_event *ev)
 	}
 	if (greeting.kind == MESSAGE_CHANNEL_CONTROL) {
 		if (d->session_count >= d->settings->max_sessions)
-			refuse(ev->chan, STATUS_LIMIT, "there are as many sessions as may be (max-sessions)");
+			refuse(ev->chan, STATUS_LIMIT,
+				"there are as many sessions as may be (max-sessions)");
 		else
 			daemon_session_open(d, ev->chan, &greeting);
 		return;
@@ -122,11 +125,12 @@ static void take_events(void *owner)
 			continue;
 		}
 		TAILQ_FOREACH(s, &d->sessions, entry)
-			if (daemon_session_event(s, &ev))
-				break;
+		if (daemon_session_event(s, &ev))
+			break;
 	}
 	if (r < 0) {
-		log_error("%s: no more connection events: %s", fabric_name(t->fabric), strerror(-r));
+		log_error(
+			"%s: no more connection events: %s", fabric_name(t->fabric), strerror(-r));
 		poller_remove(&d->poller, &t->watch);
 	}
 }
@@ -175,7 +179,8 @@ err_eq:
 err_close:
 	fabric_close(t->fabric);
 err_log:
-	log_error("fabric %s: %s", name, r == -ENODEV ? "no device of this kind here" : strerror(-r));
+	log_error(
+		"fabric %s: %s", name, r == -ENODEV ? "no device of this kind here" : strerror(-r));
 	return r == -EINVAL ? -EIO : r;
 }
 
@@ -184,7 +189,8 @@ static int open_transports(struct daemon *d)
 	const char *wanted = d->settings->fabric, *name;
 	bool automatic = !wanted || !strcmp(wanted, "auto");
 
-	for (unsigned i = 0; (name = select_name(i)) && d->transport_count < DAEMON_TRANSPORTS_MAX; i++)
+	for (unsigned i = 0; (name = select_name(i)) && d->transport_count < DAEMON_TRANSPORTS_MAX;
+		i++)
 		if (automatic || is_wanted(wanted, name)) {
 			int r = open_transport(d, name, automatic);
 
@@ -254,9 +260,11 @@ int listen_open(struct daemon *d)
 
 		if (count < 0)
 			return count;
-		/* a name may stand for addresses that this host does not have, such as ::1: one will do */
+		/* a name may stand for addresses that this host does not have, such as ::1: one
+		 * will do */
 		for (int k = 0; k < count; k++) {
-			if (k && d->address_count > before && !addr_port((struct sockaddr *)&addrs[k].ss))
+			if (k && d->address_count > before &&
+				!addr_port((struct sockaddr *)&addrs[k].ss))
 				addr_set_port((struct sockaddr *)&addrs[k].ss,
 					addr_port((struct sockaddr *)&d->addresses[before].ss));
 			r = listen_on(d, &addrs[k]);

@@ -2,8 +2,8 @@
 /*
  * rftpd/main: from the command line to an exit code.
  *
- * The only place of the daemon that knows exit codes: 0; 1: it could not serve, or not go on; 2: the
- * command line or the configuration is wrong.
+ * The only place of the daemon that knows exit codes: 0; 1: it could not serve, or not go on; 2:
+ * the command line or the configuration is wrong.
  */
 #include "rftpd/conf.h"
 #include "rftpd/daemon.h"
@@ -32,7 +32,8 @@ static void end_at_once(int number)
 	_exit(CODE_FAILED);
 }
 
-/* Before any thread exists: they inherit the mask, and the loop reads the signals from a descriptor. */
+/* Before any thread exists: they inherit the mask, and the loop reads the signals from a
+ * descriptor. */
 static int prepare_signals(void)
 {
 	struct sigaction now = {.sa_handler = end_at_once}, ignore = {.sa_handler = SIG_IGN};

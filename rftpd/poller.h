@@ -2,8 +2,8 @@
 /*
  * rftpd/poller: epoll, with the caller's objects behind descriptors.
  *
- * A watch that is removed while its event waits in the same round is not called; what it is embedded in
- * must stay until the round ends (poller_wait returns).
+ * A watch that is removed while its event waits in the same round is not called; what it is
+ * embedded in must stay until the round ends (poller_wait returns).
  */
 #ifndef RFTPD_POLLER_H
 #define RFTPD_POLLER_H

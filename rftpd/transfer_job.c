@@ -23,16 +23,16 @@ static void log_file(void *ctx, const char *path, uint64_t bytes, uint16_t statu
 	double seconds = (double)(clock_now_ns() - job->stats.started_ns) / 1e9;
 
 	if (!status)
-		log_info("session %" PRIu32 " %s %s %" PRIu64 " bytes in %.3f s: %s", s->number, s->peer, verb,
-			bytes, seconds, *path ? path : "(memory)");
+		log_info("session %" PRIu32 " %s %s %" PRIu64 " bytes in %.3f s: %s", s->number,
+			s->peer, verb, bytes, seconds, *path ? path : "(memory)");
 	else
-		log_warning("session %" PRIu32 " %s not %s after %.3f s (%s%s%.300s): %s", s->number, s->peer,
-			verb, seconds, status_text(status), text && *text ? ": " : "", text ? text : "",
-			*path ? path : "(memory)");
+		log_warning("session %" PRIu32 " %s not %s after %.3f s (%s%s%.300s): %s",
+			s->number, s->peer, verb, seconds, status_text(status),
+			text && *text ? ": " : "", text ? text : "", *path ? path : "(memory)");
 }
 
-static int job_new(struct daemon_session *s, uint16_t type, const struct message_data_request *request,
-	struct transfer_job **out)
+static int job_new(struct daemon_session *s, uint16_t type,
+	const struct message_data_request *request, struct transfer_job **out)
 {
 	struct transfer_job *job = calloc(1, sizeof *job);
 
@@ -71,8 +71,9 @@ int transfer_job_new_store(struct daemon_session *s, const struct message_data_r
 	const char *path, struct transfer_job **out)
 {
 	struct incoming_params params = {
-		.kind = request->kind == MESSAGE_DATA_NULL ? INCOMING_NULL :
-			request->flags & MESSAGE_DATA_INTO ? INCOMING_INTO : INCOMING_AS,
+		.kind = request->kind == MESSAGE_DATA_NULL   ? INCOMING_NULL
+			: request->flags & MESSAGE_DATA_INTO ? INCOMING_INTO
+							     : INCOMING_AS,
 		.top = s->daemon->export_fd,
 		.path = path,
 		.fd = -1,
@@ -150,13 +151,16 @@ static void run(void *arg)
 	struct link *link = job->session->link;
 
 	job->stats.started_ns = clock_now_ns();
-	job->result = control_put(link_control(link), job->type | MESSAGE_REPLY, STATUS_OK, NULL, 0);
+	job->result =
+		control_put(link_control(link), job->type | MESSAGE_REPLY, STATUS_OK, NULL, 0);
 	if (!job->result && job->type == MESSAGE_STORE)
-		job->result = transfer_receive(link, &job->params, incoming_sink(job->incoming), &job->stats);
+		job->result = transfer_receive(
+			link, &job->params, incoming_sink(job->incoming), &job->stats);
 	else if (!job->result) {
 		if (job->measure) /* in this thread: a large tree takes its time */
 			outgoing_measure(job->outgoing);
-		job->result = transfer_send(link, &job->params, outgoing_source(job->outgoing), &job->stats);
+		job->result = transfer_send(
+			link, &job->params, outgoing_source(job->outgoing), &job->stats);
 	}
 	daemon_job_finished(job->session->daemon, job);
 }
@@ -185,14 +189,17 @@ int transfer_job_finish(struct transfer_job *job, uint64_t *files, uint64_t *byt
 	*bytes += job->stats.bytes;
 	seconds = (double)(job->stats.ended_ns - job->stats.started_ns) / 1e9;
 	if (job->result && job->result != -EREMOTEIO)
-		log_warning("session %" PRIu32 " %s %s ended after %.3f s and %" PRIu64 " bytes: %s%s%s", s->number,
-			s->peer, name, seconds, job->stats.bytes,
+		log_warning("session %" PRIu32 " %s %s ended after %.3f s and %" PRIu64
+			    " bytes: %s%s%s",
+			s->number, s->peer, name, seconds, job->stats.bytes,
 			job->stats.status ? status_text(job->stats.status) : strerror(-job->result),
 			job->stats.text[0] ? ": " : "", job->stats.text);
 	else
-		log_debug("session %" PRIu32 " %s %s: %" PRIu64 " files, %" PRIu64 " bytes, %" PRIu64
-			" errors in %.3f s over %u channels, blocks of %u, %u deep",
-			s->number, s->peer, name, job->stats.files, job->stats.bytes, job->stats.errors, seconds,
-			job->stats.channels, job->stats.block, job->stats.depth);
+		log_debug("session %" PRIu32 " %s %s: %" PRIu64 " files, %" PRIu64
+			  " bytes, %" PRIu64
+			  " errors in %.3f s over %u channels, blocks of %u, %u deep",
+			s->number, s->peer, name, job->stats.files, job->stats.bytes,
+			job->stats.errors, seconds, job->stats.channels, job->stats.block,
+			job->stats.depth);
 	return job->result;
 }

@@ -16,7 +16,7 @@
 struct transfer_job {
 	TAILQ_ENTRY(transfer_job) finished_entry; /* the daemon's */
 	struct daemon_session *session;
-	uint16_t type; /* MESSAGE_STORE, MESSAGE_RETRIEVE */
+	uint16_t type;             /* MESSAGE_STORE, MESSAGE_RETRIEVE */
 	struct incoming *incoming; /* STORE */
 	struct outgoing *outgoing; /* RETRIEVE */
 	bool measure;              /* RETRIEVE: walk the trees for their sizes first */
@@ -27,10 +27,10 @@ struct transfer_job {
 	int result;
 };
 
-/* Made from a checked request.  `path` is a directory or file of the export.  0; -errno: what is wrong
- * with the path. */
-int transfer_job_new_store(struct daemon_session *, const struct message_data_request *, const char *path,
-	struct transfer_job **out);
+/* Made from a checked request.  `path` is a directory or file of the export.  0; -errno: what is
+ * wrong with the path. */
+int transfer_job_new_store(struct daemon_session *, const struct message_data_request *,
+	const char *path, struct transfer_job **out);
 int transfer_job_new_retrieve(struct daemon_session *, const struct message_data_request *,
 	const char *path, const char *name, struct transfer_job **out);
 /* It does not run (any more).  Takes NULL. */
@@ -42,7 +42,8 @@ bool transfer_job_running(const struct transfer_job *);
 int transfer_job_start(struct transfer_job *);
 /* Stops it soon: the peer is told, what was begun is removed. */
 void transfer_job_cancel(struct transfer_job *);
-/* After daemon_job_finished: joins the thread, logs, adds up what was moved.  The transfer's result. */
+/* After daemon_job_finished: joins the thread, logs, adds up what was moved.  The transfer's
+ * result. */
 int transfer_job_finish(struct transfer_job *, uint64_t *files, uint64_t *bytes);
 
 #endif

@@ -2,8 +2,8 @@
 /*
  * fuzz_conf: the input is a configuration file, parsed into settings as rftpd does it.
  *
- * What reaches the settings must be trimmed; what was taken must be the same when it is written out and
- * read again; an error must name the file and a line that exists.
+ * What reaches the settings must be trimmed; what was taken must be the same when it is written out
+ * and read again; an error must name the file and a line that exists.
  */
 #include "rftpd/conf.h"
 #include "rftpd/daemon_settings.h"
@@ -75,7 +75,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		must(first.settings.listen_count == second.settings.listen_count);
 		must(first.settings.max_sessions == second.settings.max_sessions);
 		must(first.settings.writable == second.settings.writable);
-		must(!memcmp(first.settings.origin, second.settings.origin, sizeof first.settings.origin));
+		must(!memcmp(first.settings.origin, second.settings.origin,
+			sizeof first.settings.origin));
 	}
 	daemon_settings_fini(&first.settings);
 	daemon_settings_fini(&second.settings);

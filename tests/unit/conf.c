@@ -33,7 +33,9 @@ static void what_is_a_setting(void)
 		{"\n\n \t\r\n", ""},
 		{"a=b", "a=b;"},
 		{"a=b\n", "a=b;"},
-		{"\xef\xbb\xbf" "a = b", "a=b;"},
+		{"\xef\xbb\xbf"
+		 "a = b",
+			"a=b;"},
 		{"  a  =  b c  \r\nd=\n", "a=b c;d=;"},
 		{"# a = b\n  ; c = d\n", ""},
 		{"a = b # c\n", "a=b # c;"},

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rftpd/daemon_options and daemon_settings: every option, every form, which source outweighs which. */
+/* rftpd/daemon_options and daemon_settings: every option, every form, which source outweighs which.
+ */
 #include "rftpd/conf.h"
 #include "rftpd/daemon_options.h"
 #include "tests/harness.h"
@@ -26,7 +27,8 @@ static void defaults(void)
 	CHECK_EQ(parse(&o, ""), 0);
 	CHECK_EQ(o.action, DAEMON_ACTION_SERVE);
 	CHECK(!o.config && !o.settings.export && !o.settings.listen_count && !o.settings.pid_file);
-	CHECK(!o.settings.foreground && !o.settings.insecure && !o.settings.crc && !o.settings.writable);
+	CHECK(!o.settings.foreground && !o.settings.insecure && !o.settings.crc &&
+		!o.settings.writable);
 	CHECK_EQ(o.settings.max_sessions, 4096);
 	CHECK_EQ(o.settings.max_channels, 64);
 	CHECK_EQ(o.settings.max_block_bytes, 16 << 20);
@@ -41,10 +43,14 @@ static void every_option(void)
 {
 	struct daemon_options o;
 
-	CHECK_EQ(parse(&o, "--listen 127.0.0.1:0 --listen [::1]:5 --export /srv:rw --config /etc/x -t "
-			   "--foreground --insecure --fabric soft --crc --max-sessions 7 --max-channels=3 "
-			   "--max-block 64K --max-window 2MiB --handshake-timeout 5 --idle-timeout 9 "
-			   "--pid-file /run/p --log-level debug"), 0);
+	CHECK_EQ(
+		parse(&o,
+			"--listen 127.0.0.1:0 --listen [::1]:5 --export /srv:rw --config /etc/x -t "
+			"--foreground --insecure --fabric soft --crc --max-sessions 7 "
+			"--max-channels=3 "
+			"--max-block 64K --max-window 2MiB --handshake-timeout 5 --idle-timeout 9 "
+			"--pid-file /run/p --log-level debug"),
+		0);
 	CHECK_EQ(o.action, DAEMON_ACTION_TEST);
 	CHECK_EQ(o.settings.listen_count, 2);
 	CHECK(!strcmp(o.settings.listen[1], "[::1]:5"));
@@ -80,14 +86,20 @@ static void exports(void)
 		const char *value, *dir;
 		bool writable;
 	} forms[] = {
-		{"/srv", "/srv", false}, {"/srv:ro", "/srv", false}, {"/srv:rw", "/srv", true},
-		{"a:b:rw", "a:b", true}, {"/srv:rwx", "/srv:rwx", false}, {"x:ro:rw", "x:ro", true},
+		{"/srv", "/srv", false},
+		{"/srv:ro", "/srv", false},
+		{"/srv:rw", "/srv", true},
+		{"a:b:rw", "a:b", true},
+		{"/srv:rwx", "/srv:rwx", false},
+		{"x:ro:rw", "x:ro", true},
 	};
 	struct daemon_settings s;
 
 	for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
 		daemon_settings_init(&s);
-		CHECK_EQ(daemon_settings_set(&s, DAEMON_ORIGIN_COMMAND, "export", forms[i].value, why), 0);
+		CHECK_EQ(daemon_settings_set(
+				 &s, DAEMON_ORIGIN_COMMAND, "export", forms[i].value, why),
+			0);
 		CHECK(!strcmp(s.export, forms[i].dir));
 		CHECK_EQ(s.writable, forms[i].writable);
 		daemon_settings_fini(&s);
@@ -167,7 +179,9 @@ static void the_command_line_outweighs_the_file(void)
 	daemon_settings_init(&o.settings);
 	CHECK_EQ(conf_parse(text, sizeof text - 1, "f", from_file, &o.settings, reason), 0);
 	CHECK_EQ(o.settings.listen_count, 2);
-	CHECK_EQ(daemon_settings_set(&o.settings, DAEMON_ORIGIN_COMMAND, "listen", "127.0.0.1:9", why), 0);
+	CHECK_EQ(daemon_settings_set(
+			 &o.settings, DAEMON_ORIGIN_COMMAND, "listen", "127.0.0.1:9", why),
+		0);
 	CHECK_EQ(o.settings.listen_count, 1);
 	daemon_settings_fini(&o.settings);
 }
@@ -182,7 +196,8 @@ static void a_file_says_each_thing_once(void)
 	CHECK_EQ(parse(&o, "--max-block 64K"), 0);
 	CHECK_EQ(conf_parse(twice, sizeof twice - 1, "f", from_file, &o.settings, reason), -EEXIST);
 	CHECK(strstr(reason, "f:3: ") && strstr(reason, "twice"));
-	CHECK_EQ(conf_parse(unknown, sizeof unknown - 1, "f", from_file, &o.settings, reason), -ENOENT);
+	CHECK_EQ(conf_parse(unknown, sizeof unknown - 1, "f", from_file, &o.settings, reason),
+		-ENOENT);
 	CHECK(strstr(reason, "f:2: ") && strstr(reason, "config"));
 	/* also where it does not count */
 	CHECK_EQ(conf_parse(wrong, sizeof wrong - 1, "f", from_file, &o.settings, reason), -EINVAL);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rftpd/deadline against a plain array: starting, starting again, stopping, moving between lists. */
+/* rftpd/deadline against a plain array: starting, starting again, stopping, moving between lists.
+ */
 #include "rftpd/deadline.h"
 #include "tests/harness.h"
 
