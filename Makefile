@@ -3,6 +3,8 @@
 # make              build/rftp and build/rftpd
 # make demo         copies real files through them, both ways, and compares
 # make check        every test that needs no RDMA device (check-c, check-cli: a part of them)
+# make check-rdma   the programs on Linux's RDMA drivers, in a virtual machine  RIG_ARGS=--short
+# make bench-rdma   speed in it, beside others, as tables
 # make bench        speed against peers, in one run, as a table      BENCH_ARGS=--quick
 # make fuzz         each fuzz target for FUZZ_SECONDS=10 (needs clang)
 # make install      DESTDIR= prefix=/usr/local; uninstall takes it away again
@@ -120,6 +122,22 @@ BENCH_ARGS  ?=
 bench: all
 	$(Q)RFTP_BUILD=$(abspath $(B)) python3 tests/bench/bench.py $(BENCH_ARGS)
 
+# rftp as a peer that breaks the rules: the client with its calls to the fabric wrapped
+RIG_PEER    := $(B)/tests/rig/peer
+$(RIG_PEER): $(B)/obj/tests/rig/peer.o $(B)/obj/rftp/main.o $(CLIENT_LIB) $(LIB)
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(RFTP_CFLAGS) -Wl,--wrap=fabric_post_send,--wrap=fabric_post_recv -o $@ $^ \
+		$(LDFLAGS) $(CLIENT_LIBS) $(LDLIBS)
+
+RIG_ARGS    ?=
+RUN_RIG      = tests/rig/run --build $(abspath $(B))
+check-rdma: all $(B)/tests/fabric/contract $(RIG_PEER)
+	$(Q)$(RUN_RIG) $(RIG_ARGS)
+
+bench-rdma: all $(B)/tests/fabric/contract $(RIG_PEER)
+	$(Q)$(RUN_RIG) --bench $(RIG_ARGS)
+
 # The fuzz targets and all they link are built again, by clang, with its coverage.
 FUZZ_SECONDS ?= 10
 FUZZ_B      := build-fuzz
@@ -171,5 +189,5 @@ clean:
 	rm -rf build build-*
 
 -include $(shell find $(B) -name '*.d' 2>/dev/null)
-.PHONY: all check check-c check-cli demo bench fuzz fuzzers lint install uninstall clean
+.PHONY: all check check-c check-cli check-rdma demo bench bench-rdma fuzz fuzzers lint install uninstall clean
 .SECONDARY:

@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Sourced by the scenarios, in a guest: cases and TAP, the daemon, the client, files and digests.
+#
+#     run_case NAME COMMAND [ARG...]    one TAP line; COMMAND runs in a subshell with set -e, and what
+#                                       it prints is shown when it fails
+#     skip WHY, fail WHY                leave the case
+#     finish                            the plan, and the end of the scenario
+#
+# Environment: RIG_DRIVER (rxe, siw), RIG_SHORT (1: the short form).
+
+RIG=/out/rig
+BIN=/out/bin
+WORK=/tmp/work
+EXPORT=/tmp/export
+HOME_DIR=/tmp/home
+PORT=7387
+export PATH=$BIN:$PATH
+mkdir -p $WORK $EXPORT $HOME_DIR
+. $RIG/guest/net.sh
+
+case_number=0
+case_failed=0
+
+short() {
+	[ "${RIG_SHORT:-0}" = 1 ]
+}
+
+# ---- cases ----
+
+skip() {
+	echo "$*" >$WORK/skip
+	exit 77
+}
+
+fail() {
+	echo "failed: $*"
+	exit 1
+}
+
+run_case() {
+	local name=$1 status started=$SECONDS
+	shift
+	case_number=$((case_number + 1))
+	rm -f $WORK/skip
+	echo "rig: $name" >/dev/kmsg
+	(set -e; "$@") >$WORK/log 2>&1
+	status=$?
+	kill_background
+	if [ $status = 77 ] && [ -s $WORK/skip ]; then
+		echo "ok $case_number - $name # SKIP $(cat $WORK/skip)"
+	elif [ $status = 0 ]; then
+		echo "ok $case_number - $name"
+	else
+		tail -n 40 $WORK/log | sed 's/^/# /'
+		echo "# status $status, after $((SECONDS - started)) s"
+		if [ -s $WORK/daemon.log ]; then
+			echo "# the daemon's last words:"
+			tail -n 15 $WORK/daemon.log | sed 's/^/#   /'
+		fi
+		dmesg | tail -n 4 | sed 's/^/# kernel: /'
+		echo "not ok $case_number - $name"
+		case_failed=1
+	fi
+}
+
+# another program's TAP becomes our cases: tap_of PREFIX <ITS_OUTPUT
+tap_of() {
+	local line plan=0
+	while IFS= read -r line; do
+		case $line in
+		"ok "* | "not ok "*)
+			case_number=$((case_number + 1))
+			[ "${line%% *}" = ok ] || case_failed=1
+			echo "${line%% [0-9]*} $case_number - $1 ${line#*[0-9] - }" ;;
+		1..*) plan=1 ;;
+		*) echo "# ${line#\# }" ;;
+		esac
+	done
+	if [ $plan = 0 ]; then
+		case_number=$((case_number + 1))
+		case_failed=1
+		echo "not ok $case_number - $1 ended without a plan"
+	fi
+}
+
+finish() {
+	daemon_stop
+	kill_background
+	echo "1..$case_number"
+	exit $case_failed
+}
+
+bail() {
+	echo "Bail out! $*"
+	exit 1
+}
+
+# ---- processes ----
+
+# background FILE COMMAND...: its output goes to FILE; $! is it.  It ends with the case.
+background() {
+	local out=$1
+	shift
+	"$@" >"$out" 2>&1 &
+	echo $! >>$WORK/background
+}
+
+kill_background() {
+	local pid
+	[ -f $WORK/background ] || return 0
+	while read -r pid; do
+		kill -KILL "$pid"
+	done <$WORK/background 2>/dev/null
+	rm -f $WORK/background
+}
+
+# wait_for SECONDS WHAT COMMAND...
+wait_for() {
+	local end=$((SECONDS + $1)) what=$2
+	shift 2
+	until "$@" 2>/dev/null; do
+		[ $SECONDS -lt $end ] || fail "not in time: $what"
+		sleep 0.05
+	done
+}
+
+# Processes that a case must find by number, as ip netns exec becomes its command.
+alive() {
+	kill -0 "$1" 2>/dev/null
+}
+
+# ---- the daemon ----
+
+# daemon_start OPTION...: serves $EXPORT on the server's address
+daemon_start() {
+	daemon_stop
+	: >$WORK/ready
+	at_server rftpd --foreground --insecure --listen $SERVER_ADDR:$PORT --export $EXPORT:rw \
+		"$@" >$WORK/ready 2>$WORK/daemon.log </dev/null &
+	echo $! >$WORK/daemon.pid
+	wait_for 30 "the daemon's ready line" daemon_spoke
+	grep -q ^ready $WORK/ready || {
+		cat $WORK/daemon.log
+		fail "the daemon did not start"
+	}
+}
+
+daemon_spoke() {
+	[ -s $WORK/ready ] || ! daemon_alive
+}
+
+daemon_alive() {
+	alive "$(cat $WORK/daemon.pid)"
+}
+
+# It must end by itself, soon, on SIGTERM.
+daemon_stop() {
+	local pid i
+	[ -f $WORK/daemon.pid ] || return 0
+	pid=$(cat $WORK/daemon.pid)
+	rm $WORK/daemon.pid
+	kill "$pid" 2>/dev/null || return 0
+	for i in $(seq 100); do
+		alive "$pid" || return 0
+		sleep 0.1
+	done
+	kill -KILL "$pid"
+	echo "# the daemon did not end within 10 s of SIGTERM"
+}
+
+daemon_must_live() {
+	daemon_alive || fail "the daemon is gone"
+}
+
+# ---- the client ----
+
+URL=rftp://$SERVER_ADDR:$PORT
+FABRIC=verbs
+LIMIT=120
+
+client() {
+	at_client timeout -k 5 "$LIMIT" rftp --fabric="$FABRIC" "$@"
+}
+
+# client_fails SECONDS ARGUMENT...: it ends with an error by itself within that time
+client_fails() {
+	local started=$SECONDS limit=$1 status=0
+	shift
+	LIMIT=$limit client "$@" || status=$?
+	echo "the client's status: $status, after $((SECONDS - started)) s"
+	[ $status -ne 0 ] || fail "it should have failed"
+	[ $status -ne 124 ] && [ $status -ne 137 ] || fail "it did not end within $limit s"
+	[ $status -lt 128 ] || fail "it died of a signal"
+}
+
+# ---- files ----
+
+# make_file FILE MIB [EXTRA_BYTES]
+make_file() {
+	head -c $(($2 * 1048576 + ${3:-0})) /dev/urandom >"$1"
+}
+
+# make_tree DIR COUNT: files of 0 to 8 KiB in directories of a hundred
+make_tree() {
+	python3 - "$1" "$2" <<'PYTHON'
+import os
+import random
+import sys
+
+top, count = sys.argv[1], int(sys.argv[2])
+numbers = random.Random(7387)
+for i in range(count):
+    if i % 100 == 0:
+        where = os.path.join(top, f"d{i // 100}")
+        os.makedirs(where)
+    with open(os.path.join(where, f"f{i}"), "wb") as f:
+        f.write(numbers.randbytes(numbers.randrange(8193)))
+PYTHON
+}
+
+digest() {
+	sha256sum <"$1" | cut -d' ' -f1
+}
+
+same_files() {
+	[ -f "$2" ] || fail "$2 is missing"
+	[ "$(digest "$1")" = "$(digest "$2")" ] || fail "$1 and $2 differ"
+}
+
+same_trees() {
+	local a b
+	a=$(cd "$1" && find . -type f -print0 | LC_ALL=C sort -z | xargs -0 sha256sum)
+	b=$(cd "$2" && find . -type f -print0 | LC_ALL=C sort -z | xargs -0 sha256sum)
+	[ -n "$a" ] && [ "$a" = "$b" ] || fail "$1 and $2 differ"
+}
+
+no_leftovers() {
+	local found
+	found=$(find "$@" -name '.rftp-*')
+	[ -z "$found" ] || fail "left behind: $found"
+}
+
+# ---- tables ----
+
+# measured DRIVER ROW VALUE...: a line for the host, which makes tables of them
+measured() {
+	local IFS='	'
+	echo "$*" >>/out/measured
+}

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Sourced in a guest: a link with an RDMA device on each end, server and client, in one guest.
+#
+#     net_up rxe|siw             SERVER_ADDR (rdmaA, on va) and CLIENT_ADDR (rdmaB, on vb)
+#     at_server COMMAND...       run it where the server's address is
+#     at_client COMMAND...       and the client's
+#     net_wan DELAY [LOSS]       netem each way: 25ms makes a round trip of 50; 0 takes it off
+#     net_link down|up           the client's end of the cable
+#
+# What crosses the link really crosses it, packet by packet, on both drivers.  The ends of siw are in
+# two network namespaces.  rxe does not work across namespaces, so both of its ends are in one: rules
+# that look only at what this host sends (`iif lo`) then lead each address over the link instead of
+# the local table, and accept_local lets it arrive.
+
+SERVER_ADDR=10.6.0.1
+CLIENT_ADDR=10.6.0.2
+NET_MTU=${NET_MTU:-9000}
+net_driver=
+
+at_server() {
+	if [ "$net_driver" = siw ]; then ip netns exec A "$@"; else "$@"; fi
+}
+
+at_client() {
+	if [ "$net_driver" = siw ]; then ip netns exec B "$@"; else "$@"; fi
+}
+
+net_mac() {
+	"$1" cat "/sys/class/net/$2/address"
+}
+
+# Static neighbours: nothing to ask for, or to lose, before the first packet; routes of rxe.  All of
+# it goes when an end goes down.
+net_paths() {
+	at_server ip neigh replace $CLIENT_ADDR lladdr "$(net_mac at_client vb)" dev va nud permanent
+	at_client ip neigh replace $SERVER_ADDR lladdr "$(net_mac at_server va)" dev vb nud permanent
+	if [ "$net_driver" = rxe ]; then
+		ip route replace $SERVER_ADDR dev vb src $CLIENT_ADDR table 201
+		ip route replace $CLIENT_ADDR dev va src $SERVER_ADDR table 202
+	fi
+}
+
+net_rxe() {
+	sysctl -qw net.ipv4.conf.all.rp_filter=0 net.ipv4.conf.default.rp_filter=0 \
+		net.ipv4.conf.all.accept_local=1 net.ipv4.conf.default.accept_local=1
+	ip link add va type veth peer name vb
+	ip addr add $SERVER_ADDR/24 dev va
+	ip addr add $CLIENT_ADDR/24 dev vb
+	ip link set va mtu "$NET_MTU" up
+	ip link set vb mtu "$NET_MTU" up
+	ip rule add pref 10 iif lo to $SERVER_ADDR lookup 201
+	ip rule add pref 11 iif lo to $CLIENT_ADDR lookup 202
+	ip rule add pref 100 lookup local
+	ip rule del pref 0
+	net_paths
+	rdma link add rdmaA type rxe netdev va
+	rdma link add rdmaB type rxe netdev vb
+}
+
+net_siw() {
+	ip netns add A
+	ip netns add B
+	ip link add va type veth peer name vb
+	ip link set va netns A
+	ip link set vb netns B
+	at_server ip addr add $SERVER_ADDR/24 dev va
+	at_client ip addr add $CLIENT_ADDR/24 dev vb
+	at_server ip link set lo up
+	at_client ip link set lo up
+	at_server ip link set va mtu "$NET_MTU" up
+	at_client ip link set vb mtu "$NET_MTU" up
+	net_paths
+	# siw 6.1 keeps the state that it saw when it was added: both ends must be up before
+	net_wait "no carrier" at_client grep -qx 1 /sys/class/net/vb/carrier
+	at_server rdma link add rdmaA type siw netdev va
+	at_client rdma link add rdmaB type siw netdev vb
+}
+
+# net_wait WHAT COMMAND...: until it holds, 5 s at most
+net_wait() {
+	local what=$1 i
+	shift
+	for i in $(seq 50); do
+		"$@" 2>/dev/null && return 0
+		sleep 0.1
+	done
+	echo "network: $what" >&2
+	return 1
+}
+
+net_active() {
+	grep -q ACTIVE "/sys/class/infiniband/$1/ports/1/state"
+}
+
+# The GID of an address can be missing for a moment after link up.
+net_gid() {
+	grep -qs "$2" "/sys/class/infiniband/$1/ports/1/gids/"*
+}
+
+net_up() {
+	net_driver=$1
+	# large enough for a window of a link with 50 ms
+	sysctl -qw net.core.netdev_max_backlog=100000 net.core.rmem_max=33554432 \
+		net.core.wmem_max=33554432
+	"net_$1" || return
+	at_server sysctl -qw net.ipv4.tcp_rmem="4096 1048576 33554432" \
+		net.ipv4.tcp_wmem="4096 1048576 33554432"
+	at_client sysctl -qw net.ipv4.tcp_rmem="4096 1048576 33554432" \
+		net.ipv4.tcp_wmem="4096 1048576 33554432"
+	net_wait "rdmaA is not active" net_active rdmaA || return
+	net_wait "rdmaB is not active" net_active rdmaB || return
+	[ "$1" = siw ] || net_wait "rdmaA has no GID" net_gid rdmaA ffff:0a06:0001 || return
+	[ "$1" = siw ] || net_wait "rdmaB has no GID" net_gid rdmaB ffff:0a06:0002
+}
+
+net_wan() {
+	at_server tc qdisc del dev va root 2>/dev/null
+	at_client tc qdisc del dev vb root 2>/dev/null
+	[ "$1" = 0 ] && return 0
+	at_server tc qdisc add dev va root netem delay "$1" ${2:+loss "$2"} limit 100000 &&
+		at_client tc qdisc add dev vb root netem delay "$1" ${2:+loss "$2"} limit 100000
+}
+
+net_link() {
+	at_client ip link set vb "$1"
+	[ "$1" = down ] || { net_wait "no carrier" at_client grep -qx 1 /sys/class/net/vb/carrier && net_paths; }
+}
