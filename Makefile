@@ -10,6 +10,7 @@
 # make install      DESTDIR= prefix=/usr/local; uninstall takes it away again
 # make lint         cppcheck, where it is installed
 # make SAN=address,undefined check     the same under sanitizers (SAN=thread: data races)
+# make VERBS=no     without RDMA devices, and without rdma-core (default: with, where its headers are)
 # make V=1          show the commands
 
 prefix      ?= /usr/local
@@ -40,7 +41,17 @@ say          = $(if $(V),,@printf '  %-5s %s\n' '$(1)' '$(2)')
 
 # ---- what is built from what ----
 
+# the verbs fabric needs rdma-core's libraries
+VERBS       ?= $(shell printf '\043include <infiniband/verbs.h>\n\043include <rdma/rdma_cma.h>\n' | \
+                 $(CC) $(CPPFLAGS) -E - >/dev/null 2>&1 && echo yes || echo no)
+VERBS       := $(VERBS)
 LIB_SRC     := $(wildcard proto/*.c middleware/*/*.c)
+ifeq ($(VERBS),yes)
+RFTP_CFLAGS += -DRFTP_VERBS
+LDLIBS      += -lrdmacm -libverbs
+else
+LIB_SRC     := $(filter-out middleware/fabric/verbs%,$(LIB_SRC))
+endif
 CLIENT_SRC  := $(wildcard rftp/*.c)
 DAEMON_SRC  := $(wildcard rftpd/*.c)
 TEST_SRC    := $(wildcard tests/unit/*.c tests/property/*.c tests/fabric/*.c)

@@ -6,6 +6,9 @@
 #include "fabric/select.h"
 
 #include "fabric/soft.h"
+#ifdef RFTP_VERBS
+#include "fabric/verbs.h"
+#endif
 
 #include <errno.h>
 #include <string.h>
@@ -21,10 +24,21 @@ static int open_soft(const struct select_config *config, struct fabric **out)
 	return soft_open(&soft, out);
 }
 
+#ifdef RFTP_VERBS
+static int open_verbs(const struct select_config *config, struct fabric **out)
+{
+	(void)config; /* its threads and deadlines are the kernel's */
+	return verbs_open(out);
+}
+#endif
+
 static const struct {
 	const char *name;
 	int (*open)(const struct select_config *, struct fabric **);
 } fabrics[] = {
+#ifdef RFTP_VERBS
+	{"verbs", open_verbs},
+#endif
 	{"soft", open_soft},
 };
 

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fabric/verbs_chan: a channel as a whole: its beginning, how it ends, and what people may read of it.
+ *
+ * An end has several heralds: the peer's disconnect, a failed completion, an event of the device, the
+ * user.  Whoever comes first sets the state; the user is told once; the device is told to flush.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/addr.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "fabric/verbs_impl.h"
+
+#define DRAIN_TICK_MS 1
+#define WATCH_TICK_MS 250
+#define CLOSE_WAIT_MS 2000 /* for the peer's answer to our disconnect */
+#define FLUSH_WAIT_MS 100  /* for somebody who says why requests are flushed */
+
+int verbs_chan_new(struct verbs *verbs, struct verbs_eq *eq, struct rdma_cm_id *id,
+	struct verbs_chan **out)
+{
+	struct verbs_chan *chan = calloc(1, sizeof *chan);
+	int rc;
+
+	if (!chan)
+		return -ENOMEM;
+	chan->base.fabric = &verbs->base;
+	chan->eq = eq;
+	rc = verbs_device_get(verbs, id->verbs, &chan->device);
+	if (rc) {
+		free(chan);
+		return rc;
+	}
+	chan->id = id;
+	id->context = chan;
+	verbs_qp_caps(chan);
+	LIST_INSERT_HEAD(&verbs->chans, chan, link);
+	*out = chan;
+	return 0;
+}
+
+/* ---- the end ---- */
+
+static void tear(struct verbs_chan *chan)
+{
+	/* Moves the queue pair to its error state first, so that everything posted flushes. */
+	if (!atomic_exchange(&chan->torn, true) && rdma_disconnect(chan->id))
+		log_debug("verbs: disconnect: error %d", errno); /* the peer was faster */
+}
+
+void verbs_chan_end(struct verbs_chan *chan, int error)
+{
+	int state;
+	bool was_open;
+
+	pthread_mutex_lock(&chan->eq->lock);
+	state = atomic_load(&chan->state);
+	was_open = state == VERBS_CONNECTED || state == VERBS_CLOSING;
+	if (was_open) {
+		atomic_store(&chan->state, VERBS_ENDED);
+		verbs_eq_push(chan->eq, &chan->disconnected, FABRIC_EVENT_DISCONNECTED, &chan->base, error);
+	}
+	pthread_mutex_unlock(&chan->eq->lock);
+	if (was_open)
+		tear(chan);
+}
+
+void verbs_chan_failed(struct verbs_chan *chan, const struct ibv_wc *raw)
+{
+	const int state = atomic_load(&chan->state);
+	char peer[ADDR_TEXT_MAX];
+
+	if (state != VERBS_CONNECTED && state != VERBS_CLOSING)
+		return;
+	if (raw->status == IBV_WC_WR_FLUSH_ERR) {
+		/* The connection manager may be about to say that the peer closed: no error. */
+		if (!atomic_exchange(&chan->flushed, true))
+			verbs_kick(VERBS_OF(chan));
+		return;
+	}
+	addr_format((const struct sockaddr *)&chan->base.peer, peer);
+	log_warning("verbs: %s, queue pair %u to %s: %s (status %d, vendor's %#x)",
+		ibv_get_device_name(chan->device->context->device), raw->qp_num, peer,
+		ibv_wc_status_str(raw->status), raw->status, raw->vendor_err);
+	verbs_chan_end(chan, verbs_name_error(raw->status));
+}
+
+static bool is_drained(const struct verbs_chan *chan)
+{
+	return atomic_load(&chan->sends.done) == atomic_load(&chan->sends.posted);
+}
+
+/* True: the channel is in this state for `ms` now. */
+static bool waited(struct verbs_chan *chan, uint64_t now, unsigned ms)
+{
+	if (!chan->deadline_ns)
+		chan->deadline_ns = now + ms * NS_PER_MS;
+	return now >= chan->deadline_ns;
+}
+
+static int tick_closing(struct verbs_chan *chan, uint64_t now)
+{
+	if (!atomic_load(&chan->torn)) {
+		verbs_cq_progress(chan->cq);
+		if (!is_drained(chan))
+			return DRAIN_TICK_MS;
+		tear(chan);
+	}
+	if (!waited(chan, now, CLOSE_WAIT_MS))
+		return WATCH_TICK_MS;
+	verbs_chan_end(chan, 0);
+	return -1;
+}
+
+int verbs_chan_tick(struct verbs_chan *chan, uint64_t now)
+{
+	const int state = atomic_load(&chan->state);
+
+	if (state != VERBS_CONNECTED && state != VERBS_CLOSING)
+		return -1;
+	if (state == VERBS_CONNECTED || !atomic_load(&chan->torn))
+		verbs_cq_progress_if_idle(chan->cq); /* the user may sleep while its queue pair fails */
+	if (atomic_load(&chan->flushed)) {
+		if (!waited(chan, now, FLUSH_WAIT_MS))
+			return FLUSH_WAIT_MS / 2;
+		verbs_chan_end(chan, -ECONNRESET);
+		return -1;
+	}
+	return state == VERBS_CLOSING ? tick_closing(chan, now) : WATCH_TICK_MS;
+}
+
+void verbs_chan_disconnect(struct fabric_chan *base)
+{
+	struct verbs_chan *chan = (struct verbs_chan *)base;
+	bool was_open = false;
+
+	pthread_mutex_lock(&chan->eq->lock);
+	switch (atomic_load(&chan->state)) {
+	case VERBS_CONNECTED:
+		atomic_store(&chan->state, VERBS_CLOSING);
+		was_open = true;
+		break;
+	case VERBS_CONNECTING:
+		atomic_store(&chan->state, VERBS_FAILED);
+		chan->outcome.ev.priv_len = 0;
+		verbs_eq_push(chan->eq, &chan->outcome, FABRIC_EVENT_FAILED, base, -ECONNABORTED);
+		break;
+	default:
+		break;
+	}
+	pthread_mutex_unlock(&chan->eq->lock);
+	if (!was_open)
+		return;
+	/* The thread waits for the send queue, which must report its last request for that. */
+	if (chan->silent_run && verbs_qp_mark(chan))
+		verbs_chan_end(chan, -EIO);
+	verbs_kick(VERBS_OF(chan));
+}
+
+void verbs_chan_destroy(struct verbs_chan *chan)
+{
+	struct verbs *verbs = VERBS_OF(chan);
+	int state;
+
+	pthread_mutex_lock(&chan->eq->lock);
+	state = atomic_load(&chan->state);
+	atomic_store(&chan->state, VERBS_ENDED);
+	verbs_eq_drop(chan->eq, &chan->request);
+	verbs_eq_drop(chan->eq, &chan->outcome);
+	verbs_eq_drop(chan->eq, &chan->disconnected);
+	pthread_mutex_unlock(&chan->eq->lock);
+	if (state == VERBS_CONNECTED || state == VERBS_CLOSING)
+		tear(chan);
+	LIST_REMOVE(chan, link);
+	if (chan->cq) {
+		verbs_cq_forget(chan->cq, chan);
+		verbs_cq_release(chan->cq, chan->bank, chan->sends.depth + chan->recvs.depth);
+	}
+	rdma_destroy_id(chan->id);
+	verbs_device_put(verbs, chan->device);
+	free(chan->sends.slots);
+	free(chan->recvs.slots);
+	free(chan);
+}
+
+void verbs_chan_free(struct fabric_chan *base)
+{
+	struct verbs *verbs = (struct verbs *)base->fabric;
+
+	pthread_mutex_lock(&verbs->lock);
+	verbs_chan_destroy((struct verbs_chan *)base);
+	pthread_mutex_unlock(&verbs->lock);
+}
+
+/* ---- for people ---- */
+
+void verbs_chan_describe(const struct fabric_chan *base, char *out, size_t size)
+{
+	const struct verbs_chan *chan = (const struct verbs_chan *)base;
+	const struct rdma_cm_id *id = chan->id;
+	struct ibv_context *context = chan->device->context;
+	struct ibv_port_attr port = {0};
+	char gid[INET6_ADDRSTRLEN] = "unknown";
+	unsigned mtu = 0;
+
+	if (!ibv_query_port(context, id->port_num, &port))
+		mtu = verbs_name_mtu(port.active_mtu);
+	inet_ntop(AF_INET6, id->route.addr.addr.ibaddr.sgid.raw, gid, sizeof gid);
+	snprintf(out, size, "%s port %u, GID %s, MTU %u, %s", ibv_get_device_name(context->device),
+		id->port_num, gid, mtu, verbs_name_transport(context, &port));
+}

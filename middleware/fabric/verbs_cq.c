@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fabric/verbs_cq: completion queues.
+ *
+ * A completion is taken from the device by whoever looks first: the user, or the fabric's thread,
+ * which leaves it in the stash for the user.  The user's fd is the device's own: a completion that the
+ * thread took after the user armed has made it readable all the same.
+ *
+ * A request keeps its place in its channel's queue until the user has polled it, so neither the stash
+ * nor the device's queue can hold more than was reserved.
+ */
+#include <arpa/inet.h>
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "fabric/verbs_impl.h"
+
+#define BATCH 16
+#define ACK_BATCH 64 /* acknowledging takes a lock; destroying waits for it */
+#define STASH_ROOM_FIRST 64u
+
+/* ---- making ---- */
+
+static int bank_add(struct verbs_cq *cq, uint32_t want)
+{
+	const uint32_t most = (uint32_t)cq->device->limits.max_cqe;
+	struct ibv_context *context = cq->device->context;
+	struct verbs *verbs = VERBS_OF(cq);
+	struct verbs_bank *banks = realloc(cq->banks, (cq->bank_count + 1) * sizeof *banks);
+	struct verbs_bank *bank;
+
+	if (!banks)
+		return -ENOMEM;
+	cq->banks = banks;
+	bank = &banks[cq->bank_count];
+	want += want / 16 + 16; /* a mark for each channel */
+	*bank = (struct verbs_bank){.size = want < most ? want : most};
+	bank->cq = ibv_create_cq(context, (int)bank->size, NULL, cq->channel,
+		(int)(atomic_fetch_add(&verbs->next_vector, 1) % (unsigned)context->num_comp_vectors));
+	if (!bank->cq)
+		return -errno;
+	cq->bank_count++;
+	return 0;
+}
+
+int verbs_cq_new(struct fabric_pd *base, uint32_t depth, struct fabric_cq **out)
+{
+	struct verbs_pd *pd = (struct verbs_pd *)base;
+	struct verbs *verbs = VERBS_OF(pd);
+	struct verbs_cq *cq = calloc(1, sizeof *cq);
+	int rc;
+
+	if (!cq)
+		return -ENOMEM;
+	cq->base.fabric = base->fabric;
+	cq->device = pd->device;
+	cq->depth = depth;
+	cq->channel = ibv_create_comp_channel(cq->device->context);
+	if (!cq->channel) {
+		rc = -errno;
+		goto err_cq;
+	}
+	rc = verbs_fd_nonblock(cq->channel->fd);
+	if (!rc)
+		rc = bank_add(cq, depth);
+	if (rc)
+		goto err_channel;
+	pthread_mutex_init(&cq->lock, NULL);
+	pthread_mutex_lock(&verbs->lock);
+	cq->device->users++;
+	pthread_mutex_unlock(&verbs->lock);
+	*out = &cq->base;
+	return 0;
+
+err_channel:
+	ibv_destroy_comp_channel(cq->channel);
+err_cq:
+	free(cq->banks);
+	free(cq);
+	return rc;
+}
+
+void verbs_cq_free(struct fabric_cq *base)
+{
+	struct verbs_cq *cq = (struct verbs_cq *)base;
+	struct verbs *verbs = VERBS_OF(cq);
+
+	assert(!cq->reserved); /* its channels go first */
+	verbs_cq_ack(base);
+	for (unsigned i = 0; i < cq->bank_count; i++) {
+		struct verbs_bank *bank = &cq->banks[i];
+		int rc;
+
+		if (bank->unacked)
+			ibv_ack_cq_events(bank->cq, bank->unacked);
+		rc = ibv_destroy_cq(bank->cq);
+		if (rc)
+			log_error("verbs: completion queue: not freed: error %d", rc);
+	}
+	ibv_destroy_comp_channel(cq->channel);
+	pthread_mutex_lock(&verbs->lock);
+	verbs_device_put(verbs, cq->device);
+	pthread_mutex_unlock(&verbs->lock);
+	pthread_mutex_destroy(&cq->lock);
+	free(cq->banks);
+	free(cq->stash);
+	free(cq);
+}
+
+static struct verbs_bank *bank_with_room(struct verbs_cq *cq, uint32_t count)
+{
+	for (unsigned i = 0; i < cq->bank_count; i++)
+		if (cq->banks[i].size - cq->banks[i].reserved >= count)
+			return &cq->banks[i];
+	return NULL;
+}
+
+int verbs_cq_reserve(struct verbs_cq *cq, uint32_t count, struct ibv_cq **out)
+{
+	struct verbs_bank *bank;
+	int rc = 0;
+
+	pthread_mutex_lock(&cq->lock);
+	bank = bank_with_room(cq, count + 1);
+	if (count > cq->depth - cq->reserved) {
+		rc = -EINVAL;
+	} else if (!bank) {
+		rc = bank_add(cq, cq->depth - cq->reserved);
+		bank = rc ? NULL : bank_with_room(cq, count + 1);
+		if (!rc && !bank)
+			rc = -EINVAL; /* more than the device has in one queue */
+	}
+	if (!rc) {
+		cq->reserved += count;
+		bank->reserved += count + 1;
+		*out = bank->cq;
+	}
+	pthread_mutex_unlock(&cq->lock);
+	return rc;
+}
+
+void verbs_cq_release(struct verbs_cq *cq, struct ibv_cq *bank, uint32_t count)
+{
+	pthread_mutex_lock(&cq->lock);
+	cq->reserved -= count;
+	for (unsigned i = 0; i < cq->bank_count; i++)
+		if (cq->banks[i].cq == bank)
+			cq->banks[i].reserved -= count + 1;
+	pthread_mutex_unlock(&cq->lock);
+}
+
+/* ---- from the device ---- */
+
+static struct verbs_ring *ring_of(struct verbs_chan *chan, bool receive)
+{
+	return receive ? &chan->recvs : &chan->sends;
+}
+
+static enum fabric_opcode opcode_of(const struct verbs_slot *slot, const struct ibv_wc *raw)
+{
+	if (slot->receive && raw->opcode == IBV_WC_RECV_RDMA_WITH_IMM)
+		return FABRIC_RECV_IMM;
+	return slot->opcode;
+}
+
+/* What became of a request of which parts went before. */
+static enum ibv_wc_status join_parts(struct verbs_chan *chan, const struct verbs_slot *slot,
+	enum ibv_wc_status status)
+{
+	if (chan->part_status != IBV_WC_SUCCESS)
+		status = chan->part_status;
+	chan->part_status = slot->partial ? status : IBV_WC_SUCCESS;
+	return status;
+}
+
+static void take(const struct ibv_wc *raw, struct verbs_done *out)
+{
+	const struct verbs_slot *slot = (const struct verbs_slot *)(uintptr_t)raw->wr_id;
+	struct verbs_chan *chan = slot->chan;
+	enum ibv_wc_status status = raw->status;
+
+	if (status != IBV_WC_SUCCESS)
+		verbs_chan_failed(chan, raw);
+	if (!slot->receive)
+		status = join_parts(chan, slot, status);
+	*out = (struct verbs_done){
+		.wc = {
+			.id = slot->id,
+			.chan = &chan->base,
+			.status = verbs_name_status(status, slot->receive),
+			.opcode = opcode_of(slot, raw),
+		},
+		.index = slot->index,
+		.receive = slot->receive,
+		.silent = slot->partial || (!slot->wanted && status == IBV_WC_SUCCESS),
+	};
+	if (slot->receive && status == IBV_WC_SUCCESS) {
+		out->wc.bytes = raw->byte_len;
+		if (raw->wc_flags & IBV_WC_WITH_IMM)
+			out->wc.imm = ntohl(raw->imm_data);
+	}
+	/* requests of a ring complete in order: those below it that nobody reports are done, too */
+	atomic_store(&ring_of(chan, slot->receive)->done, slot->index + 1);
+}
+
+/* The places of this request, and of those before it, may be used again. */
+static void retire(const struct verbs_done *done)
+{
+	struct verbs_chan *chan = (struct verbs_chan *)done->wc.chan;
+
+	atomic_store(&ring_of(chan, done->receive)->retired, done->index + 1);
+}
+
+/* ---- the stash ---- */
+
+static struct verbs_done *stash_at(struct verbs_cq *cq, uint32_t i)
+{
+	return &cq->stash[(cq->stash_head + i) % cq->stash_room];
+}
+
+static bool stash_grow(struct verbs_cq *cq)
+{
+	uint32_t room = cq->stash_room ? 2 * cq->stash_room : STASH_ROOM_FIRST;
+	struct verbs_done *stash = malloc(room * sizeof *stash);
+
+	if (!stash)
+		return false;
+	for (uint32_t i = 0; i < cq->stash_count; i++)
+		stash[i] = *stash_at(cq, i);
+	free(cq->stash);
+	cq->stash = stash;
+	cq->stash_room = room;
+	cq->stash_head = 0;
+	return true;
+}
+
+static void stash_push(struct verbs_cq *cq, const struct verbs_done *done)
+{
+	struct verbs_chan *chan = (struct verbs_chan *)done->wc.chan;
+
+	if (done->silent && !chan->stashed) {
+		retire(done);
+		return;
+	}
+	*stash_at(cq, cq->stash_count++) = *done;
+	chan->stashed++;
+}
+
+static bool stash_pop(struct verbs_cq *cq, struct verbs_done *out)
+{
+	if (!cq->stash_count)
+		return false;
+	*out = *stash_at(cq, 0);
+	cq->stash_head = (cq->stash_head + 1) % cq->stash_room;
+	cq->stash_count--;
+	((struct verbs_chan *)out->wc.chan)->stashed--;
+	return true;
+}
+
+/* Without memory for the stash they stay where they are. */
+static void progress(struct verbs_cq *cq)
+{
+	for (unsigned i = 0; i < cq->bank_count; i++) {
+		struct ibv_wc raw[BATCH];
+		int n;
+
+		do {
+			while (cq->stash_room - cq->stash_count < BATCH)
+				if (!stash_grow(cq))
+					return;
+			n = ibv_poll_cq(cq->banks[i].cq, BATCH, raw);
+			for (int j = 0; j < n; j++) {
+				struct verbs_done done;
+
+				take(&raw[j], &done);
+				stash_push(cq, &done);
+			}
+		} while (n == BATCH);
+	}
+}
+
+void verbs_cq_progress(struct verbs_cq *cq)
+{
+	pthread_mutex_lock(&cq->lock);
+	progress(cq);
+	pthread_mutex_unlock(&cq->lock);
+}
+
+void verbs_cq_progress_if_idle(struct verbs_cq *cq)
+{
+	pthread_mutex_lock(&cq->lock);
+	if (!cq->polled)
+		progress(cq);
+	cq->polled = false;
+	pthread_mutex_unlock(&cq->lock);
+}
+
+void verbs_cq_forget(struct verbs_cq *cq, struct verbs_chan *chan)
+{
+	uint32_t kept = 0;
+
+	pthread_mutex_lock(&cq->lock);
+	/* The device touches no buffer after this.  What it completed is still in its queue, or is not:
+	 * drivers differ. */
+	rdma_destroy_qp(chan->id);
+	progress(cq);
+	for (uint32_t i = 0; i < cq->stash_count; i++) {
+		struct verbs_done *from = stash_at(cq, i);
+
+		if (from->wc.chan != &chan->base)
+			*stash_at(cq, kept++) = *from;
+	}
+	cq->stash_count = kept;
+	pthread_mutex_unlock(&cq->lock);
+}
+
+/* ---- for the user ---- */
+
+/* One completion that the user shall see?  Its place is free again in any case. */
+static bool give(const struct verbs_done *done, struct fabric_wc *wc)
+{
+	retire(done);
+	if (!done->silent)
+		*wc = done->wc;
+	return !done->silent;
+}
+
+static int poll_bank(struct ibv_cq *bank, struct fabric_wc *wc, int max)
+{
+	struct ibv_wc raw[BATCH];
+	int count = 0;
+
+	while (count < max) {
+		int want = max - count < BATCH ? max - count : BATCH;
+		int n = ibv_poll_cq(bank, want, raw);
+
+		if (n < 0)
+			return count ? count : -EIO;
+		for (int i = 0; i < n; i++) {
+			struct verbs_done done;
+
+			take(&raw[i], &done);
+			count += give(&done, wc + count);
+		}
+		if (n < want)
+			break;
+	}
+	return count;
+}
+
+int verbs_cq_poll(struct fabric_cq *base, struct fabric_wc *wc, int max)
+{
+	struct verbs_cq *cq = (struct verbs_cq *)base;
+	struct verbs_done done;
+	int count = 0, rc = 0;
+
+	pthread_mutex_lock(&cq->lock);
+	cq->polled = true;
+	while (count < max && stash_pop(cq, &done))
+		count += give(&done, wc + count);
+	for (unsigned i = 0; i < cq->bank_count && count < max && rc >= 0; i++) {
+		struct verbs_bank *bank = &cq->banks[cq->next_bank++ % cq->bank_count];
+
+		rc = poll_bank(bank->cq, wc + count, max - count);
+		if (rc > 0)
+			count += rc;
+	}
+	pthread_mutex_unlock(&cq->lock);
+	return count ? count : rc;
+}
+
+static void take_events(struct verbs_cq *cq)
+{
+	struct ibv_cq *ready;
+	void *context;
+
+	while (!ibv_get_cq_event(cq->channel, &ready, &context)) {
+		for (unsigned i = 0; i < cq->bank_count; i++) {
+			struct verbs_bank *bank = &cq->banks[i];
+
+			if (bank->cq == ready && ++bank->unacked == ACK_BATCH) {
+				ibv_ack_cq_events(ready, bank->unacked);
+				bank->unacked = 0;
+			}
+		}
+	}
+}
+
+int verbs_cq_arm(struct fabric_cq *base)
+{
+	struct verbs_cq *cq = (struct verbs_cq *)base;
+	int rc = 0;
+
+	pthread_mutex_lock(&cq->lock);
+	take_events(cq);
+	for (unsigned i = 0; i < cq->bank_count && !rc; i++)
+		rc = -ibv_req_notify_cq(cq->banks[i].cq, 0);
+	pthread_mutex_unlock(&cq->lock);
+	return rc;
+}
+
+int verbs_cq_fd(const struct fabric_cq *base)
+{
+	return ((const struct verbs_cq *)base)->channel->fd;
+}
+
+void verbs_cq_ack(struct fabric_cq *base)
+{
+	struct verbs_cq *cq = (struct verbs_cq *)base;
+
+	pthread_mutex_lock(&cq->lock);
+	take_events(cq);
+	pthread_mutex_unlock(&cq->lock);
+}
