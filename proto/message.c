@@ -451,3 +451,39 @@ ssize_t message_put_data_request(const struct message_data_request *m, void *buf
 	wire_require(&w, message_data_request_ok(m));
 	return wire_put_end(&w);
 }
+
+/* ---- FEED ---- */
+
+static bool message_feed_ok(const struct message_feed *m)
+{
+	return !m->flags && (!m->segment_bytes || m->segment_bytes >= MESSAGE_SEGMENT_BYTES_MIN) &&
+		m->segment_bytes <= TRANSFER_SIZE_MAX &&
+		(!m->segment_ns || m->segment_ns >= MESSAGE_SEGMENT_NS_MIN) &&
+		m->segment_ns <= TRANSFER_SIZE_MAX;
+}
+
+int message_get_feed(struct message_feed *m, const void *buf, size_t len)
+{
+	struct wire w;
+
+	wire_init_get(&w, buf, len);
+	m->flags = wire_get_u32(&w);
+	m->segment_bytes = wire_get_u64(&w);
+	m->segment_ns = wire_get_u64(&w);
+	m->path = message_get_path_field(&w);
+	wire_require(&w, message_feed_ok(m));
+	return wire_finish(&w);
+}
+
+ssize_t message_put_feed(const struct message_feed *m, void *buf, size_t size)
+{
+	struct wire w;
+
+	wire_init_put(&w, buf, size);
+	wire_require(&w, message_feed_ok(m));
+	wire_put_u32(&w, m->flags);
+	wire_put_u64(&w, m->segment_bytes);
+	wire_put_u64(&w, m->segment_ns);
+	message_put_path_field(&w, m->path);
+	return wire_put_end(&w);
+}

@@ -28,6 +28,8 @@
 #define MESSAGE_NAME_MAX 255u /* a directory entry, a program's name */
 #define MESSAGE_TOKEN_BYTES 16u
 #define MESSAGE_CHANNELS_MAX 64u
+#define MESSAGE_SEGMENT_BYTES_MIN 4096u /* of a feed's segment */
+#define MESSAGE_SEGMENT_NS_MIN 10000000u
 #define MESSAGE_LIST_MAX 1024u /* entries in one LIST reply */
 
 #define MESSAGE_VERSION 1u
@@ -57,6 +59,7 @@ enum message_type {
 	MESSAGE_STATFS = 22,
 	MESSAGE_STORE = 32,
 	MESSAGE_RETRIEVE = 33,
+	MESSAGE_FEED = 34,
 	/* 64..95 are the transfer messages: proto/transfer.h */
 };
 
@@ -204,6 +207,14 @@ struct message_data_request { /* STORE, RETRIEVE */
 	struct wire_bytes path;
 };
 
+/* FEED: the client sends streams, one a device; the daemon writes each in segments to path/NAME/ */
+struct message_feed {
+	uint32_t flags;         /* reserved: 0 */
+	uint64_t segment_bytes; /* a segment is closed before it would be larger; 0 = no limit */
+	uint64_t segment_ns;    /* and when it is so old; 0 = no limit */
+	struct wire_bytes path; /* a directory; made if it is not there */
+};
+
 int message_get_hello(struct message_hello *, const void *, size_t);
 ssize_t message_put_hello(const struct message_hello *, void *, size_t);
 int message_get_ping(struct message_ping *, const void *, size_t);
@@ -224,6 +235,8 @@ int message_get_statfs_reply(struct message_statfs_reply *, const void *, size_t
 ssize_t message_put_statfs_reply(const struct message_statfs_reply *, void *, size_t);
 int message_get_data_request(struct message_data_request *, const void *, size_t);
 ssize_t message_put_data_request(const struct message_data_request *, void *, size_t);
+int message_get_feed(struct message_feed *, const void *, size_t);
+ssize_t message_put_feed(const struct message_feed *, void *, size_t);
 /* The text of a refusal: bytes 0..512. */
 int message_get_text(struct wire_bytes *, const void *, size_t);
 ssize_t message_put_text(struct wire_bytes, void *, size_t);

@@ -43,6 +43,7 @@ RECODE(mkdir, message)
 RECODE(rename, message)
 RECODE(statfs_reply, message)
 RECODE(data_request, message)
+RECODE(feed, message)
 RECODE(offer, transfer)
 RECODE(accept, transfer)
 RECODE(file, transfer)
@@ -137,6 +138,8 @@ static const struct recode recode_table[] = {
 	{MESSAGE_STORE | MESSAGE_REPLY, recode_empty},
 	{MESSAGE_RETRIEVE, recode_message_data_request},
 	{MESSAGE_RETRIEVE | MESSAGE_REPLY, recode_empty},
+	{MESSAGE_FEED, recode_message_feed},
+	{MESSAGE_FEED | MESSAGE_REPLY, recode_empty},
 	{TRANSFER_OFFER, recode_transfer_offer},
 	{TRANSFER_ACCEPT, recode_transfer_accept},
 	{TRANSFER_GRANT, recode_grant},

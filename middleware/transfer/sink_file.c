@@ -60,6 +60,7 @@ int sink_file_open(struct sink_file *f, uint32_t window_blocks)
 		return r;
 	}
 	f->text[0] = '\0';
+	f->window = window_blocks;
 	if (!f->target.end)
 		return 0;
 	r = digest_tree_new(&f->tree);
@@ -82,17 +83,25 @@ void sink_file_fail(struct sink_file *f, int error, uint16_t status, const char 
 	va_end(ap);
 }
 
+/* As the source sees it: its blocks may be short, so that sequence numbers take the place of a grid. */
+static bool is_stream(const struct sink_file *f)
+{
+	return f->file.kind == TRANSFER_FILE_STREAM;
+}
+
 bool sink_file_takes(const struct sink_file *f, const struct transfer_block *h, uint32_t block_bytes)
 {
 	uint64_t end = h->offset + h->length;
 
-	if (!f->target.end || f->job_out || !h->length || h->offset % block_bytes || end < h->offset)
+	if (!f->target.end || f->job_out || !h->length || end < h->offset)
 		return false;
 	if (f->end_known && f->landed >= f->end.blocks)
 		return false;
-	if (f->file.size == MESSAGE_UNKNOWN)
-		return true; /* a short block before the end leaves a hole, which ranges find */
-	return end <= f->file.size && (h->length == block_bytes || end == f->file.size);
+	if (f->file.size != MESSAGE_UNKNOWN && end > f->file.size)
+		return false;
+	if (is_stream(f)) /* of any length: ranges find the holes; numbers are given as slots are used */
+		return h->sequence < f->landed + f->window;
+	return h->offset % block_bytes == 0 && (h->length == block_bytes || end == f->file.size);
 }
 
 void sink_file_written(struct sink_file *f, const struct block *b, uint32_t block_bytes)
@@ -110,7 +119,7 @@ void sink_file_written(struct sink_file *f, const struct block *b, uint32_t bloc
 	}
 	r = ranges_add(&f->ranges, b->offset, b->offset + b->length);
 	if (!r)
-		r = digest_tree_add(f->tree, b->offset / block_bytes, b->leaf);
+		r = digest_tree_add(f->tree, is_stream(f) ? b->sequence : b->offset / block_bytes, b->leaf);
 	if (r == -ENOMEM)
 		sink_file_fail(f, r, 0, "out of memory at offset %llu", offset);
 	else if (r)

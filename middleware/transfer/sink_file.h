@@ -25,6 +25,7 @@ struct sink_file {
 	struct ranges ranges;
 	struct digest_tree *tree;
 	struct reorder *reorder;   /* streams */
+	uint32_t window;           /* blocks that may be on their way at once */
 	uint64_t landed;           /* blocks */
 	uint64_t in_crew;          /* blocks being verified and written */
 	struct transfer_file_end end;
@@ -43,7 +44,8 @@ int sink_file_open(struct sink_file *, uint32_t window_blocks);
 void sink_file_fail(struct sink_file *, int error, uint16_t status, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 
-/* Whether a header is one that this file may have now: on the grid of blocks, within its size. */
+/* Whether a header is one that this file may have now: within its size and, but for streams, on the grid
+ * of blocks. */
 bool sink_file_takes(const struct sink_file *, const struct transfer_block *, uint32_t block_bytes);
 /* A block was verified and written (block->error 0), or was not: takes note, may fail the file. */
 void sink_file_written(struct sink_file *, const struct block *, uint32_t block_bytes);

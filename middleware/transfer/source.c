@@ -394,6 +394,8 @@ static int send_block(struct source *s, struct block *b)
 		.length = b->length,
 	};
 	uint8_t *prefix = b->payload - BLOCK_PREFIX_BYTES;
+	bool stream = f->item.file.kind == TRANSFER_FILE_STREAM;
+	uint64_t leaf = stream ? f->sequence : b->offset / s->plan.block;
 	int r;
 
 	transfer_put_block(&header, prefix);
@@ -403,7 +405,7 @@ static int send_block(struct source *s, struct block *b)
 	f->bytes += b->length;
 	f->in_crew--;
 	atomic_fetch_add_explicit(&s->run.stats->bytes, b->length, memory_order_relaxed);
-	r = digest_tree_add(f->tree, b->offset / s->plan.block, b->leaf);
+	r = digest_tree_add(f->tree, leaf, b->leaf);
 	if (!r)
 		r = s->run.engine->ops->send(s->run.engine, b);
 	return r ? r : end_file(s, f);

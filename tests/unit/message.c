@@ -21,6 +21,7 @@
 	"01 00000007 01 0008 00400000 00000200 00 0000000000000000 0000000000000000 0002 2f61"
 #define NULLS                                                                                      \
 	"02 00000000 00 0000 00000000 00000000 00 0000000100000000 0000000000000000 0000"
+#define FEED "00000000 0000000004000000 00000002540be400 0005 2f66656564"
 #define ENTRY ATTR " 0001 61"
 #define LIST2 "01 0002 " ENTRY ENTRY
 #define ENTRY_MAX ATTR " 00ff 62*255 "
@@ -89,6 +90,10 @@ static const struct sample samples[] = {
 		"01 00000000 04 0040 01000000 00010000 01 0000000000000000 0000000000000000 0fff "
 		"61*4095"},
 	{MESSAGE_RETRIEVE | MESSAGE_REPLY, NULL, ""},
+	{MESSAGE_FEED, NULL, FEED},
+	{MESSAGE_FEED, NULL, "00000000 0000000000000000 0000000000000000 0001 2f"},
+	{MESSAGE_FEED, NULL, "00000000 7fffffffffffffff 7fffffffffffffff 0fff 61*4095"},
+	{MESSAGE_FEED | MESSAGE_REPLY, NULL, ""},
 };
 
 static void all_samples(void)
@@ -215,6 +220,20 @@ static const struct tweak tweaks[] = {
 	{recode_message_data_request, NULLS, 17, 8, (uint64_t)INT64_MAX + 1, BAD},
 	{recode_message_data_request, FILES, 25, 8, 1, BAD},
 	{recode_message_data_request, FILES, 36, 1, 0, BAD},
+	/* FEED */
+	{recode_message_feed, FEED, 0, 4, 1, BAD},
+	{recode_message_feed, FEED, 4, 8, 0, 0},
+	{recode_message_feed, FEED, 4, 8, 1, BAD},
+	{recode_message_feed, FEED, 4, 8, 4095, BAD},
+	{recode_message_feed, FEED, 4, 8, 4096, 0},
+	{recode_message_feed, FEED, 4, 8, (uint64_t)INT64_MAX + 1, BAD},
+	{recode_message_feed, FEED, 12, 8, 0, 0},
+	{recode_message_feed, FEED, 12, 8, 9999999, BAD},
+	{recode_message_feed, FEED, 12, 8, 10000000, 0},
+	{recode_message_feed, FEED, 12, 8, (uint64_t)INT64_MAX + 1, BAD},
+	{recode_message_feed, FEED, 20, 2, 6, -EMSGSIZE},
+	{recode_message_feed, FEED, 20, 2, 4, BAD},
+	{recode_message_feed, FEED, 23, 1, 0, BAD},
 	/* LIST reply */
 	{recode_list, LIST2, 0, 1, 0, 0},
 	{recode_list, LIST2, 0, 1, 2, BAD},
@@ -246,6 +265,7 @@ static void fields(void)
 	struct message_greeting greeting;
 	struct message_welcome welcome;
 	struct message_rename rename;
+	struct message_feed feed;
 	struct message_hello hello;
 	struct message_mkdir mkdir;
 	struct message_attr attr;
@@ -293,6 +313,10 @@ static void fields(void)
 	CHECK_EQ(statfs.available_bytes, 3);
 	CHECK_EQ(statfs.total_files, 4);
 	CHECK_EQ(statfs.free_files, 5);
+	CHECK_EQ(message_get_feed(&feed, in, sample_parse(FEED, in)), 0);
+	CHECK_EQ(feed.segment_bytes, 64 << 20);
+	CHECK_EQ(feed.segment_ns, 10000000000);
+	CHECK_EQ(feed.path.len, 5);
 	CHECK_EQ(message_get_data_request(&request, in, sample_parse(FILES, in)), 0);
 	CHECK_EQ(request.flags, 7);
 	CHECK_EQ(request.engine, MESSAGE_ENGINE_CREDIT);
