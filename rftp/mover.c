@@ -64,6 +64,7 @@ static void mover_params(struct mover *m, struct transfer_params *params)
 
 	*params = (struct transfer_params){
 		.engine = s->engine,
+		.engines = info->engines,
 		.block = s->block,
 		.depth = s->depth,
 		.max_block = info->max_block,
@@ -140,6 +141,20 @@ static void mover_release(struct mover *m, bool alone)
 	m->held_status = 0;
 }
 
+static void mover_add_requests(struct transfer_requests *sum, const struct transfer_requests *n)
+{
+	sum->writes += n->writes;
+	sum->sends += n->sends;
+	sum->reads += n->reads;
+	sum->signalled += n->signalled;
+	sum->receives += n->receives;
+	sum->frames += n->frames;
+	if (n->send_queue > sum->send_queue)
+		sum->send_queue = n->send_queue;
+	if (n->receive_queue > sum->receive_queue)
+		sum->receive_queue = n->receive_queue;
+}
+
 /* The end of one transfer. */
 static int mover_ended(struct mover *m, const struct transfer_stats *stats, uint64_t files_bytes,
 	const char *object, int error)
@@ -158,6 +173,7 @@ static int mover_ended(struct mover *m, const struct transfer_stats *stats, uint
 		d->channels = stats->channels;
 		d->block = stats->block;
 		d->direct |= stats->direct;
+		mover_add_requests(&d->requests, &stats->requests);
 	}
 	mover_explain(m, stats);
 	mover_release(m, !error || error == -EREMOTEIO);

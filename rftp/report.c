@@ -242,6 +242,14 @@ void report_file(struct report *r, const char *path, uint64_t bytes, uint16_t st
 	text_fini(&whole);
 }
 
+static void report_requests(struct text *t, const struct transfer_requests *n)
+{
+	text_printf(t, ",\"requests\":{\"writes\":%ju,\"sends\":%ju,\"reads\":%ju,\"signalled\":%ju,\"receives\":%ju,"
+		"\"frames\":%ju,\"send_queue\":%u,\"receive_queue\":%u}",
+		(uintmax_t)n->writes, (uintmax_t)n->sends, (uintmax_t)n->reads, (uintmax_t)n->signalled,
+		(uintmax_t)n->receives, (uintmax_t)n->frames, n->send_queue, n->receive_queue);
+}
+
 static void report_done_json(struct report *r, const struct report_done *d, double rate)
 {
 	struct text json = {0};
@@ -256,6 +264,7 @@ static void report_done_json(struct report *r, const struct report_done *d, doub
 	report_json_bool(&json, "direct", d->direct);
 	report_json_number(&json, "files", d->files);
 	report_json_number(&json, "errors", d->errors);
+	report_requests(&json, &d->requests);
 	report_json_end(r, &json);
 }
 

@@ -12,6 +12,7 @@
 #include "rftp/exit_code.h"
 #include "rftp/progress.h"
 #include "rftp/settings.h"
+#include "transfer/transfer.h"
 
 #include <stdio.h>
 
@@ -29,6 +30,7 @@ struct report_done {
 	const char *fabric, *engine; /* NULL: no transfer began */
 	uint32_t channels, block;
 	bool direct;
+	struct transfer_requests requests; /* of this side */
 };
 
 void report_init(struct report *, const struct settings *);

@@ -123,6 +123,8 @@ int session_reply(struct session *s, uint16_t type, const uint8_t **reply, size_
 
 	for (;;) {
 		err = control_get(control, &header, &data);
+		if (err == 1 && header.type == MESSAGE_PING)
+			continue; /* a transfer's keep-alive that crossed its end */
 		if (err)
 			break;
 		err = control_wait(control, clock_until_ms(deadline), s->cancel_fd);
@@ -200,12 +202,13 @@ static int session_hello(struct session *s)
 	s->info.rtt_ns = clock_now_ns() - started;
 	if (message_get_hello(&hello, reply, len) || hello.version > asked.version ||
 		hello.max_channels > asked.max_channels || hello.max_block > asked.max_block ||
-		hello.max_depth > asked.max_depth)
+		hello.max_depth > asked.max_depth || hello.engines & ~asked.engines)
 		return session_bad_reply(s, MESSAGE_HELLO);
 	s->number = hello.session;
 	s->info.max_channels = hello.max_channels;
 	s->info.max_block = hello.max_block;
 	s->info.max_depth = hello.max_depth;
+	s->info.engines = hello.engines;
 	s->info.read_only = hello.flags & MESSAGE_HELLO_READ_ONLY;
 	snprintf(s->info.agent, sizeof s->info.agent, "%.*s", (int)hello.agent.len,
 		(const char *)hello.agent.data);

@@ -35,6 +35,7 @@ struct session_info {
 	uint64_t rtt_ns;
 	uint16_t max_channels;
 	uint32_t max_block, max_depth;
+	uint32_t engines; /* that both sides have: bit n = enum message_engine n */
 	bool read_only;
 };
 

@@ -12,6 +12,7 @@
 
 #include "base/log.h"
 #include "block/credit.h"
+#include "engine/notice.h"
 #include "engine/stripe.h"
 #include "proto/transfer.h"
 
@@ -21,7 +22,6 @@
 
 #define INITIAL_GRANT 16u /* blocks; the window doubles from here */
 #define POLL_BATCH 32
-#define PREFIX BLOCK_PREFIX_BYTES
 
 struct credit_engine {
 	struct engine base;
@@ -31,6 +31,7 @@ struct credit_engine {
 	struct credit_book *book;
 	unsigned last_lane;
 	bool asked; /* a REQUEST is out */
+	uint32_t out; /* blocks without completion */
 	/* sink */
 	struct credit_meter meter;
 	struct block **noticed; /* landed by frames of the control channel, not yielded yet */
@@ -42,14 +43,6 @@ struct credit_engine {
 static struct credit_engine *self(struct engine *e)
 {
 	return (struct credit_engine *)e;
-}
-
-static int lane_error(const struct fabric_wc *wc)
-{
-	const struct lane *lane = fabric_chan_context(wc->chan);
-
-	log_error("data channel %u: %s", lane->number, fabric_status_name(wc->status));
-	return -ECONNRESET;
 }
 
 static void close_engine(struct engine *e)
@@ -90,53 +83,20 @@ static unsigned room(struct engine *e)
 static int send_block(struct engine *e, struct block *b)
 {
 	struct credit_engine *c = self(e);
-	const struct engine_env *env = &c->env;
-	struct lane *lane = stripe_pick(env->lanes, env->lane_count, &c->last_lane);
+	struct lane *lane = stripe_pick(c->env.lanes, c->env.lane_count, &c->last_lane);
 	struct transfer_notice_msg msg;
-	/* the pad before the prefix is registered and nobody else's: the notice's bytes go there */
-	uint8_t *pad = b->payload - BLOCK_ALIGN;
-	bool inlined = fabric_chan_caps(lane->chan)->inline_max >= LANE_NOTICE_BYTES;
-	struct fabric_sge data = {b->payload - PREFIX, PREFIX + b->length, env->mr};
-	struct fabric_sge small = {pad, 0, env->mr};
-	struct fabric_wr notice = {
-		.id = LANE_ID(LANE_BEHIND, b->index),
-		.opcode = FABRIC_SEND,
-		.flags = FABRIC_SIGNALED | (inlined ? FABRIC_INLINE : 0),
-		.sge = &small,
-		.sge_count = 1,
-	};
-	struct fabric_wr write = {
-		.id = LANE_ID(LANE_DATA, b->index),
-		.opcode = FABRIC_WRITE,
-		.sge = &data,
-		.sge_count = 1,
-		.remote_key = env->remote_key,
-	};
-	uint32_t index;
-	int r = credit_book_spend(c->book, &index);
+	int r = credit_book_spend(c->book, &msg.index);
 
 	if (r)
 		return r;
-	write.remote_addr = env->remote_base + (uint64_t)index * env->remote_stride + BLOCK_ALIGN - PREFIX;
-	if (env->notice == TRANSFER_NOTICE_CONTROL) {
-		write.id = LANE_ID(LANE_BEHIND, b->index);
-		write.flags = FABRIC_SIGNALED;
-		/* remembered for the completion, when the notice is due */
-		msg.index = index;
-		transfer_put_notice(&msg, pad, LANE_NOTICE_BYTES);
-	} else if (env->imm) {
-		write.id = LANE_ID(LANE_BEHIND, b->index);
-		write.opcode = FABRIC_WRITE_IMM;
-		write.flags = FABRIC_SIGNALED;
-		write.imm = index;
-	} else {
-		msg.index = index;
-		small.bytes = (uint32_t)transfer_put_notice(&msg, pad, LANE_NOTICE_BYTES);
-		write.next = &notice;
-	}
 	pool_move(b, BLOCK_SENDING);
 	lane->outstanding_bytes += b->length;
-	return fabric_post_send(lane->chan, &write);
+	c->out++;
+	if (c->env.notice != TRANSFER_NOTICE_CONTROL)
+		return notice_post(&c->env, lane, b, msg.index, true);
+	/* remembered for the completion, when the notice is due */
+	transfer_put_notice(&msg, notice_pad(b), LANE_NOTICE_BYTES);
+	return notice_post_alone(&c->env, lane, b, msg.index);
 }
 
 static int source_completion(struct credit_engine *c, const struct fabric_wc *wc, struct block **done)
@@ -145,12 +105,13 @@ static int source_completion(struct credit_engine *c, const struct fabric_wc *wc
 	struct block *b;
 
 	if (LANE_ID_WHAT(wc->id) != LANE_BEHIND)
-		return 0; /* a greeting */
+		return 0;
 	b = pool_at(c->env.pool, LANE_ID_NUMBER(wc->id));
 	assert(b && b->state == BLOCK_SENDING);
 	lane->outstanding_bytes -= b->length;
+	c->out--;
 	if (c->env.notice == TRANSFER_NOTICE_CONTROL) {
-		int r = c->env.put(c->env.put_ctx, TRANSFER_NOTICE, b->payload - BLOCK_ALIGN, 4);
+		int r = c->env.put(c->env.put_ctx, TRANSFER_NOTICE, notice_pad(b), 4);
 
 		if (r)
 			return r;
@@ -192,6 +153,11 @@ static int starving(struct engine *e)
 		return 0;
 	c->asked = true;
 	return c->env.put(c->env.put_ctx, TRANSFER_REQUEST, NULL, 0);
+}
+
+static int settle(struct engine *e)
+{
+	return !self(e)->out;
 }
 
 /* ---- sink ---- */
@@ -243,18 +209,8 @@ static int sink_completion(struct credit_engine *c, const struct fabric_wc *wc, 
 	const uint8_t *bytes;
 	int r;
 
-	switch (LANE_ID_WHAT(wc->id)) {
-	case LANE_GREETING:
-		if (wc->opcode == FABRIC_RECV) {
-			lane_take_notice(lane, LANE_ID_NUMBER(wc->id));
-			lane->greeted = true;
-		}
-		return 0;
-	case LANE_NOTICE:
-		break;
-	default:
+	if (LANE_ID_WHAT(wc->id) != LANE_NOTICE)
 		return 0; /* sends of an earlier transfer in the other direction */
-	}
 	bytes = lane_take_notice(lane, LANE_ID_NUMBER(wc->id));
 	if (c->env.notice != TRANSFER_NOTICE_BEHIND || c->env.imm != (wc->opcode == FABRIC_RECV_IMM) ||
 		(!c->env.imm && transfer_get_notice(&msg, bytes, wc->bytes))) {
@@ -329,13 +285,11 @@ static int poll_engine(struct engine *e, struct block **done, unsigned max)
 	n = fabric_cq_poll(c->env.cq, wc, max < POLL_BATCH ? (int)max : POLL_BATCH);
 
 	for (int i = 0; i < n; i++) {
-		int r;
+		int r = lane_completion(&wc[i]);
 
-		if (wc[i].status != FABRIC_OK)
-			r = lane_error(&wc[i]);
-		else if (c->source)
+		if (r > 0 && c->source)
 			r = source_completion(c, &wc[i], done + got);
-		else
+		else if (r > 0)
 			r = sink_completion(c, &wc[i], done + got);
 		if (r < 0)
 			return r;
@@ -354,6 +308,7 @@ static int message(struct engine *e, uint16_t type, const uint8_t *data, size_t 
 const struct engine_ops engine_credit = {
 	.name = "credit",
 	.id = MESSAGE_ENGINE_CREDIT,
+	.notices = true,
 	.source_open = source_open,
 	.sink_open = sink_open,
 	.close = close_engine,
@@ -363,4 +318,5 @@ const struct engine_ops engine_credit = {
 	.room = room,
 	.send = send_block,
 	.starving = starving,
+	.settle = settle,
 };

@@ -8,6 +8,8 @@
 
 static const struct engine_ops *const engines[] = {
 	&engine_credit,
+	&engine_status,
+	&engine_window,
 };
 
 const struct engine_ops *engine_at(unsigned i)
@@ -29,4 +31,30 @@ const struct engine_ops *engine_by_id(unsigned id)
 		if (engines[i]->id == id)
 			return engines[i];
 	return NULL;
+}
+
+int64_t engine_nap_ns(struct engine *e)
+{
+	return e->ops->nap_ns ? e->ops->nap_ns(e) : -1;
+}
+
+void engine_retain(struct engine *e, struct block *b)
+{
+	if (e->ops->retain)
+		e->ops->retain(e, b);
+}
+
+void engine_revoke(struct engine *e)
+{
+	if (e->ops->revoke)
+		e->ops->revoke(e);
+}
+
+const char *engine_lacks(const struct engine_ops *ops, struct lane *const *lanes, unsigned count)
+{
+	const char *what = NULL;
+
+	for (unsigned i = 0; i < count && ops->lacks && !what; i++)
+		what = ops->lacks(fabric_chan_caps(lanes[i]->chan));
+	return what;
 }

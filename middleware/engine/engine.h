@@ -21,6 +21,7 @@
 /* What both sides of a transfer know when the engine is opened. */
 struct engine_env {
 	struct pool *pool;
+	struct fabric_pd *pd; /* of the session: for memory of the engine's own */
 	struct fabric_mr *mr; /* of the pool's memory: the sink's is remotely writable, the source's is not */
 	struct fabric_cq *cq; /* of all lanes; the engine polls it */
 	struct lane *const *lanes;
@@ -31,6 +32,8 @@ struct engine_env {
 	/* source: the sink's memory, as ACCEPT named it (checked already) */
 	uint32_t remote_depth, remote_stride, remote_key;
 	uint64_t remote_base;
+	uint64_t remote_status_base; /* its status bytes, if the engine has them */
+	uint32_t remote_status_key;
 
 	/* queues a frame on the control channel */
 	int (*put)(void *ctx, uint16_t type, const void *data, size_t len);
@@ -42,6 +45,10 @@ struct engine; /* each engine embeds `struct engine` first */
 struct engine_ops {
 	const char *name;
 	uint8_t id; /* enum message_engine */
+	bool notices; /* blocks are told of by notices, which may be WRITE_IMM */
+	/* What a data channel lacks that the engine cannot do without: for people; NULL = nothing.  May be
+	 * NULL: it takes all. */
+	const char *(*lacks)(const struct fabric_caps *);
 	/* The env is copied; what it points to outlives the engine. */
 	int (*source_open)(const struct engine_env *, struct engine **out);
 	int (*sink_open)(const struct engine_env *, struct engine **out);
@@ -60,13 +67,36 @@ struct engine_ops {
 	int (*send)(struct engine *, struct block *);
 	/* source: a block is filled and there is no room for it */
 	int (*starving)(struct engine *);
+	/* source: no block is to come any more, and the sink has emptied all: 1 nothing that was posted, and
+	 * nothing that the sink sends, is under way; 0 not yet (ask again after a completion); -errno */
+	int (*settle)(struct engine *);
+
+	/* The rest may be NULL. */
+
+	/* How long the loop may sleep if no completion wakes it: -1 for ever, 0 not at all, else ns. */
+	int64_t (*nap_ns)(struct engine *);
+	/* sink: this LANDED block will stay for a while: what cannot wait for it should go round it */
+	void (*retain)(struct engine *, struct block *);
+	/* sink: takes the engine's own memory away from the peer */
+	void (*revoke)(struct engine *);
 };
 
 struct engine {
 	const struct engine_ops *ops;
+	/* sink, once open: what ACCEPT tells of the engine's own memory; else 0 */
+	uint64_t status_base;
+	uint32_t status_key;
 };
 
 extern const struct engine_ops engine_credit;
+extern const struct engine_ops engine_status;
+extern const struct engine_ops engine_window;
+
+int64_t engine_nap_ns(struct engine *);
+void engine_retain(struct engine *, struct block *);
+void engine_revoke(struct engine *);
+/* What the lanes lack for it, or NULL. */
+const char *engine_lacks(const struct engine_ops *, struct lane *const *lanes, unsigned count);
 
 /* By name or by id; NULL when this build has no such engine. */
 const struct engine_ops *engine_by_name(const char *name);

@@ -4,10 +4,17 @@
  */
 #include "engine/lane.h"
 
+#include "base/log.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+static uint32_t send_depth(uint32_t depth)
+{
+	return 2 * depth + 1;
+}
 
 uint32_t lane_completions(uint32_t depth)
 {
@@ -21,7 +28,7 @@ int lane_new(struct fabric_chan *chan, struct fabric_pd *pd, struct fabric_cq *c
 	struct fabric_chan_attr attr = {
 		.pd = pd,
 		.cq = cq,
-		.send_depth = 2 * depth + 1,
+		.send_depth = send_depth(depth),
 		.recv_depth = depth + 1,
 		.inline_bytes = LANE_NOTICE_BYTES,
 		.context = l,
@@ -38,7 +45,8 @@ int lane_new(struct fabric_chan *chan, struct fabric_pd *pd, struct fabric_cq *c
 	l->depth = depth;
 	l->notices = calloc(1, bytes);
 	l->idle = malloc((depth + 1) * sizeof *l->idle);
-	if (!l->notices || !l->idle)
+	l->spans = malloc(send_depth(depth) * sizeof *l->spans);
+	if (!l->notices || !l->idle || !l->spans)
 		goto err_free;
 	for (uint32_t i = 0; i <= depth; i++)
 		l->idle[i] = depth - i;
@@ -64,8 +72,86 @@ void lane_free(struct lane *l)
 	fabric_mr_free(l->notices_mr);
 	free(l->notices);
 	free(l->idle);
+	free(l->spans);
 	free(l);
 }
+
+void lane_reset_counts(struct lane *l)
+{
+	l->counts = (struct lane_counts){.send_queue = l->sends_out, .receive_queue = l->depth + 1 - l->idle_count};
+}
+
+/* ---- the send queue ---- */
+
+static void count_request(struct lane *l, const struct fabric_wr *wr)
+{
+	struct lane_counts *n = &l->counts;
+
+	switch (wr->opcode) {
+	case FABRIC_READ:
+		n->reads++;
+		break;
+	case FABRIC_SEND:
+		n->sends++;
+		break;
+	default:
+		n->writes++;
+		break;
+	}
+	l->sends_out++;
+	l->silent++;
+	if (l->sends_out > n->send_queue)
+		n->send_queue = l->sends_out;
+	if (!(wr->flags & FABRIC_SIGNALED))
+		return;
+	n->signalled++;
+	l->spans[(l->span_head + l->span_count++) % send_depth(l->depth)] = l->silent;
+	l->silent = 0;
+}
+
+int lane_post(struct lane *l, const struct fabric_wr *list)
+{
+	int r = fabric_post_send(l->chan, list);
+
+	for (; !r && list; list = list->next)
+		count_request(l, list);
+	return r;
+}
+
+uint32_t lane_send_room(const struct lane *l)
+{
+	return send_depth(l->depth) - l->sends_out;
+}
+
+/* A signalled request is done, and so are the silent ones before it. */
+static void take_span(struct lane *l)
+{
+	assert(l->span_count);
+	l->sends_out -= l->spans[l->span_head];
+	l->span_head = (l->span_head + 1) % send_depth(l->depth);
+	l->span_count--;
+}
+
+int lane_completion(const struct fabric_wc *wc)
+{
+	struct lane *l = fabric_chan_context(wc->chan);
+
+	if (wc->status != FABRIC_OK) {
+		log_error("data channel %u: %s", l->number, fabric_status_name(wc->status));
+		return -ECONNRESET;
+	}
+	if (wc->opcode != FABRIC_RECV && wc->opcode != FABRIC_RECV_IMM)
+		take_span(l);
+	if (LANE_ID_WHAT(wc->id) != LANE_GREETING)
+		return 1;
+	if (wc->opcode == FABRIC_RECV) {
+		lane_take_notice(l, LANE_ID_NUMBER(wc->id));
+		l->greeted = true;
+	}
+	return 0;
+}
+
+/* ---- receives, greetings, notices ---- */
 
 static int post_one(struct lane *l, enum lane_request what)
 {
@@ -73,9 +159,13 @@ static int post_one(struct lane *l, enum lane_request what)
 	int r = fabric_post_recv(l->chan, LANE_ID(what, slot),
 		l->notices + (size_t)slot * LANE_NOTICE_BYTES, LANE_NOTICE_BYTES, l->notices_mr);
 
-	if (!r)
-		l->idle_count--;
-	return r;
+	if (r)
+		return r;
+	l->idle_count--;
+	l->counts.receives++;
+	if (l->depth + 1 - l->idle_count > l->counts.receive_queue)
+		l->counts.receive_queue = l->depth + 1 - l->idle_count;
+	return 0;
 }
 
 int lane_greet(struct lane *l)
@@ -94,7 +184,7 @@ int lane_greet(struct lane *l)
 
 	assert(l->idle_count);
 	l->greeted = true;
-	return fabric_post_send(l->chan, &wr);
+	return lane_post(l, &wr);
 }
 
 int lane_expect_greeting(struct lane *l)

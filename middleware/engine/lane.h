@@ -21,11 +21,22 @@ enum lane_request {
 	LANE_NOTICE = 2,   /* receive; low half: slot */
 	LANE_DATA = 3,     /* WRITE of a block; low half: source's block index */
 	LANE_BEHIND = 4,   /* SEND or WRITE_IMM that ends a block's posting; low half likewise */
-	LANE_OTHER = 5,    /* an engine's own */
+	LANE_STATUS = 5,   /* READ of the sink's status bytes */
+	LANE_ACK = 6,      /* SEND of an ACK; low half: the sink's block index */
+	LANE_FLUSH = 7,    /* WRITE of nothing: its completion says that all before it are done */
 };
 #define LANE_ID(what, number) ((uint64_t)(what) << 32 | (uint32_t)(number))
 #define LANE_ID_WHAT(id) ((enum lane_request)((id) >> 32))
 #define LANE_ID_NUMBER(id) ((uint32_t)(id))
+
+/* Requests that were posted. */
+struct lane_counts {
+	uint64_t writes; /* WRITE and WRITE_IMM */
+	uint64_t sends, reads;
+	uint64_t signalled; /* of these three: with a completion */
+	uint64_t receives;
+	uint32_t send_queue, receive_queue; /* the most that were outstanding at once */
+};
 
 struct lane {
 	struct fabric_chan *chan; /* its context is the lane */
@@ -35,6 +46,11 @@ struct lane {
 	struct fabric_mr *notices_mr;
 	uint32_t *idle;   /* slots that are not posted */
 	uint32_t idle_count;
+	/* requests of the send queue that are not known to be done, and those of them that a signalled one
+	 * tells of: a ring, oldest at `span_head` */
+	uint32_t sends_out, silent;
+	uint32_t *spans, span_head, span_count;
+	struct lane_counts counts;
 	uint64_t outstanding_bytes; /* posted WRITEs without completion: for striping */
 	bool greeted;               /* accepting side: the peer has sent first */
 	_Atomic bool connected, dead; /* set from connection events */
@@ -47,6 +63,16 @@ uint32_t lane_completions(uint32_t depth);
 int lane_new(struct fabric_chan *chan, struct fabric_pd *, struct fabric_cq *, unsigned number,
 	uint32_t depth, struct lane **out);
 void lane_free(struct lane *);
+
+/* Posts a list of requests as one, and counts them.  As fabric_post_send. */
+int lane_post(struct lane *, const struct fabric_wr *list);
+/* Requests that the send queue takes now. */
+uint32_t lane_send_room(const struct lane *);
+/* Each completion of a lane passes here first: 1 it is the engine's; 0 it was a greeting; -ECONNRESET the
+ * request failed, and with it the channel. */
+int lane_completion(const struct fabric_wc *);
+/* Starts counting anew. */
+void lane_reset_counts(struct lane *);
 
 /* Connecting side, once connected: sends the 4 zero bytes that MPA's rule asks for. */
 int lane_greet(struct lane *);

@@ -28,10 +28,36 @@ static uint32_t depth_max(const struct run *run)
 	return run->params->max_depth && run->params->max_depth < most ? run->params->max_depth : most;
 }
 
+/* What has to be true of an engine on either side.  0, or -EOPNOTSUPP. */
+static int check_engine(struct run *run, uint8_t number, uint8_t notice, unsigned channels)
+{
+	const struct engine_ops *ops = engine_by_id(number);
+	const char *lacks;
+
+	if (!ops || (run->params->engines && !(run->params->engines & 1u << number)))
+		return run_fail(run, -EOPNOTSUPP, STATUS_UNSUPPORTED, "engine %u%s%s is not one that both sides have",
+			number, ops ? ", " : "", ops ? ops->name : "");
+	lacks = engine_lacks(ops, link_lanes(run->link), channels);
+	if (lacks)
+		return run_fail(run, -EOPNOTSUPP, STATUS_UNSUPPORTED, "the engine %s needs %s, and %s has not", ops->name,
+			lacks, run->stats->fabric);
+	if (notice != TRANSFER_NOTICE_CONTROL)
+		return 0;
+	if (ops->id != MESSAGE_ENGINE_CREDIT)
+		return run_fail(run, -EOPNOTSUPP, STATUS_UNSUPPORTED,
+			"the engine %s has no notices on the control channel", ops->name);
+	if (!caps_of(run)->write_delivered)
+		return run_fail(run, -EOPNOTSUPP, STATUS_UNSUPPORTED,
+			"notices on the control channel need a fabric whose completions mean delivery; %s is none",
+			run->stats->fabric);
+	return 0;
+}
+
 static struct engine_env make_env(struct run *run, unsigned lanes, uint8_t notice, bool imm)
 {
 	return (struct engine_env){
 		.pool = run->pool,
+		.pd = control_pd(run->control),
 		.mr = run->mr,
 		.cq = link_cq(run->link),
 		.lanes = link_lanes(run->link),
@@ -97,7 +123,8 @@ static int exchange(struct run *run, const struct transfer_offer *offer, struct 
 		return r;
 	if (h.type != TRANSFER_ACCEPT || transfer_get_accept(accept, data, h.length) ||
 		accept->depth > offer->depth || accept->stride != pool_stride(offer->block) ||
-		((accept->flags & TRANSFER_ACCEPT_IMM) && !(offer->flags & TRANSFER_OFFER_IMM)))
+		((accept->flags & TRANSFER_ACCEPT_IMM) && !(offer->flags & TRANSFER_OFFER_IMM)) ||
+		(offer->engine != MESSAGE_ENGINE_STATUS && (accept->status_base || accept->status_key)))
 		return run_fail(run, -EBADMSG, STATUS_PROTOCOL, "the sink answered OFFER with a bad %s",
 			message_name(h.type));
 	return 0;
@@ -110,7 +137,6 @@ int handshake_offer(struct run *run, const struct transfer_source *from, struct 
 	struct transfer_offer offer = {
 		.engine = p->engine ? p->engine : MESSAGE_ENGINE_CREDIT,
 		.notice = p->notice ? p->notice : TRANSFER_NOTICE_BEHIND,
-		.flags = caps_of(run)->has_imm ? TRANSFER_OFFER_IMM : 0,
 		.files = from->total_files,
 		.bytes = from->total_bytes,
 	};
@@ -118,15 +144,12 @@ int handshake_offer(struct run *run, const struct transfer_source *from, struct 
 	struct engine_env env;
 	int r;
 
-	if (!ops)
-		return run_fail(run, -EOPNOTSUPP, STATUS_UNSUPPORTED, "no engine number %u here", p->engine);
-	if (offer.notice == TRANSFER_NOTICE_CONTROL && !caps_of(run)->write_delivered)
-		return run_fail(run, -EOPNOTSUPP, STATUS_UNSUPPORTED,
-			"notices on the control channel need a fabric whose completions mean delivery; %s is none",
-			run->stats->fabric);
 	r = plan_transfer(run, from, plan);
+	if (!r)
+		r = check_engine(run, offer.engine, offer.notice, plan->channels);
 	if (r)
 		return r;
+	offer.flags = ops->notices && caps_of(run)->has_imm ? TRANSFER_OFFER_IMM : 0;
 	offer.channels = plan->channels;
 	offer.block = plan->block;
 	offer.depth = plan->depth;
@@ -144,6 +167,9 @@ int handshake_offer(struct run *run, const struct transfer_source *from, struct 
 	env.remote_stride = accept.stride;
 	env.remote_key = accept.key;
 	env.remote_base = accept.base;
+	env.remote_status_base = accept.status_base;
+	env.remote_status_key = accept.status_key;
+	run_count_requests(run, plan->channels);
 	r = ops->source_open(&env, &run->engine);
 	if (!r)
 		r = crew_new(&(struct crew_params){.reading = true, .workers = plan->workers,
@@ -159,11 +185,6 @@ static int check_offer(struct run *run, const struct transfer_offer *offer)
 {
 	const struct transfer_params *p = run->params;
 
-	if (!engine_by_id(offer->engine))
-		return run_fail(run, -EOPNOTSUPP, STATUS_UNSUPPORTED, "no engine number %u here", offer->engine);
-	if (offer->notice == TRANSFER_NOTICE_CONTROL && !caps_of(run)->write_delivered)
-		return run_fail(run, -EOPNOTSUPP, STATUS_UNSUPPORTED,
-			"notices on the control channel are not safe on this fabric");
 	if (offer->channels > link_channel_count(run->link))
 		return run_fail(run, -EINVAL, STATUS_INVALID, "%u channels offered, %u are open", offer->channels,
 			link_channel_count(run->link));
@@ -172,7 +193,7 @@ static int check_offer(struct run *run, const struct transfer_offer *offer)
 			offer->block, p->max_block);
 	if (offer->depth < 2)
 		return run_fail(run, -EINVAL, STATUS_INVALID, "a window of one block");
-	return 0;
+	return check_engine(run, offer->engine, offer->notice, offer->channels);
 }
 
 /* How many blocks there will be: what the source would like, within our own limits. */
@@ -197,6 +218,8 @@ static int answer(struct run *run, const struct transfer_offer *offer, bool imm)
 		.base = fabric_mr_base(run->mr),
 		.key = fabric_mr_key(run->mr),
 		.flags = imm ? TRANSFER_ACCEPT_IMM : 0,
+		.status_base = run->engine->status_base,
+		.status_key = run->engine->status_key,
 	};
 	uint8_t data[64];
 
@@ -222,12 +245,14 @@ int handshake_accept(struct run *run, uint32_t *block_bytes)
 	if (r)
 		return r;
 	ops = engine_by_id(offer.engine);
-	imm = (offer.flags & TRANSFER_OFFER_IMM) && offer.notice == TRANSFER_NOTICE_BEHIND && caps_of(run)->has_imm;
+	imm = (offer.flags & TRANSFER_OFFER_IMM) && offer.notice == TRANSFER_NOTICE_BEHIND && ops->notices &&
+		caps_of(run)->has_imm;
 	depth = choose_depth(run, &offer);
 	r = run_make_pool(run, depth, offer.block, FABRIC_REMOTE_WRITE);
 	if (r)
 		return run_fail(run, r, 0, "memory for %u blocks of %u bytes", depth, offer.block);
 	env = make_env(run, offer.channels, offer.notice, imm);
+	run_count_requests(run, offer.channels);
 	r = ops->sink_open(&env, &run->engine);
 	if (!r)
 		r = crew_new(&(struct crew_params){.workers = plan_workers(run->params->workers, worker_cpus()),

@@ -26,6 +26,7 @@ struct link {
 	struct control *control;
 	struct sockaddr_storage peer, src; /* client: where data channels go to and come from */
 	bool has_src;
+	int lost;                  /* client: -errno of the control channel's event */
 	struct fabric_cq *cq;      /* of all lanes */
 	/* the daemon's event loop looks lanes up while a transfer's thread may close them */
 	pthread_mutex_t lock;
@@ -158,16 +159,12 @@ int link_wait_greeted(struct link *l, unsigned count, int timeout_ms, int cancel
 			r = fabric_cq_poll(l->cq, &wc, 1);
 		if (r < 0)
 			return r;
-		if (r && wc.status != FABRIC_OK)
-			return -ECONNRESET;
-		if (r && LANE_ID_WHAT(wc.id) == LANE_GREETING) {
-			struct lane *lane = fabric_chan_context(wc.chan);
-
-			lane_take_notice(lane, LANE_ID_NUMBER(wc.id));
-			lane->greeted = true;
-		}
-		if (r)
+		if (r) {
+			r = lane_completion(&wc);
+			if (r < 0)
+				return r;
 			continue;
+		}
 		r = poll(fds, 2, clock_until_ms(deadline));
 		if (fds[1].revents)
 			return -ECANCELED;
@@ -345,7 +342,7 @@ int link_open_channels(struct link *l, uint32_t session, const struct message_ch
 
 int link_event_fd(const struct link *l)
 {
-	return fabric_eq_fd(l->eq);
+	return l->eq ? fabric_eq_fd(l->eq) : -1;
 }
 
 int link_check_events(struct link *l)
@@ -355,10 +352,11 @@ int link_check_events(struct link *l)
 
 	while ((r = fabric_eq_get(l->eq, &ev)) == 1) {
 		if (ev.chan == control_chan(l->control))
-			return ev.error ? ev.error : -ENOTCONN;
-		link_channel_event(l, &ev);
+			l->lost = ev.error ? ev.error : -ENOTCONN;
+		else
+			link_channel_event(l, &ev);
 	}
-	return r;
+	return l->lost ? l->lost : r;
 }
 
 /* ---- daemon ---- */

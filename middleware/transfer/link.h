@@ -55,8 +55,9 @@ int link_connect(struct fabric *, const struct sockaddr *dst, const struct socka
  * closed first.  Errors as above; no channel is open then. */
 int link_open_channels(struct link *, uint32_t session, const struct message_channels_reply *,
 	int timeout_ms);
-/* Connection events of the client's channels: the fd, and what they mean: 0, or -errno when a channel
- * of the session has gone.  (For a shell that sits at its prompt.) */
+/* Connection events of the client's channels: the fd (-1: not a client's link), and what they mean: 0, or
+ * -errno when the session's control channel has gone, from then on.  For a shell that sits at its prompt,
+ * and for a transfer. */
 int link_event_fd(const struct link *);
 int link_check_events(struct link *);
 

@@ -47,6 +47,7 @@ int run_put(struct run *run, uint16_t type, const void *data, ssize_t len)
 
 int run_engine_put(void *run, uint16_t type, const void *data, size_t len)
 {
+	((struct run *)run)->stats->requests.frames++;
 	return run_put(run, type, data, (ssize_t)len);
 }
 
@@ -136,8 +137,40 @@ int run_make_pool(struct run *run, uint32_t blocks, uint32_t block_bytes, unsign
 	return r;
 }
 
+void run_count_requests(struct run *run, unsigned lanes)
+{
+	run->lanes = lanes;
+	for (unsigned i = 0; i < lanes; i++)
+		lane_reset_counts(link_lanes(run->link)[i]);
+}
+
+static uint32_t larger(uint32_t a, uint32_t b)
+{
+	return a > b ? a : b;
+}
+
+static void sum_requests(struct run *run)
+{
+	struct transfer_requests *sum = &run->stats->requests;
+
+	for (unsigned i = 0; i < run->lanes; i++) {
+		const struct lane_counts *n = &link_lanes(run->link)[i]->counts;
+
+		sum->writes += n->writes;
+		sum->sends += n->sends;
+		sum->reads += n->reads;
+		sum->signalled += n->signalled;
+		sum->receives += n->receives;
+		sum->send_queue = larger(sum->send_queue, n->send_queue);
+		sum->receive_queue = larger(sum->receive_queue, n->receive_queue);
+	}
+	run->lanes = 0;
+}
+
 void run_revoke(struct run *run)
 {
+	if (run->engine)
+		engine_revoke(run->engine);
 	fabric_mr_free(run->mr);
 	run->mr = NULL;
 }
@@ -180,16 +213,33 @@ int run_tick(struct run *run)
 	return 0;
 }
 
+/* Sleeps until one is readable, run_tick has work, or `nap_ns` is over.  0 or -errno. */
+static int sleep_on(struct run *run, struct pollfd *fds, unsigned count, int64_t nap_ns)
+{
+	uint64_t now = clock_now_ns();
+	uint64_t ns = run->report_ns > now ? run->report_ns - now : 0;
+	struct timespec ts;
+
+	if (nap_ns >= 0 && (uint64_t)nap_ns < ns)
+		ns = (uint64_t)nap_ns;
+	ts = (struct timespec){.tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S)};
+	return ppoll(fds, count, &ts, NULL) < 0 && errno != EINTR ? -errno : 0;
+}
+
 int run_wait(struct run *run, int (*again)(struct run *))
 {
-	struct pollfd fds[4] = {
+	struct pollfd fds[5] = {
 		{run->params->cancel_fd, POLLIN, 0},
 		{control_fd(run->control), POLLIN, 0},
 		{fabric_cq_fd(link_cq(run->link)), POLLIN, 0},
 		{crew_fd(run->crew), POLLIN, 0},
+		{link_event_fd(run->link), POLLIN, 0},
 	};
+	int64_t nap_ns = engine_nap_ns(run->engine);
 	int r;
 
+	if (!nap_ns)
+		return 0;
 	crew_arm(run->crew);
 	r = control_arm(run->control);
 	if (!r)
@@ -197,9 +247,10 @@ int run_wait(struct run *run, int (*again)(struct run *))
 	if (!r)
 		r = again(run);
 	if (!r) {
-		/* run_tick has work at this time at the latest */
-		if (poll(fds, 4, clock_until_ms(run->report_ns)) < 0 && errno != EINTR)
-			r = -errno;
+		r = sleep_on(run, fds, 5, nap_ns);
+		/* the channels' state is in their lanes then; the control channel tells of its own end itself */
+		if (fds[4].revents)
+			link_check_events(run->link);
 	}
 	crew_disarm(run->crew);
 	if (r >= 0 && fds[0].revents)
@@ -261,6 +312,7 @@ int run_end(struct run *run, int error)
 	struct transfer_stats *stats = run->stats;
 
 	crew_free(run->crew); /* nobody else touches blocks from here on */
+	sum_requests(run);
 	if (error && error != -EREMOTEIO) {
 		run_fail(run, error, 0, "%s", "");
 		if (!send_abort(run, error) && !transfer_session_lost(error) && await_abort(run))
@@ -270,6 +322,7 @@ int run_end(struct run *run, int error)
 	}
 	if (run->engine)
 		run->engine->ops->close(run->engine);
+	run->engine = NULL;
 	run_revoke(run);
 	pool_free(run->pool);
 	arena_fini(&run->arena);

@@ -30,6 +30,7 @@ struct run {
 	uint64_t told_ns;  /* we last sent a frame */
 	uint64_t report_ns; /* when progress is due */
 	bool peer_aborted;
+	unsigned lanes; /* that the engine uses */
 	/* the first error: what the peer is told */
 	uint16_t status;
 	char text[RUN_TEXT];
@@ -52,6 +53,8 @@ int run_get_wait(struct run *, struct message_header *, const uint8_t **data);
 /* The arena, pool and registration of `blocks` blocks; fewer when memory for so many cannot be had (and
  * a warning says so).  -ENOMEM: not even two. */
 int run_make_pool(struct run *, uint32_t blocks, uint32_t block_bytes, unsigned access);
+/* From now on requests on the first `lanes` data channels are the transfer's. */
+void run_count_requests(struct run *, unsigned lanes);
 /* Sink: nobody reaches the memory any more. */
 void run_revoke(struct run *);
 

@@ -254,6 +254,7 @@ static int take_block(struct sink *s, struct block *b)
 {
 	struct transfer_block h;
 	uint8_t prefix[TRANSFER_BLOCK_BYTES];
+	struct block *first;
 	struct sink_file *f;
 	int r;
 
@@ -283,8 +284,11 @@ static int take_block(struct sink *s, struct block *b)
 	if (r)
 		return run_fail(&s->run, -EBADMSG, STATUS_PROTOCOL, "file %u: sequence %u came twice or out of "
 			"the window", h.session, h.sequence);
+	first = b;
 	while ((b = reorder_get(f->reorder)))
 		submit(s, f, b);
+	if (first->state == BLOCK_LANDED) /* one before it is missing */
+		engine_retain(s->run.engine, first);
 	return 0;
 }
 

@@ -497,8 +497,13 @@ static int work(struct run *run)
 		total++;
 	}
 	if (s->no_more && !s->open && !s->completed) {
-		int r = complete(s);
+		/* nothing of this transfer may be left on a channel for the next one */
+		int r = s->run.engine->ops->settle(s->run.engine);
 
+		if (r > 0)
+			r = complete(s);
+		else if (!r)
+			return total;
 		if (r)
 			return r;
 		total++;

@@ -28,6 +28,15 @@
 #define TRANSFER_WINDOW_MAX (512ull << 20) /* memory for a transfer's blocks, unless told otherwise */
 #define TRANSFER_TEXT 512 /* a reason for people, with its NUL */
 
+/* What the engine asked of the data channels, and of the control channel. */
+struct transfer_requests {
+	uint64_t writes, sends, reads; /* posted; WRITE_IMM is a write */
+	uint64_t signalled;            /* of these: with a completion */
+	uint64_t receives;             /* posted */
+	uint64_t frames;               /* on the control channel */
+	uint32_t send_queue, receive_queue; /* the most that was outstanding at once on one channel */
+};
+
 struct transfer_stats {
 	_Atomic uint64_t bytes;        /* source: sent; sink: verified and handed to the end */
 	_Atomic uint64_t files;        /* finished well */
@@ -41,6 +50,7 @@ struct transfer_stats {
 	_Atomic bool direct; /* O_DIRECT was used for at least one file on this side */
 	uint64_t started_ns, ended_ns;
 	uint64_t starved;    /* times the source had a full block and no credit */
+	struct transfer_requests requests; /* at the end */
 	/* why the transfer was cut short, on this side or on the peer's; 0 and "" else */
 	uint16_t status;
 	char text[TRANSFER_TEXT];
@@ -50,6 +60,7 @@ struct transfer_params {
 	/* wishes; 0 = choose from file size, RTT, cores and limits.  The source offers block, channels and
 	 * engine; the sink decides depth and may lower it. */
 	uint8_t engine;           /* enum message_engine; 0 = credit */
+	uint32_t engines;         /* bit n = enum message_engine n: what HELLO agreed on; 0 = all */
 	uint8_t notice;           /* enum transfer_notice; 0 = behind */
 	uint16_t channels;        /* 0 = all of the link */
 	uint32_t block;           /* bytes */

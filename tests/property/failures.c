@@ -3,13 +3,15 @@
  * tests/property/failures: many files at once, of which single ones fail at random places on either side.
  *
  * Property: a file that fails costs no other file and not the session: each outcome is told once on both
- * sides, both agree on it, and the same link then carries the next transfer, in the other direction.
+ * sides, both agree on it, and the same link then carries the next transfer, in the other direction and
+ * by another engine.
  */
 #include "../harness.h"
 #include "pair.h"
 
 #include "base/log.h"
 #include "end/end_impl.h"
+#include "engine/engine.h"
 #include "fabric/loop.h"
 #include "transfer/transfer.h"
 
@@ -223,18 +225,20 @@ static void one_bad_file_costs_only_itself(void)
 			struct transfer_sink to = {.open = sink_open, .commit = commit, .discard = discard,
 				.done = sink_done, .ctx = &script};
 			struct transfer_stats stats;
+			unsigned engine = (round + leg * (1 + round % 2)) % 3;
 			struct worker thread = {0};
 			const char *wrong;
 			int result;
 
+			t.params.engine = engine_at(engine)->id;
 			make_script(&script, &rng, round ? 300 : 0);
 			CHECK_EQ(worker_start(&thread, "source", run_source, &t), 0);
 			result = transfer_receive(leg ? pair.client : pair.daemon, &params, &to, &stats);
 			worker_stop(&thread);
 			wrong = judge(&script);
 			if (wrong || result != t.result || result != (round ? -EREMOTEIO : 0))
-				printf("# round %u, leg %u: %s; sink %d %s, source %d\n", round, leg,
-					wrong ? wrong : "-", result, stats.text, t.result);
+				printf("# round %u, leg %u, %s: %s; sink %d %s, source %d\n", round, leg,
+					engine_at(engine)->name, wrong ? wrong : "-", result, stats.text, t.result);
 			CHECK(!wrong);
 			CHECK_EQ(t.result, round ? -EREMOTEIO : 0);
 			CHECK_EQ(result, round ? -EREMOTEIO : 0);

@@ -27,6 +27,8 @@ struct pair {
 	_Atomic(struct link *) daemon; /* set by the event loop */
 	struct worker events;
 	_Atomic bool stop;
+	_Atomic unsigned connected; /* data channels, at the accepting side */
+	_Atomic bool broken;        /* one of its channels */
 };
 
 #define PAIR_SESSION 7u
@@ -50,8 +52,10 @@ static void pair_events(void *arg)
 		if (fabric_eq_wait(p->eq, &ev, 1) != 1)
 			continue;
 		if (ev.type != FABRIC_EVENT_REQUEST) {
-			if (p->daemon)
-				link_channel_event(p->daemon, &ev);
+			if (p->daemon && link_channel_event(p->daemon, &ev))
+				p->connected += ev.type == FABRIC_EVENT_CONNECTED;
+			if (ev.type != FABRIC_EVENT_CONNECTED)
+				p->broken = true;
 			continue;
 		}
 		if (message_get_greeting(&greeting, ev.priv, ev.priv_len))
@@ -86,7 +90,11 @@ static int pair_open(struct pair *p, struct fabric *fabric, unsigned channels)
 	while (!p->daemon)
 		sched_yield();
 	r = link_expect_channels(p->daemon, channels, &reply);
-	return r ? r : link_open_channels(p->client, PAIR_SESSION, &reply, 10000);
+	if (!r)
+		r = link_open_channels(p->client, PAIR_SESSION, &reply, 10000);
+	while (!r && p->connected < channels && !p->broken)
+		sched_yield();
+	return r;
 }
 
 static void pair_close(struct pair *p)

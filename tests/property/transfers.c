@@ -203,7 +203,7 @@ static const char *one(uint64_t seed, const struct loop_faults *faults, bool *cl
 		.max_block = 1 << 20,
 		.max_depth = LINK_DEPTH,
 		.workers = 1 + harness_random(&rng) % 3,
-		.notice = harness_random(&rng) % 8 ? TRANSFER_NOTICE_BEHIND : TRANSFER_NOTICE_CONTROL,
+		.engine = MESSAGE_ENGINE_CREDIT + harness_random(&rng) % 3,
 		.cancel_fd = -1,
 	};
 	struct side source, sink;
@@ -211,7 +211,11 @@ static const char *one(uint64_t seed, const struct loop_faults *faults, bool *cl
 	struct pair pair;
 	struct worker other = {0};
 	const char *wrong = NULL;
+	bool unfit = faults->no_read && params.engine == MESSAGE_ENGINE_STATUS;
 	int r;
+
+	if (params.engine == MESSAGE_ENGINE_CREDIT && harness_random(&rng) % 8 == 0)
+		params.notice = TRANSFER_NOTICE_CONTROL;
 
 	wipe(from_dir);
 	wipe(to_dir);
@@ -260,11 +264,13 @@ static const char *one(uint64_t seed, const struct loop_faults *faults, bool *cl
 		wrong = "a temporary file stayed behind";
 	if (!wrong && entries(to_dir, false) != plan.files)
 		wrong = "another number of files";
-	if (!wrong && !faults->cut_after && !faults->error_after && !*clean)
+	if (!wrong && !faults->cut_after && !faults->error_after && !unfit && !*clean)
 		wrong = "it failed without a fault";
+	if (!wrong && unfit && *clean)
+		wrong = "status bytes without READ";
 	if (wrong)
-		printf("# source %d (%s), sink %d (%s)\n", source.result, source.stats.text, sink.result,
-			sink.stats.text);
+		printf("# engine %u: source %d (%s), sink %d (%s)\n", params.engine, source.result,
+			source.stats.text, sink.result, sink.stats.text);
 	return wrong;
 }
 
@@ -288,6 +294,7 @@ static void run_many(unsigned count, bool cuts)
 			.delay_us = harness_random(&choice) % 4 ? 0 : harness_random(&choice) % 30,
 			.reorder_permille = harness_random(&choice) % 2 ? 300 : 0,
 			.no_imm = harness_random(&choice) & 1,
+			.no_read = harness_random(&choice) % 16 == 0,
 		};
 		const char *wrong;
 		bool clean;

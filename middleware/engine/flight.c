@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * engine/flight: see flight.h.
+ */
+#include "engine/flight.h"
+
+#include "engine/stripe.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#define EVERY_MAX 16u /* blocks that one completion may tell of */
+
+/* One lane's blocks, in the order of posting: a ring. */
+struct flight_lane {
+	struct block **ring;
+	uint64_t posts, done;      /* blocks, ever; their difference is in the ring */
+	uint32_t silent;           /* posted since the last signalled one */
+	bool flushing;
+	uint64_t flush_posts;
+};
+
+struct flight {
+	struct lane *const *lanes;
+	unsigned lane_count, last_lane;
+	uint32_t blocks, every;
+	bool *full;                /* by index: with the fabric */
+	struct block **ready;      /* done and not taken: a ring */
+	uint32_t ready_head, ready_count;
+	struct flight_lane lane[];
+};
+
+int flight_new(const struct engine_env *env, struct flight **out)
+{
+	struct flight *f = calloc(1, sizeof *f + env->lane_count * sizeof f->lane[0]);
+	bool good;
+
+	if (!f)
+		return -ENOMEM;
+	f->lanes = env->lanes;
+	f->lane_count = env->lane_count;
+	f->blocks = pool_count(env->pool);
+	f->every = f->blocks / (4 * f->lane_count);
+	f->every = f->every < 1 ? 1 : f->every > EVERY_MAX ? EVERY_MAX : f->every;
+	f->full = calloc(f->blocks, sizeof *f->full);
+	f->ready = calloc(f->blocks, sizeof *f->ready);
+	good = f->full && f->ready;
+	for (unsigned i = 0; i < f->lane_count; i++) {
+		f->lane[i].ring = calloc(f->blocks, sizeof *f->lane[i].ring);
+		good = good && f->lane[i].ring;
+	}
+	if (!good) {
+		flight_free(f);
+		return -ENOMEM;
+	}
+	*out = f;
+	return 0;
+}
+
+void flight_free(struct flight *f)
+{
+	if (!f)
+		return;
+	for (unsigned i = 0; i < f->lane_count; i++)
+		free(f->lane[i].ring);
+	free(f->full);
+	free(f->ready);
+	free(f);
+}
+
+struct lane *flight_pick(struct flight *f)
+{
+	return stripe_pick(f->lanes, f->lane_count, &f->last_lane);
+}
+
+bool flight_signals(const struct flight *f, const struct lane *lane)
+{
+	return f->lane[lane->number].silent + 1 >= f->every;
+}
+
+void flight_add(struct flight *f, const struct lane *lane, struct block *b, bool signalled)
+{
+	struct flight_lane *l = &f->lane[lane->number];
+
+	assert(!f->full[b->index]);
+	pool_move(b, BLOCK_SENDING);
+	f->full[b->index] = true;
+	l->ring[l->posts++ % f->blocks] = b;
+	l->silent = signalled ? 0 : l->silent + 1;
+	f->lanes[lane->number]->outstanding_bytes += b->length;
+}
+
+uint64_t flight_posts(const struct flight *f, const struct lane *lane)
+{
+	return f->lane[lane->number].posts;
+}
+
+static void retire_oldest(struct flight *f, struct flight_lane *l, struct lane *lane)
+{
+	struct block *b = l->ring[l->done++ % f->blocks];
+
+	assert(f->full[b->index]);
+	f->full[b->index] = false;
+	lane->outstanding_bytes -= b->length;
+	f->ready[(f->ready_head + f->ready_count++) % f->blocks] = b;
+}
+
+void flight_done(struct flight *f, struct lane *lane, uint64_t posts)
+{
+	struct flight_lane *l = &f->lane[lane->number];
+
+	while (l->done < posts)
+		retire_oldest(f, l, lane);
+	if (l->done == l->posts)
+		l->silent = 0;
+}
+
+int flight_completion(struct flight *f, const struct fabric_wc *wc)
+{
+	struct lane *lane = fabric_chan_context(wc->chan);
+	struct flight_lane *l = &f->lane[lane->number];
+
+	switch (LANE_ID_WHAT(wc->id)) {
+	case LANE_BEHIND:
+		assert(LANE_ID_NUMBER(wc->id) < f->blocks && f->full[LANE_ID_NUMBER(wc->id)]);
+		while (f->full[LANE_ID_NUMBER(wc->id)])
+			retire_oldest(f, l, lane);
+		return 1;
+	case LANE_FLUSH:
+		l->flushing = false;
+		flight_done(f, lane, l->flush_posts);
+		return 1;
+	default:
+		return 0;
+	}
+}
+
+unsigned flight_take(struct flight *f, struct block **done, unsigned max)
+{
+	unsigned n = 0;
+
+	while (n < max && f->ready_count) {
+		done[n++] = f->ready[f->ready_head];
+		f->ready_head = (f->ready_head + 1) % f->blocks;
+		f->ready_count--;
+	}
+	return n;
+}
+
+int flight_flush(struct flight *f)
+{
+	bool settled = !f->ready_count;
+
+	for (unsigned i = 0; i < f->lane_count; i++) {
+		struct flight_lane *l = &f->lane[i];
+		struct fabric_wr nothing = {
+			.id = LANE_ID(LANE_FLUSH, 0),
+			.opcode = FABRIC_WRITE,
+			.flags = FABRIC_SIGNALED,
+		};
+		int r;
+
+		if (l->done == l->posts && !l->flushing)
+			continue;
+		settled = false;
+		if (l->flushing || !l->silent)
+			continue; /* its completion, or a block's own, is to come */
+		r = lane_post(f->lanes[i], &nothing);
+		if (r)
+			return r;
+		l->flushing = true;
+		l->flush_posts = l->posts;
+		l->silent = 0;
+	}
+	return settled;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * engine/flight: the source's blocks that are with the fabric, and which of their postings ask for a
+ * completion.  It is the first of the status-byte paper's three regions: which of our blocks are full.
+ *
+ * Requests of a lane complete in order, so that one completion tells of all before it; only every n-th
+ * posting of a lane has one, n such that at most a quarter of the source's blocks waits for a later one.
+ * What is left at the end of a transfer is told of by a WRITE of nothing (flight_flush).
+ */
+#ifndef ENGINE_FLIGHT_H
+#define ENGINE_FLIGHT_H
+
+#include "engine/engine.h"
+
+struct flight;
+
+int flight_new(const struct engine_env *, struct flight **out);
+void flight_free(struct flight *);
+
+/* The lane for the next block. */
+struct lane *flight_pick(struct flight *);
+/* Whether the posting of the next block on this lane is to be signalled. */
+bool flight_signals(const struct flight *, const struct lane *);
+/* It was posted; becomes SENDING. */
+void flight_add(struct flight *, const struct lane *, struct block *, bool signalled);
+/* Blocks that have been posted on the lane in this transfer. */
+uint64_t flight_posts(const struct flight *, const struct lane *);
+/* A completion of LANE_BEHIND or LANE_FLUSH: takes it in and gives 1; 0 if it is another. */
+int flight_completion(struct flight *, const struct fabric_wc *);
+/* A completion of a request that was posted on the lane when flight_posts was `posts`. */
+void flight_done(struct flight *, struct lane *, uint64_t posts);
+/* Blocks that are done, at most `max`; they are still SENDING. */
+unsigned flight_take(struct flight *, struct block **done, unsigned max);
+/* Asks for completions of all that is out: 1 nothing is, 0 they are to come, -errno. */
+int flight_flush(struct flight *);
+
+#endif

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * engine/notice: see notice.h.
+ */
+#include "engine/notice.h"
+
+#include "proto/transfer.h"
+
+uint64_t notice_slot_addr(const struct engine_env *env, uint32_t index)
+{
+	return env->remote_base + (uint64_t)index * env->remote_stride + BLOCK_ALIGN - BLOCK_PREFIX_BYTES;
+}
+
+uint8_t *notice_pad(const struct block *b)
+{
+	return b->payload - BLOCK_ALIGN;
+}
+
+int notice_post(const struct engine_env *env, struct lane *lane, struct block *b, uint32_t index, bool signal)
+{
+	bool inlined = fabric_chan_caps(lane->chan)->inline_max >= LANE_NOTICE_BYTES;
+	unsigned flags = signal ? FABRIC_SIGNALED : 0;
+	struct transfer_notice_msg msg = {.index = index};
+	struct fabric_sge data = {b->payload - BLOCK_PREFIX_BYTES, BLOCK_PREFIX_BYTES + b->length, env->mr};
+	struct fabric_sge small = {notice_pad(b), 0, env->mr};
+	struct fabric_wr notice = {
+		.id = LANE_ID(LANE_BEHIND, b->index),
+		.opcode = FABRIC_SEND,
+		.flags = flags | (inlined ? FABRIC_INLINE : 0),
+		.sge = &small,
+		.sge_count = 1,
+	};
+	struct fabric_wr write = {
+		.id = LANE_ID(env->imm ? LANE_BEHIND : LANE_DATA, b->index),
+		.opcode = env->imm ? FABRIC_WRITE_IMM : FABRIC_WRITE,
+		.flags = env->imm ? flags : 0,
+		.sge = &data,
+		.sge_count = 1,
+		.remote_addr = notice_slot_addr(env, index),
+		.remote_key = env->remote_key,
+		.imm = index,
+	};
+
+	if (!env->imm) {
+		small.bytes = (uint32_t)transfer_put_notice(&msg, small.addr, LANE_NOTICE_BYTES);
+		write.next = &notice;
+	}
+	return lane_post(lane, &write);
+}
+
+int notice_post_alone(const struct engine_env *env, struct lane *lane, struct block *b, uint32_t index)
+{
+	struct fabric_sge data = {b->payload - BLOCK_PREFIX_BYTES, BLOCK_PREFIX_BYTES + b->length, env->mr};
+	struct fabric_wr write = {
+		.id = LANE_ID(LANE_BEHIND, b->index),
+		.opcode = FABRIC_WRITE,
+		.flags = FABRIC_SIGNALED,
+		.sge = &data,
+		.sge_count = 1,
+		.remote_addr = notice_slot_addr(env, index),
+		.remote_key = env->remote_key,
+	};
+
+	return lane_post(lane, &write);
+}

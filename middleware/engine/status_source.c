@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * engine/status_source: the source's half of the engine `status`.
+ *
+ * Of the paper's three regions of status bytes it has the first (which of our blocks are full: flight) and
+ * the second, the copy of the sink's bytes.  Slots are filled in the order in which they became free.
+ *
+ * A READ is carried out in order with the WRITEs of its own channel only.  With several channels a 0 may
+ * thus be older than our last WRITE to that slot, and is believed only if that WRITE was surely carried
+ * out before: it is `fenced` by a READ on its own channel, or an earlier answer has shown its byte.
+ */
+#include "engine/status_engine.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "engine/flight.h"
+#include "engine/notice.h"
+#include "engine/status_sync.h"
+#include "proto/transfer.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define POLL_BATCH 32
+#define SPIN_NS 10000u /* a READ that is due so soon is not worth sleeping for */
+
+struct slot {
+	uint8_t byte;     /* the copy: enum transfer_byte */
+	uint8_t lane;     /* that it was last written on */
+	uint64_t post;    /* of that lane: flight_posts after it; 0: its byte was seen since */
+};
+
+struct status_source {
+	struct engine base;
+	struct engine_env env;
+	struct flight *flight;
+	struct status_sync sync;
+	/* registered: where a READ puts the bytes; then one byte TRANSFER_BYTE_DATA, to be written where
+	 * there is no inline data */
+	uint8_t *bytes;
+	struct fabric_mr *bytes_mr;
+	uint32_t depth, unavailable;
+	struct slot *slots;
+	uint32_t *free, free_head, free_count; /* indices of slots whose byte is FREE: a ring */
+	uint64_t fenced[MESSAGE_CHANNELS_MAX]; /* by lane: of its posts, carried out */
+	bool reading, waiting;
+	struct lane *read_lane;
+	uint64_t read_post;
+};
+
+static struct status_source *self(struct engine *e)
+{
+	return (struct status_source *)e;
+}
+
+static void source_close(struct engine *e)
+{
+	struct status_source *s = self(e);
+
+	fabric_mr_free(s->bytes_mr);
+	flight_free(s->flight);
+	free(s->bytes);
+	free(s->slots);
+	free(s->free);
+	free(s);
+}
+
+static void put_free(struct status_source *s, uint32_t index)
+{
+	s->slots[index].byte = TRANSFER_BYTE_FREE;
+	s->free[(s->free_head + s->free_count++) % s->depth] = index;
+}
+
+static uint32_t take_free(struct status_source *s)
+{
+	uint32_t index = s->free[s->free_head];
+
+	s->free_head = (s->free_head + 1) % s->depth;
+	s->free_count--;
+	return index;
+}
+
+/* ---- reading the sink's bytes ---- */
+
+/* The lane on which most was written since its last READ: what is learned there counts for most slots. */
+static struct lane *pick_read_lane(const struct status_source *s)
+{
+	struct lane *best = s->env.lanes[0];
+	uint64_t most = 0;
+
+	for (unsigned i = 0; i < s->env.lane_count; i++) {
+		uint64_t unfenced = flight_posts(s->flight, s->env.lanes[i]) - s->fenced[i];
+
+		if (unfenced > most) {
+			most = unfenced;
+			best = s->env.lanes[i];
+		}
+	}
+	return best;
+}
+
+static int post_read(struct status_source *s)
+{
+	struct lane *lane = pick_read_lane(s);
+	struct fabric_sge all = {s->bytes, s->depth, s->bytes_mr};
+	struct fabric_wr read = {
+		.id = LANE_ID(LANE_STATUS, 0),
+		.opcode = FABRIC_READ,
+		.flags = FABRIC_SIGNALED,
+		.sge = &all,
+		.sge_count = 1,
+		.remote_addr = s->env.remote_status_base,
+		.remote_key = s->env.remote_status_key,
+	};
+
+	s->reading = true;
+	s->read_lane = lane;
+	s->read_post = flight_posts(s->flight, lane);
+	status_sync_asked(&s->sync);
+	return lane_post(lane, &read);
+}
+
+static int read_if_due(struct status_source *s)
+{
+	if (s->reading || s->free_count == s->depth || !status_sync_due(&s->sync, clock_now_ns(), s->free_count))
+		return 0;
+	return post_read(s);
+}
+
+static bool believed(const struct status_source *s, const struct slot *slot)
+{
+	uint64_t done = slot->lane == s->read_lane->number ? s->read_post : s->fenced[slot->lane];
+
+	return slot->post <= done;
+}
+
+/* One byte of the answer.  0, or -EBADMSG. */
+static int merge(struct status_source *s, uint32_t index, uint8_t byte)
+{
+	struct slot *slot = &s->slots[index];
+
+	if (byte > TRANSFER_BYTE_UNAVAILABLE || (byte != TRANSFER_BYTE_FREE && slot->byte == TRANSFER_BYTE_FREE)) {
+		log_error("the sink's status byte of slot %u is %u%s", index, byte,
+			slot->byte == TRANSFER_BYTE_FREE ? ", though it was free" : "");
+		return -EBADMSG;
+	}
+	if (slot->byte == TRANSFER_BYTE_FREE)
+		return 0;
+	if (byte == TRANSFER_BYTE_FREE) {
+		if (believed(s, slot))
+			put_free(s, index);
+		return 0;
+	}
+	slot->byte = byte;
+	slot->post = 0;
+	s->unavailable += byte == TRANSFER_BYTE_UNAVAILABLE;
+	return 0;
+}
+
+static int take_answer(struct status_source *s)
+{
+	uint32_t left = s->free_count;
+	int r = 0;
+
+	s->reading = false;
+	s->unavailable = 0;
+	for (uint32_t i = 0; i < s->depth && !r; i++)
+		r = merge(s, i, s->bytes[i]);
+	s->fenced[s->read_lane->number] = s->read_post;
+	flight_done(s->flight, s->read_lane, s->read_post);
+	status_sync_answered(&s->sync, clock_now_ns(), left, s->free_count - left, s->unavailable);
+	return r;
+}
+
+/* ---- the engine ---- */
+
+static unsigned room(struct engine *e)
+{
+	return self(e)->free_count;
+}
+
+static int starving(struct engine *e)
+{
+	struct status_source *s = self(e);
+
+	s->waiting = true;
+	if (s->reading)
+		status_sync_waits(&s->sync);
+	return read_if_due(s);
+}
+
+/* The block, and the slot's byte behind it. */
+static int post_block(struct status_source *s, struct lane *lane, struct block *b, uint32_t index, bool signal)
+{
+	const struct engine_env *env = &s->env;
+	bool inlined = fabric_chan_caps(lane->chan)->inline_max >= 1;
+	struct fabric_sge data = {b->payload - BLOCK_PREFIX_BYTES, BLOCK_PREFIX_BYTES + b->length, env->mr};
+	struct fabric_sge one = {s->bytes + s->depth, 1, s->bytes_mr};
+	struct fabric_wr byte = {
+		.id = LANE_ID(LANE_BEHIND, b->index),
+		.opcode = FABRIC_WRITE,
+		.flags = (inlined ? FABRIC_INLINE : 0) | (signal ? FABRIC_SIGNALED : 0),
+		.sge = &one,
+		.sge_count = 1,
+		.remote_addr = env->remote_status_base + index,
+		.remote_key = env->remote_status_key,
+	};
+	struct fabric_wr write = {
+		.next = &byte,
+		.id = LANE_ID(LANE_DATA, b->index),
+		.opcode = FABRIC_WRITE,
+		.sge = &data,
+		.sge_count = 1,
+		.remote_addr = notice_slot_addr(env, index),
+		.remote_key = env->remote_key,
+	};
+
+	return lane_post(lane, &write);
+}
+
+static int send_block(struct engine *e, struct block *b)
+{
+	struct status_source *s = self(e);
+	struct lane *lane = flight_pick(s->flight);
+	bool signal = flight_signals(s->flight, lane);
+	uint32_t index;
+	int r;
+
+	if (!s->free_count)
+		return -EAGAIN;
+	index = take_free(s);
+	r = post_block(s, lane, b, index, signal);
+	if (r)
+		return r;
+	flight_add(s->flight, lane, b, signal);
+	s->slots[index] = (struct slot){
+		.byte = TRANSFER_BYTE_DATA,
+		.lane = (uint8_t)lane->number,
+		.post = flight_posts(s->flight, lane),
+	};
+	s->waiting = false;
+	/* the last of them: a clock is looked at only when it is time */
+	return s->free_count <= s->sync.lead && s->free_count ? read_if_due(s) : 0;
+}
+
+static int poll_source(struct engine *e, struct block **done, unsigned max)
+{
+	struct status_source *s = self(e);
+	unsigned got = flight_take(s->flight, done, max);
+
+	while (!got) {
+		struct fabric_wc wc[POLL_BATCH];
+		int n = fabric_cq_poll(s->env.cq, wc, POLL_BATCH);
+
+		if (n <= 0)
+			return n;
+		for (int i = 0; i < n; i++) {
+			int r = lane_completion(&wc[i]);
+
+			if (r > 0 && !flight_completion(s->flight, &wc[i]) &&
+				LANE_ID_WHAT(wc[i].id) == LANE_STATUS)
+				r = take_answer(s);
+			if (r < 0)
+				return r;
+		}
+		got = flight_take(s->flight, done, max);
+	}
+	return (int)got;
+}
+
+static int message(struct engine *e, uint16_t type, const uint8_t *data, size_t len)
+{
+	(void)e;
+	(void)type;
+	(void)data;
+	(void)len;
+	return 0;
+}
+
+static int flush(struct engine *e)
+{
+	(void)e;
+	return 0;
+}
+
+static int settle(struct engine *e)
+{
+	struct status_source *s = self(e);
+
+	return s->reading ? 0 : flight_flush(s->flight);
+}
+
+static int64_t nap_ns(struct engine *e)
+{
+	struct status_source *s = self(e);
+	uint64_t now;
+
+	if (!s->waiting || s->reading || s->free_count)
+		return -1;
+	now = clock_now_ns();
+	return s->sync.next_ns <= now + SPIN_NS ? 0 : (int64_t)(s->sync.next_ns - now);
+}
+
+static const struct engine_ops source_ops = {
+	.name = "status",
+	.id = MESSAGE_ENGINE_STATUS,
+	.close = source_close,
+	.message = message,
+	.poll = poll_source,
+	.flush = flush,
+	.room = room,
+	.send = send_block,
+	.starving = starving,
+	.settle = settle,
+	.nap_ns = nap_ns,
+};
+
+int status_source_open(const struct engine_env *env, struct engine **out)
+{
+	struct status_source *s = calloc(1, sizeof *s);
+	int r = -ENOMEM;
+
+	if (!s)
+		return r;
+	s->base.ops = &source_ops;
+	s->env = *env;
+	s->depth = env->remote_depth;
+	status_sync_init(&s->sync, s->depth, env->lane_count);
+	s->bytes = calloc(1, (size_t)s->depth + 1);
+	s->slots = calloc(s->depth, sizeof *s->slots);
+	s->free = calloc(s->depth, sizeof *s->free);
+	if (!s->bytes || !s->slots || !s->free)
+		goto err_close;
+	s->bytes[s->depth] = TRANSFER_BYTE_DATA;
+	r = fabric_mr_new(env->pd, s->bytes, (size_t)s->depth + 1, FABRIC_LOCAL, &s->bytes_mr);
+	if (!r)
+		r = flight_new(env, &s->flight);
+	if (r)
+		goto err_close;
+	for (uint32_t i = 0; i < s->depth; i++)
+		put_free(s, i);
+	*out = &s->base;
+	return 0;
+
+err_close:
+	source_close(&s->base);
+	return r;
+}
