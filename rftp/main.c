@@ -2,6 +2,7 @@
 /*
  * rftp/main.c: the client program: what the command line asks for, and the exit code.
  */
+#include "base/limit.h"
 #include "rftp/client.h"
 #include "rftp/commands.h"
 #include "rftp/copy.h"
@@ -79,6 +80,7 @@ int main(int argc, char **argv)
 	struct text why = {0};
 	int err, code, sig;
 
+	limit_raise_files(); /* without it, a tree of small files may run into the soft limit */
 	setlocale(LC_CTYPE, ""); /* widths of characters; numbers stay as they are */
 	err = options_parse(argc, argv, &options, &why);
 	if (client_init(&client, &options.settings) || interrupt_init()) {

@@ -83,6 +83,8 @@ int handle_ping(struct daemon_session *s, const uint8_t *data, size_t len)
 
 	if (r)
 		return r;
+	if (!ping.cookie)
+		return 0; /* a transfer's keep-alive that crossed its end: it is not answered */
 	return daemon_session_reply(
 		s, MESSAGE_PING, reply, message_put_ping(&ping, reply, sizeof reply));
 }

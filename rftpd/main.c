@@ -5,6 +5,7 @@
  * The only place of the daemon that knows exit codes: 0; 1: it could not serve, or not go on; 2:
  * the command line or the configuration is wrong.
  */
+#include "base/limit.h"
 #include "rftpd/conf.h"
 #include "rftpd/daemon.h"
 #include "rftpd/daemon_options.h"
@@ -15,7 +16,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 enum { CODE_OK = 0, CODE_FAILED = 1, CODE_USAGE = 2 };
@@ -47,18 +47,6 @@ static int prepare_signals(void)
 		sigaction(SIGINT, &now, NULL) < 0 || sigaction(SIGPIPE, &ignore, NULL) < 0)
 		return -errno;
 	return 0;
-}
-
-/* Each session needs a few descriptors. */
-static void raise_descriptors(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
-		return;
-	limit.rlim_cur = limit.rlim_max;
-	if (setrlimit(RLIMIT_NOFILE, &limit) < 0)
-		log_debug("limit of descriptors: %s", strerror(errno));
 }
 
 static int failure_code(int error)
@@ -143,7 +131,7 @@ int main(int argc, char **argv)
 		log_error("cannot start: %s", strerror(-r));
 		goto out;
 	}
-	raise_descriptors();
+	limit_raise_files();
 	code = serve(&options.settings, detach_fd);
 out:
 	daemon_options_fini(&options);
