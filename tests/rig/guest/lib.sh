@@ -7,7 +7,8 @@
 #     skip WHY, fail WHY                leave the case
 #     finish                            the plan, and the end of the scenario
 #
-# Environment: RIG_DRIVER (rxe, siw), RIG_SHORT (1: the short form).
+# Environment: RIG_DRIVER (rxe, siw), RIG_SHORT (1: the short form), RIG_FABRIC
+# (what is tested: verbs).
 
 RIG=/out/rig
 BIN=/out/bin
@@ -176,7 +177,7 @@ daemon_must_live() {
 # ---- the client ----
 
 URL=rftp://$SERVER_ADDR:$PORT
-FABRIC=verbs
+FABRIC=${RIG_FABRIC:-verbs}
 LIMIT=120
 
 client() {
