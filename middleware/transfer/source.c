@@ -119,6 +119,8 @@ static int start_file(struct source *s)
 	f->used = true;
 	s->open++;
 	f->target.end = f->item.end;
+	if (f->target.end && end_is_direct(f->target.end))
+		s->run.stats->direct = true;
 	f->directory = f->item.file.kind == TRANSFER_FILE_DIRECTORY && !f->item.error;
 	if (f->item.error) {
 		/* the sink's people miss it as much as ours: it is announced, and ended with what is wrong */
