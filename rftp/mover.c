@@ -89,7 +89,7 @@ static void mover_explain(const struct mover *m, const struct transfer_stats *st
 		"engine %s%s, %u channel%s%s, block %s%s, window %u blocks = %s%s, notices %s, %s; "
 		"rtt %.3f ms; waited for room %ju times",
 		stats->engine, s->engine ? " (asked for)" : "", stats->channels,
-		stats->channels == 1 ? "" : "s", s->channels ? " (asked for)" : " (from the CPUs)",
+		stats->channels == 1 ? "" : "s", s->channels ? " (asked for)" : " (from CPUs and rtt)",
 		block, s->block ? " (asked for)" : " (from the sizes)", stats->depth, window,
 		s->depth ? " (asked for)" : " (from rtt and limits)",
 		stats->imm ? "immediate" : "sent behind", stats->direct ? "O_DIRECT" : "buffered",

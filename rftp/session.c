@@ -7,7 +7,6 @@
 #include "rftp/session.h"
 
 #include "base/clock.h"
-#include "base/worker.h"
 #include "engine/engine.h"
 #include "proto/message.h"
 #include "rftp/connect.h"
@@ -22,7 +21,6 @@
 #define SESSION_BYE_MS 500
 #define SESSION_PINGS 4
 #define SESSION_PINGS_NS (20 * NS_PER_MS) /* on a long way one or two PINGs say enough */
-#define SESSION_AUTO_CHANNELS 4u          /* without a wish: at most so many */
 
 struct session {
 	struct fabric *fabric;
@@ -300,16 +298,6 @@ void session_close(struct session *s)
 
 /* ---- data channels ---- */
 
-/* More channels than CPUs to serve them only cost. */
-static unsigned session_choose_channels(const struct session *s)
-{
-	const struct fabric_caps *caps = fabric_chan_caps(control_chan(link_control(s->link)));
-	unsigned count =
-		worker_cpus() < SESSION_AUTO_CHANNELS ? worker_cpus() : SESSION_AUTO_CHANNELS;
-
-	return caps->max_channels && caps->max_channels < count ? caps->max_channels : count;
-}
-
 int session_channels(struct session *s, unsigned count)
 {
 	struct message_channels request;
@@ -322,7 +310,7 @@ int session_channels(struct session *s, unsigned count)
 	if (s->lost)
 		return session_fail(s, -ENOTCONN, STATUS_DISCONNECTED, "not connected");
 	if (!count)
-		count = session_choose_channels(s);
+		count = link_suggest_channels(s->link, s->info.rtt_ns);
 	if (count > s->info.max_channels)
 		count = s->info.max_channels;
 	if (link_channel_count(s->link) == count)

@@ -9,8 +9,10 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/worker.h"
 #include "engine/lane.h"
 #include "proto/status.h"
+#include "transfer/plan.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -80,6 +82,15 @@ uint32_t link_max_depth(const struct link *l)
 	uint32_t most = fabric_chan_caps(control_chan(l->control))->max_depth / 2;
 
 	return most < LINK_DEPTH ? most - 1 : LINK_DEPTH;
+}
+
+unsigned link_suggest_channels(const struct link *l, uint64_t rtt_ns)
+{
+	const struct fabric_caps *caps = fabric_chan_caps(control_chan(l->control));
+	uint16_t most = caps->max_channels && caps->max_channels < MESSAGE_CHANNELS_MAX ?
+		(uint16_t)caps->max_channels : MESSAGE_CHANNELS_MAX;
+
+	return plan_channels(worker_cpus(), rtt_ns, !caps->write_delivered, most);
 }
 
 unsigned link_channel_count(const struct link *l)

@@ -31,6 +31,8 @@ void link_close_channels(struct link *);
 void link_free(struct link *);
 /* Blocks this session's transfers may use: LINK_DEPTH, less where the fabric's depth is smaller. */
 uint32_t link_max_depth(const struct link *);
+/* Data channels worth opening, from CPUs, fabric and the measured round trip (0: not known). */
+unsigned link_suggest_channels(const struct link *, uint64_t rtt_ns);
 const char *link_fabric_name(const struct link *);
 
 /* The link's data channels for engines; room for link_channel_count() pointers. */

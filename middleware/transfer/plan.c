@@ -11,12 +11,19 @@
 #include "block/block.h"
 
 #define WIRE_BYTES_PER_S 5000000000ull /* 40 Gb/s */
-#define LOCAL_WINDOW (16ull << 20)
-#define DEFAULT_BLOCK (1u << 20)
-#define LONG_BLOCK (4u << 20) /* for windows of LONG_WINDOW and more: fewer messages, same bytes */
-#define LONG_WINDOW (256ull << 20)
+#define LOCAL_WINDOW (8ull << 20)
+/* blocks grow with the window: fewer messages for the same bytes, while there are always some dozens */
+#define SMALL_BLOCK (512u << 10)
+#define MEDIUM_BLOCK (1u << 20)
+#define MEDIUM_WINDOW (64ull << 20)
+#define LARGE_BLOCK (4u << 20)
+#define LARGE_WINDOW (256ull << 20)
 #define SOURCE_BLOCKS 12u /* where completion is local: filling, hashing, being sent */
 #define DEPTH_MIN 4u
+#define CPU_CHANNELS 4u
+#define WAN_CHANNELS 16u
+#define WAN_BYTES_PER_S 2500000000ull /* 20 Gb/s */
+#define TCP_WINDOW (4ull << 20)       /* Linux's default for the largest send buffer (tcp_wmem) */
 
 static uint64_t at_least(uint64_t value, uint64_t low)
 {
@@ -42,7 +49,7 @@ void plan_make(const struct plan_facts *f, struct plan *out)
 
 	window = at_most(window, f->window_max_bytes);
 	if (!block) {
-		block = window >= LONG_WINDOW ? LONG_BLOCK : DEFAULT_BLOCK;
+		block = window >= LARGE_WINDOW ? LARGE_BLOCK : window >= MEDIUM_WINDOW ? MEDIUM_BLOCK : SMALL_BLOCK;
 		block = at_most(block, f->largest_bytes); /* small files need no large blocks */
 	}
 	out->block = round_block(at_most(block, f->max_block));
@@ -61,8 +68,14 @@ unsigned plan_workers(unsigned wish, unsigned cpus)
 	return wish ? wish : (unsigned)at_most(at_least(cpus / 8, 1), 4);
 }
 
-uint16_t plan_channels(unsigned cpus, uint16_t max)
+uint16_t plan_channels(unsigned cpus, uint64_t rtt_ns, bool over_tcp, uint16_t max)
 {
-	/* more channels than progress threads only add switching; one is best on a small host */
-	return (uint16_t)at_most(at_least(cpus / 4, 1), at_most(8, max));
+	/* more channels than CPUs to serve them only add switching */
+	uint64_t channels = at_most(cpus, CPU_CHANNELS);
+	uint64_t in_flight = rtt_ns * (WAN_BYTES_PER_S / 1000000) / 1000;
+
+	/* but on a long way each TCP connection carries no more than its socket's buffer a round trip */
+	if (over_tcp)
+		channels = at_least(channels, at_most((in_flight + TCP_WINDOW - 1) / TCP_WINDOW, WAN_CHANNELS));
+	return (uint16_t)at_most(at_least(channels, 1), max);
 }

@@ -39,7 +39,7 @@ void plan_make(const struct plan_facts *, struct plan *out);
 /* I/O threads of one side: the wish, or what suits the CPUs. */
 unsigned plan_workers(unsigned wish, unsigned cpus);
 
-/* Data channels worth opening for one session on a host with `cpus` CPUs, at most `max`. */
-uint16_t plan_channels(unsigned cpus, uint16_t max);
+/* Data channels worth opening for a session: by CPUs, and over TCP by the round trip; at most `max`. */
+uint16_t plan_channels(unsigned cpus, uint64_t rtt_ns, bool over_tcp, uint16_t max);
 
 #endif

@@ -25,8 +25,8 @@ static void local_transfers_stay_in_cache(void)
 	struct plan plan;
 
 	plan_make(&usual, &plan);
-	CHECK_EQ(plan.block, 1 << 20);
-	CHECK_EQ((uint64_t)plan.block * plan.depth, 16 << 20);
+	CHECK_EQ(plan.block, 512 << 10);
+	CHECK_EQ((uint64_t)plan.block * plan.depth, 8 << 20);
 	CHECK(plan.source_blocks < plan.depth);
 	CHECK_EQ(plan.channels, 2);
 	CHECK_EQ(plan.workers, 1);
@@ -60,6 +60,17 @@ static void small_files_need_small_blocks(void)
 	plan_make(&facts, &plan);
 	CHECK_EQ(plan.block, 102400);
 	CHECK(plan.depth <= 4);
+}
+
+static void channels_by_cpus_and_round_trip(void)
+{
+	CHECK_EQ(plan_channels(1, 50000, true, 64), 1);
+	CHECK_EQ(plan_channels(2, 50000, true, 64), 2);
+	CHECK_EQ(plan_channels(64, 50000, true, 64), 4);
+	CHECK_EQ(plan_channels(2, 10000000, true, 64), 6);   /* 10 ms */
+	CHECK_EQ(plan_channels(2, 100000000, true, 64), 16); /* 100 ms */
+	CHECK_EQ(plan_channels(2, 100000000, false, 64), 2);
+	CHECK_EQ(plan_channels(64, 100000000, true, 3), 3);
 }
 
 static void any_facts_give_a_plan_within_the_limits(void)
@@ -96,4 +107,5 @@ static void any_facts_give_a_plan_within_the_limits(void)
 HARNESS_MAIN({"local transfers stay in cache", local_transfers_stay_in_cache},
 	{"a long link gets its window", a_long_link_gets_its_window},
 	{"small files need small blocks", small_files_need_small_blocks},
+	{"channels by CPUs and round trip", channels_by_cpus_and_round_trip},
 	{"any facts give a plan within the limits", any_facts_give_a_plan_within_the_limits})
