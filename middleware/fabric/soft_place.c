@@ -119,9 +119,9 @@ static bool responses_have(struct soft_chan *chan)
 
 	if (!tx->responses)
 		tx->responses = calloc(SOFT_READS_MAX, sizeof(tx->responses[0]));
-	if (chan->crc && !tx->bounce)
+	if (!tx->bounce)
 		tx->bounce = malloc(SOFT_BOUNCE_BYTES);
-	return tx->responses && (tx->bounce || !chan->crc);
+	return tx->responses && tx->bounce;
 }
 
 static bool read_begin(struct soft_chan *chan)

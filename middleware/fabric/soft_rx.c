@@ -18,6 +18,7 @@
 
 #define HEADER_TAGGED (MPA_LENGTH_BYTES + DDP_TAGGED_BYTES)
 #define HEADER_UNTAGGED (MPA_LENGTH_BYTES + DDP_UNTAGGED_BYTES)
+#define ATOMIC_BYTES 64u /* pieces of a WRITE so small are placed byte by byte, with release stores */
 #define CONTROL_MAX (SOFT_STAGE_BYTES - MPA_LENGTH_BYTES - MPA_TRAILER_MAX)
 
 enum rx_result {
@@ -232,6 +233,19 @@ static enum rx_result rx_header(struct soft_chan *chan)
 	return soft_place_begin(chan) ? RX_MOVED : RX_ENDED;
 }
 
+/* The owner of the memory may watch a small WRITE arrive with acquire loads, and take its bytes for word
+ * that all before it on this channel has come. */
+static bool placed_atomically(const struct soft_rx *rx)
+{
+	return rx->header.opcode == DDP_WRITE && rx->left <= ATOMIC_BYTES;
+}
+
+static void place_bytes(uint8_t *to, const uint8_t *from, uint32_t bytes)
+{
+	for (uint32_t i = 0; i < bytes; i++)
+		__atomic_store_n(to + i, from[i], __ATOMIC_RELEASE);
+}
+
 static enum rx_result rx_payload(struct soft_chan *chan)
 {
 	struct soft_rx *rx = &chan->rx;
@@ -251,7 +265,10 @@ static enum rx_result rx_payload(struct soft_chan *chan)
 
 		if (part > iov[i].iov_len)
 			part = (uint32_t)iov[i].iov_len;
-		memcpy(iov[i].iov_base, from + moved, part);
+		if (placed_atomically(rx))
+			place_bytes(iov[i].iov_base, from + moved, part);
+		else
+			memcpy(iov[i].iov_base, from + moved, part);
 		moved += part;
 	}
 	pthread_rwlock_unlock(&chan->pd->lock);
@@ -321,7 +338,7 @@ static enum rx_result rx_receive(struct soft_chan *chan, size_t *budget)
 	struct soft_rx *rx = &chan->rx;
 	struct iovec iov[FABRIC_SGE_MAX + 1];
 	struct msghdr message = {.msg_iov = iov};
-	const bool direct = rx->step == SOFT_RX_PAYLOAD;
+	const bool direct = rx->step == SOFT_RX_PAYLOAD && !placed_atomically(rx);
 	size_t asked, placed;
 	unsigned count = 0;
 	ssize_t n;

@@ -17,6 +17,8 @@
 #include "fabric/crc32c.h"
 #include "fabric/soft_impl.h"
 
+#define ATOMIC_BYTES 4096u /* most of a read response that is copied byte by byte */
+
 struct batch {
 	unsigned iov_count;
 	unsigned fpdu_count;
@@ -91,6 +93,22 @@ static bool message_choose(const struct soft_chan *chan, struct soft_cursor *at)
 	return true;
 }
 
+/* Copied before it is sent: its owner may write to it meanwhile, and a CRC must fit what is sent.  Small
+ * ones always, byte by byte with acquire loads: the owner may change single bytes with release stores. */
+static bool response_bounces(const struct soft_chan *chan, const struct soft_response *response)
+{
+	return chan->crc || response->bytes <= ATOMIC_BYTES;
+}
+
+static void bounce(uint8_t *to, const uint8_t *from, uint32_t bytes)
+{
+	if (bytes > ATOMIC_BYTES)
+		memcpy(to, from, bytes);
+	else
+		for (uint32_t i = 0; i < bytes; i++)
+			to[i] = __atomic_load_n(from + i, __ATOMIC_ACQUIRE);
+}
+
 /* The payload of a read response.  0, or 1 iovec; -EACCES: the memory is gone. */
 static int response_payload(struct soft_chan *chan, const struct soft_response *response,
 	uint32_t offset, uint32_t bytes, bool keep, struct iovec *iov)
@@ -103,10 +121,9 @@ static int response_payload(struct soft_chan *chan, const struct soft_response *
 		    FABRIC_REMOTE_READ) != SOFT_ACCESS_OK)
 		return -EACCES;
 	*iov = (struct iovec){from, bytes};
-	if (chan->crc) {
-		/* Its owner may write to it meanwhile; the CRC must fit what is sent. */
+	if (response_bounces(chan, response)) {
 		if (!keep)
-			memcpy(chan->tx.bounce, from, bytes);
+			bounce(chan->tx.bounce, from, bytes);
 		iov->iov_base = chan->tx.bounce;
 	}
 	return 1;
@@ -261,7 +278,8 @@ static void batch_fill(struct soft_chan *chan, struct batch *batch)
 	while (message_choose(chan, &at)) {
 		struct soft_fpdu *fpdu = &thread->fpdus[batch->fpdu_count];
 		const bool keep = !batch->fpdu_count && chan->tx.part;
-		const bool bounced = at.kind == SOFT_TX_RESPONSE && chan->crc;
+		const bool bounced = at.kind == SOFT_TX_RESPONSE &&
+			response_bounces(chan, &chan->tx.responses[at.response % SOFT_READS_MAX]);
 		int count;
 
 		if (batch->bytes >= bytes_max || batch->fpdu_count == SOFT_BATCH_FPDUS ||
