@@ -41,7 +41,7 @@ int flight_new(const struct engine_env *env, struct flight **out)
 	f->lanes = env->lanes;
 	f->lane_count = env->lane_count;
 	f->blocks = pool_count(env->pool);
-	f->every = f->blocks / (4 * f->lane_count);
+	f->every = f->blocks / (2 * f->lane_count + 2);
 	f->every = f->every < 1 ? 1 : f->every > EVERY_MAX ? EVERY_MAX : f->every;
 	f->full = calloc(f->blocks, sizeof *f->full);
 	f->ready = calloc(f->blocks, sizeof *f->ready);
