@@ -52,7 +52,7 @@ static void tear(struct verbs_chan *chan)
 		log_debug("verbs: disconnect: error %d", errno); /* the peer was faster */
 }
 
-void verbs_chan_end(struct verbs_chan *chan, int error)
+bool verbs_chan_end(struct verbs_chan *chan, int error)
 {
 	int state;
 	bool was_open;
@@ -65,54 +65,75 @@ void verbs_chan_end(struct verbs_chan *chan, int error)
 		verbs_eq_push(chan->eq, &chan->disconnected, FABRIC_EVENT_DISCONNECTED, &chan->base, error);
 	}
 	pthread_mutex_unlock(&chan->eq->lock);
-	if (was_open)
+	if (was_open) {
 		tear(chan);
+		verbs_kick(VERBS_OF(chan));
+	}
+	return was_open;
+}
+
+void verbs_chan_suspect(struct verbs_chan *chan)
+{
+	const int state = atomic_load(&chan->state);
+
+	if ((state == VERBS_CONNECTED || state == VERBS_CLOSING) && !atomic_exchange(&chan->flushed, true))
+		verbs_kick(VERBS_OF(chan));
 }
 
 void verbs_chan_failed(struct verbs_chan *chan, const struct ibv_wc *raw)
 {
-	const int state = atomic_load(&chan->state);
 	char peer[ADDR_TEXT_MAX];
 
-	if (state != VERBS_CONNECTED && state != VERBS_CLOSING)
-		return;
 	if (raw->status == IBV_WC_WR_FLUSH_ERR) {
-		/* The connection manager may be about to say that the peer closed: no error. */
-		if (!atomic_exchange(&chan->flushed, true))
-			verbs_kick(VERBS_OF(chan));
+		verbs_chan_suspect(chan);
 		return;
 	}
+	if (!verbs_chan_end(chan, verbs_name_error(raw->status)))
+		return;
 	addr_format((const struct sockaddr *)&chan->base.peer, peer);
 	log_warning("verbs: %s, queue pair %u to %s: %s (status %d, vendor's %#x)",
 		ibv_get_device_name(chan->device->context->device), raw->qp_num, peer,
 		ibv_wc_status_str(raw->status), raw->status, raw->vendor_err);
-	verbs_chan_end(chan, verbs_name_error(raw->status));
 }
 
-static bool is_drained(const struct verbs_chan *chan)
+static bool is_drained(const struct verbs_ring *ring)
 {
-	return atomic_load(&chan->sends.done) == atomic_load(&chan->sends.posted);
+	return atomic_load(&ring->done) == atomic_load(&ring->posted);
 }
 
-/* True: the channel is in this state for `ms` now. */
-static bool waited(struct verbs_chan *chan, uint64_t now, unsigned ms)
+/* True: `ms` have passed since the first call. */
+static bool waited(uint64_t *deadline_ns, uint64_t now, unsigned ms)
 {
-	if (!chan->deadline_ns)
-		chan->deadline_ns = now + ms * NS_PER_MS;
-	return now >= chan->deadline_ns;
+	if (!*deadline_ns)
+		*deadline_ns = now + ms * NS_PER_MS;
+	return now >= *deadline_ns;
 }
 
 static int tick_closing(struct verbs_chan *chan, uint64_t now)
 {
 	if (!atomic_load(&chan->torn)) {
 		verbs_cq_progress(chan->cq);
-		if (!is_drained(chan))
+		if (!is_drained(&chan->sends))
 			return DRAIN_TICK_MS;
 		tear(chan);
 	}
-	if (!waited(chan, now, CLOSE_WAIT_MS))
+	if (!waited(&chan->deadline_ns, now, CLOSE_WAIT_MS))
 		return WATCH_TICK_MS;
 	verbs_chan_end(chan, 0);
+	return -1;
+}
+
+/* Devices flush what is posted; those that are gone do not, nor does siw always. */
+static int tick_ended(struct verbs_chan *chan, uint64_t now)
+{
+	if (!chan->cq || !(chan->device->siw || chan->device->dead))
+		return -1;
+	verbs_cq_progress(chan->cq);
+	if (is_drained(&chan->sends) && is_drained(&chan->recvs))
+		return -1;
+	if (!waited(&chan->flush_ns, now, FLUSH_WAIT_MS))
+		return FLUSH_WAIT_MS / 2;
+	verbs_cq_flush(chan->cq, chan);
 	return -1;
 }
 
@@ -120,12 +141,14 @@ int verbs_chan_tick(struct verbs_chan *chan, uint64_t now)
 {
 	const int state = atomic_load(&chan->state);
 
+	if (state == VERBS_ENDED || state == VERBS_FAILED)
+		return tick_ended(chan, now);
 	if (state != VERBS_CONNECTED && state != VERBS_CLOSING)
 		return -1;
 	if (state == VERBS_CONNECTED || !atomic_load(&chan->torn))
 		verbs_cq_progress_if_idle(chan->cq); /* the user may sleep while its queue pair fails */
 	if (atomic_load(&chan->flushed)) {
-		if (!waited(chan, now, FLUSH_WAIT_MS))
+		if (!waited(&chan->deadline_ns, now, FLUSH_WAIT_MS))
 			return FLUSH_WAIT_MS / 2;
 		verbs_chan_end(chan, -ECONNRESET);
 		return -1;

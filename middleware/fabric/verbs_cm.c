@@ -161,6 +161,8 @@ static bool settle(struct verbs_chan *chan, enum fabric_event_type type, int err
 		chan->early_error = error;
 	}
 	pthread_mutex_unlock(&chan->eq->lock);
+	if (wanted && type != FABRIC_EVENT_CONNECTED)
+		verbs_qp_flush(chan);
 	return wanted;
 }
 
@@ -210,7 +212,7 @@ int verbs_chan_accept(struct fabric_chan *base, const void *priv, size_t priv_le
 		return -EINVAL;
 	pthread_mutex_lock(&chan->eq->lock);
 	atomic_store(&chan->state, VERBS_CONNECTING);
-	early = chan->early_error;
+	early = chan->doomed ? -ECONNRESET : chan->early_error;
 	pthread_mutex_unlock(&chan->eq->lock);
 	if (early)
 		return settle_failed(chan, early);
@@ -332,6 +334,7 @@ static void chan_event(struct verbs *verbs, struct verbs_chan *chan, const struc
 		break;
 	case RDMA_CM_EVENT_DEVICE_REMOVAL:
 		log_error("verbs: %s was removed", ibv_get_device_name(chan->device->context->device));
+		chan->device->dead = true;
 		settle(chan, FABRIC_EVENT_FAILED, -ENODEV, NULL);
 		verbs_chan_end(chan, -ENODEV);
 		break;

@@ -13,7 +13,9 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "fabric/verbs_impl.h"
@@ -46,6 +48,31 @@ static int bank_add(struct verbs_cq *cq, uint32_t want)
 	return 0;
 }
 
+static int make_fd(struct verbs_cq *cq)
+{
+	struct epoll_event event = {.events = EPOLLIN};
+	int rc = verbs_fd_nonblock(cq->channel->fd);
+
+	if (rc)
+		return rc;
+	cq->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (cq->wake < 0)
+		return -errno;
+	cq->fd = epoll_create1(EPOLL_CLOEXEC);
+	if (cq->fd < 0) {
+		rc = -errno;
+		goto err_wake;
+	}
+	if (!epoll_ctl(cq->fd, EPOLL_CTL_ADD, cq->channel->fd, &event) &&
+		!epoll_ctl(cq->fd, EPOLL_CTL_ADD, cq->wake, &event))
+		return 0;
+	rc = -errno;
+	close(cq->fd);
+err_wake:
+	close(cq->wake);
+	return rc;
+}
+
 int verbs_cq_new(struct fabric_pd *base, uint32_t depth, struct fabric_cq **out)
 {
 	struct verbs_pd *pd = (struct verbs_pd *)base;
@@ -63,11 +90,12 @@ int verbs_cq_new(struct fabric_pd *base, uint32_t depth, struct fabric_cq **out)
 		rc = -errno;
 		goto err_cq;
 	}
-	rc = verbs_fd_nonblock(cq->channel->fd);
-	if (!rc)
-		rc = bank_add(cq, depth);
+	rc = make_fd(cq);
 	if (rc)
 		goto err_channel;
+	rc = bank_add(cq, depth);
+	if (rc)
+		goto err_fd;
 	pthread_mutex_init(&cq->lock, NULL);
 	pthread_mutex_lock(&verbs->lock);
 	cq->device->users++;
@@ -75,6 +103,9 @@ int verbs_cq_new(struct fabric_pd *base, uint32_t depth, struct fabric_cq **out)
 	*out = &cq->base;
 	return 0;
 
+err_fd:
+	close(cq->fd);
+	close(cq->wake);
 err_channel:
 	ibv_destroy_comp_channel(cq->channel);
 err_cq:
@@ -100,6 +131,8 @@ void verbs_cq_free(struct fabric_cq *base)
 		if (rc)
 			log_error("verbs: completion queue: not freed: error %d", rc);
 	}
+	close(cq->fd);
+	close(cq->wake);
 	ibv_destroy_comp_channel(cq->channel);
 	pthread_mutex_lock(&verbs->lock);
 	verbs_device_put(verbs, cq->device);
@@ -176,12 +209,15 @@ static enum ibv_wc_status join_parts(struct verbs_chan *chan, const struct verbs
 	return status;
 }
 
-static void take(const struct ibv_wc *raw, struct verbs_done *out)
+/* False: it is one that was flushed already. */
+static bool take(const struct ibv_wc *raw, struct verbs_done *out)
 {
 	const struct verbs_slot *slot = (const struct verbs_slot *)(uintptr_t)raw->wr_id;
 	struct verbs_chan *chan = slot->chan;
 	enum ibv_wc_status status = raw->status;
 
+	if (slot->index < atomic_load(&ring_of(chan, slot->receive)->done))
+		return false;
 	if (status != IBV_WC_SUCCESS)
 		verbs_chan_failed(chan, raw);
 	if (!slot->receive)
@@ -204,6 +240,7 @@ static void take(const struct ibv_wc *raw, struct verbs_done *out)
 	}
 	/* requests of a ring complete in order: those below it that nobody reports are done, too */
 	atomic_store(&ring_of(chan, slot->receive)->done, slot->index + 1);
+	return true;
 }
 
 /* The places of this request, and of those before it, may be used again. */
@@ -275,8 +312,8 @@ static void progress(struct verbs_cq *cq)
 			for (int j = 0; j < n; j++) {
 				struct verbs_done done;
 
-				take(&raw[j], &done);
-				stash_push(cq, &done);
+				if (take(&raw[j], &done))
+					stash_push(cq, &done);
 			}
 		} while (n == BATCH);
 	}
@@ -295,6 +332,34 @@ void verbs_cq_progress_if_idle(struct verbs_cq *cq)
 	if (!cq->polled)
 		progress(cq);
 	cq->polled = false;
+	pthread_mutex_unlock(&cq->lock);
+}
+
+static void flush_ring(struct verbs_cq *cq, const struct verbs_chan *chan, struct verbs_ring *ring)
+{
+	uint64_t i = atomic_load(&ring->done);
+
+	for (; i < atomic_load(&ring->posted); i++) {
+		const struct verbs_slot *slot = &ring->slots[i % (ring->depth + 1)];
+		const struct ibv_wc raw = {.wr_id = (uintptr_t)slot, .status = IBV_WC_WR_FLUSH_ERR};
+		struct verbs_done done;
+
+		if (cq->stash_count == cq->stash_room && !stash_grow(cq)) {
+			log_error("verbs: queue pair %u: no memory to flush it", chan->id->qp->qp_num);
+			return;
+		}
+		take(&raw, &done);
+		stash_push(cq, &done);
+	}
+}
+
+void verbs_cq_flush(struct verbs_cq *cq, struct verbs_chan *chan)
+{
+	pthread_mutex_lock(&cq->lock);
+	progress(cq);
+	flush_ring(cq, chan, &chan->sends);
+	flush_ring(cq, chan, &chan->recvs);
+	verbs_fd_raise(cq->wake);
 	pthread_mutex_unlock(&cq->lock);
 }
 
@@ -342,8 +407,8 @@ static int poll_bank(struct ibv_cq *bank, struct fabric_wc *wc, int max)
 		for (int i = 0; i < n; i++) {
 			struct verbs_done done;
 
-			take(&raw[i], &done);
-			count += give(&done, wc + count);
+			if (take(&raw[i], &done))
+				count += give(&done, wc + count);
 		}
 		if (n < want)
 			break;
@@ -395,6 +460,7 @@ int verbs_cq_arm(struct fabric_cq *base)
 	int rc = 0;
 
 	pthread_mutex_lock(&cq->lock);
+	verbs_fd_clear(cq->wake);
 	take_events(cq);
 	for (unsigned i = 0; i < cq->bank_count && !rc; i++)
 		rc = -ibv_req_notify_cq(cq->banks[i].cq, 0);
@@ -404,7 +470,7 @@ int verbs_cq_arm(struct fabric_cq *base)
 
 int verbs_cq_fd(const struct fabric_cq *base)
 {
-	return ((const struct verbs_cq *)base)->channel->fd;
+	return ((const struct verbs_cq *)base)->fd;
 }
 
 void verbs_cq_ack(struct fabric_cq *base)
@@ -412,6 +478,7 @@ void verbs_cq_ack(struct fabric_cq *base)
 	struct verbs_cq *cq = (struct verbs_cq *)base;
 
 	pthread_mutex_lock(&cq->lock);
+	verbs_fd_clear(cq->wake);
 	take_events(cq);
 	pthread_mutex_unlock(&cq->lock);
 }

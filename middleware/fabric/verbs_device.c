@@ -10,7 +10,12 @@
 #include "base/log.h"
 #include "fabric/verbs_impl.h"
 
-#define SIW_VENDOR_ID 0x626d74u /* the kernel's software iWARP */
+/*
+ * The kernel's software iWARP, in which some things are not as the verbs have them: receives must have
+ * a piece of memory; a SEND may complete before a READ that was posted before it; requests that are
+ * posted while a connection breaks may never complete; and a process gets some sixty queue pairs only.
+ */
+#define SIW_VENDOR_ID 0x626d74u
 
 static const char *name_of(const struct verbs_device *device)
 {
@@ -50,7 +55,8 @@ int verbs_device_get(struct verbs *verbs, struct ibv_context *context, struct ve
 		log_error("verbs: %s: cannot be used: error %d", name_of(device), -rc);
 		goto err_held;
 	}
-	device->reads_into_exposed = device->iwarp && device->limits.vendor_id != SIW_VENDOR_ID;
+	device->siw = device->iwarp && device->limits.vendor_id == SIW_VENDOR_ID;
+	device->reads_into_exposed = device->iwarp && !device->siw;
 	LIST_INSERT_HEAD(&verbs->devices, device, link);
 	*out = device;
 	return 0;
@@ -105,10 +111,10 @@ static void handle(struct verbs *verbs, struct verbs_device *device, const struc
 	case IBV_EVENT_QP_FATAL:
 	case IBV_EVENT_QP_REQ_ERR:
 	case IBV_EVENT_QP_ACCESS_ERR:
-		log_warning("verbs: %s: queue pair %u: %s", name_of(device), event->element.qp->qp_num, what);
 		chan = chan_of(verbs, event->element.qp);
-		if (chan)
-			verbs_chan_end(chan, event->event_type == IBV_EVENT_QP_ACCESS_ERR ? -EACCES : -EIO);
+		if (chan && verbs_chan_end(chan, event->event_type == IBV_EVENT_QP_ACCESS_ERR ? -EACCES : -EIO))
+			log_warning("verbs: %s, queue pair %u: %s", name_of(device),
+				event->element.qp->qp_num, what);
 		break;
 	case IBV_EVENT_COMM_EST:
 		/* data came before the last message of the handshake, which may be lost */
@@ -122,6 +128,7 @@ static void handle(struct verbs *verbs, struct verbs_device *device, const struc
 		break;
 	case IBV_EVENT_DEVICE_FATAL:
 		log_error("verbs: %s: %s", name_of(device), what);
+		device->dead = true;
 		end_all(verbs, device, NULL, -ENODEV);
 		break;
 	case IBV_EVENT_PORT_ERR:

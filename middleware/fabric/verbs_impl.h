@@ -57,6 +57,8 @@ struct verbs_device {
 	struct ibv_context **held; /* keeps librdmacm from closing the context under us */
 	struct ibv_device_attr limits;
 	bool iwarp;
+	bool siw; /* the kernel's software iWARP, which needs help: see verbs_device.c */
+	bool dead; /* removed, or failed: it completes nothing any more */
 	bool reads_into_exposed; /* iWARP: the sink of a READ must be remotely writable */
 };
 
@@ -138,6 +140,8 @@ struct verbs_cq {
 	struct verbs_device *device;
 	pthread_mutex_t lock;
 	struct ibv_comp_channel *channel;
+	int wake; /* eventfd: completions came that the device does not tell of */
+	int fd;   /* epoll of both */
 	uint32_t depth, reserved;
 	struct verbs_bank *banks;
 	unsigned bank_count, next_bank;
@@ -166,6 +170,7 @@ struct verbs_chan {
 	struct verbs_event request, outcome, disconnected;
 	uint8_t reads_in, reads_out; /* READs at once: of the peer's, of ours */
 	int early_error;             /* passive: the peer gave up before accept was called */
+	bool doomed;                 /* so early that there is no queue pair; accept will say so */
 
 	/* from setup on; `cq` is set under verbs.lock */
 	struct verbs_pd *pd;
@@ -175,12 +180,14 @@ struct verbs_chan {
 	uint32_t silent_run;  /* unsignalled requests since the last that the device reports */
 	uint32_t silent_max;  /* of them in a row */
 	uint32_t stashed;     /* of its completions in the stash, under cq->lock */
+	uint64_t last_read;   /* index behind the last READ posted */
 	unsigned read_pieces; /* pieces of memory that one READ of the device may fill */
 	enum ibv_wc_status part_status; /* what became of the parts of a request, under cq->lock */
 
 	atomic_bool torn;    /* rdma_disconnect was called */
 	atomic_bool flushed; /* a flush came before anybody said why */
-	uint64_t deadline_ns; /* the thread's: when to wait no longer */
+	uint64_t deadline_ns; /* the thread's: when to wait no longer for an end */
+	uint64_t flush_ns;    /* the thread's: when to wait no longer for the device to flush */
 };
 
 /* ---- verbs.c ---- */
@@ -221,8 +228,12 @@ void verbs_cm_events(struct verbs *, struct verbs_eq *);
 int verbs_chan_new(struct verbs *, struct verbs_eq *, struct rdma_cm_id *, struct verbs_chan **out);
 /* With verbs.lock held: out of every list, and gone. */
 void verbs_chan_destroy(struct verbs_chan *);
-/* The connection is over: tells the user once, and makes the device flush what is posted. */
-void verbs_chan_end(struct verbs_chan *, int error);
+/* The connection is over: tells the user, and makes the device flush what is posted.  Whether this call
+ * was the first. */
+bool verbs_chan_end(struct verbs_chan *, int error);
+/* Requests are flushed and nobody has said why.  The connection manager may be about to say that the
+ * peer closed, which is no error; else it becomes one in a moment. */
+void verbs_chan_suspect(struct verbs_chan *);
 /* A completion failed; with cq->lock held. */
 void verbs_chan_failed(struct verbs_chan *, const struct ibv_wc *);
 /* With verbs.lock held: closes, gives up waiting.  In how many ms it must be looked at again; -1. */
@@ -238,6 +249,8 @@ int verbs_post_recv(struct fabric_chan *, uint64_t, void *, uint32_t, struct fab
 /* A request of no effect that the device reports, behind those that it does not report. */
 int verbs_qp_mark(struct verbs_chan *);
 void verbs_qp_caps(struct verbs_chan *);
+/* Makes the device flush what is posted. */
+void verbs_qp_flush(struct verbs_chan *);
 
 /* ---- verbs_cq.c ---- */
 int verbs_cq_new(struct fabric_pd *, uint32_t, struct fabric_cq **);
@@ -253,6 +266,8 @@ void verbs_cq_release(struct verbs_cq *, struct ibv_cq *, uint32_t count);
 void verbs_cq_progress(struct verbs_cq *);
 /* The same if nobody polled since the last call. */
 void verbs_cq_progress_if_idle(struct verbs_cq *);
+/* Completes as flushed what the device has forgotten. */
+void verbs_cq_flush(struct verbs_cq *, struct verbs_chan *);
 /* Destroys the channel's queue pair, and drops its completions. */
 void verbs_cq_forget(struct verbs_cq *, struct verbs_chan *);
 

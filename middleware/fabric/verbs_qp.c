@@ -15,10 +15,17 @@
 
 #define DEPTH_MAX 8192u
 #define CHANNELS_HINT 64u
+#define SIW_CHANNELS_HINT 16u
 #define INLINE_TRY_MAX 512u
 #define BATCH 16u /* requests handed to the device at once */
 
 _Static_assert(FABRIC_SGE_MAX <= BATCH, "the parts of one request fit a batch");
+
+/* Providers do not agree on the sign of their errors. */
+static int error_of(int rc)
+{
+	return rc > 0 ? -rc : rc;
+}
 
 static uint32_t least(uint32_t a, uint32_t b)
 {
@@ -40,7 +47,7 @@ void verbs_qp_caps(struct verbs_chan *chan)
 	chan->base.caps = (struct fabric_caps){
 		.max_depth = least((uint32_t)limits->max_qp_wr - 1, DEPTH_MAX),
 		.max_message_bytes = message,
-		.max_channels = CHANNELS_HINT,
+		.max_channels = chan->device->siw ? SIW_CHANNELS_HINT : CHANNELS_HINT,
 		.has_imm = !iwarp, /* RFC 5040 has none; newer iWARP adapters might */
 		.has_read = true,
 		.write_ordered = true,
@@ -58,12 +65,33 @@ static int make_qp(struct verbs_chan *chan, struct ibv_qp_init_attr *init, uint3
 	for (;;) {
 		*init = wanted;
 		init->cap.max_inline_data = inline_bytes;
+		errno = 0; /* libraries forget to say why */
 		if (!rdma_create_qp(chan->id, chan->pd->pd, init))
 			return 0;
 		if (!inline_bytes || (errno != EINVAL && errno != ENOMEM))
-			return -errno;
+			return errno ? -errno : -ENOMEM;
 		inline_bytes = inline_bytes > INLINE_TRY_MAX ? INLINE_TRY_MAX : inline_bytes / 2;
 	}
+}
+
+/* The peer of a request may be gone already, and the connection manager then makes no queue pair for
+ * it.  Its user learns that from accept, not here: it is nothing that it did. */
+static bool peer_gone(const struct verbs_chan *chan, const struct ibv_qp_init_attr *wanted)
+{
+	struct ibv_qp_init_attr init = *wanted;
+	struct ibv_qp *qp = chan->passive ? ibv_create_qp(chan->pd->pd, &init) : NULL;
+
+	if (qp)
+		ibv_destroy_qp(qp);
+	return qp != NULL; /* it was not the device that refused */
+}
+
+void verbs_qp_flush(struct verbs_chan *chan)
+{
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
+
+	if (chan->id->qp)
+		ibv_modify_qp(chan->id->qp, &attr, IBV_QP_STATE); /* fails when it is there already */
 }
 
 static int ring_init(struct verbs_ring *ring, struct verbs_chan *chan, uint32_t depth, bool receive)
@@ -112,6 +140,10 @@ int verbs_chan_setup(struct fabric_chan *base, const struct fabric_chan_attr *at
 	chan->pd = pd;
 	init.send_cq = init.recv_cq = bank;
 	rc = make_qp(chan, &init, attr->inline_bytes);
+	if (rc == -EINVAL && peer_gone(chan, &init)) {
+		chan->doomed = true;
+		rc = 0;
+	}
 	if (rc) {
 		log_warning("verbs: %s: no queue pair of %u sends and %u receives: error %d",
 			ibv_get_device_name(chan->device->context->device), attr->send_depth,
@@ -183,6 +215,8 @@ static int make_sges(const struct verbs_chan *chan, const struct fabric_wr *wr, 
 			return rc;
 		count++;
 	}
+	if (!count && chan->device->siw)
+		out[count++] = (struct ibv_sge){0};
 	return count;
 }
 
@@ -218,10 +252,15 @@ static int batch_flush(struct verbs_chan *chan, struct batch *b)
 	for (unsigned i = 0; i < b->count; i++)
 		b->wr[i].next = i + 1 < b->count ? &b->wr[i + 1] : NULL;
 	rc = ibv_post_send(chan->id->qp, b->wr, &bad);
+	if (rc && !bad) {
+		/* siw: they are in its queue, but it could not be told, for the connection is breaking */
+		verbs_chan_suspect(chan);
+		rc = 0;
+	}
 	if (rc) {
 		/* Cannot be for want of room, which was counted.  What the device did not take of the list
 		 * never completes: the channel cannot go on. */
-		unsigned refused = b->count - (bad ? (unsigned)(bad - b->wr) : 0);
+		unsigned refused = b->count - (unsigned)(bad - b->wr);
 
 		unpost(&chan->sends, refused);
 		if (b->begun || refused < b->count)
@@ -230,7 +269,7 @@ static int batch_flush(struct verbs_chan *chan, struct batch *b)
 	}
 	b->begun = true;
 	b->count = 0;
-	return -rc;
+	return error_of(rc);
 }
 
 /* One request for the device: `wr`, or a part of it that fills `count` pieces of memory. */
@@ -257,8 +296,12 @@ static void batch_add(struct verbs_chan *chan, struct batch *b, const struct fab
 	} else {
 		chan->silent_run++;
 	}
-	if (wr->flags & FABRIC_INLINE && count)
+	if (wr->flags & FABRIC_INLINE && count && sge->length)
 		out->send_flags |= IBV_SEND_INLINE;
+	if (chan->device->siw && wr->opcode == FABRIC_READ)
+		chan->last_read = slot->index + 1;
+	else if (chan->last_read > atomic_load(&chan->sends.done))
+		out->send_flags |= IBV_SEND_FENCE; /* or they complete out of order */
 	if (wr->opcode == FABRIC_WRITE_IMM)
 		out->imm_data = htonl(wr->imm);
 	if (wr->opcode != FABRIC_SEND) {
@@ -344,7 +387,7 @@ int verbs_qp_mark(struct verbs_chan *chan)
 	struct batch b = {.count = 0};
 
 	chan->silent_run = chan->silent_max;
-	batch_add(chan, &b, &empty, NULL, 0, true); /* as a part, it is nobody's to hear of */
+	batch_add(chan, &b, &empty, b.sge[0], make_sges(chan, &empty, b.sge[0]), true); /* as a part, it is nobody's to hear of */
 	return batch_flush(chan, &b);
 }
 
@@ -354,7 +397,10 @@ int verbs_post_recv(struct fabric_chan *base, uint64_t id, void *addr, uint32_t 
 	struct verbs_chan *chan = (struct verbs_chan *)base;
 	const struct verbs_mr *memory = (const struct verbs_mr *)mr;
 	struct ibv_sge sge = {.addr = (uintptr_t)addr, .length = bytes};
-	struct ibv_recv_wr wr = {.sg_list = &sge, .num_sge = bytes > 0}, *bad;
+	struct ibv_recv_wr wr = {
+		.sg_list = &sge,
+		.num_sge = bytes || chan->device->siw,
+	}, *bad;
 	const int state = atomic_load(&chan->state);
 	struct verbs_slot *slot;
 	int rc;
@@ -374,8 +420,8 @@ int verbs_post_recv(struct fabric_chan *base, uint64_t id, void *addr, uint32_t 
 	slot->id = id;
 	slot->wanted = true;
 	wr.wr_id = (uintptr_t)slot;
-	rc = ibv_post_recv(chan->id->qp, &wr, &bad);
+	rc = chan->doomed ? 0 : ibv_post_recv(chan->id->qp, &wr, &bad);
 	if (rc)
 		unpost(&chan->recvs, 1);
-	return -rc;
+	return error_of(rc);
 }
