@@ -260,7 +260,7 @@ static void shared_run(struct side *s, unsigned count)
 {
 	struct plan plan = {.send_depth = SHARED_ROUNDS, .recv_depth = SHARED_ROUNDS,
 		.cq_depth = 2 * SHARED_ROUNDS * count};
-	struct link *links[64];
+	struct link *links[64] = {NULL};
 	unsigned next[64] = {0};
 	struct mem *m = NULL;
 
@@ -298,7 +298,9 @@ static void shared_half(struct side *s)
 
 static void many_half(struct side *s)
 {
-	shared_run(s, 64);
+	uint32_t most = fabric_chan_caps(s->control->chan)->max_channels;
+
+	shared_run(s, most < 64 ? most : 64);
 }
 
 #endif

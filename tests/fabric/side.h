@@ -572,6 +572,7 @@ static void side_clean(struct side *s)
 	s->control = NULL;
 	s->note_mem = NULL;
 	s->failed = false;
+	s->where = s->client ? "client" : "server"; /* a case that failed may have left its own */
 }
 
 #endif
