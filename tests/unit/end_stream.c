@@ -295,8 +295,10 @@ static void terminal_ends_at_its_key(void)
 	struct end *end;
 	int master = posix_openpt(O_RDWR | O_NOCTTY), slave;
 
-	if (master < 0 || grantpt(master) || unlockpt(master))
+	if (master < 0 || grantpt(master) || unlockpt(master)) {
+		scratch_block_free(block);
 		SKIP("no pseudo-terminals here");
+	}
 	slave = open(ptsname(master), O_RDWR | O_NOCTTY);
 	CHECK(slave >= 0);
 	CHECK_EQ(tcgetattr(slave, &tio), 0);
