@@ -210,7 +210,7 @@ def a_thousand_idle_sessions(top):
         check(resident < 100 << 20, "resident:", resident >> 20, "MiB")
     works(f"{top}/f", daemon.url("g"))
     for s in sessions[::100]:
-        equal(s.ask(iwarp.PING, bytes(8))[0], 0, "PING of an idle session")
+        equal(s.ask(iwarp.PING, b"cookie 8")[0], 0, "PING of an idle session")
     for s in sessions:
         s.close()
     daemon.back_to(before, "after a thousand sessions")

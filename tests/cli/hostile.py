@@ -179,7 +179,7 @@ def data_channels_that_were_not_expected(top):
     right.send(bytes(4))
     refused("the same index again")
     # the session still works
-    equal(session.ask(iwarp.PING, bytes(8))[0], 0, "PING")
+    equal(session.ask(iwarp.PING, b"cookie 8")[0], 0, "PING")
     right.close()
     session.close()
     place.whole()
@@ -299,7 +299,7 @@ def refused(seen):
 REQUESTS = {
     iwarp.HELLO: (iwarp.hello(), 26, 26 + 255),
     iwarp.BYE: (b"", 0, 0),
-    iwarp.PING: (bytes(8), 8, 8),
+    iwarp.PING: (b"cookie 8", 8, 8),
     iwarp.CHANNELS: (b"\0\1", 2, 2),
     iwarp.STAT: (iwarp.text(b"/f"), 3, 2 + 4095),
     iwarp.LIST: (iwarp.text(b"/"), 3, 2 + 4095),
