@@ -59,6 +59,8 @@ struct fabric_caps {
 	uint32_t max_channels;      /* that one peer should open; a hint */
 	bool has_imm;               /* WRITE_IMM works */
 	bool has_read;              /* READ works */
+	bool read_rights;           /* READ asks for FABRIC_REMOTE_READ (on the kernel's siw, any memory
+	                               of the protection domain can be read by who has its key) */
 	bool write_ordered;         /* two WRITEs of one channel become visible in order */
 	bool write_delivered;       /* a WRITE's completion says that the peer has the data (InfiniBand's
 	                               acknowledgement; not iWARP) */

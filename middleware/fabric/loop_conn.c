@@ -22,6 +22,7 @@ static const struct fabric_caps loop_caps = {
 	.max_channels = 256,
 	.has_imm = true,
 	.has_read = true,
+	.read_rights = true,
 	.write_ordered = true,
 	.write_delivered = true,
 };

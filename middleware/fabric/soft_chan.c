@@ -33,6 +33,7 @@ int soft_chan_new(struct soft *soft, struct soft_chan **out)
 		.max_channels = MAX_CHANNELS_HINT,
 		.has_imm = false,
 		.has_read = !soft->config.revision1,
+		.read_rights = true,
 		.write_ordered = true,
 	};
 	chan->soft = soft;

@@ -3,8 +3,11 @@
  * fabric/verbs_memory: protection domains and registered memory.
  */
 #include <errno.h>
+#include <linux/membarrier.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -93,7 +96,7 @@ int verbs_mr_new(struct fabric_pd *base, void *addr, size_t bytes, unsigned acce
 }
 
 /* A device that is still placing a peer's data may ask to be asked again. */
-static void revoke(struct ibv_mr *mr)
+static void deregister(struct ibv_mr *mr)
 {
 	const struct timespec pause = {.tv_nsec = REVOKE_PAUSE_NS};
 	const uint64_t deadline = clock_now_ns() + REVOKE_WAIT_MS * NS_PER_MS;
@@ -110,8 +113,12 @@ void verbs_mr_free(struct fabric_mr *base)
 	struct verbs_mr *mr = (struct verbs_mr *)base;
 
 	if (mr->sink)
-		revoke(mr->sink);
-	revoke(mr->mr);
+		deregister(mr->sink);
+	deregister(mr->mr);
+	/* siw looks at a key once for each packet, so a processor may be placing one just now.  It does
+	 * so in one go, for which this call waits (as a side effect, but one that the kernel keeps). */
+	if (mr->pd->device->siw && mr->access & FABRIC_REMOTE_WRITE)
+		syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
 	free(mr);
 }
 

@@ -50,6 +50,7 @@ void verbs_qp_caps(struct verbs_chan *chan)
 		.max_channels = chan->device->siw ? SIW_CHANNELS_HINT : CHANNELS_HINT,
 		.has_imm = !iwarp, /* RFC 5040 has none; newer iWARP adapters might */
 		.has_read = true,
+		.read_rights = !chan->device->siw,
 		.write_ordered = true,
 		.write_delivered = !iwarp,
 	};
