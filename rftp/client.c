@@ -52,6 +52,13 @@ static enum exit_code client_connect_code(int error, const struct session_error 
 	}
 }
 
+static void client_passed_over(void *ctx, const char *fabric, const char *why)
+{
+	struct client *c = ctx;
+
+	report_verbose(&c->report, "fabric %s passed over: %s", fabric, why);
+}
+
 static int client_connect(struct client *c)
 {
 	const struct session_params params = {
@@ -61,6 +68,8 @@ static int client_connect(struct client *c)
 		.crc = c->settings.crc,
 		.connect_timeout_ms = (int)c->settings.connect_timeout_ms,
 		.cancel_fd = interrupt_fd(),
+		.passed_over = client_passed_over,
+		.passed_over_ctx = c,
 	};
 	const struct session_info *info;
 	struct session_error why;

@@ -19,6 +19,9 @@
 #include <unistd.h>
 
 #define CONNECT_ADDRESSES 16u
+/* An address that another fabric may still reach: RDMA's messages are dropped without a word by hosts
+ * and firewalls that know TCP only, and people wait. */
+#define CONNECT_TRY_MS 3000
 
 struct connect {
 	const struct session_params *params;
@@ -27,8 +30,9 @@ struct connect {
 	struct fabric *fabric;
 	struct link *link;
 	char *address;
-	int error; /* of the most telling attempt so far; 0: none */
-	struct session_error *why;
+	int timeout_ms; /* of one attempt */
+	int error;      /* of the most telling attempt with this fabric; 0: none */
+	struct session_error why;
 };
 
 /*
@@ -170,9 +174,9 @@ static void connect_failed(struct connect *c, int error, uint16_t status, const 
 	if (connect_weight(error) <= connect_weight(c->error))
 		return;
 	c->error = error;
-	c->why->status = status;
+	c->why.status = status;
 	va_start(ap, format);
-	vsnprintf(c->why->text, sizeof c->why->text, format, ap);
+	vsnprintf(c->why.text, sizeof c->why.text, format, ap);
 	va_end(ap);
 }
 
@@ -192,8 +196,11 @@ static int connect_resolve(struct connect *c)
 	return err;
 }
 
-static void connect_explain(struct connect *c, const char *fabric, int error, uint16_t status)
+static void connect_explain(
+	struct connect *c, const char *fabric, const struct addr *address, int error, uint16_t status)
 {
+	char why[SELECT_WHY_MAX];
+
 	switch (error) {
 	case -EACCES:
 		connect_failed(c, error, status, "%s: refused by the server: %s", c->address,
@@ -205,7 +212,7 @@ static void connect_explain(struct connect *c, const char *fabric, int error, ui
 		break;
 	case -ETIMEDOUT:
 		connect_failed(c, error, STATUS_TIMEOUT, "%s: no answer within %d s", c->address,
-			c->params->connect_timeout_ms / 1000);
+			c->timeout_ms / 1000);
 		break;
 	case -EHOSTUNREACH:
 	case -ENETUNREACH:
@@ -213,8 +220,14 @@ static void connect_explain(struct connect *c, const char *fabric, int error, ui
 			c, error, STATUS_DISCONNECTED, "%s: no route to the host", c->address);
 		break;
 	case -ENODEV:
-		connect_failed(c, error, STATUS_UNSUPPORTED,
-			"%s: fabric %s has no device that leads there", c->address, fabric);
+		select_explain(fabric, (const struct sockaddr *)&address->ss, why);
+		connect_failed(c, error, STATUS_UNSUPPORTED, "%s: %s", c->address, why);
+		break;
+	case -ENOMEM:
+		connect_failed(c, error, STATUS_NO_MEMORY, "%s: %s", c->address,
+			select_is_plugged(fabric)
+				? "no memory can be registered with the device (see ulimit -l)"
+				: status_text(STATUS_NO_MEMORY));
 		break;
 	case -EPROTO:
 	case -EBADMSG:
@@ -236,15 +249,21 @@ static bool connect_fabric(struct connect *c, const char *name)
 	int err = select_open(name, &config, &c->fabric);
 
 	if (err) {
-		connect_failed(c, err, status_from_errno(err), "fabric %s: %s", name,
-			err == -ENODEV ? "no device on this host" : strerror(-err));
+		/* whatever it is, less than what a server says */
+		connect_failed(c, -ENODEV, status_from_errno(err), "%s", select_open_text(err));
 		return false;
 	}
 	for (size_t i = 0; i < c->count; i++) {
+		const struct sockaddr *sa = (const struct sockaddr *)&c->addresses[i].ss;
+		char why[SELECT_WHY_MAX];
 		uint16_t status = 0;
 
-		addr_format((const struct sockaddr *)&c->addresses[i].ss, c->address);
-		err = attempt_connect(&c->fabric, &c->addresses[i], c->params->connect_timeout_ms,
+		addr_format(sa, c->address);
+		if (select_reaches(name, sa, why)) {
+			connect_failed(c, -ENODEV, STATUS_UNSUPPORTED, "%s: %s", c->address, why);
+			continue;
+		}
+		err = attempt_connect(&c->fabric, &c->addresses[i], c->timeout_ms,
 			c->params->cancel_fd, &c->link, &status);
 		if (!err)
 			return true;
@@ -252,25 +271,76 @@ static bool connect_fabric(struct connect *c, const char *name)
 			connect_failed(c, err, STATUS_CANCELLED, "%s: interrupted", c->address);
 			break;
 		}
-		connect_explain(c, name, err, status);
+		connect_explain(c, name, &c->addresses[i], err, status);
 	}
 	fabric_close(c->fabric);
+	return false;
+}
+
+static bool connect_wants(const struct session_params *params, const char *name)
+{
+	return !params->fabric[0] || !strcmp(params->fabric, name);
+}
+
+/* Whether one after `i` may still be tried. */
+static bool connect_more(const struct session_params *params, unsigned i)
+{
+	while (select_name(++i))
+		if (connect_wants(params, select_name(i)))
+			return true;
+	return false;
+}
+
+static void connect_outcome(const struct connect *c, const char *name, struct session_error *error)
+{
+	*error = c->why;
+	if (c->error == -ENODEV) /* nothing of the network: of which fabric says more */
+		snprintf(error->text, sizeof error->text, "fabric %s: %.*s", name,
+			(int)(sizeof error->text - strlen(name) - sizeof "fabric : "), c->why.text);
+}
+
+/* With one fabric after the other, until the daemon or the user says that it is of no use. */
+static bool connect_fabrics(struct connect *c, struct session_error *error, int *outcome)
+{
+	const struct session_params *params = c->params;
+	const char *name;
+
+	*outcome = -ENODEV;
+	for (unsigned i = 0; (name = select_name(i)); i++) {
+		bool more = connect_more(params, i);
+
+		if (!connect_wants(params, name))
+			continue;
+		c->error = 0;
+		c->timeout_ms = more && params->connect_timeout_ms > CONNECT_TRY_MS
+				? CONNECT_TRY_MS
+				: params->connect_timeout_ms;
+		if (connect_fabric(c, name))
+			return true;
+		if (connect_weight(c->error) > connect_weight(*outcome) || !error->text[0]) {
+			*outcome = c->error;
+			connect_outcome(c, name, error);
+		}
+		if (c->error == -ECANCELED || c->error == -EACCES)
+			break;
+		if (more && params->passed_over)
+			params->passed_over(params->passed_over_ctx, name, c->why.text);
+	}
 	return false;
 }
 
 int connect_any(const struct session_params *params, struct fabric **fabric, struct link **link,
 	char address[64], struct session_error *error)
 {
-	struct connect c = {.params = params, .address = address, .why = error};
-	bool connected = false;
+	struct connect c = {.params = params, .address = address};
+	int err = connect_resolve(&c);
 
-	if (connect_resolve(&c))
+	*error = c.why;
+	if (err)
 		return c.error;
-	for (unsigned i = 0; select_name(i) && !connected && c.error != -ECANCELED; i++)
-		if (!params->fabric[0] || !strcmp(params->fabric, select_name(i)))
-			connected = connect_fabric(&c, select_name(i));
-	if (!connected)
-		return c.error ? c.error : -ENODEV;
+	if (!connect_fabrics(&c, error, &err))
+		return err;
+	*error = (struct session_error){0};
 	*fabric = c.fabric;
 	*link = c.link;
 	return 0;

@@ -10,7 +10,8 @@
 /*
  * Tries each fabric that may be used, best first, on each address of the host in the resolver's
  * order, until one connects.  *fabric and *link are then the caller's; `address` is the one that
- * answered. -errno: *error says what became of the most telling attempt.
+ * answered. -errno: *error says what became of the most telling attempt.  A refusal by the daemon
+ * itself is final: it would refuse on another fabric, too.
  */
 int connect_any(const struct session_params *, struct fabric **fabric, struct link **link,
 	char address[64], struct session_error *error);

@@ -19,6 +19,10 @@ struct session_params {
 	bool crc;
 	int connect_timeout_ms;
 	int cancel_fd; /* readable: a wait for a reply ends with -ECANCELED, and the session too */
+	/* Without a wish: told of a fabric that another one is now tried after, and why.  May be
+	 * NULL. */
+	void (*passed_over)(void *ctx, const char *fabric, const char *why);
+	void *passed_over_ctx;
 };
 
 struct session_error {

@@ -117,7 +117,7 @@ room middleware/transfer/ '(transfer|engine|end|block|fabric|base|proto)/'
 room middleware/tree/ '(tree|transfer|end|base|proto)/'
 room 'middleware/tree/(beneath|landing)' '(tree/(beneath|landing)|base/)'
 # the programs see the seams and what opens them, not what is behind
-seams='(transfer|tree|base|proto)/|end/end\.h|engine/engine\.h|fabric/(fabric|select|soft|loop)\.h'
+seams='(transfer|tree|base|proto)/|end/end\.h|engine/engine\.h|fabric/(fabric|select|device|soft|loop)\.h'
 room rftp/ "rftp/|$seams"
 room rftpd/ "rftpd/|$seams"
 

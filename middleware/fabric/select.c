@@ -5,12 +5,15 @@
  */
 #include "fabric/select.h"
 
+#include "base/addr.h"
+#include "fabric/device.h"
 #include "fabric/soft.h"
 #ifdef RFTP_VERBS
 #include "fabric/verbs.h"
 #endif
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 static int open_soft(const struct select_config *config, struct fabric **out)
@@ -32,14 +35,16 @@ static int open_verbs(const struct select_config *config, struct fabric **out)
 }
 #endif
 
-static const struct {
+static const struct fabric_choice {
 	const char *name;
 	int (*open)(const struct select_config *, struct fabric **);
+	bool devices;  /* needs RDMA devices */
+	bool tcp;      /* listens on a TCP port of the host */
 } fabrics[] = {
 #ifdef RFTP_VERBS
-	{"verbs", open_verbs},
+	{"verbs", open_verbs, true, false},
 #endif
-	{"soft", open_soft},
+	{"soft", open_soft, false, true},
 };
 
 #define FABRICS (sizeof fabrics / sizeof *fabrics)
@@ -49,12 +54,74 @@ const char *select_name(unsigned i)
 	return i < FABRICS ? fabrics[i].name : NULL;
 }
 
+static const struct fabric_choice *find(const char *name)
+{
+	for (unsigned i = 0; i < FABRICS; i++)
+		if (!strcmp(fabrics[i].name, name))
+			return &fabrics[i];
+	return NULL;
+}
+
 int select_open(const char *name, const struct select_config *config, struct fabric **out)
 {
 	static const struct select_config defaults;
+	const struct fabric_choice *f = find(name);
 
-	for (unsigned i = 0; i < FABRICS; i++)
-		if (!strcmp(fabrics[i].name, name))
-			return fabrics[i].open(config ? config : &defaults, out);
-	return -ENOENT;
+	return f ? f->open(config ? config : &defaults, out) : -ENOENT;
+}
+
+const char *select_open_text(int error)
+{
+	switch (error) {
+	case -ENODEV:
+		return "no RDMA device on this host";
+	case -EACCES:
+		return "there are RDMA devices, but /dev/infiniband/rdma_cm is not for this user";
+	case -ENOENT:
+		return "not in this build";
+	default:
+		return strerror(-error);
+	}
+}
+
+int select_reaches(const char *name, const struct sockaddr *dst, char why[SELECT_WHY_MAX])
+{
+	const struct fabric_choice *f = find(name);
+
+	/* the connection manager would take any device for a loopback address, and never arrive */
+	if (!f || !f->devices || !addr_is_loopback(dst))
+		return 0;
+	snprintf(why, SELECT_WHY_MAX, "no RDMA device has a loopback address");
+	return -ENODEV;
+}
+
+void select_explain(const char *name, const struct sockaddr *dst, char why[SELECT_WHY_MAX])
+{
+	const struct fabric_choice *f = find(name);
+	struct sockaddr_storage source;
+	char netdev[IF_NAMESIZE];
+
+	if (f && f->devices && !device_route(dst, &source, netdev))
+		snprintf(why, SELECT_WHY_MAX, "the way there is %s, over which no RDMA device leads", netdev);
+	else
+		snprintf(why, SELECT_WHY_MAX, "no RDMA device leads there");
+}
+
+bool select_is_plugged(const char *name)
+{
+	const struct fabric_choice *f = find(name);
+
+	return f && f->devices;
+}
+
+uint64_t select_stamp(const char *name)
+{
+	return select_is_plugged(name) ? device_stamp("") : 0;
+}
+
+bool select_port_is_shared(const char *name)
+{
+	const struct fabric_choice *f = find(name);
+
+	return f && f->tcp && device_any_iwarp("");
 }
