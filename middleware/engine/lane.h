@@ -53,7 +53,7 @@ struct lane {
 	struct lane_counts counts;
 	uint64_t outstanding_bytes; /* posted WRITEs without completion: for striping */
 	bool greeted;               /* accepting side: the peer has sent first */
-	_Atomic bool connected, dead; /* set from connection events */
+	_Atomic bool dead; /* set from connection events */
 };
 
 /* Completion entries that one lane can need. */

@@ -97,7 +97,9 @@ unsigned link_channel_count(const struct link *l)
 {
 	unsigned n = 0;
 
-	while (n < l->lane_count && l->lanes[n] && l->lanes[n]->connected && !l->lanes[n]->dead)
+	/* Accepted is enough: the peer may have heard CONNECTED, and ask for a transfer, before our event
+	 * loop has.  Who sends waits for the greeting first (link_wait_greeted). */
+	while (n < l->lane_count && l->lanes[n] && !l->lanes[n]->dead)
 		n++;
 	return n;
 }
@@ -143,9 +145,7 @@ bool link_channel_event(struct link *l, const struct fabric_event *ev)
 
 	pthread_mutex_lock(&l->lock);
 	lane = find_lane(l, ev->chan);
-	if (lane && ev->type == FABRIC_EVENT_CONNECTED)
-		lane->connected = true;
-	else if (lane)
+	if (lane && ev->type != FABRIC_EVENT_CONNECTED)
 		lane->dead = true;
 	pthread_mutex_unlock(&l->lock);
 	return lane;

@@ -25,7 +25,7 @@ struct link;
 
 /* ---- both ---- */
 struct control *link_control(const struct link *);
-unsigned link_channel_count(const struct link *); /* open data channels */
+unsigned link_channel_count(const struct link *); /* data channels: open, or accepted and about to be */
 void link_close_channels(struct link *);
 /* Breaks what is connected and frees all. */
 void link_free(struct link *);

@@ -114,7 +114,7 @@ static void refusals(void)
 	CHECK_EQ(parse("--json=1"), -EINVAL);
 	CHECK(says("--json takes no value"));
 	CHECK_EQ(parse("--fabric x a b"), -EINVAL);
-	CHECK(says("auto, soft"));
+	CHECK(says("auto, ") && says("soft"));
 	CHECK_EQ(parse("--engine x a b"), -EINVAL);
 	CHECK(says("auto, credit"));
 	CHECK_EQ(parse("--channels 65 a b"), -EINVAL);
