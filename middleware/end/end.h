@@ -74,6 +74,21 @@ int end_file_open(int fd, bool writing, uint64_t size, enum end_direct direct, s
  * SIGPIPE.  -EISDIR; -EBADF (not open for that direction). */
 int end_stream_open(int fd, bool writing, bool borrowed, struct end **out);
 
+/* The descriptor that a stream is read from, for whoever reads it instead of a queue; -1: not open to be
+ * read, or no stream. */
+int end_stream_fd(const struct end *);
+
+/*
+ * An end to write to, made of calls.  Each block is given to `write` in its turn, which gives 0 or -errno;
+ * `sync` may be NULL.  In order, as a stream's.
+ */
+struct end_calls {
+	int (*write)(void *ctx, const struct block *);
+	int (*sync)(void *ctx);
+	int (*free)(void *ctx);
+};
+int end_calls_open(const struct end_calls *, void *ctx, struct end **out); /* the calls are not copied */
+
 /* Reading: `size` bytes of whatever is in the block (memory to memory; nothing is copied).
  * Writing: nothing (give UINT64_MAX). */
 int end_null_open(uint64_t size, struct end **out);

@@ -133,6 +133,13 @@ static int stream_free(struct end *end)
 static const struct end_ops stream_ops = {
 	.start = stream_start, .sync = stream_sync, .free = stream_free, .is_stream = true};
 
+int end_stream_fd(const struct end *end)
+{
+	const struct end_stream *s = (const struct end_stream *)end;
+
+	return end->ops == &stream_ops && !s->writing ? s->io_fd : -1;
+}
+
 /* A larger buffer, and to write an open file of our own on the same pipe, for O_NONBLOCK. */
 static void stream_prepare_pipe(struct end_stream *s)
 {
