@@ -2,7 +2,7 @@
 /*
  * transfer/crew: see crew.h.
  *
- * Each I/O worker owns one end queue and takes from one inbox; all put into one outbox.  A block crosses
+ * The threads are I/O workers or, for a feed, the feeder's one.  Each I/O worker owns one end queue and takes from one inbox; all put into one outbox.  A block crosses
  * two queues and nothing else: what is in it is owned by whoever holds it.
  */
 #include "transfer/crew.h"
@@ -10,6 +10,7 @@
 #include "base/queue.h"
 #include "base/worker.h"
 #include "block/digest.h"
+#include "transfer/feeder.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -33,6 +34,7 @@ struct crew {
 	bool reading;
 	unsigned worker_count, job_count;
 	struct crew_worker workers[WORKERS_MAX];
+	struct feeder *feeder;
 	struct worker job_threads[WORKERS_MAX];
 	struct queue *outbox, *jobs, *jobs_done;
 	int fd;              /* eventfd of the transfer's thread */
@@ -113,6 +115,33 @@ static int start_worker(struct crew *c, unsigned i, uint32_t blocks)
 	return r ? r : worker_start(&w->thread, name, run_worker, w);
 }
 
+/* The feeder's calls. */
+static void feed_out(void *ctx, struct block *b)
+{
+	hand_out(ctx, &b, 1);
+}
+
+static void feed_hungry(void *ctx)
+{
+	wake(ctx);
+}
+
+static int start_feeder(struct crew *c, const struct crew_feed *feed, uint32_t blocks)
+{
+	struct feeder_params params = {
+		.streams = feed->streams,
+		.blocks = blocks,
+		.flush_ns = feed->flush_ns,
+		.stop_fd = feed->stop_fd,
+		.tell_hungry = feed->tell_hungry,
+		.out = feed_out,
+		.hungry = feed_hungry,
+		.ctx = c,
+	};
+
+	return feeder_new(&params, &c->feeder);
+}
+
 int crew_new(const struct crew_params *p, struct crew **out)
 {
 	struct crew *c = calloc(1, sizeof *c);
@@ -126,7 +155,10 @@ int crew_new(const struct crew_params *p, struct crew **out)
 		r = -errno;
 	if (!r)
 		r = queue_new(p->blocks, &c->outbox);
-	c->worker_count = p->workers < WORKERS_MAX ? p->workers : WORKERS_MAX;
+	if (!r && p->feed)
+		r = start_feeder(c, p->feed, p->blocks);
+	else
+		c->worker_count = p->workers < WORKERS_MAX ? p->workers : WORKERS_MAX;
 	for (unsigned i = 0; i < c->worker_count && !r; i++)
 		r = start_worker(c, i, p->blocks);
 	if (!r && p->jobs) {
@@ -165,6 +197,7 @@ void crew_free(struct crew *c)
 	}
 	if (c->jobs)
 		queue_close(c->jobs);
+	feeder_free(c->feeder);
 	for (unsigned i = 0; i < c->worker_count; i++) {
 		worker_stop(&c->workers[i].thread);
 		end_queue_free(c->workers[i].io);
@@ -187,7 +220,13 @@ unsigned crew_workers(const struct crew *c)
 
 void crew_submit(struct crew *c, unsigned worker, struct block *b)
 {
-	int r = queue_push(c->workers[worker % c->worker_count].inbox, (void *const *)&b, 1);
+	int r;
+
+	if (c->feeder) {
+		feeder_submit(c->feeder, b);
+		return;
+	}
+	r = queue_push(c->workers[worker % c->worker_count].inbox, (void *const *)&b, 1);
 
 	assert(!r);
 	(void)r;
@@ -196,6 +235,21 @@ void crew_submit(struct crew *c, unsigned worker, struct block *b)
 unsigned crew_collect(struct crew *c, struct block **done, unsigned max)
 {
 	return (unsigned)queue_pop(c->outbox, (void **)done, max, false);
+}
+
+void crew_feed_add(struct crew *c, struct crew_target *target)
+{
+	feeder_add(c->feeder, target);
+}
+
+void crew_feed_stop(struct crew *c, struct crew_target *target)
+{
+	feeder_stop(c->feeder, target);
+}
+
+bool crew_feed_hungry(const struct crew *c)
+{
+	return feeder_hungry(c->feeder);
 }
 
 void crew_submit_job(struct crew *c, struct crew_job *job)

@@ -24,7 +24,16 @@ struct crew_job {
 	void (*run)(struct crew_job *); /* in a job thread */
 };
 
+/* Many streams, read by one thread (transfer/feeder.h). */
+struct crew_feed {
+	unsigned streams; /* most of them at once */
+	uint64_t flush_ns;
+	int stop_fd;
+	bool tell_hungry; /* wake the transfer's thread when crew_feed_hungry becomes true */
+};
+
 struct crew_params {
+	const struct crew_feed *feed; /* reading, in place of I/O threads; NULL = no feed */
 	bool reading;     /* fill blocks and take their leaf; else verify the leaf, then write */
 	unsigned workers; /* I/O threads, at least 1 */
 	unsigned jobs;    /* job threads; 0 = none are needed */
@@ -48,6 +57,13 @@ unsigned crew_workers(const struct crew *);
 void crew_submit(struct crew *, unsigned worker, struct block *);
 /* Blocks that are done, at most `max`. */
 unsigned crew_collect(struct crew *, struct block **done, unsigned max);
+/*
+ * With a feed: crew_submit gives empty blocks (length: how much is to be filled), crew_collect gives them
+ * with owner, length, leaf, error and flags set; see feeder_add.
+ */
+void crew_feed_add(struct crew *, struct crew_target *);
+void crew_feed_stop(struct crew *, struct crew_target *);
+bool crew_feed_hungry(const struct crew *); /* a stream has something, and there is no block */
 void crew_submit_job(struct crew *, struct crew_job *);
 unsigned crew_collect_jobs(struct crew *, struct crew_job **done, unsigned max);
 

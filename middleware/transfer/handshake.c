@@ -4,12 +4,14 @@
  */
 #include "transfer/handshake.h"
 
+#include "base/clock.h"
 #include "base/worker.h"
 
 #include <errno.h>
 
 #define GREET_TIMEOUT_MS 10000
 #define JOB_THREADS 4u
+#define FEED_FLUSH_MS 200u
 
 static const struct fabric_caps *caps_of(const struct run *run)
 {
@@ -99,6 +101,7 @@ static int plan_transfer(struct run *run, const struct transfer_source *from, st
 		.window_max_bytes = window_max(run),
 		.largest_bytes = from->largest_bytes,
 		.total_bytes = from->total_bytes,
+		.streams = from->feed ? from->feed->streams : 0,
 		.rtt_ns = p->rtt_ns,
 		.cpus = worker_cpus(),
 		.delivered = caps_of(run)->write_delivered,
@@ -128,6 +131,23 @@ static int exchange(struct run *run, const struct transfer_offer *offer, struct 
 		return run_fail(run, -EBADMSG, STATUS_PROTOCOL, "the sink answered OFFER with a bad %s",
 			message_name(h.type));
 	return 0;
+}
+
+static int make_crew(struct run *run, const struct transfer_feed *from, unsigned workers)
+{
+	struct crew_feed feed;
+	struct crew_params params = {.reading = true, .workers = workers, .blocks = pool_count(run->pool)};
+
+	if (from) {
+		feed = (struct crew_feed){
+			.streams = from->streams,
+			.flush_ns = (from->flush_ms ? from->flush_ms : FEED_FLUSH_MS) * NS_PER_MS,
+			.stop_fd = from->stop_fd,
+			.tell_hungry = from->drop_oldest,
+		};
+		params.feed = &feed;
+	}
+	return crew_new(&params, &run->crew);
 }
 
 int handshake_offer(struct run *run, const struct transfer_source *from, struct plan *plan)
@@ -172,8 +192,7 @@ int handshake_offer(struct run *run, const struct transfer_source *from, struct 
 	run_count_requests(run, plan->channels);
 	r = ops->source_open(&env, &run->engine);
 	if (!r)
-		r = crew_new(&(struct crew_params){.reading = true, .workers = plan->workers,
-				     .blocks = pool_count(run->pool)}, &run->crew);
+		r = make_crew(run, from->feed, plan->workers);
 	fill_stats(run, ops, &offer, accept.depth, env.imm);
 	return r;
 }

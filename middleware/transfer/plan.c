@@ -24,6 +24,8 @@
 #define WAN_CHANNELS 16u
 #define WAN_BYTES_PER_S 2500000000ull /* 20 Gb/s */
 #define TCP_WINDOW (4ull << 20)       /* Linux's default for the largest send buffer (tcp_wmem) */
+#define FEED_BLOCKS_MORE 8u /* of a feed's source: two for each stream, and these */
+#define FEED_BYTES (64ull << 20)
 
 static uint64_t at_least(uint64_t value, uint64_t low)
 {
@@ -45,10 +47,12 @@ static uint32_t round_block(uint64_t bytes)
 void plan_make(const struct plan_facts *f, struct plan *out)
 {
 	uint64_t window = at_least(f->rtt_ns * (WIRE_BYTES_PER_S / 1000000) / 1000 * 2, LOCAL_WINDOW);
-	uint64_t block = f->block;
+	uint64_t block = f->block, feed_blocks = 2ull * f->streams + FEED_BLOCKS_MORE;
 
 	window = at_most(window, f->window_max_bytes);
-	if (!block) {
+	if (!block && f->streams) {
+		block = at_most(at_most(FEED_BYTES, f->window_max_bytes) / feed_blocks, SMALL_BLOCK);
+	} else if (!block) {
 		block = window >= LARGE_WINDOW ? LARGE_BLOCK : window >= MEDIUM_WINDOW ? MEDIUM_BLOCK : SMALL_BLOCK;
 		block = at_most(block, f->largest_bytes); /* small files need no large blocks */
 	}
@@ -59,6 +63,9 @@ void plan_make(const struct plan_facts *f, struct plan *out)
 		out->depth = (uint32_t)at_most(out->depth, f->total_bytes / out->block + 1);
 	out->depth = (uint32_t)at_most(at_least(out->depth, DEPTH_MIN), f->max_depth);
 	out->source_blocks = f->delivered ? out->depth : (uint32_t)at_most(out->depth, SOURCE_BLOCKS);
+	if (f->streams)
+		out->source_blocks = (uint32_t)at_least(out->source_blocks,
+			at_most(feed_blocks, f->window_max_bytes / out->block));
 	out->channels = f->channels && f->channels < f->open_channels ? f->channels : f->open_channels;
 	out->workers = plan_workers(f->workers, f->cpus);
 }

@@ -21,6 +21,7 @@ struct plan_facts {
 	/* facts */
 	uint64_t largest_bytes; /* of a file; UINT64_MAX = not known */
 	uint64_t total_bytes;   /* of all; UINT64_MAX = not known */
+	unsigned streams;       /* of a feed: read at once, each filling a block of its own; 0 = no feed */
 	uint64_t rtt_ns;        /* 0 = not known */
 	unsigned cpus;
 	bool delivered;         /* fabric_caps.write_delivered */

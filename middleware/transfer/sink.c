@@ -16,6 +16,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -247,7 +248,7 @@ static void submit(struct sink *s, struct sink_file *f, struct block *b)
 {
 	pool_move(b, BLOCK_DRAINING);
 	f->in_crew++;
-	crew_submit(s->run.crew, f->reorder ? 0 : s->next_worker++, b);
+	crew_submit(s->run.crew, f->reorder ? f->file.file : s->next_worker++, b);
 }
 
 static int take_block(struct sink *s, struct block *b)
@@ -403,6 +404,38 @@ static int close_transfer(struct sink *s)
 	return run_put(&s->run, TRANSFER_CLOSED, data, transfer_put_complete(&closed, data, sizeof data));
 }
 
+static bool any_in_crew(const struct sink *s)
+{
+	for (unsigned i = 0; i < TRANSFER_OPEN_MAX; i++)
+		if (s->files[i] && s->files[i]->in_crew)
+			return true;
+	for (const struct sink_file *f = s->leaving; f; f = f->next)
+		if (f->in_crew)
+			return true;
+	return false;
+}
+
+/* A transfer that was cut short, whose sink keeps what it has: what has landed is verified and written. */
+static void salvage(struct sink *s, int error)
+{
+	struct pollfd fd = {crew_fd(s->run.crew), POLLIN, 0};
+	struct block *done[BATCH];
+
+	while (error != -EBADMSG && take_landed(s) > 0)
+		;
+	while (any_in_crew(s)) {
+		unsigned n;
+
+		crew_arm(s->run.crew);
+		n = crew_collect(s->run.crew, done, BATCH);
+		if (!n)
+			poll(&fd, 1, -1);
+		crew_disarm(s->run.crew);
+		for (unsigned i = 0; i < n; i++)
+			((struct sink_file *)done[i]->owner)->in_crew--;
+	}
+}
+
 /* A transfer that was cut short: what has begun is removed, and each file is told. */
 static void drop_file(struct sink *s, struct sink_file *f)
 {
@@ -436,6 +469,8 @@ int transfer_receive(struct link *link, const struct transfer_params *params, co
 	r = handshake_accept(&s->run, &s->block);
 	if (!r)
 		r = loop(s);
+	if (r && to->keeps && s->run.crew)
+		salvage(s, r);
 	if (!r)
 		r = close_transfer(s);
 	if (!r && stats->errors)

@@ -31,6 +31,7 @@ struct source_file {
 	uint64_t next_offset;  /* to read */
 	uint64_t bytes;        /* sent */
 	uint32_t sequence;     /* blocks sent */
+	uint64_t dropped;      /* blocks of a feed that nobody had room for */
 	uint32_t in_crew;      /* blocks being filled, and filled ones waiting to be sent */
 	struct digest_tree *tree;
 	uint64_t digest;
@@ -83,6 +84,9 @@ static void file_finish(struct source *s, struct source_file *f)
 		stats->errors++;
 	else
 		stats->files++;
+	f->item.sent_bytes = f->bytes;
+	f->item.sent_blocks = f->sequence;
+	f->item.dropped_blocks = f->dropped;
 	s->from->done(s->from->ctx, &f->item, f->status, f->text);
 	digest_tree_free(f->tree);
 	end_free(f->target.end);
@@ -225,6 +229,8 @@ static int take_ready(struct source *s, const uint8_t *data, size_t len)
 	if (!f || f->ready || f->directory || ready.offset)
 		return -EBADMSG;
 	f->ready = true;
+	if (s->from->feed && !f->read_all)
+		crew_feed_add(s->run.crew, &f->target);
 	return end_file(s, f);
 }
 
@@ -251,6 +257,11 @@ static int take_result(struct source *s, const uint8_t *data, size_t len)
 	}
 	if (f->ended) {
 		file_finish(s, f);
+		return 0;
+	}
+	if (s->from->feed) { /* it stops reading, and says so by a last block */
+		if (!f->read_all)
+			crew_feed_stop(s->run.crew, &f->target);
 		return 0;
 	}
 	if (f->in_crew && end_is_stream(f->target.end)) /* its worker may wait for a pipe for ever */
@@ -310,9 +321,59 @@ static int take_frames(struct source *s)
 
 /* ---- blocks ---- */
 
+/* A stream has something and there is no block, because all wait for room: one is dropped.  It is the
+ * oldest of the stream that has most of them waiting, so that who sends little loses little. */
+static int drop_oldest(struct source *s)
+{
+	struct source_file *most = NULL;
+	struct block *b;
+	uint32_t at = 0;
+
+	for (uint32_t i = 0; i < s->filled_count; i++) {
+		struct source_file *f = s->filled[(s->filled_head + i) % s->filled_room]->owner;
+
+		if (!most || f->in_crew > most->in_crew)
+			most = f;
+	}
+	while (s->filled[(s->filled_head + at) % s->filled_room]->owner != most)
+		at++;
+	b = s->filled[(s->filled_head + at) % s->filled_room];
+	for (; at; at--) /* those before it move up by one */
+		s->filled[(s->filled_head + at) % s->filled_room] =
+			s->filled[(s->filled_head + at - 1) % s->filled_room];
+	s->filled_head = (s->filled_head + 1) % s->filled_room;
+	s->filled_count--;
+	most->in_crew--;
+	most->dropped++;
+	pool_give(s->run.pool, b);
+	return end_file(s, most);
+}
+
+/* All blocks that are free go to the feeder, which knows best who needs one. */
+static int feed_blocks(struct source *s)
+{
+	struct block *b;
+	int n = 0, r = 0;
+
+	if (s->from->feed->drop_oldest && s->filled_count && !pool_free_count(s->run.pool) &&
+		crew_feed_hungry(s->run.crew) && !s->run.engine->ops->room(s->run.engine))
+		r = drop_oldest(s);
+	if (r)
+		return r;
+	while ((b = pool_take(s->run.pool, BLOCK_FILLING))) {
+		b->length = s->plan.block;
+		crew_submit(s->run.crew, 0, b);
+		n++;
+	}
+	return n;
+}
+
 static int fill_blocks(struct source *s)
 {
 	int n = 0;
+
+	if (s->from->feed)
+		return feed_blocks(s);
 
 	while (s->reading) {
 		struct source_file *f = s->reading;
@@ -349,6 +410,26 @@ static int fill_blocks(struct source *s)
 	return n;
 }
 
+/* The same from the feeder, which chose the stream. */
+static int take_fed(struct source *s, struct block *b)
+{
+	struct source_file *f = b->owner;
+
+	if (b->error)
+		file_fail(f, b->error, b->error == -EIO ? STATUS_IO : 0, "reading: %s", strerror(-b->error));
+	if (b->flags & TRANSFER_BLOCK_LAST)
+		stop_reading(s, f);
+	if (!b->length || f->answered) {
+		pool_give(s->run.pool, b);
+		return end_file(s, f);
+	}
+	b->session = f->number;
+	pool_move(b, BLOCK_FILLED);
+	f->in_crew++;
+	s->filled[(s->filled_head + s->filled_count++) % s->filled_room] = b;
+	return 0;
+}
+
 /* A block comes back from its worker: to be sent, or the file ends here. */
 static int take_filled(struct source *s, struct block *b)
 {
@@ -382,21 +463,21 @@ static int take_all_filled(struct source *s)
 	int r = 0;
 
 	for (unsigned i = 0; i < n && !r; i++)
-		r = take_filled(s, done[i]);
+		r = s->from->feed ? take_fed(s, done[i]) : take_filled(s, done[i]);
 	return r ? r : (int)n;
 }
 
 static int send_block(struct source *s, struct block *b)
 {
 	struct source_file *f = b->owner;
+	bool stream = f->item.file.kind == TRANSFER_FILE_STREAM;
 	struct transfer_block header = {
 		.session = f->number,
 		.sequence = f->sequence,
-		.offset = b->offset,
+		.offset = stream ? f->bytes : b->offset,
 		.length = b->length,
 	};
 	uint8_t *prefix = b->payload - BLOCK_PREFIX_BYTES;
-	bool stream = f->item.file.kind == TRANSFER_FILE_STREAM;
 	uint64_t leaf = stream ? f->sequence : b->offset / s->plan.block;
 	int r;
 
@@ -413,6 +494,13 @@ static int send_block(struct source *s, struct block *b)
 	return r ? r : end_file(s, f);
 }
 
+/* Whether its blocks go no further: the sink gave it up.  Of an end that could not be read on, neither file
+ * nor blocks are of use, but what a device gave until then is. */
+static bool is_given_up(const struct source *s, const struct source_file *f)
+{
+	return s->from->feed ? f->answered : f->status;
+}
+
 static int send_blocks(struct source *s)
 {
 	const struct engine_ops *ops = s->run.engine->ops;
@@ -422,7 +510,7 @@ static int send_blocks(struct source *s)
 		struct block *b = s->filled[s->filled_head];
 		struct source_file *f = b->owner;
 
-		if (!f->status && !ops->room(s->run.engine)) {
+		if (!is_given_up(s, f) && !ops->room(s->run.engine)) {
 			s->run.stats->starved++;
 			r = ops->starving(s->run.engine);
 			break;
@@ -430,7 +518,7 @@ static int send_blocks(struct source *s)
 		s->filled_head = (s->filled_head + 1) % s->filled_room;
 		s->filled_count--;
 		n++;
-		if (f->status) { /* the sink gave the file up meanwhile */
+		if (is_given_up(s, f)) {
 			pool_give(s->run.pool, b);
 			f->in_crew--;
 			r = end_file(s, f);

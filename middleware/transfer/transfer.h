@@ -88,7 +88,22 @@ struct transfer_item {
 	struct end *end;           /* open for reading; the transfer frees it.  NULL for a directory */
 	int error;                 /* not 0: could not be opened: counted and told to `done`, not sent */
 	void *cookie;              /* the caller's */
+	/* set for `done`: bytes and blocks of it that were sent; blocks of a feed that were dropped */
+	uint64_t sent_bytes, sent_blocks, dropped_blocks;
 };
+
+/*
+ * Many live streams at once.  One thread reads them all as their data come; a block is sent when it is
+ * full, or when its first byte has waited for flush_ms.  Without room at the sink all are slowed alike.
+ * Items are streams: ends of end_stream_open, not borrowed.
+ */
+struct transfer_feed {
+	unsigned streams;  /* most of them, 1..TRANSFER_FEED_MAX */
+	unsigned flush_ms; /* 0 = 200 */
+	bool drop_oldest;  /* nobody is slowed: blocks are dropped at the source, the oldest of whoever has most */
+	int stop_fd;       /* readable = all streams end where they are, and the transfer ends well; -1 = none */
+};
+#define TRANSFER_FEED_MAX 255u
 
 struct transfer_source {
 	/* The next file: 1, 0 (no more), -errno (the transfer is aborted).  Called as files are started. */
@@ -98,6 +113,7 @@ struct transfer_source {
 	/* Exactly once for each item of `next`: status 0, or what failed and where (text may be ""). */
 	void (*done)(void *ctx, const struct transfer_item *, uint16_t status, const char *text);
 	void *ctx;
+	const struct transfer_feed *feed;  /* NULL: files one after the other */
 	uint64_t total_files, total_bytes; /* hints, MESSAGE_UNKNOWN */
 	uint64_t largest_bytes;            /* of a file, for choosing the block; MESSAGE_UNKNOWN */
 };
@@ -121,6 +137,9 @@ struct transfer_sink {
 	/* Exactly once for each file offered, after commit or discard.  Runs in the transfer's thread. */
 	void (*done)(void *ctx, const struct transfer_file *, uint16_t status, const char *text);
 	void *ctx;
+	/* `discard` keeps what was written: when the transfer is cut short, what has landed is written first.
+	 * Ends never wait for a peer of theirs. */
+	bool keeps;
 };
 
 int transfer_receive(struct link *, const struct transfer_params *, const struct transfer_sink *,
