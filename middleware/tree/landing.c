@@ -165,6 +165,11 @@ int landing_fd(const struct landing *landing)
 	return fd < 0 ? -errno : fd;
 }
 
+int landing_own_fd(const struct landing *landing)
+{
+	return landing->fd;
+}
+
 static void landing_free(struct landing *landing)
 {
 	close(landing->fd);

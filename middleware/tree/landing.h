@@ -28,6 +28,8 @@ struct landing_params {
 int landing_open(const struct landing_params *, struct landing **out);
 /* A new descriptor of the temporary file, read-write; the caller closes it. */
 int landing_fd(const struct landing *);
+/* The one that the landing has: it closes it. */
+int landing_own_fd(const struct landing *);
 /* Sets times (mtime_ns == UINT32_MAX: leaves them) and mode, renames, fsyncs the directory.  The caller
  * has fsynced the file.  0: freed.  -errno: the temporary file is removed and the landing freed. */
 int landing_commit(struct landing *, int64_t mtime_s, uint32_t mtime_ns);
