@@ -35,6 +35,7 @@ static const struct row {
 	{MESSAGE_STATFS, SESSION_READY, false, handle_statfs},
 	{MESSAGE_STORE, SESSION_READY, false, handle_store},
 	{MESSAGE_RETRIEVE, SESSION_READY, false, handle_retrieve},
+	{MESSAGE_FEED, SESSION_READY, true, handle_feed},
 	{TRANSFER_ABORT, SESSION_READY, false, handle_abort},
 };
 

@@ -38,6 +38,9 @@ void handle_list_free(struct listing *);
 int handle_store(struct daemon_session *, const uint8_t *data, size_t len);
 int handle_retrieve(struct daemon_session *, const uint8_t *data, size_t len);
 
+/* handle_feed.c */
+int handle_feed(struct daemon_session *, const uint8_t *data, size_t len);
+
 /* ---- for all of them ---- */
 
 struct stat;

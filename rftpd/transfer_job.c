@@ -19,7 +19,7 @@ static void log_file(void *ctx, const char *path, uint64_t bytes, uint16_t statu
 {
 	const struct transfer_job *job = ctx;
 	const struct daemon_session *s = job->session;
-	const char *verb = job->type == MESSAGE_STORE ? "stored" : "sent";
+	const char *verb = job->type == MESSAGE_RETRIEVE ? "sent" : "stored";
 	double seconds = (double)(clock_now_ns() - job->stats.started_ns) / 1e9;
 
 	if (!status)
@@ -126,12 +126,39 @@ int transfer_job_new_retrieve(struct daemon_session *s, const struct message_dat
 	return 0;
 }
 
+int transfer_job_new_feed(struct daemon_session *s, const struct message_feed *feed, const char *path,
+	struct transfer_job **out)
+{
+	const struct message_data_request any = {.kind = MESSAGE_DATA_FILES};
+	struct segments_params params = {
+		.top = s->daemon->export_fd,
+		.path = path,
+		.segment_bytes = feed->segment_bytes,
+		.segment_ns = feed->segment_ns,
+		.done = log_file,
+	};
+	struct transfer_job *job;
+	int r = job_new(s, MESSAGE_FEED, &any, &job);
+
+	if (r)
+		return r;
+	params.ctx = job;
+	r = segments_new(&params, &job->segments);
+	if (r) {
+		transfer_job_free(job);
+		return r;
+	}
+	*out = job;
+	return 0;
+}
+
 void transfer_job_free(struct transfer_job *job)
 {
 	if (!job)
 		return;
 	incoming_free(job->incoming);
 	outgoing_free(job->outgoing);
+	segments_free(job->segments);
 	close(job->cancel_fd);
 	free(job);
 }
@@ -157,7 +184,13 @@ static void run(void *arg)
 	if (!job->result && job->type == MESSAGE_STORE)
 		job->result = transfer_receive(
 			link, &job->params, incoming_sink(job->incoming), &job->stats);
-	else if (!job->result) {
+	else if (!job->result && job->type == MESSAGE_FEED) {
+		job->result = transfer_receive(
+			link, &job->params, segments_sink(job->segments), &job->stats);
+		/* what is kept has its name when the session goes on */
+		segments_free(job->segments);
+		job->segments = NULL;
+	} else if (!job->result) {
 		if (job->measure) /* in this thread: a large tree takes its time */
 			outgoing_measure(job->outgoing);
 		job->result = transfer_send(
@@ -182,7 +215,7 @@ void transfer_job_cancel(struct transfer_job *job)
 int transfer_job_finish(struct transfer_job *job, uint64_t *files, uint64_t *bytes)
 {
 	const struct daemon_session *s = job->session;
-	const char *name = job->type == MESSAGE_STORE ? "STORE" : "RETRIEVE";
+	const char *name = message_name(job->type);
 	double seconds;
 
 	worker_stop(&job->worker);
