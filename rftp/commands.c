@@ -47,6 +47,8 @@ static const struct command command_table[] = {
 		1, UINT_MAX, command_stat},
 	{"df", "[-h] [PATH]", "show the space of a remote file system", COMMAND_REMOTE,
 		COMMAND_NOTHING, 0, 2, command_df},
+	{"feed", "NAME=SOURCE... DIR", "send live streams; SOURCE: FIFO, file or '|COMMAND'",
+		COMMAND_LOCAL, COMMAND_EITHER, 2, UINT_MAX, command_feed},
 	{"bench", "[BYTES|FILE] [put|get]", "measure from memory, or FILE, to memory",
 		COMMAND_BENCH, COMMAND_BENCH, 0, 2, command_bench},
 	{"set", "[NAME [VALUE]]", "show or change settings", COMMAND_SETTING, COMMAND_SETTING, 0, 2,

@@ -5,6 +5,7 @@
 #include "rftp/commands_impl.h"
 
 #include "rftp/bench.h"
+#include "rftp/feed.h"
 #include "rftp/get.h"
 #include "rftp/put.h"
 #include "rftp/units.h"
@@ -80,6 +81,24 @@ int command_put(struct client *c, const struct lexer_command *line)
 	free(target);
 	names_fini(&sources);
 	c->settings = saved;
+	return err;
+}
+
+int command_feed(struct client *c, const struct lexer_command *line)
+{
+	size_t count = line->count - 2; /* the last word is the directory */
+	const char **words = calloc(count, sizeof *words);
+	char *target = command_remote(c, &line->words[line->count - 1]);
+	int err = -ENOMEM;
+
+	for (size_t i = 0; words && i < count; i++)
+		words[i] = line->words[i + 1].text;
+	if (words && target)
+		err = feed_run(c, words, count, target);
+	else if (!words)
+		client_no_memory(c);
+	free(words);
+	free(target);
 	return err;
 }
 

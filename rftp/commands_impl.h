@@ -48,6 +48,7 @@ int command_df(struct client *, const struct lexer_command *);
 /* commands_data.c */
 int command_get(struct client *, const struct lexer_command *);
 int command_put(struct client *, const struct lexer_command *);
+int command_feed(struct client *, const struct lexer_command *);
 int command_bench(struct client *, const struct lexer_command *);
 /* commands_local.c */
 int command_lcd(struct client *, const struct lexer_command *);

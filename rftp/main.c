@@ -6,6 +6,7 @@
 #include "rftp/client.h"
 #include "rftp/commands.h"
 #include "rftp/copy.h"
+#include "rftp/feed.h"
 #include "rftp/interrupt.h"
 #include "rftp/lexer.h"
 #include "rftp/options.h"
@@ -65,6 +66,9 @@ static int main_run(struct client *c, const struct options *o)
 		break;
 	case OPTIONS_COPY:
 		err = copy_run(c, o->names, o->count);
+		break;
+	case OPTIONS_FEED:
+		err = feed_main(c, o->names, o->count);
 		break;
 	case OPTIONS_SHELL:
 		err = main_shell(c, o);

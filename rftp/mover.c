@@ -102,22 +102,31 @@ static bool mover_ends_all(uint16_t status)
 	       status == STATUS_TIMEOUT || status == STATUS_SHUTDOWN;
 }
 
-void mover_file_done(void *ctx, const char *path, uint64_t bytes, uint16_t status, const char *text)
+bool mover_outcome(
+	struct mover *m, const char *path, uint64_t bytes, uint16_t status, const char *text)
 {
-	struct mover *m = ctx;
-	bool held = mover_ends_all(status);
-
-	if (m->stdout_stream)
-		path = "standard output";
 	m->outcomes++;
 	if (!status)
 		m->stored_bytes += bytes;
-	report_file(&m->client->report, path, bytes, status, text, !held);
-	if (!held || m->held_status)
-		return;
-	m->held_status = status;
-	m->held_path = strdup(path);
-	m->held_text = strdup(text ? text : "");
+	if (!mover_ends_all(status))
+		return status;
+	if (!m->held_status) {
+		m->held_status = status;
+		m->held_path = strdup(path);
+		m->held_text = strdup(text ? text : "");
+	}
+	return false;
+}
+
+void mover_file_done(void *ctx, const char *path, uint64_t bytes, uint16_t status, const char *text)
+{
+	struct mover *m = ctx;
+	bool tell;
+
+	if (m->stdout_stream)
+		path = "standard output";
+	tell = mover_outcome(m, path, bytes, status, text);
+	report_file(&m->client->report, path, bytes, status, text, tell);
 }
 
 /* `alone`: the transfer went on, so it was that file's own failure. */
@@ -185,7 +194,7 @@ static int mover_ended(struct mover *m, const struct transfer_stats *stats, uint
 	return client_report(c, object, error);
 }
 
-int mover_send(struct mover *m, struct outgoing *outgoing, const char *object)
+int mover_send_source(struct mover *m, const struct transfer_source *source, const char *object)
 {
 	struct transfer_stats stats = {0};
 	struct transfer_params params;
@@ -194,9 +203,15 @@ int mover_send(struct mover *m, struct outgoing *outgoing, const char *object)
 
 	m->file_errors = m->client->report.errors;
 	mover_params(m, &params);
-	err = transfer_send(
-		session_link(m->client->session), &params, outgoing_source(outgoing), &stats);
+	if (source->feed)
+		params.cancel_fd = -1;
+	err = transfer_send(session_link(m->client->session), &params, source, &stats);
 	return mover_ended(m, &stats, m->stored_bytes - before, object, err);
+}
+
+int mover_send(struct mover *m, struct outgoing *outgoing, const char *object)
+{
+	return mover_send_source(m, outgoing_source(outgoing), object);
 }
 
 int mover_receive(struct mover *m, struct incoming *incoming, const char *object)

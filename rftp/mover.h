@@ -33,10 +33,16 @@ int mover_channels(struct mover *);
 void mover_request(const struct mover *, uint16_t type, struct message_data_request *);
 /* After the OK reply.  Errors are reported; `object` names the whole. */
 int mover_send(struct mover *, struct outgoing *, const char *object);
+/* Of a feed: signals end its streams, and do not cancel it. */
+int mover_send_source(struct mover *, const struct transfer_source *, const char *object);
 int mover_receive(struct mover *, struct incoming *, const char *object);
 /* For outgoing_params and incoming_params: ctx is the mover. */
 void mover_file_done(
 	void *ctx, const char *path, uint64_t bytes, uint16_t status, const char *text);
+/* Counts one outcome.  Whether a failure is to be reported now, as that file's own: others are when it turns
+ * out whether the whole transfer was cut. */
+bool mover_outcome(
+	struct mover *, const char *path, uint64_t bytes, uint16_t status, const char *text);
 /* Reports `done`.  Gives the outcome of the whole: `error`, or -EREMOTEIO when files failed. */
 int mover_finish(struct mover *, int error);
 

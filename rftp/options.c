@@ -21,6 +21,8 @@ static const struct option options_long[] = {
 	{"depth", required_argument, NULL, OPTION_SETTING},
 	{"direct", required_argument, NULL, OPTION_SETTING},
 	{"connect-timeout", required_argument, NULL, OPTION_SETTING},
+	{"segment", required_argument, NULL, OPTION_SETTING},
+	{"drop", required_argument, NULL, OPTION_SETTING},
 	{"crc", no_argument, NULL, OPTION_CRC},
 	{"recursive", no_argument, NULL, 'r'},
 	{"no-replace", no_argument, NULL, 'n'},
@@ -38,6 +40,8 @@ static const struct option options_long[] = {
 static const char options_text[] =
 	"usage: rftp [OPTIONS] SRC... DST       copy files; one side is rftp://HOST[:PORT]/PATH,\n"
 	"                                       '-' is stdin or stdout\n"
+	"       rftp [OPTIONS] feed NAME=SOURCE... URL\n"
+	"                                       send live streams; SOURCE: FIFO, file or '|COMMAND'\n"
 	"       rftp [OPTIONS] [URL]            open the shell\n"
 	"       rftp [OPTIONS] -c 'CMD; CMD' [URL]\n"
 	"       rftp [OPTIONS] -b FILE [URL]    run commands, stop at the first error\n"
@@ -58,6 +62,8 @@ static const char options_text[] =
 	"      --depth N             blocks at the receiving side (auto)\n"
 	"      --direct auto|on|off  O_DIRECT (auto)\n"
 	"      --crc                 fabric soft: CRC32C on the wire\n"
+	"      --segment SIZE|SECs   feed: begin another file at this size or age (64M)\n"
+	"      --drop none|oldest    feed: without room, wait, or drop packets (none)\n"
 	"  -V, --version  -h, --help\n"
 	"\n"
 	"See rftp(1) for examples, exit codes and the JSON fields.\n";
@@ -100,6 +106,11 @@ static int options_names(struct options *o, struct text *why)
 		return -EINVAL;
 	}
 	o->action = script || o->count < 2 ? OPTIONS_SHELL : OPTIONS_COPY;
+	if (o->action == OPTIONS_COPY && o->count > 2 && !strcmp(o->names[0], "feed")) {
+		o->action = OPTIONS_FEED;
+		o->names++;
+		o->count--;
+	}
 	if (o->action == OPTIONS_SHELL && o->count > 1) {
 		text_puts(why, "-c and -b take one name: the URL to open");
 		return -EINVAL;

@@ -10,6 +10,7 @@
 enum options_action {
 	OPTIONS_SHELL, /* names: none, or a URL to open */
 	OPTIONS_COPY,  /* names: SRC... DST */
+	OPTIONS_FEED,  /* names: NAME=SOURCE... DST */
 	OPTIONS_HELP,
 	OPTIONS_VERSION,
 };

@@ -93,6 +93,13 @@ int remote_data(struct session *s, uint16_t type, const struct message_data_requ
 		s, type, data, message_put_data_request(request, data, sizeof data), NULL, NULL);
 }
 
+int remote_feed(struct session *s, const struct message_feed *request)
+{
+	uint8_t data[REMOTE_REQUEST_MAX];
+
+	return session_call(s, MESSAGE_FEED, data, message_put_feed(request, data, sizeof data), NULL, NULL);
+}
+
 /* ---- listing ---- */
 
 static int remote_entry_cmp(const void *a, const void *b)

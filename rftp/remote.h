@@ -29,6 +29,8 @@ int remote_statfs(struct session *, const char *path, struct message_statfs_repl
 /* STORE or RETRIEVE; after 0 the transfer begins. */
 int remote_data(struct session *, uint16_t type, const struct message_data_request *);
 
+int remote_feed(struct session *, const struct message_feed *); /* likewise */
+
 /* `path` as seen from the directory `cwd`: absolute.  ".." is left for the server.  NULL: no
  * memory. */
 char *remote_join(const char *cwd, const char *path);

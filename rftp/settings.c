@@ -14,10 +14,14 @@
 #include <string.h>
 
 #define SETTINGS_TIMEOUT_MS 10000u
+#define SETTINGS_SEGMENT_BYTES (64u << 20)
+#define SETTINGS_NS_PER_S 1000000000ull
 
 void settings_init(struct settings *s)
 {
-	*s = (struct settings){.replace = true, .connect_timeout_ms = SETTINGS_TIMEOUT_MS};
+	*s = (struct settings){.replace = true,
+		.connect_timeout_ms = SETTINGS_TIMEOUT_MS,
+		.segment_bytes = SETTINGS_SEGMENT_BYTES};
 }
 
 const char *settings_engine_name(uint8_t engine)
@@ -193,6 +197,81 @@ static void show_timeout(const struct settings *s, struct text *out)
 	text_printf(out, "%u", s->connect_timeout_ms / 1000);
 }
 
+/* One of them: a size, or seconds with an "s" behind. */
+static int parse_segment(const char *value, size_t len, struct settings *s)
+{
+	char text[UNITS_TEXT_MAX];
+	uint64_t n;
+
+	if (!len || len >= sizeof text)
+		return -EINVAL;
+	memcpy(text, value, len);
+	text[len] = '\0';
+	if (text[len - 1] == 's') {
+		text[len - 1] = '\0';
+		if (s->segment_ns || units_parse_number(text, 1, 86400 * 366, &n))
+			return -EINVAL;
+		s->segment_ns = n * SETTINGS_NS_PER_S;
+		return 0;
+	}
+	if (s->segment_bytes || units_parse_size(text, &n) || n < MESSAGE_SEGMENT_BYTES_MIN ||
+		n > TRANSFER_SIZE_MAX)
+		return -EINVAL;
+	s->segment_bytes = n;
+	return 0;
+}
+
+static int set_segment(struct settings *s, const char *value, struct text *why)
+{
+	struct settings parsed = {0};
+	const char *comma = strchr(value, ',');
+	int err = 0;
+
+	if (strcmp(value, "none")) {
+		err = parse_segment(value, comma ? (size_t)(comma - value) : strlen(value), &parsed);
+		if (!err && comma)
+			err = parse_segment(comma + 1, strlen(comma + 1), &parsed);
+	}
+	if (err) {
+		text_puts(why, "a size from 4K on (64M), seconds (10s), both (64M,10s), or none");
+		return -EINVAL;
+	}
+	s->segment_bytes = parsed.segment_bytes;
+	s->segment_ns = parsed.segment_ns;
+	return 0;
+}
+
+static void show_segment(const struct settings *s, struct text *out)
+{
+	static const char letters[] = "KMGT";
+	uint64_t n = s->segment_bytes;
+	int letter = -1;
+
+	for (; n && n % 1024 == 0 && letter < 3; letter++)
+		n /= 1024;
+	if (n)
+		text_printf(out, "%ju%.*s", (uintmax_t)n, letter >= 0, &letters[letter >= 0 ? letter : 0]);
+	if (s->segment_ns)
+		text_printf(out, "%s%jus", n ? "," : "", (uintmax_t)(s->segment_ns / SETTINGS_NS_PER_S));
+	if (!n && !s->segment_ns)
+		text_puts(out, "none");
+}
+
+static int set_drop(struct settings *s, const char *value, struct text *why)
+{
+	if (strcmp(value, "none") && strcmp(value, "oldest")) {
+		text_puts(why, "none or oldest");
+		return -EINVAL;
+	}
+	s->drop_oldest = !strcmp(value, "oldest");
+	return 0;
+}
+
+static void show_drop(const struct settings *s, struct text *out)
+{
+	text_puts(out, s->drop_oldest ? "oldest" : "none");
+}
+
 static int set_verbosity(struct settings *s, const char *value, struct text *why)
 {
 	static const char *const names[] = {"quiet", "normal", "verbose", "debug"};
@@ -242,6 +321,9 @@ static const struct {
 	{"direct", "auto|on|off", "O_DIRECT, past the page cache", set_direct, show_direct},
 	{"crc", "on|off", "fabric soft: ask for CRC32C on the wire", set_crc, show_crc},
 	{"connect-timeout", "SECONDS", "how long to try to connect", set_timeout, show_timeout},
+	{"segment", "SIZE|SECONDSs|none", "feed: how large, how old a segment gets", set_segment,
+		show_segment},
+	{"drop", "none|oldest", "feed: packets that go when there is no room", set_drop, show_drop},
 	{"recursive", "on|off", "get and put follow directories down", set_recursive,
 		show_recursive},
 	{"replace", "on|off", "get and put replace existing files", set_replace, show_replace},

@@ -19,6 +19,8 @@ struct settings {
 	enum end_direct direct;
 	bool crc; /* soft: ask for MPA's CRC32C */
 	unsigned connect_timeout_ms;
+	uint64_t segment_bytes, segment_ns; /* of a feed; 0 = no limit */
+	bool drop_oldest;
 	bool recursive;
 	bool replace;
 	bool json;
