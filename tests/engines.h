@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tests/engines.h: two engines, or one and a peer that the test plays, over two links of the loop fabric.
+ */
+#ifndef TESTS_ENGINES_H
+#define TESTS_ENGINES_H
+
+#include "harness.h"
+#include "property/pair.h"
+
+#include "block/arena.h"
+#include "engine/engine.h"
+#include "fabric/loop.h"
+#include "proto/transfer.h"
+#include "transfer/link.h"
+
+#include <unistd.h>
+
+#define RIG_BLOCK BLOCK_BYTES_MIN
+#define RIG_MS 10000
+
+/* One side: memory, pool, engine. */
+struct half {
+	struct link *link;
+	struct arena arena;
+	struct fabric_mr *mr;
+	struct pool *pool;
+	struct engine *engine;
+};
+
+struct rig {
+	struct pair pair;
+	unsigned lanes;
+	struct half source, sink; /* the client's, the daemon's */
+};
+
+static void half_init(struct half *h, struct link *link, uint32_t blocks, unsigned access)
+{
+	size_t bytes = pool_bytes(blocks, RIG_BLOCK);
+	int r = arena_init(&h->arena, bytes, false);
+
+	h->link = link;
+	if (!r)
+		r = fabric_mr_new(control_pd(link_control(link)), h->arena.base, bytes, access, &h->mr);
+	if (!r)
+		r = pool_new(h->arena.base, blocks, RIG_BLOCK, &h->pool);
+	assert(!r);
+}
+
+static void half_fini(struct half *h)
+{
+	if (h->engine)
+		h->engine->ops->close(h->engine);
+	fabric_mr_free(h->mr);
+	pool_free(h->pool);
+	arena_fini(&h->arena);
+}
+
+static void rig_open(struct rig *rig, unsigned lanes, uint32_t source_blocks, uint32_t sink_blocks)
+{
+	struct loop_faults faults = {.seed = harness_seed()};
+	struct fabric *fabric;
+	int r = loop_open(&faults, &fabric);
+
+	memset(rig, 0, sizeof *rig);
+	if (!r)
+		r = pair_open(&rig->pair, fabric, lanes);
+	assert(!r);
+	rig->lanes = lanes;
+	half_init(&rig->source, rig->pair.client, source_blocks, FABRIC_LOCAL);
+	half_init(&rig->sink, rig->pair.daemon, sink_blocks, FABRIC_REMOTE_WRITE);
+	/* the daemon's side must have been sent to first */
+	r = link_wait_greeted(rig->pair.daemon, lanes, RIG_MS, -1);
+	assert(!r);
+}
+
+static void rig_close(struct rig *rig)
+{
+	/* nothing lands in memory that is gone */
+	link_close_channels(rig->source.link);
+	link_close_channels(rig->sink.link);
+	half_fini(&rig->source);
+	half_fini(&rig->sink);
+	pair_close(&rig->pair);
+}
+
+static struct engine_env rig_env(const struct rig *rig, const struct half *h)
+{
+	return (struct engine_env){
+		.pool = h->pool,
+		.pd = control_pd(link_control(h->link)),
+		.mr = h->mr,
+		.cq = link_cq(h->link),
+		.lanes = link_lanes(h->link),
+		.lane_count = rig->lanes,
+		.notice = TRANSFER_NOTICE_BEHIND,
+		.remote_depth = pool_count(rig->sink.pool),
+		.remote_stride = pool_stride(RIG_BLOCK),
+		.remote_base = fabric_mr_base(rig->sink.mr),
+		.remote_key = fabric_mr_key(rig->sink.mr),
+	};
+}
+
+static void rig_open_sink(struct rig *rig, const struct engine_ops *ops, bool imm)
+{
+	struct engine_env env = rig_env(rig, &rig->sink);
+	int r;
+
+	env.imm = imm;
+	r = ops->sink_open(&env, &rig->sink.engine);
+	assert(!r);
+}
+
+static void rig_open_source(struct rig *rig, const struct engine_ops *ops, bool imm)
+{
+	struct engine_env env = rig_env(rig, &rig->source);
+	int r;
+
+	env.imm = imm;
+	if (rig->sink.engine) {
+		env.remote_status_base = rig->sink.engine->status_base;
+		env.remote_status_key = rig->sink.engine->status_key;
+	}
+	r = ops->source_open(&env, &rig->source.engine);
+	assert(!r);
+}
+
+/* Sends one block with `mark` in it: 1; 0 no block of ours, or no slot, is free; -errno. */
+static int rig_send(struct rig *rig, uint8_t mark)
+{
+	struct engine *e = rig->source.engine;
+	struct block *b;
+	int r;
+
+	if (!e->ops->room(e)) {
+		r = e->ops->starving(e);
+		return r;
+	}
+	b = pool_take(rig->source.pool, BLOCK_FILLING);
+	if (!b)
+		return 0;
+	memset(b->payload - BLOCK_PREFIX_BYTES, mark, BLOCK_PREFIX_BYTES + RIG_BLOCK);
+	b->length = RIG_BLOCK;
+	pool_move(b, BLOCK_FILLED);
+	r = e->ops->send(e, b);
+	return r ? r : 1;
+}
+
+/* Takes the source's completions in: 0 or -errno. */
+static int rig_poll_source(struct rig *rig)
+{
+	struct block *done[32];
+	int n = rig->source.engine->ops->poll(rig->source.engine, done, 32);
+
+	for (int i = 0; i < n; i++)
+		pool_give(rig->source.pool, done[i]);
+	return n < 0 ? n : 0;
+}
+
+/* Waits for one landed block of the sink.  0 or -errno. */
+static int rig_land(struct rig *rig, struct block **b)
+{
+	static struct block *queued[32];
+	static int count;
+	int waited = 0;
+
+	/* blocks of another case */
+	if (b == NULL)
+		return count = 0;
+	while (!count) {
+		count = rig->sink.engine->ops->poll(rig->sink.engine, queued, 32);
+		if (count < 0) {
+			int r = count;
+
+			count = 0;
+			return r;
+		}
+		if (!count) {
+			usleep(50);
+			if (++waited > RIG_MS * 20)
+				return -ETIMEDOUT;
+		}
+	}
+	*b = queued[0];
+	memmove(queued, queued + 1, (size_t)--count * sizeof *queued);
+	return 0;
+}
+
+/* Whether the block holds `mark` from end to end. */
+static bool rig_holds(const struct block *b, uint8_t mark)
+{
+	const uint8_t *at = b->payload - BLOCK_PREFIX_BYTES;
+
+	for (size_t i = 0; i < BLOCK_PREFIX_BYTES + RIG_BLOCK; i++)
+		if (at[i] != mark)
+			return false;
+	return true;
+}
+
+/* The sink has emptied it. */
+static int rig_drain(struct rig *rig, struct block *b)
+{
+	if (b->state == BLOCK_LANDED)
+		pool_move(b, BLOCK_DRAINING);
+	pool_give(rig->sink.pool, b);
+	return rig->sink.engine->ops->flush(rig->sink.engine);
+}
+
+/* Sink: what poll says once it says something: blocks or -errno. */
+static int rig_poll_sink_until(struct rig *rig)
+{
+	struct block *done[32];
+	int n = 0;
+
+	for (int i = 0; i < RIG_MS * 20 && !n; i++) {
+		n = rig->sink.engine->ops->poll(rig->sink.engine, done, 32);
+		if (!n)
+			usleep(50);
+	}
+	return n;
+}
+
+/* A request of the test's own on a channel of the client's.  0 or -errno. */
+static int rig_post(struct rig *rig, unsigned lane, struct fabric_wr *wr, void *data, uint32_t bytes)
+{
+	struct fabric_sge sge = {data, bytes, NULL};
+
+	wr->id = LANE_ID(LANE_ACK, 0);
+	wr->flags = FABRIC_SIGNALED | FABRIC_INLINE;
+	wr->sge = &sge;
+	wr->sge_count = 1;
+	return lane_post(link_lanes(rig->source.link)[lane], wr);
+}
+
+#endif

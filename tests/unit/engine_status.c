@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tests/unit/engine_status: the engine `status`, both halves, and each of them against a peer that the test
+ * plays: who writes wrong status bytes, keeps slots, or goes away.
+ */
+#include "../engines.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+
+#define SLOTS 8u
+#define ROUNDS 400u
+
+static void blocks_cross_and_the_sink_posts_nothing(void)
+{
+	for (unsigned lanes = 1; lanes <= 3; lanes++) {
+		unsigned landed = 0, sent = 0;
+		struct lane_counts source = {0}, sink = {0};
+		unsigned seen[256] = {0};
+		struct rig rig;
+		int settled = 0;
+
+		rig_open(&rig, lanes, SLOTS, SLOTS);
+		for (unsigned i = 0; i < lanes; i++)
+			lane_reset_counts(link_lanes(rig.source.link)[i]);
+		rig_land(&rig, NULL);
+		rig_open_sink(&rig, &engine_status, false);
+		rig_open_source(&rig, &engine_status, false);
+		CHECK_EQ(rig.source.engine->ops->room(rig.source.engine), SLOTS);
+		while (landed < ROUNDS) {
+			struct block *b = NULL;
+			int r = 1;
+
+			while (sent < ROUNDS && r > 0) {
+				r = rig_send(&rig, (uint8_t)sent);
+				sent += r > 0;
+			}
+			CHECK(r >= 0);
+			CHECK_EQ(rig_poll_source(&rig), 0);
+			if (landed < sent) {
+				CHECK_EQ(rig_land(&rig, &b), 0);
+				/* not always in the order of sending; but whole, and each once */
+				CHECK(rig_holds(b, b->payload[0]));
+				seen[b->payload[0]]++;
+				landed++;
+				CHECK_EQ(rig_drain(&rig, b), 0);
+			}
+		}
+		for (int i = 0; i < RIG_MS && !settled; i++) {
+			settled = rig.source.engine->ops->settle(rig.source.engine);
+			CHECK_EQ(rig_poll_source(&rig), 0);
+			usleep(200);
+		}
+		CHECK_EQ(settled, 1);
+		for (unsigned i = 0; i < 256; i++)
+			CHECK_EQ(seen[i], ROUNDS / 256 + (i < ROUNDS % 256));
+		for (unsigned i = 0; i < lanes; i++) {
+			const struct lane_counts *a = &link_lanes(rig.source.link)[i]->counts;
+			const struct lane_counts *k = &link_lanes(rig.sink.link)[i]->counts;
+
+			source.writes += a->writes;
+			source.reads += a->reads;
+			source.sends += a->sends;
+			source.receives += a->receives;
+			source.signalled += a->signalled;
+			sink.writes += k->writes + k->sends + k->reads;
+			sink.receives += k->receives - 1; /* of the greeting */
+		}
+		printf("# %u channels: %u blocks, %" PRIu64 " READs, %" PRIu64 " completions\n", lanes, ROUNDS,
+			source.reads, source.signalled);
+		CHECK(source.writes >= 2 * ROUNDS && source.writes <= 2 * ROUNDS + lanes); /* the flush */
+		CHECK_EQ(source.sends, 0);
+		CHECK_EQ(source.receives, 0);
+		CHECK(source.reads >= ROUNDS / SLOTS - 1);
+		CHECK_EQ(sink.writes, 0);
+		CHECK_EQ(sink.receives, 0);
+		rig_close(&rig);
+	}
+}
+
+static void a_kept_block_is_gone_round(void)
+{
+	struct block *kept = NULL, *b = NULL;
+	unsigned sent = 0, after = 0;
+	struct rig rig;
+
+	rig_open(&rig, 1, SLOTS, 3);
+	rig_land(&rig, NULL);
+	rig_open_sink(&rig, &engine_status, false);
+	rig_open_source(&rig, &engine_status, false);
+	CHECK_EQ(rig_send(&rig, 1), 1);
+	CHECK_EQ(rig_land(&rig, &kept), 0);
+	engine_retain(rig.sink.engine, kept);
+	/* the two others go on and on */
+	for (unsigned landed = 0; landed < 100;) {
+		int r = rig_send(&rig, (uint8_t)(sent + 2));
+
+		CHECK(r >= 0);
+		sent += r > 0;
+		CHECK_EQ(rig_poll_source(&rig), 0);
+		if (landed == sent)
+			continue;
+		CHECK_EQ(rig_land(&rig, &b), 0);
+		CHECK(b != kept);
+		CHECK(rig_holds(b, (uint8_t)(landed + 2)));
+		CHECK_EQ(rig_drain(&rig, b), 0);
+		landed++;
+	}
+	CHECK(rig_holds(kept, 1));
+	/* and it comes back into use */
+	CHECK_EQ(rig_drain(&rig, kept), 0);
+	for (b = NULL; b != kept && after < 100; after++) {
+		int r = 0;
+
+		while (!r) {
+			r = rig_send(&rig, 7);
+			CHECK_EQ(rig_poll_source(&rig), 0);
+		}
+		CHECK_EQ(r, 1);
+		CHECK_EQ(rig_land(&rig, &b), 0);
+		CHECK_EQ(rig_drain(&rig, b), 0);
+	}
+	CHECK(b == kept);
+	rig_close(&rig);
+}
+
+/* ---- the sink against a hostile source ---- */
+
+static int write_byte(struct rig *rig, uint32_t index, uint8_t byte)
+{
+	struct fabric_wr wr = {
+		.opcode = FABRIC_WRITE,
+		.remote_addr = rig->sink.engine->status_base + index,
+		.remote_key = rig->sink.engine->status_key,
+	};
+
+	return rig_post(rig, 0, &wr, &byte, 1);
+}
+
+static void bytes_that_no_source_may_write(void)
+{
+	static const struct {
+		uint8_t first, then; /* 0xff: none */
+		bool retain;
+	} wrongs[] = {
+		{2, 0xff, false},  /* a free slot made unavailable */
+		{3, 0xff, false},
+		{255, 0xff, false},
+		{1, 0, false},     /* freed by the source */
+		{1, 2, false},
+		{1, 77, false},
+		{1, 1, true},      /* a kept slot filled again */
+		{1, 0, true},
+	};
+
+	for (unsigned i = 0; i < sizeof wrongs / sizeof *wrongs; i++) {
+		struct block *b = NULL;
+		struct rig rig;
+
+		rig_open(&rig, 1, 2, 20);
+		rig_land(&rig, NULL);
+		rig_open_sink(&rig, &engine_status, false);
+		CHECK_EQ(write_byte(&rig, 17, wrongs[i].first), 0);
+		if (wrongs[i].first == 1) {
+			CHECK_EQ(rig_land(&rig, &b), 0);
+			CHECK_EQ(b->index, 17);
+			if (wrongs[i].retain)
+				engine_retain(rig.sink.engine, b);
+			pool_move(b, BLOCK_DRAINING);
+			CHECK_EQ(write_byte(&rig, 17, wrongs[i].then), 0);
+		}
+		CHECK_EQ(rig_poll_sink_until(&rig), -EBADMSG);
+		rig_close(&rig);
+	}
+}
+
+static void nothing_behind_the_bytes_can_be_written(void)
+{
+	struct rig rig;
+
+	rig_open(&rig, 1, 2, 20);
+	rig_open_sink(&rig, &engine_status, false);
+	CHECK_EQ(write_byte(&rig, 20, 1), 0);
+	CHECK_EQ(rig_poll_sink_until(&rig), -ECONNRESET);
+	rig_close(&rig);
+}
+
+static void after_revoke_nobody_reaches_them(void)
+{
+	struct rig rig;
+
+	rig_open(&rig, 1, 2, 4);
+	rig_open_sink(&rig, &engine_status, false);
+	engine_revoke(rig.sink.engine);
+	CHECK_EQ(write_byte(&rig, 0, 1), 0);
+	CHECK_EQ(rig_poll_sink_until(&rig), -ECONNRESET);
+	rig_close(&rig);
+}
+
+static void a_source_that_goes_away_is_noticed(void)
+{
+	struct rig rig;
+
+	rig_open(&rig, 2, 2, 4);
+	rig_open_sink(&rig, &engine_status, false);
+	CHECK(engine_nap_ns(rig.sink.engine) >= 0); /* it does not sleep for ever */
+	CHECK_EQ(rig.sink.engine->ops->poll(rig.sink.engine, (struct block *[32]){0}, 32), 0);
+	link_close_channels(rig.source.link);
+	CHECK_EQ(rig_poll_sink_until(&rig), -ECONNRESET);
+	rig_close(&rig);
+}
+
+static void a_sink_naps_longer_and_longer(void)
+{
+	struct block *b = NULL;
+	int64_t before, after;
+	struct rig rig;
+
+	rig_open(&rig, 1, 2, 2);
+	rig_land(&rig, NULL);
+	rig_open_sink(&rig, &engine_status, false);
+	usleep(2000);
+	before = engine_nap_ns(rig.sink.engine);
+	usleep(50000);
+	after = engine_nap_ns(rig.sink.engine);
+	CHECK(before > 0 && after >= before);
+	CHECK(after <= 5000000);
+	/* with all blocks in the sink's hands nothing can come */
+	for (unsigned i = 0; i < 2; i++) {
+		CHECK_EQ(write_byte(&rig, i, 1), 0);
+		CHECK_EQ(rig_land(&rig, &b), 0);
+	}
+	CHECK_EQ(engine_nap_ns(rig.sink.engine), -1);
+	rig_close(&rig);
+}
+
+/* ---- the source against a sink that the test plays ---- */
+
+struct fake {
+	struct rig rig;
+	uint8_t bytes[SLOTS];
+	struct fabric_mr *mr;
+};
+
+static void fake_open(struct fake *f)
+{
+	struct engine_env env;
+	int r;
+
+	rig_open(&f->rig, 1, 2 * SLOTS, SLOTS);
+	memset(f->bytes, 0, sizeof f->bytes);
+	r = fabric_mr_new(control_pd(link_control(f->rig.sink.link)), f->bytes, SLOTS,
+		FABRIC_REMOTE_WRITE | FABRIC_REMOTE_READ, &f->mr);
+	assert(!r);
+	env = rig_env(&f->rig, &f->rig.source);
+	env.remote_status_base = fabric_mr_base(f->mr);
+	env.remote_status_key = fabric_mr_key(f->mr);
+	r = engine_status.source_open(&env, &f->rig.source.engine);
+	assert(!r);
+}
+
+static void fake_close(struct fake *f)
+{
+	/* before the channels: what is in flight is refused from here on */
+	fabric_mr_free(f->mr);
+	rig_close(&f->rig);
+}
+
+static uint8_t fake_byte(struct fake *f, uint32_t i)
+{
+	return __atomic_load_n(&f->bytes[i], __ATOMIC_ACQUIRE);
+}
+
+/* Fills all slots and waits until their bytes say so. */
+static void fake_fill(struct fake *f)
+{
+	for (uint32_t i = 0; i < SLOTS; i++) {
+		int r = rig_send(&f->rig, 1);
+
+		assert(r == 1);
+	}
+	for (uint32_t i = 0; i < SLOTS; i++)
+		while (fake_byte(f, i) != 1)
+			usleep(50);
+}
+
+/* Has the source read until it has room, fails, or has read in vain for a while. */
+static int fake_sync(struct fake *f)
+{
+	struct engine *e = f->rig.source.engine;
+
+	for (int i = 0; i < 1000; i++) {
+		int r = rig_poll_source(&f->rig);
+
+		if (r)
+			return r;
+		if (e->ops->room(e))
+			return (int)e->ops->room(e);
+		r = e->ops->starving(e);
+		if (r)
+			return r;
+		usleep(50);
+	}
+	return 0;
+}
+
+static void the_source_takes_what_is_free(void)
+{
+	struct fake f;
+
+	fake_open(&f);
+	fake_fill(&f);
+	CHECK_EQ(fake_sync(&f), 0);
+	__atomic_store_n(&f.bytes[3], 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&f.bytes[4], 2, __ATOMIC_RELEASE);
+	CHECK_EQ(fake_sync(&f), 1);
+	CHECK_EQ(rig_send(&f.rig, 9), 1);
+	while (fake_byte(&f, 3) != 1)
+		usleep(50);
+	CHECK_EQ(fake_byte(&f, 4), 2);
+	CHECK_EQ(fake_sync(&f), 0);
+	__atomic_store_n(&f.bytes[4], 0, __ATOMIC_RELEASE);
+	CHECK_EQ(fake_sync(&f), 1);
+	fake_close(&f);
+}
+
+static void it_reads_less_and_less_often_in_vain(void)
+{
+	struct lane_counts *n;
+	struct fake f;
+	uint64_t until;
+
+	fake_open(&f);
+	n = &link_lanes(f.rig.source.link)[0]->counts;
+	fake_fill(&f);
+	until = clock_now_ns() + 100 * NS_PER_MS;
+	while (clock_now_ns() < until) {
+		int64_t nap;
+
+		CHECK_EQ(rig_poll_source(&f.rig), 0);
+		CHECK_EQ(f.rig.source.engine->ops->starving(f.rig.source.engine), 0);
+		nap = engine_nap_ns(f.rig.source.engine);
+		CHECK(nap <= 10000000);
+	}
+	printf("# %" PRIu64 " READs in 100 ms\n", n->reads);
+	CHECK(n->reads >= 2 && n->reads <= 30);
+	fake_close(&f);
+}
+
+static void bytes_that_no_sink_may_show(void)
+{
+	static const uint8_t wrongs[] = {3, 4, 128, 255};
+
+	for (unsigned i = 0; i < sizeof wrongs; i++) {
+		struct fake f;
+
+		fake_open(&f);
+		fake_fill(&f);
+		__atomic_store_n(&f.bytes[5], wrongs[i], __ATOMIC_RELEASE);
+		CHECK_EQ(fake_sync(&f), -EBADMSG);
+		fake_close(&f);
+	}
+}
+
+/* A slot that was free, and that the source has not written to, must stay free. */
+static void a_free_slot_that_is_not(void)
+{
+	for (uint8_t wrong = 1; wrong <= 2; wrong++) {
+		struct engine *e;
+		struct fake f;
+		int r = 1;
+
+		fake_open(&f);
+		e = f.rig.source.engine;
+		/* the last slot's byte, though it has never been written to; READs come early enough to see
+		 * it once blocks had to wait for them */
+		for (unsigned round = 0; round < 20 && r >= 0; round++) {
+			while (e->ops->room(e) > 1 && (r = rig_send(&f.rig, 1)) == 1)
+				;
+			CHECK_EQ(e->ops->room(e), 1);
+			r = rig_send(&f.rig, 1);
+			CHECK_EQ(r, 1);
+			for (uint32_t i = 0; i < SLOTS; i++)
+				while (fake_byte(&f, i) != 1)
+					usleep(50);
+			/* blocks wait, and then all slots come free */
+			CHECK_EQ(rig_send(&f.rig, 1), 0);
+			CHECK_EQ(rig_send(&f.rig, 1), 0);
+			for (uint32_t i = 0; i < SLOTS; i++)
+				__atomic_store_n(&f.bytes[i], 0, __ATOMIC_RELEASE);
+			CHECK(fake_sync(&f) > 0);
+		}
+		/* slots that the source holds to be free; it reads while it still has some */
+		for (uint32_t i = 0; i < SLOTS; i++)
+			__atomic_store_n(&f.bytes[i], wrong, __ATOMIC_RELEASE);
+		for (unsigned i = 0; i < SLOTS && r >= 0; i++) {
+			r = rig_send(&f.rig, 1);
+			for (int k = 0; k < 40 && r >= 0; k++) {
+				r = rig_poll_source(&f.rig);
+				usleep(50);
+			}
+		}
+		CHECK_EQ(r, -EBADMSG);
+		fake_close(&f);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	static const struct harness_case cases[] = {
+		{"blocks cross; the sink posts nothing", blocks_cross_and_the_sink_posts_nothing},
+		{"a block that is kept is gone round", a_kept_block_is_gone_round},
+		{"status bytes that no source may write", bytes_that_no_source_may_write},
+		{"nothing behind the bytes can be written", nothing_behind_the_bytes_can_be_written},
+		{"after revoke nobody reaches them", after_revoke_nobody_reaches_them},
+		{"a source that goes away is noticed", a_source_that_goes_away_is_noticed},
+		{"a sink naps longer and longer", a_sink_naps_longer_and_longer},
+		{"the source takes what is free", the_source_takes_what_is_free},
+		{"it reads less and less often in vain", it_reads_less_and_less_often_in_vain},
+		{"status bytes that no sink may show", bytes_that_no_sink_may_show},
+		{"a free slot that is not", a_free_slot_that_is_not},
+		{NULL, NULL},
+	};
+
+	/* provoked errors are no news */
+	if (!getenv("RFTP_LOG") && !freopen("/dev/null", "w", stderr))
+		return 2;
+	log_setup("engine_status", getenv("RFTP_LOG") ? LOG_LEVEL_DEBUG : LOG_LEVEL_ERROR);
+	return harness_run(cases, argc, argv);
+}

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tests/unit/engine_window: the engine `window`, both halves, and each of them against a peer that the test
+ * plays: who names slots that are not its to name.
+ */
+#include "../engines.h"
+
+#include "base/log.h"
+
+#define SLOTS 8u
+#define ROUNDS 400u
+
+static void blocks_cross_and_slots_come_back(void)
+{
+	for (unsigned k = 0; k < 6; k++) {
+		unsigned lanes = 1 + k / 2, landed = 0, sent = 0, seen[256] = {0};
+		bool imm = k & 1;
+		uint64_t acks = 0, receives = 0;
+		struct rig rig;
+		int settled = 0;
+
+		rig_open(&rig, lanes, SLOTS, SLOTS);
+		rig_land(&rig, NULL);
+		rig_open_sink(&rig, &engine_window, imm);
+		rig_open_source(&rig, &engine_window, imm);
+		while (landed < ROUNDS) {
+			struct block *b = NULL;
+			int r = 1;
+
+			while (sent < ROUNDS && r > 0) {
+				r = rig_send(&rig, (uint8_t)sent);
+				sent += r > 0;
+			}
+			CHECK(r >= 0);
+			CHECK_EQ(rig_poll_source(&rig), 0);
+			if (landed == sent)
+				continue;
+			CHECK_EQ(rig_land(&rig, &b), 0);
+			CHECK(rig_holds(b, b->payload[0]));
+			if (lanes == 1)
+				CHECK_EQ(b->payload[0], (uint8_t)landed);
+			seen[b->payload[0]]++;
+			landed++;
+			CHECK_EQ(rig_drain(&rig, b), 0);
+		}
+		for (int i = 0; i < RIG_MS && !settled; i++) {
+			settled = rig.source.engine->ops->settle(rig.source.engine);
+			CHECK_EQ(rig_poll_source(&rig), 0);
+			usleep(200);
+		}
+		CHECK_EQ(settled, 1);
+		CHECK_EQ(rig.source.engine->ops->room(rig.source.engine), SLOTS);
+		for (unsigned i = 0; i < 256; i++)
+			CHECK_EQ(seen[i], ROUNDS / 256 + (i < ROUNDS % 256));
+		for (unsigned i = 0; i < lanes; i++) {
+			acks += link_lanes(rig.sink.link)[i]->counts.sends;
+			receives += link_lanes(rig.source.link)[i]->counts.receives;
+		}
+		CHECK_EQ(acks, ROUNDS);
+		CHECK_EQ(receives, ROUNDS + lanes * SLOTS);
+		rig_close(&rig);
+	}
+}
+
+/* Emptied from the last to the first: nothing comes back before the first. */
+static void a_kept_slot_holds_up_all_behind_it(void)
+{
+	struct block *blocks[SLOTS] = {0};
+	struct engine *e;
+	struct rig rig;
+
+	rig_open(&rig, 1, SLOTS, SLOTS);
+	rig_land(&rig, NULL);
+	rig_open_sink(&rig, &engine_window, false);
+	rig_open_source(&rig, &engine_window, false);
+	e = rig.source.engine;
+	for (unsigned i = 0; i < SLOTS; i++)
+		CHECK_EQ(rig_send(&rig, (uint8_t)i), 1);
+	CHECK_EQ(e->ops->room(e), 0);
+	for (unsigned i = 0; i < SLOTS; i++)
+		CHECK_EQ(rig_land(&rig, &blocks[i]), 0);
+	for (unsigned i = SLOTS - 1; i; i--)
+		CHECK_EQ(rig_drain(&rig, blocks[i]), 0);
+	for (unsigned i = 0; i < 100; i++) {
+		CHECK_EQ(rig_poll_source(&rig), 0);
+		CHECK_EQ(e->ops->room(e), 0);
+		usleep(50);
+	}
+	CHECK_EQ(rig_drain(&rig, blocks[0]), 0);
+	for (unsigned i = 0; i < RIG_MS && e->ops->room(e) < SLOTS; i++) {
+		CHECK_EQ(rig_poll_source(&rig), 0);
+		usleep(50);
+	}
+	CHECK_EQ(e->ops->room(e), SLOTS);
+	rig_close(&rig);
+}
+
+/* ---- a hostile source ---- */
+
+static int notice(struct rig *rig, uint32_t index, uint32_t bytes)
+{
+	uint8_t data[8] = {(uint8_t)(index >> 24), (uint8_t)(index >> 16), (uint8_t)(index >> 8), (uint8_t)index};
+	struct fabric_wr wr = {.opcode = FABRIC_SEND};
+
+	return rig_post(rig, 0, &wr, data, bytes);
+}
+
+static void notices_that_are_not_allowed(void)
+{
+	static const struct {
+		uint32_t index, bytes;
+		bool twice;
+	} wrongs[] = {{SLOTS, 4, false}, {65535, 4, false}, {0xffffffff, 4, false}, {0, 3, false}, {0, 0, false},
+		{0, 8, false}, {3, 4, true}};
+
+	for (unsigned i = 0; i < sizeof wrongs / sizeof *wrongs; i++) {
+		struct rig rig;
+
+		rig_open(&rig, 1, 2, SLOTS);
+		rig_open_sink(&rig, &engine_window, false);
+		CHECK_EQ(notice(&rig, wrongs[i].index, wrongs[i].bytes), 0);
+		if (wrongs[i].twice) {
+			CHECK_EQ(rig_poll_sink_until(&rig), 1);
+			CHECK_EQ(notice(&rig, wrongs[i].index, wrongs[i].bytes), 0);
+		}
+		CHECK_EQ(rig_poll_sink_until(&rig), -EBADMSG);
+		rig_close(&rig);
+	}
+}
+
+/* Emptied, but without its ACK, for one before it is full: not the source's yet. */
+static void a_slot_without_its_ack_is_not_the_sources(void)
+{
+	struct block *first = NULL, *second = NULL;
+	struct rig rig;
+
+	rig_open(&rig, 1, 2, SLOTS);
+	rig_land(&rig, NULL);
+	rig_open_sink(&rig, &engine_window, false);
+	CHECK_EQ(notice(&rig, 0, 4), 0);
+	CHECK_EQ(rig_land(&rig, &first), 0);
+	CHECK_EQ(notice(&rig, 1, 4), 0);
+	CHECK_EQ(rig_land(&rig, &second), 0);
+	CHECK_EQ(rig_drain(&rig, second), 0);
+	CHECK_EQ(notice(&rig, 1, 4), 0);
+	CHECK_EQ(rig_poll_sink_until(&rig), -EBADMSG);
+	rig_close(&rig);
+}
+
+/* ---- a hostile sink ---- */
+
+static int ack(struct rig *rig, uint32_t index)
+{
+	uint8_t data[4] = {(uint8_t)(index >> 24), (uint8_t)(index >> 16), (uint8_t)(index >> 8), (uint8_t)index};
+	struct fabric_sge sge = {data, 4, NULL};
+	struct fabric_wr wr = {.id = LANE_ID(LANE_ACK, 0), .opcode = FABRIC_SEND,
+		.flags = FABRIC_SIGNALED | FABRIC_INLINE, .sge = &sge, .sge_count = 1};
+
+	return lane_post(link_lanes(rig->sink.link)[0], &wr);
+}
+
+static void acks_that_are_not_allowed(void)
+{
+	static const struct {
+		uint32_t first, then;
+	} wrongs[] = {{2, 2} /* not sent */, {SLOTS, 0}, {0xffffffff, 0}, {1, 1} /* twice */, {0, 0} /* twice */,
+		{7, 7}};
+
+	for (unsigned i = 0; i < sizeof wrongs / sizeof *wrongs; i++) {
+		struct rig rig;
+		int r = 0;
+
+		rig_open(&rig, 1, 2, SLOTS);
+		CHECK_EQ(lane_post_notices(link_lanes(rig.sink.link)[0], SLOTS), 0);
+		rig_open_source(&rig, &engine_window, false);
+		CHECK_EQ(rig_send(&rig, 1), 1);
+		CHECK_EQ(rig_send(&rig, 1), 1);
+		CHECK_EQ(ack(&rig, wrongs[i].first), 0);
+		CHECK_EQ(ack(&rig, wrongs[i].then), 0);
+		for (int k = 0; k < RIG_MS && !r; k++) {
+			r = rig_poll_source(&rig);
+			usleep(50);
+		}
+		CHECK_EQ(r, -EBADMSG);
+		rig_close(&rig);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	static const struct harness_case cases[] = {
+		{"blocks cross and slots come back", blocks_cross_and_slots_come_back},
+		{"a slot that is kept holds up all behind it", a_kept_slot_holds_up_all_behind_it},
+		{"notices that are not allowed", notices_that_are_not_allowed},
+		{"a slot without its ACK is not the source's", a_slot_without_its_ack_is_not_the_sources},
+		{"ACKs that are not allowed", acks_that_are_not_allowed},
+		{NULL, NULL},
+	};
+
+	/* provoked errors are no news */
+	if (!getenv("RFTP_LOG") && !freopen("/dev/null", "w", stderr))
+		return 2;
+	log_setup("engine_window", getenv("RFTP_LOG") ? LOG_LEVEL_DEBUG : LOG_LEVEL_ERROR);
+	return harness_run(cases, argc, argv);
+}
