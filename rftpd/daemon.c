@@ -165,6 +165,7 @@ int daemon_init(struct daemon *d, const struct daemon_settings *settings)
 		.signals = {.fd = -1},
 		.finished_fd = -1,
 		.finished = {.fd = -1},
+		.devices = {.fd = -1, .watch = {.fd = -1}},
 		.next_session = 1,
 	};
 	TAILQ_INIT(&d->sessions);

@@ -34,8 +34,17 @@ struct daemon_transport {
 /* One address, and the transports that listen on it. */
 struct daemon_address {
 	struct sockaddr_storage ss;
+	socklen_t len;
 	struct fabric_listener
 		*listeners[DAEMON_TRANSPORTS_MAX]; /* by transport; NULL: not on this one */
+};
+
+/* Looks for devices that came or went; for rftpd/listen_devices. */
+struct listen_devices {
+	int fd; /* a timer; -1: no fabric has devices */
+	struct watch watch;
+	uint64_t stamp;
+	unsigned looks; /* that are left since something changed */
 };
 
 struct daemon {
@@ -51,6 +60,7 @@ struct daemon {
 	unsigned transport_count;
 	struct daemon_address addresses[DAEMON_LISTENERS_MAX];
 	unsigned address_count;
+	struct listen_devices devices;
 
 	TAILQ_HEAD(, daemon_session) sessions;
 	TAILQ_HEAD(daemon_busy, daemon_session) busy; /* have used up their turn and want another */

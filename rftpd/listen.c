@@ -12,12 +12,14 @@
 #include "proto/message.h"
 #include "proto/status.h"
 #include "rftpd/daemon_session.h"
+#include "rftpd/listen_devices.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
 
 #define RESOLVED_MAX 8u
+#define PORT_TRIES 8 /* a free port of one fabric may be taken on the next */
 
 /* ---- addresses ---- */
 
@@ -138,7 +140,7 @@ static void take_events(void *owner)
 /* ---- open ---- */
 
 /* Whether `name` is asked for by the list in `wanted`. */
-static bool is_wanted(const char *wanted, const char *name)
+static bool is_named(const char *wanted, const char *name)
 {
 	size_t len = strlen(name);
 
@@ -148,7 +150,17 @@ static bool is_wanted(const char *wanted, const char *name)
 	return false;
 }
 
-static int open_transport(struct daemon *d, const char *name, bool automatic)
+static bool is_automatic(const struct daemon *d)
+{
+	return !d->settings->fabric || !strcmp(d->settings->fabric, "auto");
+}
+
+bool listen_wants(const struct daemon *d, const char *name)
+{
+	return is_automatic(d) || is_named(d->settings->fabric, name);
+}
+
+int listen_open_transport(struct daemon *d, const char *name)
 {
 	struct daemon_transport *t = &d->transports[d->transport_count];
 	struct select_config config = {
@@ -157,14 +169,12 @@ static int open_transport(struct daemon *d, const char *name, bool automatic)
 	};
 	int r;
 
+	if (d->transport_count == DAEMON_TRANSPORTS_MAX)
+		return -ENOSPC;
 	*t = (struct daemon_transport){.daemon = d, .watch = {.fd = -1}};
 	r = select_open(name, &config, &t->fabric);
-	if (r == -ENODEV && automatic) {
-		log_debug("fabric %s: no device", name);
-		return 0;
-	}
 	if (r)
-		goto err_log;
+		return r;
 	r = fabric_eq_new(t->fabric, &t->eq);
 	if (r)
 		goto err_close;
@@ -178,25 +188,25 @@ err_eq:
 	fabric_eq_free(t->eq);
 err_close:
 	fabric_close(t->fabric);
-err_log:
-	log_error(
-		"fabric %s: %s", name, r == -ENODEV ? "no device of this kind here" : strerror(-r));
-	return r == -EINVAL ? -EIO : r;
+	return r;
 }
 
 static int open_transports(struct daemon *d)
 {
-	const char *wanted = d->settings->fabric, *name;
-	bool automatic = !wanted || !strcmp(wanted, "auto");
+	const char *name;
 
-	for (unsigned i = 0; (name = select_name(i)) && d->transport_count < DAEMON_TRANSPORTS_MAX;
-		i++)
-		if (automatic || is_wanted(wanted, name)) {
-			int r = open_transport(d, name, automatic);
+	for (unsigned i = 0; (name = select_name(i)); i++) {
+		int r = listen_wants(d, name) ? listen_open_transport(d, name) : 0;
 
-			if (r)
-				return r;
+		if (!r)
+			continue;
+		if (!is_automatic(d) || !select_is_plugged(name)) {
+			log_error("fabric %s: %s", name, select_open_text(r));
+			return r == -EINVAL ? -EIO : r;
 		}
+		log_write(r == -ENODEV ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARNING,
+			"fabric %s is not served: %s", name, select_open_text(r));
+	}
 	if (!d->transport_count) {
 		log_error("no fabric can be served on this host");
 		return -ENODEV;
@@ -204,42 +214,90 @@ static int open_transports(struct daemon *d)
 	return 0;
 }
 
-/* All transports on one address; port 0 becomes a real one by the first.  Those that have no device
- * there are left out, but one must listen. */
-static int listen_on(struct daemon *d, const struct addr *wanted)
+static void close_address(struct daemon *d, struct daemon_address *a)
 {
-	struct daemon_address *a = &d->addresses[d->address_count];
+	for (unsigned i = 0; i < d->transport_count; i++)
+		fabric_listener_free(a->listeners[i]);
+	*a = (struct daemon_address){0};
+}
+
+/* Whether the others may go on without this transport, on an address where `r` was its error. */
+static bool is_spared(const struct daemon *d, const struct addr *addr, const char *name, int r, bool any)
+{
 	char shown[ADDR_TEXT_MAX];
+
+	addr_format((const struct sockaddr *)&addr->ss, shown);
+	if (r == -ENODEV) {
+		log_debug("listen %s: fabric %s: no device has this address", shown, name);
+		return true;
+	}
+	if (r == -EADDRINUSE && any && select_port_is_shared(name)) {
+		log_info("listen %s: the TCP port belongs to an RDMA device (iWARP), whose listener "
+			 "serves the clients of fabric %s there, too", shown, name);
+		return true;
+	}
+	if (is_automatic(d) && select_is_plugged(name)) {
+		log_warning("listen %s: fabric %s is not served: %s", shown, name, strerror(-r));
+		return true;
+	}
+	return false;
+}
+
+/*
+ * All transports on one address; port 0 becomes a real one by the first.  Those that have no device
+ * there are left out, but one must listen.
+ */
+static int listen_at(struct daemon *d, struct daemon_address *a, const struct addr *wanted)
+{
 	struct addr addr = *wanted;
 	bool any = false;
-	int r = 0;
+	int error = 0;
 
-	if (d->address_count == DAEMON_LISTENERS_MAX)
-		return -ENOSPC;
 	*a = (struct daemon_address){0};
 	for (unsigned i = 0; i < d->transport_count; i++) {
 		struct daemon_transport *t = &d->transports[i];
+		int r = fabric_listen(t->eq, (struct sockaddr *)&addr.ss, addr.len, &a->listeners[i]);
 
-		r = fabric_listen(t->eq, (struct sockaddr *)&addr.ss, addr.len, &a->listeners[i]);
-		if (r == -ENODEV)
-			continue;
 		if (!r)
 			r = fabric_listener_addr(a->listeners[i], &addr.ss);
-		if (r)
-			break;
-		any = true;
+		if (!r) {
+			any = true;
+		} else if (is_spared(d, &addr, fabric_name(t->fabric), r, any)) {
+			error = error ? error : r;
+		} else {
+			close_address(d, a);
+			/* worth another free port only if this one was had from another fabric */
+			return r == -EADDRINUSE && any &&
+					!addr_port((const struct sockaddr *)&wanted->ss)
+				? -EAGAIN
+				: r;
+		}
 	}
-	if (r == -ENODEV && any)
-		r = 0;
+	if (!any)
+		return error;
+	a->ss = addr.ss;
+	a->len = addr.len;
+	return 0;
+}
+
+static int listen_on(struct daemon *d, const struct addr *wanted)
+{
+	char shown[ADDR_TEXT_MAX];
+	int r = -EAGAIN;
+
+	if (d->address_count == DAEMON_LISTENERS_MAX)
+		return -ENOSPC;
+	for (unsigned i = 0; i < PORT_TRIES && r == -EAGAIN; i++)
+		r = listen_at(d, &d->addresses[d->address_count], wanted);
 	if (!r) {
-		a->ss = addr.ss;
 		d->address_count++;
 		return 0;
 	}
-	for (unsigned i = 0; i < d->transport_count; i++)
-		fabric_listener_free(a->listeners[i]);
-	addr_format((struct sockaddr *)&wanted->ss, shown);
-	log_error("listen %s: %s", shown, strerror(-r));
+	addr_format((const struct sockaddr *)&wanted->ss, shown);
+	log_error("listen %s: %s", shown,
+		r == -ENODEV   ? "no device of the fabrics to serve has this address"
+		: r == -EAGAIN ? "no port is free on all fabrics"
+			       : strerror(-r));
 	return r;
 }
 
@@ -272,7 +330,7 @@ int listen_open(struct daemon *d)
 		if (d->address_count == before)
 			return r == -EINVAL ? -EIO : r;
 	}
-	return 0;
+	return listen_devices_start(d);
 }
 
 int listen_announce(const struct daemon *d, FILE *out)
@@ -296,10 +354,9 @@ int listen_announce(const struct daemon *d, FILE *out)
 
 void listen_close(struct daemon *d)
 {
-	for (unsigned i = 0; i < d->address_count; i++)
-		for (unsigned t = 0; t < d->transport_count; t++)
-			fabric_listener_free(d->addresses[i].listeners[t]);
-	d->address_count = 0;
+	listen_devices_stop(d);
+	while (d->address_count)
+		close_address(d, &d->addresses[--d->address_count]);
 }
 
 void listen_fini(struct daemon *d)

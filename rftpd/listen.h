@@ -19,4 +19,9 @@ void listen_close(struct daemon *);
 /* Closes the fabrics too; no session is left. */
 void listen_fini(struct daemon *);
 
+/* For rftpd/listen_devices: whether a fabric is to be served; opens one that has a device now.  0 or
+ * -errno, not logged. */
+bool listen_wants(const struct daemon *, const char *fabric);
+int listen_open_transport(struct daemon *, const char *fabric);
+
 #endif

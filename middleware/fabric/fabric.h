@@ -104,7 +104,7 @@ int fabric_eq_wait(struct fabric_eq *, struct fabric_event *ev, int timeout_ms);
  */
 int fabric_listen(struct fabric_eq *, const struct sockaddr *sa, socklen_t len,
 	struct fabric_listener **out);
-/* The address listened on, with the real port. */
+/* The address listened on, with the real port.  -ENODEV: its device has gone; nobody can connect. */
 int fabric_listener_addr(const struct fabric_listener *, struct sockaddr_storage *out);
 void fabric_listener_free(struct fabric_listener *);
 

@@ -186,8 +186,15 @@ err_listener:
 
 int verbs_listener_addr(const struct fabric_listener *base, struct sockaddr_storage *out)
 {
-	*out = ((const struct verbs_listener *)base)->addr;
-	return 0;
+	const struct verbs_listener *listener = (const struct verbs_listener *)base;
+	struct verbs *verbs = VERBS_OF(listener);
+	bool lost;
+
+	pthread_mutex_lock(&verbs->lock);
+	lost = listener->lost;
+	pthread_mutex_unlock(&verbs->lock);
+	*out = listener->addr;
+	return lost ? -ENODEV : 0;
 }
 
 /* The oldest request of the listener that its user has not seen. */

@@ -85,6 +85,7 @@ struct verbs_listener {
 	struct verbs_eq *eq;
 	struct rdma_cm_id *id;
 	struct sockaddr_storage addr;
+	bool lost; /* its device has gone; under verbs.lock */
 };
 
 struct verbs_pd {
