@@ -6,6 +6,10 @@
 
 #include "proto/message.h"
 
+#include <sys/prctl.h>
+
+#define SLACK_NS 1000ul
+
 const char *status_lacks(const struct fabric_caps *caps)
 {
 	if (!caps->has_read)
@@ -13,6 +17,20 @@ const char *status_lacks(const struct fabric_caps *caps)
 	if (!caps->write_ordered)
 		return "WRITEs that become visible in order";
 	return NULL;
+}
+
+int status_naps_fine(void)
+{
+	int before = prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0);
+
+	prctl(PR_SET_TIMERSLACK, SLACK_NS, 0, 0, 0);
+	return before;
+}
+
+void status_naps_coarse(int before)
+{
+	if (before > 0)
+		prctl(PR_SET_TIMERSLACK, (unsigned long)before, 0, 0, 0);
 }
 
 const struct engine_ops engine_status = {

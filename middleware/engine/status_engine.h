@@ -18,4 +18,9 @@ int status_source_open(const struct engine_env *, struct engine **out);
 int status_sink_open(const struct engine_env *, struct engine **out);
 const char *status_lacks(const struct fabric_caps *);
 
+/* The calling thread's naps end within a microsecond of their time, not within the 50 that Linux gives.  For
+ * status_naps_coarse: how it was. */
+int status_naps_fine(void);
+void status_naps_coarse(int before);
+
 #endif

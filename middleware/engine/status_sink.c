@@ -20,7 +20,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 
 #define POLL_BATCH 32
 #define WORD 8u               /* bytes looked at together */
@@ -28,7 +27,6 @@
 #define SPIN_GAP_NS 50000u    /* if blocks came so fast lately */
 #define NAP_MIN_NS 10000
 #define NAP_MAX_NS 5000000
-#define SLACK_NS 1000ul       /* a nap may be so much longer */
 
 struct status_sink {
 	struct engine base;
@@ -58,8 +56,7 @@ static void sink_close(struct engine *e)
 {
 	struct status_sink *s = self(e);
 
-	if (s->slack_ns > 0)
-		prctl(PR_SET_TIMERSLACK, (unsigned long)s->slack_ns, 0, 0, 0);
+	status_naps_coarse(s->slack_ns);
 	revoke(e);
 	arena_fini(&s->arena);
 	free(s->expected);
@@ -263,8 +260,7 @@ int status_sink_open(const struct engine_env *env, struct engine **out)
 	}
 	s->base.status_base = fabric_mr_base(s->mr);
 	s->base.status_key = fabric_mr_key(s->mr);
-	s->slack_ns = prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0);
-	prctl(PR_SET_TIMERSLACK, SLACK_NS, 0, 0, 0);
+	s->slack_ns = status_naps_fine();
 	s->active_ns = clock_now_ns();
 	open_free(s);
 	*out = &s->base;

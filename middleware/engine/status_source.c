@@ -47,6 +47,7 @@ struct status_source {
 	bool reading, waiting;
 	struct lane *read_lane;
 	uint64_t read_post;
+	int slack_ns; /* of this thread, before */
 };
 
 static struct status_source *self(struct engine *e)
@@ -58,6 +59,7 @@ static void source_close(struct engine *e)
 {
 	struct status_source *s = self(e);
 
+	status_naps_coarse(s->slack_ns);
 	fabric_mr_free(s->bytes_mr);
 	flight_free(s->flight);
 	free(s->bytes);
@@ -340,6 +342,7 @@ int status_source_open(const struct engine_env *env, struct engine **out)
 		goto err_close;
 	for (uint32_t i = 0; i < s->depth; i++)
 		put_free(s, i);
+	s->slack_ns = status_naps_fine();
 	*out = &s->base;
 	return 0;
 

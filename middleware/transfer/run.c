@@ -137,6 +137,20 @@ int run_make_pool(struct run *run, uint32_t blocks, uint32_t block_bytes, unsign
 	return r;
 }
 
+int run_poll(struct run *run, struct block **done, unsigned max)
+{
+	int n = run->engine->ops->poll(run->engine, done, max);
+
+	if (n > 0)
+		run->heard = true;
+	if (n == -EBADMSG)
+		run_fail(run, n, STATUS_PROTOCOL, "what the peer did on a data channel is not allowed by engine %s",
+			run->engine->ops->name);
+	else if (n < 0)
+		run_fail(run, n, 0, "a data channel broke");
+	return n;
+}
+
 void run_count_requests(struct run *run, unsigned lanes)
 {
 	run->lanes = lanes;

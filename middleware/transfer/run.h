@@ -53,6 +53,8 @@ int run_get_wait(struct run *, struct message_header *, const uint8_t **data);
 /* The arena, pool and registration of `blocks` blocks; fewer when memory for so many cannot be had (and
  * a warning says so).  -ENOMEM: not even two. */
 int run_make_pool(struct run *, uint32_t blocks, uint32_t block_bytes, unsigned access);
+/* Takes completions in, as engine_ops.poll; a failure is recorded. */
+int run_poll(struct run *, struct block **done, unsigned max);
 /* From now on requests on the first `lanes` data channels are the transfer's. */
 void run_count_requests(struct run *, unsigned lanes);
 /* Sink: nobody reaches the memory any more. */

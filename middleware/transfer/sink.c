@@ -296,13 +296,11 @@ static int take_block(struct sink *s, struct block *b)
 static int take_landed(struct sink *s)
 {
 	struct block *done[BATCH];
-	int n = s->run.engine->ops->poll(s->run.engine, done, BATCH);
+	int n = run_poll(&s->run, done, BATCH);
 	int r = 0;
 
 	for (int i = 0; i < n && !r; i++)
 		r = take_block(s, done[i]);
-	if (n > 0)
-		s->run.heard = true;
 	return r ? r : n;
 }
 

@@ -532,12 +532,10 @@ static int send_blocks(struct source *s)
 static int take_completions(struct source *s)
 {
 	struct block *done[BATCH];
-	int n = s->run.engine->ops->poll(s->run.engine, done, BATCH);
+	int n = run_poll(&s->run, done, BATCH);
 
 	for (int i = 0; i < n; i++)
 		pool_give(s->run.pool, done[i]);
-	if (n > 0)
-		s->run.heard = true;
 	return n;
 }
 

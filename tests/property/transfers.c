@@ -266,7 +266,8 @@ static const char *one(uint64_t seed, const struct loop_faults *faults, bool *cl
 		wrong = "another number of files";
 	if (!wrong && !faults->cut_after && !faults->error_after && !unfit && !*clean)
 		wrong = "it failed without a fault";
-	if (!wrong && unfit && *clean)
+	if (!wrong && unfit && (*clean || (!faults->cut_after && !faults->error_after &&
+		source.stats.status != STATUS_UNSUPPORTED)))
 		wrong = "status bytes without READ";
 	if (wrong)
 		printf("# engine %u: source %d (%s), sink %d (%s)\n", params.engine, source.result,
