@@ -329,8 +329,12 @@ void verbs_cq_progress(struct verbs_cq *cq)
 void verbs_cq_progress_if_idle(struct verbs_cq *cq)
 {
 	pthread_mutex_lock(&cq->lock);
-	if (!cq->polled)
+	if (!cq->polled) {
 		progress(cq);
+		/* in case that the device told nobody */
+		if (cq->stash_count)
+			verbs_fd_raise(cq->wake);
+	}
 	cq->polled = false;
 	pthread_mutex_unlock(&cq->lock);
 }
@@ -370,7 +374,8 @@ void verbs_cq_forget(struct verbs_cq *cq, struct verbs_chan *chan)
 	pthread_mutex_lock(&cq->lock);
 	/* The device touches no buffer after this.  What it completed is still in its queue, or is not:
 	 * drivers differ. */
-	rdma_destroy_qp(chan->id);
+	if (chan->id->qp)
+		rdma_destroy_qp(chan->id);
 	progress(cq);
 	for (uint32_t i = 0; i < cq->stash_count; i++) {
 		struct verbs_done *from = stash_at(cq, i);
