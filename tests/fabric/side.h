@@ -486,13 +486,18 @@ static void note_progress(struct side *s)
 	note_post_recv(s, wc.id);
 }
 
+static void note_post(struct side *s, struct note note)
+{
+	memcpy(s->note_mem->bytes + NOTES_MAX * sizeof note, &note, sizeof note);
+	must_eq(s, post_send(s->control, NOTES_MAX, FABRIC_SIGNALED, s->note_mem,
+		NOTES_MAX * sizeof note, sizeof note), 0);
+}
+
 static void note_send(struct side *s, struct note note)
 {
 	unsigned before = s->notes_sent;
 
-	memcpy(s->note_mem->bytes + NOTES_MAX * sizeof note, &note, sizeof note);
-	must_eq(s, post_send(s->control, NOTES_MAX, FABRIC_SIGNALED, s->note_mem,
-		NOTES_MAX * sizeof note, sizeof note), 0);
+	note_post(s, note);
 	while (s->notes_sent == before)
 		note_progress(s);
 }
