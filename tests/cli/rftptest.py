@@ -16,6 +16,7 @@ Environment:
 import atexit
 import ctypes
 import functools
+import contextlib
 import hashlib
 import json
 import os
@@ -393,8 +394,9 @@ def tree(top):
 
 
 def leftovers(top):
-    """Hidden temporary files beneath `top`."""
-    return [name for name in tree(top) if os.path.basename(name).startswith(b".rftp-")]
+    """Hidden temporary files beneath `top`; they may go while we look."""
+    return [os.path.join(where, name) for where, _, files in os.walk(os.fsencode(top))
+            for name in files if name.startswith(b".rftp-")]
 
 
 # ---- a proxy that cuts ----
@@ -433,7 +435,8 @@ class Proxy:
             with self.lock:
                 self.sockets += [near, far]
             for a, b in ((near, far), (far, near)):
-                a.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                with contextlib.suppress(OSError):  # the cut may have come between
+                    a.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 threading.Thread(target=self.carry, args=(a, b), daemon=True).start()
             if self.broken.is_set():
                 self.reset()
