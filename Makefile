@@ -6,6 +6,7 @@
 # make check-rdma   the programs on Linux's RDMA drivers, in a virtual machine  RIG_ARGS=--short
 # make bench-rdma   speed in it, beside others, as tables
 # make bench        speed against peers, in one run, as a table      BENCH_ARGS=--quick
+# make bench-engines  the engines against each other, as tables and plots
 # make fuzz         each fuzz target for FUZZ_SECONDS=10 (needs clang)
 # make install      DESTDIR= prefix=/usr/local; uninstall takes it away again
 # make lint         cppcheck, where it is installed
@@ -63,6 +64,7 @@ obj          = $(patsubst %.c,$(B)/obj/%.o,$(1))
 LIB         := $(B)/librftp.a
 CLIENT_LIB  := $(B)/librftp-client.a
 DAEMON_LIB  := $(B)/librftp-daemon.a
+BENCHES     := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/bench/*.c))
 TESTS       := $(patsubst tests/%.c,$(B)/tests/%,$(TEST_SRC))
 FUZZERS     := $(patsubst tests/%.c,$(B)/tests/%,$(FUZZ_SRC))
 
@@ -84,7 +86,7 @@ $(B)/rftpd: $(B)/obj/rftpd/main.o $(DAEMON_LIB) $(LIB)
 	$(Q)$(CC) $(CFLAGS) $(RFTP_CFLAGS) -o $@ $^ $(LDFLAGS) $(LDLIBS)
 
 # one test program, one source file
-$(TESTS): $(B)/tests/%: $(B)/obj/tests/%.o $(CLIENT_LIB) $(DAEMON_LIB) $(LIB)
+$(TESTS) $(BENCHES): $(B)/tests/%: $(B)/obj/tests/%.o $(CLIENT_LIB) $(DAEMON_LIB) $(LIB)
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(RFTP_CFLAGS) -o $@ $^ $(LDFLAGS) $(CLIENT_LIBS) $(LDLIBS)
@@ -132,6 +134,9 @@ demo: all
 BENCH_ARGS  ?=
 bench: all
 	$(Q)RFTP_BUILD=$(abspath $(B)) python3 tests/bench/bench.py $(BENCH_ARGS)
+
+bench-engines: $(BENCHES)
+	$(Q)RFTP_BUILD=$(abspath $(B)) python3 tests/bench/engines.py $(BENCH_ARGS)
 
 # rftp as a peer that breaks the rules: the client with its calls to the fabric wrapped
 RIG_PEER    := $(B)/tests/rig/peer
@@ -200,5 +205,5 @@ clean:
 	rm -rf build build-*
 
 -include $(shell find $(B) -name '*.d' 2>/dev/null)
-.PHONY: all check check-c check-cli check-rdma demo bench bench-rdma fuzz fuzzers lint install uninstall clean
+.PHONY: all check check-c check-cli check-rdma demo bench bench-engines bench-rdma fuzz fuzzers lint install uninstall clean
 .SECONDARY:
