@@ -34,7 +34,7 @@ _rftp()
 	COMPREPLY=()
 	case $prev in
 	--fabric) COMPREPLY=($(compgen -W 'auto soft' -- "$cur")); return ;;
-	--engine) COMPREPLY=($(compgen -W 'auto credit' -- "$cur")); return ;;
+	--engine) COMPREPLY=($(compgen -W 'auto credit status window' -- "$cur")); return ;;
 	--direct) COMPREPLY=($(compgen -W 'auto on off' -- "$cur")); return ;;
 	--channels | --depth) COMPREPLY=($(compgen -W 'auto' -- "$cur")); return ;;
 	--block) COMPREPLY=($(compgen -W 'auto 64K 256K 1M 4M 16M' -- "$cur")); return ;;

@@ -157,7 +157,7 @@ static int check_lanes(struct status_sink *s)
 		}
 	for (unsigned i = 0; i < s->env.lane_count && !n; i++)
 		if (s->env.lanes[i]->dead) {
-			log_error("data channel %u: it has gone", i);
+			log_error("data channel %u: broken, or closed by the peer", i);
 			return -ECONNRESET;
 		}
 	return n;

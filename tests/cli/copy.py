@@ -58,6 +58,9 @@ def blocks_channels_and_depths(top):
                     ["--block", "4M", "--channels", "4"],
                     ["--block", "16M", "--channels", "64", "--depth", "2"],
                     ["--fabric", "soft", "--engine", "credit"],
+                    ["--engine", "status"], ["--engine", "window"],
+                    ["--engine", "status", "--block", "64K", "--channels", "3", "--depth", "3"],
+                    ["--engine", "window", "--block", "64K", "--channels", "3", "--depth", "3"],
                     ["--fabric", "auto", "--engine", "auto", "--channels", "auto", "--block", "auto",
                      "--depth", "auto", "--direct", "auto"]):
         there_and_back(daemon, local, "f", *options)
