@@ -51,6 +51,8 @@ static const struct command command_table[] = {
 		COMMAND_LOCAL, COMMAND_EITHER, 2, UINT_MAX, command_feed},
 	{"bench", "[BYTES|FILE] [put|get]", "measure from memory, or FILE, to memory",
 		COMMAND_BENCH, COMMAND_BENCH, 0, 2, command_bench},
+	{"doctor", "[URL] [DIRECTORY]", "what keeps rftp from working well, here and on the way to URL",
+		COMMAND_LOCAL_DIR, COMMAND_LOCAL_DIR, 0, 2, command_doctor},
 	{"set", "[NAME [VALUE]]", "show or change settings", COMMAND_SETTING, COMMAND_SETTING, 0, 2,
 		command_set},
 	{"help", "[COMMAND]", "list commands, or show one", COMMAND_NAME, COMMAND_NOTHING, 0, 1,
@@ -117,9 +119,9 @@ static int command_help(struct client *c, const struct lexer_command *line)
 		text_printf(&out, "%s %s\n    %s\n", command->name, command->usage, command->help);
 	} else {
 		for (unsigned i = 0; command_at(i); i++)
-			text_printf(&out, "  %-5s %-24s %s\n", command_at(i)->name,
+			text_printf(&out, "  %-6s %-24s %s\n", command_at(i)->name,
 				command_at(i)->usage, command_at(i)->help);
-		text_puts(&out, "  !     [COMMAND]                run COMMAND, or a shell, here\n"
+		text_puts(&out, "  !      [COMMAND]                run COMMAND, or a shell, here\n"
 				"\nWords: 'as it is', \"with \\\" and \\\\\", $'\\n', a\\ b; "
 				"patterns * ? [a-z]; # comment.\n"
 				"';' separates commands; '-' in front of one ignores its error.\n");

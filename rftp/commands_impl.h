@@ -36,6 +36,7 @@ int command_close(struct client *, const struct lexer_command *);
 int command_cd(struct client *, const struct lexer_command *);
 int command_pwd(struct client *, const struct lexer_command *);
 int command_set(struct client *, const struct lexer_command *);
+int command_doctor(struct client *, const struct lexer_command *);
 int command_quit(struct client *, const struct lexer_command *);
 /* commands_remote.c */
 int command_ls(struct client *, const struct lexer_command *);

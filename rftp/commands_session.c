@@ -5,6 +5,7 @@
 #include "rftp/commands_impl.h"
 
 #include "base/addr.h"
+#include "rftp/doctor.h"
 #include "rftp/escape.h"
 #include "rftp/remote.h"
 #include "rftp/url.h"
@@ -165,6 +166,32 @@ int command_set(struct client *c, const struct lexer_command *line)
 	if (err)
 		report_usage(&c->report, "%s", text_str(&why));
 	text_fini(&why);
+	return err;
+}
+
+/* Without a URL of the server that the shell is connected to. */
+int command_doctor(struct client *c, const struct lexer_command *line)
+{
+	struct doctor_params params = {.url = NULL};
+	struct text url = {0};
+	int err;
+
+	for (size_t i = 1; i < line->count; i++) {
+		const char *word = line->words[i].text, **to = url_is(word) ? &params.url : &params.directory;
+
+		if (*to) {
+			report_usage(&c->report, "usage: doctor [URL] [DIRECTORY]");
+			return -EINVAL;
+		}
+		*to = word;
+	}
+	if (!params.url && c->host) {
+		text_printf(&url, strchr(c->host, ':') ? "rftp://[%s]:%u" : "rftp://%s:%u", c->host,
+			c->port);
+		params.url = text_str(&url);
+	}
+	err = doctor_run(c, &params);
+	text_fini(&url);
 	return err;
 }
 

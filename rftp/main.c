@@ -6,11 +6,13 @@
 #include "rftp/client.h"
 #include "rftp/commands.h"
 #include "rftp/copy.h"
+#include "rftp/doctor.h"
 #include "rftp/feed.h"
 #include "rftp/interrupt.h"
 #include "rftp/lexer.h"
 #include "rftp/options.h"
 #include "rftp/shell.h"
+#include "rftp/url.h"
 
 #include <errno.h>
 #include <locale.h>
@@ -26,6 +28,15 @@ static int main_open(struct client *c, char *url)
 	struct lexer_command line = {.words = words, .count = 2};
 
 	return command_run(c, &line);
+}
+
+static int main_doctor(struct client *c, const struct options *o)
+{
+	struct doctor_params params = {.url = NULL};
+
+	for (int i = 0; i < o->count; i++)
+		*(url_is(o->names[i]) ? &params.url : &params.directory) = o->names[i];
+	return doctor_run(c, &params);
 }
 
 /* The first error; an interactive shell ends well whatever happened in it. */
@@ -69,6 +80,9 @@ static int main_run(struct client *c, const struct options *o)
 		break;
 	case OPTIONS_FEED:
 		err = feed_main(c, o->names, o->count);
+		break;
+	case OPTIONS_DOCTOR:
+		err = main_doctor(c, o);
 		break;
 	case OPTIONS_SHELL:
 		err = main_shell(c, o);

@@ -45,6 +45,8 @@ static const char options_text[] =
 	"       rftp [OPTIONS] [URL]            open the shell\n"
 	"       rftp [OPTIONS] -c 'CMD; CMD' [URL]\n"
 	"       rftp [OPTIONS] -b FILE [URL]    run commands, stop at the first error\n"
+	"       rftp [OPTIONS] doctor [URL] [DIRECTORY]\n"
+	"                                       what keeps rftp from working well, and how to mend it\n"
 	"\n"
 	"  -r, --recursive           copy directories and what is in them\n"
 	"  -n, --no-replace          an existing file is an error\n"
@@ -55,8 +57,8 @@ static const char options_text[] =
 	"  -v, --verbose             say what was chosen and why; twice: all details\n"
 	"      --json                one JSON object a line on stdout\n"
 	"      --connect-timeout S   seconds to try to connect (10)\n"
-	"      --fabric NAME         transport: soft ... (auto)\n"
-	"      --engine NAME         how blocks cross: credit (auto)\n"
+	"      --fabric NAME         transport: verbs (RDMA), soft (TCP) (auto)\n"
+	"      --engine NAME         how blocks cross: credit, status, window (auto)\n"
 	"      --channels N          connections that carry data: 1 to 64 (auto)\n"
 	"      --block SIZE          64K to 16M (auto)\n"
 	"      --depth N             blocks at the receiving side (auto)\n"
@@ -96,6 +98,19 @@ static void options_bad(char *const *argv, int letter, struct text *why)
 	}
 }
 
+/* A local file of this name is given as ./doctor. */
+static int options_doctor(const struct options *o, struct text *why)
+{
+	int urls = 0;
+
+	for (int i = 0; i < o->count; i++)
+		urls += url_is(o->names[i]);
+	if (urls <= 1 && o->count - urls <= 1)
+		return 0;
+	text_puts(why, "doctor takes one URL and one directory; a file called doctor is given as ./doctor");
+	return -EINVAL;
+}
+
 /* What the names mean. */
 static int options_names(struct options *o, struct text *why)
 {
@@ -104,6 +119,12 @@ static int options_names(struct options *o, struct text *why)
 	if (o->commands && o->batch) {
 		text_puts(why, "-c and -b can not be given together");
 		return -EINVAL;
+	}
+	if (!script && o->count && !strcmp(o->names[0], "doctor")) {
+		o->action = OPTIONS_DOCTOR;
+		o->names++;
+		o->count--;
+		return options_doctor(o, why);
 	}
 	o->action = script || o->count < 2 ? OPTIONS_SHELL : OPTIONS_COPY;
 	if (o->action == OPTIONS_COPY && o->count > 2 && !strcmp(o->names[0], "feed")) {
