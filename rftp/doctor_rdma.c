@@ -17,20 +17,20 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#define RDMA_TRIAL_BYTES ((size_t)64 << 20)
-#define RDMA_LEAST_BYTES ((size_t)1 << 20) /* less is of no use: a few blocks */
-#define RDMA_MEND_BYTES 128
+#define NIC_TRIAL_BYTES ((size_t)64 << 20)
+#define NIC_LEAST_BYTES ((size_t)1 << 20) /* less is of no use: a few blocks */
+#define NIC_MEND_BYTES 128
 
 /* Of Linux's drivers/infiniband: the hardware's, then the software's. */
-static const char *const rdma_drivers[] = {
+static const char *const nic_drivers[] = {
 	"mlx5_ib", "mlx4_ib", "irdma", "bnxt_re", "iw_cxgb4", "qedr", "hns_roce_hw_v2", "hns_roce",
 	"efa", "mana_ib", "erdma", "ocrdma", "vmw_pvrdma", "ib_mthca", "hfi1", "qib", "usnic_verbs",
 	"i40iw", "rdma_rxe", "siw",
 };
-static const char *const rdma_core[] = {"ib_uverbs", "rdma_cm", "rdma_ucm"};
+static const char *const nic_core[] = {"ib_uverbs", "rdma_cm", "rdma_ucm"};
 
 /* A device in software, over an interface of this host: RoCE for hosts without an adapter. */
-static const char *rdma_software(const struct doctor *d, char out[RDMA_MEND_BYTES])
+static const char *nic_software(const struct doctor *d, char out[NIC_MEND_BYTES])
 {
 	char netdev[IF_NAMESIZE] = "DEV", path[128], line[32];
 	const struct dirent *entry;
@@ -50,11 +50,11 @@ static const char *rdma_software(const struct doctor *d, char out[RDMA_MEND_BYTE
 	}
 	if (dir)
 		closedir(dir);
-	snprintf(out, RDMA_MEND_BYTES, "modprobe rdma_rxe && rdma link add rxe0 type rxe netdev %s", netdev);
+	snprintf(out, NIC_MEND_BYTES, "modprobe rdma_rxe && rdma link add rxe0 type rxe netdev %s", netdev);
 	return out;
 }
 
-static bool rdma_in_build(void)
+static bool nic_in_build(void)
 {
 	for (unsigned i = 0; select_name(i); i++)
 		if (!strcmp(select_name(i), "verbs"))
@@ -62,7 +62,7 @@ static bool rdma_in_build(void)
 	return false;
 }
 
-static void rdma_list_modules(
+static void nic_list_modules(
 	const struct doctor *d, const char *const *names, size_t count, struct text *out)
 {
 	char path[64];
@@ -77,16 +77,16 @@ static void rdma_list_modules(
 void doctor_modules(struct doctor *d)
 {
 	struct text core = {0}, drivers = {0};
-	char mend[RDMA_MEND_BYTES];
+	char mend[NIC_MEND_BYTES];
 
-	rdma_list_modules(d, rdma_core, sizeof rdma_core / sizeof *rdma_core, &core);
-	rdma_list_modules(d, rdma_drivers, sizeof rdma_drivers / sizeof *rdma_drivers, &drivers);
-	if (!rdma_in_build())
+	nic_list_modules(d, nic_core, sizeof nic_core / sizeof *nic_core, &core);
+	nic_list_modules(d, nic_drivers, sizeof nic_drivers / sizeof *nic_drivers, &drivers);
+	if (!nic_in_build())
 		doctor_say(d, DOCTOR_INFO, "", "apt-get install libibverbs-dev librdmacm-dev && make VERBS=yes",
 			"this rftp is built without verbs: fabric soft only");
 	if (!d->port_count && !drivers.len)
 		doctor_say(d, doctor_wants_verbs(d) ? DOCTOR_FAIL : DOCTOR_INFO, "",
-			rdma_software(d, mend), "no driver of an RDMA device is loaded%s%s", core.len ? "; loaded: " : "",
+			nic_software(d, mend), "no driver of an RDMA device is loaded%s%s", core.len ? "; loaded: " : "",
 			text_str(&core));
 	else if (d->port_count && !doctor_exists(d, "/dev/infiniband/rdma_cm"))
 		doctor_say(d, DOCTOR_FAIL, "", "modprobe rdma_ucm",
@@ -104,12 +104,12 @@ void doctor_modules(struct doctor *d)
 }
 
 /* Each device once, by its first port. */
-static bool rdma_is_first(const struct doctor *d, unsigned i)
+static bool nic_is_first(const struct doctor *d, unsigned i)
 {
 	return !i || strcmp(d->ports[i].device, d->ports[i - 1].device);
 }
 
-static void rdma_device(struct doctor *d, const struct device_port *p)
+static void nic_device(struct doctor *d, const struct device_port *p)
 {
 	struct device_probe probe;
 	int err = d->probe(p, &probe);
@@ -146,13 +146,13 @@ void doctor_devices(struct doctor *d)
 			"no RDMA device on this host%s",
 			doctor_wants_verbs(d) ? "" : "; fabric soft needs none");
 	for (unsigned i = 0; i < d->port_count; i++)
-		if (rdma_is_first(d, i))
-			rdma_device(d, &d->ports[i]);
+		if (nic_is_first(d, i))
+			nic_device(d, &d->ports[i]);
 }
 
 /* ---- rights ---- */
 
-static bool rdma_right(struct doctor *d, const char *path)
+static bool nic_right(struct doctor *d, const char *path)
 {
 	char whole[512], mend[600];
 
@@ -177,14 +177,14 @@ void doctor_rights(struct doctor *d)
 		doctor_say(d, DOCTOR_SKIP, "", NULL, "no RDMA device");
 		return;
 	}
-	all &= rdma_right(d, "/dev/infiniband/rdma_cm");
+	all &= nic_right(d, "/dev/infiniband/rdma_cm");
 	/* uverbs0, uverbs1, ...: /sys says whose each is, but what matters is that all may be opened */
 	for (unsigned i = 0; i < DEVICE_PORTS_MAX; i++) {
 		snprintf(path, sizeof path, "/sys/class/infiniband_verbs/uverbs%u/ibdev", i);
 		if (!doctor_read(d, path, verbs, sizeof verbs))
 			continue;
 		snprintf(path, sizeof path, "/dev/infiniband/uverbs%u", i);
-		all &= rdma_right(d, path);
+		all &= nic_right(d, path);
 	}
 	if (all)
 		doctor_say(d, DOCTOR_OK, "", NULL, "/dev/infiniband may be read and written");
@@ -192,11 +192,11 @@ void doctor_rights(struct doctor *d)
 
 /* ---- registered memory ---- */
 
-static void rdma_trial(struct doctor *d, const struct device_port *p, const char *limit, bool binds)
+static void nic_trial(struct doctor *d, const struct device_port *p, const char *limit, bool binds)
 {
 	static const char mend[] = "ulimit -l unlimited  (lasting: memlock in /etc/security/limits.conf, "
 				   "LimitMEMLOCK=infinity in a unit)";
-	int err = d->try_register(p, RDMA_TRIAL_BYTES), less = err;
+	int err = d->try_register(p, NIC_TRIAL_BYTES), less = err;
 
 	if (err == -ENOSYS) {
 		doctor_say(d, DOCTOR_SKIP, p->device, NULL, "limit %s; this build has no verbs to try it",
@@ -204,7 +204,7 @@ static void rdma_trial(struct doctor *d, const struct device_port *p, const char
 		return;
 	}
 	if (err == -ENOMEM)
-		less = d->try_register(p, RDMA_LEAST_BYTES);
+		less = d->try_register(p, NIC_LEAST_BYTES);
 	if (!err)
 		doctor_say(d, binds ? DOCTOR_WARN : DOCTOR_OK, p->device, binds ? mend : NULL,
 			"64 MiB were registered; limit %s%s", limit,
@@ -231,7 +231,7 @@ void doctor_memlock(struct doctor *d)
 	if (!d->port_count)
 		doctor_say(d, DOCTOR_OK, "", NULL, "limit %s; without RDMA devices none is locked", text);
 	for (unsigned i = 0; i < d->port_count; i++)
-		if (rdma_is_first(d, i))
-			rdma_trial(d, &d->ports[i], text, limit.rlim_cur >= RDMA_TRIAL_BYTES &&
+		if (nic_is_first(d, i))
+			nic_trial(d, &d->ports[i], text, limit.rlim_cur >= NIC_TRIAL_BYTES &&
 					limit.rlim_cur < TRANSFER_WINDOW_MAX);
 }
