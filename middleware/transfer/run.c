@@ -249,10 +249,9 @@ int run_wait(struct run *run, int (*again)(struct run *))
 		{crew_fd(run->crew), POLLIN, 0},
 		{link_event_fd(run->link), POLLIN, 0},
 	};
-	int64_t nap_ns = engine_nap_ns(run->engine);
 	int r;
 
-	if (!nap_ns)
+	if (!engine_nap_ns(run->engine))
 		return 0;
 	crew_arm(run->crew);
 	r = control_arm(run->control);
@@ -261,7 +260,8 @@ int run_wait(struct run *run, int (*again)(struct run *))
 	if (!r)
 		r = again(run);
 	if (!r) {
-		r = sleep_on(run, fds, 5, nap_ns);
+		/* the engine is asked again: `again` may have taken in what it was waiting for */
+		r = sleep_on(run, fds, 5, engine_nap_ns(run->engine));
 		/* the channels' state is in their lanes then; the control channel tells of its own end itself */
 		if (fds[4].revents)
 			link_check_events(run->link);
