@@ -85,6 +85,24 @@ tap_of() {
 	fi
 }
 
+# contract_halves TITLE CLIENT_FABRIC SERVER_FABRIC: the contract, a half on each end of the link
+contract_halves() {
+	local i
+	background $WORK/serve at_server timeout --foreground -k 5 120 contract --fabric "$3" \
+		--serve $SERVER_ADDR:$((PORT + 1))
+	for i in $(seq 100); do
+		grep -q serving $WORK/serve && break
+		sleep 0.1
+	done
+	at_client timeout --foreground -k 5 120 contract --fabric "$2" \
+		--connect $SERVER_ADDR:$((PORT + 1)) >$WORK/tap 2>$WORK/err
+	echo "# the client half ended with $?"
+	sed 's/^/# /' $WORK/err
+	sed 's/^/# server half: /' $WORK/serve
+	tap_of "$1" <$WORK/tap
+	kill_background
+}
+
 finish() {
 	daemon_stop
 	kill_background
@@ -99,19 +117,22 @@ bail() {
 
 # ---- processes ----
 
-# background FILE COMMAND...: its output goes to FILE; $! is it.  It ends with the case.
+# background FILE COMMAND...: its output goes to FILE.  It, and what it starts, ends with the case.
 background() {
 	local out=$1
 	shift
-	"$@" >"$out" 2>&1 &
+	set -m # a process group of its own
+	"$@" >"$out" 2>&1 </dev/null &
+	set +m
 	echo $! >>$WORK/background
+	disown
 }
 
 kill_background() {
 	local pid
 	[ -f $WORK/background ] || return 0
 	while read -r pid; do
-		kill -KILL "$pid"
+		kill -KILL -- "-$pid"
 	done <$WORK/background 2>/dev/null
 	rm -f $WORK/background
 }
@@ -126,7 +147,6 @@ wait_for() {
 	done
 }
 
-# Processes that a case must find by number, as ip netns exec becomes its command.
 alive() {
 	kill -0 "$1" 2>/dev/null
 }
@@ -137,9 +157,10 @@ alive() {
 daemon_start() {
 	daemon_stop
 	: >$WORK/ready
-	at_server rftpd --foreground --insecure --listen $SERVER_ADDR:$PORT --export $EXPORT:rw \
+	"${SERVER[@]}" rftpd --foreground --insecure --listen $SERVER_ADDR:$PORT --export $EXPORT:rw \
 		"$@" >$WORK/ready 2>$WORK/daemon.log </dev/null &
 	echo $! >$WORK/daemon.pid
+	disown
 	wait_for 30 "the daemon's ready line" daemon_spoke
 	grep -q ^ready $WORK/ready || {
 		cat $WORK/daemon.log
@@ -181,7 +202,7 @@ FABRIC=${RIG_FABRIC:-verbs}
 LIMIT=120
 
 client() {
-	at_client timeout -k 5 "$LIMIT" rftp --fabric="$FABRIC" "$@"
+	at_client timeout --foreground -k 5 "$LIMIT" rftp --fabric="$FABRIC" "$@"
 }
 
 # client_fails SECONDS ARGUMENT...: it ends with an error by itself within that time

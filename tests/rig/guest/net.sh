@@ -16,14 +16,17 @@
 SERVER_ADDR=10.6.0.1
 CLIENT_ADDR=10.6.0.2
 NET_MTU=${NET_MTU:-9000}
+# what a command is put behind to run at an end; all of it becomes the command, by exec
+SERVER=(env)
+CLIENT=(env)
 net_driver=
 
 at_server() {
-	if [ "$net_driver" = siw ]; then ip netns exec A "$@"; else "$@"; fi
+	"${SERVER[@]}" "$@"
 }
 
 at_client() {
-	if [ "$net_driver" = siw ]; then ip netns exec B "$@"; else "$@"; fi
+	"${CLIENT[@]}" "$@"
 }
 
 net_mac() {
@@ -59,6 +62,8 @@ net_rxe() {
 }
 
 net_siw() {
+	SERVER=(ip netns exec A)
+	CLIENT=(ip netns exec B)
 	ip netns add A
 	ip netns add B
 	ip link add va type veth peer name vb
