@@ -363,7 +363,7 @@ static void land_flow(struct sink *s, struct block *b, const struct transfer_blo
 			return;
 		}
 	} else if (is(c, "devices")) {
-		uint64_t at = (uint64_t)h->sequence * c->devices + h->session;
+		uint64_t at = (uint64_t)h->sequence * c->devices + h->session - 1;
 
 		if (at < SIDES_SAMPLES)
 			shared->sample[at] = now;

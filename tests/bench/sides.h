@@ -305,7 +305,9 @@ static void side_open_sink(struct side *s, const struct config *c, struct link *
 static void side_open_source(struct side *s, const struct config *c, struct link *link, unsigned session)
 {
 	struct meeting *m = &c->shared->meetings[session];
+	struct message_ping ping = {0};
 	struct engine_env env;
+	uint8_t cookie[8];
 
 	*s = (struct side){.config = c, .shared = c->shared, .link = link, .session = session, .source = true,
 		.wake_fd = c->to_source};
@@ -320,6 +322,9 @@ static void side_open_source(struct side *s, const struct config *c, struct link
 	env.remote_status_base = m->status_base;
 	env.remote_status_key = m->status_key;
 	must("engine of the source", c->ops->source_open(&env, &s->engine));
+	/* the side that connects sends first, on the control channel too */
+	must("ping", control_put(link_control(link), MESSAGE_PING, 0, cookie,
+		(size_t)message_put_ping(&ping, cookie, sizeof cookie)));
 }
 
 /* In the thread that owns the engine from here on, and calls side_close. */
@@ -370,7 +375,7 @@ static void take_frames(struct side *s)
 		must("control channel", r);
 		r = s->engine->ops->message(s->engine, h.type, data, h.length);
 		must("frame", r);
-		if (r)
+		if (r || h.type == MESSAGE_PING)
 			continue;
 		if (h.type != (s->source ? TRANSFER_CLOSED : TRANSFER_COMPLETE) ||
 			transfer_get_complete(&complete, data, h.length))
@@ -409,18 +414,20 @@ static void side_wait(struct side *s, int64_t most_ns, bool (*again)(void *), vo
 		{fabric_cq_fd(link_cq(s->link)), POLLIN, 0},
 		{s->wake_fd, POLLIN, 0},
 	};
-	int64_t nap = engine_nap_ns(s->engine);
 	struct timespec ts;
 	uint64_t bell;
+	int64_t nap;
 
-	if (!nap)
+	if (!engine_nap_ns(s->engine))
 		return;
-	if (most_ns >= 0 && (nap < 0 || most_ns < nap))
-		nap = most_ns;
 	must("arm", control_arm(link_control(s->link)));
 	must("arm", fabric_cq_arm(link_cq(s->link)));
 	if (again(ctx))
 		return;
+	/* asked again: what was done above may have changed it */
+	nap = engine_nap_ns(s->engine);
+	if (most_ns >= 0 && (nap < 0 || most_ns < nap))
+		nap = most_ns;
 	ts = (struct timespec){.tv_sec = (time_t)((uint64_t)nap / NS_PER_S),
 		.tv_nsec = (long)((uint64_t)nap % NS_PER_S)};
 	if (ppoll(fds, s->wake_fd < 0 ? 2 : 3, nap < 0 ? NULL : &ts, NULL) < 0 && errno != EINTR)
@@ -435,8 +442,8 @@ static void side_wait(struct side *s, int64_t most_ns, bool (*again)(void *), vo
 /* The header; and its sequence again at the end of the payload, so that a torn block shows. */
 static void stamp(struct side *s, struct block *b, uint32_t device, uint32_t sequence)
 {
-	struct transfer_block header = {.session = device, .sequence = sequence, .length = s->config->size};
-	uint64_t mark = (uint64_t)device << 32 | sequence;
+	struct transfer_block header = {.session = device + 1, .sequence = sequence, .length = s->config->size};
+	uint64_t mark = (uint64_t)(device + 1) << 32 | sequence;
 
 	b->length = s->config->size;
 	transfer_put_block(&header, b->payload - BLOCK_PREFIX_BYTES);
