@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/engines.h: two engines, or one and a peer that the test plays, over two links of the loop fabric.
+ * tests/engines.h: two engines, or one and a peer that the test plays, over two links of the loop
+ * fabric.
  */
 #ifndef TESTS_ENGINES_H
 #define TESTS_ENGINES_H
@@ -41,7 +42,8 @@ static void half_init(struct half *h, struct link *link, uint32_t blocks, unsign
 
 	h->link = link;
 	if (!r)
-		r = fabric_mr_new(control_pd(link_control(link)), h->arena.base, bytes, access, &h->mr);
+		r = fabric_mr_new(
+			control_pd(link_control(link)), h->arena.base, bytes, access, &h->mr);
 	if (!r)
 		r = pool_new(h->arena.base, blocks, RIG_BLOCK, &h->pool);
 	assert(!r);
@@ -221,7 +223,8 @@ static int rig_poll_sink_until(struct rig *rig)
 }
 
 /* A request of the test's own on a channel of the client's.  0 or -errno. */
-static int rig_post(struct rig *rig, unsigned lane, struct fabric_wr *wr, void *data, uint32_t bytes)
+static int rig_post(
+	struct rig *rig, unsigned lane, struct fabric_wr *wr, void *data, uint32_t bytes)
 {
 	struct fabric_sge sge = {data, bytes, NULL};
 

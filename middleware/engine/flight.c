@@ -15,8 +15,8 @@
 /* One lane's blocks, in the order of posting: a ring. */
 struct flight_lane {
 	struct block **ring;
-	uint64_t posts, done;      /* blocks, ever; their difference is in the ring */
-	uint32_t silent;           /* posted since the last signalled one */
+	uint64_t posts, done; /* blocks, ever; their difference is in the ring */
+	uint32_t silent;      /* posted since the last signalled one */
 	bool flushing;
 	uint64_t flush_posts;
 };
@@ -25,8 +25,8 @@ struct flight {
 	struct lane *const *lanes;
 	unsigned lane_count, last_lane;
 	uint32_t blocks, every;
-	bool *full;                /* by index: with the fabric */
-	struct block **ready;      /* done and not taken: a ring */
+	bool *full;           /* by index: with the fabric */
+	struct block **ready; /* done and not taken: a ring */
 	uint32_t ready_head, ready_count;
 	struct flight_lane lane[];
 };

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * engine/flight: the source's blocks that are with the fabric, and which of their postings ask for a
- * completion.  It is the first of the status-byte paper's three regions: which of our blocks are full.
+ * engine/flight: the source's blocks that are with the fabric, and which of their postings ask for
+ * a completion.  It is the first of the status-byte paper's three regions: which of our blocks are
+ * full.
  *
- * Requests of a lane complete in order, so that one completion tells of all before it; only every n-th
- * posting of a lane has one, n such that less than half of the source's blocks wait for a later one.
- * What is left at the end of a transfer is told of by a WRITE of nothing (flight_flush).
+ * Requests of a lane complete in order, so that one completion tells of all before it; only every
+ * n-th posting of a lane has one, n such that less than half of the source's blocks wait for a
+ * later one. What is left at the end of a transfer is told of by a WRITE of nothing (flight_flush).
  */
 #ifndef ENGINE_FLIGHT_H
 #define ENGINE_FLIGHT_H

@@ -78,7 +78,10 @@ void lane_free(struct lane *l)
 
 void lane_reset_counts(struct lane *l)
 {
-	l->counts = (struct lane_counts){.send_queue = l->sends_out, .receive_queue = l->depth + 1 - l->idle_count};
+	l->counts = (struct lane_counts){
+		.send_queue = l->sends_out,
+		.receive_queue = l->depth + 1 - l->idle_count,
+	};
 }
 
 /* ---- the send queue ---- */

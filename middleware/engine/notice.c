@@ -8,7 +8,8 @@
 
 uint64_t notice_slot_addr(const struct engine_env *env, uint32_t index)
 {
-	return env->remote_base + (uint64_t)index * env->remote_stride + BLOCK_ALIGN - BLOCK_PREFIX_BYTES;
+	return env->remote_base + (uint64_t)index * env->remote_stride + BLOCK_ALIGN -
+	       BLOCK_PREFIX_BYTES;
 }
 
 uint8_t *notice_pad(const struct block *b)
@@ -16,12 +17,14 @@ uint8_t *notice_pad(const struct block *b)
 	return b->payload - BLOCK_ALIGN;
 }
 
-int notice_post(const struct engine_env *env, struct lane *lane, struct block *b, uint32_t index, bool signal)
+int notice_post(const struct engine_env *env, struct lane *lane, struct block *b, uint32_t index,
+	bool signal)
 {
 	bool inlined = fabric_chan_caps(lane->chan)->inline_max >= LANE_NOTICE_BYTES;
 	unsigned flags = signal ? FABRIC_SIGNALED : 0;
 	struct transfer_notice_msg msg = {.index = index};
-	struct fabric_sge data = {b->payload - BLOCK_PREFIX_BYTES, BLOCK_PREFIX_BYTES + b->length, env->mr};
+	struct fabric_sge data = {
+		b->payload - BLOCK_PREFIX_BYTES, BLOCK_PREFIX_BYTES + b->length, env->mr};
 	struct fabric_sge small = {notice_pad(b), 0, env->mr};
 	struct fabric_wr notice = {
 		.id = LANE_ID(LANE_BEHIND, b->index),
@@ -48,9 +51,11 @@ int notice_post(const struct engine_env *env, struct lane *lane, struct block *b
 	return lane_post(lane, &write);
 }
 
-int notice_post_alone(const struct engine_env *env, struct lane *lane, struct block *b, uint32_t index)
+int notice_post_alone(
+	const struct engine_env *env, struct lane *lane, struct block *b, uint32_t index)
 {
-	struct fabric_sge data = {b->payload - BLOCK_PREFIX_BYTES, BLOCK_PREFIX_BYTES + b->length, env->mr};
+	struct fabric_sge data = {
+		b->payload - BLOCK_PREFIX_BYTES, BLOCK_PREFIX_BYTES + b->length, env->mr};
 	struct fabric_wr write = {
 		.id = LANE_ID(LANE_BEHIND, b->index),
 		.opcode = FABRIC_WRITE,

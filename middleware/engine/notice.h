@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * engine/notice: one block on its way to a slot of the sink, with the notice behind it: for the engines
- * whose blocks are told of by notices.  Knows neither credits nor windows.
+ * engine/notice: one block on its way to a slot of the sink, with the notice behind it: for the
+ * engines whose blocks are told of by notices.  Knows neither credits nor windows.
  */
 #ifndef ENGINE_NOTICE_H
 #define ENGINE_NOTICE_H
@@ -10,12 +10,14 @@
 
 /* Remote address of slot `index`, where the block's prefix goes. */
 uint64_t notice_slot_addr(const struct engine_env *, uint32_t index);
-/* Registered bytes of a source's block that are no part of what crosses: at least LANE_NOTICE_BYTES. */
+/* Registered bytes of a source's block that are no part of what crosses: at least
+ * LANE_NOTICE_BYTES. */
 uint8_t *notice_pad(const struct block *);
 
-/* Posts the block to slot `index` and its notice: WRITE_IMM, or WRITE and SEND.  The last request has the id
- * LANE_BEHIND with the block's own index; `signal`: and a completion. */
-int notice_post(const struct engine_env *, struct lane *, struct block *, uint32_t index, bool signal);
+/* Posts the block to slot `index` and its notice: WRITE_IMM, or WRITE and SEND.  The last request
+ * has the id LANE_BEHIND with the block's own index; `signal`: and a completion. */
+int notice_post(
+	const struct engine_env *, struct lane *, struct block *, uint32_t index, bool signal);
 /* The block alone, with a completion of the same id. */
 int notice_post_alone(const struct engine_env *, struct lane *, struct block *, uint32_t index);
 

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * engine/status_sink: the sink's half of the engine `status`: the paper's third region of status bytes, and
- * how it is watched.
+ * engine/status_sink: the sink's half of the engine `status`: the paper's third region of status
+ * bytes, and how it is watched.
  *
- * The peer can write any byte at any time.  What each byte must be unless the source has filled its slot
- * is kept beside them in memory of our own; a difference is a landed block, or a protocol error.
+ * The peer can write any byte at any time.  What each byte must be unless the source has filled its
+ * slot is kept beside them in memory of our own; a difference is a landed block, or a protocol
+ * error.
  *
- * Nothing wakes us when a byte changes.  While blocks come quickly the loop looks again at once; then it
- * sleeps, for a part of the time that it has waited already or of the time between blocks lately.
+ * Nothing wakes us when a byte changes.  While blocks come quickly the loop looks again at once;
+ * then it sleeps, for a part of the time that it has waited already or of the time between blocks
+ * lately.
  */
 #include "engine/status_engine.h"
 
@@ -22,23 +24,23 @@
 #include <string.h>
 
 #define POLL_BATCH 32
-#define WORD 8u               /* bytes looked at together */
-#define SPIN_NS 10000u        /* the loop looks again at once for so long, */
-#define SPIN_GAP_NS 50000u    /* if blocks came so fast lately */
+#define WORD 8u            /* bytes looked at together */
+#define SPIN_NS 10000u     /* the loop looks again at once for so long, */
+#define SPIN_GAP_NS 50000u /* if blocks came so fast lately */
 #define NAP_MIN_NS 10000
 #define NAP_MAX_NS 5000000
 
 struct status_sink {
 	struct engine base;
 	struct engine_env env;
-	struct arena arena;    /* the bytes: whole pages, nobody else's */
+	struct arena arena; /* the bytes: whole pages, nobody else's */
 	struct fabric_mr *mr;
-	uint8_t *expected;     /* what each byte must be, unless it became 1 where this is 0 */
+	uint8_t *expected; /* what each byte must be, unless it became 1 where this is 0 */
 	uint32_t words, next_word;
-	uint32_t open;         /* slots that the source may fill */
-	uint64_t active_ns;    /* something landed, or was announced */
-	uint64_t gap_ns;       /* between blocks lately */
-	int slack_ns;          /* of this thread, before */
+	uint32_t open;      /* slots that the source may fill */
+	uint64_t active_ns; /* something landed, or was announced */
+	uint64_t gap_ns;    /* between blocks lately */
+	int slack_ns;       /* of this thread, before */
 };
 
 static struct status_sink *self(struct engine *e)
@@ -68,8 +70,8 @@ static uint8_t *byte_of(struct status_sink *s, uint32_t index)
 	return s->arena.base + index;
 }
 
-/* The source may fill the free blocks: their bytes are 0 from here on.  All that was read in them was read
- * before. */
+/* The source may fill the free blocks: their bytes are 0 from here on.  All that was read in them
+ * was read before. */
 static void open_free(struct status_sink *s)
 {
 	struct block *b;
@@ -87,8 +89,8 @@ static int land(struct status_sink *s, uint32_t index, uint8_t byte, struct bloc
 	struct block *b = pool_at(s->env.pool, index);
 
 	if (!b || byte != TRANSFER_BYTE_DATA || s->expected[index] != TRANSFER_BYTE_FREE) {
-		log_error("the source made the status byte of slot %u %u, where it was %u", index, byte,
-			s->expected[index]);
+		log_error("the source made the status byte of slot %u %u, where it was %u", index,
+			byte, s->expected[index]);
 		return -EBADMSG;
 	}
 	assert(b->state == BLOCK_GRANTED);
@@ -119,7 +121,9 @@ static int land_word(struct status_sink *s, uint32_t word, struct block **done)
 
 static bool word_differs(struct status_sink *s, uint32_t word)
 {
-	uint64_t have = __atomic_load_n((uint64_t *)(void *)byte_of(s, word * WORD), __ATOMIC_RELAXED), want;
+	uint64_t have = __atomic_load_n(
+			 (uint64_t *)(void *)byte_of(s, word * WORD), __ATOMIC_RELAXED),
+		 want;
 
 	memcpy(&want, s->expected + word * WORD, sizeof want);
 	return have != want;
@@ -142,7 +146,8 @@ static int look(struct status_sink *s, struct block **done, unsigned max)
 	return got;
 }
 
-/* Nothing is posted on the lanes: a broken one shows by its event, or by receives of an earlier transfer. */
+/* Nothing is posted on the lanes: a broken one shows by its event, or by receives of an earlier
+ * transfer. */
 static int check_lanes(struct status_sink *s)
 {
 	struct fabric_wc wc[POLL_BATCH];
@@ -251,9 +256,11 @@ int status_sink_open(const struct engine_env *env, struct engine **out)
 	s->words = (depth + WORD - 1) / WORD;
 	s->expected = calloc(s->words, WORD);
 	r = s->expected ? arena_init(&s->arena, (size_t)s->words * WORD, false) : -ENOMEM;
-	/* no more than the bytes of the slots can be written to, so that what is read behind them stays 0 */
+	/* no more than the bytes of the slots can be written to, so that what is read behind them
+	 * stays 0 */
 	if (!r)
-		r = fabric_mr_new(env->pd, s->arena.base, depth, FABRIC_REMOTE_WRITE | FABRIC_REMOTE_READ, &s->mr);
+		r = fabric_mr_new(env->pd, s->arena.base, depth,
+			FABRIC_REMOTE_WRITE | FABRIC_REMOTE_READ, &s->mr);
 	if (r) {
 		sink_close(&s->base);
 		return r;

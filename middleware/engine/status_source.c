@@ -2,12 +2,14 @@
 /*
  * engine/status_source: the source's half of the engine `status`.
  *
- * Of the paper's three regions of status bytes it has the first (which of our blocks are full: flight) and
- * the second, the copy of the sink's bytes.  Slots are filled in the order in which they became free.
+ * Of the paper's three regions of status bytes it has the first (which of our blocks are full:
+ * flight) and the second, the copy of the sink's bytes.  Slots are filled in the order in which
+ * they became free.
  *
- * A READ is carried out in order with the WRITEs of its own channel only.  With several channels a 0 may
- * thus be older than our last WRITE to that slot, and is believed only if that WRITE was surely carried
- * out before: it is `fenced` by a READ on its own channel, or an earlier answer has shown its byte.
+ * A READ is carried out in order with the WRITEs of its own channel only.  With several channels a
+ * 0 may thus be older than our last WRITE to that slot, and is believed only if that WRITE was
+ * surely carried out before: it is `fenced` by a READ on its own channel, or an earlier answer has
+ * shown its byte.
  */
 #include "engine/status_engine.h"
 
@@ -26,9 +28,9 @@
 #define SPIN_NS 10000u /* a READ that is due so soon is not worth sleeping for */
 
 struct slot {
-	uint8_t byte;     /* the copy: enum transfer_byte */
-	uint8_t lane;     /* that it was last written on */
-	uint64_t post;    /* of that lane: flight_posts after it; 0: its byte was seen since */
+	uint8_t byte;  /* the copy: enum transfer_byte */
+	uint8_t lane;  /* that it was last written on */
+	uint64_t post; /* of that lane: flight_posts after it; 0: its byte was seen since */
 };
 
 struct status_source {
@@ -36,8 +38,8 @@ struct status_source {
 	struct engine_env env;
 	struct flight *flight;
 	struct status_sync sync;
-	/* registered: where a READ puts the bytes; then one byte TRANSFER_BYTE_DATA, to be written where
-	 * there is no inline data */
+	/* registered: where a READ puts the bytes; then one byte TRANSFER_BYTE_DATA, to be written
+	 * where there is no inline data */
 	uint8_t *bytes;
 	struct fabric_mr *bytes_mr;
 	uint32_t depth, unavailable;
@@ -85,7 +87,8 @@ static uint32_t take_free(struct status_source *s)
 
 /* ---- reading the sink's bytes ---- */
 
-/* The lane on which most was written since its last READ: what is learned there counts for most slots. */
+/* The lane on which most was written since its last READ: what is learned there counts for most
+ * slots. */
 static struct lane *pick_read_lane(const struct status_source *s)
 {
 	struct lane *best = s->env.lanes[0];
@@ -125,7 +128,8 @@ static int post_read(struct status_source *s)
 
 static int read_if_due(struct status_source *s)
 {
-	if (s->reading || s->free_count == s->depth || !status_sync_due(&s->sync, clock_now_ns(), s->free_count))
+	if (s->reading || s->free_count == s->depth ||
+		!status_sync_due(&s->sync, clock_now_ns(), s->free_count))
 		return 0;
 	return post_read(s);
 }
@@ -142,7 +146,8 @@ static int merge(struct status_source *s, uint32_t index, uint8_t byte)
 {
 	struct slot *slot = &s->slots[index];
 
-	if (byte > TRANSFER_BYTE_UNAVAILABLE || (byte != TRANSFER_BYTE_FREE && slot->byte == TRANSFER_BYTE_FREE)) {
+	if (byte > TRANSFER_BYTE_UNAVAILABLE ||
+		(byte != TRANSFER_BYTE_FREE && slot->byte == TRANSFER_BYTE_FREE)) {
 		log_error("the sink's status byte of slot %u is %u%s", index, byte,
 			slot->byte == TRANSFER_BYTE_FREE ? ", though it was free" : "");
 		return -EBADMSG;
@@ -193,11 +198,13 @@ static int starving(struct engine *e)
 }
 
 /* The block, and the slot's byte behind it. */
-static int post_block(struct status_source *s, struct lane *lane, struct block *b, uint32_t index, bool signal)
+static int post_block(
+	struct status_source *s, struct lane *lane, struct block *b, uint32_t index, bool signal)
 {
 	const struct engine_env *env = &s->env;
 	bool inlined = fabric_chan_caps(lane->chan)->inline_max >= 1;
-	struct fabric_sge data = {b->payload - BLOCK_PREFIX_BYTES, BLOCK_PREFIX_BYTES + b->length, env->mr};
+	struct fabric_sge data = {
+		b->payload - BLOCK_PREFIX_BYTES, BLOCK_PREFIX_BYTES + b->length, env->mr};
 	struct fabric_sge one = {s->bytes + s->depth, 1, s->bytes_mr};
 	struct fabric_wr byte = {
 		.id = LANE_ID(LANE_BEHIND, b->index),

@@ -56,8 +56,8 @@ static void adapt_pause(struct status_sync *s, uint32_t freed, uint32_t usable)
 	}
 }
 
-void status_sync_answered(struct status_sync *s, uint64_t now_ns, uint32_t left, uint32_t freed,
-	uint32_t unavailable)
+void status_sync_answered(
+	struct status_sync *s, uint64_t now_ns, uint32_t left, uint32_t freed, uint32_t unavailable)
 {
 	adapt_lead(s, left, freed);
 	adapt_pause(s, freed, s->depth - unavailable);

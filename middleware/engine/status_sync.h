@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * engine/status_sync: when the source reads the sink's status bytes: as seldom as it can without waiting
- * for the answer.  Pure.
+ * engine/status_sync: when the source reads the sink's status bytes: as seldom as it can without
+ * waiting for the answer.  Pure.
  *
- * Two numbers follow what READs bring.  `lead`: a READ leaves when so few free slots are left; it grows
- * when a block had to wait for an answer, and shrinks when slots were left over.  `pause_ns`: the least
- * time from an answer to the next READ; it doubles while answers bring less than a quarter of the window,
- * and halves when one brings half of it, so that a slow sink is asked a few times a window.
+ * Two numbers follow what READs bring.  `lead`: a READ leaves when so few free slots are left; it
+ * grows when a block had to wait for an answer, and shrinks when slots were left over.  `pause_ns`:
+ * the least time from an answer to the next READ; it doubles while answers bring less than a
+ * quarter of the window, and halves when one brings half of it, so that a slow sink is asked a few
+ * times a window.
  */
 #ifndef ENGINE_STATUS_SYNC_H
 #define ENGINE_STATUS_SYNC_H
@@ -19,7 +20,8 @@
 
 struct status_sync {
 	uint32_t depth; /* slots */
-	uint32_t share; /* a READ can bring one part in so many: it vouches for one channel's slots */
+	uint32_t share; /* a READ can bring one part in so many: it vouches for one channel's slots
+			 */
 	uint32_t lead;
 	uint64_t pause_ns, next_ns; /* no READ before next_ns */
 	bool waited;                /* a block waited since the READ under way left */
@@ -33,7 +35,7 @@ void status_sync_asked(struct status_sync *);
 /* A block waits for a slot while a READ is under way. */
 void status_sync_waits(struct status_sync *);
 /* The answer: `left` slots were free before it, it brings `freed` more, `unavailable` are kept. */
-void status_sync_answered(struct status_sync *, uint64_t now_ns, uint32_t left, uint32_t freed,
-	uint32_t unavailable);
+void status_sync_answered(
+	struct status_sync *, uint64_t now_ns, uint32_t left, uint32_t freed, uint32_t unavailable);
 
 #endif

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * engine/window_engine: the sliding window that the status-byte paper compares with (its section 2.3, after
- * Tu et al.).
+ * engine/window_engine: the sliding window that the status-byte paper compares with (its
+ * section 2.3, after Tu et al.).
  *
- * The slots of the sink are a ring: filled in order, and given back in order, each by an ACK: a SEND of
- * its number from the sink, on the data channel on which the block came.  A slot that is still in use holds
- * up all behind it; that is the paper's point.
+ * The slots of the sink are a ring: filled in order, and given back in order, each by an ACK: a
+ * SEND of its number from the sink, on the data channel on which the block came.  A slot that is
+ * still in use holds up all behind it; that is the paper's point.
  *
- * The paper gives the source a thread that polls for ACKs.  Here ACKs complete in the queue that the loop
- * polls anyway, together with the source's own completions, and wake it when it sleeps: a second thread
- * could only take the same completions and hand each over under a lock.
+ * The paper gives the source a thread that polls for ACKs.  Here ACKs complete in the queue that
+ * the loop polls anyway, together with the source's own completions, and wake it when it sleeps: a
+ * second thread could only take the same completions and hand each over under a lock.
  *
- * Each side keeps receives for as many slots as there are on each lane, and posts one again before the
- * other may use it: no SEND finds none.
+ * Each side keeps receives for as many slots as there are on each lane, and posts one again before
+ * the other may use it: no SEND finds none.
  */
 #include "engine/engine.h"
 
@@ -30,16 +30,17 @@
 
 /* A slot, as the sink sees it. */
 enum slot_state {
-	SLOT_OPEN,   /* the source may fill it */
-	SLOT_FULL,   /* it holds a block */
-	SLOT_EMPTY,  /* emptied, without its ACK: one before it is full */
+	SLOT_OPEN,  /* the source may fill it */
+	SLOT_FULL,  /* it holds a block */
+	SLOT_EMPTY, /* emptied, without its ACK: one before it is full */
 };
 
 struct window_engine {
 	struct engine base;
 	struct engine_env env;
 	uint32_t depth;
-	uint64_t head, tail; /* of all slots ever used: the oldest without ACK; source: the next to fill */
+	uint64_t head,
+		tail; /* of all slots ever used: the oldest without ACK; source: the next to fill */
 	/* source */
 	struct flight *flight;
 	bool *acked; /* by index: has its ACK, and one before it has not */
@@ -89,15 +90,17 @@ static int open_engine(const struct engine_env *env, const struct engine_ops *op
 }
 
 /* The index that a receive of ours brought; the receive is posted again.  0 or -errno. */
-static int take_index(struct window_engine *w, const struct fabric_wc *wc, bool imm, uint32_t *index)
+static int take_index(
+	struct window_engine *w, const struct fabric_wc *wc, bool imm, uint32_t *index)
 {
 	struct lane *lane = fabric_chan_context(wc->chan);
 	struct transfer_notice_msg msg = {.index = wc->imm};
 	const uint8_t *bytes = lane_take_notice(lane, LANE_ID_NUMBER(wc->id));
 
-	if (imm != (wc->opcode == FABRIC_RECV_IMM) || (!imm && transfer_get_notice(&msg, bytes, wc->bytes)) ||
-		msg.index >= w->depth) {
-		log_error("data channel %u: not a slot's number: %u bytes", lane->number, wc->bytes);
+	if (imm != (wc->opcode == FABRIC_RECV_IMM) ||
+		(!imm && transfer_get_notice(&msg, bytes, wc->bytes)) || msg.index >= w->depth) {
+		log_error(
+			"data channel %u: not a slot's number: %u bytes", lane->number, wc->bytes);
 		return -EBADMSG;
 	}
 	*index = msg.index;
@@ -159,7 +162,8 @@ static int take_ack(struct window_engine *w, const struct fabric_wc *wc)
 	if (r)
 		return r;
 	/* whether it lies between head and tail, round the ring */
-	if ((index + w->depth - w->head % w->depth) % w->depth >= w->tail - w->head || w->acked[index]) {
+	if ((index + w->depth - w->head % w->depth) % w->depth >= w->tail - w->head ||
+		w->acked[index]) {
 		log_error("the sink gave back slot %u, which it does not have", index);
 		return -EBADMSG;
 	}
@@ -183,7 +187,8 @@ static int poll_source(struct engine *e, struct block **done, unsigned max)
 		for (int i = 0; i < n; i++) {
 			int r = lane_completion(&wc[i]);
 
-			if (r > 0 && !flight_completion(w->flight, &wc[i]) && LANE_ID_WHAT(wc[i].id) == LANE_NOTICE)
+			if (r > 0 && !flight_completion(w->flight, &wc[i]) &&
+				LANE_ID_WHAT(wc[i].id) == LANE_NOTICE)
 				r = take_ack(w, &wc[i]);
 			if (r < 0)
 				return r;
@@ -292,7 +297,8 @@ static int post_ack(struct window_engine *w, uint32_t index)
 	if (!lane_send_room(lane))
 		return 0;
 	/* signalled before the queue can fill up with silent ones */
-	if (++w->silent[lane->number] >= ACKS_SILENT_MAX || lane_send_room(lane) <= ACKS_SILENT_MAX) {
+	if (++w->silent[lane->number] >= ACKS_SILENT_MAX ||
+		lane_send_room(lane) <= ACKS_SILENT_MAX) {
 		ack.flags |= FABRIC_SIGNALED;
 		w->silent[lane->number] = 0;
 	}

@@ -37,12 +37,13 @@ static int check_engine(struct run *run, uint8_t number, uint8_t notice, unsigne
 	const char *lacks;
 
 	if (!ops || (run->params->engines && !(run->params->engines & 1u << number)))
-		return run_fail(run, -EOPNOTSUPP, STATUS_UNSUPPORTED, "engine %u%s%s is not one that both sides have",
-			number, ops ? ", " : "", ops ? ops->name : "");
+		return run_fail(run, -EOPNOTSUPP, STATUS_UNSUPPORTED,
+			"engine %u%s%s is not one that both sides have", number, ops ? ", " : "",
+			ops ? ops->name : "");
 	lacks = engine_lacks(ops, link_lanes(run->link), channels);
 	if (lacks)
-		return run_fail(run, -EOPNOTSUPP, STATUS_UNSUPPORTED, "the engine %s needs %s, and %s has not", ops->name,
-			lacks, run->stats->fabric);
+		return run_fail(run, -EOPNOTSUPP, STATUS_UNSUPPORTED,
+			"the engine %s needs %s, and %s has not", ops->name, lacks, run->stats->fabric);
 	if (notice != TRANSFER_NOTICE_CONTROL)
 		return 0;
 	if (ops->id != MESSAGE_ENGINE_CREDIT)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/engine_status: the engine `status`, both halves, and each of them against a peer that the test
- * plays: who writes wrong status bytes, keeps slots, or goes away.
+ * tests/unit/engine_status: the engine `status`, both halves, and each of them against a peer that
+ * the test plays: who writes wrong status bytes, keeps slots, or goes away.
  */
 #include "../engines.h"
 
@@ -66,9 +66,10 @@ static void blocks_cross_and_the_sink_posts_nothing(void)
 			sink.writes += k->writes + k->sends + k->reads;
 			sink.receives += k->receives - 1; /* of the greeting */
 		}
-		printf("# %u channels: %u blocks, %" PRIu64 " READs, %" PRIu64 " completions\n", lanes, ROUNDS,
-			source.reads, source.signalled);
-		CHECK(source.writes >= 2 * ROUNDS && source.writes <= 2 * ROUNDS + lanes); /* the flush */
+		printf("# %u channels: %u blocks, %" PRIu64 " READs, %" PRIu64 " completions\n",
+			lanes, ROUNDS, source.reads, source.signalled);
+		CHECK(source.writes >= 2 * ROUNDS &&
+			source.writes <= 2 * ROUNDS + lanes); /* the flush */
 		CHECK_EQ(source.sends, 0);
 		CHECK_EQ(source.receives, 0);
 		CHECK(source.reads >= ROUNDS / SLOTS - 1);
@@ -143,13 +144,13 @@ static void bytes_that_no_source_may_write(void)
 		uint8_t first, then; /* 0xff: none */
 		bool retain;
 	} wrongs[] = {
-		{2, 0xff, false},  /* a free slot made unavailable */
+		{2, 0xff, false}, /* a free slot made unavailable */
 		{3, 0xff, false},
 		{255, 0xff, false},
-		{1, 0, false},     /* freed by the source */
+		{1, 0, false}, /* freed by the source */
 		{1, 2, false},
 		{1, 77, false},
-		{1, 1, true},      /* a kept slot filled again */
+		{1, 1, true}, /* a kept slot filled again */
 		{1, 0, true},
 	};
 
@@ -372,8 +373,8 @@ static void a_free_slot_that_is_not(void)
 
 		fake_open(&f);
 		e = f.rig.source.engine;
-		/* the last slot's byte, though it has never been written to; READs come early enough to see
-		 * it once blocks had to wait for them */
+		/* the last slot's byte, though it has never been written to; READs come early
+		 * enough to see it once blocks had to wait for them */
 		for (unsigned round = 0; round < 20 && r >= 0; round++) {
 			while (e->ops->room(e) > 1 && (r = rig_send(&f.rig, 1)) == 1)
 				;
@@ -411,7 +412,8 @@ int main(int argc, char **argv)
 		{"blocks cross; the sink posts nothing", blocks_cross_and_the_sink_posts_nothing},
 		{"a block that is kept is gone round", a_kept_block_is_gone_round},
 		{"status bytes that no source may write", bytes_that_no_source_may_write},
-		{"nothing behind the bytes can be written", nothing_behind_the_bytes_can_be_written},
+		{"nothing behind the bytes can be written",
+			nothing_behind_the_bytes_can_be_written},
 		{"after revoke nobody reaches them", after_revoke_nobody_reaches_them},
 		{"a source that goes away is noticed", a_source_that_goes_away_is_noticed},
 		{"a sink naps longer and longer", a_sink_naps_longer_and_longer},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/engine_window: the engine `window`, both halves, and each of them against a peer that the test
- * plays: who names slots that are not its to name.
+ * tests/unit/engine_window: the engine `window`, both halves, and each of them against a peer that
+ * the test plays: who names slots that are not its to name.
  */
 #include "../engines.h"
 
@@ -99,7 +99,8 @@ static void a_kept_slot_holds_up_all_behind_it(void)
 
 static int notice(struct rig *rig, uint32_t index, uint32_t bytes)
 {
-	uint8_t data[8] = {(uint8_t)(index >> 24), (uint8_t)(index >> 16), (uint8_t)(index >> 8), (uint8_t)index};
+	uint8_t data[8] = {(uint8_t)(index >> 24), (uint8_t)(index >> 16), (uint8_t)(index >> 8),
+		(uint8_t)index};
 	struct fabric_wr wr = {.opcode = FABRIC_SEND};
 
 	return rig_post(rig, 0, &wr, data, bytes);
@@ -110,8 +111,8 @@ static void notices_that_are_not_allowed(void)
 	static const struct {
 		uint32_t index, bytes;
 		bool twice;
-	} wrongs[] = {{SLOTS, 4, false}, {65535, 4, false}, {0xffffffff, 4, false}, {0, 3, false}, {0, 0, false},
-		{0, 8, false}, {3, 4, true}};
+	} wrongs[] = {{SLOTS, 4, false}, {65535, 4, false}, {0xffffffff, 4, false}, {0, 3, false},
+		{0, 0, false}, {0, 8, false}, {3, 4, true}};
 
 	for (unsigned i = 0; i < sizeof wrongs / sizeof *wrongs; i++) {
 		struct rig rig;
@@ -151,10 +152,14 @@ static void a_slot_without_its_ack_is_not_the_sources(void)
 
 static int ack(struct rig *rig, uint32_t index)
 {
-	uint8_t data[4] = {(uint8_t)(index >> 24), (uint8_t)(index >> 16), (uint8_t)(index >> 8), (uint8_t)index};
+	uint8_t data[4] = {(uint8_t)(index >> 24), (uint8_t)(index >> 16), (uint8_t)(index >> 8),
+		(uint8_t)index};
 	struct fabric_sge sge = {data, 4, NULL};
-	struct fabric_wr wr = {.id = LANE_ID(LANE_ACK, 0), .opcode = FABRIC_SEND,
-		.flags = FABRIC_SIGNALED | FABRIC_INLINE, .sge = &sge, .sge_count = 1};
+	struct fabric_wr wr = {.id = LANE_ID(LANE_ACK, 0),
+		.opcode = FABRIC_SEND,
+		.flags = FABRIC_SIGNALED | FABRIC_INLINE,
+		.sge = &sge,
+		.sge_count = 1};
 
 	return lane_post(link_lanes(rig->sink.link)[0], &wr);
 }
@@ -163,8 +168,8 @@ static void acks_that_are_not_allowed(void)
 {
 	static const struct {
 		uint32_t first, then;
-	} wrongs[] = {{2, 2} /* not sent */, {SLOTS, 0}, {0xffffffff, 0}, {1, 1} /* twice */, {0, 0} /* twice */,
-		{7, 7}};
+	} wrongs[] = {{2, 2} /* not sent */, {SLOTS, 0}, {0xffffffff, 0}, {1, 1} /* twice */,
+		{0, 0} /* twice */, {7, 7}};
 
 	for (unsigned i = 0; i < sizeof wrongs / sizeof *wrongs; i++) {
 		struct rig rig;
@@ -192,7 +197,8 @@ int main(int argc, char **argv)
 		{"blocks cross and slots come back", blocks_cross_and_slots_come_back},
 		{"a slot that is kept holds up all behind it", a_kept_slot_holds_up_all_behind_it},
 		{"notices that are not allowed", notices_that_are_not_allowed},
-		{"a slot without its ACK is not the source's", a_slot_without_its_ack_is_not_the_sources},
+		{"a slot without its ACK is not the source's",
+			a_slot_without_its_ack_is_not_the_sources},
 		{"ACKs that are not allowed", acks_that_are_not_allowed},
 		{NULL, NULL},
 	};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/status_sync: when the source of the engine `status` reads, played against sinks of all speeds. */
+/* tests/unit/status_sync: when the source of the engine `status` reads, played against sinks of all
+ * speeds. */
 #include "../harness.h"
 
 #include "engine/status_sync.h"
@@ -73,8 +74,8 @@ static void kept_slots_are_not_waited_for(void)
 	CHECK_EQ(s.pause_ns, STATUS_SYNC_PAUSE_MIN_NS);
 }
 
-/* A sink that empties a slot each `drain_ns`, a source that is always ahead, an answer after `rtt_ns`: how
- * many READs for how many slots, and for how long the sink had nothing to do. */
+/* A sink that empties a slot each `drain_ns`, a source that is always ahead, an answer after
+ * `rtt_ns`: how many READs for how many slots, and for how long the sink had nothing to do. */
 static void play(uint64_t drain_ns, uint64_t rtt_ns, double *reads_a_window, double *idle)
 {
 	const unsigned windows = 200;
@@ -128,16 +129,17 @@ static void few_reads_and_a_busy_sink(void)
 		double reads, idle;
 
 		play(drains[i], 5000, &reads, &idle);
-		printf("# a slot each %" PRIu64 " us: %.1f READs a window, the sink idle for %.1f %%\n",
+		printf("# a slot each %" PRIu64
+		       " us: %.1f READs a window, the sink idle for %.1f %%\n",
 			drains[i] / 1000, reads, 100 * idle);
 		CHECK(reads <= 5);
 		CHECK(idle <= 0.05);
 	}
 }
 
-HARNESS_MAIN(
-	{"reads when it runs out", reads_when_it_runs_out},
-	{"a wait makes it read earlier, slots that are left later", a_wait_makes_it_read_earlier_and_left_slots_later},
+HARNESS_MAIN({"reads when it runs out", reads_when_it_runs_out},
+	{"a wait makes it read earlier, slots that are left later",
+		a_wait_makes_it_read_earlier_and_left_slots_later},
 	{"it pauses while answers bring little", it_pauses_while_answers_bring_little},
 	{"slots that the sink keeps are not waited for", kept_slots_are_not_waited_for},
 	{"few READs, and a busy sink", few_reads_and_a_busy_sink})
