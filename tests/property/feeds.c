@@ -26,7 +26,7 @@
 #define WRITTEN_MAX (24u * BLOCK_BYTES_MIN)
 
 struct device {
-	char name[16];
+	char name[24];
 	uint64_t seed; /* of its bytes */
 	uint64_t size; /* that it writes, before it ends */
 	uint64_t written;
