@@ -37,6 +37,8 @@ _rftp()
 	--engine) COMPREPLY=($(compgen -W 'auto credit status window' -- "$cur")); return ;;
 	--direct) COMPREPLY=($(compgen -W 'auto on off' -- "$cur")); return ;;
 	--channels | --depth) COMPREPLY=($(compgen -W 'auto' -- "$cur")); return ;;
+	--segment) COMPREPLY=($(compgen -W '64M 1G 10s 64M,10s none' -- "$cur")); return ;;
+	--drop) COMPREPLY=($(compgen -W 'none oldest' -- "$cur")); return ;;
 	--block) COMPREPLY=($(compgen -W 'auto 64K 256K 1M 4M 16M' -- "$cur")); return ;;
 	--connect-timeout | -c | --command) return ;;
 	esac
@@ -53,7 +55,7 @@ _rftp()
 		fi
 		;;
 	-*)
-		COMPREPLY=($(compgen -W '--fabric --engine --channels --block --depth --direct --crc
+		COMPREPLY=($(compgen -W '--fabric --engine --channels --block --depth --direct --crc --segment --drop
 			--connect-timeout --recursive --no-replace --preserve --command --batch --quiet
 			--verbose --json --help --version' -- "$cur"))
 		;;
