@@ -35,11 +35,11 @@
 
 /* What one side used and asked for. */
 struct usage {
-	uint64_t cpu_ns;    /* of the process: the fabric's threads, too */
 	uint64_t thread_ns; /* of the threads that own engines */
 	uint64_t frames, starved;
 	struct lane_counts requests;
-	uint64_t rss_bytes, pool_bytes, threads;
+	uint64_t pool_bytes;
+	uint64_t rss_bytes, threads; /* of the process, when this session ended */
 };
 
 /* What the sink tells of its memory (a transfer's ACCEPT). */
@@ -55,7 +55,7 @@ struct shared {
 	_Atomic uint32_t port;
 	struct meeting meetings[SIDES_SESSIONS];
 	struct usage source[SIDES_SESSIONS], sink[SIDES_SESSIONS];
-	struct usage source_process, sink_process; /* cpu_ns, rss_bytes, threads */
+	uint64_t source_cpu_ns, sink_cpu_ns; /* of the processes: the fabric's threads, too */
 	_Atomic uint64_t start_ns, last_ns;  /* of the flow; last_ns: the last block landed */
 	_Atomic uint64_t landed, torn;
 	_Atomic uint64_t sent_ns, release_ns; /* latency; delay of synchronization */
@@ -327,6 +327,26 @@ static void side_open_source(struct side *s, const struct config *c, struct link
 		(size_t)message_put_ping(&ping, cookie, sizeof cookie)));
 }
 
+/* Memory and threads of this process now. */
+static void measure_memory(struct usage *u)
+{
+	unsigned long size, pages;
+	char line[128];
+	FILE *f;
+
+	f = fopen("/proc/self/statm", "r");
+	if (f && fscanf(f, "%lu %lu", &size, &pages) == 2)
+		u->rss_bytes = pages * (uint64_t)sysconf(_SC_PAGESIZE);
+	if (f)
+		fclose(f);
+	f = fopen("/proc/self/status", "r");
+	while (f && fgets(line, sizeof line, f))
+		if (sscanf(line, "Threads: %lu", &pages) == 1)
+			u->threads = pages;
+	if (f)
+		fclose(f);
+}
+
 /* In the thread that owns the engine from here on, and calls side_close. */
 static void side_begin(struct side *s)
 {
@@ -338,6 +358,7 @@ static void side_close(struct side *s)
 	struct usage *u = s->source ? &s->shared->source[s->session] : &s->shared->sink[s->session];
 
 	u->thread_ns = thread_cpu_ns() - s->thread_ns;
+	measure_memory(u);
 	u->frames = s->frames;
 	u->pool_bytes = s->arena.bytes;
 	for (unsigned i = 0; i < s->config->channels; i++) {
