@@ -2,8 +2,10 @@
 /*
  * transfer/crew: see crew.h.
  *
- * The threads are I/O workers or, for a feed, the feeder's one.  Each I/O worker owns one end queue and takes from one inbox; all put into one outbox.  A block crosses
- * two queues and nothing else: what is in it is owned by whoever holds it.
+ * The threads are I/O workers or, for a feed, the feeder's one.  Each I/O worker owns one end queue and
+ * takes from one inbox; all put into one outbox.  A block crosses two queues and nothing else: what is in
+ * it is owned by whoever holds it.  On few CPUs the transfer's thread does buffered I/O itself, through
+ * an end queue of its own; streams, which may wait, and O_DIRECT, which is asynchronous, stay with workers.
  */
 #include "transfer/crew.h"
 
@@ -21,6 +23,7 @@
 #include <unistd.h>
 
 #define REAP_BATCH 16u
+#define SUBMIT_BATCH 32u
 #define WORKERS_MAX 16u
 
 struct crew_worker {
@@ -35,6 +38,7 @@ struct crew {
 	unsigned worker_count, job_count;
 	struct crew_worker workers[WORKERS_MAX];
 	struct feeder *feeder;
+	struct end_queue *here; /* of the transfer's thread; NULL: it does no I/O */
 	struct worker job_threads[WORKERS_MAX];
 	struct queue *outbox, *jobs, *jobs_done;
 	int fd;              /* eventfd of the transfer's thread */
@@ -155,6 +159,8 @@ int crew_new(const struct crew_params *p, struct crew **out)
 		r = -errno;
 	if (!r)
 		r = queue_new(p->blocks, &c->outbox);
+	if (!r && p->in_place && !p->feed)
+		r = end_queue_new(p->blocks, &c->here);
 	if (!r && p->feed)
 		r = start_feeder(c, p->feed, p->blocks);
 	else
@@ -205,6 +211,7 @@ void crew_free(struct crew *c)
 	}
 	for (unsigned i = 0; i < c->job_count; i++)
 		worker_stop(&c->job_threads[i]);
+	end_queue_free(c->here);
 	queue_free(c->outbox);
 	queue_free(c->jobs);
 	queue_free(c->jobs_done);
@@ -218,16 +225,41 @@ unsigned crew_workers(const struct crew *c)
 	return c->worker_count;
 }
 
+unsigned crew_batch(const struct crew *c)
+{
+	return c->here ? 1 : SUBMIT_BATCH;
+}
+
+static bool works_in_place(const struct crew *c, const struct end *end)
+{
+	return c->here && !end_is_stream(end) && !end_is_direct(end);
+}
+
+static void work_in_place(struct crew *c, struct end *end, struct block *b)
+{
+	if (!c->reading)
+		verify(b);
+	if (!b->error) {
+		end_submit(c->here, end, b);
+		end_reap(c->here, &b, 1, true);
+	}
+	hand_out(c, &b, 1);
+}
+
 void crew_submit(struct crew *c, unsigned worker, struct block *b)
 {
+	struct end *end = ((struct crew_target *)b->owner)->end;
 	int r;
 
 	if (c->feeder) {
 		feeder_submit(c->feeder, b);
 		return;
 	}
+	if (works_in_place(c, end)) {
+		work_in_place(c, end, b);
+		return;
+	}
 	r = queue_push(c->workers[worker % c->worker_count].inbox, (void *const *)&b, 1);
-
 	assert(!r);
 	(void)r;
 }

@@ -36,6 +36,8 @@ struct crew_params {
 	const struct crew_feed *feed; /* reading, in place of I/O threads; NULL = no feed */
 	bool reading;     /* fill blocks and take their leaf; else verify the leaf, then write */
 	unsigned workers; /* I/O threads, at least 1 */
+	bool in_place;    /* crew_submit does buffered I/O of files itself: on few CPUs the hand-over to a
+	                     worker and back costs more than it gains */
 	unsigned jobs;    /* job threads; 0 = none are needed */
 	uint32_t blocks;  /* most blocks in the crew at once */
 	uint32_t queued_jobs; /* most jobs at once */
@@ -49,6 +51,8 @@ int crew_new(const struct crew_params *, struct crew **out);
 void crew_free(struct crew *);
 
 unsigned crew_workers(const struct crew *);
+/* How many blocks to give it before looking at what else there is to do: 1 while it works in place. */
+unsigned crew_batch(const struct crew *);
 /*
  * Gives a block to worker `worker` (modulo their number).  Blocks of a stream go to one worker, in
  * order.  Reading: wants payload room, offset, length; gives length, leaf, error.  Writing: block->leaf

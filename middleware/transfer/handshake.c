@@ -137,7 +137,12 @@ static int exchange(struct run *run, const struct transfer_offer *offer, struct 
 static int make_crew(struct run *run, const struct transfer_feed *from, unsigned workers)
 {
 	struct crew_feed feed;
-	struct crew_params params = {.reading = true, .workers = workers, .blocks = pool_count(run->pool)};
+	struct crew_params params = {
+		.reading = true,
+		.workers = workers,
+		.in_place = plan_in_place(run->params->workers, worker_cpus()),
+		.blocks = pool_count(run->pool),
+	};
 
 	if (from) {
 		feed = (struct crew_feed){
@@ -276,6 +281,7 @@ int handshake_accept(struct run *run, uint32_t *block_bytes)
 	r = ops->sink_open(&env, &run->engine);
 	if (!r)
 		r = crew_new(&(struct crew_params){.workers = plan_workers(run->params->workers, worker_cpus()),
+				     .in_place = plan_in_place(run->params->workers, worker_cpus()),
 				     .jobs = JOB_THREADS, .blocks = pool_count(run->pool),
 				     .queued_jobs = HANDSHAKE_JOBS_MAX}, &run->crew);
 	if (!r)

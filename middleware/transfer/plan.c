@@ -21,6 +21,7 @@
 #define SOURCE_BLOCKS 12u /* where completion is local: filling, hashing, being sent */
 #define DEPTH_MIN 4u
 #define CPU_CHANNELS 4u
+#define IN_PLACE_CPUS 2u
 #define WAN_CHANNELS 16u
 #define WAN_BYTES_PER_S 2500000000ull /* 20 Gb/s */
 #define TCP_WINDOW (4ull << 20)       /* Linux's default for the largest send buffer (tcp_wmem) */
@@ -73,6 +74,11 @@ void plan_make(const struct plan_facts *f, struct plan *out)
 unsigned plan_workers(unsigned wish, unsigned cpus)
 {
 	return wish ? wish : (unsigned)at_most(at_least(cpus / 8, 1), 4);
+}
+
+bool plan_in_place(unsigned wish, unsigned cpus)
+{
+	return !wish && cpus <= IN_PLACE_CPUS;
 }
 
 uint16_t plan_channels(unsigned cpus, uint64_t rtt_ns, bool over_tcp, uint16_t max)

@@ -296,7 +296,7 @@ static int take_block(struct sink *s, struct block *b)
 static int take_landed(struct sink *s)
 {
 	struct block *done[BATCH];
-	int n = run_poll(&s->run, done, BATCH);
+	int n = run_poll(&s->run, done, crew_batch(s->run.crew));
 	int r = 0;
 
 	for (int i = 0; i < n && !r; i++)

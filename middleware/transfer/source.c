@@ -370,12 +370,13 @@ static int feed_blocks(struct source *s)
 
 static int fill_blocks(struct source *s)
 {
+	const int batch = (int)crew_batch(s->run.crew);
 	int n = 0;
 
 	if (s->from->feed)
 		return feed_blocks(s);
 
-	while (s->reading) {
+	while (s->reading && n < batch) {
 		struct source_file *f = s->reading;
 		bool stream = f->item.file.kind == TRANSFER_FILE_STREAM;
 		uint64_t left = f->item.file.size - f->next_offset;
