@@ -263,10 +263,55 @@ no_leftovers() {
 	[ -z "$found" ] || fail "left behind: $found"
 }
 
-# ---- tables ----
+# ---- measuring ----
 
-# measured DRIVER ROW VALUE...: a line for the host, which makes tables of them
+# measured TABLE DRIVER ROW VALUE...: a line for the host, which makes tables of them
 measured() {
 	local IFS='	'
 	echo "$*" >>/out/measured
+}
+
+# with_server "SERVER COMMAND" CLIENT COMMAND...: a server that ends after one client.  Nothing says
+# when it is ready, so the client tries again.
+with_server() {
+	local server=$1 i pid status=1
+	shift
+	set -m
+	# shellcheck disable=SC2086
+	at_server timeout --foreground 90 $server >$WORK/server.out 2>&1 </dev/null &
+	pid=$!
+	set +m
+	for i in $(seq 20); do
+		sleep 0.3
+		at_client timeout --foreground 90 "$@" >$WORK/client.out 2>$WORK/client.err && status=0 && break
+	done
+	[ $status = 0 ] || kill -KILL -- -$pid
+	wait $pid
+	return $status
+} 2>/dev/null
+
+# device_rate BLOCK QUEUE_PAIRS BYTES: MB/s of ib_write_bw; BYTES "": for a few seconds, without the
+# first and the last
+device_rate() {
+	local amount="-D 5 -f 1"
+	[ -z "$3" ] || amount="-n $(($3 / $1 / $2 + 1))"
+	local options="-R -F -s $1 -q $2 -t 128 $amount --report_gbits"
+	# shellcheck disable=SC2086
+	with_server "ib_write_bw $options" ib_write_bw $options $SERVER_ADDR || return 1
+	awk -v size="$1" '$1 == size { printf "%.2f", $4 * 125; ok = 1 } END { exit !ok }' $WORK/client.out
+}
+
+# amount_for SECONDS RATE: bytes, in whole MiB, that take this long at so many MB/s
+amount_for() {
+	awk -v s="$1" -v rate="$2" 'BEGIN {
+		mib = int(s * rate / 1.048576 + 0.5)
+		mib = mib < 4 ? 4 : mib > 256 ? 256 : mib
+		printf "%d", mib * 1048576
+	}'
+}
+
+# json_rate: MB/s of the client's --json on stdin
+json_rate() {
+	sed -n 's/.*"event":"done".*"bytes_per_second":\([0-9]*\).*/\1/p' | tail -n 1 |
+		awk '{ printf "%.2f", $1 / 1e6 }'
 }

@@ -2,123 +2,111 @@
 #
 # Side by side, in one guest: the device's own test, and programs that copy files, memory to memory and
 # from file to file (tmpfs).  Each is run three times, in turns; the table has the medians.  CPU is that
-# of the whole guest, of both ends and the kernel: 100 % are all of its cores.
+# of the whole guest: both ends, and the kernel.
 . guest/lib.sh
 
 net_up "$RIG_DRIVER" || bail "no link with $RIG_DRIVER on both ends"
 cd $HOME_DIR || exit
 ROUNDS=3
-mib=96
-[ "$RIG_DRIVER" = rxe ] && mib=48
-make_file large $mib
+SECONDS_EACH=2
 
-# "busy total" of all cores so far
-cpu() {
-	awk '/^cpu / { print $2 + $3 + $4 + $7 + $8, $2 + $3 + $4 + $5 + $6 + $7 + $8 }' /proc/stat
+# seconds that all cores together were busy so far
+cpu_seconds() {
+	awk -v hz="$(getconf CLK_TCK)" '/^cpu / { print ($2 + $3 + $4 + $7 + $8) / hz }' /proc/stat
 }
 
 now() {
 	cut -d' ' -f1 /proc/uptime
 }
 
-# timed NAME BLOCK BYTES COMMAND...: runs it, and notes its rate and CPU under NAME and BLOCK.  The rate
-# is that of the whole command, unless it leaves its own, without set-up, in $WORK/rate.
+# timed NAME BLOCK COMMAND...: runs it, and notes rate and CPU under NAME and BLOCK.  The rate is that
+# of the whole command, unless it leaves its own, without set-up, in $WORK/rate.
 timed() {
-	local name=$1 block=$2 bytes=$3 before after started ended
-	shift 3
+	local name=$1 block=$2 before started
+	shift 2
 	rm -f $WORK/rate
-	before=$(cpu)
+	before=$(cpu_seconds)
 	started=$(now)
-	"$@" || return
-	ended=$(now)
-	after=$(cpu)
-	echo "$before $after $started $ended" | awk -v bytes="$bytes" -v name="$name" -v block="$block" \
-		-v own="$(cat $WORK/rate 2>/dev/null)" '{
-		rate = own != "" ? own : bytes / ($6 - $5) / 1e6
-		printf "%s\t%s\t%.1f\t%.0f\n", name, block, rate, 100 * ($3 - $1) / ($4 - $2)
+	"$@" || fail "$name: $(tail -n 5 $WORK/client.out $WORK/client.err)"
+	echo "$started $(now) $before $(cpu_seconds)" | awk -v bytes="$bytes" -v name="$name" \
+		-v block="$block" -v own="$(cat $WORK/rate 2>/dev/null)" '{
+		rate = own != "" ? own : bytes / ($2 - $1) / 1e6
+		printf "%s\t%s\t%.1f\t%.1f\n", name, block, rate, ($4 - $3) / (bytes / 1e9)
 	}' >>$WORK/runs
 }
 
-json_rate() {
-	sed -n 's/.*"event":"done".*"bytes_per_second":\([0-9]*\).*/\1/p' |
-		awk '{ printf "%.1f", $1 / 1e6 }' >$WORK/rate
-}
-
 run_device() {
-	local options="-R -F -s $1 -n $((mib * 1048576 / $1)) -t 128 --report_gbits"
-	at_server timeout --foreground 60 ib_write_bw $options >$WORK/device 2>&1 &
-	sleep 1
-	at_client timeout --foreground 60 ib_write_bw $options $SERVER_ADDR >$WORK/device.client 2>&1
-	wait $!
-	awk -v size="$1" '$1 == size { printf "%.1f", $4 * 125 }' $WORK/device.client >$WORK/rate
-	[ -s $WORK/rate ]
+	device_rate "$(numfmt --from=iec "$1")" 1 "$bytes" >$WORK/rate
 }
 
 run_iperf3() {
-	at_server timeout --foreground 60 iperf3 -s -1 >/dev/null 2>&1 &
-	sleep 1
-	at_client timeout --foreground 60 iperf3 -J -l "$1" -n ${mib}M -c $SERVER_ADDR >$WORK/iperf
-	wait $!
+	with_server "iperf3 -s -1" iperf3 -J -l "$1" -n "$bytes" -c $SERVER_ADDR || return
 	python3 -c 'import json, sys
-print("%.1f" % (json.load(sys.stdin)["end"]["sum_received"]["bits_per_second"] / 8e6), end="")' \
-		<$WORK/iperf >$WORK/rate
+print("%.2f" % (json.load(sys.stdin)["end"]["sum_received"]["bits_per_second"] / 8e6), end="")' \
+		<$WORK/client.out >$WORK/rate
 }
 
 run_bench() {
-	FABRIC=$1 client --json --block "$2" -c "bench ${mib}M put" $URL >$WORK/said
-	json_rate <$WORK/said
+	FABRIC=$1 client --json --block "$2" -c "bench $bytes put" $URL >$WORK/client.out \
+		2>$WORK/client.err || return
+	json_rate <$WORK/client.out >$WORK/rate
 }
 
 run_rftp() {
 	rm -f $EXPORT/large
-	FABRIC=$1 client -q large $URL/large
+	FABRIC=$1 client -q large $URL/large >$WORK/client.out 2>$WORK/client.err
 }
 
 run_rcopy() {
 	rm -f $EXPORT/rcopy
-	at_client timeout --foreground 60 rcopy large $SERVER_ADDR:$EXPORT/rcopy >$WORK/rcopy 2>&1
+	at_client timeout --foreground 90 rcopy large $SERVER_ADDR:$EXPORT/rcopy \
+		>$WORK/client.out 2>$WORK/client.err
 }
 
 run_gridftp() {
 	rm -f $EXPORT/gridftp
-	at_client timeout --foreground 60 globus-url-copy -p 4 file://$HOME_DIR/large \
-		ftp://$SERVER_ADDR:2811$EXPORT/gridftp >$WORK/gridftp 2>&1
+	at_client timeout --foreground 90 globus-url-copy -p 4 file://$HOME_DIR/large \
+		ftp://$SERVER_ADDR:2811$EXPORT/gridftp >$WORK/client.out 2>$WORK/client.err
 }
 
-# The device in its three block sizes and what moves memory to memory, in turns.
+# How much is moved each time: what takes the device a few seconds.
+calibrate() {
+	local rate
+	rate=$(device_rate 1048576 1 "")
+	amount_for $SECONDS_EACH "$rate" >$WORK/bytes
+	echo "about $rate MB/s: $(cat $WORK/bytes) bytes"
+	make_file large 0 "$(cat $WORK/bytes)"
+}
+
 memory() {
 	local round block
 	for round in $(seq $ROUNDS); do
 		for block in 64K 1M; do
-			bytes=$(numfmt --from=iec $block)
-			timed "ib_write_bw" $block $((mib << 20)) run_device "$bytes"
-			timed "rftp on $FABRIC, null to null" $block $((mib << 20)) run_bench "$FABRIC" $block
-			timed "rftp on soft, null to null" $block $((mib << 20)) run_bench soft $block
-			timed "iperf3 (TCP)" $block $((mib << 20)) run_iperf3 $block
+			timed "ib_write_bw" $block run_device $block
+			timed "rftp on $FABRIC, null to null" $block run_bench "$FABRIC" $block
+			timed "rftp on soft, null to null" $block run_bench soft $block
+			timed "iperf3 (TCP)" $block run_iperf3 $block
 		done
 	done
 }
 
 files() {
-	local round
+	local round gridftp=
 	background $WORK/rcopy.server at_server rcopy
 	if command -v globus-gridftp-server >/dev/null && command -v globus-url-copy >/dev/null; then
-		chmod 777 $EXPORT
+		gridftp=1
 		background $WORK/gridftp.server at_server globus-gridftp-server -aa -anonymous-user root \
 			-p 2811 -control-interface $SERVER_ADDR -data-interface $SERVER_ADDR -log-level ERROR
 	fi
-	sleep 2
+	sleep 3
 	for round in $(seq $ROUNDS); do
-		timed "rftp on $FABRIC, file to file" "its own" $((mib << 20)) run_rftp "$FABRIC"
+		timed "rftp on $FABRIC, file to file" "its own" run_rftp "$FABRIC"
 		same_files large $EXPORT/large
-		timed "rftp on soft, file to file" "its own" $((mib << 20)) run_rftp soft
+		timed "rftp on soft, file to file" "its own" run_rftp soft
 		same_files large $EXPORT/large
-		timed "rcopy, file to file" "its own" $((mib << 20)) run_rcopy || cat $WORK/rcopy
+		timed "rcopy, file to file" "its own" run_rcopy
 		same_files large $EXPORT/rcopy
-		if [ -s $WORK/gridftp.server ] || pgrep -f globus-gridftp-server >/dev/null; then
-			timed "GridFTP (TCP, 4 streams), file to file" "its own" $((mib << 20)) run_gridftp ||
-				cat $WORK/gridftp $WORK/gridftp.server
-		fi
+		[ -z "$gridftp" ] || timed "GridFTP (TCP, 4 streams), file to file" "its own" run_gridftp
 	done
 }
 
@@ -133,7 +121,7 @@ make_table() {
 	local name block
 	cut -f1,2 $WORK/runs | awk '!seen[$0]++' | while IFS='	' read -r name block; do
 		measured side "$RIG_DRIVER" "$name" "$block" "$(median "$name" "$block" 3)" \
-			"$(median "$name" "$block" 4) %"
+			"$(median "$name" "$block" 4)"
 	done
 }
 
@@ -149,7 +137,9 @@ at_least() {
 }
 
 : >$WORK/runs
-daemon_start
+run_case "how much to move" calibrate
+bytes=$(cat $WORK/bytes)
+run_case "the daemon starts" daemon_start
 run_case "memory to memory" memory
 run_case "file to file" files
 make_table
