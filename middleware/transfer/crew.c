@@ -248,13 +248,14 @@ static void work_in_place(struct crew *c, struct end *end, struct block *b)
 
 void crew_submit(struct crew *c, unsigned worker, struct block *b)
 {
-	struct end *end = ((struct crew_target *)b->owner)->end;
+	struct end *end;
 	int r;
 
-	if (c->feeder) {
+	if (c->feeder) { /* whose the block will be is the feeder's to say */
 		feeder_submit(c->feeder, b);
 		return;
 	}
+	end = ((struct crew_target *)b->owner)->end;
 	if (works_in_place(c, end)) {
 		work_in_place(c, end, b);
 		return;

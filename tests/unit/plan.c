@@ -62,6 +62,28 @@ static void small_files_need_small_blocks(void)
 	CHECK(plan.depth <= 4);
 }
 
+static void a_feed_has_two_blocks_for_each_stream(void)
+{
+	static const unsigned streams[] = {1, 12, 255};
+	struct plan_facts facts = usual;
+	struct plan plan;
+
+	facts.largest_bytes = facts.total_bytes = UNKNOWN;
+	for (size_t i = 0; i < sizeof streams / sizeof *streams; i++) {
+		facts.streams = streams[i];
+		plan_make(&facts, &plan);
+		CHECK(plan.source_blocks > 2 * streams[i]);
+		CHECK((uint64_t)plan.source_blocks * plan.block <= 65ull << 20);
+		CHECK(plan.block <= 512 << 10 && plan.block >= BLOCK_BYTES_MIN);
+	}
+	facts.window_max_bytes = 8 << 20; /* little memory: fewer, and none waits for ever */
+	plan_make(&facts, &plan);
+	CHECK((uint64_t)plan.source_blocks * plan.block <= 8 << 20);
+	facts.block = 900 << 10; /* as asked for */
+	plan_make(&facts, &plan);
+	CHECK_EQ(plan.block, 900 << 10);
+}
+
 static void channels_by_cpus_and_round_trip(void)
 {
 	CHECK_EQ(plan_channels(1, 50000, true, 64), 1);
@@ -107,5 +129,6 @@ static void any_facts_give_a_plan_within_the_limits(void)
 HARNESS_MAIN({"local transfers stay in cache", local_transfers_stay_in_cache},
 	{"a long link gets its window", a_long_link_gets_its_window},
 	{"small files need small blocks", small_files_need_small_blocks},
+	{"a feed has two blocks for each stream", a_feed_has_two_blocks_for_each_stream},
 	{"channels by CPUs and round trip", channels_by_cpus_and_round_trip},
 	{"any facts give a plan within the limits", any_facts_give_a_plan_within_the_limits})
