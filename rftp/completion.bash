@@ -33,7 +33,7 @@ _rftp()
 	fi
 	COMPREPLY=()
 	case $prev in
-	--fabric) COMPREPLY=($(compgen -W 'auto soft' -- "$cur")); return ;;
+	--fabric) COMPREPLY=($(compgen -W 'auto verbs soft' -- "$cur")); return ;;
 	--engine) COMPREPLY=($(compgen -W 'auto credit status window' -- "$cur")); return ;;
 	--direct) COMPREPLY=($(compgen -W 'auto on off' -- "$cur")); return ;;
 	--channels | --depth) COMPREPLY=($(compgen -W 'auto' -- "$cur")); return ;;
@@ -63,6 +63,7 @@ _rftp()
 		compopt -o filenames
 		local IFS=$'\n'
 		COMPREPLY=($(compgen -f -- "$cur"))
+		[[ ${COMP_CWORD} -eq 1 && doctor == "$cur"* && -n $cur ]] && COMPREPLY+=(doctor)
 		[[ rftp:// == "$cur"* && -n $cur ]] && { COMPREPLY+=(rftp://); compopt -o nospace +o filenames; }
 		;;
 	esac

@@ -108,7 +108,7 @@ void doctor_tcp_buffers(struct doctor *d)
 	uint64_t in = host_number(d, "/proc/sys/net/ipv4/tcp_rmem", 2);
 	uint64_t out = host_number(d, "/proc/sys/net/ipv4/tcp_wmem", 2);
 	uint64_t core = host_number(d, "/proc/sys/net/core/rmem_max", 0), least = in < out ? in : out;
-	char in_text[UNITS_TEXT_MAX], out_text[UNITS_TEXT_MAX], core_text[UNITS_TEXT_MAX];
+	char in_text[UNITS_TEXT_MAX], out_text[UNITS_TEXT_MAX], core_text[UNITS_TEXT_MAX] = "hidden";
 
 	if (!least) {
 		doctor_say(d, DOCTOR_SKIP, "", NULL, "the kernel does not show them");
@@ -116,7 +116,8 @@ void doctor_tcp_buffers(struct doctor *d)
 	}
 	units_format_size(in, in_text);
 	units_format_size(out, out_text);
-	units_format_size(core, core_text);
+	if (core) /* a network namespace does not show it */
+		units_format_size(core, core_text);
 	/* whether that is too little, the way to a server decides: see the row rate */
 	doctor_say(d, least >= HOST_TCP_ENOUGH ? DOCTOR_OK : DOCTOR_INFO, "",
 		least >= HOST_TCP_ENOUGH ? NULL : HOST_TCP_MEND,

@@ -55,6 +55,18 @@ static void actions(void)
 	CHECK_EQ(parse("-c ls rftp://h"), 0);
 	CHECK_EQ(options.action, OPTIONS_SHELL);
 	CHECK(!strcmp(options.commands, "ls"));
+	CHECK_EQ(parse("doctor"), 0);
+	CHECK_EQ(options.action, OPTIONS_DOCTOR);
+	CHECK_EQ(options.count, 0);
+	CHECK_EQ(parse("doctor /tmp rftp://h --json"), 0);
+	CHECK_EQ(options.action, OPTIONS_DOCTOR);
+	CHECK_EQ(options.count, 2);
+	CHECK(!strcmp(options.names[0], "/tmp") && options.settings.json);
+	CHECK_EQ(parse("doctor a b"), -EINVAL);
+	CHECK(says("./doctor"));
+	CHECK_EQ(parse("doctor rftp://h rftp://i"), -EINVAL);
+	CHECK_EQ(parse("./doctor rftp://h"), 0);
+	CHECK_EQ(options.action, OPTIONS_COPY);
 	CHECK_EQ(parse("-b -"), 0);
 	CHECK(!strcmp(options.batch, "-"));
 	CHECK_EQ(parse("a b --help --bogus"), 0);
