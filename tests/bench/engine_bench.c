@@ -110,10 +110,10 @@ static bool work_source(void *ctx)
 			break;
 		if (is(c, "latency"))
 			s->side.shared->sent_ns = clock_now_ns();
-		if (!send_one(&s->side, b))
-			break;
 		if (is(c, "devices"))
 			s->side.shared->cost[b->sequence * c->devices + b->session] = clock_now_ns();
+		if (!send_one(&s->side, b))
+			break;
 		s->filled = NULL;
 		s->sent++;
 		did = true;
@@ -272,14 +272,15 @@ static void source_main(const struct config *c)
 	struct source *s = calloc(c->sessions, sizeof *s);
 	struct worker *workers = calloc(c->sessions, sizeof *workers);
 	uint8_t *frame = malloc(c->size);
-	uint64_t cpu, start;
+	struct effort before;
+	uint64_t start;
 
 	if (!s || !workers || !frame)
 		die("memory", ENOMEM);
 	memset(frame, 0x5a, c->size);
 	for (unsigned i = 0; i < c->sessions; i++)
 		side_open_source(&s[i].side, c, sides_connect(c, fabric, i), i);
-	cpu = clock_process_cpu_ns();
+	before = effort_now();
 	/* cameras begin together, a moment from now */
 	start = clock_now_ns() + (is(c, "devices") ? 20 * NS_PER_MS : 0);
 	c->shared->start_ns = start;
@@ -300,7 +301,7 @@ static void source_main(const struct config *c)
 	else
 		for (unsigned i = 0; i < c->sessions; i++)
 			worker_stop(&workers[i]);
-	c->shared->source_cpu_ns = clock_process_cpu_ns() - cpu;
+	c->shared->source_effort = effort_since(before);
 	for (unsigned i = 0; i < c->sessions; i++)
 		link_free(s[i].side.link);
 	if (!c->loop)
@@ -446,7 +447,7 @@ static void sink_main(void *ctx)
 	struct fabric *fabric = sides_fabric(c);
 	struct sink *s = calloc(c->sessions, sizeof *s);
 	struct acceptor acceptor;
-	uint64_t cpu;
+	struct effort before;
 
 	if (!s)
 		die("memory", ENOMEM);
@@ -462,10 +463,10 @@ static void sink_main(void *ctx)
 		must("thread", worker_start(&s[i].worker, "sink", run_sink, &s[i]));
 		await("a side", s[i].opened);
 	}
-	cpu = clock_process_cpu_ns();
+	before = effort_now();
 	for (unsigned i = 0; i < c->sessions; i++)
 		worker_stop(&s[i].worker);
-	c->shared->sink_cpu_ns = clock_process_cpu_ns() - cpu;
+	c->shared->sink_effort = effort_since(before);
 	/* the source leaves first */
 	if (!c->loop)
 		usleep(2000);
@@ -479,7 +480,8 @@ static void sink_main(void *ctx)
 
 /* ---- the result ---- */
 
-static void print_usage(const char *name, const struct config *c, const struct usage *of, uint64_t cpu_ns)
+static void print_usage(const char *name, const struct config *c, const struct usage *of,
+	const struct effort *effort)
 {
 	struct usage sum = {0};
 
@@ -501,10 +503,11 @@ static void print_usage(const char *name, const struct config *c, const struct u
 		if (of[i].threads > sum.threads)
 			sum.threads = of[i].threads;
 	}
-	printf(",\"%s\":{\"cpu_ns\":%llu,\"thread_ns\":%llu,\"frames\":%llu,\"starved\":%llu,\"pool\":%llu,"
+	printf(",\"%s\":{\"cpu_ns\":%llu,\"sleeps\":%llu,\"thread_ns\":%llu,\"frames\":%llu,\"starved\":%llu,\"pool\":%llu,"
 	       "\"writes\":%llu,\"sends\":%llu,\"reads\":%llu,\"signalled\":%llu,\"receives\":%llu,"
 	       "\"send_queue\":%u,\"receive_queue\":%u,\"rss\":%llu,\"threads\":%llu}",
-		name, (unsigned long long)cpu_ns, (unsigned long long)sum.thread_ns,
+		name, (unsigned long long)effort->cpu_ns, (unsigned long long)effort->sleeps,
+		(unsigned long long)sum.thread_ns,
 		(unsigned long long)sum.frames, (unsigned long long)sum.starved,
 		(unsigned long long)sum.pool_bytes, (unsigned long long)sum.requests.writes,
 		(unsigned long long)sum.requests.sends, (unsigned long long)sum.requests.reads,
@@ -530,8 +533,8 @@ static void print_result(const struct config *c)
 		c->what, c->ops->name, c->fabric, c->size, c->source_blocks, c->sink_blocks, c->sessions,
 		sh->meetings[0].imm ? "true" : "false", (unsigned long long)sh->torn,
 		(unsigned long long)(sh->last_ns - sh->start_ns));
-	print_usage("source", c, sh->source, sh->source_cpu_ns);
-	print_usage("sink", c, sh->sink, sh->sink_cpu_ns);
+	print_usage("source", c, sh->source, &sh->source_effort);
+	print_usage("sink", c, sh->sink, &sh->sink_effort);
 	if (is(c, "latency") || is(c, "sync"))
 		print_list("samples", sh->sample, sh->samples, 0);
 	if (is(c, "sync"))

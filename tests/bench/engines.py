@@ -219,17 +219,16 @@ class Bench:
     def speed(self, r):
         return self.blocks(r) * r["size"] / r["ns"] * 1e3 if r["ns"] else None
 
-    def cpu(self, side):
+    def per_block(self, side, what):
         # with both sides in one process its CPU cannot be told apart
-        what = "thread_ns" if self.options.fabric == "loop" else "cpu_ns"
+        if self.options.fabric == "loop" and what == "cpu_ns":
+            what = "thread_ns"
+        return lambda r: r[side][what] / 1e3 / max(1, self.blocks(r))
 
-        def per_block(r):
-            return r[side][what] / 1e3 / max(1, self.blocks(r))
-
-        def utilization(r):
-            return 100 * r[side][what] / r["ns"]
-
-        return per_block, utilization
+    def share(self, side, what):
+        if self.options.fabric == "loop" and what == "cpu_ns":
+            what = "thread_ns"
+        return lambda r: 100 * r[side][what] / r["ns"]
 
     def flow(self):
         ms = 250 if self.options.quick else 600
@@ -252,33 +251,43 @@ class Bench:
 
     def processor(self, results):
         rows, raw = [], []
-        averages = {"source": [], "sink": []}
+        means = {(side, what): [] for side in ("source", "sink") for what in ("cpu_ns", "thread_ns")}
+        shares = {"source": [], "sink": []}
         for n in self.sizes():
             row, line = [show_size(n)], [n]
             for side in ("source", "sink"):
-                per_block, utilization = self.cpu(side)
-                each = self.figures(results, n, per_block)
-                share = self.figures(results, n, utilization)
-                ratio = self.ratio(results, n, "status", "window", per_block)
-                averages[side].append(self.ratio(results, n, "status", "window", utilization))
-                row += [*(f"{show(b)} ({show(u, 0)} %)" for b, u in zip(each, share)), show(ratio, 2)]
-                line += [*share, *each]
+                share = self.figures(results, n, self.share(side, "cpu_ns"))
+                ratio = {w: self.ratio(results, n, "status", "window", self.per_block(side, w))
+                         for w in ("cpu_ns", "thread_ns")}
+                for what, r in ratio.items():
+                    means[side, what].append(r)
+                shares[side].append(self.ratio(results, n, "status", "window", self.share(side, "cpu_ns")))
+                row += [" / ".join(show(u, 0) for u in share), *(show(r, 2) for r in ratio.values())]
+                line += [*share, *self.figures(results, n, self.per_block(side, "cpu_ns")),
+                         *self.figures(results, n, self.per_block(side, "thread_ns"))]
             rows.append(row)
             raw.append(line)
+        names = " / ".join(ENGINES)
         self.say("### CPU (Fig. 15)",
-                 "Of the same runs, with the fabric's own threads (on `soft` they are the adapter): µs a "
-                 "block, (share of one CPU), and status to window, µs a block.  The paper: status's share "
-                 "20 % below window's at the source, on average.")
-        self.table(["block", *(f"source: {e}" for e in ENGINES), "status / window",
-                    *(f"sink: {e}" for e in ENGINES), "status / window"], rows)
-        self.say("Share of a CPU, status to window, averaged over the sizes: " + ", ".join(
-            f"{side} {show(statistics.mean([a for a in r if a is not None] or [0]), 2)}"
-            for side, r in averages.items()) + ".")
+                 "Of the same runs.  Share: of one CPU, in per cent, with the fabric's own threads (on `soft` "
+                 "they do an adapter's work).  Then status to window, CPU time a block: with those threads, and "
+                 "that of the engine's thread alone.  The paper: status's share 20 % below window's at the "
+                 "source, on average.")
+        self.table(["block", f"source: {names}", "status / window", "engine's thread",
+                    f"sink: {names}", "status / window", "engine's thread"], rows)
+
+        def mean(values):
+            return show(statistics.mean([v for v in values if v is not None] or [0]), 2)
+
+        self.say("Status to window, averaged over the sizes: " + "; ".join(
+            f"{side}: share {mean(shares[side])}, CPU a block {mean(means[side, 'cpu_ns'])}, engine's thread "
+            f"{mean(means[side, 'thread_ns'])}" for side in ("source", "sink")) + ".")
         head = ["bytes"]
         for side in ("source", "sink"):
-            head += [f"{side} {e} %" for e in ENGINES] + [f"{side} {e} us a block" for e in ENGINES]
+            for what in ("%", "us a block", "us a block of its thread"):
+                head += [f"{side} {e} {what}" for e in ENGINES]
         self.csv("cpu", head, raw)
-        self.plot("cpu", "CPU", "bytes", "% of one CPU", (2, 3, 4, 8, 9, 10), "x")
+        self.plot("cpu", "CPU", "bytes", "% of one CPU", (2, 3, 4, 11, 12, 13), "x")
 
     def resources(self, results):
         size = 64 << 10
@@ -299,13 +308,15 @@ class Bench:
                              *(show(median(per_block(r, w) for r in runs), 2)
                                for w in ("writes", "sends", "reads", "receives")),
                              show(median(per_block(r, "signalled", "receives") for r in runs), 2),
-                             show(median(per_block(r, "frames") for r in runs), 2)])
+                             show(median(per_block(r, "frames") for r in runs), 2),
+                             show(median(per_block(r, "sleeps") for r in runs), 2)])
         head = ["side", "engine", "send queue", "receive queue", "WRITEs", "SENDs", "READs", "receives",
-                "completions", "control frames"]
+                "completions", "control frames", "sleeps"]
         self.say("### Queues and requests (Fig. 16, 17)",
                  f"{BLOCKS} blocks a side, {show_size(size)}: the most that was outstanding on the data "
                  "channel, and requests a block, as counted where they are posted.  (Control frames are "
-                 "SENDs on the control channel; each side keeps 8 receives there, whatever the engine.)")
+                 "SENDs on the control channel; each side keeps 8 receives there, whatever the engine.)  Sleeps: "
+                 "how often a thread of that side waited, a block.")
         self.table(head, rows)
         self.csv("resources", head, rows)
 

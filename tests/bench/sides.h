@@ -26,6 +26,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -42,6 +43,12 @@ struct usage {
 	uint64_t rss_bytes, threads; /* of the process, when this session ended */
 };
 
+/* Of a whole process: the fabric's threads, too. */
+struct effort {
+	uint64_t cpu_ns;
+	uint64_t sleeps; /* times that one of its threads went to sleep */
+};
+
 /* What the sink tells of its memory (a transfer's ACCEPT). */
 struct meeting {
 	_Atomic bool linked, opened;
@@ -55,7 +62,7 @@ struct shared {
 	_Atomic uint32_t port;
 	struct meeting meetings[SIDES_SESSIONS];
 	struct usage source[SIDES_SESSIONS], sink[SIDES_SESSIONS];
-	uint64_t source_cpu_ns, sink_cpu_ns; /* of the processes: the fabric's threads, too */
+	struct effort source_effort, sink_effort;
 	_Atomic uint64_t start_ns, last_ns;  /* of the flow; last_ns: the last block landed */
 	_Atomic uint64_t landed, torn;
 	_Atomic uint64_t sent_ns, release_ns; /* latency; delay of synchronization */
@@ -109,6 +116,23 @@ static uint64_t thread_cpu_ns(void)
 
 	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
 	return (uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec;
+}
+
+static struct effort effort_now(void)
+{
+	struct effort e = {.cpu_ns = clock_process_cpu_ns()};
+	struct rusage u;
+
+	if (!getrusage(RUSAGE_SELF, &u))
+		e.sleeps = (uint64_t)u.ru_nvcsw;
+	return e;
+}
+
+static struct effort effort_since(struct effort then)
+{
+	struct effort now = effort_now();
+
+	return (struct effort){.cpu_ns = now.cpu_ns - then.cpu_ns, .sleeps = now.sleeps - then.sleeps};
 }
 
 static uint32_t capacity_of(uint32_t size)
