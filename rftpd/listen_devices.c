@@ -30,6 +30,20 @@ static uint64_t stamp_all(const struct daemon *d)
 	return stamp;
 }
 
+static bool any_lost(const struct daemon *d)
+{
+	struct sockaddr_storage ignored;
+
+	for (unsigned i = 0; i < d->address_count; i++)
+		for (unsigned t = 0; t < d->transport_count; t++) {
+			const struct fabric_listener *listener = d->addresses[i].listeners[t];
+
+			if (listener && fabric_listener_addr(listener, &ignored))
+				return true;
+		}
+	return false;
+}
+
 /* The fabric's transport, opened if need be; NULL: it has no device. */
 static struct daemon_transport *transport_of(struct daemon *d, const char *name)
 {
@@ -67,6 +81,16 @@ static void look_at(struct daemon_transport *t, struct daemon_address *a)
 		log_debug("listen %s: fabric %s: %s", shown, name, strerror(-r));
 }
 
+static void look_for(struct daemon *d, const char *name)
+{
+	struct daemon_transport *t = transport_of(d, name);
+
+	for (unsigned i = 0; t && i < d->address_count; i++)
+		look_at(t, &d->addresses[i]);
+	if (t) /* not before: their libraries may print of a host without devices */
+		select_close_gone(name);
+}
+
 static void look(void *owner)
 {
 	struct daemon *d = owner;
@@ -74,22 +98,15 @@ static void look(void *owner)
 
 	if (read(d->devices.fd, &count, sizeof count) < 0)
 		return;
-	if (stamp != d->devices.stamp)
+	if (stamp != d->devices.stamp || any_lost(d))
 		d->devices.looks = LOOKS;
 	d->devices.stamp = stamp;
 	if (!d->devices.looks)
 		return;
 	d->devices.looks--;
-	for (unsigned i = 0; select_name(i); i++) {
-		const char *name = select_name(i);
-		struct daemon_transport *t;
-
-		if (!select_is_plugged(name) || !listen_wants(d, name))
-			continue;
-		t = transport_of(d, name);
-		for (unsigned k = 0; t && k < d->address_count; k++)
-			look_at(t, &d->addresses[k]);
-	}
+	for (unsigned i = 0; select_name(i); i++)
+		if (select_is_plugged(select_name(i)) && listen_wants(d, select_name(i)))
+			look_for(d, select_name(i));
 }
 
 int listen_devices_start(struct daemon *d)

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #define CLASS_DIR "/sys/class/infiniband"
+#define VERBS_DIR "/sys/class/infiniband_verbs"
 #define NET_DIR "/sys/class/net"
 #define PATH_BYTES 512
 
@@ -241,7 +242,7 @@ unsigned device_ports(const char *root, struct device_port out[DEVICE_PORTS_MAX]
 	return count;
 }
 
-uint64_t device_stamp(const char *root)
+static uint64_t stamp_of(const char *root, const char *class_dir)
 {
 	char path[PATH_BYTES];
 	const struct dirent *entry;
@@ -249,12 +250,12 @@ uint64_t device_stamp(const char *root)
 	struct stat st;
 	DIR *dir;
 
-	snprintf(path, sizeof path, "%s" CLASS_DIR, root);
+	snprintf(path, sizeof path, "%s%s", root, class_dir);
 	dir = opendir(path);
 	while (dir && (entry = readdir(dir))) {
 		uint64_t one = 14695981039346656037ull;
 
-		if (entry->d_name[0] == '.')
+		if (entry->d_name[0] == '.' || !strcmp(entry->d_name, "abi_version"))
 			continue;
 		for (const char *c = entry->d_name; *c; c++)
 			one = (one ^ (uint8_t)*c) * 1099511628211ull;
@@ -266,6 +267,12 @@ uint64_t device_stamp(const char *root)
 	if (dir)
 		closedir(dir);
 	return stamp;
+}
+
+uint64_t device_stamp(const char *root)
+{
+	/* a device that is about to go, and waits until we have closed it, goes from the second first */
+	return stamp_of(root, CLASS_DIR) + stamp_of(root, VERBS_DIR);
 }
 
 bool device_any_iwarp(const char *root)

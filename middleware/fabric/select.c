@@ -38,13 +38,14 @@ static int open_verbs(const struct select_config *config, struct fabric **out)
 static const struct fabric_choice {
 	const char *name;
 	int (*open)(const struct select_config *, struct fabric **);
-	bool devices;  /* needs RDMA devices */
-	bool tcp;      /* listens on a TCP port of the host */
+	bool devices;            /* needs RDMA devices */
+	void (*close_gone)(void); /* NULL: nothing to do */
+	bool tcp;                /* listens on a TCP port of the host */
 } fabrics[] = {
 #ifdef RFTP_VERBS
-	{"verbs", open_verbs, true, false},
+	{"verbs", open_verbs, true, verbs_close_gone, false},
 #endif
-	{"soft", open_soft, false, true},
+	{"soft", open_soft, false, NULL, true},
 };
 
 #define FABRICS (sizeof fabrics / sizeof *fabrics)
@@ -102,7 +103,7 @@ void select_explain(const char *name, const struct sockaddr *dst, char why[SELEC
 	char netdev[IF_NAMESIZE];
 
 	if (f && f->devices && !device_route(dst, &source, netdev))
-		snprintf(why, SELECT_WHY_MAX, "the way there is %s, over which no RDMA device leads", netdev);
+		snprintf(why, SELECT_WHY_MAX, "no RDMA device leads there: the way is %s", netdev);
 	else
 		snprintf(why, SELECT_WHY_MAX, "no RDMA device leads there");
 }
@@ -117,6 +118,14 @@ bool select_is_plugged(const char *name)
 uint64_t select_stamp(const char *name)
 {
 	return select_is_plugged(name) ? device_stamp("") : 0;
+}
+
+void select_close_gone(const char *name)
+{
+	const struct fabric_choice *f = find(name);
+
+	if (f && f->close_gone)
+		f->close_gone();
 }
 
 bool select_port_is_shared(const char *name)

@@ -27,13 +27,15 @@ const char *select_open_text(int error);
  * 0, or -ENODEV with the reason.  Sends nothing.
  */
 int select_reaches(const char *name, const struct sockaddr *dst, char why[SELECT_WHY_MAX]);
-/* After a dial gave -ENODEV: what leads there instead ("eth0, which is no RDMA device"). */
+/* After a dial gave -ENODEV: what leads there instead ("the way is eth0"). */
 void select_explain(const char *name, const struct sockaddr *dst, char why[SELECT_WHY_MAX]);
 
 /* Whether its devices may come and go while the program runs; and a number that is another one when
  * they did (0: there is none). */
 bool select_is_plugged(const char *name);
 uint64_t select_stamp(const char *name);
+/* After they did: lets go of those that went, as far as nobody uses them. */
+void select_close_gone(const char *name);
 /* Whether a device of the host may own the TCP port that this fabric wants: another fabric's listener
  * there then serves this one's clients (iWARP). */
 bool select_port_is_shared(const char *name);

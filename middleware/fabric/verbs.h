@@ -14,4 +14,10 @@
  */
 int verbs_open(struct fabric **out);
 
+/*
+ * Closes devices that have gone and that nobody uses any more.  librdmacm keeps every device open that
+ * it ever used, and the kernel may wait for that before it lets one go.
+ */
+void verbs_close_gone(void);
+
 #endif

@@ -349,14 +349,14 @@ void verbs_cm_events(struct verbs *verbs, struct verbs_eq *eq)
 
 	for (int i = 0; i < EVENTS_AT_ONCE && !rdma_get_cm_event(eq->channel, &event); i++) {
 		struct rdma_cm_id *refused = NULL;
-		struct verbs_listener *listener;
+		struct verbs_listener *listener = NULL;
 
 		log_debug("verbs: %s, status %d", rdma_event_str(event->event), event->status);
 		if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST) {
 			if (request(verbs, eq, event))
 				refused = event->id;
 		} else if ((listener = listener_of(eq, event->id))) {
-			listener->lost |= event->event == RDMA_CM_EVENT_DEVICE_REMOVAL;
+			listener->lost = event->event == RDMA_CM_EVENT_DEVICE_REMOVAL;
 			log_warning("verbs: listener: %s, status %d", rdma_event_str(event->event), event->status);
 		} else if (event->id->context) {
 			chan_event(verbs, event->id->context, event);
@@ -365,6 +365,11 @@ void verbs_cm_events(struct verbs *verbs, struct verbs_eq *eq)
 		if (refused) {
 			rdma_reject(refused, NULL, 0);
 			rdma_destroy_id(refused);
+		}
+		if (listener && listener->lost) {
+			/* the kernel may not let go of a device before we have closed it */
+			rdma_destroy_id(listener->id);
+			listener->id = NULL;
 		}
 	}
 }

@@ -78,6 +78,14 @@ void verbs_device_put(struct verbs *verbs, struct verbs_device *device)
 	free(device);
 }
 
+void verbs_close_gone(void)
+{
+	struct ibv_context **all = rdma_get_devices(NULL); /* looks which there are now */
+
+	if (all)
+		rdma_free_devices(all);
+}
+
 /* ---- asynchronous events ---- */
 
 static void end_all(struct verbs *verbs, const struct verbs_device *device, const struct ibv_cq *bank,

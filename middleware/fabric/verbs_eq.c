@@ -222,7 +222,8 @@ void verbs_listener_free(struct fabric_listener *base)
 
 	pthread_mutex_lock(&verbs->lock);
 	LIST_REMOVE(listener, link);
-	rdma_destroy_id(listener->id); /* the kernel refuses what it has not handed out yet */
+	if (listener->id)
+		rdma_destroy_id(listener->id); /* the kernel refuses what it has not handed out yet */
 	while ((chan = unseen(listener->eq, listener))) {
 		rdma_reject(chan->id, NULL, 0);
 		verbs_chan_destroy(chan);

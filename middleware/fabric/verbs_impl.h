@@ -85,7 +85,7 @@ struct verbs_listener {
 	struct verbs_eq *eq;
 	struct rdma_cm_id *id;
 	struct sockaddr_storage addr;
-	bool lost; /* its device has gone; under verbs.lock */
+	bool lost; /* its device has gone, and `id` with it; under verbs.lock */
 };
 
 struct verbs_pd {
