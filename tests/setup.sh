@@ -15,7 +15,7 @@ for what in "$@"; do
 	case $what in
 	fuzz) packages="$packages clang" ;;
 	bench) packages="$packages iperf3 globus-gridftp-server-progs globus-gass-copy-progs rsync
-		lftp vsftpd xrootd-client xrootd-server" ;;
+		lftp vsftpd xrootd-client xrootd-server gnuplot-nox" ;;
 	*) echo "usage: $0 [fuzz] [bench]" >&2; exit 2 ;;
 	esac
 done

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/bench/engine_bench: one measurement of one engine, as a line of JSON.  tests/bench/engines.py runs
- * many of them and makes tables.
+ * tests/bench/engine_bench: one measurement of one engine, as a line of JSON.
+ * tests/bench/engines.py runs many of them and makes tables.
  *
  *     engine_bench WHAT --engine NAME [options]
  *
  *     flow      blocks of --size bytes one after another for --ms
  *     latency   --count blocks, each sent when the one before has landed (and --gap-us later)
- *     sync      --count times: the sink has all its blocks full and empties all; until the source knows
+ *     sync      --count times: the sink has all its blocks full and empties all; until the source
+ *               knows
  *     retain    as flow, for 300 ms; the sink keeps a block from 100 ms to 200 ms
  *     devices   --devices cameras, 25 frames a second each, over --sessions links, for --ms
  *
- * The engines are the tool's own, over channels of the tool's own; only what fills and empties blocks is
- * played.  Source and sink are two processes on one host, whose clock is the same.
+ * The engines are the tool's own, over channels of the tool's own; only what fills and empties
+ * blocks is played.  Source and sink are two processes on one host, whose clock is the same.
  */
 #include "tests/bench/sides.h"
 
@@ -39,14 +40,14 @@ static bool is(const struct config *c, const char *what)
 /* ---- source ---- */
 
 struct source {
-	struct side side; /* first */
-	struct block *filled; /* waits for room */
+	struct side side;      /* first */
+	struct block *filled;  /* waits for room */
 	uint64_t sent, wanted; /* blocks; wanted: how many may leave by now */
 	uint64_t end_ns;
 	unsigned first_device, devices; /* of this session */
 	uint64_t start_ns;
 	uint8_t *frame;
-	bool ask;   /* starving asks for room; the delay of synchronization asks by itself */
+	bool ask; /* starving asks for room; the delay of synchronization asks by itself */
 	bool settled;
 };
 
@@ -111,7 +112,8 @@ static bool work_source(void *ctx)
 		if (is(c, "latency"))
 			s->side.shared->sent_ns = clock_now_ns();
 		if (is(c, "devices"))
-			s->side.shared->cost[b->sequence * c->devices + b->session] = clock_now_ns();
+			s->side.shared->cost[b->sequence * c->devices + b->session] =
+				clock_now_ns();
 		if (!send_one(&s->side, b))
 			break;
 		s->filled = NULL;
@@ -207,7 +209,8 @@ static bool work_room(void *ctx)
 {
 	struct source *s = ctx;
 
-	return work_source(s) || s->side.engine->ops->room(s->side.engine) == s->side.config->sink_blocks;
+	return work_source(s) ||
+	       s->side.engine->ops->room(s->side.engine) == s->side.config->sink_blocks;
 }
 
 static bool hear_release(void *ctx)
@@ -217,8 +220,8 @@ static bool hear_release(void *ctx)
 	return work_source(s) || s->side.shared->landed * s->side.config->sink_blocks >= s->sent;
 }
 
-/* All is full; until the source knows that all is free.  The status engine has to ask: its time begins
- * there.  For others it begins when the sink begins to release. */
+/* All is full; until the source knows that all is free.  The status engine has to ask: its time
+ * begins there.  For others it begins when the sink begins to release. */
 static void run_sync(struct source *s)
 {
 	const struct config *c = s->side.config;
@@ -243,7 +246,8 @@ static void run_sync(struct source *s)
 		while (ops->room(s->side.engine) < c->sink_blocks)
 			if (!work_room(s))
 				side_wait(&s->side, -1, work_room, s);
-		add_sample(s->side.shared, clock_now_ns() - (asks ? from : s->side.shared->release_ns));
+		add_sample(s->side.shared,
+			clock_now_ns() - (asks ? from : s->side.shared->release_ns));
 		/* the sink has rung, or is about to */
 		while (s->side.shared->landed < i + 1)
 			sched_yield();
@@ -286,7 +290,9 @@ static void source_main(const struct config *c)
 	c->shared->start_ns = start;
 	for (unsigned i = 0; i < c->sessions; i++) {
 		s[i].start_ns = start;
-		s[i].end_ns = is(c, "devices") || is(c, "latency") || is(c, "sync") ? 0 : start + c->ms * NS_PER_MS;
+		s[i].end_ns = is(c, "devices") || is(c, "latency") || is(c, "sync")
+				      ? 0
+				      : start + c->ms * NS_PER_MS;
 		s[i].ask = !is(c, "sync");
 		s[i].frame = frame;
 		s[i].devices = c->devices / c->sessions;
@@ -323,7 +329,7 @@ struct sink {
 	uint64_t landed;
 	struct block **held; /* sync: all that landed */
 	uint32_t held_count;
-	struct block *kept;  /* retain */
+	struct block *kept; /* retain */
 	bool kept_once;
 };
 
@@ -427,8 +433,6 @@ static void run_sink(void *ctx)
 	struct sink *s = ctx;
 
 	side_open_sink(&s->side, s->config, s->link, s->session);
-	if (s->config->sessions > 1)
-		s->side.wake_fd = -1;
 	s->opened = true;
 	side_begin(&s->side);
 	while (!s->side.over || s->landed < s->side.total)
@@ -503,16 +507,17 @@ static void print_usage(const char *name, const struct config *c, const struct u
 		if (of[i].threads > sum.threads)
 			sum.threads = of[i].threads;
 	}
-	printf(",\"%s\":{\"cpu_ns\":%llu,\"sleeps\":%llu,\"thread_ns\":%llu,\"frames\":%llu,\"starved\":%llu,\"pool\":%llu,"
+	printf(",\"%s\":{\"cpu_ns\":%llu,\"sleeps\":%llu,\"thread_ns\":%llu,\"frames\":%llu,"
+	       "\"starved\":%llu,\"pool\":%llu,"
 	       "\"writes\":%llu,\"sends\":%llu,\"reads\":%llu,\"signalled\":%llu,\"receives\":%llu,"
 	       "\"send_queue\":%u,\"receive_queue\":%u,\"rss\":%llu,\"threads\":%llu}",
 		name, (unsigned long long)effort->cpu_ns, (unsigned long long)effort->sleeps,
-		(unsigned long long)sum.thread_ns,
-		(unsigned long long)sum.frames, (unsigned long long)sum.starved,
-		(unsigned long long)sum.pool_bytes, (unsigned long long)sum.requests.writes,
-		(unsigned long long)sum.requests.sends, (unsigned long long)sum.requests.reads,
-		(unsigned long long)sum.requests.signalled, (unsigned long long)sum.requests.receives,
-		sum.requests.send_queue, sum.requests.receive_queue, (unsigned long long)sum.rss_bytes,
+		(unsigned long long)sum.thread_ns, (unsigned long long)sum.frames,
+		(unsigned long long)sum.starved, (unsigned long long)sum.pool_bytes,
+		(unsigned long long)sum.requests.writes, (unsigned long long)sum.requests.sends,
+		(unsigned long long)sum.requests.reads, (unsigned long long)sum.requests.signalled,
+		(unsigned long long)sum.requests.receives, sum.requests.send_queue,
+		sum.requests.receive_queue, (unsigned long long)sum.rss_bytes,
 		(unsigned long long)sum.threads);
 }
 
@@ -528,10 +533,10 @@ static void print_result(const struct config *c)
 {
 	struct shared *sh = c->shared;
 
-	printf("{\"what\":\"%s\",\"engine\":\"%s\",\"fabric\":\"%s\",\"size\":%u,\"source_blocks\":%u,"
-	       "\"sink_blocks\":%u,\"sessions\":%u,\"imm\":%s,\"torn\":%llu,\"ns\":%llu",
-		c->what, c->ops->name, c->fabric, c->size, c->source_blocks, c->sink_blocks, c->sessions,
-		sh->meetings[0].imm ? "true" : "false", (unsigned long long)sh->torn,
+	printf("{\"what\":\"%s\",\"engine\":\"%s\",\"fabric\":\"%s\",\"size\":%u,"
+	       "\"source_blocks\":%u,\"sink_blocks\":%u,\"sessions\":%u,\"imm\":%s,\"torn\":%llu,\"ns\":%llu",
+		c->what, c->ops->name, c->fabric, c->size, c->source_blocks, c->sink_blocks,
+		c->sessions, sh->meetings[0].imm ? "true" : "false", (unsigned long long)sh->torn,
 		(unsigned long long)(sh->last_ns - sh->start_ns));
 	print_usage("source", c, sh->source, &sh->source_effort);
 	print_usage("sink", c, sh->sink, &sh->sink_effort);
@@ -542,7 +547,8 @@ static void print_result(const struct config *c)
 	if (is(c, "retain"))
 		print_list("bins", sh->sample, RETAIN_MS * NS_PER_MS / BIN_NS, 0);
 	if (is(c, "devices")) {
-		print_list("landed", sh->sample, (size_t)device_ticks(c) * c->devices, sh->start_ns);
+		print_list(
+			"landed", sh->sample, (size_t)device_ticks(c) * c->devices, sh->start_ns);
 		print_list("posted", sh->cost, (size_t)device_ticks(c) * c->devices, sh->start_ns);
 	}
 	printf("}\n");
@@ -564,8 +570,10 @@ static unsigned number(const char *text)
 
 static void usage(void)
 {
-	fprintf(stderr, "usage: engine_bench flow|latency|sync|retain|devices --engine NAME [--fabric NAME] [--host IP]\n"
-			"  [--size BYTES] [--source-blocks N] [--sink-blocks N] [--channels N] [--sessions N]\n"
+	fprintf(stderr, "usage: engine_bench flow|latency|sync|retain|devices --engine NAME "
+			"[--fabric NAME] [--host IP]\n"
+			"  [--size BYTES] [--source-blocks N] [--sink-blocks N] [--channels N] "
+			"[--sessions N]\n"
 			"  [--devices N] [--count N] [--gap-us N] [--ms N]\n");
 	exit(2);
 }
@@ -573,30 +581,62 @@ static void usage(void)
 static void parse(struct config *c, int argc, char **argv)
 {
 	static const struct option options[] = {
-		{"engine", required_argument, NULL, 'e'}, {"fabric", required_argument, NULL, 'f'},
-		{"host", required_argument, NULL, 'h'}, {"size", required_argument, NULL, 's'},
-		{"source-blocks", required_argument, NULL, 'b'}, {"sink-blocks", required_argument, NULL, 'B'},
-		{"channels", required_argument, NULL, 'c'}, {"sessions", required_argument, NULL, 'S'},
-		{"devices", required_argument, NULL, 'd'}, {"count", required_argument, NULL, 'n'},
-		{"gap-us", required_argument, NULL, 'g'}, {"ms", required_argument, NULL, 'm'}, {0},
+		{"engine", required_argument, NULL, 'e'},
+		{"fabric", required_argument, NULL, 'f'},
+		{"host", required_argument, NULL, 'h'},
+		{"size", required_argument, NULL, 's'},
+		{"source-blocks", required_argument, NULL, 'b'},
+		{"sink-blocks", required_argument, NULL, 'B'},
+		{"channels", required_argument, NULL, 'c'},
+		{"sessions", required_argument, NULL, 'S'},
+		{"devices", required_argument, NULL, 'd'},
+		{"count", required_argument, NULL, 'n'},
+		{"gap-us", required_argument, NULL, 'g'},
+		{"ms", required_argument, NULL, 'm'},
+		{0},
 	};
 	int o;
 
 	while ((o = getopt_long(argc, argv, "", options, NULL)) != -1)
 		switch (o) {
-		case 'e': c->ops = engine_by_name(optarg); break;
-		case 'f': c->fabric = optarg; break;
-		case 'h': c->host = optarg; break;
-		case 's': c->size = number(optarg); break;
-		case 'b': c->source_blocks = number(optarg); break;
-		case 'B': c->sink_blocks = number(optarg); break;
-		case 'c': c->channels = number(optarg); break;
-		case 'S': c->sessions = number(optarg); break;
-		case 'd': c->devices = number(optarg); break;
-		case 'n': c->count = number(optarg); break;
-		case 'g': c->gap_us = number(optarg); break;
-		case 'm': c->ms = number(optarg); break;
-		default: usage();
+		case 'e':
+			c->ops = engine_by_name(optarg);
+			break;
+		case 'f':
+			c->fabric = optarg;
+			break;
+		case 'h':
+			c->host = optarg;
+			break;
+		case 's':
+			c->size = number(optarg);
+			break;
+		case 'b':
+			c->source_blocks = number(optarg);
+			break;
+		case 'B':
+			c->sink_blocks = number(optarg);
+			break;
+		case 'c':
+			c->channels = number(optarg);
+			break;
+		case 'S':
+			c->sessions = number(optarg);
+			break;
+		case 'd':
+			c->devices = number(optarg);
+			break;
+		case 'n':
+			c->count = number(optarg);
+			break;
+		case 'g':
+			c->gap_us = number(optarg);
+			break;
+		case 'm':
+			c->ms = number(optarg);
+			break;
+		default:
+			usage();
 		}
 	if (optind + 1 != argc || !c->ops)
 		usage();
@@ -605,9 +645,11 @@ static void parse(struct config *c, int argc, char **argv)
 		c->size = FRAME_BYTES;
 	if (is(c, "retain"))
 		c->ms = RETAIN_MS;
-	if ((!is(c, "flow") && !is(c, "latency") && !is(c, "sync") && !is(c, "retain") && !is(c, "devices")) ||
-		c->size < 8 || c->size > BLOCK_BYTES_MAX || !c->source_blocks || c->sink_blocks < 2 ||
-		!c->channels || !c->sessions || c->sessions > SIDES_SESSIONS || c->devices % c->sessions ||
+	if ((!is(c, "flow") && !is(c, "latency") && !is(c, "sync") && !is(c, "retain") &&
+		    !is(c, "devices")) ||
+		c->size < 8 || c->size > BLOCK_BYTES_MAX || !c->source_blocks ||
+		c->sink_blocks < 2 || !c->channels || !c->sessions ||
+		c->sessions > SIDES_SESSIONS || c->devices % c->sessions ||
 		(is(c, "devices") && (uint64_t)device_ticks(c) * c->devices > SIDES_SAMPLES) ||
 		c->count > SIDES_SAMPLES || (c->sessions > 1 && !is(c, "devices")))
 		usage();
@@ -645,16 +687,24 @@ static void run_processes(struct config *c)
 int main(int argc, char **argv)
 {
 	struct config c = {
-		.fabric = "soft", .host = "127.0.0.1", .size = 65536, .source_blocks = 3, .sink_blocks = 3,
-		.channels = 1, .sessions = 1, .devices = 12, .count = 100, .ms = 500,
+		.fabric = "soft",
+		.host = "127.0.0.1",
+		.size = 65536,
+		.source_blocks = 3,
+		.sink_blocks = 3,
+		.channels = 1,
+		.sessions = 1,
+		.devices = 12,
+		.count = 100,
+		.ms = 500,
 	};
 
 	log_setup("engine_bench", LOG_LEVEL_WARNING);
 	parse(&c, argc, argv);
-	c.shared = mmap(NULL, sizeof *c.shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	c.shared = mmap(
+		NULL, sizeof *c.shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	c.to_source = eventfd(0, EFD_NONBLOCK);
-	c.to_sink = eventfd(0, EFD_NONBLOCK);
-	if (c.shared == MAP_FAILED || c.to_source < 0 || c.to_sink < 0)
+	if (c.shared == MAP_FAILED || c.to_source < 0)
 		die("memory", errno);
 	alarm(WATCHDOG_S);
 	if (!strcmp(c.fabric, "loop"))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/bench/sides.h: the two sides of a measurement: links, memory, engines, and waiting as a transfer
- * waits.  They are two processes, or with the fabric `loop` two threads; what they tell each other beside
- * the fabric is in memory that both see.  Knows no experiments.
+ * tests/bench/sides.h: the two sides of a measurement: links, memory, engines, and waiting as a
+ * transfer waits.  They are two processes, or with the fabric `loop` two threads; what they tell
+ * each other beside the fabric is in memory that both see.  Knows no experiments.
  */
 #ifndef TESTS_BENCH_SIDES_H
 #define TESTS_BENCH_SIDES_H
@@ -63,7 +63,7 @@ struct shared {
 	struct meeting meetings[SIDES_SESSIONS];
 	struct usage source[SIDES_SESSIONS], sink[SIDES_SESSIONS];
 	struct effort source_effort, sink_effort;
-	_Atomic uint64_t start_ns, last_ns;  /* of the flow; last_ns: the last block landed */
+	_Atomic uint64_t start_ns, last_ns; /* of the flow; last_ns: the last block landed */
 	_Atomic uint64_t landed, torn;
 	_Atomic uint64_t sent_ns, release_ns; /* latency; delay of synchronization */
 	_Atomic uint32_t samples;
@@ -78,7 +78,7 @@ struct config {
 	unsigned channels, sessions, devices, count, gap_us, ms;
 	struct fabric *loop; /* if that is the fabric */
 	struct shared *shared;
-	int to_source, to_sink; /* eventfds */
+	int to_source; /* an eventfd: the sink's bell */
 };
 
 struct side {
@@ -91,10 +91,10 @@ struct side {
 	struct fabric_mr *mr;
 	struct pool *pool;
 	struct engine *engine;
-	int wake_fd;     /* the other side's eventfd for us */
+	int wake_fd; /* the other side's bell; -1: none */
 	uint64_t frames;
-	bool over;       /* COMPLETE, or CLOSED, has come */
-	uint64_t total;  /* blocks, as COMPLETE said */
+	bool over;      /* COMPLETE, or CLOSED, has come */
+	uint64_t total; /* blocks, as COMPLETE said */
 	uint64_t thread_ns;
 };
 
@@ -132,7 +132,8 @@ static struct effort effort_since(struct effort then)
 {
 	struct effort now = effort_now();
 
-	return (struct effort){.cpu_ns = now.cpu_ns - then.cpu_ns, .sleeps = now.sleeps - then.sleeps};
+	return (struct effort){
+		.cpu_ns = now.cpu_ns - then.cpu_ns, .sleeps = now.sleeps - then.sleeps};
 }
 
 static uint32_t capacity_of(uint32_t size)
@@ -180,7 +181,8 @@ static void accept_request(struct acceptor *a, struct fabric_event *ev)
 			fabric_chan_reject(ev->chan, NULL, 0);
 	} else if (a->count < a->config->sessions) {
 		must("accept", link_accept(ev->chan, &greeting, &a->links[a->count]));
-		must("expect", link_expect_channels(a->links[a->count], a->config->channels, &m->channels));
+		must("expect", link_expect_channels(
+				       a->links[a->count], a->config->channels, &m->channels));
 		a->count++;
 		m->linked = true;
 	} else {
@@ -199,7 +201,8 @@ static void accept_events(void *arg)
 		if (ev.type == FABRIC_EVENT_REQUEST)
 			accept_request(a, &ev);
 		else
-			for (unsigned i = 0; i < a->count && !link_channel_event(a->links[i], &ev); i++)
+			for (unsigned i = 0; i < a->count && !link_channel_event(a->links[i], &ev);
+				i++)
 				;
 	}
 }
@@ -237,13 +240,13 @@ static void acceptor_stop(struct acceptor *a)
 }
 
 /* Setting up only: what is waited for has no descriptor. */
-#define await(what, condition)                                                                             \
-	do {                                                                                               \
-		for (unsigned tries_ = 0; !(condition); tries_++) {                                        \
-			if (tries_ > SIDES_MS * 10)                                                        \
-				die(what, ETIMEDOUT);                                                      \
-			usleep(100);                                                                       \
-		}                                                                                          \
+#define await(what, condition)                                                                     \
+	do {                                                                                       \
+		for (unsigned tries_ = 0; !(condition); tries_++) {                                \
+			if (tries_ > SIDES_MS * 10)                                                \
+				die(what, ETIMEDOUT);                                              \
+			usleep(100);                                                               \
+		}                                                                                  \
 	} while (0)
 
 static struct link *sides_connect(const struct config *c, struct fabric *fabric, unsigned session)
@@ -255,7 +258,8 @@ static struct link *sides_connect(const struct config *c, struct fabric *fabric,
 
 	await("the sink listens", c->shared->port);
 	sa = address(c, c->shared->port);
-	must("connect", link_connect(fabric, (struct sockaddr *)&sa, NULL, SIDES_MS, &link, &status));
+	must("connect",
+		link_connect(fabric, (struct sockaddr *)&sa, NULL, SIDES_MS, &link, &status));
 	await("the sink's link", m->linked);
 	must("channels", link_open_channels(link, session, &m->channels, SIDES_MS));
 	return link;
@@ -278,7 +282,8 @@ static void make_pool(struct side *s, uint32_t blocks, unsigned access)
 
 	must("memory", arena_init(&s->arena, bytes, false));
 	memset(s->arena.base, 0, s->arena.bytes); /* pages now, not while it is measured */
-	must("registration", fabric_mr_new(control_pd(link_control(s->link)), s->arena.base, bytes, access, &s->mr));
+	must("registration", fabric_mr_new(control_pd(link_control(s->link)), s->arena.base, bytes,
+				     access, &s->mr));
 	must("pool", pool_new(s->arena.base, blocks, capacity, &s->pool));
 	for (unsigned i = 0; i < s->config->channels; i++)
 		lane_reset_counts(link_lanes(s->link)[i]);
@@ -299,14 +304,16 @@ static struct engine_env side_env(struct side *s)
 	};
 }
 
-static void side_open_sink(struct side *s, const struct config *c, struct link *link, unsigned session)
+static void side_open_sink(
+	struct side *s, const struct config *c, struct link *link, unsigned session)
 {
 	struct meeting *m = &c->shared->meetings[session];
 	const struct fabric_caps *caps = fabric_chan_caps(control_chan(link_control(link)));
 	struct engine_env env;
 	const char *lacks;
 
-	*s = (struct side){.config = c, .shared = c->shared, .link = link, .session = session, .wake_fd = c->to_sink};
+	*s = (struct side){
+		.config = c, .shared = c->shared, .link = link, .session = session, .wake_fd = -1};
 	await("data channels", link_channel_count(link) == c->channels);
 	must("greeting", link_wait_greeted(link, c->channels, SIDES_MS, -1));
 	lacks = engine_lacks(c->ops, link_lanes(link), c->channels);
@@ -326,14 +333,19 @@ static void side_open_sink(struct side *s, const struct config *c, struct link *
 	m->opened = true;
 }
 
-static void side_open_source(struct side *s, const struct config *c, struct link *link, unsigned session)
+static void side_open_source(
+	struct side *s, const struct config *c, struct link *link, unsigned session)
 {
 	struct meeting *m = &c->shared->meetings[session];
 	struct message_ping ping = {0};
 	struct engine_env env;
 	uint8_t cookie[8];
 
-	*s = (struct side){.config = c, .shared = c->shared, .link = link, .session = session, .source = true,
+	*s = (struct side){.config = c,
+		.shared = c->shared,
+		.link = link,
+		.session = session,
+		.source = true,
 		.wake_fd = c->to_source};
 	await("the sink's engine", m->opened);
 	make_pool(s, c->source_blocks, FABRIC_LOCAL);
@@ -348,7 +360,7 @@ static void side_open_source(struct side *s, const struct config *c, struct link
 	must("engine of the source", c->ops->source_open(&env, &s->engine));
 	/* the side that connects sends first, on the control channel too */
 	must("ping", control_put(link_control(link), MESSAGE_PING, 0, cookie,
-		(size_t)message_put_ping(&ping, cookie, sizeof cookie)));
+			     (size_t)message_put_ping(&ping, cookie, sizeof cookie)));
 }
 
 /* Memory and threads of this process now. */
@@ -436,8 +448,9 @@ static void tell_complete(struct side *s, uint64_t blocks)
 	uint8_t data[64];
 	ssize_t len = transfer_put_complete(&complete, data, sizeof data);
 
-	must("complete", control_put(link_control(s->link), s->source ? TRANSFER_COMPLETE : TRANSFER_CLOSED, 0,
-		data, (size_t)len));
+	must("complete",
+		control_put(link_control(s->link), s->source ? TRANSFER_COMPLETE : TRANSFER_CLOSED,
+			0, data, (size_t)len));
 }
 
 static void ring(int fd)
@@ -449,8 +462,9 @@ static void ring(int fd)
 }
 
 /*
- * Sleeps as a transfer does (transfer/run.c) until a frame, a completion or the other side's bell, at most
- * as long as the engine and `most_ns` (-1: for ever) say.  `again` does what there is to do once more.
+ * Sleeps as a transfer does (transfer/run.c) until a frame, a completion or the other side's bell,
+ * at most as long as the engine and `most_ns` (-1: for ever) say.  `again` does what there is to do
+ * once more.
  */
 static void side_wait(struct side *s, int64_t most_ns, bool (*again)(void *), void *ctx)
 {
@@ -487,7 +501,8 @@ static void side_wait(struct side *s, int64_t most_ns, bool (*again)(void *), vo
 /* The header; and its sequence again at the end of the payload, so that a torn block shows. */
 static void stamp(struct side *s, struct block *b, uint32_t device, uint32_t sequence)
 {
-	struct transfer_block header = {.session = device + 1, .sequence = sequence, .length = s->config->size};
+	struct transfer_block header = {
+		.session = device + 1, .sequence = sequence, .length = s->config->size};
 	uint64_t mark = (uint64_t)(device + 1) << 32 | sequence;
 
 	b->length = s->config->size;
@@ -499,7 +514,8 @@ static void check_stamp(struct side *s, const struct block *b, struct transfer_b
 {
 	uint64_t mark;
 
-	if (transfer_get_block(header, b->payload - BLOCK_PREFIX_BYTES, capacity_of(s->config->size)) ||
+	if (transfer_get_block(
+		    header, b->payload - BLOCK_PREFIX_BYTES, capacity_of(s->config->size)) ||
 		header->length != s->config->size)
 		die("header of a block", EBADMSG);
 	memcpy(&mark, b->payload + header->length - sizeof mark, sizeof mark);
