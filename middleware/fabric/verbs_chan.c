@@ -227,11 +227,17 @@ void verbs_chan_describe(const struct fabric_chan *base, char *out, size_t size)
 	const struct rdma_cm_id *id = chan->id;
 	struct ibv_context *context = chan->device->context;
 	struct ibv_port_attr port = {0};
-	char gid[INET6_ADDRSTRLEN] = "unknown";
+	char gid[INET6_ADDRSTRLEN] = "unknown", local[ADDR_TEXT_MAX];
 	unsigned mtu = 0;
 
 	if (!ibv_query_port(context, id->port_num, &port))
 		mtu = verbs_name_mtu(port.active_mtu);
+	if (chan->device->iwarp) { /* its GIDs mean nothing, nor does its MTU: TCP is below */
+		addr_format(rdma_get_local_addr(chan->id), local);
+		snprintf(out, size, "%s port %u, %s, %s", ibv_get_device_name(context->device), id->port_num,
+			local, verbs_name_transport(context, &port));
+		return;
+	}
 	inet_ntop(AF_INET6, id->route.addr.addr.ibaddr.sgid.raw, gid, sizeof gid);
 	snprintf(out, size, "%s port %u, GID %s, MTU %u, %s", ibv_get_device_name(context->device),
 		id->port_num, gid, mtu, verbs_name_transport(context, &port));
