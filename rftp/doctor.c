@@ -27,8 +27,8 @@ static const struct {
 	{"kernel", doctor_openat2},
 	{"open files", doctor_files},
 	{"rdma modules", doctor_modules},
-	{"rdma device", doctor_devices},
 	{"rdma rights", doctor_rights},
+	{"rdma device", doctor_devices},
 	{"port", doctor_state},
 	{"mtu", doctor_mtu},
 	{"gid", doctor_gid},
@@ -65,6 +65,7 @@ void doctor_init(struct doctor *d)
 void doctor_checks(struct doctor *d)
 {
 	d->port_count = device_ports(d->root, d->ports);
+	d->no_rights = false;
 	for (size_t i = 0; i < sizeof doctor_table / sizeof *doctor_table && !interrupt_signal(); i++) {
 		d->check = doctor_table[i].name;
 		doctor_table[i].run(d);

@@ -104,7 +104,7 @@ void doctor_mtu(struct doctor *d)
 		return;
 	for (unsigned i = 0; i < d->port_count; i++) {
 		struct device_probe probe;
-		int err = d->probe(&d->ports[i], &probe);
+		int err = d->no_rights ? -EACCES : d->probe(&d->ports[i], &probe);
 
 		if (!port_is_active(&d->ports[i]))
 			doctor_say(d, DOCTOR_SKIP, port_object(&d->ports[i], object), NULL,

@@ -112,7 +112,7 @@ static bool nic_is_first(const struct doctor *d, unsigned i)
 static void nic_device(struct doctor *d, const struct device_port *p)
 {
 	struct device_probe probe;
-	int err = d->probe(p, &probe);
+	int err = d->no_rights ? -EACCES : d->probe(p, &probe);
 
 	switch (err) {
 	case 0:
@@ -130,8 +130,8 @@ static void nic_device(struct doctor *d, const struct device_port *p)
 		break;
 	case -EACCES:
 	case -EPERM:
-		doctor_say(d, DOCTOR_FAIL, p->device, "see the row rdma rights",
-			"it is not for this user");
+		doctor_say(d, d->no_rights ? DOCTOR_SKIP : DOCTOR_FAIL, p->device,
+			d->no_rights ? NULL : "ls -l /dev/infiniband", "it is not for this user");
 		break;
 	default:
 		doctor_say(d, DOCTOR_FAIL, p->device, "dmesg | tail", "can not be opened: %s",
@@ -186,6 +186,7 @@ void doctor_rights(struct doctor *d)
 		snprintf(path, sizeof path, "/dev/infiniband/uverbs%u", i);
 		all &= nic_right(d, path);
 	}
+	d->no_rights = !all;
 	if (all)
 		doctor_say(d, DOCTOR_OK, "", NULL, "/dev/infiniband may be read and written");
 }
@@ -196,8 +197,12 @@ static void nic_trial(struct doctor *d, const struct device_port *p, const char 
 {
 	static const char mend[] = "ulimit -l unlimited  (lasting: memlock in /etc/security/limits.conf, "
 				   "LimitMEMLOCK=infinity in a unit)";
-	int err = d->try_register(p, NIC_TRIAL_BYTES), less = err;
+	int err = d->no_rights ? -EACCES : d->try_register(p, NIC_TRIAL_BYTES), less = err;
 
+	if (d->no_rights) {
+		doctor_say(d, DOCTOR_SKIP, p->device, NULL, "limit %s; the device is not for this user", limit);
+		return;
+	}
 	if (err == -ENOSYS) {
 		doctor_say(d, DOCTOR_SKIP, p->device, NULL, "limit %s; this build has no verbs to try it",
 			limit);

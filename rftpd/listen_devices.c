@@ -76,7 +76,7 @@ static void look_at(struct daemon_transport *t, struct daemon_address *a)
 	*listener = NULL;
 	r = fabric_listen(t->eq, (const struct sockaddr *)&a->ss, a->len, listener);
 	if (!r)
-		log_info("listen %s: fabric %s has a device now", shown, name);
+		log_info("listen %s: fabric %s listens now", shown, name);
 	else
 		log_debug("listen %s: fabric %s: %s", shown, name, strerror(-r));
 }
@@ -87,7 +87,7 @@ static void look_for(struct daemon *d, const char *name)
 
 	for (unsigned i = 0; t && i < d->address_count; i++)
 		look_at(t, &d->addresses[i]);
-	if (t) /* not before: their libraries may print of a host without devices */
+	if (t && select_is_plugged(name)) /* not before: libraries may print of a host without */
 		select_close_gone(name);
 }
 
@@ -104,8 +104,9 @@ static void look(void *owner)
 	if (!d->devices.looks)
 		return;
 	d->devices.looks--;
+	/* the others as well: where an iWARP device has gone, its TCP port is free for soft */
 	for (unsigned i = 0; select_name(i); i++)
-		if (select_is_plugged(select_name(i)) && listen_wants(d, select_name(i)))
+		if (listen_wants(d, select_name(i)))
 			look_for(d, select_name(i));
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * rftpd/listen_devices: fabrics whose devices come and go while the daemon runs: it listens on those that
- * come, and lets go of listeners whose device went.
+ * come, and lets go of listeners whose device went.  On a host with iWARP the fabric that has the TCP
+ * port keeps it: soft and an iWARP device serve each other's clients.
  */
 #ifndef RFTPD_LISTEN_DEVICES_H
 #define RFTPD_LISTEN_DEVICES_H

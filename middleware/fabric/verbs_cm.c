@@ -333,7 +333,9 @@ static void chan_event(struct verbs *verbs, struct verbs_chan *chan, const struc
 		disconnected(chan);
 		break;
 	case RDMA_CM_EVENT_DEVICE_REMOVAL:
-		log_error("verbs: %s was removed", ibv_get_device_name(chan->device->context->device));
+		if (!chan->device->removed) /* each of its channels has the event */
+			log_error("verbs: %s was removed", ibv_get_device_name(chan->device->context->device));
+		chan->device->removed = true;
 		chan->device->dead = true;
 		settle(chan, FABRIC_EVENT_FAILED, -ENODEV, NULL);
 		verbs_chan_end(chan, -ENODEV);

@@ -57,6 +57,7 @@ struct verbs_device {
 	struct ibv_context **held; /* keeps librdmacm from closing the context under us */
 	struct ibv_device_attr limits;
 	bool iwarp;
+	bool removed;
 	bool siw; /* the kernel's software iWARP, which needs help: see verbs_device.c */
 	bool dead; /* removed, or failed: it completes nothing any more */
 	bool reads_into_exposed; /* iWARP: the sink of a READ must be remotely writable */
