@@ -18,6 +18,8 @@
 #define DRAIN_TICK_MS 1
 #define WATCH_TICK_MS 250
 #define CLOSE_WAIT_MS 2000 /* for the peer's answer to our disconnect */
+#define NUDGE_MS 10u       /* 10, 40, 160, 640 ms apart */
+#define NUDGES 4u
 #define FLUSH_WAIT_MS 100  /* for somebody who says why requests are flushed */
 
 int verbs_chan_new(struct verbs *verbs, struct verbs_eq *eq, struct rdma_cm_id *id,
@@ -137,6 +139,23 @@ static int tick_ended(struct verbs_chan *chan, uint64_t now)
 	return -1;
 }
 
+/*
+ * The accepting side's siw takes the socket over only after its reply has left.  What we send before
+ * that stays in the socket until something comes behind it; so, while nothing comes back, something
+ * does, a few times.
+ */
+static int tick_nudge(struct verbs_chan *chan, uint64_t now)
+{
+	if (chan->passive || !chan->device->siw || chan->nudges == NUDGES || atomic_load(&chan->recvs.done))
+		return WATCH_TICK_MS;
+	if (atomic_load(&chan->sends.posted) && waited(&chan->nudge_ns, now, NUDGE_MS << 2 * chan->nudges)) {
+		verbs_qp_nudge(chan);
+		chan->nudge_ns = 0;
+		chan->nudges++;
+	}
+	return (int)NUDGE_MS;
+}
+
 int verbs_chan_tick(struct verbs_chan *chan, uint64_t now)
 {
 	const int state = atomic_load(&chan->state);
@@ -153,7 +172,7 @@ int verbs_chan_tick(struct verbs_chan *chan, uint64_t now)
 		verbs_chan_end(chan, -ECONNRESET);
 		return -1;
 	}
-	return state == VERBS_CLOSING ? tick_closing(chan, now) : WATCH_TICK_MS;
+	return state == VERBS_CLOSING ? tick_closing(chan, now) : tick_nudge(chan, now);
 }
 
 void verbs_chan_disconnect(struct fabric_chan *base)

@@ -209,13 +209,16 @@ static enum ibv_wc_status join_parts(struct verbs_chan *chan, const struct verbs
 	return status;
 }
 
-/* False: it is one that was flushed already. */
+/* False: it is nobody's, or was flushed already. */
 static bool take(const struct ibv_wc *raw, struct verbs_done *out)
 {
 	const struct verbs_slot *slot = (const struct verbs_slot *)(uintptr_t)raw->wr_id;
-	struct verbs_chan *chan = slot->chan;
 	enum ibv_wc_status status = raw->status;
+	struct verbs_chan *chan;
 
+	if (!slot) /* a nudge that failed */
+		return false;
+	chan = slot->chan;
 	if (slot->index < atomic_load(&ring_of(chan, slot->receive)->done))
 		return false;
 	if (status != IBV_WC_SUCCESS)

@@ -13,7 +13,8 @@
 /*
  * The kernel's software iWARP, in which some things are not as the verbs have them: receives must have
  * a piece of memory; a SEND may complete before a READ that was posted before it; requests that are
- * posted while a connection breaks may never complete; and a process gets some sixty queue pairs only.
+ * posted while a connection breaks may never complete; what the connecting side sends at once may lie
+ * unseen at the accepting side until more comes; and a process gets some sixty queue pairs only.
  */
 #define SIW_VENDOR_ID 0x626d74u
 

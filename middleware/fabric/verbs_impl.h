@@ -190,6 +190,8 @@ struct verbs_chan {
 	atomic_bool flushed; /* a flush came before anybody said why */
 	uint64_t deadline_ns; /* the thread's: when to wait no longer for an end */
 	uint64_t flush_ns;    /* the thread's: when to wait no longer for the device to flush */
+	uint64_t nudge_ns;    /* the thread's: when to nudge next, and how often it did */
+	unsigned nudges;
 };
 
 /* ---- verbs.c ---- */
@@ -250,6 +252,8 @@ int verbs_post_send(struct fabric_chan *, const struct fabric_wr *);
 int verbs_post_recv(struct fabric_chan *, uint64_t, void *, uint32_t, struct fabric_mr *);
 /* A request of no effect that the device reports, behind those that it does not report. */
 int verbs_qp_mark(struct verbs_chan *);
+/* Sends a message of no effect, outside the account; by any thread. */
+void verbs_qp_nudge(struct verbs_chan *);
 void verbs_qp_caps(struct verbs_chan *);
 /* Makes the device flush what is posted. */
 void verbs_qp_flush(struct verbs_chan *);

@@ -392,6 +392,17 @@ int verbs_qp_mark(struct verbs_chan *chan)
 	return batch_flush(chan, &b);
 }
 
+void verbs_qp_nudge(struct verbs_chan *chan)
+{
+	struct ibv_sge none = {0};
+	struct ibv_send_wr wr = {.sg_list = &none, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE}, *bad;
+
+	/* Not reported when it succeeds; the place for verbs_qp_mark is there for it.  When it fails, so
+	 * does the connection, and others say that. */
+	if (ibv_post_send(chan->id->qp, &wr, &bad))
+		log_debug("verbs: queue pair %u: could not be nudged", chan->id->qp->qp_num);
+}
+
 int verbs_post_recv(struct fabric_chan *base, uint64_t id, void *addr, uint32_t bytes,
 	struct fabric_mr *mr)
 {
