@@ -27,7 +27,7 @@
 #define WORD 8u            /* bytes looked at together */
 #define SPIN_NS 10000u     /* the loop looks again at once for so long, */
 #define SPIN_GAP_NS 50000u /* if blocks came so fast lately */
-#define NAP_MIN_NS 10000
+#define NAP_MIN_NS 20000
 #define NAP_MAX_NS 5000000
 
 struct status_sink {
@@ -35,12 +35,12 @@ struct status_sink {
 	struct engine_env env;
 	struct arena arena; /* the bytes: whole pages, nobody else's */
 	struct fabric_mr *mr;
-	uint8_t *expected; /* what each byte must be, unless it became 1 where this is 0 */
-	uint32_t words, next_word;
-	uint32_t open;      /* slots that the source may fill */
-	uint64_t active_ns; /* something landed, or was announced */
-	uint64_t gap_ns;    /* between blocks lately */
-	int slack_ns;       /* of this thread, before */
+	uint8_t *expected;    /* what each byte must be, unless it became 1 where this is 0 */
+	uint32_t words, next; /* slot to look at next */
+	uint32_t open;        /* slots that the source may fill */
+	uint64_t active_ns;   /* something landed, or was announced */
+	uint64_t gap_ns;      /* between blocks lately */
+	int slack_ns;         /* of this thread, before */
 };
 
 static struct status_sink *self(struct engine *e)
@@ -101,22 +101,25 @@ static int land(struct status_sink *s, uint32_t index, uint8_t byte, struct bloc
 	return 0;
 }
 
-static int land_word(struct status_sink *s, uint32_t word, struct block **done)
+/* From slot `next` to the end of its word. */
+static int land_word(struct status_sink *s, struct block **done, unsigned max)
 {
-	int got = 0;
+	unsigned got = 0;
 
-	for (uint32_t i = word * WORD; i < (word + 1) * WORD; i++) {
+	do {
+		uint32_t i = s->next;
 		uint8_t byte = __atomic_load_n(byte_of(s, i), __ATOMIC_ACQUIRE);
-		int r;
 
-		if (byte == s->expected[i])
-			continue;
-		r = land(s, i, byte, done + got);
-		if (r)
-			return r;
-		got++;
-	}
-	return got;
+		if (byte != s->expected[i]) {
+			int r = land(s, i, byte, done + got);
+
+			if (r)
+				return r;
+			got++;
+		}
+		s->next = (i + 1) % (s->words * WORD);
+	} while (got < max && s->next % WORD);
+	return (int)got;
 }
 
 static bool word_differs(struct status_sink *s, uint32_t word)
@@ -129,21 +132,25 @@ static bool word_differs(struct status_sink *s, uint32_t word)
 	return have != want;
 }
 
-/* Looks at each byte once, at most; goes on where it stopped the last time. */
+/* Looks at each byte, and goes on where it stopped the last time: a slot that is filled often does
+ * not keep another waiting.  The word in whose middle it begins comes last once more. */
 static int look(struct status_sink *s, struct block **done, unsigned max)
 {
-	int got = 0;
+	unsigned got = 0;
 
-	for (uint32_t k = 0; k < s->words && (unsigned)got + WORD <= max; k++) {
-		uint32_t word = s->next_word;
-		int r = word_differs(s, word) ? land_word(s, word, done + got) : 0;
+	for (uint32_t k = 0; k <= s->words && got < max; k++) {
+		int r;
 
+		if (!word_differs(s, s->next / WORD)) {
+			s->next = (s->next / WORD + 1) % s->words * WORD;
+			continue;
+		}
+		r = land_word(s, done + got, max - got);
 		if (r < 0)
 			return r;
-		got += r;
-		s->next_word = word + 1 == s->words ? 0 : word + 1;
+		got += (unsigned)r;
 	}
-	return got;
+	return (int)got;
 }
 
 /* Nothing is posted on the lanes: a broken one shows by its event, or by receives of an earlier
@@ -195,7 +202,7 @@ static int64_t nap_ns(struct engine *e)
 	idle = clock_now_ns() - s->active_ns;
 	if (idle < SPIN_NS && s->gap_ns < SPIN_GAP_NS)
 		return 0;
-	nap = (int64_t)(idle / 2 > s->gap_ns / 4 ? idle / 2 : s->gap_ns / 4);
+	nap = (int64_t)(idle > s->gap_ns ? idle / 2 : s->gap_ns / 2);
 	return nap < NAP_MIN_NS ? NAP_MIN_NS : nap > NAP_MAX_NS ? NAP_MAX_NS : nap;
 }
 
