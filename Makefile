@@ -34,7 +34,7 @@ WARN        := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prot
 RFTP_CFLAGS := -std=c11 -D_GNU_SOURCE -DRFTP_VERSION='"$(VERSION)"' -I. -Imiddleware -pthread \
                -fno-strict-aliasing -fstack-protector-strong -MMD -MP $(WARN) \
                $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer)
-LDLIBS      := -laio -lz -pthread
+LDLIBS      := -laio -pthread
 CLIENT_LIBS := -lreadline
 
 Q           := $(if $(V),,@)
@@ -97,7 +97,7 @@ $(B)/obj/%.o: %.c | $(B)/needed
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(RFTP_CFLAGS) -c -o $@ $<
 
 # compiler and headers are there, or the message says which packages bring them
-NEEDED      := libaio.h:libaio-dev xxhash.h:libxxhash-dev zlib.h:zlib1g-dev \
+NEEDED      := libaio.h:libaio-dev xxhash.h:libxxhash-dev \
                readline/readline.h:libreadline-dev
 $(B)/needed:
 	@mkdir -p $(@D)

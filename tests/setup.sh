@@ -5,18 +5,22 @@
 #
 #     sh tests/setup.sh           to build, and to run `make demo` and `make check`
 #     sh tests/setup.sh fuzz      and `make fuzz`
+#     sh tests/setup.sh rig       and `make check-rdma`, RDMA in a virtual machine
 #     sh tests/setup.sh bench     and the programs that `make bench` compares with
 #
 # Needs root, or sudo.  What is there already stays as it is.
 set -eu
 
-packages="gcc libc6-dev make libaio-dev libxxhash-dev libreadline-dev zlib1g-dev python3"
+packages="gcc libc6-dev make libaio-dev libxxhash-dev libreadline-dev python3
+	libibverbs-dev librdmacm-dev"
 for what in "$@"; do
 	case $what in
 	fuzz) packages="$packages clang" ;;
+	rig) packages="$packages qemu-system-x86 busybox-static kmod cpio xz-utils binutils iproute2 procps
+		ibverbs-providers ibverbs-utils rdmacm-utils perftest iperf3 e2fsprogs" ;;
 	bench) packages="$packages iperf3 globus-gridftp-server-progs globus-gass-copy-progs rsync
 		lftp vsftpd xrootd-client xrootd-server gnuplot-nox" ;;
-	*) echo "usage: $0 [fuzz] [bench]" >&2; exit 2 ;;
+	*) echo "usage: $0 [fuzz] [rig] [bench]" >&2; exit 2 ;;
 	esac
 done
 
