@@ -282,19 +282,21 @@ static int poll_engine(struct engine *e, struct block **done, unsigned max)
 			done[got++] = c->noticed[--c->noticed_count];
 		return got;
 	}
-	n = fabric_cq_poll(c->env.cq, wc, max < POLL_BATCH ? (int)max : POLL_BATCH);
+	/* until the queue is empty: the loop may go to sleep when there is nothing */
+	do {
+		n = fabric_cq_poll(c->env.cq, wc, max < POLL_BATCH ? (int)max : POLL_BATCH);
+		for (int i = 0; i < n; i++) {
+			int r = lane_completion(&wc[i]);
 
-	for (int i = 0; i < n; i++) {
-		int r = lane_completion(&wc[i]);
-
-		if (r > 0 && c->source)
-			r = source_completion(c, &wc[i], done + got);
-		else if (r > 0)
-			r = sink_completion(c, &wc[i], done + got);
-		if (r < 0)
-			return r;
-		got += r;
-	}
+			if (r > 0 && c->source)
+				r = source_completion(c, &wc[i], done + got);
+			else if (r > 0)
+				r = sink_completion(c, &wc[i], done + got);
+			if (r < 0)
+				return r;
+			got += r;
+		}
+	} while (n > 0 && !got);
 	return n < 0 ? n : got;
 }
 

@@ -56,7 +56,8 @@ struct engine_ops {
 	/* A frame of the control channel: 1 it was the engine's, 0 it was not, -errno. */
 	int (*message)(struct engine *, uint16_t type, const uint8_t *data, size_t len);
 	/* Takes completions in.  Blocks that are the caller's again: source, sent ones (still SENDING);
-	 * sink, LANDED ones.  How many (at most `max`), or -errno. */
+	 * sink, LANDED ones.  How many (at most `max`, which may be 1), or -errno; 0: nothing is left to
+	 * take in. */
 	int (*poll)(struct engine *, struct block **done, unsigned max);
 	/* Sends what is batched: grants, requests.  Once a round of the loop. */
 	int (*flush)(struct engine *);

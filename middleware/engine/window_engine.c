@@ -262,18 +262,23 @@ static int poll_sink(struct engine *e, struct block **done, unsigned max)
 {
 	struct window_engine *w = self(e);
 	struct fabric_wc wc[POLL_BATCH];
-	int n = fabric_cq_poll(w->env.cq, wc, max < POLL_BATCH ? (int)max : POLL_BATCH);
-	int got = 0;
+	int got = 0, n;
 
-	for (int i = 0; i < n; i++) {
-		int r = lane_completion(&wc[i]);
+	/* until the queue is empty: the loop may go to sleep when nothing has landed */
+	do {
+		n = fabric_cq_poll(w->env.cq, wc, max < POLL_BATCH ? (int)max : POLL_BATCH);
+		for (int i = 0; i < n; i++) {
+			int r = lane_completion(&wc[i]);
 
-		if (r > 0)
-			r = LANE_ID_WHAT(wc[i].id) == LANE_NOTICE ? land(w, &wc[i], done + got) : 0;
-		if (r < 0)
-			return r;
-		got += r;
-	}
+			if (r > 0 && LANE_ID_WHAT(wc[i].id) == LANE_NOTICE)
+				r = land(w, &wc[i], done + got);
+			else if (r > 0)
+				r = 0;
+			if (r < 0)
+				return r;
+			got += r;
+		}
+	} while (n > 0 && !got);
 	return n < 0 ? n : got;
 }
 

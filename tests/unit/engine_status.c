@@ -175,6 +175,62 @@ static void bytes_that_no_source_may_write(void)
 	}
 }
 
+/* However few blocks the loop takes at a time it gets each of them. */
+static void it_yields_as_few_as_are_asked_for(void)
+{
+	for (unsigned max = 1; max <= 20; max += 1 + max / 3) {
+		bool seen[20] = {false};
+		unsigned landed = 0;
+		struct rig rig;
+
+		rig_open(&rig, 1, 2, 20);
+		rig_open_sink(&rig, &engine_status, false);
+		for (uint32_t i = 0; i < 20; i++)
+			CHECK_EQ(write_byte(&rig, i, 1), 0);
+		for (int i = 0; i < RIG_MS * 20 && landed < 20; i++) {
+			struct block *done[20] = {NULL};
+			int n = rig.sink.engine->ops->poll(rig.sink.engine, done, max);
+
+			CHECK(n >= 0 && (unsigned)n <= max);
+			for (int k = 0; k < n; k++) {
+				CHECK(!seen[done[k]->index]);
+				seen[done[k]->index] = true;
+			}
+			landed += (unsigned)n;
+			if (!n)
+				usleep(50);
+		}
+		CHECK_EQ(landed, 20);
+		rig_close(&rig);
+	}
+}
+
+/* A slot that is filled again and again does not keep its neighbour waiting. */
+static void one_at_a_time_is_fair(void)
+{
+	struct block *done[1] = {NULL};
+	struct rig rig;
+	bool came = false;
+
+	rig_open(&rig, 1, 2, 8);
+	rig_open_sink(&rig, &engine_status, false);
+	CHECK_EQ(write_byte(&rig, 0, 1), 0);
+	CHECK_EQ(write_byte(&rig, 5, 1), 0);
+	for (int i = 0; i < 4 && !came; i++) {
+		while (!rig.sink.engine->ops->poll(rig.sink.engine, done, 1))
+			usleep(50);
+		CHECK(done[0]);
+		came = done[0]->index == 5;
+		if (!came) {
+			CHECK_EQ(rig_drain(&rig, done[0]), 0);
+			CHECK_EQ(write_byte(&rig, 0, 1), 0);
+			usleep(2000);
+		}
+	}
+	CHECK(came);
+	rig_close(&rig);
+}
+
 static void nothing_behind_the_bytes_can_be_written(void)
 {
 	struct rig rig;
@@ -412,6 +468,8 @@ int main(int argc, char **argv)
 		{"blocks cross; the sink posts nothing", blocks_cross_and_the_sink_posts_nothing},
 		{"a block that is kept is gone round", a_kept_block_is_gone_round},
 		{"status bytes that no source may write", bytes_that_no_source_may_write},
+		{"it yields as few as are asked for", it_yields_as_few_as_are_asked_for},
+		{"one at a time is fair", one_at_a_time_is_fair},
 		{"nothing behind the bytes can be written",
 			nothing_behind_the_bytes_can_be_written},
 		{"after revoke nobody reaches them", after_revoke_nobody_reaches_them},
