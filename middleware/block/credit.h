@@ -41,7 +41,11 @@ void credit_meter_init(struct credit_meter *, uint32_t blocks, uint32_t initial)
 void credit_meter_landed(struct credit_meter *);
 /* The source asked: earns at least one. */
 void credit_meter_asked(struct credit_meter *);
-/* How many of `free_blocks` to grant now; the caller grants exactly that many. */
+/*
+ * How many of `free_blocks` to grant now; the caller grants exactly that many.  Once the window is open and
+ * while the source has at least half of it to write to, grants are held back until they are worth a
+ * message, a quarter of the blocks; never from a source that asked.
+ */
 uint32_t credit_meter_grant(struct credit_meter *, uint32_t free_blocks);
 
 #endif

@@ -114,15 +114,27 @@ static void the_window_doubles_each_round_trip(void)
 			credit_meter_landed(&m);
 			given += credit_meter_grant(&m, 100 - m.granted);
 		}
+		if (next == 100) { /* the window is open: the last few wait until they are worth a message */
+			CHECK(given > 75 && m.granted == given);
+			break;
+		}
 		CHECK_EQ(given, next);
 		CHECK_EQ(m.granted, next);
 		window = next;
 	}
-	/* all granted: from now on each landed block gives one, its own */
+	/* from now on each landed block gives one, its own, a quarter of the window at a time */
 	for (int i = 0; i < 1000; i++) {
+		uint32_t before = m.granted - 1, given;
+
 		credit_meter_landed(&m);
-		CHECK_EQ(credit_meter_grant(&m, 100 - m.granted), 1);
+		given = credit_meter_grant(&m, 100 - m.granted);
+		CHECK(given ? m.granted == 100 && given >= 25 : before > 75 || m.granted == before);
+		CHECK(m.granted >= 75);
 	}
+	while (m.granted > 60) /* all given and used: who asks gets what there is */
+		credit_meter_landed(&m);
+	credit_meter_asked(&m);
+	CHECK_EQ(credit_meter_grant(&m, 3), 3);
 }
 
 static void the_first_grant_is_bounded_by_the_pool(void)
