@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * transfer/source_files: the files of a source, from FILE to FILE_END.
+ */
+#include "transfer/source_impl.h"
+
+#include "block/digest.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+void source_file_fail(struct source_file *f, int error, uint16_t status, const char *format, ...)
+{
+	va_list ap;
+
+	if (f->status)
+		return;
+	f->status = status ? status : status_from_errno(error);
+	va_start(ap, format);
+	vsnprintf(f->text, sizeof f->text, format, ap);
+	va_end(ap);
+}
+
+/* The file's record goes; `done` is told. */
+void source_file_finish(struct source *s, struct source_file *f)
+{
+	struct transfer_stats *stats = s->run.stats;
+
+	if (f->status)
+		stats->errors++;
+	else
+		stats->files++;
+	f->item.sent_bytes = f->bytes;
+	f->item.sent_blocks = f->sequence;
+	f->item.dropped_blocks = f->dropped;
+	s->from->done(s->from->ctx, &f->item, f->status, f->text);
+	digest_tree_free(f->tree);
+	end_free(f->target.end);
+	f->used = false;
+	s->open--;
+}
+
+static int announce(struct source *s, struct source_file *f)
+{
+	uint8_t data[MESSAGE_PATH_MAX + 64];
+
+	f->item.file.file = f->number;
+	return run_put(&s->run, TRANSFER_FILE, data, transfer_put_file(&f->item.file, data, sizeof data));
+}
+
+bool source_file_open_ended(const struct source_file *f)
+{
+	return f->item.file.size == MESSAGE_UNKNOWN;
+}
+
+/* Starts the next file, if there is one.  0 or -errno. */
+int source_start_file(struct source *s)
+{
+	struct source_file *f = &s->files[(s->last_number + 1) % TRANSFER_OPEN_MAX];
+	int r;
+
+	assert(!f->used);
+	*f = (struct source_file){.number = s->last_number + 1};
+	r = s->from->next(s->from->ctx, &f->item);
+	if (r <= 0) {
+		s->no_more = true;
+		return r < 0 ? run_fail(&s->run, r, 0, "reading the list of files") : 0;
+	}
+	f->used = true;
+	s->open++;
+	f->target.end = f->item.end;
+	if (f->target.end && end_is_direct(f->target.end))
+		s->run.stats->direct = true;
+	f->directory = f->item.file.kind == TRANSFER_FILE_DIRECTORY && !f->item.error;
+	if (f->item.error) {
+		/* the sink's people miss it as much as ours: it is announced, and ended with what is wrong */
+		source_file_fail(f, f->item.error, 0, "%s", "");
+		if (!transfer_name_ok(f->item.file.name)) {
+			source_file_finish(s, f); /* no name that could cross: COMPLETE's count of errors tells */
+			return 0;
+		}
+		f->item.file.kind = TRANSFER_FILE_REGULAR;
+		f->item.file.size = 0;
+		f->read_all = true;
+	}
+	s->last_number++;
+	r = announce(s, f);
+	if (r || f->read_all)
+		return r;
+	if (f->directory) { /* only its RESULT is to come */
+		f->ended = true;
+		return 0;
+	}
+	*s->reading_tail = f;
+	s->reading_tail = &f->next;
+	if (!source_file_open_ended(f))
+		s->unread_bytes += f->item.file.size;
+	return digest_tree_new(&f->tree);
+}
+
+/* Enough is started: what is unread keeps the window busy twice over. */
+bool source_may_start(const struct source *s)
+{
+	uint64_t ahead = 2ull * s->plan.depth * s->plan.block;
+
+	return !s->no_more && !s->files[(s->last_number + 1) % TRANSFER_OPEN_MAX].used &&
+		(s->unread_bytes < ahead || s->open < 2);
+}
+
+/* Off the list of files that have something to read; the one that is done is nearly always its head. */
+void source_stop_reading(struct source *s, struct source_file *f)
+{
+	struct source_file **at = &s->reading;
+
+	if (f->read_all)
+		return;
+	f->read_all = true;
+	if (!source_file_open_ended(f))
+		s->unread_bytes -= f->item.file.size - f->next_offset;
+	while (*at != f)
+		at = &(*at)->next;
+	*at = f->next;
+	if (s->reading_tail == &f->next)
+		s->reading_tail = at;
+}
+
+/* All of it that will be sent is sent: FILE_END, once the sink has said READY. */
+int source_end_file(struct source *s, struct source_file *f)
+{
+	struct transfer_file_end end = {.file = f->number, .size = f->bytes, .blocks = f->sequence};
+	uint8_t data[64];
+	int r;
+
+	if (f->ended || !f->ready || !f->read_all || f->in_crew)
+		return 0;
+	if (!f->status && !source_file_open_ended(f) && f->bytes != f->item.file.size)
+		source_file_fail(f, 0, STATUS_CHANGED, "shrank to %llu bytes while it was read",
+			(unsigned long long)f->bytes);
+	if (!f->status && s->from->check) {
+		r = s->from->check(s->from->ctx, &f->item);
+		if (r)
+			source_file_fail(f, r, r == -ESTALE ? STATUS_CHANGED : 0, "changed while it was read");
+	}
+	if (!f->status) { /* a file that failed may have holes */
+		r = digest_tree_root(f->tree, f->sequence, f->bytes, &f->digest);
+		if (r)
+			return r;
+	}
+	end.status = f->status;
+	end.digest = f->digest;
+	f->ended = true;
+	r = run_put(&s->run, TRANSFER_FILE_END, data, transfer_put_file_end(&end, data, sizeof data));
+	if (!r && f->answered)
+		source_file_finish(s, f);
+	return r;
+}
+
+struct source_file *source_find_file(struct source *s, uint32_t number)
+{
+	struct source_file *f = &s->files[number % TRANSFER_OPEN_MAX];
+
+	return f->used && f->number == number ? f : NULL;
+}
+
+/* A transfer that was cut short: each file that was started is told. */
+void source_drop_files(struct source *s)
+{
+	for (unsigned i = 0; i < TRANSFER_OPEN_MAX; i++) {
+		struct source_file *f = &s->files[i];
+
+		if (!f->used)
+			continue;
+		if (!f->status)
+			source_file_fail(f, 0, s->run.status ? s->run.status : STATUS_DISCONNECTED, "%s", s->run.text);
+		source_file_finish(s, f);
+	}
+}

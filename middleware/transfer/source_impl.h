@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * transfer/source_impl.h: the source's state, and what its files ask of each other.
+ *
+ *   source.c         the loop, and the frames it takes in
+ *   source_files.c   starting, ending and failing files
+ *   source_blocks.c  filling blocks, sending them, getting them back
+ *
+ * Included by these only.  One thread, the transfer's.
+ */
+#ifndef TRANSFER_SOURCE_IMPL_H
+#define TRANSFER_SOURCE_IMPL_H
+
+#include "transfer/handshake.h"
+#include "transfer/run.h"
+
+struct source_file {
+	struct crew_target target; /* first: what block->owner points to */
+	struct source_file *next;  /* in the order of starting, while there is something to read */
+	struct transfer_item item;
+	uint32_t number;
+	bool used, directory, ready, read_all, ended, answered;
+	uint64_t next_offset;  /* to read */
+	uint64_t bytes;        /* sent */
+	uint32_t sequence;     /* blocks sent */
+	uint64_t dropped;      /* blocks of a feed that nobody had room for */
+	uint32_t in_crew;      /* blocks being filled, and filled ones waiting to be sent */
+	struct digest_tree *tree;
+	uint64_t digest;
+	uint16_t status;
+	char text[TRANSFER_TEXT];
+};
+
+struct source {
+	struct run run; /* first */
+	const struct transfer_source *from;
+	struct plan plan;
+	struct source_file *files; /* TRANSFER_OPEN_MAX slots, by number modulo that */
+	struct source_file *reading, **reading_tail;
+	uint32_t last_number;
+	uint32_t open;         /* files started and not done */
+	uint64_t unread_bytes; /* of files started */
+	bool no_more, completed, closed;
+	struct block **filled; /* ring of blocks to be sent */
+	uint32_t filled_head, filled_count, filled_room;
+	unsigned next_worker;
+};
+
+/* ---- source_files.c ---- */
+
+bool source_file_open_ended(const struct source_file *); /* a stream: its size is not known */
+/* Records the first failure (status 0: from `error`). */
+void source_file_fail(struct source_file *, int error, uint16_t status, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
+/* Tells the outcome; the slot is free again. */
+void source_file_finish(struct source *, struct source_file *);
+struct source_file *source_find_file(struct source *, uint32_t number); /* NULL: none of that number */
+/* Whether another file may be started now; starts the next one, if there is one. */
+bool source_may_start(const struct source *);
+int source_start_file(struct source *);
+/* No more blocks will be filled for it. */
+void source_stop_reading(struct source *, struct source_file *);
+/* FILE_END, once all of it that will be sent is sent.  Safe to call at any time. */
+int source_end_file(struct source *, struct source_file *);
+/* A transfer that was cut short: each file that was started is told. */
+void source_drop_files(struct source *);
+
+/* ---- source_blocks.c: each gives how much it did, or -errno ---- */
+
+int source_make_ring(struct source *);
+int source_take_completions(struct source *);
+int source_take_filled(struct source *);
+int source_fill_blocks(struct source *);
+int source_send_blocks(struct source *);
+
+#endif
