@@ -7,6 +7,7 @@
 #     at_client COMMAND...       and the client's
 #     net_wan DELAY [LOSS]       netem each way: 25ms makes a round trip of 50; 0 takes it off
 #     net_link down|up           the client's end of the cable
+#     net_silence                all that is sent is lost, until net_wan 0
 #
 # What crosses the link really crosses it, packet by packet, on both drivers.  The ends of siw are in
 # two network namespaces.  rxe does not work across namespaces, so both of its ends are in one: rules
@@ -129,5 +130,20 @@ net_wan() {
 
 net_link() {
 	at_client ip link set vb "$1"
-	[ "$1" = down ] || { net_wait "no carrier" at_client grep -qx 1 /sys/class/net/vb/carrier && net_paths; }
+	[ "$1" = up ] || return 0
+	net_wait "no carrier" at_client grep -qx 1 /sys/class/net/vb/carrier && net_paths || return
+	if [ "$net_driver" = rxe ]; then
+		# What rdma_cm sent while there was no route has stopped rxe's queue pair 1 for good
+		# (6.1): no connection would be made on this device any more.
+		rdma link del rdmaB
+		rdma link add rdmaB type rxe netdev vb
+		net_wait "rdmaB has no GID" net_gid rdmaB ffff:0a06:0002 || return
+	fi
+	net_wait "rdmaA is not active" net_active rdmaA && net_wait "rdmaB is not active" net_active rdmaB
+}
+
+# Everything that is sent is lost, on the way: no end is told.
+net_silence() {
+	at_server tc qdisc replace dev va root netem loss 100% &&
+		at_client tc qdisc replace dev vb root netem loss 100%
 }

@@ -152,14 +152,36 @@ link_interrupted() {
 run_case "link down for 10 s and back, put" link_interrupted put
 short || run_case "link down for 10 s and back, get" link_interrupted get
 
-# The link never comes back: nobody waits for ever.
+# The network drops everything for a while, and no device says so.
+network_silent() {
+	fresh
+	under_way "$1"
+	net_silence
+	sleep 10
+	slow_link
+	wait_for $((PATIENCE + 30)) "the client ends" client_gone
+	cat $WORK/client.log
+	fast_link
+	if [ "$1" = put ]; then
+		cmp -s large $EXPORT/target || same_files old $EXPORT/target
+	else
+		cmp -s large target || same_files old target
+	fi
+	wait_for $((PATIENCE + 30)) "the daemon ends the session" session_ended
+	no_leftovers $EXPORT .
+	still_serves
+}
+run_case "a silent network for 10 s, put" network_silent put
+short || run_case "a silent network for 10 s, get" network_silent get
+
+# The link never comes back: nobody waits for ever, the daemon at most a minute.
 link_lost() {
 	fresh
 	under_way put
 	link_down
 	wait_for $((PATIENCE + 30)) "the client gives up" client_gone
 	client_must_have_failed
-	wait_for $((PATIENCE + 30)) "the daemon ends the session" session_ended
+	wait_for $((PATIENCE + 60)) "the daemon ends the session" session_ended
 	link_up
 	fast_link || true
 	same_files old $EXPORT/target
