@@ -208,6 +208,11 @@ void verbs_chan_destroy(struct verbs_chan *chan)
 	struct verbs *verbs = VERBS_OF(chan);
 	int state;
 
+	/* First out of the thread's sight and out of reach of events: the kernel may take its time with
+	 * the rest (siw waits for a peer's answer), and others must not wait for it. */
+	pthread_mutex_lock(&verbs->lock);
+	LIST_REMOVE(chan, link);
+	chan->id->context = NULL;
 	pthread_mutex_lock(&chan->eq->lock);
 	state = atomic_load(&chan->state);
 	atomic_store(&chan->state, VERBS_ENDED);
@@ -215,15 +220,17 @@ void verbs_chan_destroy(struct verbs_chan *chan)
 	verbs_eq_drop(chan->eq, &chan->outcome);
 	verbs_eq_drop(chan->eq, &chan->disconnected);
 	pthread_mutex_unlock(&chan->eq->lock);
+	pthread_mutex_unlock(&verbs->lock);
 	if (state == VERBS_CONNECTED || state == VERBS_CLOSING)
 		tear(chan);
-	LIST_REMOVE(chan, link);
 	if (chan->cq) {
 		verbs_cq_forget(chan->cq, chan);
 		verbs_cq_release(chan->cq, chan->bank, chan->sends.depth + chan->recvs.depth);
 	}
-	rdma_destroy_id(chan->id);
+	rdma_destroy_id(chan->id); /* waits until the thread is done with its events */
+	pthread_mutex_lock(&verbs->lock);
 	verbs_device_put(verbs, chan->device);
+	pthread_mutex_unlock(&verbs->lock);
 	free(chan->sends.slots);
 	free(chan->recvs.slots);
 	free(chan);
@@ -231,11 +238,7 @@ void verbs_chan_destroy(struct verbs_chan *chan)
 
 void verbs_chan_free(struct fabric_chan *base)
 {
-	struct verbs *verbs = (struct verbs *)base->fabric;
-
-	pthread_mutex_lock(&verbs->lock);
 	verbs_chan_destroy((struct verbs_chan *)base);
-	pthread_mutex_unlock(&verbs->lock);
 }
 
 /* ---- for people ---- */

@@ -222,15 +222,12 @@ int verbs_chan_accept(struct fabric_chan *base, const void *priv, size_t priv_le
 int verbs_chan_reject(struct fabric_chan *base, const void *priv, size_t priv_len)
 {
 	struct verbs_chan *chan = (struct verbs_chan *)base;
-	struct verbs *verbs = VERBS_OF(chan);
 
 	if (!chan->passive || atomic_load(&chan->state) != VERBS_NEW)
 		return -EINVAL;
 	if (rdma_reject(chan->id, priv, (uint8_t)priv_len))
 		log_debug("verbs: reject: error %d", errno); /* the peer is gone; as it should be */
-	pthread_mutex_lock(&verbs->lock);
 	verbs_chan_destroy(chan);
-	pthread_mutex_unlock(&verbs->lock);
 	return 0;
 }
 

@@ -221,13 +221,13 @@ void verbs_listener_free(struct fabric_listener *base)
 	struct verbs_chan *chan;
 
 	pthread_mutex_lock(&verbs->lock);
-	LIST_REMOVE(listener, link);
+	LIST_REMOVE(listener, link); /* no request comes from here on */
+	pthread_mutex_unlock(&verbs->lock);
 	if (listener->id)
 		rdma_destroy_id(listener->id); /* the kernel refuses what it has not handed out yet */
 	while ((chan = unseen(listener->eq, listener))) {
 		rdma_reject(chan->id, NULL, 0);
 		verbs_chan_destroy(chan);
 	}
-	pthread_mutex_unlock(&verbs->lock);
 	free(listener);
 }

@@ -16,8 +16,8 @@
  * flush what is posted here whether or not the user looks at its event queue.
  *
  * Locks, taken in this order:
- *   verbs.lock   lists of objects; handling of connection and device events; destroying.  Held for
- *                longer moments, never by posting and polling
+ *   verbs.lock   lists of objects; handling of connection and device events.  Held for longer
+ *                moments, never by posting and polling
  *   cq.lock      polling
  *   eq.lock      the queue of events, and the state of the channels that report to it
  */
@@ -230,7 +230,7 @@ void verbs_cm_events(struct verbs *, struct verbs_eq *);
 /* ---- verbs_chan.c ---- */
 /* Takes `id` over when it returns 0; verbs.lock is held. */
 int verbs_chan_new(struct verbs *, struct verbs_eq *, struct rdma_cm_id *, struct verbs_chan **out);
-/* With verbs.lock held: out of every list, and gone. */
+/* Out of every list, and gone.  No lock is held. */
 void verbs_chan_destroy(struct verbs_chan *);
 /* The connection is over: tells the user, and makes the device flush what is posted.  Whether this call
  * was the first. */
