@@ -121,8 +121,8 @@ net_up() {
 }
 
 net_wan() {
-	at_server tc qdisc del dev va root 2>/dev/null
-	at_client tc qdisc del dev vb root 2>/dev/null
+	at_server tc qdisc del dev va root 2>/dev/null || true
+	at_client tc qdisc del dev vb root 2>/dev/null || true
 	[ "$1" = 0 ] && return 0
 	at_server tc qdisc add dev va root netem delay "$1" ${2:+loss "$2"} limit 100000 &&
 		at_client tc qdisc add dev vb root netem delay "$1" ${2:+loss "$2"} limit 100000
