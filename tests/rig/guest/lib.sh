@@ -290,22 +290,22 @@ with_server() {
 	return $status
 } 2>/dev/null
 
-# device_rate BLOCK QUEUE_PAIRS BYTES: MB/s of ib_write_bw (which says MiB/s); BYTES "": for a few seconds, without the
-# first and the last
+# device_rate BLOCK QUEUE_PAIRS BYTES: MB/s of ib_write_bw (which says MiB/s)
 device_rate() {
-	local amount="-D 5 -f 1"
-	[ -z "$3" ] || amount="-n $(($3 / $1 / $2 + 1))"
-	local options="-R -F -s $1 -q $2 -t 128 $amount"
+	local options="-R -F -s $1 -q $2 -t 128 -n $(($3 / $1 / $2 + 1))"
 	# shellcheck disable=SC2086
 	with_server "ib_write_bw $options" ib_write_bw $options $SERVER_ADDR || return 1
 	awk -v size="$1" '$1 == size { printf "%.2f", $4 * 1.048576; ok = 1 } END { exit !ok }' $WORK/client.out
 }
 
+# What calibrates: short, but no start-up time only.
+FIRST_BYTES=$((24 << 20))
+
 # amount_for SECONDS RATE: bytes, in whole MiB, that take this long at so many MB/s
 amount_for() {
 	awk -v s="$1" -v rate="$2" 'BEGIN {
 		mib = int(s * rate / 1.048576 + 0.5)
-		mib = mib < 4 ? 4 : mib > 256 ? 256 : mib
+		mib = mib < 16 ? 16 : mib > 256 ? 256 : mib
 		printf "%d", mib * 1048576
 	}'
 }

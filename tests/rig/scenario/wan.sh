@@ -13,7 +13,7 @@ SECONDS_EACH=6
 calibrate() {
 	local rate
 	net_wan $DELAY $([ "$1" = 0 ] || echo "$1")
-	rate=$(device_rate 1048576 1 "")
+	rate=$(device_rate 1048576 1 $FIRST_BYTES)
 	amount_for $SECONDS_EACH "$rate" >$WORK/bytes
 	echo "about $rate MB/s: $(cat $WORK/bytes) bytes"
 	make_file large 0 "$(cat $WORK/bytes)"
