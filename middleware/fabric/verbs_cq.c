@@ -372,16 +372,18 @@ void verbs_cq_flush(struct verbs_cq *cq, struct verbs_chan *chan)
 
 void verbs_cq_forget(struct verbs_cq *cq, struct verbs_chan *chan)
 {
+	struct verbs *verbs = VERBS_OF(cq);
 	uint32_t kept = 0;
 
-	/* Whoever polls may just be telling the device that this channel failed. */
+	/* Whoever polls may just be telling the device that this channel failed; and librdmacm uses the
+	 * queue pair in taking some events, which the thread does with verbs.lock held. */
+	pthread_mutex_lock(&verbs->lock);
 	pthread_mutex_lock(&cq->lock);
-	pthread_mutex_unlock(&cq->lock);
 	/* The device touches no buffer after this.  What it completed is still in its queue, or is not:
 	 * drivers differ. */
 	if (chan->id->qp)
 		rdma_destroy_qp(chan->id);
-	pthread_mutex_lock(&cq->lock);
+	pthread_mutex_unlock(&verbs->lock);
 	progress(cq);
 	for (uint32_t i = 0; i < cq->stash_count; i++) {
 		struct verbs_done *from = stash_at(cq, i);

@@ -274,7 +274,7 @@ void verbs_cq_progress(struct verbs_cq *);
 void verbs_cq_progress_if_idle(struct verbs_cq *);
 /* Completes as flushed what the device has forgotten. */
 void verbs_cq_flush(struct verbs_cq *, struct verbs_chan *);
-/* Destroys the channel's queue pair, and drops its completions. */
+/* Destroys the channel's queue pair, and drops its completions.  No lock is held. */
 void verbs_cq_forget(struct verbs_cq *, struct verbs_chan *);
 
 /* ---- verbs_memory.c ---- */
