@@ -7,6 +7,7 @@
  * failed while its user sleeps.  Does not know what events mean (verbs_cm.c, verbs_device.c).
  */
 #include <errno.h>
+#include <malloc.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -163,6 +164,17 @@ static int look_for_devices(void)
 	return rc;
 }
 
+/*
+ * librdmacm before 52 sorts its devices by the low half of the difference of their addresses.  When one
+ * comes or goes it thus takes another, from elsewhere in memory, for a new one, and opens it again: the
+ * next channel of a session has another device than its first, and cannot share anything with it.  In
+ * one arena they lie near enough; the threads that will see devices are started after this.
+ */
+static void keep_devices_near(void)
+{
+	mallopt(M_ARENA_MAX, 1);
+}
+
 int verbs_open(struct fabric **out)
 {
 	struct epoll_event event = {.events = EPOLLIN};
@@ -175,6 +187,7 @@ int verbs_open(struct fabric **out)
 	if (!verbs)
 		return -ENOMEM;
 	verbs->base.ops = &verbs_ops;
+	keep_devices_near();
 	pthread_mutex_init(&verbs->lock, NULL);
 	verbs->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (verbs->epoll < 0) {

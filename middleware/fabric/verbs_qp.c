@@ -128,8 +128,13 @@ int verbs_chan_setup(struct fabric_chan *base, const struct fabric_chan_attr *at
 	struct ibv_cq *bank;
 	int rc;
 
-	if (chan->cq || pd->device != chan->device || cq->device != chan->device)
+	if (chan->cq)
 		return -EINVAL;
+	if (pd->device != chan->device || cq->device != chan->device) {
+		log_warning("verbs: %s, opened anew: a channel on it cannot use what was made before",
+			ibv_get_device_name(chan->device->context->device));
+		return -EINVAL;
+	}
 	rc = verbs_cq_reserve(cq, attr->send_depth + attr->recv_depth, &bank);
 	if (rc)
 		return rc;

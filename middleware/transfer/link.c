@@ -339,9 +339,11 @@ int link_open_channels(struct link *l, uint32_t session, const struct message_ch
 			r = lane_greet(lane);
 			waiting--;
 		} else if (ev.type == FABRIC_EVENT_REJECTED) {
-			r = -EACCES;
-			if (!message_get_welcome(&welcome, ev.priv, ev.priv_len))
+			r = -ECONNREFUSED; /* by the peer's fabric: its daemon says why */
+			if (!message_get_welcome(&welcome, ev.priv, ev.priv_len)) {
+				r = -EACCES;
 				log_error("data channel refused: %s", status_text(welcome.status));
+			}
 		} else {
 			r = ev.error ? ev.error : -ECONNRESET;
 		}

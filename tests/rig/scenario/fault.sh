@@ -45,9 +45,9 @@ fresh() {
 
 still_serves() {
 	daemon_must_live
-	client -q small $URL/next
+	client -v small $URL/next
 	same_files small $EXPORT/next
-	client -q $URL/next next.back
+	client -v $URL/next next.back
 	same_files small next.back
 }
 
