@@ -59,6 +59,21 @@ static struct daemon_transport *transport_of(struct daemon *d, const char *name)
 	return NULL;
 }
 
+/* An iWARP device that has come wants the TCP port for itself.  Its listener serves the clients of those
+ * that give way, too; where it cannot have it all the same, they are next to look. */
+static bool give_way(struct daemon *d, struct daemon_address *a)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < d->transport_count; i++)
+		if (a->listeners[i] && select_port_is_shared(fabric_name(d->transports[i].fabric))) {
+			fabric_listener_free(a->listeners[i]);
+			a->listeners[i] = NULL;
+			any = true;
+		}
+	return any;
+}
+
 static void look_at(struct daemon_transport *t, struct daemon_address *a)
 {
 	struct fabric_listener **listener = &a->listeners[t - t->daemon->transports];
@@ -75,6 +90,8 @@ static void look_at(struct daemon_transport *t, struct daemon_address *a)
 	fabric_listener_free(*listener);
 	*listener = NULL;
 	r = fabric_listen(t->eq, (const struct sockaddr *)&a->ss, a->len, listener);
+	if (r == -EADDRINUSE && select_is_plugged(name) && give_way(t->daemon, a))
+		r = fabric_listen(t->eq, (const struct sockaddr *)&a->ss, a->len, listener);
 	if (!r)
 		log_info("listen %s: fabric %s listens now", shown, name);
 	else

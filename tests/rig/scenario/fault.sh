@@ -3,25 +3,11 @@
 # What goes wrong: a side that is killed, a link that goes down, a peer that breaks the rules.  Always
 # the same must hold: an error in time, the old file as it was, a daemon that serves the next client.
 . guest/lib.sh
+. guest/disturb.sh
 
 net_up "$RIG_DRIVER" || bail "no link with $RIG_DRIVER on both ends"
-PATIENCE=30 # seconds in which a side must have noticed that its peer is gone
 cd $HOME_DIR || exit
-make_file old 1 99
-make_file large 48
-make_file small 2 7
-cp large $EXPORT/source
-
-# Slows the link, so that a transfer lasts long enough to be disturbed: about 10 MB/s.
-slow_link() {
-	at_server tc qdisc replace dev va root netem rate 80mbit limit 100000
-	at_client tc qdisc replace dev vb root netem rate 80mbit limit 100000
-}
-
-fast_link() {
-	at_server tc qdisc del dev va root
-	at_client tc qdisc del dev vb root
-} 2>/dev/null
+disturb_files
 
 link_down() {
 	touch $WORK/link_is_down
@@ -41,56 +27,6 @@ fresh() {
 	cp old $EXPORT/target
 	cp old target
 	daemon_start --fabric "$FABRIC"
-}
-
-still_serves() {
-	daemon_must_live
-	client -v small $URL/next
-	same_files small $EXPORT/next
-	client -v $URL/next next.back
-	same_files small next.back
-}
-
-# How many bytes have arrived at an end of the link.
-arrived() {
-	"$1" cat "/sys/class/net/$2/statistics/rx_bytes"
-}
-
-arrived_more() {
-	[ "$(arrived "$1" "$2")" -gt "$3" ]
-}
-
-client_then_status() {
-	local status=0
-	client "$@" || status=$?
-	echo "client ended with $status"
-}
-
-client_gone() {
-	grep "^client ended" $WORK/client.log
-}
-
-client_must_have_failed() {
-	cat $WORK/client.log
-	! grep -q "^client ended with 0" $WORK/client.log || fail "it should have failed"
-	! grep -qE "^client ended with 1[2-9]." $WORK/client.log || fail "it died"
-}
-
-# under_way put|get: a transfer of `large` in the background, some MB of which have crossed
-under_way() {
-	local start
-	slow_link
-	if [ "$1" = put ]; then
-		start=$(arrived at_server va)
-		background $WORK/client.log client_then_status -v large $URL/target
-		wait_for 20 "data arrives" arrived_more at_server va $((start + 4000000))
-	else
-		start=$(arrived at_client vb)
-		background $WORK/client.log client_then_status -v $URL/source target
-		wait_for 20 "data arrives" arrived_more at_client vb $((start + 4000000))
-	fi
-	under_way_pid=$(pgrep -x rftp | head -n 1)
-	[ -n "$under_way_pid" ] || { cat $WORK/client.log; fail "the transfer has ended already"; }
 }
 
 # The daemon has no session left, says its log.

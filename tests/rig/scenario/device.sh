@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Devices: which fabric is taken and why, what `rftp doctor` says of them, rights and limits, and
+# devices that come and go under the client and the daemon.
+. guest/lib.sh
+. guest/disturb.sh
+
+net_up "$RIG_DRIVER" || bail "no link with $RIG_DRIVER on both ends"
+cd $HOME_DIR || exit
+disturb_files
+LOOK=11 # seconds in which a daemon looks for devices
+
+device() {
+	local end=at_client
+	[ "$2" = rdmaB ] || end=at_server
+	if [ "$1" = del ]; then
+		$end timeout 20 rdma link del "$2" || fail "$2 cannot be taken away"
+	else
+		$end rdma link add "$2" type "$RIG_DRIVER" netdev "$([ "$2" = rdmaB ] && echo vb || echo va)"
+		net_wait "$2 is not active" net_active "$2"
+		[ "$RIG_DRIVER" = siw ] || net_wait "$2 has no GID" net_gid "$2" ffff:0a06
+	fi
+}
+
+# says PATTERN COMMAND...: it succeeds and says so
+says() {
+	local pattern=$1
+	shift
+	"$@" >$WORK/said 2>&1 || fail "status $?: $(cat $WORK/said)"
+	cat $WORK/said
+	grep -qE -e "$pattern" $WORK/said || fail "it does not say: $pattern"
+}
+
+# mentions PATTERN COMMAND...: whatever its status is
+mentions() {
+	local pattern=$1
+	shift
+	"$@" >$WORK/said 2>&1 || echo "status $?"
+	cat $WORK/said
+	grep -qE -e "$pattern" $WORK/said || fail "it does not say: $pattern"
+}
+
+FABRIC=auto
+
+served() {
+	daemon_start
+	# where an iWARP device owns the TCP port, its listener serves soft's clients, too
+	grep -qE "^ready .*verbs" $WORK/ready || fail "it serves $(cat $WORK/ready)"
+	[ "$RIG_DRIVER" = siw ] || grep -qE "^ready .*soft" $WORK/ready || fail "it serves $(cat $WORK/ready)"
+}
+run_case "the daemon serves verbs, and soft where the port is free" served
+run_case "auto takes verbs, and says why" \
+	says "fabric verbs \(the best that connected\): rdmaB port 1" client -v -c ls $URL
+
+healthy() {
+	says '^rdma device +ok' at_client rftp doctor
+	says '"healthy":true' at_client rftp doctor --json
+	for what in 'rdma device' port mtu gid 'locked memory'; do
+		grep -qE "\"check\":\"$what\",.*\"result\":\"(ok|info)\"" $WORK/said || fail "no good row: $what"
+	done
+}
+run_case "doctor finds the device" healthy
+
+remote() {
+	says '^' at_client rftp doctor $URL
+	for fabric in verbs soft; do
+		grep -qE "^rate +ok .*$fabric" $WORK/said || fail "no rate on $fabric"
+	done
+}
+run_case "doctor URL: a rate on verbs, and on soft" remote
+
+# unprivileged COMMAND...: a user without rights at the client
+unprivileged() {
+	at_client setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all --bounding-set=-all \
+		"$@"
+}
+
+no_rights() {
+	chmod 600 /dev/infiniband/*
+	mentions '^rdma rights +fail' unprivileged rftp doctor
+	says 'fabric soft' unprivileged rftp -v -c ls $URL
+	chmod 666 /dev/infiniband/*
+	mentions '^rdma rights +ok' unprivileged rftp doctor
+}
+run_case "no rights on /dev/infiniband: doctor says so, auto takes soft" no_rights
+
+limited() {
+	chmod 666 /dev/infiniband/*
+	chmod 777 .
+	ulimit -l 4096
+	mentions '^locked memory +warn' unprivileged rftp doctor
+	rm -f $EXPORT/limited
+	says 'ulimit -l' unprivileged rftp -v --fabric=verbs --block 1M --depth 32 large $URL/limited
+	same_files large $EXPORT/limited
+	[ "$(grep -c 'ulimit -l' $WORK/said)" = 1 ] || fail "more than one warning"
+}
+run_case "RLIMIT_MEMLOCK: doctor warns, a transfer goes on with less and says so once" limited
+
+taken_from_client() {
+	fresh
+	under_way put
+	device del rdmaB
+	wait_for $PATIENCE "the client notices" client_gone
+	client_must_have_failed
+	fast_link
+	same_files old $EXPORT/target
+	no_leftovers $EXPORT
+	says 'fabric soft' client -v small $URL/next
+	same_files small $EXPORT/next
+	device add rdmaB
+	says 'fabric verbs' client -v small $URL/again
+	same_files small $EXPORT/again
+}
+
+fresh() {
+	fast_link || true
+	at_server test -e /sys/class/infiniband/rdmaA || device add rdmaA
+	at_client test -e /sys/class/infiniband/rdmaB || device add rdmaB
+	rm -rf $EXPORT/target $EXPORT/next $EXPORT/again target
+	cp old $EXPORT/target
+	cp old target
+	daemon_start
+}
+run_case "the client's device is taken away under a put; soft, then verbs again" taken_from_client
+
+# The daemon and the client both.
+by_verbs() {
+	local before
+	before=$(grep -c "connected: verbs" $WORK/daemon.log) || true
+	says 'fabric verbs' client -v small $URL/again
+	same_files small $EXPORT/again
+	[ "$(grep -c "connected: verbs" $WORK/daemon.log)" -gt "$before" ] || fail "not by verbs"
+}
+
+taken_from_daemon() {
+	fresh
+	under_way get
+	device del rdmaA
+	wait_for $PATIENCE "the client notices" client_gone
+	client_must_have_failed
+	fast_link
+	same_files old target
+	no_leftovers .
+	sleep $LOOK
+	daemon_must_live
+	client -v small $URL/next # on siw by verbs all the same: soft is iWARP
+	grep -q "connected: soft" $WORK/daemon.log || fail "not by soft"
+	same_files small $EXPORT/next
+	device add rdmaA
+	sleep $LOOK
+	by_verbs
+}
+run_case "the daemon's device is taken away under a get; soft, then verbs again" taken_from_daemon
+
+comes_later() {
+	fresh
+	daemon_stop
+	device del rdmaA
+	daemon_start
+	client -v small $URL/next
+	grep -q "connected: soft" $WORK/daemon.log || fail "not by soft"
+	device add rdmaA
+	sleep $LOOK
+	by_verbs
+}
+short || run_case "a device that comes after the daemon has started" comes_later
+finish
