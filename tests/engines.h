@@ -58,11 +58,11 @@ static void half_fini(struct half *h)
 	arena_fini(&h->arena);
 }
 
-static void rig_open(struct rig *rig, unsigned lanes, uint32_t source_blocks, uint32_t sink_blocks)
+static void rig_open_on(struct rig *rig, const struct loop_faults *faults, unsigned lanes,
+	uint32_t source_blocks, uint32_t sink_blocks)
 {
-	struct loop_faults faults = {.seed = harness_seed()};
 	struct fabric *fabric;
-	int r = loop_open(&faults, &fabric);
+	int r = loop_open(faults, &fabric);
 
 	memset(rig, 0, sizeof *rig);
 	if (!r)
@@ -74,6 +74,13 @@ static void rig_open(struct rig *rig, unsigned lanes, uint32_t source_blocks, ui
 	/* the daemon's side must have been sent to first */
 	r = link_wait_greeted(rig->pair.daemon, lanes, RIG_MS, -1);
 	assert(!r);
+}
+
+static void rig_open(struct rig *rig, unsigned lanes, uint32_t source_blocks, uint32_t sink_blocks)
+{
+	struct loop_faults faults = {.seed = harness_seed()};
+
+	rig_open_on(rig, &faults, lanes, source_blocks, sink_blocks);
 }
 
 static void rig_close(struct rig *rig)

@@ -7,9 +7,9 @@
  * slot is kept beside them in memory of our own; a difference is a landed block, or a protocol
  * error.
  *
- * Nothing wakes us when a byte changes.  While blocks come quickly the loop looks again at once;
- * then it sleeps, for a part of the time that it has waited already or of the time between blocks
- * lately.
+ * A fabric in software wakes us when a byte changes.  An adapter does not: while blocks come quickly
+ * the loop looks again at once; then it sleeps, for a part of the time that it has waited already or of
+ * the time between blocks lately.
  */
 #include "engine/status_engine.h"
 
@@ -29,6 +29,7 @@
 #define SPIN_GAP_NS 50000u /* if blocks came so fast lately */
 #define NAP_MIN_NS 20000
 #define NAP_MAX_NS 5000000
+#define WATCHED_NAP_NS 100000000 /* where the fabric wakes us */
 
 struct status_sink {
 	struct engine base;
@@ -40,6 +41,7 @@ struct status_sink {
 	uint32_t open;        /* slots that the source may fill */
 	uint64_t active_ns;   /* something landed, or was announced */
 	uint64_t gap_ns;      /* between blocks lately */
+	bool watched;         /* the fabric wakes us when a byte changes */
 	int slack_ns;         /* of this thread, before */
 };
 
@@ -199,6 +201,8 @@ static int64_t nap_ns(struct engine *e)
 
 	if (!s->open)
 		return -1; /* a block that is drained comes first, and wakes us */
+	if (s->watched)
+		return WATCHED_NAP_NS;
 	idle = clock_now_ns() - s->active_ns;
 	if (idle < SPIN_NS && s->gap_ns < SPIN_GAP_NS)
 		return 0;
@@ -272,6 +276,7 @@ int status_sink_open(const struct engine_env *env, struct engine **out)
 		sink_close(&s->base);
 		return r;
 	}
+	s->watched = !fabric_mr_watch(s->mr, env->cq);
 	s->base.status_base = fabric_mr_base(s->mr);
 	s->base.status_key = fabric_mr_key(s->mr);
 	s->slack_ns = status_naps_fine();

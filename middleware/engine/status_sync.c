@@ -41,25 +41,45 @@ static void adapt_lead(struct status_sync *s, uint32_t left, uint32_t freed)
 	}
 }
 
-static void adapt_pause(struct status_sync *s, uint32_t freed, uint32_t usable)
+static uint64_t limit(uint64_t ns, uint64_t least, uint64_t most)
 {
-	uint32_t quarter = at_least_1(usable / (4 * s->share));
+	return ns < least ? least : ns < most ? ns : most;
+}
 
-	if (freed >= 2 * quarter) {
-		s->pause_ns /= 2;
-		if (s->pause_ns < STATUS_SYNC_PAUSE_MIN_NS)
-			s->pause_ns = 0;
-	} else if (freed < quarter) {
-		s->pause_ns = s->pause_ns ? 2 * s->pause_ns : STATUS_SYNC_PAUSE_MIN_NS;
-		if (s->pause_ns > STATUS_SYNC_PAUSE_MAX_NS)
-			s->pause_ns = STATUS_SYNC_PAUSE_MAX_NS;
+/* Half of what can come has come: a little sooner the next time, to learn how soon it may be; all has:
+ * the sink may have run dry, so much sooner.  Less has come: once a step later the next time, and this
+ * time again when at this rate it will have. */
+static void adapt_pause(struct status_sync *s, uint64_t now_ns, uint32_t freed, uint32_t usable)
+{
+	uint32_t enough = at_least_1(usable / (2 * s->share));
+	uint64_t elapsed, again;
+
+	if (!s->since_ns)
+		s->since_ns = now_ns; /* the first answer */
+	elapsed = now_ns - s->since_ns;
+	if (s->freed >= enough) {
+		if (freed >= usable / s->share)
+			s->pause_ns /= 2;
+		else if (!s->early)
+			s->pause_ns -= s->pause_ns / 8;
+		s->early = false;
+		s->freed = 0;
+		s->since_ns = now_ns;
+		s->next_ns = now_ns + s->pause_ns;
+		return;
 	}
+	if (!s->early)
+		s->pause_ns = limit(s->pause_ns + s->pause_ns / 4, STATUS_SYNC_PAUSE_MIN_NS,
+			STATUS_SYNC_PAUSE_MAX_NS);
+	s->early = true;
+	again = s->freed ? elapsed / s->freed * (enough - s->freed) : elapsed / 4;
+	s->next_ns = now_ns + limit(again, STATUS_SYNC_PAUSE_MIN_NS, STATUS_SYNC_PAUSE_MAX_NS);
 }
 
 void status_sync_answered(
 	struct status_sync *s, uint64_t now_ns, uint32_t left, uint32_t freed, uint32_t unavailable)
 {
 	adapt_lead(s, left, freed);
-	adapt_pause(s, freed, s->depth - unavailable);
-	s->next_ns = now_ns + s->pause_ns;
+	s->freed += freed;
+	adapt_pause(s, now_ns, freed, s->depth - unavailable);
 }

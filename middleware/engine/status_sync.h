@@ -5,9 +5,10 @@
  *
  * Two numbers follow what READs bring.  `lead`: a READ leaves when so few free slots are left; it
  * grows when a block had to wait for an answer, and shrinks when slots were left over.  `pause_ns`:
- * the least time from an answer to the next READ; it doubles while answers bring less than a
- * quarter of the window, and halves when one brings half of it, so that a slow sink is asked a few
- * times a window.
+ * how long half of the window takes to come back, as far as answers have told: after an answer that
+ * brought so much, no READ leaves for so long.  A sink that is slow is thus asked some two times a
+ * window.  One that stalls is asked again when it might be ready, judged by how long it has
+ * taken already; that it stalled once is hardly remembered.
  */
 #ifndef ENGINE_STATUS_SYNC_H
 #define ENGINE_STATUS_SYNC_H
@@ -23,7 +24,11 @@ struct status_sync {
 	uint32_t share; /* a READ can bring one part in so many: it vouches for one channel's slots
 			 */
 	uint32_t lead;
-	uint64_t pause_ns, next_ns; /* no READ before next_ns */
+	uint64_t pause_ns;          /* from an answer that brought enough to the next READ */
+	uint64_t next_ns;           /* no READ before */
+	uint64_t since_ns;          /* of the last answer that brought enough */
+	uint32_t freed;             /* that came since */
+	bool early;                 /* though not enough */
 	bool waited;                /* a block waited since the READ under way left */
 };
 

@@ -218,6 +218,11 @@ void fabric_mr_free(struct fabric_mr *mr)
 		mr->fabric->ops->mr_free(mr);
 }
 
+int fabric_mr_watch(struct fabric_mr *mr, struct fabric_cq *cq)
+{
+	return mr->fabric->ops->mr_watch ? mr->fabric->ops->mr_watch(mr, cq) : -ENOTSUP;
+}
+
 uint32_t fabric_mr_key(const struct fabric_mr *mr)
 {
 	return mr->key;

@@ -172,6 +172,13 @@ int fabric_mr_new(struct fabric_pd *, void *addr, size_t bytes, unsigned access,
 	struct fabric_mr **out);
 /* After it returns no peer reaches the memory; a peer that tries loses its channel. */
 void fabric_mr_free(struct fabric_mr *);
+/*
+ * From here on a peer's WRITE of at most FABRIC_WATCHED_BYTES into `mr` makes the fd of `cq`, when it is
+ * armed, readable: whoever looks for bytes there need not look all the time.  Nothing is completed.  The
+ * queue outlives the memory's registration.  -ENOTSUP: nobody here sees a WRITE arrive (adapters do not).
+ */
+#define FABRIC_WATCHED_BYTES 8
+int fabric_mr_watch(struct fabric_mr *, struct fabric_cq *cq);
 uint32_t fabric_mr_key(const struct fabric_mr *);
 uint64_t fabric_mr_base(const struct fabric_mr *); /* what a peer calls the first byte */
 

@@ -109,6 +109,19 @@ static void loop_mr_free(struct fabric_mr *base)
 	free(mr);
 }
 
+static int loop_mr_watch(struct fabric_mr *base, struct fabric_cq *cq)
+{
+	struct loop_mr *mr = (struct loop_mr *)base;
+	struct loop *loop = LOOP_OF(mr);
+
+	if (loop->faults.no_watch)
+		return -ENOTSUP;
+	pthread_mutex_lock(&loop->lock);
+	mr->watch = (struct loop_cq *)cq;
+	pthread_mutex_unlock(&loop->lock);
+	return 0;
+}
+
 /* ---- completion queues ---- */
 
 static int loop_cq_new(struct fabric_pd *pd, uint32_t depth, struct fabric_cq **out)
@@ -150,6 +163,15 @@ static void loop_cq_free(struct fabric_cq *base)
 	free(cq);
 }
 
+void loop_cq_nudge(struct loop_cq *cq)
+{
+	if (!cq->armed)
+		return;
+	cq->armed = false;
+	cq->readable = true;
+	loop_fd_raise(cq->fd);
+}
+
 void loop_cq_push(struct loop_cq *cq, const struct loop_completion *completion)
 {
 	unsigned count = atomic_load_explicit(&cq->count, memory_order_relaxed);
@@ -157,11 +179,7 @@ void loop_cq_push(struct loop_cq *cq, const struct loop_completion *completion)
 	assert(count < cq->depth); /* chan_setup reserved the room */
 	cq->ring[(cq->head + count) % cq->depth] = *completion;
 	atomic_store_explicit(&cq->count, count + 1, memory_order_release);
-	if (cq->armed) {
-		cq->armed = false;
-		cq->readable = true;
-		loop_fd_raise(cq->fd);
-	}
+	loop_cq_nudge(cq);
 }
 
 /* Drops what waits there for a channel that goes away. */
@@ -272,6 +290,7 @@ static const struct fabric_ops loop_ops = {
 	.pd_free = loop_pd_free,
 	.mr_new = loop_mr_new,
 	.mr_free = loop_mr_free,
+	.mr_watch = loop_mr_watch,
 	.cq_new = loop_cq_new,
 	.cq_free = loop_cq_free,
 	.cq_poll = loop_cq_poll,

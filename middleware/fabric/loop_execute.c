@@ -13,7 +13,7 @@
 #include "base/log.h"
 
 #define PINS_MAX (FABRIC_SGE_MAX + 1)
-#define ATOMIC_WRITE_BYTES 64u
+#define ATOMIC_WRITE_BYTES 64u /* >= FABRIC_WATCHED_BYTES */
 #define ATOMIC_READ_BYTES 65536u
 
 /* A memory range of a request that was checked. */
@@ -267,6 +267,16 @@ static void copy(const struct flight *f)
 	}
 }
 
+/* The memory is pinned still: who watches it is there. */
+static void tell_watchers(const struct flight *f)
+{
+	if (f->req->opcode != FABRIC_WRITE || f->bytes > ATOMIC_WRITE_BYTES)
+		return;
+	for (unsigned i = 0; i < f->pin_count; i++)
+		if (f->pinned[i]->watch)
+			loop_cq_nudge(f->pinned[i]->watch);
+}
+
 static void unpin_memory(struct flight *f)
 {
 	for (unsigned i = 0; i < f->pin_count; i++)
@@ -295,6 +305,7 @@ void loop_execute(struct loop_chan *chan)
 		copy(&f);
 		pthread_mutex_lock(&loop->lock);
 	}
+	tell_watchers(&f);
 	unpin_memory(&f);
 	if (f.recv)
 		complete_recv(f.peer, FABRIC_OK, f.req, f.bytes);

@@ -60,6 +60,7 @@ struct loop_mr {
 	size_t bytes;
 	unsigned access;
 	unsigned pins; /* copies under way */
+	struct loop_cq *watch; /* who is told of small WRITEs; or NULL */
 };
 
 /* A completion, and the places in the channel's queues that polling it gives back. */
@@ -164,6 +165,8 @@ struct loop {
 
 /* ---- loop.c; the lock is held ---- */
 struct loop_mr *loop_mr_find(struct loop *, uint32_t key);
+/* With the lock held: makes an armed queue's fd readable, whether anything has completed or not. */
+void loop_cq_nudge(struct loop_cq *);
 void loop_cq_push(struct loop_cq *, const struct loop_completion *);
 void loop_cq_forget(struct loop_cq *, const struct loop_chan *);
 void loop_fd_raise(int fd);

@@ -48,6 +48,7 @@ static const struct fabric_ops soft_ops = {
 	.pd_free = soft_pd_free,
 	.mr_new = soft_mr_new,
 	.mr_free = soft_mr_free,
+	.mr_watch = soft_mr_watch,
 	.cq_new = soft_cq_new,
 	.cq_free = soft_cq_free,
 	.cq_poll = soft_cq_poll,

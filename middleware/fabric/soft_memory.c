@@ -130,16 +130,37 @@ void soft_mr_free(struct fabric_mr *fabric_mr)
 	soft_pd_put(pd);
 }
 
+int soft_mr_watch(struct fabric_mr *fabric_mr, struct fabric_cq *cq)
+{
+	struct soft_mr *mr = (struct soft_mr *)fabric_mr;
+
+	pthread_rwlock_wrlock(&mr->pd->lock);
+	mr->watch = cq;
+	pthread_rwlock_unlock(&mr->pd->lock);
+	return 0;
+}
+
+static const struct soft_mr *find(const struct soft_pd *pd, uint32_t key)
+{
+	const uint32_t slot = key & SLOT_MASK;
+	const struct soft_mr *mr = slot < pd->slot_count ? pd->slots[slot] : NULL;
+
+	return mr && mr->base.key == key ? mr : NULL;
+}
+
+struct fabric_cq *soft_pd_watch(const struct soft_pd *pd, uint32_t key)
+{
+	const struct soft_mr *mr = find(pd, key);
+
+	return mr ? mr->watch : NULL;
+}
+
 enum soft_access soft_pd_check(const struct soft_pd *pd, uint32_t key, uint64_t addr,
 	uint64_t bytes, unsigned access)
 {
-	const uint32_t slot = key & SLOT_MASK;
-	const struct soft_mr *mr;
+	const struct soft_mr *mr = find(pd, key);
 
-	if (slot >= pd->slot_count)
-		return SOFT_ACCESS_KEY;
-	mr = pd->slots[slot];
-	if (!mr || mr->base.key != key)
+	if (!mr)
 		return SOFT_ACCESS_KEY;
 	if (addr < mr->base.base || bytes > mr->bytes || addr - mr->base.base > mr->bytes - bytes)
 		return SOFT_ACCESS_BOUNDS;

@@ -19,6 +19,7 @@ struct soft_mr {
 	uint8_t *addr;
 	size_t bytes;
 	unsigned access;
+	struct fabric_cq *watch; /* who is told of small WRITEs; or NULL */
 };
 
 struct soft_pd {
@@ -43,6 +44,9 @@ void soft_pd_put(struct soft_pd *);
 int soft_mr_new(struct fabric_pd *, void *addr, size_t bytes, unsigned access,
 	struct fabric_mr **out);
 void soft_mr_free(struct fabric_mr *);
+int soft_mr_watch(struct fabric_mr *, struct fabric_cq *);
+/* Who watches the memory of `key`, or NULL.  Under pd->lock. */
+struct fabric_cq *soft_pd_watch(const struct soft_pd *, uint32_t key);
 /* Whether [addr, addr + bytes) may be used by `key` with all of `access`.  Under pd->lock. */
 enum soft_access soft_pd_check(const struct soft_pd *, uint32_t key, uint64_t addr,
 	uint64_t bytes, unsigned access);

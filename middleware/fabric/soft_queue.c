@@ -237,6 +237,18 @@ void soft_cq_ack(struct fabric_cq *fabric_cq)
 	fd_lower(((struct soft_cq *)fabric_cq)->fd);
 }
 
+void soft_cq_nudge(struct soft_cq *cq)
+{
+	bool raise;
+
+	pthread_mutex_lock(&cq->lock);
+	raise = cq->armed;
+	cq->armed = false;
+	pthread_mutex_unlock(&cq->lock);
+	if (raise)
+		fd_raise(cq->fd);
+}
+
 void soft_cq_push(struct soft_cq *cq, const struct fabric_wc *wc, bool is_send)
 {
 	bool raise = false;

@@ -64,6 +64,8 @@ int soft_cq_poll(struct fabric_cq *, struct fabric_wc *, int max);
 int soft_cq_arm(struct fabric_cq *);
 int soft_cq_fd(const struct fabric_cq *);
 void soft_cq_ack(struct fabric_cq *);
+/* Makes an armed queue's fd readable, though nothing has completed. */
+void soft_cq_nudge(struct soft_cq *);
 void soft_cq_push(struct soft_cq *, const struct fabric_wc *, bool is_send);
 int soft_cq_reserve(struct soft_cq *, uint32_t depth);
 /* Removes what waits for `chan`, gives back its reservation and reference. */

@@ -252,6 +252,7 @@ static enum rx_result rx_payload(struct soft_chan *chan)
 	struct iovec iov[FABRIC_SGE_MAX];
 	const uint8_t *from = rx->stage + rx->pos;
 	uint32_t have = (uint32_t)(rx->end - rx->pos), moved = 0;
+	struct fabric_cq *watch;
 	unsigned count;
 
 	if (!have)
@@ -271,6 +272,8 @@ static enum rx_result rx_payload(struct soft_chan *chan)
 			memcpy(iov[i].iov_base, from + moved, part);
 		moved += part;
 	}
+	if (count && placed_atomically(rx) && (watch = soft_pd_watch(chan->pd, rx->header.stag)))
+		soft_cq_nudge((struct soft_cq *)watch); /* with the lock: it outlives the memory only */
 	pthread_rwlock_unlock(&chan->pd->lock);
 	if (!count) {
 		soft_place_refused(chan);

@@ -346,6 +346,7 @@ static void run_many(unsigned count, bool cuts)
 			.delay_us = harness_random(&choice) % 4 ? 0 : harness_random(&choice) % 30,
 			.reorder_permille = harness_random(&choice) % 2 ? 300 : 0,
 			.no_imm = harness_random(&choice) & 1,
+			.no_watch = seed & 1,
 		};
 		const char *wrong;
 		bool clean;

@@ -295,6 +295,7 @@ static void run_many(unsigned count, bool cuts)
 			.delay_us = harness_random(&choice) % 4 ? 0 : harness_random(&choice) % 30,
 			.reorder_permille = harness_random(&choice) % 2 ? 300 : 0,
 			.no_imm = harness_random(&choice) & 1,
+			.no_watch = seed & 1,
 			.no_read = harness_random(&choice) % 16 == 0,
 		};
 		const char *wrong;
