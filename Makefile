@@ -148,10 +148,11 @@ $(RIG_PEER): $(B)/obj/tests/rig/peer.o $(B)/obj/rftp/main.o $(CLIENT_LIB) $(LIB)
 
 RIG_ARGS    ?=
 RUN_RIG      = tests/rig/run --build $(abspath $(B))
-check-rdma: all $(B)/tests/fabric/contract $(RIG_PEER)
+RIG_NEEDS    = all $(B)/tests/fabric/contract $(RIG_PEER) $(BENCHES)
+check-rdma: $(RIG_NEEDS)
 	$(Q)$(RUN_RIG) $(RIG_ARGS)
 
-bench-rdma: all $(B)/tests/fabric/contract $(RIG_PEER)
+bench-rdma: $(RIG_NEEDS)
 	$(Q)$(RUN_RIG) --bench $(RIG_ARGS)
 
 # The fuzz targets and all they link are built again, by clang, with its coverage.

@@ -25,6 +25,7 @@
 #include <sys/wait.h>
 
 #define FRAME_BYTES (640u * 480u * 3u)
+#define SIZE_DEFAULT 65536u
 #define FRAME_NS (NS_PER_S / 25)
 #define RETAIN_MS 300u
 #define RETAIN_FROM_NS (100 * NS_PER_MS)
@@ -641,8 +642,8 @@ static void parse(struct config *c, int argc, char **argv)
 	if (optind + 1 != argc || !c->ops)
 		usage();
 	c->what = argv[optind];
-	if (is(c, "devices"))
-		c->size = FRAME_BYTES;
+	if (!c->size)
+		c->size = is(c, "devices") ? FRAME_BYTES : SIZE_DEFAULT;
 	if (is(c, "retain"))
 		c->ms = RETAIN_MS;
 	if ((!is(c, "flow") && !is(c, "latency") && !is(c, "sync") && !is(c, "retain") &&
@@ -689,7 +690,6 @@ int main(int argc, char **argv)
 	struct config c = {
 		.fabric = "soft",
 		.host = "127.0.0.1",
-		.size = 65536,
 		.source_blocks = 3,
 		.sink_blocks = 3,
 		.channels = 1,

@@ -28,7 +28,6 @@ ENGINES = ("credit", "window", "status")
 BLOCKS = 3                  # a side, as in the paper
 RETAIN_SIZE = 256 << 10
 BIN_MS = 5
-FRAME = 640 * 480 * 3
 DEVICES = 12
 
 
@@ -66,6 +65,8 @@ class Bench:
         self.runs = []
         self.lost = {}
         self.failures = 0
+        width, height = map(int, options.frame.split("x"))
+        self.frame = 3 * width * height
         self.load = os.getloadavg()[0]
         os.makedirs(self.out, exist_ok=True)
 
@@ -185,6 +186,8 @@ class Bench:
                   "y", "points")
 
     def sizes(self):
+        if self.options.sizes:
+            return [int(size) for size in self.options.sizes.split(",")]
         if self.options.quick:
             return [64, 256, 4 << 10, 64 << 10, 1 << 20, 8 << 20]
         return [64 << k for k in range(0, 18)]
@@ -247,7 +250,8 @@ class Bench:
         self.csv("throughput", ["bytes", *ENGINES, "status / window", "status / credit"], raw)
         self.plot("throughput", "Throughput, three blocks a side", "bytes", "MB/s", (2, 3, 4), "xy")
         self.processor(results)
-        self.resources(results)
+        if (64 << 10) in self.sizes():
+            self.resources(results)
 
     def processor(self, results):
         rows, raw = [], []
@@ -355,7 +359,7 @@ class Bench:
     def devices(self):
         ms = 2000 if self.options.quick else 5000
         results = self.rounds("devices", (DEVICES,), self.options.rounds, lambda n, e: self.run(
-            "devices", e, devices=n, sessions=self.CARRIES[e][0], source_blocks=self.CARRIES[e][1],
+            "devices", e, devices=n, size=self.frame, sessions=self.CARRIES[e][0], source_blocks=self.CARRIES[e][1],
             sink_blocks=self.CARRIES[e][1], ms=ms))
 
         def bursts(r):
@@ -363,12 +367,12 @@ class Bench:
             rates = []
             for k in range(5, len(r["landed"]) // DEVICES):
                 last = max(r["landed"][k * DEVICES:(k + 1) * DEVICES])
-                rates.append(DEVICES * FRAME / (last - k * 40e6) * 1e3)
+                rates.append(DEVICES * self.frame / (last - k * 40e6) * 1e3)
             return rates
 
         def frames(r):
             pairs = list(zip(r["posted"], r["landed"]))[5 * DEVICES:]
-            return [FRAME / (b - a) * 1e3 for a, b in pairs if b > a]
+            return [self.frame / (b - a) * 1e3 for a, b in pairs if b > a]
 
         figures = [
             ("one frame MB/s", lambda r: median(frames(r)), 0),
@@ -385,7 +389,7 @@ class Bench:
             runs = [r for r in results[DEVICES, engine] if r]
             rows.append([engine, self.CARRIES[engine][0],
                          *(show(median(f(r) for r in runs), digits) for _, f, digits in figures)])
-        self.say(f"### {DEVICES} devices, 25 frames of 640x480x3 bytes a second each (Fig. 19)",
+        self.say(f"### {DEVICES} devices, 25 frames of {self.options.frame}x3 bytes a second each (Fig. 19)",
                  f"One data channel for all, with {DEVICES} blocks a side, but for `window`: a channel "
                  f"and {BLOCKS} blocks a side for each.  Variation: standard deviation by mean.  The paper: "
                  "CPU 106 % against 168 %, memory 1.3 % against 2.4 %, status steadier.")
@@ -419,6 +423,8 @@ def main():
     parser.add_argument("--fabric", default="soft", help="soft, loop, or verbs (soft)")
     parser.add_argument("--host", default="127.0.0.1", help="address of this host on that fabric")
     parser.add_argument("--rounds", type=int)
+    parser.add_argument("--sizes", metavar="BYTES,...", help="of blocks, where they vary")
+    parser.add_argument("--frame", default="640x480", metavar="WIDTHxHEIGHT", help="of a device's pictures")
     parser.add_argument("--parts", default="sync,latency,flow,retain,devices",
                         help="comma-separated: sync,latency,flow,retain,devices")
     options = parser.parse_args()

@@ -34,6 +34,9 @@ for channels in 1 4 16; do
 	run_case "put and get, $channels channels" copy_both_ways --channels $channels
 done
 run_case "put and get, blocks of 64K" copy_both_ways --block 64K
+for engine in status window; do
+	run_case "put and get, engine $engine" copy_both_ways --engine $engine
+done
 run_case "a file larger than the blocks of both sides" copy_both_ways --block 256K --depth 8
 
 small_sizes() {
@@ -66,6 +69,18 @@ pipe() {
 	same_files large piped.back
 }
 run_case "a pipe, there and back" pipe
+
+feed() {
+	local name
+	client -q feed --segment 2M file=large "command=|cat $PWD/large" $URL/fed
+	for name in file command; do
+		cat $EXPORT/fed/$name/*.seg >fed
+		same_files large fed
+	done
+	rm -r fed $EXPORT/fed
+	no_leftovers $EXPORT
+}
+run_case "a feed of a file and a command, in segments" feed
 
 bench() {
 	client -c 'bench 32M put; bench 32M get' $URL
