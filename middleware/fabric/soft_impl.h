@@ -69,6 +69,7 @@ struct soft_fpdu {
 	uint8_t head[MPA_LENGTH_BYTES + DDP_UNTAGGED_BYTES + DDP_READ_BYTES];
 	uint8_t tail[MPA_TRAILER_MAX];
 	uint8_t head_bytes, tail_bytes;
+	uint8_t kind; /* of its message, as in a cursor */
 	uint32_t payload_bytes;
 };
 

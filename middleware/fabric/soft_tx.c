@@ -290,6 +290,7 @@ static void batch_fill(struct soft_chan *chan, struct batch *batch)
 		}
 		if (keep)
 			*fpdu = chan->tx.partial;
+		fpdu->kind = (uint8_t)at.kind;
 		count = fpdu_build(chan, &at, fpdu, keep, payload);
 		if (count < 0) {
 			batch->stopped_by_memory = true;
@@ -327,8 +328,14 @@ static void batch_commit(struct soft_chan *chan, const struct batch *batch, size
 		tx->at = thread->after[i];
 	}
 	tx->part = (uint32_t)sent;
-	if (sent)
+	if (sent) {
 		tx->partial = thread->fpdus[i];
+		/* its message has begun: nothing else may be chosen before it */
+		if (tx->at.kind == SOFT_TX_NONE) {
+			tx->at.kind = tx->partial.kind;
+			tx->at.offset = 0;
+		}
+	}
 	soft_chan_retire(chan);
 }
 

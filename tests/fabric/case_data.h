@@ -318,4 +318,71 @@ static void read_server(struct side *s)
 	must(s, pattern_is(m->bytes, m->size, 1));
 }
 
+/* ---- READs against the stream ---- */
+
+#define CROSS_WRITES 500u
+#define CROSS_BYTES 60000u /* one segment of soft, so that it may be cut off anywhere in its first */
+#define CROSS_READ_BYTES 9001u
+#define CROSS_READS 4u
+#define CROSS_WINDOW 96u /* more than sockets hold */
+
+/* The client writes without a pause what the server reads from it meanwhile: the answers go between the
+ * WRITEs, never into one. */
+static void cross_client(struct side *s)
+{
+	struct link *l = link_open(s, &(struct plan){.send_depth = CROSS_WINDOW});
+	struct mem *m = mem_new(s, l->pd, CROSS_BYTES, FABRIC_REMOTE_READ);
+	struct far far = far_learn(s);
+	unsigned posted = 0;
+
+	pattern_fill(m->bytes, m->size, 6);
+	far_tell(s, m);
+	for (unsigned done = 0; done < CROSS_WRITES; done++) {
+		for (; posted < CROSS_WRITES && posted - done < CROSS_WINDOW; posted++)
+			must_eq(s, post(l, FABRIC_WRITE, posted, FABRIC_SIGNALED, m, 0, CROSS_BYTES, far, 0), 0);
+		wc_good(l, done, FABRIC_WRITE);
+	}
+	must_eq(s, post_send(l, 1, FABRIC_SIGNALED, m, 0, 8), 0);
+	wc_good(l, 1, FABRIC_SEND);
+	meet(s);
+}
+
+static void cross_server(struct side *s)
+{
+	struct link *l = link_open(s, NULL);
+	struct mem *m = mem_new(s, l->pd, CROSS_BYTES, FABRIC_REMOTE_WRITE);
+	struct mem *got = mem_new(s, l->pd, CROSS_READS * CROSS_READ_BYTES, FABRIC_LOCAL);
+	struct mem *last = mem_new(s, l->pd, 8, FABRIC_LOCAL);
+	unsigned posted = 0, done = 0;
+	bool end = false;
+	struct far far;
+
+	must_eq(s, post_recv(l, 1, last, 0, 8), 0);
+	far_tell(s, m);
+	far = far_learn(s);
+	while (!end || done < posted) {
+		struct fabric_wc wc;
+
+		for (; !end && posted - done < CROSS_READS; posted++) {
+			size_t at = posted % CROSS_READS * CROSS_READ_BYTES;
+
+			memset(got->bytes + at, 0, CROSS_READ_BYTES);
+			must_eq(s, post(l, FABRIC_READ, posted, FABRIC_SIGNALED, got, at,
+				CROSS_READ_BYTES, far, 0), 0);
+		}
+		wc = wc_next(l);
+		must_eq(s, wc.status, FABRIC_OK);
+		if (wc.opcode == FABRIC_RECV) {
+			end = true;
+			continue;
+		}
+		must_eq(s, wc.id, done);
+		must(s, pattern_is(got->bytes + done % CROSS_READS * CROSS_READ_BYTES, CROSS_READ_BYTES, 6));
+		done++;
+	}
+	must(s, pattern_is(m->bytes, m->size, 6) && pattern_is(last->bytes, 8, 6));
+	must(s, mem_guards_ok(m) && mem_guards_ok(got));
+	meet(s);
+}
+
 #endif

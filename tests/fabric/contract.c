@@ -77,6 +77,7 @@ static const struct contract_case {
 	{"many-channels", many_half, many_half, 0},
 	{"write-imm", imm_client, imm_server, NEEDS_IMM},
 	{"read", read_client, read_server, NEEDS_READ},
+	{"read-across", cross_client, cross_server, NEEDS_READ},
 	{"caps", caps_half, caps_half, 0},
 	{"bad-write", bad_write_half, bad_write_half, 0},
 	{"bad-write-imm", bad_imm_half, bad_imm_half, NEEDS_IMM},
