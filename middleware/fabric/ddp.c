@@ -24,6 +24,7 @@
 #define TERMINATE_LENGTH 0x80
 #define TERMINATE_DDP 0x40
 #define TERMINATE_RDMAP 0x20
+#define TERMINATE_RESERVED 0x1f
 #define TERMINATE_FIXED_BYTES 4
 
 size_t ddp_header_put(uint8_t *out, const struct ddp_header *header)
@@ -131,6 +132,24 @@ size_t ddp_terminate_put(uint8_t *out, const struct ddp_terminate *term)
 	return (size_t)(p - out);
 }
 
+/*
+ * The kernel's siw, on hosts that are little-endian, puts the fields of each octet in the opposite
+ * order: [type 4][layer 4], and the flags M, D, R from the right on.  Its flags lie where others must
+ * have zeros, which tells it.  Without a flag the two cannot be told apart: a local catastrophic error,
+ * the usual one, is 0 in both; CRCs and versions are read as others mean them.
+ */
+static uint8_t terminate_control_get(const uint8_t *in, struct ddp_error *error)
+{
+	const uint8_t flags = in[2];
+
+	*error = DDP_ERROR(in[0] >> 4, in[0] & 0x0f, in[1]);
+	if (!(flags & TERMINATE_RESERVED))
+		return flags;
+	*error = DDP_ERROR(in[0] & 0x0f, in[0] >> 4, in[1]);
+	return (uint8_t)((flags & 1 ? TERMINATE_LENGTH : 0) | (flags & 2 ? TERMINATE_DDP : 0) |
+		(flags & 4 ? TERMINATE_RDMAP : 0));
+}
+
 int ddp_terminate_get(const uint8_t *in, size_t bytes, struct ddp_terminate *term)
 {
 	struct ddp_error ignored;
@@ -140,8 +159,7 @@ int ddp_terminate_get(const uint8_t *in, size_t bytes, struct ddp_terminate *ter
 	memset(term, 0, sizeof(*term));
 	if (bytes < TERMINATE_FIXED_BYTES)
 		return -EPROTO;
-	term->error = DDP_ERROR(in[0] >> 4, in[0] & 0x0f, in[1]);
-	flags = in[2];
+	flags = terminate_control_get(in, &term->error);
 	in += TERMINATE_FIXED_BYTES;
 	bytes -= TERMINATE_FIXED_BYTES;
 	if (flags & TERMINATE_LENGTH) {
