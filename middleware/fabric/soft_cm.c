@@ -145,6 +145,7 @@ static void chan_begin(struct soft_chan *chan, bool initiator)
 	chan->rx.send_msn = chan->rx.read_msn = 1;
 	chan->tx.at.send_msn = chan->tx.at.read_msn = 1;
 	chan->tx.allowed = initiator;
+	chan->rx.heard = !initiator;
 	chan->rx.need = MPA_LENGTH_BYTES + DDP_TAGGED_BYTES;
 	chan->phase = SOFT_PHASE_STREAM;
 	soft_chan_move(chan, &chan->thread->others);
@@ -445,6 +446,22 @@ void soft_cm_turn(struct soft_chan *chan)
 		accept_request(chan);
 }
 
+/* Channels on it come and go with different deadlines, but are few, and none for long. */
+static void nudge_late(struct soft_thread *thread, uint64_t now, uint64_t *next)
+{
+	struct soft_chan *chan, *after;
+
+	for (chan = TAILQ_FIRST(&thread->unheard); chan; chan = after) {
+		after = TAILQ_NEXT(chan, list_link);
+		if (chan->deadline_ns <= now) {
+			soft_tx_nudge(chan);
+			*next = now; /* it wants a turn */
+		} else if (chan->deadline_ns < *next) {
+			*next = chan->deadline_ns;
+		}
+	}
+}
+
 /* The first of a list, if its time is over; else when that will be. */
 static struct soft_chan *list_late(struct soft_chan_list *list, uint64_t now, uint64_t *next)
 {
@@ -463,7 +480,8 @@ int soft_cm_timers(struct soft_thread *thread)
 	struct soft_chan *chan;
 
 	if (TAILQ_EMPTY(&thread->half_open) && TAILQ_EMPTY(&thread->connecting) &&
-		TAILQ_EMPTY(&thread->linger) && LIST_EMPTY(&thread->paused))
+		TAILQ_EMPTY(&thread->linger) && TAILQ_EMPTY(&thread->unheard) &&
+		LIST_EMPTY(&thread->paused))
 		return -1;
 	now = clock_now_ns();
 	while ((chan = list_late(&thread->half_open, now, &next)))
@@ -472,6 +490,7 @@ int soft_cm_timers(struct soft_thread *thread)
 		soft_chan_break(chan, -ETIMEDOUT, FABRIC_FLUSHED);
 	while ((chan = list_late(&thread->linger, now, &next)))
 		soft_chan_linger_end(chan);
+	nudge_late(thread, now, &next);
 	soft_listeners_resume(thread, now);
 	if (!LIST_EMPTY(&thread->paused) && thread->resume_ns < next)
 		next = thread->resume_ns;

@@ -75,12 +75,13 @@ struct soft_fpdu {
 
 /* Where the sending of a channel stands: at a boundary of FPDUs. */
 struct soft_cursor {
-	enum { SOFT_TX_NONE, SOFT_TX_REQUEST, SOFT_TX_RESPONSE } kind; /* message under way */
+	enum { SOFT_TX_NONE, SOFT_TX_REQUEST, SOFT_TX_RESPONSE, SOFT_TX_NUDGE } kind; /* message under way */
 	uint32_t next;     /* ring index of the first request not wholly sent */
 	uint32_t response; /* ring index of the first response not wholly sent */
 	uint32_t offset;   /* payload bytes of the message that are in FPDUs before this */
 	uint32_t send_msn, read_msn; /* of the next message */
 	uint32_t reads;    /* that we sent, since ever */
+	uint32_t nudges;
 };
 
 TAILQ_HEAD(soft_chan_list, soft_chan);
@@ -103,8 +104,9 @@ struct soft_thread {
 	struct soft_chan_list half_open;  /* accepted, no MPA request yet; oldest first */
 	struct soft_chan_list connecting; /* oldest first */
 	struct soft_chan_list linger;     /* closing down, oldest first */
+	struct soft_chan_list unheard;    /* connected, have sent, and nothing came yet; in no order */
 	struct soft_chan_list doomed;     /* freed at the end of the round */
-	struct soft_chan_list others;     /* every channel is on exactly one of these five */
+	struct soft_chan_list others;     /* every channel is on exactly one of these six */
 	unsigned half_open_count;
 	LIST_HEAD(, soft_listener) paused; /* out of descriptors */
 	uint64_t resume_ns;
@@ -199,6 +201,7 @@ struct soft_tx {
 	uint32_t part;      /* bytes of the FPDU at `at` that the socket has taken; its frame: */
 	struct soft_fpdu partial;
 	uint32_t reads_done;     /* of at.reads */
+	uint32_t nudges;         /* to be sent, since ever */
 	uint32_t response_tail;
 	struct soft_response *responses; /* ring of SOFT_READS_MAX, made when first needed */
 	uint8_t *bounce;         /* SOFT_BOUNCE_BYTES, made when first needed */
@@ -226,6 +229,7 @@ struct soft_rx {
 	uint32_t send_msn, read_msn; /* expected next */
 	uint32_t response_got; /* bytes of the oldest outstanding read */
 	uint32_t recv_head, recv_limit;
+	bool heard;          /* something came, or we are not who must begin */
 	bool ready;          /* there may be more to receive */
 	bool hangup;         /* ... until the end: no further edge comes */
 };
@@ -270,7 +274,7 @@ struct soft_chan {
 	uint8_t revision;
 	bool enhanced, peer_to_peer, rtr_write, rtr_read;
 	uint16_t ird, ord; /* reads that the peer may ask at once, and we */
-	uint64_t deadline_ns;
+	uint64_t deadline_ns; /* of its phase; in PHASE_STREAM: when to nudge */
 	uint8_t *last_words; /* of PHASE_LINGER */
 	uint32_t last_bytes, last_sent;
 	struct soft_tx tx;
@@ -366,6 +370,12 @@ bool soft_tx_turn(struct soft_chan *);
  * room for a largest FPDU.  False: the memory is not there any more.
  */
 bool soft_tx_rest(struct soft_chan *, uint8_t *out, uint32_t *bytes);
+/*
+ * The timer of a channel on thread->unheard.  The accepting side may be the kernel's siw, which takes its
+ * socket over only after its reply has left: what came before lies unseen until something comes behind
+ * it.  So, while nothing comes back, something does, a few times: a WRITE of no bytes, which says nothing.
+ */
+void soft_tx_nudge(struct soft_chan *);
 /* Receives and places, within a turn.  True: there may be more. */
 bool soft_rx_turn(struct soft_chan *);
 /* Judges the segment whose header is in rx.  False: it broke the rules, and the channel. */

@@ -377,6 +377,7 @@ static enum rx_result rx_receive(struct soft_chan *chan, size_t *budget)
 	}
 	if (n <= 0)
 		return rx_closed(chan, n < 0 ? -errno : 0);
+	rx->heard = true;
 	asked += direct ? rx->left : 0;
 	if (placed)
 		payload_count(rx, (uint32_t)placed);

@@ -182,6 +182,7 @@ static void lists_init(struct soft_thread *thread)
 	TAILQ_INIT(&thread->half_open);
 	TAILQ_INIT(&thread->connecting);
 	TAILQ_INIT(&thread->linger);
+	TAILQ_INIT(&thread->unheard);
 	TAILQ_INIT(&thread->doomed);
 	TAILQ_INIT(&thread->others);
 	LIST_INIT(&thread->paused);
@@ -235,7 +236,7 @@ void soft_thread_stop(struct soft_thread *thread)
 static void thread_clear(struct soft_thread *thread)
 {
 	struct soft_chan_list *lists[] = {&thread->half_open, &thread->connecting, &thread->linger,
-		&thread->others};
+		&thread->unheard, &thread->others};
 	struct soft_chan *chan;
 
 	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)

@@ -18,6 +18,8 @@
 #include "fabric/soft_impl.h"
 
 #define ATOMIC_BYTES 4096u /* most of a read response that is copied byte by byte */
+#define NUDGE_MS 10u       /* 10, 40, 160, 640 ms apart */
+#define NUDGES 4u
 
 struct batch {
 	unsigned iov_count;
@@ -72,6 +74,17 @@ bool soft_sges_ok(const struct soft_chan *chan, const struct soft_send *send)
 	return true;
 }
 
+static bool request_ready(const struct soft_chan *chan, const struct soft_cursor *at)
+{
+	const struct soft_tx *tx = &chan->tx;
+
+	if (at->next == tx->limit)
+		return false;
+	/* the peer takes only so many reads at once; what is behind waits, in order */
+	return chan->sends[at->next & chan->send_mask].opcode != FABRIC_READ ||
+		at->reads - tx->reads_done < chan->ord;
+}
+
 /* Chooses the next message, if one is under way it stays.  False: nothing may be sent now. */
 static bool message_choose(const struct soft_chan *chan, struct soft_cursor *at)
 {
@@ -80,17 +93,13 @@ static bool message_choose(const struct soft_chan *chan, struct soft_cursor *at)
 	if (at->kind != SOFT_TX_NONE)
 		return true;
 	at->offset = 0;
-	if (at->response != tx->response_tail) {
+	if (at->response != tx->response_tail)
 		at->kind = SOFT_TX_RESPONSE;
-		return true;
-	}
-	if (at->next == tx->limit)
-		return false;
-	if (chan->sends[at->next & chan->send_mask].opcode == FABRIC_READ &&
-		at->reads - tx->reads_done >= chan->ord)
-		return false; /* the peer takes no more at once; what is behind waits, in order */
-	at->kind = SOFT_TX_REQUEST;
-	return true;
+	else if (request_ready(chan, at))
+		at->kind = SOFT_TX_REQUEST;
+	else if (at->nudges != tx->nudges)
+		at->kind = SOFT_TX_NUDGE;
+	return at->kind != SOFT_TX_NONE;
 }
 
 /* Copied before it is sent: its owner may write to it meanwhile, and a CRC must fit what is sent.  Small
@@ -183,6 +192,8 @@ static void cursor_pass(struct soft_cursor *at, const struct ddp_header *header,
 		return;
 	if (at->kind == SOFT_TX_RESPONSE) {
 		at->response++;
+	} else if (at->kind == SOFT_TX_NUDGE) {
+		at->nudges++;
 	} else {
 		at->next++;
 		at->send_msn += header->opcode == DDP_SEND;
@@ -204,7 +215,11 @@ static int fpdu_build(struct soft_chan *chan, struct soft_cursor *at, struct sof
 	uint32_t total, payload;
 	int count;
 
-	if (at->kind == SOFT_TX_RESPONSE) {
+	if (at->kind == SOFT_TX_NUDGE) {
+		total = payload = 0;
+		header = (struct ddp_header){.tagged = true, .opcode = DDP_WRITE};
+		count = 0;
+	} else if (at->kind == SOFT_TX_RESPONSE) {
 		const struct soft_response *response =
 			&chan->tx.responses[at->response % SOFT_READS_MAX];
 
@@ -366,6 +381,24 @@ static void tx_refused(struct soft_chan *chan)
 	soft_chan_break(chan, -EACCES, FABRIC_LOCAL_PROTECTION);
 }
 
+/* Something was sent: if nothing has come yet, a nudge may have to follow. */
+static void nudge_later(struct soft_chan *chan)
+{
+	if (chan->rx.heard || chan->tx.nudges == NUDGES || chan->list == &chan->thread->unheard)
+		return;
+	chan->deadline_ns = clock_now_ns() + (NUDGE_MS << 2 * chan->tx.nudges) * NS_PER_MS;
+	soft_chan_move(chan, &chan->thread->unheard);
+}
+
+void soft_tx_nudge(struct soft_chan *chan)
+{
+	soft_chan_move(chan, &chan->thread->others);
+	if (chan->rx.heard || chan->tx.closing)
+		return;
+	chan->tx.nudges++;
+	soft_thread_run_soon(chan->thread, chan);
+}
+
 bool soft_tx_turn(struct soft_chan *chan)
 {
 	struct soft_tx *tx = &chan->tx;
@@ -398,6 +431,8 @@ bool soft_tx_turn(struct soft_chan *chan)
 		return true;
 	}
 	batch_commit(chan, &batch, (size_t)n);
+	if (n)
+		nudge_later(chan);
 	if ((size_t)n < batch.bytes) {
 		tx->ready = false;
 		return false;

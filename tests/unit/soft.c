@@ -117,6 +117,64 @@ static void test_connect_bytes(void)
 	rig_close(&rig);
 }
 
+/* The fabric connects to a plain socket and sends `bytes` of its memory. */
+static bool connect_and_send(struct rig *rig, uint32_t bytes)
+{
+	static const uint8_t reply[] = "MPA ID Rep Frame\x10\x02\x00\x04\x00\x04\x00\x04";
+	struct sockaddr_in in = raw_loopback(0);
+	socklen_t len = sizeof(in);
+	uint8_t request[24], payload[64];
+	struct ddp_header header;
+	struct fabric_event ev;
+	struct fabric_sge sge;
+	struct fabric_wr wr = {.opcode = FABRIC_SEND, .sge = &sge, .sge_count = 1};
+	int listener = raw_socket();
+
+	if (!rig_open(rig, NULL) || bind(listener, (struct sockaddr *)&in, sizeof(in)) ||
+		listen(listener, 1) || getsockname(listener, (struct sockaddr *)&in, &len) ||
+		fabric_dial(rig->eq, (struct sockaddr *)&in, NULL, 1000, &rig->chan) ||
+		!rig_setup(rig, 1) || fabric_chan_connect(rig->chan, NULL, 0))
+		return false;
+	rig->fd = accept(listener, NULL, NULL);
+	close(listener);
+	if (!raw_recv(rig->fd, request, sizeof(request)) ||
+		!raw_send(rig->fd, reply, sizeof(reply) - 1) ||
+		!rig_event(rig, FABRIC_EVENT_CONNECTED, &ev))
+		return false;
+	sge = (struct fabric_sge){rig->memory, bytes, rig->mr};
+	return !fabric_post_send(rig->chan, &wr) &&
+		raw_recv_fpdu(rig->fd, &header, payload, sizeof(payload)) == (int)bytes &&
+		header.opcode == DDP_SEND;
+}
+
+/* Who connects says something once more, a few times, until the peer has said anything. */
+static void test_nudges(void)
+{
+	const struct ddp_header answer = {.last = true, .opcode = DDP_SEND, .msn = 1};
+	struct ddp_header header;
+	uint8_t payload[64];
+	struct fabric_wc wc;
+	struct rig rig;
+
+	CHECK(connect_and_send(&rig, 5));
+	for (int i = 0; i < 4; i++) {
+		CHECK_EQ(raw_recv_fpdu(rig.fd, &header, payload, sizeof(payload)), 0);
+		CHECK(header.opcode == DDP_WRITE && header.last && !header.stag && !header.offset);
+	}
+	CHECK(raw_silent(rig.fd, 100));
+	rig_close(&rig);
+
+	CHECK(connect_and_send(&rig, 5));
+	CHECK(raw_send_fpdu(rig.fd, &answer, "heard", 5));
+	CHECK(rig_wc(&rig, &wc));
+	/* at most those that were on their way: there is a pause of 640 ms before the last */
+	for (int i = 0; !raw_silent(rig.fd, 700); i++) {
+		CHECK(i < 3);
+		CHECK_EQ(raw_recv_fpdu(rig.fd, &header, payload, sizeof(payload)), 0);
+	}
+	rig_close(&rig);
+}
+
 /* A write in segments of every size, cut anywhere by TCP, then a SEND. */
 static bool write_in_pieces(struct rig *rig, uint64_t *seed, bool crc)
 {
@@ -793,7 +851,7 @@ static void test_close_half_way(void)
 	}
 }
 
-HARNESS_MAIN({"revision-1-accept", test_revision_1_accept}, {"connect-bytes", test_connect_bytes},
+HARNESS_MAIN({"revision-1-accept", test_revision_1_accept}, {"connect-bytes", test_connect_bytes}, {"nudges", test_nudges},
 	{"segments-of-any-size", test_segments_of_any_size}, {"byte-by-byte", test_byte_by_byte},
 	{"read-response", test_read_response}, {"peer-to-peer", test_peer_to_peer},
 	{"offences", test_offences}, {"bad-crc", test_bad_crc}, {"terminated", test_terminated},
