@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/addr.h"
 #include "base/clock.h"
@@ -21,6 +22,7 @@
 #define ACK_TIMEOUT 17 /* 4.096 us * 2^17 = 0.54 s an attempt, so a dead peer shows within 4 s */
 #define REJECTED_BY_USER 28 /* InfiniBand's reason code: "consumer reject" */
 #define EVENTS_AT_ONCE 256  /* then others may have the lock */
+#define PORTS_TRIED 16
 
 /* ---- dialling ---- */
 
@@ -94,6 +96,51 @@ static void set_ack_timeout(struct rdma_cm_id *id)
 		log_debug("verbs: the kernel's own ack time-out: error %d", errno);
 }
 
+/*
+ * siw connects by TCP from the port that rdma_cm chose, and rdma_cm does not know which ports TCP has in
+ * use, or has had a minute ago: connecting would fail.
+ */
+static bool port_taken(struct rdma_cm_id *id)
+{
+	const struct sockaddr *sa = rdma_get_local_addr(id);
+	bool taken;
+	int fd;
+
+	if (id->verbs->device->transport_type != IBV_TRANSPORT_IWARP)
+		return false;
+	fd = socket(sa->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return false;
+	taken = bind(fd, sa, sa->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
+						       : sizeof(struct sockaddr_in)) < 0 &&
+		errno == EADDRINUSE;
+	close(fd);
+	return taken;
+}
+
+/* An id on the way to `dst`; its events come on `channel`. */
+static int find_way(struct rdma_event_channel *channel, const struct sockaddr *dst,
+	const struct sockaddr *src, uint64_t deadline, struct rdma_cm_id **out)
+{
+	struct rdma_cm_id *id;
+	int rc;
+
+	for (unsigned i = 1;; i++) {
+		if (rdma_create_id(channel, &id, NULL, RDMA_PS_TCP))
+			return -errno;
+		rc = dial_error(resolve(id, dst, src, deadline));
+		if (!rc && !id->verbs)
+			rc = -ENODEV;
+		if (!rc && (i == PORTS_TRIED || !port_taken(id))) {
+			*out = id;
+			return 0;
+		}
+		rdma_destroy_id(id);
+		if (rc)
+			return rc;
+	}
+}
+
 int verbs_dial(struct fabric_eq *base, const struct sockaddr *dst, const struct sockaddr *src,
 	int timeout_ms, struct fabric_chan **out)
 {
@@ -102,21 +149,16 @@ int verbs_dial(struct fabric_eq *base, const struct sockaddr *dst, const struct 
 	uint64_t deadline = clock_now_ns() + (uint64_t)(timeout_ms > 0 ? timeout_ms : 0) * NS_PER_MS;
 	struct rdma_event_channel *channel = rdma_create_event_channel();
 	struct verbs_chan *chan;
-	struct rdma_cm_id *id;
+	struct rdma_cm_id *id = NULL;
 	int rc;
 
 	if (!channel)
 		return -errno;
 	rc = verbs_fd_nonblock(channel->fd);
-	if (!rc && rdma_create_id(channel, &id, NULL, RDMA_PS_TCP))
-		rc = -errno;
+	if (!rc)
+		rc = find_way(channel, dst, src, deadline, &id);
 	if (rc)
 		goto out_channel;
-	rc = dial_error(resolve(id, dst, src, deadline));
-	if (!rc && !id->verbs)
-		rc = -ENODEV;
-	if (rc)
-		goto err_id;
 	set_ack_timeout(id);
 	pthread_mutex_lock(&verbs->lock);
 	rc = rdma_migrate_id(id, eq->channel) ? -errno : verbs_chan_new(verbs, eq, id, &chan);
@@ -127,11 +169,8 @@ int verbs_dial(struct fabric_eq *base, const struct sockaddr *dst, const struct 
 		*out = &chan->base;
 	}
 	pthread_mutex_unlock(&verbs->lock);
-	if (!rc)
-		goto out_channel;
-
-err_id:
-	rdma_destroy_id(id);
+	if (rc)
+		rdma_destroy_id(id);
 out_channel:
 	rdma_destroy_event_channel(channel);
 	return rc;
