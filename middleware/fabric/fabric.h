@@ -61,6 +61,8 @@ struct fabric_caps {
 	bool has_read;              /* READ works */
 	bool read_rights;           /* READ asks for FABRIC_REMOTE_READ (on the kernel's siw, any memory
 	                               of the protection domain can be read by who has its key) */
+	bool read_in_order;         /* a peer's READ here is carried out before a SEND behind it arrives (on
+	                               the kernel's siw a SEND may overtake it) */
 	bool write_ordered;         /* two WRITEs of one channel become visible in order */
 	bool write_delivered;       /* a WRITE's completion says that the peer has the data (InfiniBand's
 	                               acknowledgement; not iWARP) */

@@ -23,6 +23,7 @@ static const struct fabric_caps loop_caps = {
 	.has_imm = true,
 	.has_read = true,
 	.read_rights = true,
+	.read_in_order = true,
 	.write_ordered = true,
 	.write_delivered = true,
 };

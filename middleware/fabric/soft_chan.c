@@ -34,6 +34,7 @@ int soft_chan_new(struct soft *soft, struct soft_chan **out)
 		.has_imm = false,
 		.has_read = !soft->config.revision1,
 		.read_rights = true,
+		.read_in_order = true,
 		.write_ordered = true,
 	};
 	chan->soft = soft;

@@ -12,9 +12,11 @@
 
 /*
  * The kernel's software iWARP, in which some things are not as the verbs have them: receives must have
- * a piece of memory; a SEND may complete before a READ that was posted before it; requests that are
- * posted while a connection breaks may never complete; what the connecting side sends at once may lie
- * unseen at the accepting side until more comes; and a process gets some sixty queue pairs only.
+ * a piece of memory; a SEND may complete before a READ that was posted before it, and arrive before one
+ * of the peer's is looked at; a READ is asked for no right, and one whose address wraps ends the
+ * connection without a word; requests that are posted while a connection breaks may never complete; what
+ * the connecting side sends at once may lie unseen at the accepting side until more comes; it connects
+ * from a port that TCP may have in use; and a process gets some sixty queue pairs only.
  */
 #define SIW_VENDOR_ID 0x626d74u
 

@@ -51,6 +51,7 @@ void verbs_qp_caps(struct verbs_chan *chan)
 		.has_imm = !iwarp, /* RFC 5040 has none; newer iWARP adapters might */
 		.has_read = true,
 		.read_rights = !chan->device->siw,
+		.read_in_order = !chan->device->siw,
 		.write_ordered = true,
 		.write_delivered = !iwarp,
 	};

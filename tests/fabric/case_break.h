@@ -39,11 +39,14 @@ enum bad {
 static const char *const bad_names[] = {"unknown key", "key 0", "one byte before", "one byte behind",
 	"far away", "wraps around", "other right", "local only", "other domain", "freed"};
 
-static void bad_client(struct side *s, enum fabric_opcode opcode, enum bad bad)
+/* strict: the device that serves READs asks for rights, and knows an address that wraps at once.  The
+ * kernel's siw notices in the middle of its answer, and can only close. */
+static void bad_client(struct side *s, enum fabric_opcode opcode, enum bad bad, bool strict)
 {
 	struct link *l = link_open(s, NULL);
 	struct mem *m = mem_new(s, l->pd, BAD_BYTES, FABRIC_LOCAL);
 	struct far far = far_learn(s);
+	const bool explained = opcode != FABRIC_READ || bad != BAD_OVERFLOW || strict;
 	uint64_t at = 0;
 	struct fabric_wc wc;
 
@@ -68,10 +71,15 @@ static void bad_client(struct side *s, enum fabric_opcode opcode, enum bad bad)
 		must_eq(s, wc.id, 1);
 		/* iWARP completes a WRITE when it is sent; a READ it cannot */
 		must(s, wc.status != FABRIC_OK || opcode != FABRIC_READ);
-		if (opcode == FABRIC_READ && s->tells_breaks)
+		if (opcode == FABRIC_READ && s->tells_breaks && explained)
 			must_eq(s, wc.status, FABRIC_REMOTE_ACCESS);
 	}
-	link_wait_break(l);
+	if (explained)
+		link_wait_break(l);
+	else
+		link_wait_end(l);
+	if (!explained && s->tells_breaks)
+		printf("# %s: not tested: this device need not say why it ends\n", bad_names[bad]);
 	must(s, filled_with(m->bytes, m->size, 0x5a) && mem_guards_ok(m));
 	must_eq(s, post_send(l, 3, FABRIC_SIGNALED, NULL, 0, 0), -ENOTCONN);
 	meet(s);
@@ -107,7 +115,10 @@ static void bad_server(struct side *s, enum fabric_opcode opcode, enum bad bad)
 	}
 	for (uint64_t id = 1; id <= 2; id++) { /* the SEND behind it never arrives */
 		wc = wc_next(l);
-		must_eq(s, wc.status, FABRIC_FLUSHED);
+		if (id != 1 || opcode != FABRIC_READ || fabric_chan_caps(l->chan)->read_in_order)
+			must_eq(s, wc.status, FABRIC_FLUSHED);
+		else /* or it does, before the READ was looked at */
+			must(s, wc.status == FABRIC_FLUSHED || wc.status == FABRIC_OK);
 		must_eq(s, wc.id, id);
 	}
 	link_wait_break(l);
@@ -120,19 +131,19 @@ static void bad_server(struct side *s, enum fabric_opcode opcode, enum bad bad)
 
 static void bad_half(struct side *s, enum fabric_opcode opcode)
 {
-	for (enum bad bad = 0; bad < BAD_COUNT; bad++) {
-		char where[64];
+	bool strict = least_of_both(s, s->client || fabric_chan_caps(s->control->chan)->read_rights);
 
-		if (opcode == FABRIC_READ && (bad == BAD_RIGHT || bad == BAD_LOCAL) &&
-			!fabric_chan_caps(s->control->chan)->read_rights) {
+	for (enum bad bad = 0; bad < BAD_COUNT; bad++) {
+		if (opcode == FABRIC_READ && (bad == BAD_RIGHT || bad == BAD_LOCAL) && !strict) {
 			printf("# %s: not tested: this device's READ does not ask for the right\n", bad_names[bad]);
 			continue;
 		}
 		/* for messages: which of them */
-		snprintf(where, sizeof where, "%s: %s", s->client ? "client" : "server", bad_names[bad]);
-		s->where = where;
+		snprintf(s->place, sizeof s->place, "%s: %s", s->client ? "client" : "server",
+			bad_names[bad]);
+		s->where = s->place;
 		if (s->client)
-			bad_client(s, opcode, bad);
+			bad_client(s, opcode, bad, strict);
 		else
 			bad_server(s, opcode, bad);
 		s->where = s->client ? "client" : "server";

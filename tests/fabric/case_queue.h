@@ -359,7 +359,8 @@ static void shared_half(struct side *s)
 
 static void many_half(struct side *s)
 {
-	uint32_t most = fabric_chan_caps(s->control->chan)->max_channels;
+	uint32_t ours = fabric_chan_caps(s->control->chan)->max_channels;
+	unsigned most = (unsigned)least_of_both(s, ours);
 
 	shared_run(s, most < 64 ? most : 64);
 }

@@ -51,7 +51,8 @@ struct request {
 };
 
 struct side {
-	const char *where; /* "loop, server", for messages */
+	const char *where; /* "server", or in `place`: for messages */
+	char place[64];
 	bool client;
 	bool tells_breaks; /* this fabric says how a channel ended, not only that it did */
 	struct fabric *fabric;
@@ -530,6 +531,19 @@ static void meet(struct side *s)
 	note_recv(s);
 	if (!s->client)
 		note_send(s, (struct note){{0}, 0});
+}
+
+/* The smaller of what the two halves give: their fabrics may be of two kinds. */
+static uint64_t least_of_both(struct side *s, uint64_t ours)
+{
+	uint64_t theirs;
+
+	if (s->client)
+		note_send(s, (struct note){{ours}, 0});
+	theirs = note_recv(s).w[0];
+	if (!s->client)
+		note_send(s, (struct note){{ours}, 0});
+	return ours < theirs ? ours : theirs;
 }
 
 static void far_tell(struct side *s, const struct mem *m)
