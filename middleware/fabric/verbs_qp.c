@@ -16,6 +16,7 @@
 #define DEPTH_MAX 8192u
 #define CHANNELS_HINT 64u
 #define SIW_CHANNELS_HINT 16u
+#define SIW_SHORT_BYTES 32u /* it copies these behind their header, and has room for them inline */
 #define INLINE_TRY_MAX 512u
 #define BATCH 16u /* requests handed to the device at once */
 
@@ -126,6 +127,7 @@ int verbs_chan_setup(struct fabric_chan *base, const struct fabric_chan_attr *at
 		},
 		.qp_type = IBV_QPT_RC,
 	};
+	uint32_t inline_bytes = attr->inline_bytes;
 	struct ibv_cq *bank;
 	int rc;
 
@@ -146,7 +148,9 @@ int verbs_chan_setup(struct fabric_chan *base, const struct fabric_chan_attr *at
 		goto err_rings;
 	chan->pd = pd;
 	init.send_cq = init.recv_cq = bank;
-	rc = make_qp(chan, &init, attr->inline_bytes);
+	if (chan->device->siw && inline_bytes < SIW_SHORT_BYTES)
+		inline_bytes = SIW_SHORT_BYTES;
+	rc = make_qp(chan, &init, inline_bytes);
 	if (rc == -EINVAL && peer_gone(chan, &init)) {
 		chan->doomed = true;
 		rc = 0;
@@ -279,6 +283,20 @@ static int batch_flush(struct verbs_chan *chan, struct batch *b)
 	return error_of(rc);
 }
 
+/*
+ * Whether the bytes are copied at the post.  What is short siw copies itself, when it sends it: from the
+ * posting process if a post is under way, but it believes that also in its sending thread, when that takes
+ * over while a post returns.  The copy then fails, and the connection.
+ */
+static bool goes_inline(const struct verbs_chan *chan, const struct fabric_wr *wr, const struct ibv_sge *sge,
+	int count)
+{
+	if (!count || !sge->length || wr->opcode == FABRIC_READ)
+		return false;
+	return wr->flags & FABRIC_INLINE ||
+		(chan->device->siw && count == 1 && sge->length <= SIW_SHORT_BYTES);
+}
+
 /* One request for the device: `wr`, or a part of it that fills `count` pieces of memory. */
 static void batch_add(struct verbs_chan *chan, struct batch *b, const struct fabric_wr *wr,
 	struct ibv_sge *sge, int count, bool partial)
@@ -303,7 +321,7 @@ static void batch_add(struct verbs_chan *chan, struct batch *b, const struct fab
 	} else {
 		chan->silent_run++;
 	}
-	if (wr->flags & FABRIC_INLINE && count && sge->length)
+	if (goes_inline(chan, wr, sge, count))
 		out->send_flags |= IBV_SEND_INLINE;
 	if (chan->device->siw && wr->opcode == FABRIC_READ)
 		chan->last_read = slot->index + 1;
