@@ -416,6 +416,8 @@ void soft_cm_reject(struct soft_chan *chan, const void *priv, size_t priv_len)
 	struct mpa_frame reply = reply_make(chan, priv, priv_len);
 
 	chan->orphan = true;
+	/* The peer closes first, or the time is over: siw does not look at a reply with a FIN behind it. */
+	chan->tx.shut = true;
 	reply.reject = true;
 	if ((chan->phase != SOFT_PHASE_HELD && chan->phase != SOFT_PHASE_READ_REQUEST) ||
 		frame_send(chan, &reply) < 0)

@@ -715,6 +715,28 @@ static void test_requests_refused(void)
 	rig_close(&rig);
 }
 
+/* Some look at a reply only while the connection stands: who was rejected closes first. */
+static void test_reject_then_silence(void)
+{
+	const struct mpa_frame request = {.kind = MPA_REQUEST, .revision = 1};
+	uint8_t in[MPA_FRAME_MAX];
+	struct mpa_frame reply;
+	struct fabric_event ev;
+	struct rig rig;
+	int fd = raw_socket();
+
+	CHECK(rig_open(&rig, NULL));
+	CHECK(raw_connect(fd, rig.port) && raw_request(fd, &request));
+	CHECK(rig_event(&rig, FABRIC_EVENT_REQUEST, &ev));
+	CHECK_EQ(fabric_chan_reject(ev.chan, "why", 3), 0);
+	CHECK(raw_reply(fd, in, &reply) && reply.reject && reply.priv_len == 3);
+	CHECK(raw_silent(fd, 100));
+	shutdown(fd, SHUT_WR);
+	CHECK(raw_closed(fd));
+	close(fd);
+	rig_close(&rig);
+}
+
 /* ---- many who say nothing ---- */
 
 static unsigned descriptors_raise(unsigned want)
@@ -856,6 +878,7 @@ HARNESS_MAIN({"revision-1-accept", test_revision_1_accept}, {"connect-bytes", te
 	{"read-response", test_read_response}, {"peer-to-peer", test_peer_to_peer},
 	{"offences", test_offences}, {"bad-crc", test_bad_crc}, {"terminated", test_terminated},
 	{"noise", test_noise}, {"dial-replies", test_dial_replies},
-	{"requests-refused", test_requests_refused}, {"silent-peers", test_silent_peers},
+	{"requests-refused", test_requests_refused},
+	{"reject-then-silence", test_reject_then_silence}, {"silent-peers", test_silent_peers},
 	{"handshakes-at-once", test_handshakes_at_once},
 	{"out-of-descriptors", test_out_of_descriptors}, {"close-half-way", test_close_half_way})
