@@ -163,6 +163,7 @@ static void finish_source(struct source *s)
 	tell_complete(&s->side, s->sent);
 	while (!hear_closed(s))
 		side_wait(&s->side, -1, hear_closed, s);
+	s->side.shared->heard++;
 }
 
 static bool source_done(const struct source *s)
@@ -472,9 +473,9 @@ static void sink_main(void *ctx)
 	for (unsigned i = 0; i < c->sessions; i++)
 		worker_stop(&s[i].worker);
 	c->shared->sink_effort = effort_since(before);
-	/* the source leaves first */
-	if (!c->loop)
-		usleep(2000);
+	/* what closes the connection may overtake the last frame */
+	while (c->shared->heard < c->sessions)
+		usleep(200);
 	acceptor_stop(&acceptor);
 	if (!c->loop)
 		fabric_close(fabric);

@@ -67,6 +67,7 @@ struct shared {
 	_Atomic uint64_t landed, torn;
 	_Atomic uint64_t sent_ns, release_ns; /* latency; delay of synchronization */
 	_Atomic uint32_t samples;
+	_Atomic uint32_t heard; /* sources that have the last frame */
 	uint64_t sample[SIDES_SAMPLES];
 	uint64_t cost[SIDES_SAMPLES]; /* of what the sink does to release, in the same order */
 };

@@ -10,10 +10,13 @@ mkdir -p build/tests/bench
 cp $BIN/engine_bench build/tests/bench/
 
 experiment() {
+	local status=0
 	RFTP_BUILD=$HOME_DIR/build at_server python3 $RIG/engines.py --fabric "$FABRIC" --host $SERVER_ADDR \
-		--quick --rounds 2 --sizes 256,4096,65536,1048576 --frame 160x120 --parts "$1" >$WORK/text
+		--quick --rounds 2 --sizes 256,4096,65536,1048576 --frame 160x120 --parts "$1" >$WORK/text ||
+		status=$?
 	cat $WORK/text
 	cat $WORK/text >>/out/text.md
+	return $status
 }
 for part in sync latency flow retain devices; do
 	run_case "$part" experiment $part
