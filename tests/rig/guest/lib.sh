@@ -7,8 +7,8 @@
 #     skip WHY, fail WHY                leave the case
 #     finish                            the plan, and the end of the scenario
 #
-# Environment: RIG_DRIVER (rxe, siw), RIG_SHORT (1: the short form), RIG_FABRIC
-# (what is tested: verbs).
+# Environment: RIG_DRIVER (rxe, siw), RIG_SHORT (1: the short form), RIG_BENCH (1: only what measures),
+# RIG_FABRIC (what is tested: verbs).
 
 RIG=/out/rig
 BIN=/out/bin
@@ -25,6 +25,11 @@ case_failed=0
 
 short() {
 	[ "${RIG_SHORT:-0}" = 1 ]
+}
+
+# Only what measures is run: there is time for all rows.
+benching() {
+	[ "${RIG_BENCH:-0}" = 1 ]
 }
 
 # ---- cases ----

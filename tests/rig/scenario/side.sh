@@ -9,6 +9,10 @@ net_up "$RIG_DRIVER" || bail "no link with $RIG_DRIVER on both ends"
 cd $HOME_DIR || exit
 ROUNDS=3
 SECONDS_EACH=2
+blocks=1M
+if benching; then
+	blocks="64K 1M"
+fi
 
 # seconds that all cores together were busy so far
 cpu_seconds() {
@@ -81,7 +85,7 @@ calibrate() {
 memory() {
 	local round block
 	for round in $(seq $ROUNDS); do
-		for block in 64K 1M; do
+		for block in $blocks; do
 			timed "ib_write_bw" $block run_device $block
 			timed "rftp on $FABRIC, null to null" $block run_bench "$FABRIC" $block
 			timed "rftp on soft, null to null" $block run_bench soft $block
@@ -93,7 +97,7 @@ memory() {
 files() {
 	local round gridftp=
 	background $WORK/rcopy.server at_server rcopy
-	if command -v globus-gridftp-server >/dev/null && command -v globus-url-copy >/dev/null; then
+	if benching && command -v globus-gridftp-server >/dev/null && command -v globus-url-copy >/dev/null; then
 		gridftp=1
 		background $WORK/gridftp.server at_server globus-gridftp-server -aa -allow-root \
 			-anonymous-user root -p 2811 -control-interface $SERVER_ADDR \
