@@ -16,8 +16,9 @@
  * of the peer's is looked at; a READ is asked for no right, and one whose address wraps ends the
  * connection without a word; requests that are posted while a connection breaks may never complete; what
  * the connecting side sends at once may lie unseen at the accepting side until more comes; it connects
- * from a port that TCP may have in use; a short request that is not inline may break its connection; and a
- * process gets some sixty queue pairs only.
+ * from a port that TCP may have in use; a short request that is not inline may break its connection; a
+ * listener is gone when a peer closes before it was accepted; and a process gets some sixty queue pairs
+ * only.
  */
 #define SIW_VENDOR_ID 0x626d74u
 

@@ -131,7 +131,7 @@ static void bad_server(struct side *s, enum fabric_opcode opcode, enum bad bad)
 
 static void bad_half(struct side *s, enum fabric_opcode opcode)
 {
-	bool strict = least_of_both(s, s->client || fabric_chan_caps(s->control->chan)->read_rights);
+	bool strict = !server_is_siw(s);
 
 	for (enum bad bad = 0; bad < BAD_COUNT; bad++) {
 		if (opcode == FABRIC_READ && (bad == BAD_RIGHT || bad == BAD_LOCAL) && !strict) {

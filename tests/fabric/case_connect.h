@@ -211,12 +211,15 @@ static void orphan_server(struct side *s)
 /* Diallers that go away at every stage do not stop the next one. */
 static void abandon_client(struct side *s)
 {
+	const bool connects = !server_is_siw(s);
 	const struct plan plan = {0};
 
+	if (!connects)
+		printf("# going after connect: not tested: this device's listener does not survive it\n");
 	for (int i = 0; i < 8; i++) {
 		struct link *l = link_dial(s, &plan);
 
-		if (i % 4)
+		if (connects && i % 4)
 			must_eq(s, fabric_chan_connect(l->chan, "gone", 4), 0);
 		if (i % 4 == 2)
 			fabric_chan_disconnect(l->chan);
@@ -232,6 +235,7 @@ static void abandon_server(struct side *s)
 {
 	const struct plan plan = {0};
 
+	server_is_siw(s);
 	for (;;) {
 		struct request r = side_next_request(s);
 		struct link *l;

@@ -546,6 +546,12 @@ static uint64_t least_of_both(struct side *s, uint64_t ours)
 	return ours < theirs ? ours : theirs;
 }
 
+/* The server's device is the kernel's siw, some of whose ways are its own; what it cannot do tells. */
+static bool server_is_siw(struct side *s)
+{
+	return !least_of_both(s, s->client || fabric_chan_caps(s->control->chan)->read_rights);
+}
+
 static void far_tell(struct side *s, const struct mem *m)
 {
 	note_send(s, (struct note){{fabric_mr_base(m->mr), fabric_mr_key(m->mr)}, 0});
