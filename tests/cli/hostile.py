@@ -60,8 +60,11 @@ def ended(s, seconds=WAIT):
     while (left := end - time.monotonic()) > 0:
         s.settimeout(left)
         try:
-            if not s.recv(65536):
+            data = s.recv(65536)
+            if not data:
                 return True
+            if iwarp.is_reject(data):
+                s.shutdown(socket.SHUT_WR)  # who was rejected closes first
         except socket.timeout:
             return False
         except OSError:

@@ -29,6 +29,11 @@ WRITE, READ_REQUEST, READ_RESPONSE, SEND = 0, 1, 2, 3
 TERMINATE = 7
 
 
+def is_reject(data):
+    """Whether it begins with an MPA reply that rejects."""
+    return data[:16] == REPLY_KEY and len(data) >= 18 and bool(data[16] & REJECT)
+
+
 class Dropped(Exception):
     """The other side ended the connection."""
 
