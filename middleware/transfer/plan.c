@@ -24,7 +24,7 @@
 #define IN_PLACE_CPUS 2u
 #define WAN_CHANNELS 16u
 #define WAN_BYTES_PER_S 2500000000ull /* 20 Gb/s */
-#define TCP_WINDOW (4ull << 20)       /* Linux's default for the largest send buffer (tcp_wmem) */
+#define CHANNEL_WINDOW (4ull << 20)   /* Linux's default for the largest send buffer (tcp_wmem) */
 #define FEED_BLOCKS_MORE 8u /* of a feed's source: two for each stream, and these */
 #define FEED_BYTES (64ull << 20)
 
@@ -83,12 +83,12 @@ bool plan_in_place(unsigned wish, unsigned cpus)
 
 uint16_t plan_channels(unsigned cpus, uint64_t rtt_ns, bool over_tcp, uint16_t max)
 {
-	/* more channels than CPUs to serve them only add switching */
-	uint64_t channels = at_most(cpus, CPU_CHANNELS);
+	/* over TCP more channels than CPUs to serve them only add switching; an adapter serves itself */
+	uint64_t channels = over_tcp ? at_most(cpus, CPU_CHANNELS) : CPU_CHANNELS;
 	uint64_t in_flight = rtt_ns * (WAN_BYTES_PER_S / 1000000) / 1000;
 
-	/* but on a long way each TCP connection carries no more than its socket's buffer a round trip */
-	if (over_tcp)
-		channels = at_least(channels, at_most((in_flight + TCP_WINDOW - 1) / TCP_WINDOW, WAN_CHANNELS));
+	/* on a long way each carries no more in a round trip than it may have unacknowledged: a TCP
+	 * connection its socket's buffer, a queue pair so many packets (on rxe 128) */
+	channels = at_least(channels, at_most((in_flight + CHANNEL_WINDOW - 1) / CHANNEL_WINDOW, WAN_CHANNELS));
 	return (uint16_t)at_most(at_least(channels, 1), max);
 }

@@ -43,7 +43,7 @@ unsigned plan_workers(unsigned wish, unsigned cpus);
 /* Whether a transfer's thread should do buffered I/O in place, rather than hand it to workers. */
 bool plan_in_place(unsigned wish, unsigned cpus);
 
-/* Data channels worth opening for a session: by CPUs, and over TCP by the round trip; at most `max`. */
+/* Data channels worth opening for a session: by the round trip, and over TCP by CPUs; at most `max`. */
 uint16_t plan_channels(unsigned cpus, uint64_t rtt_ns, bool over_tcp, uint16_t max);
 
 #endif

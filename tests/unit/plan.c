@@ -91,7 +91,8 @@ static void channels_by_cpus_and_round_trip(void)
 	CHECK_EQ(plan_channels(64, 50000, true, 64), 4);
 	CHECK_EQ(plan_channels(2, 10000000, true, 64), 6);   /* 10 ms */
 	CHECK_EQ(plan_channels(2, 100000000, true, 64), 16); /* 100 ms */
-	CHECK_EQ(plan_channels(2, 100000000, false, 64), 2);
+	CHECK_EQ(plan_channels(2, 50000, false, 64), 4); /* an adapter needs no CPU */
+	CHECK_EQ(plan_channels(2, 100000000, false, 64), 16);
 	CHECK_EQ(plan_channels(64, 100000000, true, 3), 3);
 }
 

@@ -7,7 +7,7 @@ PATIENCE=30 # seconds in which a side must have noticed that its peer is gone
 # In the current directory, and what the daemon has of them
 disturb_files() {
 	make_file old 1 99
-	make_file large 48
+	make_file large 40
 	make_file small 2 7
 	cp large $EXPORT/source
 }

@@ -4,7 +4,7 @@
 . guest/lib.sh
 
 net_up "$RIG_DRIVER" || bail "no link with $RIG_DRIVER on both ends"
-file_mib=24
+file_mib=16
 tree_files=2000
 if short; then
 	file_mib=12
@@ -41,13 +41,15 @@ run_case "a file larger than the blocks of both sides" copy_both_ways --block 25
 
 small_sizes() {
 	local size
+	mkdir sized sized.back $EXPORT/sized
 	for size in 0 1 4095 4097 65536 1048577; do
-		head -c $size /dev/urandom >sized
-		client -q sized $URL/sized
-		same_files sized $EXPORT/sized
-		client -q $URL/sized sized.back
-		same_files sized sized.back
+		head -c $size /dev/urandom >sized/$size
 	done
+	client -q sized/* $URL/sized/
+	same_trees sized $EXPORT/sized
+	# shellcheck disable=SC2046
+	client -q $(printf "$URL/%s " sized/*) sized.back
+	same_trees sized sized.back
 }
 run_case "files of 0, 1, 4095, 4097, 65536 and 1048577 bytes" small_sizes
 

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Side by side, in one guest: the device's own test, and programs that copy files, memory to memory and
-# from file to file (tmpfs).  Each is run three times, in turns; the table has the medians.  CPU is that
+# from file to file (tmpfs).  Each is run four times, in turns; the table has the medians.  CPU is that
 # of the whole guest: both ends, and the kernel.
 . guest/lib.sh
 
 net_up "$RIG_DRIVER" || bail "no link with $RIG_DRIVER on both ends"
 cd $HOME_DIR || exit
-ROUNDS=3
+ROUNDS=4
 SECONDS_EACH=2
 blocks=1M
 if benching; then
@@ -135,11 +135,17 @@ make_table() {
 	done
 }
 
-# at_least SHARE NAME OF [BLOCK]: the median rate of NAME is at least SHARE of OF's
+best() {
+	awk -F '\t' -v name="$1" -v block="$2" '$1 == name && $2 == block { print $3 }' $WORK/runs |
+		sort -n | tail -n 1
+}
+
+# at_least SHARE NAME OF [BLOCK]: the best rate of NAME is at least SHARE of OF's best: what else runs on
+# the host can only take away
 at_least() {
 	local block=${4:-its own} ours theirs
-	ours=$(median "$2" "$block" 3)
-	theirs=$(median "$3" "$block" 3)
+	ours=$(best "$2" "$block")
+	theirs=$(best "$3" "$block")
 	grep -E "^($2|$3)	$block" $WORK/runs
 	echo "$2: $ours MB/s; $3: $theirs MB/s"
 	[ -n "$ours" ] && [ -n "$theirs" ] || fail "not measured"
