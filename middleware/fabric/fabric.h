@@ -64,6 +64,8 @@ struct fabric_caps {
 	bool read_in_order;         /* a peer's READ here is carried out before a SEND behind it arrives (on
 	                               the kernel's siw a SEND may overtake it) */
 	bool write_ordered;         /* two WRITEs of one channel become visible in order */
+	uint32_t spin_ns;           /* so long looking for a completion costs less than to wait for it;
+	                               0: who makes completions needs the CPU more */
 	bool write_delivered;       /* a WRITE's completion says that the peer has the data (InfiniBand's
 	                               acknowledgement; not iWARP) */
 };

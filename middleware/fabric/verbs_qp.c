@@ -18,6 +18,7 @@
 #define SIW_CHANNELS_HINT 16u
 #define SIW_SHORT_BYTES 32u /* it copies these behind their header, and has room for them inline */
 #define INLINE_TRY_MAX 512u
+#define SPIN_NS 20000u /* about what an interrupt and waking a thread take */
 #define BATCH 16u /* requests handed to the device at once */
 
 _Static_assert(FABRIC_SGE_MAX <= BATCH, "the parts of one request fit a batch");
@@ -53,6 +54,7 @@ void verbs_qp_caps(struct verbs_chan *chan)
 		.has_read = true,
 		.read_rights = !chan->device->siw,
 		.read_in_order = !chan->device->siw,
+		.spin_ns = SPIN_NS,
 		.write_ordered = true,
 		.write_delivered = !iwarp,
 	};

@@ -240,6 +240,18 @@ static int sleep_on(struct run *run, struct pollfd *fds, unsigned count, int64_t
 	return ppoll(fds, count, &ts, NULL) < 0 && errno != EINTR ? -errno : 0;
 }
 
+/* Looks again and again, for a moment.  Whether there was work, or -errno. */
+static int spin(struct run *run, int (*again)(struct run *))
+{
+	uint32_t budget = fabric_chan_caps(control_chan(run->control))->spin_ns;
+	uint64_t end = budget ? clock_now_ns() + budget : 0;
+	int r = 0;
+
+	while (!r && budget && clock_now_ns() < end)
+		r = again(run);
+	return r;
+}
+
 int run_wait(struct run *run, int (*again)(struct run *))
 {
 	struct pollfd fds[5] = {
@@ -253,6 +265,9 @@ int run_wait(struct run *run, int (*again)(struct run *))
 
 	if (!engine_nap_ns(run->engine))
 		return 0;
+	r = spin(run, again);
+	if (r)
+		return r < 0 ? r : 0;
 	crew_arm(run->crew);
 	r = control_arm(run->control);
 	if (!r)

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Side by side, in one guest: the device's own test, and programs that copy files, memory to memory and
-# from file to file (tmpfs).  Each is run four times, in turns; the table has the medians.  CPU is that
+# from file to file (tmpfs).  Each is run three times, in turns; the table has the medians.  CPU is that
 # of the whole guest: both ends, and the kernel.
 . guest/lib.sh
 
 net_up "$RIG_DRIVER" || bail "no link with $RIG_DRIVER on both ends"
 cd $HOME_DIR || exit
-ROUNDS=4
-SECONDS_EACH=2
+ROUNDS=3
+SECONDS_EACH=3
 blocks=1M
 if benching; then
 	blocks="64K 1M"
@@ -68,7 +68,7 @@ run_rcopy() {
 }
 
 run_gridftp() {
-	rm -f $EXPORT/gridftp
+	rm -f $EXPORT/*
 	at_client timeout --foreground 90 globus-url-copy -p 4 file://$HOME_DIR/large \
 		ftp://$SERVER_ADDR:2811$EXPORT/gridftp >$WORK/client.out 2>$WORK/client.err
 }
@@ -77,7 +77,7 @@ run_gridftp() {
 calibrate() {
 	local rate
 	rate=$(device_rate 1048576 1 $FIRST_BYTES)
-	amount_for $SECONDS_EACH "$rate" >$WORK/bytes
+	amount_for $SECONDS_EACH "$rate" $((160 << 20)) >$WORK/bytes
 	echo "about $rate MB/s: $(cat $WORK/bytes) bytes"
 	make_file large 0 "$(cat $WORK/bytes)"
 }
@@ -116,6 +116,7 @@ files() {
 		same_files large $EXPORT/large
 		timed "rcopy, file to file" "its own" run_rcopy
 		same_files large $EXPORT/rcopy
+		rm $EXPORT/rcopy
 		[ -z "$gridftp" ] || timed "GridFTP (TCP, 4 streams), file to file" "its own" run_gridftp
 	done
 }
