@@ -22,22 +22,20 @@ device() {
 	fi
 }
 
-# says PATTERN COMMAND...: it succeeds and says so
-says() {
-	local pattern=$1
-	shift
-	"$@" >$WORK/said 2>&1 || fail "status $?: $(cat $WORK/said)"
-	cat $WORK/said
-	grep -qE -e "$pattern" $WORK/said || fail "it does not say: $pattern"
-}
-
-# mentions PATTERN COMMAND...: whatever its status is
+# mentions PATTERN COMMAND...: whatever its $status is
 mentions() {
 	local pattern=$1
 	shift
-	"$@" >$WORK/said 2>&1 || echo "status $?"
+	status=0
+	"$@" >$WORK/said 2>&1 || status=$?
 	cat $WORK/said
-	grep -qE -e "$pattern" $WORK/said || fail "it does not say: $pattern"
+	grep -qE -e "$pattern" $WORK/said || fail "it does not say: $pattern (status $status)"
+}
+
+# says PATTERN COMMAND...: and it succeeds
+says() {
+	mentions "$@"
+	[ $status = 0 ] || fail "status $status"
 }
 
 FABRIC=auto
