@@ -13,8 +13,10 @@
 #include "base/log.h"
 
 #define PINS_MAX (FABRIC_SGE_MAX + 1)
-#define ATOMIC_WRITE_BYTES 64u /* >= FABRIC_WATCHED_BYTES */
+#define ATOMIC_WRITE_BYTES 64u
 #define ATOMIC_READ_BYTES 65536u
+
+_Static_assert(ATOMIC_WRITE_BYTES >= FABRIC_WATCHED_BYTES, "what is watched is placed atomically");
 
 /* A memory range of a request that was checked. */
 struct span {

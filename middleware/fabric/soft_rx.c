@@ -19,6 +19,7 @@
 #define HEADER_TAGGED (MPA_LENGTH_BYTES + DDP_TAGGED_BYTES)
 #define HEADER_UNTAGGED (MPA_LENGTH_BYTES + DDP_UNTAGGED_BYTES)
 #define ATOMIC_BYTES 64u /* pieces of a WRITE so small are placed byte by byte, with release stores */
+_Static_assert(ATOMIC_BYTES >= FABRIC_WATCHED_BYTES, "what is watched is placed atomically");
 #define CONTROL_MAX (SOFT_STAGE_BYTES - MPA_LENGTH_BYTES - MPA_TRAILER_MAX)
 
 enum rx_result {
