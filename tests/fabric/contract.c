@@ -73,6 +73,7 @@ static const struct contract_case {
 	{"queue-full", full_client, full_server, 0},
 	{"cq-arm", arm_client, arm_server, 0},
 	{"mr-watch", watch_client, watch_server, 0},
+	{"write-order", order_client, order_server, NEEDS_READ},
 	{"shared-cq", shared_half, shared_half, 0},
 	{"many-channels", many_half, many_half, 0},
 	{"write-imm", imm_client, imm_server, NEEDS_IMM},

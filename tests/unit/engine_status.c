@@ -313,6 +313,17 @@ static void a_sink_is_woken_where_that_can_be(void)
 	rig_close(&rig);
 }
 
+static void it_refuses_fabrics_that_cannot(void)
+{
+	struct fabric_caps caps = {.write_ordered = true, .has_read = true};
+
+	CHECK(!engine_status.lacks(&caps));
+	caps.write_ordered = false;
+	CHECK(strstr(engine_status.lacks(&caps), "order"));
+	caps = (struct fabric_caps){.write_ordered = true};
+	CHECK(strstr(engine_status.lacks(&caps), "READ"));
+}
+
 /* ---- the source against a sink that the test plays ---- */
 
 struct fake {
@@ -512,6 +523,7 @@ int main(int argc, char **argv)
 		{"after revoke nobody reaches them", after_revoke_nobody_reaches_them},
 		{"a source that goes away is noticed", a_source_that_goes_away_is_noticed},
 		{"a sink naps longer and longer", a_sink_naps_longer_and_longer},
+		{"it refuses fabrics that cannot", it_refuses_fabrics_that_cannot},
 		{"a sink is woken where that can be", a_sink_is_woken_where_that_can_be},
 		{"the source takes what is free", the_source_takes_what_is_free},
 		{"it reads less and less often in vain", it_reads_less_and_less_often_in_vain},
