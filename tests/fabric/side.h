@@ -55,6 +55,7 @@ struct side {
 	char place[64];
 	bool client;
 	bool tells_breaks; /* this fabric says how a channel ended, not only that it did */
+	bool accept_settles; /* within the deadline, even with a peer that had gone before */
 	struct fabric *fabric;
 	struct fabric_eq *eq;
 	struct fabric_listener *listener;     /* the server's */
