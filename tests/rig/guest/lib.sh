@@ -8,7 +8,8 @@
 #     finish                            the plan, and the end of the scenario
 #
 # Environment: RIG_DRIVER (rxe, siw), RIG_SHORT (1: the short form), RIG_BENCH (1: only what measures),
-# RIG_FABRIC (what is tested: verbs).
+# RIG_FABRIC (what is tested: verbs), RIG_END (both: the ends are in this guest; client: the server's is
+# in another one, and $EXPORT is there).
 
 RIG=/out/rig
 BIN=/out/bin
@@ -250,6 +251,15 @@ PYTHON
 same_files() {
 	[ -f "$2" ] || fail "$2 is missing"
 	cmp "$1" "$2" || fail "$1 and $2 differ"
+}
+
+# same_at_server FILE ITS_FILE: what the server has, also where that is another guest.  Nothing of it
+# crosses the link again.
+same_at_server() {
+	local ours theirs
+	ours=$(md5sum <"$1")
+	theirs=$(at_server md5sum "$2") || fail "$2 is missing at the server"
+	[ "${ours%% *}" = "${theirs%% *}" ] || fail "$1 and the server's $2 differ"
 }
 
 same_trees() {

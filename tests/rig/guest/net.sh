@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# Sourced in a guest: a link with an RDMA device on each end, server and client, in one guest.
+# Sourced in a guest: a link with an RDMA device on each end, server and client: both in this guest, or
+# ($RIG_END is client) the server's in another one.
 #
 #     net_up rxe|siw             SERVER_ADDR (rdmaA, on va) and CLIENT_ADDR (rdmaB, on vb)
-#     at_server COMMAND...       run it where the server's address is
+#     at_server COMMAND...       run it where the server's address is: a program, with absolute paths
 #     at_client COMMAND...       and the client's
 #     net_wan DELAY [LOSS]       netem each way: 25ms makes a round trip of 50; 0 takes it off
 #     net_link down|up           the client's end of the cable
@@ -12,14 +13,17 @@
 # What crosses the link really crosses it, packet by packet, on both drivers.  The ends of siw are in
 # two network namespaces.  rxe does not work across namespaces, so both of its ends are in one: rules
 # that look only at what this host sends (`iif lo`) then lead each address over the link instead of
-# the local table, and accept_local lets it arrive.
+# the local table, and accept_local lets it arrive.  Of two guests each has the end that it is called by.
 
 SERVER_ADDR=10.6.0.1
 CLIENT_ADDR=10.6.0.2
 NET_MTU=${NET_MTU:-9000}
+# large enough for a window of a link with 50 ms
+NET_BUFFERS=(net.core.netdev_max_backlog=100000 net.core.rmem_max=33554432 net.core.wmem_max=33554432)
 # what a command is put behind to run at an end; all of it becomes the command, by exec
 SERVER=(env)
 CLIENT=(env)
+RIG_END=${RIG_END:-both}
 net_driver=
 
 at_server() {
@@ -39,7 +43,7 @@ net_mac() {
 net_paths() {
 	at_server ip neigh replace $CLIENT_ADDR lladdr "$(net_mac at_client vb)" dev va nud permanent
 	at_client ip neigh replace $SERVER_ADDR lladdr "$(net_mac at_server va)" dev vb nud permanent
-	if [ "$net_driver" = rxe ]; then
+	if [ "$net_driver" = rxe ] && [ "$RIG_END" = both ]; then
 		ip route replace $SERVER_ADDR dev vb src $CLIENT_ADDR table 201
 		ip route replace $CLIENT_ADDR dev va src $SERVER_ADDR table 202
 	fi
@@ -83,6 +87,37 @@ net_siw() {
 	at_client rdma link add rdmaB type siw netdev vb
 }
 
+# Two guests: the first card of each is its end of the link.
+net_guests() {
+	SERVER=(python3 -IS "$RIG/guest/remote" run)
+	net_answers || return
+	at_server mkdir -p "$EXPORT"
+	at_server sysctl -qw "${NET_BUFFERS[@]}"
+	at_server ip link set eth0 name va
+	at_client ip link set eth0 name vb
+	at_server ip addr add $SERVER_ADDR/24 dev va
+	at_client ip addr add $CLIENT_ADDR/24 dev vb
+	at_server ip link set va mtu "$NET_MTU" up
+	at_client ip link set vb mtu "$NET_MTU" up
+	net_paths
+	net_wait "no carrier" at_server grep -qx 1 /sys/class/net/va/carrier
+	net_wait "no carrier" at_client grep -qx 1 /sys/class/net/vb/carrier
+	at_server rdma link add rdmaA type "$net_driver" netdev va
+	at_client rdma link add rdmaB type "$net_driver" netdev vb
+}
+
+# The server's guest may take longer than ours to boot.
+net_answers() {
+	local end=$((SECONDS + 60))
+	until at_server true 2>$WORK/answer; do
+		[ $SECONDS -lt $end ] || {
+			cat $WORK/answer >&2
+			return 1
+		}
+		sleep 0.5
+	done
+}
+
 # net_wait WHAT COMMAND...: until it holds, 5 s at most
 net_wait() {
 	local what=$1 i
@@ -95,29 +130,32 @@ net_wait() {
 	return 1
 }
 
+# net_active END DEVICE
 net_active() {
-	grep -q ACTIVE "/sys/class/infiniband/$1/ports/1/state"
+	"$1" grep -q ACTIVE "/sys/class/infiniband/$2/ports/1/state"
 }
 
-# The GID of an address can be missing for a moment after link up.
+# net_gid END DEVICE PATTERN: the GID of an address can be missing for a moment after link up.
 net_gid() {
-	grep -qs "$2" "/sys/class/infiniband/$1/ports/1/gids/"*
+	"$1" grep -qrs "$3" "/sys/class/infiniband/$2/ports/1/gids/"
 }
 
 net_up() {
 	net_driver=$1
-	# large enough for a window of a link with 50 ms
-	sysctl -qw net.core.netdev_max_backlog=100000 net.core.rmem_max=33554432 \
-		net.core.wmem_max=33554432
-	"net_$1" || return
+	sysctl -qw "${NET_BUFFERS[@]}"
+	if [ "$RIG_END" = both ]; then
+		"net_$1" || return
+	else
+		net_guests || return
+	fi
 	at_server sysctl -qw net.ipv4.tcp_rmem="4096 1048576 33554432" \
 		net.ipv4.tcp_wmem="4096 1048576 33554432"
 	at_client sysctl -qw net.ipv4.tcp_rmem="4096 1048576 33554432" \
 		net.ipv4.tcp_wmem="4096 1048576 33554432"
-	net_wait "rdmaA is not active" net_active rdmaA || return
-	net_wait "rdmaB is not active" net_active rdmaB || return
-	[ "$1" = siw ] || net_wait "rdmaA has no GID" net_gid rdmaA ffff:0a06:0001 || return
-	[ "$1" = siw ] || net_wait "rdmaB has no GID" net_gid rdmaB ffff:0a06:0002
+	net_wait "rdmaA is not active" net_active at_server rdmaA || return
+	net_wait "rdmaB is not active" net_active at_client rdmaB || return
+	[ "$1" = siw ] || net_wait "rdmaA has no GID" net_gid at_server rdmaA ffff:0a06:0001 || return
+	[ "$1" = siw ] || net_wait "rdmaB has no GID" net_gid at_client rdmaB ffff:0a06:0002
 }
 
 net_wan() {
@@ -137,9 +175,10 @@ net_link() {
 		# (6.1): no connection would be made on this device any more.
 		rdma link del rdmaB
 		rdma link add rdmaB type rxe netdev vb
-		net_wait "rdmaB has no GID" net_gid rdmaB ffff:0a06:0002 || return
+		net_wait "rdmaB has no GID" net_gid at_client rdmaB ffff:0a06:0002 || return
 	fi
-	net_wait "rdmaA is not active" net_active rdmaA && net_wait "rdmaB is not active" net_active rdmaB
+	net_wait "rdmaA is not active" net_active at_server rdmaA &&
+		net_wait "rdmaB is not active" net_active at_client rdmaB
 }
 
 # Everything that is sent is lost, on the way: no end is told.

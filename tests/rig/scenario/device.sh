@@ -17,8 +17,8 @@ device() {
 		$end timeout 20 rdma link del "$2" || fail "$2 cannot be taken away"
 	else
 		$end rdma link add "$2" type "$RIG_DRIVER" netdev "$([ "$2" = rdmaB ] && echo vb || echo va)"
-		net_wait "$2 is not active" net_active "$2"
-		[ "$RIG_DRIVER" = siw ] || net_wait "$2 has no GID" net_gid "$2" ffff:0a06
+		net_wait "$2 is not active" net_active $end "$2"
+		[ "$RIG_DRIVER" = siw ] || net_wait "$2 has no GID" net_gid $end "$2" ffff:0a06
 	fi
 }
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# A long link: 50 ms of round trip, without loss and with 0.1 %.  Files must arrive whole.  The rates,
-# beside those of ib_write_bw for as many bytes, go to the host, which judges the better driver.
+# A long link: 50 ms of round trip, without loss and with 0.1 %, between two guests.  Files must arrive
+# whole.  The rates, beside those of ib_write_bw for as many bytes, go to the host, which judges the
+# better driver.
 . guest/lib.sh
 
 net_up "$RIG_DRIVER" || bail "no link with $RIG_DRIVER on both ends"
@@ -46,15 +47,14 @@ ours() {
 }
 
 arrives() {
-	rm -f $EXPORT/large
+	at_server rm -f $EXPORT/large
 	LIMIT=180 client -v large $URL/large
-	same_files large $EXPORT/large
-	rm large # the guest's memory does not hold three of them
+	same_at_server large $EXPORT/large
 }
 
 comes_back() {
 	LIMIT=180 client -v $URL/large back
-	same_files back $EXPORT/large
+	same_files large back
 	rm back
 }
 
