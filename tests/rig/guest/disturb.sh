@@ -7,7 +7,7 @@ PATIENCE=30 # seconds in which a side must have noticed that its peer is gone
 # In the current directory, and what the daemon has of them
 disturb_files() {
 	make_file old 1 99
-	make_file large 40
+	make_file large 64
 	make_file small 2 7
 	cp large $EXPORT/source
 }
@@ -36,8 +36,18 @@ arrived() {
 	"$1" cat "/sys/class/net/$2/statistics/rx_bytes"
 }
 
-arrived_more() {
-	[ "$(arrived "$1" "$2")" -gt "$3" ]
+# arrive_more END INTERFACE BYTES: until there are more.  In one shell: processes for each look take, on
+# a busy host, as long as the transfer that is to be disturbed.
+arrive_more() {
+	"$1" timeout 20 bash -c 'until read -r now <"$0"; [ "$now" -gt "$1" ]; do
+		read -rt 0.05 <> <(:)
+	done
+	exit 0' "/sys/class/net/$2/statistics/rx_bytes" "$3" || fail "not in time: data arrives"
+}
+
+client_runs() {
+	under_way_pid=$(pgrep -x rftp | head -n 1)
+	[ -n "$under_way_pid" ]
 }
 
 client_then_status() {
@@ -63,12 +73,13 @@ under_way() {
 	if [ "$1" = put ]; then
 		start=$(arrived at_server va)
 		background $WORK/client.log client_then_status -v large $URL/target
-		wait_for 20 "data arrives" arrived_more at_server va $((start + 4000000))
+		wait_for 20 "the client starts" client_runs
+		arrive_more at_server va $((start + 4000000))
 	else
 		start=$(arrived at_client vb)
 		background $WORK/client.log client_then_status -v $URL/source target
-		wait_for 20 "data arrives" arrived_more at_client vb $((start + 4000000))
+		wait_for 20 "the client starts" client_runs
+		arrive_more at_client vb $((start + 4000000))
 	fi
-	under_way_pid=$(pgrep -x rftp | head -n 1)
-	[ -n "$under_way_pid" ] || { cat $WORK/client.log; fail "the transfer has ended already"; }
+	alive "$under_way_pid" || { cat $WORK/client.log; fail "the transfer has ended already"; }
 }
