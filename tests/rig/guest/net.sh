@@ -13,7 +13,7 @@
 # What crosses the link really crosses it, packet by packet, on both drivers.  The ends of siw are in
 # two network namespaces.  rxe does not work across namespaces, so both of its ends are in one: rules
 # that look only at what this host sends (`iif lo`) then lead each address over the link instead of
-# the local table, and accept_local lets it arrive.  Of two guests each has the end that it is called by.
+# the local table, and accept_local lets it arrive.  Of two guests each has the end that it is named after.
 
 SERVER_ADDR=10.6.0.1
 CLIENT_ADDR=10.6.0.2
