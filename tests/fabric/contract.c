@@ -17,6 +17,7 @@
 #include "tests/fabric/case_break.h"
 #include "tests/fabric/case_connect.h"
 #include "tests/fabric/case_data.h"
+#include "tests/fabric/case_engine.h"
 #include "tests/fabric/case_queue.h"
 
 #include <pthread.h>
@@ -31,22 +32,27 @@ struct backend {
 	bool tells_breaks;  /* DISCONNECTED carries an error when the channel broke */
 	bool accept_settles; /* soon, even with a peer that had gone before */
 	struct select_config config;
+	struct loop_faults faults;
 };
 
 static const struct backend backends[] = {
-	{"loop", "loop", "127.0.0.1", true, true, true, {0}},
-	{"soft", "soft", "127.0.0.1", false, true, true, {0}},
-	{"soft6", "soft", "::1", false, true, true, {0}},
-	{"soft-crc", "soft", "127.0.0.1", false, true, true, {.crc = true}},
+	{"loop", "loop", "127.0.0.1", true, true, true, {0}, {0}},
+	/* what a fabric may lack: this is refused */
+	{"loop-bare", "loop", "127.0.0.1", true, true, true, {0},
+		{.no_imm = true, .no_read = true, .no_watch = true}},
+	{"soft", "soft", "127.0.0.1", false, true, true, {0}, {0}},
+	{"soft6", "soft", "::1", false, true, true, {0}, {0}},
+	{"soft-crc", "soft", "127.0.0.1", false, true, true, {.crc = true}, {0}},
 	/* --addr is needed: no RDMA device has a loopback address.  A peer of rdma_cm is not told why.  The
 	 * kernel may see a dialler's "I am gone" before its request, forget the one, and send the answer to
 	 * the other for a minute */
-	{"verbs", "verbs", "127.0.0.1", false, false, false, {0}},
+	{"verbs", "verbs", "127.0.0.1", false, false, false, {0}, {0}},
 };
 
 static int backend_open(const struct backend *b, struct fabric **out)
 {
-	return strcmp(b->fabric, "loop") ? select_open(b->fabric, &b->config, out) : loop_open(NULL, out);
+	return strcmp(b->fabric, "loop") ? select_open(b->fabric, &b->config, out)
+					 : loop_open(&b->faults, out);
 }
 
 /* ---- the cases ---- */
@@ -82,6 +88,9 @@ static const struct contract_case {
 	{"write-imm", imm_client, imm_server, NEEDS_IMM},
 	{"read", read_client, read_server, NEEDS_READ},
 	{"read-across", cross_client, cross_server, NEEDS_READ},
+	{"engine-credit", engine_credit_half, engine_credit_half, 0},
+	{"engine-status", engine_status_half, engine_status_half, 0},
+	{"engine-window", engine_window_half, engine_window_half, 0},
 	{"caps", caps_half, caps_half, 0},
 	{"bad-write", bad_write_half, bad_write_half, 0},
 	{"bad-write-imm", bad_imm_half, bad_imm_half, NEEDS_IMM},

@@ -75,6 +75,8 @@ struct side {
 	struct mem *note_mem; /* NOTES_MAX to receive, one to send */
 	struct note inbox[NOTES_MAX];
 	unsigned inbox_count, notes_sent;
+	void (*undo)(struct side *); /* frees what the case made itself, channels first; NULL: nothing */
+	void *undo_of;
 };
 
 struct link {
@@ -82,6 +84,7 @@ struct link {
 	struct fabric_chan *chan; /* NULL: freed by the case */
 	struct fabric_pd *pd;
 	struct fabric_cq *cq;
+	bool lane; /* chan, with another context than this one, is an engine's (case_engine.h) */
 	int connected, rejected, refused, ended; /* how many such events came */
 	int error;                               /* of the last of them */
 	uint8_t priv[FABRIC_PRIVATE_MAX];
@@ -169,9 +172,18 @@ static struct mem *mem_new(struct side *s, struct fabric_pd *pd, size_t size, un
 
 /* ---- events ---- */
 
+/* The link of an event's channel, which its context names. */
+static struct link *side_link_of(struct side *s, struct fabric_chan *chan)
+{
+	for (unsigned i = 0; i < s->link_count; i++)
+		if (s->links[i]->lane && s->links[i]->chan == chan)
+			return s->links[i];
+	return chan ? fabric_chan_context(chan) : NULL;
+}
+
 static void side_take_event(struct side *s, const struct fabric_event *ev)
 {
-	struct link *l = ev->chan ? fabric_chan_context(ev->chan) : NULL;
+	struct link *l = side_link_of(s, ev->chan);
 	struct request *r = &s->requests[s->request_count];
 
 	if (ev->type == FABRIC_EVENT_REQUEST) {
@@ -183,7 +195,7 @@ static void side_take_event(struct side *s, const struct fabric_event *ev)
 		must(s, ev->priv_len <= FABRIC_PRIVATE_MAX);
 		return;
 	}
-	must(s, l && l->chan == ev->chan);
+	must(s, ev->chan && l && l->chan == ev->chan);
 	switch (ev->type) {
 	case FABRIC_EVENT_CONNECTED:
 		l->connected++;
@@ -257,6 +269,16 @@ struct plan { /* of a channel; zeros take the defaults */
 	const struct sockaddr *to; /* not to the server's listener */
 };
 
+static struct link *link_blank(struct side *s)
+{
+	struct link *l = calloc(1, sizeof *l);
+
+	must(s, l && s->link_count < LINKS_MAX);
+	s->links[s->link_count++] = l;
+	l->side = s;
+	return l;
+}
+
 /* Puts queues on a channel that was dialled or requested. */
 static struct link *link_new(struct side *s, struct fabric_chan *chan, const struct plan *plan)
 {
@@ -265,11 +287,8 @@ static struct link *link_new(struct side *s, struct fabric_chan *chan, const str
 		.recv_depth = plan->recv_depth ? plan->recv_depth : 16,
 		.inline_bytes = plan->inline_bytes,
 	};
-	struct link *l = calloc(1, sizeof *l);
+	struct link *l = link_blank(s);
 
-	must(s, l && s->link_count < LINKS_MAX);
-	s->links[s->link_count++] = l;
-	l->side = s;
 	l->chan = chan;
 	if (plan->share && !plan->own_pd) {
 		l->pd = plan->share->pd;
@@ -292,14 +311,18 @@ static struct link *link_new(struct side *s, struct fabric_chan *chan, const str
 	return l;
 }
 
-static struct link *link_dial(struct side *s, const struct plan *plan)
+static struct fabric_chan *link_dial_chan(struct side *s, const struct sockaddr *to)
 {
-	const struct sockaddr *to = plan->to ? plan->to : (const struct sockaddr *)&s->dst;
 	struct fabric_chan *chan;
 
 	must_eq(s, fabric_dial(s->eq, to, s->src.ss_family ? (struct sockaddr *)&s->src : NULL,
 		WAIT_MS, &chan), 0);
-	return link_new(s, chan, plan);
+	return chan;
+}
+
+static struct link *link_dial(struct side *s, const struct plan *plan)
+{
+	return link_new(s, link_dial_chan(s, plan->to ? plan->to : (const struct sockaddr *)&s->dst), plan);
 }
 
 /* Until the channel is connected, rejected or failed. */
@@ -471,21 +494,27 @@ static void note_post_recv(struct side *s, uint64_t slot)
 		sizeof(struct note)), 0);
 }
 
+static void note_take_wc(struct side *s, const struct fabric_wc *wc)
+{
+	must(s, wc->chan == s->control->chan);
+	must_eq(s, wc->status, FABRIC_OK);
+	if (wc->opcode == FABRIC_SEND) {
+		s->notes_sent += wc->id != ID_OPENER;
+		return;
+	}
+	must_eq(s, wc->bytes, sizeof(struct note));
+	must(s, s->inbox_count < NOTES_MAX);
+	memcpy(&s->inbox[s->inbox_count++], s->note_mem->bytes + wc->id * sizeof(struct note),
+		sizeof(struct note));
+	note_post_recv(s, wc->id);
+}
+
 /* Moves the control channel: one completion. */
 static void note_progress(struct side *s)
 {
-	struct fabric_wc wc = wc_next(s->control);
+	struct fabric_wc wc = cq_next(s, s->control->cq);
 
-	must_eq(s, wc.status, FABRIC_OK);
-	if (wc.opcode == FABRIC_SEND) {
-		s->notes_sent += wc.id != ID_OPENER;
-		return;
-	}
-	must_eq(s, wc.bytes, sizeof(struct note));
-	must(s, s->inbox_count < NOTES_MAX);
-	memcpy(&s->inbox[s->inbox_count++], s->note_mem->bytes + wc.id * sizeof(struct note),
-		sizeof(struct note));
-	note_post_recv(s, wc.id);
+	note_take_wc(s, &wc);
 }
 
 static void note_post(struct side *s, struct note note)
@@ -522,6 +551,21 @@ static struct note note_recv(struct side *s)
 	if (note.verdict)
 		side_fail(s, __FILE__, __LINE__, "the other half left early");
 	return note;
+}
+
+/* The next note if one is there; does not wait. */
+static bool note_get(struct side *s, struct note *note)
+{
+	struct fabric_wc wc;
+	int rc = 0;
+
+	while (!s->inbox_count && (rc = fabric_cq_poll(s->control->cq, &wc, 1)) == 1)
+		note_take_wc(s, &wc);
+	must(s, rc >= 0);
+	if (!s->inbox_count)
+		return false;
+	*note = note_recv(s);
+	return true;
 }
 
 /* Both sides have come so far. */
@@ -578,6 +622,10 @@ static void control_prepare(struct side *s, struct link *l)
 
 static void side_clean(struct side *s)
 {
+	if (s->undo)
+		s->undo(s);
+	s->undo = NULL;
+	s->undo_of = NULL;
 	for (unsigned i = 0; i < s->link_count; i++)
 		fabric_chan_free(s->links[i]->chan);
 	for (unsigned i = 0; i < s->request_count; i++)
