@@ -84,6 +84,114 @@ feed() {
 }
 run_case "a feed of a file and a command, in segments" feed
 
+# container DIR READER: a mount namespace with a root of its own: busybox, the directory of a feed,
+# read-only, and $BOX/out.  READER runs in it, as long as the case.
+BOX=$WORK/box
+container() {
+	mkdir -p $BOX/out $BOX/root
+	unshare -m busybox sh -e -c '
+		mount -t tmpfs root "$1/root"
+		mkdir "$1/root/bin" "$1/root/old" "$1/root/out" "$1/root/segments"
+		cp "$2" "$1/root/bin/busybox"
+		cp "$4" "$1/root/reader"
+		mount --bind "$1/out" "$1/root/out"
+		mount --bind "$3" "$1/root/segments"
+		mount -o remount,bind,ro "$1/root/segments"
+		cd "$1/root"
+		pivot_root . old
+		export PATH=/bin
+		exec chroot . /bin/busybox sh -e -c "busybox umount -l /old; busybox rmdir /old; exec busybox sh /reader"
+	' container $BOX "$(command -v busybox)" "$1" "$2"
+}
+
+# What runs in the container: takes each segment as soon as it has its name, until it is told to stop.
+write_reader() {
+	cat >$BOX/reader <<'READER'
+PATH=/bin
+/bin/busybox --install -s /bin
+for path in /usr /tmp /proc /old; do
+	[ ! -e $path ] || echo "there is $path" >>/out/wrong
+done
+touch /segments/file/new 2>/said
+grep -q "Read-only" /said || echo "the directory can be written to" >>/out/wrong
+mkdir /out/file /out/paced
+touch /out/ready
+while :; do
+	last=
+	[ ! -e /out/stop ] || last=1 # one more look behind it
+	for path in /segments/*/*; do
+		name=${path#/segments/}
+		case $name in
+		*/\* | */[0-9][0-9][0-9][0-9][0-9][0-9][0-9][0-9].seg) ;;
+		*) echo "the name $name" >>/out/wrong ;;
+		esac
+		if [ -e "$path" ] && [ ! -e "/out/$name" ]; then
+			cp "$path" /out/new || echo "cannot read $name" >>/out/wrong
+			mv /out/new "/out/$name"
+		fi
+	done
+	for path in /segments/paced/.rftp-*; do
+		[ ! -e "$path" ] || touch /out/hidden
+	done
+	[ -z "$last" ] || break
+	sleep 0.05
+done
+touch /out/done
+READER
+}
+
+# A device that stops in the middle of a segment until the reader has taken those before it, and one of
+# the other device, and has seen a segment under its hidden name.  The feed lasts so long.
+write_paced() {
+	cat >paced.sh <<PACED
+head -c 700000 paced
+for i in \$(seq 600); do
+	[ -e $BOX/out/paced/00000001.seg ] && [ -e $BOX/out/file/00000001.seg ] &&
+		[ -e $BOX/out/hidden ] && exec tail -c +700001 paced
+	sleep 0.1
+done
+exit 1
+PACED
+}
+
+# Each segment can be mounted into a container and used there as soon as it has its name.
+segment_bytes=262144
+contained_feed() {
+	local name path size last
+	rm -rf $BOX
+	mkdir -p $BOX $EXPORT/contained/file $EXPORT/contained/paced
+	head -c 2500000 /dev/urandom >file
+	head -c 1300000 /dev/urandom >paced
+	write_reader
+	write_paced
+	background $WORK/reader container $EXPORT/contained $BOX/reader
+	wait_for 30 "the container" [ -e $BOX/out/ready ]
+	client -q feed --block 64K --segment 256K file=file "paced=|sh $PWD/paced.sh" $URL/contained
+	touch $BOX/out/stop
+	wait_for 60 "the reader" [ -e $BOX/out/done ]
+	cat $WORK/reader
+	[ ! -e $BOX/out/wrong ] || fail "in the container: $(cat $BOX/out/wrong)"
+	[ ! -s $WORK/reader ] || fail "the container complains"
+	for name in file paced; do
+		# all that there are, as they were when they had just got their names, and whole
+		same_trees $EXPORT/contained/$name $BOX/out/$name
+		cat $BOX/out/$name/*.seg >joined
+		same_files $name joined
+	done
+	# a file's packets are full: so are all of its segments but the last
+	last=$(ls $BOX/out/file | tail -n 1)
+	for path in "$BOX"/out/file/*; do
+		size=$(stat -c %s "$path")
+		[ "$size" = $segment_bytes ] || [ "${path##*/}" = "$last" ] ||
+			fail "${path##*/} has $size bytes"
+	done
+	[ "$last" = 00000010.seg ] || fail "the last segment is $last"
+	[ "$(ls $BOX/out/paced | wc -l)" -ge 5 ] || fail "too few segments: $(ls $BOX/out/paced)"
+	no_leftovers $EXPORT
+	rm -r file paced paced.sh joined $EXPORT/contained
+}
+run_case "segments of a feed, in a container while it runs" contained_feed
+
 bench() {
 	client -c 'bench 32M put; bench 32M get' $URL
 }
