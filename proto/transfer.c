@@ -59,13 +59,18 @@ ssize_t transfer_put_offer(const struct transfer_offer *m, void *buf, size_t siz
 	return wire_put_end(&w);
 }
 
-/* The last slot, and the last status byte, end inside the address space: nothing wraps. */
+uint32_t transfer_status_bytes(uint32_t depth)
+{
+	return depth < TRANSFER_STATUS_BYTES_MIN ? TRANSFER_STATUS_BYTES_MIN : depth;
+}
+
+/* The last slot, and the last byte of the status region, end inside the address space: nothing wraps. */
 static bool transfer_accept_ok(const struct transfer_accept *m)
 {
 	return m->depth >= 1 && m->depth <= TRANSFER_DEPTH_MAX &&
 		m->stride >= TRANSFER_BLOCK_MIN + TRANSFER_SLOT_OFFSET + TRANSFER_BLOCK_BYTES &&
 		m->base <= UINT64_MAX - (uint64_t)m->depth * m->stride &&
-		m->status_base <= UINT64_MAX - m->depth &&
+		m->status_base <= UINT64_MAX - transfer_status_bytes(m->depth) &&
 		!(m->flags & ~TRANSFER_ACCEPT_IMM);
 }
 

@@ -73,11 +73,17 @@ struct transfer_accept {
 	uint32_t key;
 	uint32_t flags;  /* bit 0: notices are WRITE_IMM */
 	/* engine `status`: remote address and key of the status byte of slot 0; the others follow, one byte
-	 * a slot.  0 with other engines */
+	 * a slot, then zeros up to transfer_status_bytes.  0 with other engines */
 	uint64_t status_base;
 	uint32_t status_key;
 };
 #define TRANSFER_ACCEPT_IMM 1u
+
+/* Bytes of the region that the status bytes of `depth` slots are in, all read at once: at least
+ * TRANSFER_STATUS_BYTES_MIN, for a driver may take another way with short READs (the kernel's siw, one on
+ * which it may fail). */
+#define TRANSFER_STATUS_BYTES_MIN 64u
+uint32_t transfer_status_bytes(uint32_t depth);
 
 /* A slot's status byte.  The source writes DATA, the sink all others. */
 enum transfer_byte {

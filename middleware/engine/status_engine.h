@@ -6,7 +6,7 @@
  * block, unsignalled, and behind it in the same posting, inline, the slot's byte: 1.  The sink
  * watches its bytes with acquire loads, and makes a byte 0 again when the slot is empty; it sends
  * nothing and posts no receive.  When the source runs out of slots it reads all bytes by one RDMA
- * READ into its own copy.
+ * READ into its own copy; the region is never so small that the READ would be a short one.
  *
  * The region must not be registered for relaxed ordering: a byte may not pass its block.
  */

@@ -91,8 +91,8 @@ static int land(struct status_sink *s, uint32_t index, uint8_t byte, struct bloc
 	struct block *b = pool_at(s->env.pool, index);
 
 	if (!b || byte != TRANSFER_BYTE_DATA || s->expected[index] != TRANSFER_BYTE_FREE) {
-		log_error("the source made the status byte of slot %u %u, where it was %u", index,
-			byte, s->expected[index]);
+		log_error("the source made the status byte of slot %u%s %u, where it was %u", index,
+			b ? "" : ", which there is not,", byte, s->expected[index]);
 		return -EBADMSG;
 	}
 	assert(b->state == BLOCK_GRANTED);
@@ -257,20 +257,20 @@ static const struct engine_ops sink_ops = {
 int status_sink_open(const struct engine_env *env, struct engine **out)
 {
 	struct status_sink *s = calloc(1, sizeof *s);
-	uint32_t depth = pool_count(env->pool);
+	uint32_t bytes = transfer_status_bytes(pool_count(env->pool));
 	int r;
 
 	if (!s)
 		return -ENOMEM;
 	s->base.ops = &sink_ops;
 	s->env = *env;
-	s->words = (depth + WORD - 1) / WORD;
+	s->words = (bytes + WORD - 1) / WORD;
 	s->expected = calloc(s->words, WORD);
 	r = s->expected ? arena_init(&s->arena, (size_t)s->words * WORD, false) : -ENOMEM;
-	/* no more than the bytes of the slots can be written to, so that what is read behind them
-	 * stays 0 */
+	/* no more than the region can be written to, so that what we look at behind it stays 0; what
+	 * is written in it behind the bytes of the slots is found as a byte that is of no slot */
 	if (!r)
-		r = fabric_mr_new(env->pd, s->arena.base, depth,
+		r = fabric_mr_new(env->pd, s->arena.base, bytes,
 			FABRIC_REMOTE_WRITE | FABRIC_REMOTE_READ, &s->mr);
 	if (r) {
 		sink_close(&s->base);

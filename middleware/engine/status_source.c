@@ -38,11 +38,12 @@ struct status_source {
 	struct engine_env env;
 	struct flight *flight;
 	struct status_sync sync;
-	/* registered: where a READ puts the bytes; then one byte TRANSFER_BYTE_DATA, to be written
+	/* registered: where a READ puts the sink's whole region, `span` bytes, of which those of the
+	 * slots come first and the rest says nothing; then one byte TRANSFER_BYTE_DATA, to be written
 	 * where there is no inline data */
 	uint8_t *bytes;
 	struct fabric_mr *bytes_mr;
-	uint32_t depth, unavailable;
+	uint32_t depth, span, unavailable;
 	struct slot *slots;
 	uint32_t *free, free_head, free_count; /* indices of slots whose byte is FREE: a ring */
 	uint64_t fenced[MESSAGE_CHANNELS_MAX]; /* by lane: of its posts, carried out */
@@ -108,7 +109,7 @@ static struct lane *pick_read_lane(const struct status_source *s)
 static int post_read(struct status_source *s)
 {
 	struct lane *lane = pick_read_lane(s);
-	struct fabric_sge all = {s->bytes, s->depth, s->bytes_mr};
+	struct fabric_sge all = {s->bytes, s->span, s->bytes_mr};
 	struct fabric_wr read = {
 		.id = LANE_ID(LANE_STATUS, 0),
 		.opcode = FABRIC_READ,
@@ -205,7 +206,7 @@ static int post_block(
 	bool inlined = fabric_chan_caps(lane->chan)->inline_max >= 1;
 	struct fabric_sge data = {
 		b->payload - BLOCK_PREFIX_BYTES, BLOCK_PREFIX_BYTES + b->length, env->mr};
-	struct fabric_sge one = {s->bytes + s->depth, 1, s->bytes_mr};
+	struct fabric_sge one = {s->bytes + s->span, 1, s->bytes_mr};
 	struct fabric_wr byte = {
 		.id = LANE_ID(LANE_BEHIND, b->index),
 		.opcode = FABRIC_WRITE,
@@ -335,14 +336,15 @@ int status_source_open(const struct engine_env *env, struct engine **out)
 	s->base.ops = &source_ops;
 	s->env = *env;
 	s->depth = env->remote_depth;
+	s->span = transfer_status_bytes(s->depth);
 	status_sync_init(&s->sync, s->depth, env->lane_count);
-	s->bytes = calloc(1, (size_t)s->depth + 1);
+	s->bytes = calloc(1, (size_t)s->span + 1);
 	s->slots = calloc(s->depth, sizeof *s->slots);
 	s->free = calloc(s->depth, sizeof *s->free);
 	if (!s->bytes || !s->slots || !s->free)
 		goto err_close;
-	s->bytes[s->depth] = TRANSFER_BYTE_DATA;
-	r = fabric_mr_new(env->pd, s->bytes, (size_t)s->depth + 1, FABRIC_LOCAL, &s->bytes_mr);
+	s->bytes[s->span] = TRANSFER_BYTE_DATA;
+	r = fabric_mr_new(env->pd, s->bytes, (size_t)s->span + 1, FABRIC_LOCAL, &s->bytes_mr);
 	if (!r)
 		r = flight_new(env, &s->flight);
 	if (r)

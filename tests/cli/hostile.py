@@ -755,7 +755,7 @@ def sinks_that_lie(top):
 
     for fields in ({"depth": 0}, {"depth": 65537}, {"stride": 0}, {"stride": 4096},
                    {"base": (1 << 64) - 1}, {"flags": 2}, {"status_base": (1 << 64) - 1},
-                   {"status_base": 4096}, {"status_key": 1}):
+                   {"status_base": (1 << 64) - 64}, {"status_base": 4096}, {"status_key": 1}):
         retrieve(f"ACCEPT with {fields}", (iwarp.ACCEPT, iwarp.accept(**fields)))
     good = (iwarp.ACCEPT, iwarp.accept(stride=65536 + 4096))
     for type_, (right, _, _) in (REQUESTS | TRANSFERS).items():

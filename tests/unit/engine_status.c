@@ -233,13 +233,33 @@ static void one_at_a_time_is_fair(void)
 
 static void nothing_behind_the_bytes_can_be_written(void)
 {
-	struct rig rig;
+	static const uint32_t depths[] = {20, 64, 70};
 
-	rig_open(&rig, 1, 2, 20);
-	rig_open_sink(&rig, &engine_status, false);
-	CHECK_EQ(write_byte(&rig, 20, 1), 0);
-	CHECK_EQ(rig_poll_sink_until(&rig), -ECONNRESET);
-	rig_close(&rig);
+	for (unsigned i = 0; i < 3; i++) {
+		struct rig rig;
+
+		rig_open(&rig, 1, 2, depths[i]);
+		rig_open_sink(&rig, &engine_status, false);
+		CHECK_EQ(write_byte(&rig, depths[i] < 64 ? 64 : depths[i], 1), 0);
+		CHECK_EQ(rig_poll_sink_until(&rig), -ECONNRESET);
+		rig_close(&rig);
+	}
+}
+
+/* A small region goes on behind the bytes of the slots; whoever writes there breaks the rules. */
+static void bytes_of_no_slot(void)
+{
+	static const uint32_t wrongs[] = {20, 24, 63};
+
+	for (unsigned i = 0; i < sizeof wrongs / sizeof *wrongs; i++) {
+		struct rig rig;
+
+		rig_open(&rig, 1, 2, 20);
+		rig_open_sink(&rig, &engine_status, false);
+		CHECK_EQ(write_byte(&rig, wrongs[i], 1 + i % 2), 0);
+		CHECK_EQ(rig_poll_sink_until(&rig), -EBADMSG);
+		rig_close(&rig);
+	}
 }
 
 static void after_revoke_nobody_reaches_them(void)
@@ -328,7 +348,7 @@ static void it_refuses_fabrics_that_cannot(void)
 
 struct fake {
 	struct rig rig;
-	uint8_t bytes[SLOTS];
+	uint8_t bytes[TRANSFER_STATUS_BYTES_MIN]; /* of SLOTS slots */
 	struct fabric_mr *mr;
 };
 
@@ -339,7 +359,7 @@ static void fake_open(struct fake *f)
 
 	rig_open(&f->rig, 1, 2 * SLOTS, SLOTS);
 	memset(f->bytes, 0, sizeof f->bytes);
-	r = fabric_mr_new(control_pd(link_control(f->rig.sink.link)), f->bytes, SLOTS,
+	r = fabric_mr_new(control_pd(link_control(f->rig.sink.link)), f->bytes, sizeof f->bytes,
 		FABRIC_REMOTE_WRITE | FABRIC_REMOTE_READ, &f->mr);
 	assert(!r);
 	env = rig_env(&f->rig, &f->rig.source);
@@ -452,6 +472,21 @@ static void bytes_that_no_sink_may_show(void)
 	}
 }
 
+/* What it reads behind the bytes of the slots says nothing. */
+static void bytes_of_no_slot_mean_nothing(void)
+{
+	struct fake f;
+
+	fake_open(&f);
+	memset(f.bytes + SLOTS, 0xff, sizeof f.bytes - SLOTS);
+	fake_fill(&f);
+	CHECK_EQ(fake_sync(&f), 0);
+	__atomic_store_n(&f.bytes[SLOTS - 1], 0, __ATOMIC_RELEASE);
+	CHECK_EQ(fake_sync(&f), 1);
+	CHECK_EQ(rig_send(&f.rig, 9), 1);
+	fake_close(&f);
+}
+
 /* One try: what the source said to slots that changed while it held them to be free, or 0 when its READs
  * all came too late to see it.  `*wrong_rig`: the set-up did not work. */
 static int try_changed_slots(uint8_t wrong, bool *wrong_rig)
@@ -520,6 +555,7 @@ int main(int argc, char **argv)
 		{"one at a time is fair", one_at_a_time_is_fair},
 		{"nothing behind the bytes can be written",
 			nothing_behind_the_bytes_can_be_written},
+		{"status bytes of no slot", bytes_of_no_slot},
 		{"after revoke nobody reaches them", after_revoke_nobody_reaches_them},
 		{"a source that goes away is noticed", a_source_that_goes_away_is_noticed},
 		{"a sink naps longer and longer", a_sink_naps_longer_and_longer},
@@ -528,6 +564,7 @@ int main(int argc, char **argv)
 		{"the source takes what is free", the_source_takes_what_is_free},
 		{"it reads less and less often in vain", it_reads_less_and_less_often_in_vain},
 		{"status bytes that no sink may show", bytes_that_no_sink_may_show},
+		{"bytes of no slot mean nothing", bytes_of_no_slot_mean_nothing},
 		{"a free slot that is not", a_free_slot_that_is_not},
 		{NULL, NULL},
 	};

@@ -129,7 +129,7 @@ static const struct tweak tweaks[] = {
 	ACCEPT_(20, 4, 0, 0),
 	ACCEPT_(20, 4, 2, BAD),
 	ACCEPT_(24, 8, 0, 0),
-	ACCEPT_(24, 8, UINT64_MAX - 512, 0), /* so does the last status byte */
+	ACCEPT_(24, 8, UINT64_MAX - 512, 0), /* so does the status region */
 	ACCEPT_(24, 8, UINT64_MAX - 511, BAD),
 	ACCEPT_(24, 8, UINT64_MAX, BAD),
 	ACCEPT_(32, 4, 0, 0),
@@ -204,6 +204,27 @@ static const struct tweak tweaks[] = {
 static void limits(void)
 {
 	sample_tweak_all(tweaks, COUNT(tweaks));
+}
+
+/* The region of the status bytes has at least 64 of them, however few slots there are. */
+static void status_region(void)
+{
+	struct transfer_accept few = {.depth = 1, .stride = TRANSFER_BLOCK_MIN + 4096};
+	uint8_t out[64];
+
+	CHECK_EQ(transfer_status_bytes(1), 64);
+	CHECK_EQ(transfer_status_bytes(64), 64);
+	CHECK_EQ(transfer_status_bytes(65), 65);
+	CHECK_EQ(transfer_status_bytes(TRANSFER_DEPTH_MAX), TRANSFER_DEPTH_MAX);
+	few.status_base = UINT64_MAX - 64;
+	CHECK(transfer_put_accept(&few, out, sizeof out) > 0);
+	few.status_base++;
+	CHECK_EQ(transfer_put_accept(&few, out, sizeof out), -EBADMSG);
+	few.depth = 64;
+	few.status_base--;
+	CHECK(transfer_put_accept(&few, out, sizeof out) > 0);
+	few.depth = 65;
+	CHECK_EQ(transfer_put_accept(&few, out, sizeof out), -EBADMSG);
 }
 
 static void fields(void)
@@ -348,6 +369,7 @@ HARNESS_MAIN(
 	{"every message: round trip, truncations, trailing bytes", all_samples},
 	{"the codec table agrees with the codecs", codec_table},
 	{"each limit at its edge and over it", limits},
+	{"the region of status bytes", status_region},
 	{"each field lies where the specification says", fields},
 	{"put refuses what get would refuse", put_refuses},
 	{"names of files", names})
