@@ -17,9 +17,6 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #define DIGEST_LEVELS 64
 #define DIGEST_ROOM_FIRST 64u /* slots in the first table: a power of two, as every size */
 #define DIGEST_EMPTY 0xffu    /* a slot's level when nothing is in it */
@@ -37,20 +34,6 @@ struct digest_tree {
 	size_t room, count;
 	unsigned top_level; /* no subtree in the table was ever higher */
 };
-
-uint64_t digest_leaf_base(const void *data, size_t bytes)
-{
-	return XXH3_64bits(data, bytes);
-}
-
-uint64_t digest_leaf(const void *data, size_t bytes)
-{
-#ifdef DIGEST_HAS_AVX2
-	if (__builtin_cpu_supports("avx2"))
-		return digest_leaf_avx2(data, bytes);
-#endif
-	return digest_leaf_base(data, bytes);
-}
 
 uint64_t digest_block_sum(uint64_t leaf, const uint8_t header[24])
 {

@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* XXH3-64 of `bytes` bytes, by AVX2 where the CPU has it. */
+/* XXH3-64 of `bytes` bytes, by the fastest way that this machine has. */
 uint64_t digest_leaf(const void *data, size_t bytes);
 /* The checksum field of a block: leaf xor XXH3-64 of the header's bytes. */
 uint64_t digest_block_sum(uint64_t leaf, const uint8_t header[24]);

@@ -71,7 +71,6 @@ static void leaf_is_xxh3(void)
 	}
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
 		CHECK(digest_leaf(data, rows[i].bytes) == rows[i].leaf);
-		CHECK(digest_leaf_base(data, rows[i].bytes) == rows[i].leaf);
 	}
 }
 
@@ -84,24 +83,21 @@ static void every_way_gives_one_result(void)
 	CHECK(data);
 	for (size_t i = 0; i < MOST + 64; i++)
 		data[i] = (uint8_t)harness_random(&seed);
-#ifdef DIGEST_HAS_AVX2
-	if (__builtin_cpu_supports("avx2")) {
-		/* every length of the short ways and past some stripes, then at random */
-		for (size_t n = 0; n < 5000; n++) {
-			size_t bytes = n < 2200 ? n : harness_random(&seed) % MOST;
-			const uint8_t *at = data + harness_random(&seed) % 64;
+	/* every length of the short ways and past some stripes, then at random */
+	for (size_t n = 0; n < 5000; n++) {
+		size_t bytes = n < 2200 ? n : harness_random(&seed) % MOST;
+		const uint8_t *at = data + harness_random(&seed) % 64;
+		uint64_t leaf = digest_leaf(at, bytes);
 
-			CHECK(digest_leaf_avx2(at, bytes) == digest_leaf_base(at, bytes));
-			CHECK(digest_leaf(at, bytes) == digest_leaf_base(at, bytes));
-		}
-		free(data);
-		return;
+		for (size_t i = 0; i < digest_way_count; i++)
+			CHECK(!digest_ways[i].here() || digest_ways[i].leaf(at, bytes) == leaf);
 	}
-#endif
-	for (size_t n = 0; n < 2200; n++)
-		CHECK(digest_leaf(data, n) == digest_leaf_base(data, n));
 	free(data);
-	SKIP("this CPU has one way only");
+}
+
+static void the_fastest_way_can_be_gone_here(void)
+{
+	CHECK(digest_way_fastest()->here());
 }
 
 static void a_changed_bit_changes_the_leaf(void)
@@ -294,6 +290,7 @@ static void size_order_and_count_all_matter(void)
 
 HARNESS_MAIN({"leaf_is_xxh3", leaf_is_xxh3},
 	{"every_way_gives_one_result", every_way_gives_one_result},
+	{"the_fastest_way_can_be_gone_here", the_fastest_way_can_be_gone_here},
 	{"a_changed_bit_changes_the_leaf", a_changed_bit_changes_the_leaf},
 	{"the_sum_covers_payload_and_header", the_sum_covers_payload_and_header},
 	{"any_order_gives_the_root_of_the_definition", any_order_gives_the_root_of_the_definition},
