@@ -481,7 +481,9 @@ class Proxy:
         self.held.set()
 
     def release(self):
-        self.held.clear()
+        with self.lock:
+            self.hold_at = None  # it may not have come so far yet
+            self.held.clear()
 
     def reset(self):
         self.broken.set()
