@@ -61,7 +61,7 @@ static struct engine_env make_env(struct run *run, unsigned lanes, uint8_t notic
 	return (struct engine_env){
 		.pool = run->pool,
 		.pd = control_pd(run->control),
-		.mr = run->mr,
+		.mr = run->memory->mr,
 		.cq = link_cq(run->link),
 		.lanes = link_lanes(run->link),
 		.lane_count = lanes,
@@ -240,8 +240,8 @@ static int answer(struct run *run, const struct transfer_offer *offer, bool imm)
 	struct transfer_accept accept = {
 		.depth = pool_count(run->pool),
 		.stride = pool_stride(offer->block),
-		.base = fabric_mr_base(run->mr),
-		.key = fabric_mr_key(run->mr),
+		.base = fabric_mr_base(run->memory->mr),
+		.key = fabric_mr_key(run->memory->mr),
 		.flags = imm ? TRANSFER_ACCEPT_IMM : 0,
 		.status_base = run->engine->status_base,
 		.status_key = run->engine->status_key,

@@ -12,6 +12,7 @@
 #include "base/worker.h"
 #include "engine/lane.h"
 #include "proto/status.h"
+#include "transfer/memory.h"
 #include "transfer/plan.h"
 
 #include <assert.h>
@@ -30,6 +31,7 @@ struct link {
 	bool has_src;
 	int lost;                  /* client: -errno of the control channel's event */
 	struct fabric_cq *cq;      /* of all lanes */
+	struct memory memory;
 	/* the daemon's event loop looks lanes up while a transfer's thread may close them */
 	pthread_mutex_t lock;
 	struct lane *lanes[MESSAGE_CHANNELS_MAX]; /* by number; NULL until accepted */
@@ -61,6 +63,7 @@ void link_free(struct link *l)
 	if (!l)
 		return;
 	link_close_channels(l);
+	memory_free(&l->memory); /* registered in the control channel's protection domain */
 	control_free(l->control);
 	fabric_eq_free(l->eq);
 	pthread_mutex_destroy(&l->lock);
@@ -70,6 +73,11 @@ void link_free(struct link *l)
 struct control *link_control(const struct link *l)
 {
 	return l->control;
+}
+
+struct memory *link_memory(struct link *l)
+{
+	return &l->memory;
 }
 
 const char *link_fabric_name(const struct link *l)

@@ -22,6 +22,7 @@
 
 struct lane;
 struct link;
+struct memory;
 
 /* ---- both ---- */
 struct control *link_control(const struct link *);
@@ -29,6 +30,8 @@ unsigned link_channel_count(const struct link *); /* data channels: open, or acc
 void link_close_channels(struct link *);
 /* Breaks what is connected and frees all. */
 void link_free(struct link *);
+/* Where the blocks of its transfers are. */
+struct memory *link_memory(struct link *);
 /* Blocks this session's transfers may use: LINK_DEPTH, less where the fabric's depth is smaller. */
 uint32_t link_max_depth(const struct link *);
 /* Data channels worth opening, from CPUs, fabric and the measured round trip (0: not known). */

@@ -12,7 +12,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #define IDLE_TIMEOUT_MS 60000
 #define KEEPALIVE_NS (5 * NS_PER_S)  /* a side that has nothing to say says PING so often */
@@ -26,6 +25,7 @@ void run_init(struct run *run, struct link *link, const struct transfer_params *
 	*run = (struct run){
 		.link = link,
 		.control = link_control(link),
+		.memory = link_memory(link),
 		.params = params,
 		.stats = stats,
 		.idle_timeout_ms = params->idle_timeout_ms ? params->idle_timeout_ms : IDLE_TIMEOUT_MS,
@@ -109,24 +109,14 @@ int run_make_pool(struct run *run, uint32_t blocks, uint32_t block_bytes, unsign
 	int r = -ENOMEM;
 
 	for (; blocks >= BLOCKS_MIN; blocks /= 2) {
-		size_t bytes = pool_bytes(blocks, block_bytes);
+		uint8_t *base;
 
-		r = arena_init(&run->arena, bytes, false);
-		if (r == -ENOMEM)
-			continue;
-		if (r)
-			return r;
-		/* pages at once, by the fastest way there is: a page fault in the middle of a copy costs more,
-		 * and a memory device pins them anyway.  Old kernels fault them in one by one. */
-		madvise(run->arena.base, run->arena.bytes, MADV_POPULATE_WRITE);
-		r = fabric_mr_new(control_pd(run->control), run->arena.base, bytes, access, &run->mr);
-		if (!r)
-			r = pool_new(run->arena.base, blocks, block_bytes, &run->pool);
-		if (!r)
+		r = memory_take(run->memory, control_pd(run->control), pool_bytes(blocks, block_bytes), access,
+			&base);
+		if (!r) {
+			r = pool_new(base, blocks, block_bytes, &run->pool);
 			break;
-		run_revoke(run);
-		arena_fini(&run->arena);
-		run->arena = (struct arena){0};
+		}
 		if (r != -ENOMEM)
 			return r;
 	}
@@ -185,8 +175,7 @@ void run_revoke(struct run *run)
 {
 	if (run->engine)
 		engine_revoke(run->engine);
-	fabric_mr_free(run->mr);
-	run->mr = NULL;
+	memory_revoke(run->memory);
 }
 
 static void report(struct run *run, uint64_t now)
@@ -354,7 +343,7 @@ int run_end(struct run *run, int error)
 	run->engine = NULL;
 	run_revoke(run);
 	pool_free(run->pool);
-	arena_fini(&run->arena);
+	memory_give(run->memory);
 	stats->status = run->status;
 	memcpy(stats->text, run->text, sizeof stats->text);
 	report(run, clock_now_ns());

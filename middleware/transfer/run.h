@@ -6,10 +6,10 @@
 #ifndef TRANSFER_RUN_H
 #define TRANSFER_RUN_H
 
-#include "block/arena.h"
 #include "block/pool.h"
 #include "engine/engine.h"
 #include "transfer/crew.h"
+#include "transfer/memory.h"
 #include "transfer/transfer.h"
 
 #define RUN_TEXT TRANSFER_TEXT
@@ -19,9 +19,8 @@ struct run {
 	struct control *control;
 	const struct transfer_params *params;
 	struct transfer_stats *stats;
-	struct arena arena;
+	struct memory *memory; /* the session's */
 	struct pool *pool;
-	struct fabric_mr *mr;
 	struct engine *engine;
 	struct crew *crew;
 	int idle_timeout_ms;
@@ -50,7 +49,7 @@ int run_get(struct run *, struct message_header *, const uint8_t **data);
 /* Waits for a frame of type `type` or anything else that run_get gives. */
 int run_get_wait(struct run *, struct message_header *, const uint8_t **data);
 
-/* The arena, pool and registration of `blocks` blocks; fewer when memory for so many cannot be had (and
+/* Memory, registered, and pool of `blocks` blocks; fewer when memory for so many cannot be had (and
  * a warning says so).  -ENOMEM: not even two. */
 int run_make_pool(struct run *, uint32_t blocks, uint32_t block_bytes, unsigned access);
 /* Takes completions in, as engine_ops.poll; a failure is recorded. */
