@@ -154,23 +154,25 @@ static struct verbs_bank *bank_with_room(struct verbs_cq *cq, uint32_t count)
 int verbs_cq_reserve(struct verbs_cq *cq, uint32_t count, struct ibv_cq **out)
 {
 	struct verbs_bank *bank;
-	int rc = 0;
+	int rc = -EINVAL;
 
 	pthread_mutex_lock(&cq->lock);
+	if (count > cq->depth - cq->reserved)
+		goto out;
 	bank = bank_with_room(cq, count + 1);
-	if (count > cq->depth - cq->reserved) {
-		rc = -EINVAL;
-	} else if (!bank) {
+	if (!bank) {
 		rc = bank_add(cq, cq->depth - cq->reserved);
-		bank = rc ? NULL : bank_with_room(cq, count + 1);
-		if (!rc && !bank)
-			rc = -EINVAL; /* more than the device has in one queue */
+		if (rc)
+			goto out;
+		bank = bank_with_room(cq, count + 1);
 	}
-	if (!rc) {
+	if (bank) {
 		cq->reserved += count;
 		bank->reserved += count + 1;
 		*out = bank->cq;
 	}
+	rc = bank ? 0 : -EINVAL; /* more than the device has in one queue */
+out:
 	pthread_mutex_unlock(&cq->lock);
 	return rc;
 }
