@@ -140,7 +140,8 @@ static int make_crew(struct run *run, const struct transfer_feed *from, unsigned
 	struct crew_params params = {
 		.reading = true,
 		.workers = workers,
-		.in_place = plan_in_place(run->params->workers, worker_cpus()),
+		.in_place = plan_in_place(run->params->workers, worker_cpus(),
+			caps_of(run)->write_delivered),
 		.blocks = pool_count(run->pool),
 	};
 
@@ -281,7 +282,7 @@ int handshake_accept(struct run *run, uint32_t *block_bytes)
 	r = ops->sink_open(&env, &run->engine);
 	if (!r)
 		r = crew_new(&(struct crew_params){.workers = plan_workers(run->params->workers, worker_cpus()),
-				     .in_place = plan_in_place(run->params->workers, worker_cpus()),
+				     .in_place = plan_in_place(run->params->workers, worker_cpus(), false),
 				     .jobs = JOB_THREADS, .blocks = pool_count(run->pool),
 				     .queued_jobs = HANDSHAKE_JOBS_MAX}, &run->crew);
 	if (!r)

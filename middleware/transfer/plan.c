@@ -76,9 +76,12 @@ unsigned plan_workers(unsigned wish, unsigned cpus)
 	return wish ? wish : (unsigned)at_most(at_least(cpus / 8, 1), 4);
 }
 
-bool plan_in_place(unsigned wish, unsigned cpus)
+bool plan_in_place(unsigned wish, unsigned cpus, bool to_device)
 {
-	return !wish && cpus <= IN_PLACE_CPUS;
+	/* on few CPUs, and where sending over TCP needs them, a hand-over costs more than it gains.  A device
+	 * should never wait for a block to be filled; and where it is none, and posting is sending (rxe), the
+	 * thread that posts has no time for it */
+	return !wish && cpus <= IN_PLACE_CPUS && !to_device;
 }
 
 uint16_t plan_channels(unsigned cpus, uint64_t rtt_ns, bool over_tcp, uint16_t max)

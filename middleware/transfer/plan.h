@@ -40,8 +40,9 @@ void plan_make(const struct plan_facts *, struct plan *out);
 /* I/O threads of one side: the wish, or what suits the CPUs. */
 unsigned plan_workers(unsigned wish, unsigned cpus);
 
-/* Whether a transfer's thread should do buffered I/O in place, rather than hand it to workers. */
-bool plan_in_place(unsigned wish, unsigned cpus);
+/* Whether a transfer's thread should do buffered I/O in place, rather than hand it to workers.  `to_device`: it
+ * sends by a device, and not over TCP. */
+bool plan_in_place(unsigned wish, unsigned cpus, bool to_device);
 
 /* Data channels worth opening for a session: by the round trip, and over TCP by CPUs; at most `max`. */
 uint16_t plan_channels(unsigned cpus, uint64_t rtt_ns, bool over_tcp, uint16_t max);

@@ -127,9 +127,18 @@ static void any_facts_give_a_plan_within_the_limits(void)
 	}
 }
 
+static void io_in_place_on_few_cpus_and_over_tcp(void)
+{
+	CHECK(plan_in_place(0, 1, false) && plan_in_place(0, 2, false));
+	CHECK(!plan_in_place(0, 3, false)); /* a worker is not in anybody's way */
+	CHECK(!plan_in_place(0, 2, true));  /* who posts to a device may be busy with that */
+	CHECK(!plan_in_place(1, 1, false)); /* a wish */
+}
+
 HARNESS_MAIN({"local transfers stay in cache", local_transfers_stay_in_cache},
 	{"a long link gets its window", a_long_link_gets_its_window},
 	{"small files need small blocks", small_files_need_small_blocks},
 	{"a feed has two blocks for each stream", a_feed_has_two_blocks_for_each_stream},
 	{"channels by CPUs and round trip", channels_by_cpus_and_round_trip},
+	{"I/O in place on few CPUs and over TCP", io_in_place_on_few_cpus_and_over_tcp},
 	{"any facts give a plan within the limits", any_facts_give_a_plan_within_the_limits})
