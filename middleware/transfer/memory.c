@@ -62,8 +62,10 @@ void memory_revoke(struct memory *m)
 void memory_give(struct memory *m)
 {
 	memory_revoke(m);
-	if (m->arena.base)
-		madvise(m->arena.base, m->arena.bytes, MADV_FREE); /* huge pages that were reserved stay */
+	if (m->arena.hugetlb)
+		arena_fini(&m->arena); /* the kernel cannot take these back */
+	else if (m->arena.base)
+		madvise(m->arena.base, m->arena.bytes, MADV_FREE);
 }
 
 void memory_free(struct memory *m)

@@ -5,8 +5,9 @@
  *
  * The arena outlives a transfer, so that the next one finds its pages in place: an adapter pins present
  * pages some hundred times as fast as it makes new ones.  Between transfers the kernel may take them back
- * when it is short of memory, so that an idle session holds nothing that is needed elsewhere.  It is not
- * shared among sessions: what is left in it is the same user's.
+ * when it is short of memory, and has reserved huge pages back at once, so that an idle session holds
+ * nothing that is needed elsewhere.  The arena is not shared among sessions: what is left in it is the same
+ * user's.
  *
  * Knows no blocks, and no transfers but by turns: one slice at a time.
  */

@@ -147,7 +147,7 @@ class Bench:
     # ---- the experiments ----
 
     def synchronization(self):
-        points = (3, 16, 256) if self.options.quick else (3, 8, 16, 64, 256, 512)
+        points = (3, 16, 512) if self.options.quick else (3, 8, 16, 64, 256, 512)
         count = 60 if self.options.quick else 200
         results = self.rounds("synchronization", points, self.options.rounds, lambda n, e: self.run(
             "sync", e, size=64, source_blocks=n, sink_blocks=n, count=count))
