@@ -20,7 +20,8 @@ calibrate() {
 	make_file large 0 "$(cat $WORK/bytes)"
 }
 
-ways=("65536 4")
+# rftp opens up to 16 on such a link
+ways=("65536 4" "65536 16")
 if benching; then
 	ways+=("65536 1" "1048576 1")
 fi
