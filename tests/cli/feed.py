@@ -250,8 +250,7 @@ def a_slow_sink_slows_all_alike_and_loses_nothing(top):
     time.sleep(0.3)
     before = arrived()
     check(max(before) < 12 * M, "too fast to see anything", before)
-    proxy.hold_at = proxy.carried + 16 * M
-    proxy.release()
+    proxy.release(hold=16 * M)
     wait_until(proxy.held.is_set, "the sink to stop again", 20)
     time.sleep(0.3)
     equal(process.poll(), None, "exit code meanwhile")

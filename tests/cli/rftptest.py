@@ -480,9 +480,10 @@ class Proxy:
     def hold(self):
         self.held.set()
 
-    def release(self):
+    def release(self, hold=None):
+        """Carries on, for good (also when it had not come as far as to hold yet), or for `hold` bytes."""
         with self.lock:
-            self.hold_at = None  # it may not have come so far yet
+            self.hold_at = self.carried + hold if hold else None
             self.held.clear()
 
     def reset(self):
