@@ -129,6 +129,7 @@ files() {
 		same_files large $EXPORT/large
 		rcopied
 		[ -z "$gridftp" ] || timed "GridFTP (TCP, 4 streams), file to file" "its own" run_gridftp
+		rm -f $EXPORT/gridftp # there is no room for four of them
 	done
 }
 
