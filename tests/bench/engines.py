@@ -3,7 +3,7 @@
 """The experiments of the status-byte paper (Xiao et al., section 4) on rftp's own engines.
 
     make bench-engines                           all of it on the fabric soft: about ten minutes
-    make bench-engines BENCH_ARGS=--quick        fewer points, shorter runs: two minutes
+    make bench-engines BENCH_ARGS=--quick        fewer points, shorter runs: one minute
     make bench-engines BENCH_ARGS='--fabric verbs --host 10.0.0.1'
 
 tests/bench/engine_bench does each measurement, with two processes on this host.  What is compared runs
