@@ -21,7 +21,6 @@
 #include "fabric/verbs_impl.h"
 
 #define BATCH 16
-#define ACK_BATCH 64 /* acknowledging takes a lock; destroying waits for it */
 #define STASH_ROOM_FIRST 64u
 
 /* ---- making ---- */
@@ -338,7 +337,7 @@ void verbs_cq_progress_if_idle(struct verbs_cq *cq)
 		progress(cq);
 		/* in case that the device told nobody */
 		if (cq->stash_count)
-			verbs_fd_raise(cq->wake);
+			verbs_cq_raise(cq);
 	}
 	cq->polled = false;
 	pthread_mutex_unlock(&cq->lock);
@@ -368,7 +367,7 @@ void verbs_cq_flush(struct verbs_cq *cq, struct verbs_chan *chan)
 	progress(cq);
 	flush_ring(cq, chan, &chan->sends);
 	flush_ring(cq, chan, &chan->recvs);
-	verbs_fd_raise(cq->wake);
+	verbs_cq_raise(cq);
 	pthread_mutex_unlock(&cq->lock);
 }
 
@@ -450,50 +449,4 @@ int verbs_cq_poll(struct fabric_cq *base, struct fabric_wc *wc, int max)
 	}
 	pthread_mutex_unlock(&cq->lock);
 	return count ? count : rc;
-}
-
-static void take_events(struct verbs_cq *cq)
-{
-	struct ibv_cq *ready;
-	void *context;
-
-	while (!ibv_get_cq_event(cq->channel, &ready, &context)) {
-		for (unsigned i = 0; i < cq->bank_count; i++) {
-			struct verbs_bank *bank = &cq->banks[i];
-
-			if (bank->cq == ready && ++bank->unacked == ACK_BATCH) {
-				ibv_ack_cq_events(ready, bank->unacked);
-				bank->unacked = 0;
-			}
-		}
-	}
-}
-
-int verbs_cq_arm(struct fabric_cq *base)
-{
-	struct verbs_cq *cq = (struct verbs_cq *)base;
-	int rc = 0;
-
-	pthread_mutex_lock(&cq->lock);
-	verbs_fd_clear(cq->wake);
-	take_events(cq);
-	for (unsigned i = 0; i < cq->bank_count && !rc; i++)
-		rc = -ibv_req_notify_cq(cq->banks[i].cq, 0);
-	pthread_mutex_unlock(&cq->lock);
-	return rc;
-}
-
-int verbs_cq_fd(const struct fabric_cq *base)
-{
-	return ((const struct verbs_cq *)base)->fd;
-}
-
-void verbs_cq_ack(struct fabric_cq *base)
-{
-	struct verbs_cq *cq = (struct verbs_cq *)base;
-
-	pthread_mutex_lock(&cq->lock);
-	verbs_fd_clear(cq->wake);
-	take_events(cq);
-	pthread_mutex_unlock(&cq->lock);
 }

@@ -135,6 +135,7 @@ struct verbs_bank {
 	struct ibv_cq *cq;
 	uint32_t size, reserved;
 	unsigned unacked; /* events taken and not acknowledged, which is done many at a time */
+	bool armed;       /* its next event has not been taken */
 };
 
 struct verbs_cq {
@@ -143,6 +144,7 @@ struct verbs_cq {
 	pthread_mutex_t lock;
 	struct ibv_comp_channel *channel;
 	int wake; /* eventfd: completions came that the device does not tell of */
+	bool woken; /* it is readable */
 	int fd;   /* epoll of both */
 	uint32_t depth, reserved;
 	struct verbs_bank *banks;
@@ -258,13 +260,17 @@ void verbs_qp_caps(struct verbs_chan *);
 /* Makes the device flush what is posted. */
 void verbs_qp_flush(struct verbs_chan *);
 
+/* ---- verbs_ready.c ---- */
+int verbs_cq_arm(struct fabric_cq *);
+int verbs_cq_fd(const struct fabric_cq *);
+void verbs_cq_ack(struct fabric_cq *);
+/* With cq->lock held: makes the descriptor readable. */
+void verbs_cq_raise(struct verbs_cq *);
+
 /* ---- verbs_cq.c ---- */
 int verbs_cq_new(struct fabric_pd *, uint32_t, struct fabric_cq **);
 void verbs_cq_free(struct fabric_cq *);
 int verbs_cq_poll(struct fabric_cq *, struct fabric_wc *, int);
-int verbs_cq_arm(struct fabric_cq *);
-int verbs_cq_fd(const struct fabric_cq *);
-void verbs_cq_ack(struct fabric_cq *);
 /* Room for the completions of `count` requests, and of a mark, in one bank, which *out becomes. */
 int verbs_cq_reserve(struct verbs_cq *, uint32_t count, struct ibv_cq **out);
 void verbs_cq_release(struct verbs_cq *, struct ibv_cq *, uint32_t count);

@@ -18,7 +18,9 @@
 #define MEDIUM_WINDOW (64ull << 20)
 #define LARGE_BLOCK (4u << 20)
 #define LARGE_WINDOW (256ull << 20)
-#define SOURCE_BLOCKS 12u /* where completion is local: filling, hashing, being sent */
+/* where completion is local: filling, hashing, being sent; of small blocks as many as make so many bytes */
+#define SOURCE_BLOCKS 12u
+#define SOURCE_BYTES (SOURCE_BLOCKS * SMALL_BLOCK)
 #define DEPTH_MIN 4u
 #define CPU_CHANNELS 4u
 #define IN_PLACE_CPUS 2u
@@ -63,7 +65,9 @@ void plan_make(const struct plan_facts *f, struct plan *out)
 	if (!f->depth && f->total_bytes == f->largest_bytes && f->total_bytes != UINT64_MAX)
 		out->depth = (uint32_t)at_most(out->depth, f->total_bytes / out->block + 1);
 	out->depth = (uint32_t)at_most(at_least(out->depth, DEPTH_MIN), f->max_depth);
-	out->source_blocks = f->delivered ? out->depth : (uint32_t)at_most(out->depth, SOURCE_BLOCKS);
+	out->source_blocks = out->depth;
+	if (!f->delivered)
+		out->source_blocks = (uint32_t)at_most(out->depth, at_least(SOURCE_BYTES / out->block, SOURCE_BLOCKS));
 	if (f->streams)
 		out->source_blocks = (uint32_t)at_least(out->source_blocks,
 			at_most(feed_blocks, f->window_max_bytes / out->block));

@@ -32,6 +32,23 @@ static void local_transfers_stay_in_cache(void)
 	CHECK_EQ(plan.workers, 1);
 }
 
+/* The source has as many bytes in hand with small blocks as with the usual ones. */
+static void small_blocks_are_more(void)
+{
+	struct plan_facts facts = usual;
+	struct plan plan, small;
+
+	plan_make(&facts, &plan);
+	facts.block = 64 << 10;
+	plan_make(&facts, &small);
+	CHECK_EQ(small.block, 64 << 10);
+	CHECK_EQ((uint64_t)small.source_blocks * small.block, (uint64_t)plan.source_blocks * plan.block);
+	facts.block = 4 << 20;
+	facts.depth = 100;
+	plan_make(&facts, &plan);
+	CHECK_EQ(plan.source_blocks, 12);
+}
+
 static void a_long_link_gets_its_window(void)
 {
 	struct plan_facts facts = usual;
@@ -136,6 +153,7 @@ static void io_in_place_on_few_cpus_and_over_tcp(void)
 }
 
 HARNESS_MAIN({"local transfers stay in cache", local_transfers_stay_in_cache},
+		{"small blocks are more", small_blocks_are_more},
 	{"a long link gets its window", a_long_link_gets_its_window},
 	{"small files need small blocks", small_files_need_small_blocks},
 	{"a feed has two blocks for each stream", a_feed_has_two_blocks_for_each_stream},
