@@ -7,6 +7,7 @@
  */
 #include "proto/transfer.h"
 
+#include <errno.h>
 #include <string.h>
 
 #define TRANSFER_BLOCK_MULTIPLE 4096u
@@ -18,7 +19,7 @@
 static bool transfer_offer_ok(const struct transfer_offer *m)
 {
 	return m->engine >= MESSAGE_ENGINE_CREDIT && m->engine <= MESSAGE_ENGINE_PULL &&
-		m->notice >= TRANSFER_NOTICE_BEHIND && m->notice <= TRANSFER_NOTICE_CONTROL &&
+		m->notice >= TRANSFER_NOTICE_BEHIND && m->notice <= TRANSFER_NOTICE_GATHERED &&
 		m->channels >= 1 && m->channels <= MESSAGE_CHANNELS_MAX &&
 		m->block % TRANSFER_BLOCK_MULTIPLE == 0 && m->block >= TRANSFER_BLOCK_MIN &&
 		m->block <= TRANSFER_BLOCK_MAX && m->depth >= 1 &&
@@ -108,11 +109,14 @@ ssize_t transfer_put_accept(const struct transfer_accept *m, void *buf, size_t s
 
 /* ---- credits and notices ---- */
 
+static uint32_t transfer_u32_at(const uint8_t *p)
+{
+	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
+
 uint32_t transfer_grant_index(const struct transfer_grant *m, unsigned i)
 {
-	const uint8_t *p = m->indices + 4 * (size_t)i;
-
-	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+	return transfer_u32_at(m->indices + 4 * (size_t)i);
 }
 
 int transfer_get_grant(struct transfer_grant *m, const void *buf, size_t len)
@@ -162,6 +166,37 @@ ssize_t transfer_put_notice(const struct transfer_notice_msg *m, void *buf, size
 	wire_require(&w, m->index < TRANSFER_DEPTH_MAX);
 	wire_put_u32(&w, m->index);
 	return wire_put_end(&w);
+}
+
+uint32_t transfer_gathered_index(const struct transfer_gathered *m, unsigned i)
+{
+	return transfer_u32_at(m->entries + (size_t)i * TRANSFER_GATHERED_BYTES);
+}
+
+const uint8_t *transfer_gathered_header(const struct transfer_gathered *m, unsigned i)
+{
+	return m->entries + (size_t)i * TRANSFER_GATHERED_BYTES + 4;
+}
+
+int transfer_get_gathered(struct transfer_gathered *m, const void *buf, size_t len)
+{
+	m->count = (unsigned)(len / TRANSFER_GATHERED_BYTES);
+	m->entries = buf;
+	if (!m->count || m->count > TRANSFER_GATHERED_MAX || len % TRANSFER_GATHERED_BYTES)
+		return -EBADMSG;
+	for (unsigned i = 0; i < m->count; i++)
+		if (transfer_gathered_index(m, i) >= TRANSFER_DEPTH_MAX)
+			return -EBADMSG;
+	return 0;
+}
+
+void transfer_put_gathered(uint32_t index, const uint8_t *header, uint8_t *entry)
+{
+	entry[0] = (uint8_t)(index >> 24);
+	entry[1] = (uint8_t)(index >> 16);
+	entry[2] = (uint8_t)(index >> 8);
+	entry[3] = (uint8_t)index;
+	memcpy(entry + 4, header, TRANSFER_BLOCK_BYTES);
 }
 
 /* ---- files ---- */

@@ -52,6 +52,8 @@ enum transfer_notice {
 	                                block's index where both sides have it, else SEND of NOTICE */
 	TRANSFER_NOTICE_CONTROL = 2, /* RFTP's own: NOTICE on the control channel after the source's local
 	                                completion; one round trip later, kept to be measured */
+	TRANSFER_NOTICE_GATHERED = 3, /* on the data channel, one SEND behind the payloads of several blocks,
+	                                with their headers: transfer_get_gathered */
 };
 
 struct transfer_offer {
@@ -69,7 +71,7 @@ struct transfer_accept {
 	uint32_t depth;  /* blocks that the sink has, 1..TRANSFER_DEPTH_MAX */
 	uint32_t stride; /* bytes from one block's slot to the next */
 	uint64_t base;   /* remote address of slot 0; data of slot i is written from
-	                    base + i * stride + 4096 - 32 on */
+	                    base + i * stride + 4096 - 32 on, with gathered notices from 4096 on */
 	uint32_t key;
 	uint32_t flags;  /* bit 0: notices are WRITE_IMM */
 	/* engine `status`: remote address and key of the status byte of slot 0; the others follow, one byte
@@ -100,6 +102,15 @@ uint32_t transfer_grant_index(const struct transfer_grant *, unsigned i);
 
 struct transfer_notice_msg {
 	uint32_t index; /* of the sink's block */
+};
+
+/* A gathered notice: for each block 4 bytes of index and its TRANSFER_BLOCK_BYTES of header and checksum,
+ * which are not written to its slot then. */
+#define TRANSFER_GATHERED_MAX 8u
+#define TRANSFER_GATHERED_BYTES (4u + 32u)
+struct transfer_gathered {
+	unsigned count;         /* 1..TRANSFER_GATHERED_MAX */
+	const uint8_t *entries; /* in the buffer */
 };
 
 enum transfer_file_kind {
@@ -161,6 +172,12 @@ int transfer_get_grant(struct transfer_grant *, const void *, size_t);
 ssize_t transfer_put_grant(const uint32_t *indices, unsigned count, void *, size_t);
 int transfer_get_notice(struct transfer_notice_msg *, const void *, size_t);
 ssize_t transfer_put_notice(const struct transfer_notice_msg *, void *, size_t);
+int transfer_get_gathered(struct transfer_gathered *, const void *, size_t);
+/* Of block i: the sink's index, below TRANSFER_DEPTH_MAX, and header and checksum as they came. */
+uint32_t transfer_gathered_index(const struct transfer_gathered *, unsigned i);
+const uint8_t *transfer_gathered_header(const struct transfer_gathered *, unsigned i);
+/* Writes one block's TRANSFER_GATHERED_BYTES. */
+void transfer_put_gathered(uint32_t index, const uint8_t *header, uint8_t *entry);
 int transfer_get_file(struct transfer_file *, const void *, size_t);
 ssize_t transfer_put_file(const struct transfer_file *, void *, size_t);
 int transfer_get_ready(struct transfer_ready *, const void *, size_t);

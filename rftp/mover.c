@@ -76,6 +76,20 @@ static void mover_params(struct mover *m, struct transfer_params *params)
 	};
 }
 
+static const char *mover_notices(const struct transfer_stats *stats)
+{
+	if (!strcmp(stats->engine, "status"))
+		return "status bytes";
+	switch (stats->notice) {
+	case TRANSFER_NOTICE_GATHERED:
+		return "notices gathered";
+	case TRANSFER_NOTICE_CONTROL:
+		return "notices on the control channel";
+	default:
+		return stats->imm ? "notices immediate" : "notices sent behind";
+	}
+}
+
 static void mover_explain(const struct mover *m, const struct transfer_stats *stats)
 {
 	const struct settings *s = &m->client->settings;
@@ -86,13 +100,13 @@ static void mover_explain(const struct mover *m, const struct transfer_stats *st
 	units_format_size(stats->block, block);
 	units_format_size((uint64_t)stats->block * stats->depth, window);
 	report_verbose(&m->client->report,
-		"engine %s%s, %u channel%s%s, block %s%s, window %u blocks = %s%s, notices %s, %s; "
+		"engine %s%s, %u channel%s%s, block %s%s, window %u blocks = %s%s, %s, %s; "
 		"rtt %.3f ms; waited for room %ju times",
 		stats->engine, s->engine ? " (asked for)" : "", stats->channels,
 		stats->channels == 1 ? "" : "s", s->channels ? " (asked for)" : " (from CPUs and rtt)",
 		block, s->block ? " (asked for)" : " (from the sizes)", stats->depth, window,
 		s->depth ? " (asked for)" : " (from rtt and limits)",
-		stats->imm ? "immediate" : "sent behind", stats->direct ? "O_DIRECT" : "buffered",
+		mover_notices(stats), stats->direct ? "O_DIRECT" : "buffered",
 		(double)session_info(m->client->session)->rtt_ns / 1e6, (uintmax_t)stats->starved);
 }
 

@@ -110,7 +110,7 @@ static struct engine_env rig_env(const struct rig *rig, const struct half *h)
 	};
 }
 
-static void rig_open_sink(struct rig *rig, const struct engine_ops *ops, bool imm)
+static inline void rig_open_sink(struct rig *rig, const struct engine_ops *ops, bool imm)
 {
 	struct engine_env env = rig_env(rig, &rig->sink);
 	int r;
@@ -120,7 +120,7 @@ static void rig_open_sink(struct rig *rig, const struct engine_ops *ops, bool im
 	assert(!r);
 }
 
-static void rig_open_source(struct rig *rig, const struct engine_ops *ops, bool imm)
+static inline void rig_open_source(struct rig *rig, const struct engine_ops *ops, bool imm)
 {
 	struct engine_env env = rig_env(rig, &rig->source);
 	int r;
@@ -230,7 +230,7 @@ static int rig_poll_sink_until(struct rig *rig)
 }
 
 /* A request of the test's own on a channel of the client's.  0 or -errno. */
-static int rig_post(
+static inline int rig_post(
 	struct rig *rig, unsigned lane, struct fabric_wr *wr, void *data, uint32_t bytes)
 {
 	struct fabric_sge sge = {data, bytes, NULL};

@@ -7,9 +7,9 @@
  *     | pad ... | header 24 | sum 8 | payload ... |
  *     ^ slot                         ^ slot + BLOCK_ALIGN, 4096-aligned for O_DIRECT
  *
- * What crosses the wire is the run from the header to the end of the payload, in one WRITE.  The
- * header is the one of RFTP's Fig. 7(b); `sum` is ours: XXH3-64 of the payload, xor XXH3-64 of the
- * 24 header bytes.
+ * What crosses the wire is the run from the header to the end of the payload, in one WRITE; or the
+ * payload alone, and header and sum in a gathered notice.  The header is the one of RFTP's Fig. 7(b);
+ * `sum` is ours: XXH3-64 of the payload, xor XXH3-64 of the 24 header bytes.
  *
  * A struct block is owned by one thread at a time; the queue that hands it over is the barrier.
  */

@@ -3,7 +3,10 @@
  * engine/credit_engine: RFTP's engine (Ren et al., section IV): parallel RDMA WRITEs into blocks that the
  * sink has granted, with proactive feedback.
  *
- * Source: spends a credit for each block: WRITE, and behind it in the same posting the notice.
+ * Source: spends a credit for each block: WRITE, and behind it in the same posting the notice.  Blocks
+ * that are ready at the same time go together: their WRITEs, and one SEND that tells of all and has their
+ * headers (TRANSFER_NOTICE_GATHERED).  Small blocks gain most: per block a packet, a completion and a
+ * posting less, and payloads that begin and end with their pages.
  * Sink: each landed block earns the source up to two more grants; grants leave in batches.
  * With TRANSFER_NOTICE_CONTROL the notice is the paper's: a frame on the control channel after the local
  * completion, one round trip later; only for fabrics where that completion means that the data is there.
@@ -12,16 +15,27 @@
 
 #include "base/log.h"
 #include "block/credit.h"
+#include "engine/flight.h"
 #include "engine/notice.h"
-#include "engine/stripe.h"
 #include "proto/transfer.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define INITIAL_GRANT 16u /* blocks; the window doubles from here */
 #define POLL_BATCH 32
+#define GATHER_BYTES (512u << 10) /* no more waits for the blocks after it: the sink is to begin */
+
+/* Blocks that are not posted yet, all for one lane. */
+struct gather {
+	struct lane *lane;
+	struct block *blocks[TRANSFER_GATHERED_MAX];
+	uint32_t indices[TRANSFER_GATHERED_MAX];
+	unsigned count;
+	uint32_t bytes;
+};
 
 struct credit_engine {
 	struct engine base;
@@ -29,13 +43,13 @@ struct credit_engine {
 	bool source;
 	/* source */
 	struct credit_book *book;
-	unsigned last_lane;
+	struct flight *flight;
+	struct gather gather;
 	bool asked; /* a REQUEST is out */
-	uint32_t out; /* blocks without completion */
 	/* sink */
 	struct credit_meter meter;
-	struct block **noticed; /* landed by frames of the control channel, not yielded yet */
-	uint32_t noticed_count;
+	struct block **noticed; /* landed and not yielded yet: a ring */
+	uint32_t noticed_head, noticed_count;
 	uint32_t batch[TRANSFER_GRANTS_MAX];        /* a GRANT under construction */
 	uint8_t frame[4 + 4 * TRANSFER_GRANTS_MAX]; /* the same, encoded */
 };
@@ -49,6 +63,7 @@ static void close_engine(struct engine *e)
 {
 	if (e) {
 		credit_book_free(self(e)->book);
+		flight_free(self(e)->flight);
 		free(self(e)->noticed);
 		free(e);
 	}
@@ -67,8 +82,10 @@ static int source_open(const struct engine_env *env, struct engine **out)
 	c->env = *env;
 	c->source = true;
 	r = credit_book_new(env->remote_depth, &c->book);
+	if (!r)
+		r = flight_new(env, &c->flight);
 	if (r) {
-		free(c);
+		close_engine(&c->base);
 		return r;
 	}
 	*out = &c->base;
@@ -80,44 +97,102 @@ static unsigned room(struct engine *e)
 	return credit_book_available(self(e)->book);
 }
 
+/* Hands over to the fabric what has been gathered. */
+static int post_gathered(struct credit_engine *c)
+{
+	struct gather *g = &c->gather;
+	unsigned count = g->count;
+	bool signal = flight_signals(c->flight, g->lane, count);
+	int r;
+
+	g->count = g->bytes = 0;
+	r = notice_post_gathered(&c->env, g->lane, g->blocks, g->indices, count, signal);
+	for (unsigned i = 0; i < count && !r; i++)
+		flight_add(c->flight, g->lane, g->blocks[i], signal && i + 1 == count);
+	return r;
+}
+
+static int gather(struct credit_engine *c, struct block *b, uint32_t index)
+{
+	struct gather *g = &c->gather;
+	int r = 0;
+
+	if (g->count && g->bytes + b->length > GATHER_BYTES)
+		r = post_gathered(c);
+	if (r)
+		return r;
+	if (!g->count)
+		g->lane = flight_pick(c->flight);
+	g->blocks[g->count] = b;
+	g->indices[g->count++] = index;
+	g->bytes += b->length;
+	return g->count == TRANSFER_GATHERED_MAX ? post_gathered(c) : 0;
+}
+
+/* One block and its notice. */
+static int send_alone(struct credit_engine *c, struct block *b, uint32_t index)
+{
+	struct lane *lane = flight_pick(c->flight);
+	/* a notice on the control channel waits for its block's completion */
+	bool signal = c->env.notice == TRANSFER_NOTICE_CONTROL || flight_signals(c->flight, lane, 1);
+	int r;
+
+	if (c->env.notice == TRANSFER_NOTICE_CONTROL) {
+		struct transfer_notice_msg msg = {.index = index};
+
+		transfer_put_notice(&msg, notice_pad(b), LANE_NOTICE_BYTES);
+		r = notice_post_alone(&c->env, lane, b, index);
+	} else {
+		r = notice_post(&c->env, lane, b, index, signal);
+	}
+	if (!r)
+		flight_add(c->flight, lane, b, signal);
+	return r;
+}
+
 static int send_block(struct engine *e, struct block *b)
 {
 	struct credit_engine *c = self(e);
-	struct lane *lane = stripe_pick(c->env.lanes, c->env.lane_count, &c->last_lane);
-	struct transfer_notice_msg msg;
-	int r = credit_book_spend(c->book, &msg.index);
+	uint32_t index;
+	int r = credit_book_spend(c->book, &index);
 
 	if (r)
 		return r;
-	pool_move(b, BLOCK_SENDING);
-	lane->outstanding_bytes += b->length;
-	c->out++;
-	if (c->env.notice != TRANSFER_NOTICE_CONTROL)
-		return notice_post(&c->env, lane, b, msg.index, true);
-	/* remembered for the completion, when the notice is due */
-	transfer_put_notice(&msg, notice_pad(b), LANE_NOTICE_BYTES);
-	return notice_post_alone(&c->env, lane, b, msg.index);
+	return c->env.notice == TRANSFER_NOTICE_GATHERED ? gather(c, b, index) : send_alone(c, b, index);
 }
 
-static int source_completion(struct credit_engine *c, const struct fabric_wc *wc, struct block **done)
+/* Blocks that the fabric is done with. */
+static int source_take(struct credit_engine *c, struct block **done, unsigned max)
 {
-	struct lane *lane = fabric_chan_context(wc->chan);
-	struct block *b;
+	unsigned got = flight_take(c->flight, done, max);
+	int r = 0;
 
-	if (LANE_ID_WHAT(wc->id) != LANE_BEHIND)
-		return 0;
-	b = pool_at(c->env.pool, LANE_ID_NUMBER(wc->id));
-	assert(b && b->state == BLOCK_SENDING);
-	lane->outstanding_bytes -= b->length;
-	c->out--;
-	if (c->env.notice == TRANSFER_NOTICE_CONTROL) {
-		int r = c->env.put(c->env.put_ctx, TRANSFER_NOTICE, notice_pad(b), 4);
+	for (unsigned i = 0; i < got && !r && c->env.notice == TRANSFER_NOTICE_CONTROL; i++)
+		r = c->env.put(c->env.put_ctx, TRANSFER_NOTICE, notice_pad(done[i]), 4);
+	return r ? r : (int)got;
+}
 
-		if (r)
-			return r;
+static int poll_source(struct credit_engine *c, struct block **done, unsigned max)
+{
+	int got = source_take(c, done, max);
+
+	while (!got) {
+		struct fabric_wc wc[POLL_BATCH];
+		int n = fabric_cq_poll(c->env.cq, wc, POLL_BATCH);
+
+		if (n <= 0)
+			return n;
+		for (int i = 0; i < n; i++) {
+			int r = lane_completion(&wc[i]);
+
+			if (r < 0)
+				return r;
+			if (r)
+				flight_completion(c->flight, &wc[i]);
+		}
+		got = source_take(c, done, max);
 	}
-	*done = b;
-	return 1;
+	return got;
 }
 
 static int source_message(struct credit_engine *c, uint16_t type, const uint8_t *data, size_t len)
@@ -157,7 +232,10 @@ static int starving(struct engine *e)
 
 static int settle(struct engine *e)
 {
-	return !self(e)->out;
+	struct credit_engine *c = self(e);
+	int r = c->gather.count ? post_gathered(c) : 0;
+
+	return r ? r : flight_flush(c->flight);
 }
 
 /* ---- sink ---- */
@@ -187,8 +265,9 @@ static int sink_open(const struct engine_env *env, struct engine **out)
 	return 0;
 }
 
-/* A notice named block `index`: it must be one that the source was granted. */
-static int land(struct credit_engine *c, uint32_t index, struct block **done)
+/* A notice named block `index`: it must be one that the source was granted.  `header`: of a gathered
+ * notice, for the place where other notices have it; NULL: it is there. */
+static int land(struct credit_engine *c, uint32_t index, const uint8_t *header)
 {
 	struct block *b = pool_at(c->env.pool, index);
 
@@ -196,30 +275,54 @@ static int land(struct credit_engine *c, uint32_t index, struct block **done)
 		log_error("the source filled block %u, which it was not granted", index);
 		return -EBADMSG;
 	}
+	if (header)
+		memcpy(b->payload - BLOCK_PREFIX_BYTES, header, BLOCK_PREFIX_BYTES);
 	pool_move(b, BLOCK_LANDED);
 	credit_meter_landed(&c->meter);
-	*done = b;
-	return 1;
+	/* each is a block that was GRANTED, so there is a place for each */
+	c->noticed[(c->noticed_head + c->noticed_count++) % pool_count(c->env.pool)] = b;
+	return 0;
 }
 
-static int sink_completion(struct credit_engine *c, const struct fabric_wc *wc, struct block **done)
+static int land_gathered(struct credit_engine *c, const uint8_t *bytes, uint32_t count)
+{
+	struct transfer_gathered notice;
+	int r = transfer_get_gathered(&notice, bytes, count);
+
+	for (unsigned i = 0; !r && i < notice.count; i++)
+		r = land(c, transfer_gathered_index(&notice, i), transfer_gathered_header(&notice, i));
+	return r;
+}
+
+static int land_single(struct credit_engine *c, const struct fabric_wc *wc, const uint8_t *bytes)
+{
+	struct transfer_notice_msg msg = {.index = wc->imm};
+
+	if (c->env.imm != (wc->opcode == FABRIC_RECV_IMM) ||
+		(!c->env.imm && transfer_get_notice(&msg, bytes, wc->bytes)))
+		return -EBADMSG;
+	return land(c, msg.index, NULL);
+}
+
+static int sink_completion(struct credit_engine *c, const struct fabric_wc *wc)
 {
 	struct lane *lane = fabric_chan_context(wc->chan);
-	struct transfer_notice_msg msg = {0};
 	const uint8_t *bytes;
-	int r;
+	int r = -EBADMSG;
 
 	if (LANE_ID_WHAT(wc->id) != LANE_NOTICE)
 		return 0; /* sends of an earlier transfer in the other direction */
 	bytes = lane_take_notice(lane, LANE_ID_NUMBER(wc->id));
-	if (c->env.notice != TRANSFER_NOTICE_BEHIND || c->env.imm != (wc->opcode == FABRIC_RECV_IMM) ||
-		(!c->env.imm && transfer_get_notice(&msg, bytes, wc->bytes))) {
-		log_error("data channel %u: not a notice: %u bytes", lane->number, wc->bytes);
-		return -EBADMSG;
+	if (c->env.notice == TRANSFER_NOTICE_GATHERED && wc->opcode == FABRIC_RECV)
+		r = land_gathered(c, bytes, wc->bytes);
+	else if (c->env.notice == TRANSFER_NOTICE_BEHIND)
+		r = land_single(c, wc, bytes);
+	if (r) {
+		log_error("data channel %u: a notice that is not allowed: %u bytes", lane->number, wc->bytes);
+		return r;
 	}
-	/* the receive is back before the block can be granted again: the source never meets RNR */
-	r = lane_post_notices(lane, pool_count(c->env.pool));
-	return r ? r : land(c, c->env.imm ? wc->imm : msg.index, done);
+	/* the receive is back before the blocks can be granted again: the source never meets RNR */
+	return lane_post_notices(lane, pool_count(c->env.pool));
 }
 
 static int sink_message(struct credit_engine *c, uint16_t type, const uint8_t *data, size_t len)
@@ -234,11 +337,8 @@ static int sink_message(struct credit_engine *c, uint16_t type, const uint8_t *d
 	case TRANSFER_NOTICE:
 		if (c->env.notice != TRANSFER_NOTICE_CONTROL || transfer_get_notice(&msg, data, len))
 			return -EBADMSG;
-		/* each is a block that was GRANTED, so there is a place for each */
-		r = land(c, msg.index, &c->noticed[c->noticed_count]);
-		if (r == 1)
-			c->noticed_count++;
-		return r;
+		r = land(c, msg.index, NULL);
+		return r ? r : 1;
 	default:
 		return 0;
 	}
@@ -250,7 +350,7 @@ static int flush(struct engine *e)
 	uint32_t grants;
 
 	if (c->source)
-		return 0;
+		return c->gather.count ? post_gathered(c) : 0;
 	grants = credit_meter_grant(&c->meter, pool_free_count(c->env.pool));
 	while (grants) {
 		uint32_t count = 0;
@@ -269,35 +369,48 @@ static int flush(struct engine *e)
 	return 0;
 }
 
+static int sink_take(struct credit_engine *c, struct block **done, unsigned max)
+{
+	unsigned got = 0;
+
+	for (; got < max && c->noticed_count; c->noticed_count--) {
+		done[got++] = c->noticed[c->noticed_head];
+		c->noticed_head = (c->noticed_head + 1) % pool_count(c->env.pool);
+	}
+	return (int)got;
+}
+
+static int poll_sink(struct credit_engine *c, struct block **done, unsigned max)
+{
+	int got = sink_take(c, done, max);
+
+	/* until the queue is empty: the loop may go to sleep when there is nothing */
+	while (!got) {
+		struct fabric_wc wc[POLL_BATCH];
+		int n = fabric_cq_poll(c->env.cq, wc, POLL_BATCH);
+
+		if (n <= 0)
+			return n;
+		for (int i = 0; i < n; i++) {
+			int r = lane_completion(&wc[i]);
+
+			if (r > 0)
+				r = sink_completion(c, &wc[i]);
+			if (r < 0)
+				return r;
+		}
+		got = sink_take(c, done, max);
+	}
+	return got;
+}
+
 /* ---- both ---- */
 
 static int poll_engine(struct engine *e, struct block **done, unsigned max)
 {
 	struct credit_engine *c = self(e);
-	struct fabric_wc wc[POLL_BATCH];
-	int got = 0, n;
 
-	if (c->noticed_count) {
-		while (c->noticed_count && (unsigned)got < max)
-			done[got++] = c->noticed[--c->noticed_count];
-		return got;
-	}
-	/* until the queue is empty: the loop may go to sleep when there is nothing */
-	do {
-		n = fabric_cq_poll(c->env.cq, wc, max < POLL_BATCH ? (int)max : POLL_BATCH);
-		for (int i = 0; i < n; i++) {
-			int r = lane_completion(&wc[i]);
-
-			if (r > 0 && c->source)
-				r = source_completion(c, &wc[i], done + got);
-			else if (r > 0)
-				r = sink_completion(c, &wc[i], done + got);
-			if (r < 0)
-				return r;
-			got += r;
-		}
-	} while (n > 0 && !got);
-	return n < 0 ? n : got;
+	return c->source ? poll_source(c, done, max) : poll_sink(c, done, max);
 }
 
 static int message(struct engine *e, uint16_t type, const uint8_t *data, size_t len)

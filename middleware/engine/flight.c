@@ -74,9 +74,9 @@ struct lane *flight_pick(struct flight *f)
 	return stripe_pick(f->lanes, f->lane_count, &f->last_lane);
 }
 
-bool flight_signals(const struct flight *f, const struct lane *lane)
+bool flight_signals(const struct flight *f, const struct lane *lane, unsigned count)
 {
-	return f->lane[lane->number].silent + 1 >= f->every;
+	return f->lane[lane->number].silent + count >= f->every;
 }
 
 void flight_add(struct flight *f, const struct lane *lane, struct block *b, bool signalled)

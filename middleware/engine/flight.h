@@ -20,8 +20,8 @@ void flight_free(struct flight *);
 
 /* The lane for the next block. */
 struct lane *flight_pick(struct flight *);
-/* Whether the posting of the next block on this lane is to be signalled. */
-bool flight_signals(const struct flight *, const struct lane *);
+/* Whether the posting of the next `count` blocks on this lane is to be signalled, with the last. */
+bool flight_signals(const struct flight *, const struct lane *, unsigned count);
 /* It was posted; becomes SENDING. */
 void flight_add(struct flight *, const struct lane *, struct block *, bool signalled);
 /* Blocks that have been posted on the lane in this transfer. */

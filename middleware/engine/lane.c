@@ -33,7 +33,7 @@ int lane_new(struct fabric_chan *chan, struct fabric_pd *pd, struct fabric_cq *c
 		.inline_bytes = LANE_NOTICE_BYTES,
 		.context = l,
 	};
-	size_t bytes = (size_t)(depth + 1) * LANE_NOTICE_BYTES;
+	size_t bytes = (size_t)(depth + 1) * LANE_RECEIVE_BYTES;
 	int r = -ENOMEM;
 
 	if (!l) {
@@ -160,7 +160,7 @@ static int post_one(struct lane *l, enum lane_request what)
 {
 	uint32_t slot = l->idle[l->idle_count - 1];
 	int r = fabric_post_recv(l->chan, LANE_ID(what, slot),
-		l->notices + (size_t)slot * LANE_NOTICE_BYTES, LANE_NOTICE_BYTES, l->notices_mr);
+		l->notices + (size_t)slot * LANE_RECEIVE_BYTES, LANE_RECEIVE_BYTES, l->notices_mr);
 
 	if (r)
 		return r;
@@ -175,7 +175,7 @@ int lane_greet(struct lane *l)
 {
 	/* slot memory of a receive that is not posted: zeros, and registered for fabrics without inline */
 	uint32_t slot = l->idle[0];
-	uint8_t *zeros = memset(l->notices + (size_t)slot * LANE_NOTICE_BYTES, 0, 4);
+	uint8_t *zeros = memset(l->notices + (size_t)slot * LANE_RECEIVE_BYTES, 0, 4);
 	struct fabric_sge sge = {zeros, 4, l->notices_mr};
 	struct fabric_wr wr = {
 		.id = LANE_ID(LANE_GREETING, 0),
@@ -212,5 +212,5 @@ const uint8_t *lane_take_notice(struct lane *l, uint32_t slot)
 {
 	assert(slot <= l->depth && l->idle_count <= l->depth);
 	l->idle[l->idle_count++] = slot;
-	return l->notices + (size_t)slot * LANE_NOTICE_BYTES;
+	return l->notices + (size_t)slot * LANE_RECEIVE_BYTES;
 }

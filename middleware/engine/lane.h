@@ -13,7 +13,8 @@
 
 #include <stdatomic.h>
 
-#define LANE_NOTICE_BYTES 8u /* a receive: room for the 4 bytes of a notice or greeting */
+#define LANE_NOTICE_BYTES 8u /* room for the 4 bytes of a notice, an ACK or a greeting */
+#define LANE_RECEIVE_BYTES 288u /* a receive: room for a gathered notice, too */
 
 /* Request ids on data channels: what it was in the high half, a number in the low half. */
 enum lane_request {
@@ -42,7 +43,7 @@ struct lane {
 	struct fabric_chan *chan; /* its context is the lane */
 	unsigned number;
 	uint32_t depth;
-	uint8_t *notices; /* depth + 1 receives of LANE_NOTICE_BYTES */
+	uint8_t *notices; /* depth + 1 receives of LANE_RECEIVE_BYTES */
 	struct fabric_mr *notices_mr;
 	uint32_t *idle;   /* slots that are not posted */
 	uint32_t idle_count;

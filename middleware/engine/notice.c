@@ -51,6 +51,42 @@ int notice_post(const struct engine_env *env, struct lane *lane, struct block *b
 	return lane_post(lane, &write);
 }
 
+int notice_post_gathered(const struct engine_env *env, struct lane *lane, struct block *const *blocks,
+	const uint32_t *indices, unsigned count, bool signal)
+{
+	struct block *last = blocks[count - 1];
+	struct fabric_sge data[TRANSFER_GATHERED_MAX];
+	struct fabric_wr writes[TRANSFER_GATHERED_MAX];
+	uint8_t *entries = notice_pad(last);
+	struct fabric_sge headers = {entries, count * TRANSFER_GATHERED_BYTES, env->mr};
+	struct fabric_wr notice = {
+		.id = LANE_ID(LANE_BEHIND, last->index),
+		.opcode = FABRIC_SEND,
+		.flags = (signal ? FABRIC_SIGNALED : 0) |
+			(fabric_chan_caps(lane->chan)->inline_max >= headers.bytes ? FABRIC_INLINE : 0),
+		.sge = &headers,
+		.sge_count = 1,
+	};
+
+	for (unsigned i = 0; i < count; i++) {
+		struct block *b = blocks[i];
+
+		transfer_put_gathered(indices[i], b->payload - BLOCK_PREFIX_BYTES,
+			entries + (size_t)i * TRANSFER_GATHERED_BYTES);
+		data[i] = (struct fabric_sge){b->payload, b->length, env->mr};
+		writes[i] = (struct fabric_wr){
+			.next = i + 1 < count ? &writes[i + 1] : &notice,
+			.id = LANE_ID(LANE_DATA, b->index),
+			.opcode = FABRIC_WRITE,
+			.sge = &data[i],
+			.sge_count = 1,
+			.remote_addr = notice_slot_addr(env, indices[i]) + BLOCK_PREFIX_BYTES,
+			.remote_key = env->remote_key,
+		};
+	}
+	return lane_post(lane, writes);
+}
+
 int notice_post_alone(
 	const struct engine_env *env, struct lane *lane, struct block *b, uint32_t index)
 {

@@ -18,6 +18,10 @@ uint8_t *notice_pad(const struct block *);
  * has the id LANE_BEHIND with the block's own index; `signal`: and a completion. */
 int notice_post(
 	const struct engine_env *, struct lane *, struct block *, uint32_t index, bool signal);
+/* Payloads to slots of the sink, and one notice of them behind, with their headers: a list of blocks, at
+ * most TRANSFER_GATHERED_MAX.  The last request has the id LANE_BEHIND with the last block's index. */
+int notice_post_gathered(const struct engine_env *, struct lane *, struct block *const *,
+	const uint32_t *indices, unsigned count, bool signal);
 /* The block alone, with a completion of the same id. */
 int notice_post_alone(const struct engine_env *, struct lane *, struct block *, uint32_t index);
 

@@ -233,7 +233,7 @@ static int send_block(struct engine *e, struct block *b)
 {
 	struct status_source *s = self(e);
 	struct lane *lane = flight_pick(s->flight);
-	bool signal = flight_signals(s->flight, lane);
+	bool signal = flight_signals(s->flight, lane, 1);
 	uint32_t index;
 	int r;
 

@@ -141,7 +141,7 @@ static int send_block(struct engine *e, struct block *b)
 {
 	struct window_engine *w = self(e);
 	struct lane *lane = flight_pick(w->flight);
-	bool signal = flight_signals(w->flight, lane);
+	bool signal = flight_signals(w->flight, lane, 1);
 	int r;
 
 	if (!room(e))

@@ -44,12 +44,12 @@ static int check_engine(struct run *run, uint8_t number, uint8_t notice, unsigne
 	if (lacks)
 		return run_fail(run, -EOPNOTSUPP, STATUS_UNSUPPORTED,
 			"the engine %s needs %s, and %s has not", ops->name, lacks, run->stats->fabric);
-	if (notice != TRANSFER_NOTICE_CONTROL)
+	if (notice == TRANSFER_NOTICE_BEHIND)
 		return 0;
 	if (ops->id != MESSAGE_ENGINE_CREDIT)
-		return run_fail(run, -EOPNOTSUPP, STATUS_UNSUPPORTED,
-			"the engine %s has no notices on the control channel", ops->name);
-	if (!caps_of(run)->write_delivered)
+		return run_fail(run, -EOPNOTSUPP, STATUS_UNSUPPORTED, "the engine %s has no notices of kind %u",
+			ops->name, notice);
+	if (notice == TRANSFER_NOTICE_CONTROL && !caps_of(run)->write_delivered)
 		return run_fail(run, -EOPNOTSUPP, STATUS_UNSUPPORTED,
 			"notices on the control channel need a fabric whose completions mean delivery; %s is none",
 			run->stats->fabric);
@@ -82,6 +82,7 @@ static void fill_stats(struct run *run, const struct engine_ops *ops, const stru
 	stats->engine = ops->name;
 	stats->channels = offer->channels;
 	stats->depth = depth;
+	stats->notice = offer->notice;
 	stats->imm = imm;
 	stats->block = offer->block;
 }
@@ -157,13 +158,18 @@ static int make_crew(struct run *run, const struct transfer_feed *from, unsigned
 	return crew_new(&params, &run->crew);
 }
 
+static uint8_t default_notice(uint8_t engine)
+{
+	return !engine || engine == MESSAGE_ENGINE_CREDIT ? TRANSFER_NOTICE_GATHERED : TRANSFER_NOTICE_BEHIND;
+}
+
 int handshake_offer(struct run *run, const struct transfer_source *from, struct plan *plan)
 {
 	const struct transfer_params *p = run->params;
 	const struct engine_ops *ops = engine_by_id(p->engine ? p->engine : MESSAGE_ENGINE_CREDIT);
 	struct transfer_offer offer = {
 		.engine = p->engine ? p->engine : MESSAGE_ENGINE_CREDIT,
-		.notice = p->notice ? p->notice : TRANSFER_NOTICE_BEHIND,
+		.notice = p->notice ? p->notice : default_notice(p->engine),
 		.files = from->total_files,
 		.bytes = from->total_bytes,
 	};
@@ -176,7 +182,8 @@ int handshake_offer(struct run *run, const struct transfer_source *from, struct 
 		r = check_engine(run, offer.engine, offer.notice, plan->channels);
 	if (r)
 		return r;
-	offer.flags = ops->notices && caps_of(run)->has_imm ? TRANSFER_OFFER_IMM : 0;
+	if (ops->notices && offer.notice == TRANSFER_NOTICE_BEHIND && caps_of(run)->has_imm)
+		offer.flags = TRANSFER_OFFER_IMM;
 	offer.channels = plan->channels;
 	offer.block = plan->block;
 	offer.depth = plan->depth;

@@ -121,6 +121,11 @@ static int take_frames(struct source *s)
 	return n;
 }
 
+static int flush(struct source *s)
+{
+	return s->run.engine->ops->flush(s->run.engine);
+}
+
 /* ---- the loop ---- */
 
 static int complete(struct source *s)
@@ -143,6 +148,7 @@ static int work(struct run *run)
 	int total = 0;
 	static int (*const steps[])(struct source *) = {
 		take_frames, source_take_completions, source_take_filled, source_fill_blocks, source_send_blocks,
+		flush,
 	};
 
 	for (unsigned i = 0; i < sizeof steps / sizeof *steps; i++) {

@@ -46,7 +46,8 @@ struct transfer_stats {
 	/* fixed once `block` is not 0 */
 	const char *fabric, *engine;
 	uint32_t channels, block, depth; /* depth: the sink's blocks */
-	bool imm;
+	uint8_t notice; /* enum transfer_notice */
+	bool imm;       /* its notices are WRITE_IMM */
 	_Atomic bool direct; /* O_DIRECT was used for at least one file on this side */
 	uint64_t started_ns, ended_ns;
 	uint64_t starved;    /* times the source had a full block and no credit */

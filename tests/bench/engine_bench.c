@@ -122,6 +122,7 @@ static bool work_source(void *ctx)
 		did = true;
 		update_wanted(s);
 	}
+	must("flush", s->side.engine->ops->flush(s->side.engine));
 	return did;
 }
 

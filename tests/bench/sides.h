@@ -299,7 +299,8 @@ static struct engine_env side_env(struct side *s)
 		.cq = link_cq(s->link),
 		.lanes = link_lanes(s->link),
 		.lane_count = s->config->channels,
-		.notice = TRANSFER_NOTICE_BEHIND,
+		.notice = s->config->ops->id == MESSAGE_ENGINE_CREDIT ? TRANSFER_NOTICE_GATHERED :
+									TRANSFER_NOTICE_BEHIND,
 		.put = put_frame,
 		.put_ctx = s,
 	};
@@ -324,7 +325,7 @@ static void side_open_sink(
 	}
 	make_pool(s, c->sink_blocks, FABRIC_REMOTE_WRITE);
 	env = side_env(s);
-	env.imm = m->imm = c->ops->notices && caps->has_imm;
+	env.imm = m->imm = env.notice == TRANSFER_NOTICE_BEHIND && c->ops->notices && caps->has_imm;
 	must("engine of the sink", c->ops->sink_open(&env, &s->engine));
 	m->depth = c->sink_blocks;
 	m->base = fabric_mr_base(s->mr);
@@ -547,7 +548,6 @@ static int take_sent(struct side *s)
 	must("poll", n);
 	for (int i = 0; i < n; i++)
 		pool_give(s->pool, done[i]);
-	must("flush", s->engine->ops->flush(s->engine));
 	return n;
 }
 

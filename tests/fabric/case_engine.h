@@ -404,8 +404,11 @@ static void engine_check_source(const struct engine_half *h, bool imm, uint8_t n
 		must_eq(s, n.reads + h->frames, 0);
 		break;
 	default:
-		must_eq(s, n.writes, ENGINE_BLOCKS);
-		must_eq(s, n.sends, imm || notice == TRANSFER_NOTICE_CONTROL ? 0 : ENGINE_BLOCKS);
+		must(s, n.writes >= ENGINE_BLOCKS && n.writes <= ENGINE_BLOCKS + ENGINE_LANES);
+		if (notice == TRANSFER_NOTICE_GATHERED)
+			must(s, n.sends >= refills && n.sends <= ENGINE_BLOCKS);
+		else
+			must_eq(s, n.sends, imm || notice == TRANSFER_NOTICE_CONTROL ? 0 : ENGINE_BLOCKS);
 		must(s, h->frames > refills); /* GRANTs */
 		must_eq(s, n.reads, 0);
 	}
@@ -560,7 +563,11 @@ static void engine_half(struct side *s, const struct engine_ops *ops)
 	engine_transfer(h, ops, false, TRANSFER_NOTICE_BEHIND, imm);
 	if (imm)
 		engine_transfer(h, ops, true, TRANSFER_NOTICE_BEHIND, false);
-	if (delivered && ops->id == MESSAGE_ENGINE_CREDIT)
+	if (ops->id != MESSAGE_ENGINE_CREDIT)
+		return;
+	engine_transfer(h, ops, true, TRANSFER_NOTICE_GATHERED, false);
+	engine_transfer(h, ops, false, TRANSFER_NOTICE_GATHERED, false);
+	if (delivered)
 		engine_transfer(h, ops, false, TRANSFER_NOTICE_CONTROL, false);
 }
 

@@ -96,7 +96,8 @@ static const struct tweak tweaks[] = {
 	OFFER_(0, 1, 5, BAD),
 	OFFER_(1, 1, 0, BAD),
 	OFFER_(1, 1, 2, 0),
-	OFFER_(1, 1, 3, BAD),
+	OFFER_(1, 1, 3, 0),
+	OFFER_(1, 1, 4, BAD),
 	OFFER_(2, 2, 0, BAD),
 	OFFER_(2, 2, 1, 0),
 	OFFER_(2, 2, 64, 0),
@@ -301,6 +302,32 @@ static void fields(void)
 	CHECK_EQ(transfer_get_block(&block, in, 65535), -EBADMSG);
 }
 
+static void gathered(void)
+{
+	uint8_t data[TRANSFER_GATHERED_BYTES * (TRANSFER_GATHERED_MAX + 1)], header[TRANSFER_BLOCK_BYTES];
+	struct transfer_gathered m;
+
+	for (unsigned i = 0; i <= TRANSFER_GATHERED_MAX; i++) {
+		memset(header, (int)i, sizeof header);
+		transfer_put_gathered(i ? TRANSFER_DEPTH_MAX - i : 0, header, data + i * TRANSFER_GATHERED_BYTES);
+	}
+	CHECK(!memcmp(data, "\0\0\0\0\0", 5) && !memcmp(data + TRANSFER_GATHERED_BYTES, "\0\0\xff\xff\1", 5));
+	for (size_t len = 0; len <= sizeof data; len++) {
+		unsigned count = (unsigned)(len / TRANSFER_GATHERED_BYTES);
+		bool good = len % TRANSFER_GATHERED_BYTES == 0 && count >= 1 && count <= TRANSFER_GATHERED_MAX;
+
+		CHECK_EQ(transfer_get_gathered(&m, data, len), good ? 0 : -EBADMSG);
+		if (!good)
+			continue;
+		CHECK_EQ(m.count, count);
+		CHECK_EQ(transfer_gathered_index(&m, count - 1), count > 1 ? TRANSFER_DEPTH_MAX + 1 - count : 0);
+		CHECK_EQ(transfer_gathered_header(&m, count - 1)[31], count - 1);
+	}
+	data[TRANSFER_GATHERED_BYTES + 1] = 1; /* index 2^16 and more */
+	CHECK_EQ(transfer_get_gathered(&m, data, 2 * TRANSFER_GATHERED_BYTES), -EBADMSG);
+	CHECK_EQ(transfer_get_gathered(&m, data, TRANSFER_GATHERED_BYTES), 0);
+}
+
 static void put_refuses(void)
 {
 	static uint8_t buf[SAMPLE_MAX];
@@ -371,5 +398,6 @@ HARNESS_MAIN(
 	{"each limit at its edge and over it", limits},
 	{"the region of status bytes", status_region},
 	{"each field lies where the specification says", fields},
+		{"gathered notices", gathered},
 	{"put refuses what get would refuse", put_refuses},
 	{"names of files", names})
