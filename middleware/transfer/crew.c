@@ -9,6 +9,7 @@
  */
 #include "transfer/crew.h"
 
+#include "base/bell.h"
 #include "base/queue.h"
 #include "base/worker.h"
 #include "block/digest.h"
@@ -16,11 +17,8 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 #define REAP_BATCH 16u
 #define SUBMIT_BATCH 32u
@@ -41,18 +39,8 @@ struct crew {
 	struct end_queue *here; /* of the transfer's thread; NULL: it does no I/O */
 	struct worker job_threads[WORKERS_MAX];
 	struct queue *outbox, *jobs, *jobs_done;
-	int fd;              /* eventfd of the transfer's thread */
-	_Atomic bool asleep; /* it waits, or is about to */
+	struct bell bell; /* of the transfer's thread */
 };
-
-static void wake(struct crew *c)
-{
-	uint64_t one = 1;
-
-	/* the exchange is a full barrier: either the sleeper's collect sees our push, or we see it asleep */
-	if (atomic_exchange(&c->asleep, false) && write(c->fd, &one, sizeof one) < 0)
-		assert(errno == EAGAIN);
-}
 
 /* Before a write: the payload must be what the source read. */
 static void verify(struct block *b)
@@ -68,7 +56,7 @@ static void hand_out(struct crew *c, struct block **blocks, unsigned n)
 			if (!blocks[i]->error)
 				blocks[i]->leaf = digest_leaf(blocks[i]->payload, blocks[i]->length);
 	if (n && !queue_push(c->outbox, (void *const *)blocks, n))
-		wake(c);
+		bell_ring(&c->bell);
 }
 
 static void run_worker(void *arg)
@@ -101,7 +89,7 @@ static void run_jobs(void *arg)
 	while (queue_pop(c->jobs, (void **)&job, 1, true)) {
 		job->run(job);
 		if (!queue_push(c->jobs_done, (void *const *)&job, 1))
-			wake(c);
+			bell_ring(&c->bell);
 	}
 }
 
@@ -127,7 +115,7 @@ static void feed_out(void *ctx, struct block *b)
 
 static void feed_hungry(void *ctx)
 {
-	wake(ctx);
+	bell_ring(&((struct crew *)ctx)->bell);
 }
 
 static int start_feeder(struct crew *c, const struct crew_feed *feed, uint32_t blocks)
@@ -149,14 +137,12 @@ static int start_feeder(struct crew *c, const struct crew_feed *feed, uint32_t b
 int crew_new(const struct crew_params *p, struct crew **out)
 {
 	struct crew *c = calloc(1, sizeof *c);
-	int r = 0;
+	int r;
 
 	if (!c)
 		return -ENOMEM;
 	c->reading = p->reading;
-	c->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (c->fd < 0)
-		r = -errno;
+	r = bell_init(&c->bell);
 	if (!r)
 		r = queue_new(p->blocks, &c->outbox);
 	if (!r && p->in_place && !p->feed)
@@ -215,8 +201,7 @@ void crew_free(struct crew *c)
 	queue_free(c->outbox);
 	queue_free(c->jobs);
 	queue_free(c->jobs_done);
-	if (c->fd >= 0)
-		close(c->fd);
+	bell_fini(&c->bell);
 	free(c);
 }
 
@@ -300,19 +285,15 @@ unsigned crew_collect_jobs(struct crew *c, struct crew_job **done, unsigned max)
 
 void crew_arm(struct crew *c)
 {
-	uint64_t count;
-
-	while (read(c->fd, &count, sizeof count) > 0)
-		;
-	atomic_store(&c->asleep, true);
+	bell_arm(&c->bell);
 }
 
 void crew_disarm(struct crew *c)
 {
-	atomic_store(&c->asleep, false);
+	bell_disarm(&c->bell);
 }
 
 int crew_fd(const struct crew *c)
 {
-	return c->fd;
+	return c->bell.fd;
 }
