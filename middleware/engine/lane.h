@@ -5,6 +5,9 @@
  *
  * A lane's channel has room for 2 * depth sends (data and notice of each block that can be outstanding)
  * and depth + 1 receives, so neither queue can overflow while no more than `depth` blocks are out.
+ *
+ * One thread uses a lane; or one its sending half (lane_post, lane_send_room, lane_greet, completions of
+ * sends) and another its receiving half (lane_post_notices, lane_take_notice, completions of receives).
  */
 #ifndef ENGINE_LANE_H
 #define ENGINE_LANE_H
@@ -43,17 +46,18 @@ struct lane {
 	struct fabric_chan *chan; /* its context is the lane */
 	unsigned number;
 	uint32_t depth;
+	/* receiving */
 	uint8_t *notices; /* depth + 1 receives of LANE_RECEIVE_BYTES */
 	struct fabric_mr *notices_mr;
 	uint32_t *idle;   /* slots that are not posted */
 	uint32_t idle_count;
-	/* requests of the send queue that are not known to be done, and those of them that a signalled one
-	 * tells of: a ring, oldest at `span_head` */
+	bool greeted; /* accepting side: the peer has sent first */
+	/* sending: requests that are not known to be done, and those of them that a signalled one tells of:
+	 * a ring, oldest at `span_head` */
 	uint32_t sends_out, silent;
 	uint32_t *spans, span_head, span_count;
-	struct lane_counts counts;
 	uint64_t outstanding_bytes; /* posted WRITEs without completion: for striping */
-	bool greeted;               /* accepting side: the peer has sent first */
+	struct lane_counts counts;  /* each by its half */
 	_Atomic bool dead; /* set from connection events */
 };
 

@@ -28,8 +28,9 @@
  *   WRITE posted before it on that channel is in its memory.
  *
  * Threads: an eq, a cq and a channel are each used by one thread at a time (different ones by
- * different threads at once is fine; hand a channel over with ordinary synchronisation).  Errors
- * are -errno.  Nothing blocks unless its comment says so.
+ * different threads at once is fine; hand a channel over with ordinary synchronisation).  But of one
+ * channel one thread may post sends while another posts receives.  Errors are -errno.  Nothing
+ * blocks unless its comment says so.
  */
 #ifndef FABRIC_FABRIC_H
 #define FABRIC_FABRIC_H
