@@ -85,6 +85,8 @@ static void rig_open(struct rig *rig, unsigned lanes, uint32_t source_blocks, ui
 
 static void rig_close(struct rig *rig)
 {
+	if (rig->source.engine)
+		engine_stop(rig->source.engine);
 	/* nothing lands in memory that is gone */
 	link_close_channels(rig->source.link);
 	link_close_channels(rig->sink.link);

@@ -396,6 +396,7 @@ static void side_close(struct side *s)
 	struct usage *u = s->source ? &s->shared->source[s->session] : &s->shared->sink[s->session];
 
 	u->thread_ns = thread_cpu_ns() - s->thread_ns;
+	engine_stop(s->engine);
 	measure_memory(u);
 	u->frames = s->frames;
 	u->pool_bytes = s->arena.bytes;
@@ -472,7 +473,7 @@ static void side_wait(struct side *s, int64_t most_ns, bool (*again)(void *), vo
 {
 	struct pollfd fds[3] = {
 		{control_fd(link_control(s->link)), POLLIN, 0},
-		{fabric_cq_fd(link_cq(s->link)), POLLIN, 0},
+		{engine_fd(s->engine, link_cq(s->link)), POLLIN, 0},
 		{s->wake_fd, POLLIN, 0},
 	};
 	struct timespec ts;
@@ -482,9 +483,11 @@ static void side_wait(struct side *s, int64_t most_ns, bool (*again)(void *), vo
 	if (!engine_nap_ns(s->engine))
 		return;
 	must("arm", control_arm(link_control(s->link)));
-	must("arm", fabric_cq_arm(link_cq(s->link)));
-	if (again(ctx))
+	must("arm", engine_arm(s->engine, link_cq(s->link)));
+	if (again(ctx)) {
+		engine_disarm(s->engine);
 		return;
+	}
 	/* asked again: what was done above may have changed it */
 	nap = engine_nap_ns(s->engine);
 	if (most_ns >= 0 && (nap < 0 || most_ns < nap))
@@ -493,6 +496,7 @@ static void side_wait(struct side *s, int64_t most_ns, bool (*again)(void *), vo
 		.tv_nsec = (long)((uint64_t)nap % NS_PER_S)};
 	if (ppoll(fds, s->wake_fd < 0 ? 2 : 3, nap < 0 ? NULL : &ts, NULL) < 0 && errno != EINTR)
 		die("poll", errno);
+	engine_disarm(s->engine);
 	if (fds[2].revents & POLLIN)
 		if (read(s->wake_fd, &bell, sizeof bell) < 0 && errno != EAGAIN)
 			die("eventfd", errno);

@@ -75,6 +75,8 @@ static void engine_half_free(struct side *s)
 {
 	struct engine_half *h = s->undo_of;
 
+	if (h->engine)
+		engine_stop(h->engine);
 	/* nothing lands in memory that is gone */
 	for (unsigned i = 0; i < ENGINE_LANES; i++) {
 		if (h->links[i])
@@ -266,7 +268,7 @@ static void engine_wait(struct engine_half *h, bool (*round)(struct engine_half 
 
 	for (;;) {
 		struct pollfd fds[3] = {
-			{fabric_cq_fd(h->cq), POLLIN, 0},
+			{engine_fd(h->engine, h->cq), POLLIN, 0},
 			{fabric_cq_fd(s->control->cq), POLLIN, 0},
 			{fabric_eq_fd(s->eq), POLLIN, 0},
 		};
@@ -277,10 +279,12 @@ static void engine_wait(struct engine_half *h, bool (*round)(struct engine_half 
 		side_drain(s);
 		for (unsigned i = 0; i < ENGINE_LANES; i++)
 			must_eq(s, h->links[i]->ended, 0);
-		must_eq(s, fabric_cq_arm(h->cq), 0);
+		must_eq(s, engine_arm(h->engine, h->cq), 0);
 		must_eq(s, fabric_cq_arm(s->control->cq), 0);
-		if (round(h))
+		if (round(h)) {
+			engine_disarm(h->engine);
 			return;
+		}
 		if (now >= deadline)
 			must(s, !"a block within the deadline");
 		nap = engine_nap_ns(h->engine);
@@ -289,6 +293,7 @@ static void engine_wait(struct engine_half *h, bool (*round)(struct engine_half 
 		ts.tv_sec = (time_t)((uint64_t)nap / NS_PER_S);
 		ts.tv_nsec = (long)((uint64_t)nap % NS_PER_S);
 		ppoll(fds, 3, &ts, NULL);
+		engine_disarm(h->engine);
 	}
 }
 
@@ -438,10 +443,11 @@ static void engine_source(struct engine_half *h, const struct engine_ops *ops, u
 	while (!h->settled)
 		engine_wait(h, source_settles);
 	must_eq(s, pool_free_count(h->pool), ENGINE_SOURCE_BLOCKS);
-	engine_check_source(h, imm, notice);
 	note_send(s, (struct note){{ENGINE_COMPLETE}, 0});
 	while (!h->over) /* a GRANT may be on its way */
 		engine_wait(h, source_round);
+	engine_stop(h->engine);
+	engine_check_source(h, imm, notice);
 	engine_half_end(h);
 }
 
@@ -543,6 +549,18 @@ static bool engine_can(struct engine_half *h, const struct engine_ops *ops)
 	return least_of_both(s, !lacks);
 }
 
+static void engine_agree_on_seed(struct engine_half *h)
+{
+	struct side *s = h->side;
+
+	if (s->client) {
+		h->seed = harness_seed();
+		note_send(s, (struct note){{h->seed}, 0});
+	} else {
+		h->seed = note_recv(s).w[0];
+	}
+}
+
 /* The channels stay from one transfer to the next, as they do in a session. */
 static void engine_half(struct side *s, const struct engine_ops *ops)
 {
@@ -551,12 +569,7 @@ static void engine_half(struct side *s, const struct engine_ops *ops)
 	bool imm = least_of_both(s, caps->has_imm) && ops->notices;
 	bool delivered = least_of_both(s, caps->write_delivered);
 
-	if (s->client) {
-		h->seed = harness_seed();
-		note_send(s, (struct note){{h->seed}, 0});
-	} else {
-		h->seed = note_recv(s).w[0];
-	}
+	engine_agree_on_seed(h);
 	if (!engine_can(h, ops))
 		return;
 	engine_transfer(h, ops, true, TRANSFER_NOTICE_BEHIND, imm);
@@ -584,6 +597,23 @@ static void engine_status_half(struct side *s)
 static void engine_window_half(struct side *s)
 {
 	engine_half(s, &engine_window);
+}
+
+/* One engine leaves the channels, and their completion queue, to the next: another, or the other way. */
+static void engines_in_turn_half(struct side *s)
+{
+	static const struct engine_ops *const turns[] = {&engine_window, &engine_credit, &engine_window,
+		&engine_status, &engine_window, &engine_window, &engine_status, &engine_credit};
+	struct engine_half *h = engine_half_new(s);
+	bool imm = least_of_both(s, fabric_chan_caps(h->lanes[0]->chan)->has_imm);
+
+	engine_agree_on_seed(h);
+	for (unsigned i = 0; i < 2 * sizeof turns / sizeof *turns; i++) {
+		const struct engine_ops *ops = turns[i / 2];
+
+		if (engine_can(h, ops))
+			engine_transfer(h, ops, i & 1, TRANSFER_NOTICE_BEHIND, imm && ops->notices);
+	}
 }
 
 #endif
