@@ -4,7 +4,10 @@
  */
 #include "engine/notice.h"
 
+#include "base/log.h"
 #include "proto/transfer.h"
+
+#include <errno.h>
 
 uint64_t notice_slot_addr(const struct engine_env *env, uint32_t index)
 {
@@ -103,4 +106,20 @@ int notice_post_alone(
 	};
 
 	return lane_post(lane, &write);
+}
+
+int notice_take(const struct fabric_wc *wc, bool imm, uint32_t slots, uint32_t *index)
+{
+	struct lane *lane = fabric_chan_context(wc->chan);
+	struct transfer_notice_msg msg = {.index = wc->imm};
+	const uint8_t *bytes = lane_take_notice(lane, LANE_ID_NUMBER(wc->id));
+
+	if (imm != (wc->opcode == FABRIC_RECV_IMM) ||
+		(!imm && transfer_get_notice(&msg, bytes, wc->bytes)) || msg.index >= slots) {
+		log_error(
+			"data channel %u: not a slot's number: %u bytes", lane->number, wc->bytes);
+		return -EBADMSG;
+	}
+	*index = msg.index;
+	return lane_post_notices(lane, slots);
 }

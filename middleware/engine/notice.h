@@ -25,4 +25,8 @@ int notice_post_gathered(const struct engine_env *, struct lane *, struct block 
 /* The block alone, with a completion of the same id. */
 int notice_post_alone(const struct engine_env *, struct lane *, struct block *, uint32_t index);
 
+/* A receive brought the number of a slot, as a WRITE_IMM's if `imm`: it must be less than `slots`.  Then
+ * that many receives are posted on the lane again.  0, -EBADMSG, or as fabric_post_recv. */
+int notice_take(const struct fabric_wc *, bool imm, uint32_t slots, uint32_t *index);
+
 #endif

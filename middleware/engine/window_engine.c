@@ -7,9 +7,9 @@
  * SEND of its number from the sink, on the data channel on which the block came.  A slot that is
  * still in use holds up all behind it; that is the paper's point.
  *
- * The paper gives the source a thread that polls for ACKs.  Here ACKs complete in the queue that
- * the loop polls anyway, together with the source's own completions, and wake it when it sleeps: a
- * second thread could only take the same completions and hand each over under a lock.
+ * At the source a thread takes the ACKs, as in the paper (engine/window_acks); the loop sees where the
+ * window ends, and takes the completions of what it has sent.  The sink has nothing to wait for beside
+ * the blocks, and no thread.
  *
  * Each side keeps receives for as many slots as there are on each lane, and posts one again before
  * the other may use it: no SEND finds none.
@@ -19,6 +19,7 @@
 #include "base/log.h"
 #include "engine/flight.h"
 #include "engine/notice.h"
+#include "engine/window_acks.h"
 #include "proto/transfer.h"
 
 #include <assert.h>
@@ -39,12 +40,12 @@ struct window_engine {
 	struct engine base;
 	struct engine_env env;
 	uint32_t depth;
-	uint64_t head,
-		tail; /* of all slots ever used: the oldest without ACK; source: the next to fill */
 	/* source */
 	struct flight *flight;
-	bool *acked; /* by index: has its ACK, and one before it has not */
+	struct acks *acks;
+	uint64_t tail; /* slots ever used: the next to fill */
 	/* sink */
+	uint64_t head; /* of all slots ever used: the oldest without ACK */
 	enum slot_state *slots;
 	struct lane **came_by;
 	uint32_t *silent; /* by lane: ACKs since the last signalled one */
@@ -55,12 +56,27 @@ static struct window_engine *self(struct engine *e)
 	return (struct window_engine *)e;
 }
 
+static void source_stop(struct engine *e)
+{
+	struct window_engine *w = self(e);
+	struct fabric_wc wc;
+
+	if (!w->acks)
+		return;
+	acks_stop(w->acks);
+	/* a completion that is nobody's still says what the lane's send queue holds */
+	while (acks_take(w->acks, &wc, 1) > 0)
+		if (wc.status == FABRIC_OK)
+			lane_completion(&wc);
+}
+
 static void close_engine(struct engine *e)
 {
 	struct window_engine *w = self(e);
 
+	source_stop(e);
+	acks_free(w->acks);
 	flight_free(w->flight);
-	free(w->acked);
 	free(w->slots);
 	free(w->came_by);
 	free(w->silent);
@@ -89,24 +105,6 @@ static int open_engine(const struct engine_env *env, const struct engine_ops *op
 	return 0;
 }
 
-/* The index that a receive of ours brought; the receive is posted again.  0 or -errno. */
-static int take_index(
-	struct window_engine *w, const struct fabric_wc *wc, bool imm, uint32_t *index)
-{
-	struct lane *lane = fabric_chan_context(wc->chan);
-	struct transfer_notice_msg msg = {.index = wc->imm};
-	const uint8_t *bytes = lane_take_notice(lane, LANE_ID_NUMBER(wc->id));
-
-	if (imm != (wc->opcode == FABRIC_RECV_IMM) ||
-		(!imm && transfer_get_notice(&msg, bytes, wc->bytes)) || msg.index >= w->depth) {
-		log_error(
-			"data channel %u: not a slot's number: %u bytes", lane->number, wc->bytes);
-		return -EBADMSG;
-	}
-	*index = msg.index;
-	return lane_post_notices(lane, w->depth);
-}
-
 static int message(struct engine *e, uint16_t type, const uint8_t *data, size_t len)
 {
 	(void)e;
@@ -122,12 +120,14 @@ static unsigned room(struct engine *e)
 {
 	struct window_engine *w = self(e);
 
-	return w->depth - (unsigned)(w->tail - w->head);
+	return w->depth - (unsigned)(w->tail - acks_head(w->acks));
 }
 
 static int starving(struct engine *e)
 {
-	(void)e;
+	struct window_engine *w = self(e);
+
+	acks_want(w->acks, w->tail < w->depth ? 0 : w->tail - w->depth + 1);
 	return 0;
 }
 
@@ -146,30 +146,14 @@ static int send_block(struct engine *e, struct block *b)
 
 	if (!room(e))
 		return -EAGAIN;
+	acks_want(w->acks, ACKS_NONE);
+	/* the ACK can be there before we are back */
+	acks_expect(w->acks, w->tail + 1);
 	r = notice_post(&w->env, lane, b, (uint32_t)(w->tail % w->depth), signal);
 	if (r)
 		return r;
 	w->tail++;
 	flight_add(w->flight, lane, b, signal);
-	return 0;
-}
-
-static int take_ack(struct window_engine *w, const struct fabric_wc *wc)
-{
-	uint32_t index;
-	int r = take_index(w, wc, false, &index);
-
-	if (r)
-		return r;
-	/* whether it lies between head and tail, round the ring */
-	if ((index + w->depth - w->head % w->depth) % w->depth >= w->tail - w->head ||
-		w->acked[index]) {
-		log_error("the sink gave back slot %u, which it does not have", index);
-		return -EBADMSG;
-	}
-	w->acked[index] = true;
-	for (; w->acked[w->head % w->depth]; w->head++)
-		w->acked[w->head % w->depth] = false;
 	return 0;
 }
 
@@ -180,18 +164,17 @@ static int poll_source(struct engine *e, struct block **done, unsigned max)
 
 	while (!got) {
 		struct fabric_wc wc[POLL_BATCH];
-		int n = fabric_cq_poll(w->env.cq, wc, POLL_BATCH);
+		int n = acks_take(w->acks, wc, POLL_BATCH);
 
 		if (n <= 0)
 			return n;
 		for (int i = 0; i < n; i++) {
 			int r = lane_completion(&wc[i]);
 
-			if (r > 0 && !flight_completion(w->flight, &wc[i]) &&
-				LANE_ID_WHAT(wc[i].id) == LANE_NOTICE)
-				r = take_ack(w, &wc[i]);
 			if (r < 0)
 				return r;
+			if (r)
+				flight_completion(w->flight, &wc[i]);
 		}
 		got = flight_take(w->flight, done, max);
 	}
@@ -203,7 +186,25 @@ static int source_settle(struct engine *e)
 	struct window_engine *w = self(e);
 	int r = flight_flush(w->flight);
 
-	return r < 0 ? r : r && w->head == w->tail;
+	if (r < 0)
+		return r;
+	acks_want(w->acks, w->tail);
+	return r && acks_head(w->acks) == w->tail;
+}
+
+static int source_fd(const struct engine *e)
+{
+	return acks_fd(((const struct window_engine *)e)->acks);
+}
+
+static void source_arm(struct engine *e)
+{
+	acks_arm(self(e)->acks);
+}
+
+static void source_disarm(struct engine *e)
+{
+	acks_disarm(self(e)->acks);
 }
 
 static const struct engine_ops source_ops = {
@@ -218,6 +219,10 @@ static const struct engine_ops source_ops = {
 	.send = send_block,
 	.starving = starving,
 	.settle = source_settle,
+	.fd = source_fd,
+	.arm = source_arm,
+	.disarm = source_disarm,
+	.stop = source_stop,
 };
 
 static int source_open(const struct engine_env *env, struct engine **out)
@@ -227,8 +232,9 @@ static int source_open(const struct engine_env *env, struct engine **out)
 
 	if (r)
 		return r;
-	w->acked = calloc(w->depth, sizeof *w->acked);
-	r = w->acked ? flight_new(env, &w->flight) : -ENOMEM;
+	r = flight_new(env, &w->flight);
+	if (!r)
+		r = acks_start(env, w->depth, &w->acks);
 	if (r) {
 		close_engine(&w->base);
 		return r;
@@ -242,7 +248,7 @@ static int source_open(const struct engine_env *env, struct engine **out)
 static int land(struct window_engine *w, const struct fabric_wc *wc, struct block **done)
 {
 	uint32_t index;
-	int r = take_index(w, wc, w->env.imm, &index);
+	int r = notice_take(wc, w->env.imm, w->depth, &index);
 
 	if (r)
 		return r;

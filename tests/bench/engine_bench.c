@@ -246,6 +246,8 @@ static void run_sync(struct source *s)
 			from = clock_now_ns();
 			must("starving", ops->starving(s->side.engine));
 		}
+		if (c->ops == &engine_window) /* by room only who wants it is woken */
+			must("starving", ops->starving(s->side.engine));
 		while (ops->room(s->side.engine) < c->sink_blocks)
 			if (!work_room(s))
 				side_wait(&s->side, -1, work_room, s);

@@ -5,6 +5,7 @@
  */
 #include "../engines.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 
 #define SLOTS 8u
@@ -191,6 +192,204 @@ static void acks_that_are_not_allowed(void)
 	}
 }
 
+/* ---- the source's thread ---- */
+
+/* Until the thread has seen it. */
+static bool comes_to(struct engine *e, unsigned room)
+{
+	for (unsigned i = 0; i < RIG_MS && e->ops->room(e) != room; i++)
+		usleep(1000);
+	return e->ops->room(e) == room;
+}
+
+static bool rings(struct engine *e, int timeout_ms)
+{
+	struct pollfd fd = {e->ops->fd(e), POLLIN, 0};
+
+	return poll(&fd, 1, timeout_ms) == 1;
+}
+
+static bool settles(struct rig *rig)
+{
+	struct engine *e = rig->source.engine;
+	int r = 0;
+
+	for (unsigned i = 0; i < RIG_MS && !r; i++) {
+		r = rig_poll_source(rig);
+		if (!r)
+			r = e->ops->settle(e);
+		usleep(r ? 0 : 100);
+	}
+	return r > 0;
+}
+
+/* Both engines; SLOTS blocks are at the sink. */
+static void open_full(struct rig *rig, struct block *blocks[SLOTS])
+{
+	int r = 0;
+
+	rig_open(rig, 1, 2 * SLOTS, SLOTS);
+	rig_land(rig, NULL);
+	rig_open_sink(rig, &engine_window, false);
+	rig_open_source(rig, &engine_window, false);
+	for (unsigned i = 0; i < SLOTS && r >= 0; i++)
+		r = rig_send(rig, (uint8_t)i);
+	for (unsigned i = 0; i < SLOTS && r >= 0; i++)
+		r = rig_land(rig, &blocks[i]);
+	assert(r >= 0);
+}
+
+static void the_window_moves_while_the_loop_does_nothing(void)
+{
+	struct block *blocks[SLOTS];
+	struct engine *e;
+	struct lane *lane;
+	struct rig rig;
+
+	open_full(&rig, blocks);
+	e = rig.source.engine;
+	lane = link_lanes(rig.source.link)[0];
+	for (unsigned i = 0; i < SLOTS; i++) {
+		CHECK_EQ(e->ops->room(e), i);
+		CHECK_EQ(rig_drain(&rig, blocks[i]), 0);
+		CHECK(comes_to(e, i + 1));
+	}
+	/* its own completions, and that of the greeting, wait for the loop; or for the end */
+	CHECK(lane->sends_out);
+	CHECK(settles(&rig));
+	engine_stop(e);
+	CHECK_EQ(lane->sends_out, 0);
+	CHECK_EQ(lane->counts.receives, 2 * SLOTS);
+	rig_close(&rig);
+}
+
+static void it_wakes_only_who_waits_for_it(void)
+{
+	struct block *blocks[SLOTS];
+	struct engine *e;
+	struct rig rig;
+
+	open_full(&rig, blocks);
+	e = rig.source.engine;
+	/* all that was sent is done, so that nothing but ACKs can come */
+	for (unsigned i = 0; i < RIG_MS && pool_free_count(rig.source.pool) < 2 * SLOTS; i++) {
+		e->ops->settle(e);
+		CHECK_EQ(rig_poll_source(&rig), 0);
+		usleep(1000);
+	}
+	CHECK_EQ(pool_free_count(rig.source.pool), 2 * SLOTS);
+	/* awake */
+	CHECK_EQ(rig_drain(&rig, blocks[0]), 0);
+	CHECK(comes_to(e, 1));
+	CHECK(!rings(e, 0));
+	CHECK_EQ(rig_send(&rig, 0), 1);
+	CHECK_EQ(rig_land(&rig, &blocks[0]), 0);
+	/* asleep, but with nothing to send (and the block just sent is not to be heard of) */
+	e->ops->arm(e);
+	CHECK_EQ(rig_drain(&rig, blocks[1]), 0);
+	CHECK(comes_to(e, 1));
+	CHECK(!rings(e, 0));
+	e->ops->disarm(e);
+	CHECK_EQ(rig_send(&rig, 1), 1);
+	CHECK_EQ(rig_land(&rig, &blocks[1]), 0);
+	/* starving: by the first, and once */
+	CHECK_EQ(e->ops->starving(e), 0);
+	e->ops->arm(e);
+	CHECK_EQ(e->ops->room(e), 0);
+	CHECK_EQ(rig_drain(&rig, blocks[2]), 0);
+	CHECK(rings(e, RIG_MS));
+	CHECK_EQ(e->ops->room(e), 1);
+	e->ops->disarm(e);
+	/* it is told of starving when there is room already */
+	e->ops->arm(e);
+	CHECK_EQ(e->ops->starving(e), 0);
+	CHECK_EQ(rig_drain(&rig, blocks[3]), 0);
+	CHECK(rings(e, RIG_MS));
+	rig_close(&rig);
+}
+
+static void errors_of_the_thread_reach_the_loop(void)
+{
+	for (unsigned k = 0; k < 2; k++) {
+		struct rig rig;
+
+		rig_open(&rig, 2, 2, SLOTS);
+		CHECK_EQ(lane_post_notices(link_lanes(rig.sink.link)[0], SLOTS), 0);
+		rig_open_source(&rig, &engine_window, false);
+		usleep(2000); /* it sleeps */
+		CHECK_EQ(rig_poll_source(&rig), 0);
+		rig.source.engine->ops->arm(rig.source.engine);
+		if (k)
+			CHECK_EQ(ack(&rig, 0), 0);
+		else
+			link_close_channels(rig.sink.link);
+		CHECK(rings(rig.source.engine, RIG_MS));
+		for (int i = 0; i < 3; i++) /* and stay */
+			CHECK_EQ(rig_poll_source(&rig), k ? -EBADMSG : -ECONNRESET);
+		rig_close(&rig);
+	}
+}
+
+/* After one transfer and before the next, on the same channels. */
+static void it_leaves_nothing_behind(void)
+{
+	struct block *b;
+	struct rig rig;
+
+	rig_open(&rig, 1, 2, SLOTS);
+	for (unsigned i = 0; i < 100; i++) {
+		const struct lane *lane = link_lanes(rig.source.link)[0];
+
+		rig_land(&rig, NULL);
+		rig_open_sink(&rig, &engine_window, i & 1);
+		rig_open_source(&rig, &engine_window, i & 1);
+		CHECK_EQ(rig_send(&rig, (uint8_t)i), 1);
+		CHECK_EQ(rig_land(&rig, &b), 0);
+		CHECK(rig_holds(b, (uint8_t)i));
+		CHECK_EQ(rig_drain(&rig, b), 0);
+		CHECK(settles(&rig));
+		if (i % 4 == 0)
+			usleep(300); /* it sleeps */
+		if (i % 2)
+			engine_stop(rig.source.engine);
+		rig.source.engine->ops->close(rig.source.engine);
+		rig.sink.engine->ops->close(rig.sink.engine);
+		rig.source.engine = rig.sink.engine = NULL;
+		CHECK_EQ(lane->sends_out, 0);
+		CHECK_EQ(lane->depth + 1 - lane->idle_count, SLOTS);
+		while (pool_take(rig.sink.pool, BLOCK_GRANTED))
+			;
+		for (unsigned k = 0; k < SLOTS; k++)
+			pool_give(rig.sink.pool, pool_at(rig.sink.pool, k));
+	}
+	rig_close(&rig);
+}
+
+/* In the middle of it all, as when a transfer is given up. */
+static void it_ends_at_any_time(void)
+{
+	uint64_t random = harness_seed();
+
+	for (unsigned i = 0; i < 100; i++) {
+		struct block *blocks[SLOTS];
+		uint64_t from;
+		struct rig rig;
+
+		open_full(&rig, blocks);
+		for (unsigned k = harness_random(&random) % SLOTS; k; k--)
+			CHECK_EQ(rig_drain(&rig, blocks[k - 1]), 0);
+		if (harness_random(&random) % 2)
+			link_close_channels(rig.sink.link);
+		if (harness_random(&random) % 2)
+			usleep(harness_random(&random) % 300);
+		from = clock_now_ns();
+		engine_stop(rig.source.engine);
+		engine_stop(rig.source.engine);
+		CHECK(clock_now_ns() - from < 5 * NS_PER_S);
+		rig_close(&rig);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	static const struct harness_case cases[] = {
@@ -200,6 +399,12 @@ int main(int argc, char **argv)
 		{"a slot without its ACK is not the source's",
 			a_slot_without_its_ack_is_not_the_sources},
 		{"ACKs that are not allowed", acks_that_are_not_allowed},
+		{"the window moves while the loop does nothing",
+			the_window_moves_while_the_loop_does_nothing},
+		{"the thread wakes only who waits for it", it_wakes_only_who_waits_for_it},
+		{"errors of the thread reach the loop", errors_of_the_thread_reach_the_loop},
+		{"the thread leaves nothing behind", it_leaves_nothing_behind},
+		{"the thread ends at any time", it_ends_at_any_time},
 		{NULL, NULL},
 	};
 
