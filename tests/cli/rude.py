@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What tests of hostile peers share: a daemon that must be as it was afterwards, a source that does what
+it likes, and what the daemon answers."""
+
+import os
+import struct
+
+import iwarp
+import rftptest
+from iwarp import Dropped, Session, Silent
+from rftptest import Daemon, check, equal, leftovers, make_file, same_files, tree, wait_until, works
+
+WAIT = 15 * rftptest.PATIENCE  # until the daemon has answered something wrong
+
+
+class Place:
+    def __init__(self, top, *arguments):
+        os.mkdir(f"{top}/export")
+        make_file(f"{top}/export/f", 300000)
+        make_file(f"{top}/local", 1 << 20)
+        self.top = top
+        self.daemon = Daemon(f"{top}/export", "rw", *arguments)
+        self.port = self.daemon.port
+        works(f"{top}/local", self.daemon.url("warm-up"))
+        self.files = tree(self.daemon.top)
+        self.before = self.daemon.settled()
+
+    def whole(self, what=""):
+        """The daemon is as it was, and serves."""
+        check(self.daemon.alive(), what, "the daemon died:", self.daemon.stderr()[-3000:])
+        self.daemon.back_to(self.before, what or "after hostile peers")
+        wait_until(lambda: not leftovers(self.daemon.top), "temporary files are gone")
+        equal(tree(self.daemon.top), self.files, what, "the export")
+        works(f"{self.top}/local", self.daemon.url("served"))
+        same_files(f"{self.top}/local", self.daemon.path("served"))
+        os.unlink(self.daemon.path("served"))
+
+
+class Answer:
+    DROPPED = "dropped"
+    QUIET = "quiet"
+
+
+def answer(session, *frames):
+    """Sends frames, then says what the daemon answered: a list of (type, status), which ends with
+    Answer.DROPPED when it ended the session."""
+    seen = []
+    try:
+        for frame in frames:
+            session.put(*frame) if isinstance(frame, tuple) else session.put_stream(frame)
+        while True:
+            type_, status, data = session.get()
+            if type_ in (iwarp.ABORT, iwarp.RESULT):
+                status, = struct.unpack(">H", data[:2] if type_ == iwarp.ABORT else data[4:6])
+            seen.append((type_, status))
+            if status or type_ & iwarp.REPLY:
+                return seen
+    except Dropped:
+        seen.append(Answer.DROPPED)
+    except Silent:
+        seen.append(Answer.QUIET)
+    except OSError:
+        seen.append(Answer.DROPPED)
+    return seen
+
+
+def refused(seen):
+    """Dropped, or a status that is not 0."""
+    return seen[-1] == Answer.DROPPED or (isinstance(seen[-1], tuple) and seen[-1][1] != 0)
+
+
+class Store:
+    """A session with channels and an accepted STORE."""
+
+    def __init__(self, place, path=b"stored", channels=1, flags=0):
+        self.session = Session(place.port, WAIT)
+        self.session.hello()
+        self.channels = self.session.open_channels(channels)
+        status, data = self.session.ask(iwarp.STORE, iwarp.data_request(path=path, flags=flags))
+        if status:
+            raise Dropped(f"STORE refused: {status} {data!r}")
+        self.credits = []
+
+    def offer(self, **fields):
+        self.session.put(iwarp.OFFER, iwarp.offer(**fields))
+        type_, _, data = self.session.get()
+        equal(type_, iwarp.ACCEPT, "the answer to OFFER")
+        self.depth, self.stride, self.base, self.key, _, self.status_base, self.status_key = \
+            struct.unpack(">IIQIIQI", data)
+        return self
+
+    def file(self, **fields):
+        """-> the credits that came"""
+        self.session.put(iwarp.FILE, iwarp.file(**fields))
+        ready = False
+        while not (ready and self.credits):
+            type_, _, data = self.session.get()
+            if type_ == iwarp.READY:
+                ready = True
+            elif type_ == iwarp.GRANT:
+                count, = struct.unpack(">H", data[:2])
+                self.credits += struct.unpack(f">{count}I", data[2:])
+            else:
+                raise Dropped(f"frame {type_} {data!r}")
+        return self
+
+    def block(self, index, notice=None, **fields):
+        channel = self.channels[0]
+        payload = iwarp.block(**fields) + bytes(min(fields.get("length", 65536), 65536))
+        channel.write(self.key, self.base + index * self.stride + 4096 - 32, payload)
+        self.notice(index if notice is None else notice)
+        return self
+
+    def notice(self, index):
+        self.channels[0].send(struct.pack(">HHI", iwarp.NOTICE, 0, 4) + struct.pack(">I", index))
+        return self
+
+    def close(self):
+        for c in self.channels:
+            c.close()
+        self.session.close()
+
+
+def store_is_refused(place, what, action):
+    """`action(store)` does something wrong: ABORT, RESULT with a status, or the end."""
+    store = Store(place)
+    try:
+        frames = action(store) or ()
+        seen = answer(store.session, *frames)
+    except Dropped:
+        seen = [Answer.DROPPED]
+    check(refused(seen), what, seen)
+    check(not os.path.exists(place.daemon.path("stored")), what, "left a file under the real name")
+    store.close()
