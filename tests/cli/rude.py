@@ -112,7 +112,7 @@ class Store:
         return self
 
     def notice(self, index):
-        self.channels[0].send(struct.pack(">HHI", iwarp.NOTICE, 0, 4) + struct.pack(">I", index))
+        self.channels[0].send(struct.pack(">I", index))
         return self
 
     def close(self):
