@@ -20,7 +20,8 @@ REPLY = 0x8000
 
 HELLO, BYE, PING, CHANNELS, LOGIN = 1, 2, 3, 4, 5
 STAT, LIST, MKDIR, RMDIR, REMOVE, RENAME, STATFS = range(16, 23)
-STORE, RETRIEVE = 32, 33
+STORE, RETRIEVE, FEED = 32, 33, 34
+ENGINE_CREDIT, ENGINE_STATUS = 1, 2
 OFFER, ACCEPT, GRANT, REQUEST, NOTICE, FILE, READY, FILE_END, RESULT, COMPLETE, CLOSED, ABORT = \
     range(64, 76)
 UNKNOWN = 0xffffffffffffffff
@@ -68,17 +69,20 @@ def tagged(payload, stag, offset, opcode=WRITE, last=True, ddp=None):
 
 
 class Channel:
-    """One TCP connection after the MPA exchange."""
+    """One TCP connection after the MPA exchange.  reads: how many READs at once either side may have under
+    way, which only revision 2 can agree on."""
 
-    def __init__(self, port, private, timeout=20, flags=0, revision=1):
+    def __init__(self, port, private, timeout=20, flags=0, revision=1, reads=0):
         self.socket = socket.create_connection(("127.0.0.1", port), timeout)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.socket.settimeout(timeout)
         self.buffer = b""
         self.msn = 0
         self.partial = b""
+        if reads:
+            flags, revision, private = ENHANCED, 2, struct.pack(">HH", reads, reads) + private
         self.socket.sendall(mpa_frame(flags=flags, revision=revision, private=private))
-        self.reply_private = self.read_reply()
+        self.reply_private = self.read_reply()[4 if reads else 0:]
 
     def take(self, count):
         while len(self.buffer) < count:
@@ -119,12 +123,22 @@ class Channel:
             piece = payload[at:at + 32768]
             self.raw(fpdu(tagged(piece, stag, offset + at, last=at + len(piece) == len(payload))))
 
+    def read(self, stag, offset, length):
+        """Asks for memory of the other side, once: the answer would go nowhere."""
+        self.raw(fpdu(untagged(struct.pack(">IQIIQ", 1, 0, length, stag, offset), 1,
+                               opcode=READ_REQUEST, queue=1)))
+
+    def segment(self):
+        """The next DDP segment, header and all."""
+        length, = struct.unpack(">H", self.take(2))
+        ulpdu = self.take(length)
+        self.take(-(2 + length) % 4 + 4)
+        return ulpdu
+
     def receive(self):
         """The next SEND's payload.  A Terminate is a drop."""
         while True:
-            length, = struct.unpack(">H", self.take(2))
-            ulpdu = self.take(length)
-            self.take(-(2 + length) % 4 + 4)
+            ulpdu = self.segment()
             if ulpdu[0] & 0x80:
                 raise Dropped("a tagged segment came to a client")
             opcode, queue = ulpdu[1] & 15, struct.unpack(">I", ulpdu[6:10])[0]
@@ -158,9 +172,9 @@ class Channel:
 class Session:
     """A control channel: frames in SENDs with credits."""
 
-    def __init__(self, port, timeout=20, credits=8, **private):
-        self.port, self.timeout = port, timeout
-        self.channel = Channel(port, greeting(credits=credits, **private), timeout)
+    def __init__(self, port, timeout=20, credits=8, reads=0, **private):
+        self.port, self.timeout, self.reads = port, timeout, reads
+        self.channel = Channel(port, greeting(credits=credits, **private), timeout, reads=reads)
         magic, self.version, _, self.credits, self.status = \
             struct.unpack(">IBBHH", self.channel.reply_private[:10])
         if magic != MAGIC:
@@ -231,7 +245,7 @@ class Session:
         channels = []
         for i in range(granted):
             c = Channel(self.port, greeting(DATA, index=first + i, session=self.number, credits=0,
-                                            token=token), self.timeout)
+                                            token=token), self.timeout, reads=self.reads)
             c.send(bytes(4))
             channels.append(c)
         return channels
@@ -288,6 +302,49 @@ def complete(files=1, bytes_=65536, errors=0):
 
 def abort(status=108, why=b""):
     return struct.pack(">H", status) + text(why)
+
+
+# ---- checksums ----
+
+# the first bytes of XXH3's secret: as many as it takes for 16 to 32 bytes of input
+SECRET = struct.unpack("<7Q", bytes.fromhex(
+    "b8fe6c3923a44bbe7c01812cf721ad1cded46de9839097db7240a4a4b7b3671fcb79e64eccc0e578825ad07dccff7221"
+    "b8084674f743248e"))
+BITS = (1 << 64) - 1
+
+
+def fold(a, b):
+    return a * b & BITS ^ a * b >> 64
+
+
+def xxh3(data):
+    """XXH3 of 64 bits with seed 0, of 16 to 32 bytes."""
+    assert 16 <= len(data) <= 32
+    first, second = struct.unpack("<2Q", data[:16])
+    if len(data) == 16:
+        low, high = first ^ SECRET[3] ^ SECRET[4], second ^ SECRET[5] ^ SECRET[6]
+        h = 16 + int.from_bytes(low.to_bytes(8, "little"), "big") + high + fold(low, high)
+    else:
+        third, fourth = struct.unpack("<2Q", data[-16:])
+        h = len(data) * 0x9e3779b185ebca87 + fold(first ^ SECRET[0], second ^ SECRET[1]) \
+            + fold(third ^ SECRET[2], fourth ^ SECRET[3])
+    h &= BITS
+    h = (h ^ h >> 37) * 0x165667919e3779f9 & BITS
+    return h ^ h >> 32
+
+
+def digest(size, *leaves):
+    """The root of the tree over a file's leaves."""
+    while len(leaves) > 1:
+        leaves = [xxh3(struct.pack(">2Q", *pair)) if len(pair) > 1 else pair[0]
+                  for pair in (leaves[i:i + 2] for i in range(0, len(leaves), 2))]
+    return xxh3(struct.pack(">2Q", size, *leaves))
+
+
+def right_block(payload, **fields):
+    """A block whose sum is right, with its payload of 16 to 32 bytes."""
+    head = block(length=len(payload), **fields)[:24]
+    return head + struct.pack(">Q", xxh3(payload) ^ xxh3(head)) + payload
 
 
 def block(session=1, sequence=0, offset=0, length=65536, flags=0, sum_=0):

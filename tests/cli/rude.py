@@ -3,6 +3,7 @@
 it likes, and what the daemon answers."""
 
 import os
+import re
 import struct
 
 import iwarp
@@ -11,6 +12,7 @@ from iwarp import Dropped, Session, Silent
 from rftptest import Daemon, check, equal, leftovers, make_file, same_files, tree, wait_until, works
 
 WAIT = 15 * rftptest.PATIENCE  # until the daemon has answered something wrong
+READS = 4  # at once
 
 
 class Place:
@@ -34,6 +36,12 @@ class Place:
         works(f"{self.top}/local", self.daemon.url("served"))
         same_files(f"{self.top}/local", self.daemon.path("served"))
         os.unlink(self.daemon.path("served"))
+
+    def said(self, session, words, what):
+        """The daemon's log has it about that session."""
+        line = re.compile(f" session {session.number} .*{re.escape(words)}".encode())
+        wait_until(lambda: line.search(self.daemon.stderr()),
+                   lambda: f"{what}: {words!r} in the log:\n{self.daemon.stderr()[-3000:].decode()}")
 
 
 class Answer:
@@ -70,30 +78,34 @@ def refused(seen):
 
 
 class Store:
-    """A session with channels and an accepted STORE."""
+    """A session with channels and an accepted STORE (or `request`)."""
 
-    def __init__(self, place, path=b"stored", channels=1, flags=0):
-        self.session = Session(place.port, WAIT)
-        self.session.hello()
+    def __init__(self, place, path=b"stored", channels=1, flags=0, request=None,
+                 engine=iwarp.ENGINE_CREDIT):
+        self.session = Session(place.port, WAIT, reads=READS)
+        self.session.hello(engines=1 << engine)
         self.channels = self.session.open_channels(channels)
-        status, data = self.session.ask(iwarp.STORE, iwarp.data_request(path=path, flags=flags))
+        status, data = self.session.ask(*request or (iwarp.STORE, iwarp.data_request(
+            path=path, flags=flags, engine=engine)))
         if status:
-            raise Dropped(f"STORE refused: {status} {data!r}")
+            raise Dropped(f"{request or 'STORE'} refused: {status} {data!r}")
+        self.engine = engine
         self.credits = []
 
     def offer(self, **fields):
+        fields = {"engine": self.engine} | fields
         self.session.put(iwarp.OFFER, iwarp.offer(**fields))
         type_, _, data = self.session.get()
-        equal(type_, iwarp.ACCEPT, "the answer to OFFER")
+        equal(type_, iwarp.ACCEPT, "the answer to OFFER", data)
         self.depth, self.stride, self.base, self.key, _, self.status_base, self.status_key = \
             struct.unpack(">IIQIIQI", data)
         return self
 
     def file(self, **fields):
-        """-> the credits that came"""
+        """With the credits that came, if the engine has any"""
         self.session.put(iwarp.FILE, iwarp.file(**fields))
         ready = False
-        while not (ready and self.credits):
+        while not (ready and (self.credits or self.engine != iwarp.ENGINE_CREDIT)):
             type_, _, data = self.session.get()
             if type_ == iwarp.READY:
                 ready = True
@@ -105,14 +117,20 @@ class Store:
         return self
 
     def block(self, index, notice=None, **fields):
-        channel = self.channels[0]
-        payload = iwarp.block(**fields) + bytes(min(fields.get("length", 65536), 65536))
-        channel.write(self.key, self.base + index * self.stride + 4096 - 32, payload)
-        self.notice(index if notice is None else notice)
+        self.fill(index, iwarp.block(**fields) + bytes(min(fields.get("length", 65536), 65536)))
+        return self.notice(index if notice is None else notice)
+
+    def fill(self, index, data):
+        """Writes a block, and says nothing."""
+        self.channels[0].write(self.key, self.base + index * self.stride + 4096 - 32, data)
         return self
 
     def notice(self, index):
-        self.channels[0].send(struct.pack(">I", index))
+        """Of a block: as the engine has it."""
+        if self.engine == iwarp.ENGINE_STATUS:
+            self.channels[0].write(self.status_key, self.status_base + index, b"\1")
+        else:
+            self.channels[0].send(struct.pack(">I", index))
         return self
 
     def close(self):
@@ -121,8 +139,9 @@ class Store:
         self.session.close()
 
 
-def store_is_refused(place, what, action):
-    """`action(store)` does something wrong: ABORT, RESULT with a status, or the end."""
+def store_is_refused(place, what, action, says=None):
+    """`action(store)` does something wrong: ABORT, RESULT with a status, or the end.  `says`: and why, in
+    the daemon's log."""
     store = Store(place)
     try:
         frames = action(store) or ()
@@ -132,3 +151,5 @@ def store_is_refused(place, what, action):
     check(refused(seen), what, seen)
     check(not os.path.exists(place.daemon.path("stored")), what, "left a file under the real name")
     store.close()
+    if says:
+        place.said(store.session, says, what)

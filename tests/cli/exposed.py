@@ -1,0 +1,311 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What a peer reaches of our memory: of a sink the blocks of its own session, to write, until CLOSED; of a
+source nothing.
+
+Whoever tries more loses the session, or the channel once nothing runs on it; a transfer beside it
+arrives whole.
+"""
+
+import os
+import struct
+import subprocess
+
+import iwarp
+import rftptest
+from iwarp import Dropped, Session
+from rftptest import case, check, equal, finish, leftovers, scaled, start_rftp, wait_until
+from rude import READS, WAIT, Answer, Place, Store, answer, refused, store_is_refused
+
+RIGHT, WRONG = b"r" * 32, b"w" * 32  # payloads
+BROKEN = "a data channel broke"
+ENGINES = (iwarp.ENGINE_CREDIT, iwarp.ENGINE_STATUS)
+
+
+class Beside:
+    """A transfer of another session, half of which crosses before what is tried, and half after it."""
+
+    def __init__(self, place):
+        self.place = place
+        self.client = start_rftp("-", place.daemon.url("beside"), stdin=subprocess.PIPE)
+        self.data = rftptest.rng().randbytes(3 << 20)
+        self.client.stdin.write(self.data[:len(self.data) // 2])
+        self.client.stdin.flush()
+        wait_until(lambda: leftovers(place.daemon.top), "the transfer beside it is under way")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, error, *_):
+        if error:
+            return
+        check(self.client.poll() is None, "the transfer beside it has ended early")
+        equal(finish(self.client, self.data[len(self.data) // 2:]).code, 0, "the transfer beside it")
+        path = self.place.daemon.path("beside")
+        with open(path, "rb") as f:
+            check(f.read() == self.data, "what was sent beside it arrived as something else")
+        os.unlink(path)
+
+
+def feed(path=b"feed"):
+    return iwarp.FEED, struct.pack(">IQQ", 0, 0, 0) + iwarp.text(path)
+
+
+def result_of(store, *frames):
+    """Sends frames -> the status of RESULT"""
+    for frame in frames:
+        store.session.put(*frame)
+    while True:
+        type_, _, data = store.session.get()
+        if type_ == iwarp.RESULT:
+            return struct.unpack(">H", data[4:6])[0]
+        equal(type_, iwarp.GRANT, "a frame before RESULT")
+
+
+def file_end(payload):
+    return iwarp.FILE_END, iwarp.file_end(
+        size=len(payload), digest=iwarp.digest(len(payload), iwarp.xxh3(payload)))
+
+
+def close_transfer(store):
+    store.session.put(iwarp.COMPLETE, iwarp.complete(bytes_=len(RIGHT)))
+    while (type_ := store.session.get()[0]) != iwarp.CLOSED:
+        equal(type_, iwarp.GRANT, "a frame before CLOSED")
+
+
+def whole_store(place, store, path):
+    """A file of one block crosses, is RIGHT, and goes again."""
+    index = store.credits[0] if store.credits else 0
+    store.fill(index, iwarp.right_block(RIGHT)).notice(index)
+    equal(result_of(store, file_end(RIGHT)), 0, "RESULT")
+    with open(place.daemon.path(path), "rb") as f:
+        equal(f.read(), RIGHT, path)
+    os.unlink(place.daemon.path(path))
+
+
+def held(place):
+    """A stream's second block has landed, in slot credits[1], and waits for the first."""
+    store = Store(place, request=feed())
+    store.offer(depth=64).file(kind=3, size=iwarp.UNKNOWN, name=b"device")
+    store.fill(store.credits[1], iwarp.right_block(RIGHT, sequence=1, offset=32))
+    store.notice(store.credits[1])
+    equal(store.session.get()[0], iwarp.GRANT, "the answer to a block that landed")
+    return store
+
+
+def segments(place):
+    """What the feed's segments hold; they go."""
+    data = b""
+    for where, names, files in os.walk(place.daemon.path("feed"), topdown=False):
+        for name in sorted(files):
+            with open(os.path.join(where, name), "rb") as f:
+                data += f.read()
+            os.unlink(os.path.join(where, name))
+        os.rmdir(where)
+    return data
+
+
+# ---- the sink's blocks ----
+
+@case
+def blocks_in_slots_that_were_not_granted(top):
+    place = Place(top)
+
+    def not_yet(store):
+        store.offer(depth=64).file(size=32)
+        index = next(i for i in range(store.depth) if i not in store.credits)
+        store.fill(index, iwarp.right_block(RIGHT)).notice(index)
+        return [file_end(RIGHT)]
+
+    with Beside(place):
+        store_is_refused(place, "a block in a slot that was not granted yet", not_yet,
+                         "not allowed by engine credit")
+        store = held(place)
+        store.fill(store.credits[1], iwarp.right_block(WRONG, sequence=2, offset=64))
+        seen = answer(store.notice(store.credits[1]).session)
+        check(refused(seen), "a block in a slot that is still full:", seen)
+        place.said(store.session, "not allowed by engine credit", "a slot that is still full")
+        store.close()
+    place.daemon.back_to(place.before, "the stream is closed")
+    equal(segments(place), b"", "nothing of the stream was whole")
+    place.whole()
+
+
+@case
+def writes_that_are_not_told_of(top):
+    """In a slot that is not the source's they change nothing, or are found by the checksum."""
+    place = Place(top)
+    junk = bytes(32) + WRONG
+    with Beside(place):
+        store = Store(place)
+        store.offer(depth=64).file(size=32)
+        others = [i for i in range(store.depth) if i not in store.credits]
+        check(others, "all slots were granted at once")
+        for index in others:
+            store.fill(index, junk)
+        whole_store(place, store, "stored")
+        store.fill(store.credits[0], junk)  # was used, and may be granted again or not
+        close_transfer(store)
+        store.close()
+
+        store = held(place)
+        store.fill(store.credits[1], junk)
+        store.fill(store.credits[0], iwarp.right_block(RIGHT)).notice(store.credits[0])
+        equal(result_of(store), 304, "RESULT of a stream whose block was changed after it had landed")
+        store.close()
+    place.daemon.back_to(place.before, "the stream is closed")
+    check(segments(place) in (b"", RIGHT), "what was changed is in a segment")
+    place.whole()
+
+
+@case(seconds=120)
+def writes_while_a_block_is_verified_and_written(top):
+    """They may come before the checksum is taken, or after the block was written; between the two they can
+    change what is written.  A file is not there, or each byte is one that its source has sent for it."""
+    place = Place(top)
+    seen = {}
+    with Beside(place):
+        for _ in range(scaled(40)):
+            store = Store(place)
+            store.offer().file(size=32)
+            at = store.base + store.credits[0] * store.stride + 4096
+            store.fill(store.credits[0], iwarp.right_block(RIGHT)).notice(store.credits[0])
+            store.channels[0].raw(b"".join(iwarp.fpdu(iwarp.tagged(piece, store.key, at))
+                                           for piece in (WRONG, RIGHT) * 20 + (WRONG,)))
+            status = result_of(store, file_end(RIGHT))
+            check(status in (0, 304), "RESULT", status)
+            path = place.daemon.path("stored")
+            check(os.path.exists(path) == (not status), "RESULT", status, "and a file, or none")
+            if not status:
+                with open(path, "rb") as f:
+                    check(set(f.read()) <= set(RIGHT + WRONG), "a file of other bytes")
+                os.unlink(path)
+            seen[status] = seen.get(status, 0) + 1
+            store.close()
+    print("# results:", seen)
+    place.whole()
+
+
+@case
+def reads_of_the_sinks_memory(top):
+    place = Place(top)
+    with Beside(place):
+        for engine in ENGINES:
+            for what in ("by their key", "by the key of what may be read"):
+                store = Store(place, engine=engine)
+                store.offer().file()
+                key = store.key if what == "by their key" else store.status_key
+                store.channels[0].read(key, store.base, 64)
+                check(store.channels[0].dropped_within(WAIT), f"engine {engine}: a read of blocks {what}")
+                place.said(store.session, BROKEN, what)
+                store.close()
+    place.whole()
+
+
+ACCESSES = (
+    ("a write of a block", lambda s: s.fill(0, iwarp.right_block(WRONG))),
+    ("a write of one byte", lambda s: s.channels[0].write(s.key, s.base, b"x")),
+    ("a read of a block", lambda s: s.channels[0].read(s.key, s.base, 64)),
+    ("a status byte", lambda s: s.channels[0].write(s.status_key, s.status_base, b"\1")),
+    ("a read of the status bytes", lambda s: s.channels[0].read(s.status_key, s.status_base, 64)),
+)
+
+
+@case
+def a_key_after_the_transfer(top):
+    """After CLOSED it is nobody's, in the same session, too."""
+    place = Place(top)
+    with Beside(place):
+        for engine in ENGINES:
+            for what, action in ACCESSES if engine == iwarp.ENGINE_STATUS else ACCESSES[:3]:
+                store = Store(place, engine=engine)
+                store.offer().file(size=32)
+                whole_store(place, store, "stored")
+                close_transfer(store)
+                action(store)
+                check(store.channels[0].dropped_within(WAIT), f"engine {engine}: {what} after CLOSED")
+                equal(store.session.ask(iwarp.PING, b"cookie 8")[0], 0, "PING after", what)
+                store.close()
+    place.whole()
+
+
+@case
+def a_key_of_another_session(top):
+    """What one session may write is nobody else's, and nobody loses it by another's trying."""
+    place = Place(top)
+    for engine in ENGINES:
+        for what, action in ACCESSES if engine == iwarp.ENGINE_STATUS else ACCESSES[:3]:
+            mine, other = (Store(place, path, engine=engine) for path in (b"mine", b"other"))
+            mine.offer().file(size=32)
+            other.offer().file(size=32)
+            for name in ("key", "base", "status_key", "status_base"):
+                setattr(other, name, getattr(mine, name))
+            action(other)
+            check(other.channels[0].dropped_within(WAIT), f"engine {engine}: {what} of another session")
+            place.said(other.session, BROKEN, what)
+            whole_store(place, mine, "mine")
+            close_transfer(mine)
+            mine.close()
+            other.close()
+    place.whole()
+
+
+# ---- the source's ----
+
+class Retrieve:
+    """A session whose daemon is a source that has run out of slots.  It reads the sink's status bytes, and
+    so the sink knows the key of memory of the source's: where the answer is to go."""
+
+    def __init__(self, place):
+        self.session = Session(place.port, WAIT, reads=READS)
+        self.session.hello(engines=1 << iwarp.ENGINE_STATUS)
+        self.channel, = self.session.open_channels(1)
+        status, data = self.session.ask(iwarp.RETRIEVE, iwarp.data_request(
+            engine=iwarp.ENGINE_STATUS, block=65536, depth=2))
+        equal(status, 0, "RETRIEVE", data)
+        equal(self.session.get()[0], iwarp.OFFER, "after RETRIEVE")
+        self.session.put(iwarp.ACCEPT, iwarp.accept(depth=2, status_base=1 << 20, status_key=2))
+        equal(self.session.get()[0], iwarp.FILE, "after ACCEPT")
+        self.session.put(iwarp.READY, struct.pack(">IQ", 1, 0))
+        while True:
+            segment = self.channel.segment()
+            if segment[0] & 0x80 == 0 and segment[1] & 15 == iwarp.READ_REQUEST:
+                break
+        self.key, self.base, self.length, key, base = struct.unpack(">IQIIQ", segment[18:])
+        equal((key, base), (2, 1 << 20), "what it reads")
+
+    def close(self):
+        self.channel.close()
+        self.session.close()
+
+
+@case
+def a_sink_that_reaches_for_the_source(top):
+    """A source has nothing that a peer may write or read, but for the answer to its own READ."""
+    place = Place(top)
+    write, read = iwarp.Channel.write, iwarp.Channel.read
+    with Beside(place):
+        for what, access in (
+                ("a write to where the answer is to go",
+                 lambda s: write(s.channel, s.key, s.base, bytes(s.length))),
+                ("a read of it", lambda s: read(s.channel, s.key, s.base, s.length)),
+                ("a write of a neighbouring key", lambda s: write(s.channel, s.key - 1, s.base, b"x")),
+                ("a read of a neighbouring key", lambda s: read(s.channel, s.key - 1, s.base, 1)),
+                ("a write with the key that the sink gave",
+                 lambda s: write(s.channel, 2, 1 << 20, b"x")),
+                ("a read with key 0", lambda s: read(s.channel, 0, s.base, 1)),
+                ("an answer that is longer than what was asked for", lambda s: s.channel.raw(iwarp.fpdu(
+                    iwarp.tagged(bytes(s.length + 1), s.key, s.base, opcode=iwarp.READ_RESPONSE)))),
+                ("an answer that goes elsewhere", lambda s: s.channel.raw(iwarp.fpdu(iwarp.tagged(
+                    bytes(s.length), s.key, s.base + 1, opcode=iwarp.READ_RESPONSE))))):
+            source = Retrieve(place)
+            access(source)
+            check(source.channel.dropped_within(WAIT), what, "is not refused")
+            seen = answer(source.session)
+            check(seen[-1] == Answer.DROPPED or seen[-1][1] != 0, what, seen)
+            place.said(source.session, BROKEN, what)
+            source.close()
+    place.whole()
+
+
+rftptest.main()
