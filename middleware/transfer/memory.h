@@ -9,6 +9,10 @@
  * nothing that is needed elsewhere.  The arena is not shared among sessions: what is left in it is the same
  * user's.
  *
+ * While a transfer runs the sink's one key is for the whole slice: the peer can write into any block of it,
+ * granted or not.  A block is verified where it landed and written to the file from there, so a source that
+ * changes it in between damages the file that it sends, which no digest tells; nobody else's.
+ *
  * Knows no blocks, and no transfers but by turns: one slice at a time.
  */
 #ifndef TRANSFER_MEMORY_H
