@@ -13,6 +13,7 @@
  */
 #include "engine/engine.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "block/credit.h"
 #include "engine/flight.h"
@@ -26,6 +27,7 @@
 
 #define INITIAL_GRANT 16u /* blocks; the window doubles from here */
 #define POLL_BATCH 32
+#define LAST_WORD_NS NS_PER_S /* the sink says why it closes a channel: on the control channel */
 #define GATHER_BYTES (512u << 10) /* no more waits for the blocks after it: the sink is to begin */
 
 /* Blocks that are not posted yet, all for one lane. */
@@ -46,6 +48,7 @@ struct credit_engine {
 	struct flight *flight;
 	struct gather gather;
 	bool asked; /* a REQUEST is out */
+	uint64_t broken_ns; /* since when a lane is dead; 0: none is */
 	/* sink */
 	struct credit_meter meter;
 	struct block **noticed; /* landed and not yielded yet: a ring */
@@ -220,12 +223,30 @@ static int source_message(struct credit_engine *c, uint16_t type, const uint8_t 
 	return 1;
 }
 
+/* With nothing posted no completion tells of a lane that broke, and the sink may never notice. */
+static int check_lanes(struct credit_engine *c)
+{
+	unsigned i = 0;
+
+	while (i < c->env.lane_count && !c->env.lanes[i]->dead)
+		i++;
+	if (i == c->env.lane_count)
+		return 0;
+	if (!c->broken_ns)
+		c->broken_ns = clock_now_ns();
+	if (clock_now_ns() - c->broken_ns < LAST_WORD_NS)
+		return 0;
+	log_error("data channel %u: broken, or closed by the peer", i);
+	return -ECONNRESET;
+}
+
 static int starving(struct engine *e)
 {
 	struct credit_engine *c = self(e);
+	int r = check_lanes(c);
 
-	if (c->asked)
-		return 0;
+	if (r || c->asked)
+		return r;
 	c->asked = true;
 	return c->env.put(c->env.put_ctx, TRANSFER_REQUEST, NULL, 0);
 }

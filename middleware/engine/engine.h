@@ -68,8 +68,8 @@ struct engine_ops {
 	unsigned (*room)(struct engine *);
 	/* source: a FILLED block with its prefix written; becomes SENDING */
 	int (*send)(struct engine *, struct block *);
-	/* source: a block is filled and there is no room for it.  Who has not said so since the last `send` is
-	 * not woken by room alone. */
+	/* source: a block is filled and there is no room for it: asked each round, and every 100 ms.  Who has
+	 * not said so since the last `send` is not woken by room alone. */
 	int (*starving)(struct engine *);
 	/* source: no block is to come any more, and the sink has emptied all: 1 nothing that was posted, and
 	 * nothing that the sink sends, is under way; 0 not yet (ask again when woken); -errno */

@@ -205,6 +205,8 @@ int source_send_blocks(struct source *s)
 		if (!is_given_up(s, f) && !ops->room(s->run.engine)) {
 			s->run.stats->starved++;
 			r = ops->starving(s->run.engine);
+			if (r == -ECONNRESET)
+				run_fail(&s->run, r, 0, "a data channel broke");
 			break;
 		}
 		s->filled_head = (s->filled_head + 1) % s->filled_room;

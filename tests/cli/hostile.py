@@ -622,6 +622,30 @@ def sinks_that_lie(top):
     place.whole()
 
 
+@case
+def a_sink_whose_channel_goes_away(top):
+    """While it has all blocks that it granted, nothing of the source's is under way there to fail."""
+    place = Place(top)
+    session = Session(place.port, WAIT)
+    session.hello()
+    channel, = session.open_channels(1)
+    equal(session.ask(iwarp.RETRIEVE, iwarp.data_request(block=65536, depth=2))[0], 0, "RETRIEVE")
+    equal(session.get()[0], iwarp.OFFER, "after RETRIEVE")
+    session.put(iwarp.ACCEPT, iwarp.accept(depth=2))
+    equal(session.get()[0], iwarp.FILE, "after ACCEPT")
+    session.put(iwarp.READY, struct.pack(">IQ", 1, 0))
+    session.put(iwarp.GRANT, iwarp.grant([0, 1]))
+    notices = 0
+    while notices < 2:
+        notices += not channel.segment()[0] & 0x80
+    equal(session.get()[0], iwarp.REQUEST, "the source waits")
+    channel.close()
+    equal(answer(session)[-1], (iwarp.ABORT, 109), "a source without a data channel")
+    place.said(session, "a data channel broke", "a data channel that goes away")
+    session.close()
+    place.whole()
+
+
 @case(seconds=120)
 def random_frames(top):
     place = Place(top)
