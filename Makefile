@@ -138,17 +138,22 @@ bench: all
 bench-engines: $(BENCHES)
 	$(Q)RFTP_BUILD=$(abspath $(B)) python3 tests/bench/engines.py $(BENCH_ARGS)
 
-# rftp as a peer that breaks the rules: the client with its calls to the fabric wrapped
+# rftp as a peer that breaks the rules, and a daemon that tells what it registers: calls are wrapped
 RIG_PEER    := $(B)/tests/rig/peer
+RIG_PEERD   := $(B)/tests/rig/peerd
+RIG_WRAPPED := fabric_post_send fabric_post_recv fabric_mr_new credit_book_add notice_post \
+	lane_take_notice transfer_send
 $(RIG_PEER): $(B)/obj/tests/rig/peer.o $(B)/obj/rftp/main.o $(CLIENT_LIB) $(LIB)
+$(RIG_PEERD): $(B)/obj/tests/rig/peer.o $(B)/obj/rftpd/main.o $(DAEMON_LIB) $(LIB)
+$(RIG_PEER) $(RIG_PEERD):
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(RFTP_CFLAGS) -Wl,--wrap=fabric_post_send,--wrap=fabric_post_recv -o $@ $^ \
+	$(Q)$(CC) $(CFLAGS) $(RFTP_CFLAGS) $(RIG_WRAPPED:%=-Wl,--wrap=%) -o $@ $^ \
 		$(LDFLAGS) $(CLIENT_LIBS) $(LDLIBS)
 
 RIG_ARGS    ?=
 RUN_RIG      = tests/rig/run --build $(abspath $(B))
-RIG_NEEDS    = all $(B)/tests/fabric/contract $(RIG_PEER) $(BENCHES)
+RIG_NEEDS    = all $(B)/tests/fabric/contract $(RIG_PEER) $(RIG_PEERD) $(BENCHES)
 check-rdma: $(RIG_NEEDS)
 	$(Q)$(RUN_RIG) $(RIG_ARGS)
 

@@ -2,18 +2,35 @@
 /*
  * tests/rig/peer: rftp as a peer that does not keep to what was agreed.
  *
- * It is the client, linked with --wrap for the two calls that hand requests to a fabric, so that
- * session, handshake and transfer are the real ones.  What it does wrong is in RIG_PEER:
+ * It is the client, linked with --wrap for some calls between its modules, so that session, handshake and
+ * transfer are the real ones.  What it does wrong is in RIG_PEER:
  *
- *   outside   WRITEs, from the third on, go past the end of all that the daemon granted
- *   key       WRITEs, from the third on, name a key that the daemon did not give
- *   deaf      receives on data channels are not posted: what the daemon sends there finds none
+ *   outside     WRITEs, from the third on, go past the end of all that the daemon granted
+ *   key         WRITEs, from the third on, name a key that the daemon did not give
+ *   other       they go to the memory and by the key of another session
+ *   read        they are READs
+ *   ungranted   the third block goes to a slot that is not granted, notice and all
+ *   silent      it goes there without a notice, and then where it may
+ *   late        one more WRITE to where the last one went, after CLOSED
+ *   late-read   and a READ
+ *   reach       a sink WRITEs to the blocks of its source
+ *   reach-read  and READs them
+ *   deaf        receives on data channels are not posted: what the daemon sends there finds none
  *
- * Knows nothing of what the daemon should do about it.
+ * The daemon is linked like this as well, to do nothing wrong, but tell what no peer could know:
+ *
+ *   tell        a line in the file RIG_PEER_FILE for all memory that it registers: base, key, bytes, access.
+ *               `other` and `reach` find it there
+ *
+ * Knows nothing of what the other side should do about it.
  */
-#include "fabric/fabric.h"
+#include "block/credit.h"
+#include "engine/notice.h"
+#include "transfer/transfer.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,13 +39,26 @@
 #define FAR_BYTES (UINT64_C(1) << 40) /* beyond any memory of the daemon */
 #define LIST_MAX 64u
 #define NOTICE_BYTES_MAX 1024u /* receives of the control channel are larger */
+#define BLOCKS_BYTES_MIN (1u << 20) /* smaller memory is not a transfer's blocks */
+#define SLOTS_MAX 65536u
+#define REACH_BYTES 64u
+#define REFUSED_MS 10000
+#define LOOK_MS 50
 
-int __real_fabric_post_send(struct fabric_chan *chan, const struct fabric_wr *list);
-int __wrap_fabric_post_send(struct fabric_chan *chan, const struct fabric_wr *list);
-int __real_fabric_post_recv(struct fabric_chan *chan, uint64_t id, void *addr, uint32_t bytes,
-	struct fabric_mr *mr);
-int __wrap_fabric_post_recv(struct fabric_chan *chan, uint64_t id, void *addr, uint32_t bytes,
-	struct fabric_mr *mr);
+#define WRAP(type, name, ...)            \
+	type __real_##name(__VA_ARGS__); \
+	type __wrap_##name(__VA_ARGS__); \
+	type __wrap_##name(__VA_ARGS__)
+
+struct told { /* of memory */
+	uint64_t base;
+	uint32_t key;
+	size_t bytes;
+	unsigned access;
+};
+
+static uint64_t last_addr; /* of the last WRITE */
+static uint32_t last_key;
 
 static bool peer_is(const char *what)
 {
@@ -37,22 +67,83 @@ static bool peer_is(const char *what)
 	return wanted && !strcmp(wanted, what);
 }
 
+static FILE *told_file(const char *mode)
+{
+	const char *path = getenv("RIG_PEER_FILE");
+
+	return path ? fopen(path, mode) : NULL;
+}
+
+/* The first memory for blocks that was registered with that access. */
+static bool find_told(unsigned access, struct told *out)
+{
+	FILE *f = told_file("r");
+	bool found = false;
+
+	while (f && !found &&
+		fscanf(f, "%" SCNu64 " %" SCNu32 " %zu %u", &out->base, &out->key, &out->bytes, &out->access) == 4)
+		found = out->access == access && out->bytes >= BLOCKS_BYTES_MIN;
+	if (f)
+		fclose(f);
+	fprintf(stderr, "peer: %s\n", found ? "knows of the memory" : "was not told of any memory");
+	return found;
+}
+
+/* ---- what is told ---- */
+
+/* rxe has no key for peers where there is no access for them: the one for local use is the best guess. */
+struct verbs_mr;
+int verbs_mr_sink_key(struct verbs_mr *, uint32_t *) __attribute__((weak));
+
+WRAP(int, fabric_mr_new, struct fabric_pd *pd, void *addr, size_t bytes, unsigned access, struct fabric_mr **out)
+{
+	int r = __real_fabric_mr_new(pd, addr, bytes, access, out);
+	FILE *f = !r && peer_is("tell") ? told_file("a") : NULL;
+	uint32_t key;
+
+	if (!f)
+		return r;
+	key = fabric_mr_key(*out);
+	if (!key && verbs_mr_sink_key && verbs_mr_sink_key((struct verbs_mr *)*out, &key))
+		key = 0;
+	fprintf(f, "%" PRIu64 " %" PRIu32 " %zu %u\n", fabric_mr_base(*out), key, bytes, access);
+	fclose(f);
+	return r;
+}
+
+/* ---- a source ---- */
+
+static bool is_write(const struct fabric_wr *wr)
+{
+	return wr->opcode == FABRIC_WRITE || wr->opcode == FABRIC_WRITE_IMM;
+}
+
 static void spoil(struct fabric_wr *wr)
 {
 	static _Atomic unsigned writes;
+	struct told told;
 
-	if ((wr->opcode != FABRIC_WRITE && wr->opcode != FABRIC_WRITE_IMM) || ++writes <= GOOD_WRITES)
+	if (!is_write(wr))
+		return;
+	last_addr = wr->remote_addr;
+	last_key = wr->remote_key;
+	if (++writes <= GOOD_WRITES)
 		return;
 	if (peer_is("outside"))
 		wr->remote_addr += FAR_BYTES;
 	else if (peer_is("key"))
 		wr->remote_key ^= 0x5a5a00;
-	else
+	else if (peer_is("read"))
+		wr->opcode = FABRIC_READ;
+	else if (peer_is("other") && find_told(FABRIC_REMOTE_WRITE, &told)) {
+		wr->remote_addr = told.base;
+		wr->remote_key = told.key;
+	} else
 		return;
-	fprintf(stderr, "peer: a bad write\n");
+	fprintf(stderr, "peer: a bad request\n");
 }
 
-int __wrap_fabric_post_send(struct fabric_chan *chan, const struct fabric_wr *list)
+WRAP(int, fabric_post_send, struct fabric_chan *chan, const struct fabric_wr *list)
 {
 	struct fabric_wr copy[LIST_MAX];
 	unsigned n = 0;
@@ -70,7 +161,116 @@ int __wrap_fabric_post_send(struct fabric_chan *chan, const struct fabric_wr *li
 	return __real_fabric_post_send(chan, n ? copy : NULL);
 }
 
-int __wrap_fabric_post_recv(struct fabric_chan *chan, uint64_t id, void *addr, uint32_t bytes,
+static bool granted[SLOTS_MAX];
+
+WRAP(int, credit_book_add, struct credit_book *book, const uint32_t *indices, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (indices[i] < SLOTS_MAX)
+			granted[indices[i]] = true;
+	return __real_credit_book_add(book, indices, count);
+}
+
+/* The slot that will be granted last, or again.  -1: all are granted. */
+static int64_t not_granted(uint32_t slots)
+{
+	int64_t i = (slots < SLOTS_MAX ? slots : SLOTS_MAX) - 1;
+
+	while (i >= 0 && granted[i])
+		i--;
+	fprintf(stderr, "peer: slot %" PRId64 " of %u, which is not granted\n", i, slots);
+	return i;
+}
+
+static int write_silently(const struct engine_env *env, struct lane *lane, struct block *b, uint32_t slot)
+{
+	struct fabric_sge data = {b->payload - BLOCK_PREFIX_BYTES, BLOCK_PREFIX_BYTES + b->length, env->mr};
+	struct fabric_wr write = {
+		.id = LANE_ID(LANE_DATA, b->index),
+		.opcode = FABRIC_WRITE,
+		.sge = &data,
+		.sge_count = 1,
+		.remote_addr = notice_slot_addr(env, slot),
+		.remote_key = env->remote_key,
+	};
+
+	return lane_post(lane, &write);
+}
+
+WRAP(int, notice_post, const struct engine_env *env, struct lane *lane, struct block *b, uint32_t index,
+	bool signal)
+{
+	static unsigned posts;
+	int64_t slot;
+	int r = 0;
+
+	if (++posts == GOOD_WRITES + 1 && (peer_is("ungranted") || peer_is("silent"))) {
+		slot = not_granted(env->remote_depth);
+		if (slot < 0)
+			return -EINVAL;
+		if (peer_is("silent"))
+			r = write_silently(env, lane, b, (uint32_t)slot);
+		else
+			index = (uint32_t)slot;
+	}
+	if (index < SLOTS_MAX)
+		granted[index] = false;
+	return r ? r : __real_notice_post(env, lane, b, index, signal);
+}
+
+/* ---- with the memory of the lane's notices ---- */
+
+static int reach(struct lane *lane, enum fabric_opcode opcode, uint64_t addr, uint32_t key)
+{
+	struct fabric_sge sge = {lane->notices, REACH_BYTES, lane->notices_mr};
+	struct fabric_wr wr = {
+		.opcode = opcode,
+		.flags = FABRIC_SIGNALED,
+		.sge = &sge,
+		.sge_count = 1,
+		.remote_addr = addr,
+		.remote_key = key,
+	};
+
+	fprintf(stderr, "peer: a bad %s\n", opcode == FABRIC_READ ? "read" : "write");
+	return lane_post(lane, &wr);
+}
+
+/* The daemon has said CLOSED; the channels are still there. */
+WRAP(int, transfer_send, struct link *link, const struct transfer_params *params,
+	const struct transfer_source *from, struct transfer_stats *stats)
+{
+	int r = __real_transfer_send(link, params, from, stats);
+	struct lane *lane;
+
+	if (r || (!peer_is("late") && !peer_is("late-read")))
+		return r;
+	lane = link_lanes(link)[0];
+	r = reach(lane, peer_is("late") ? FABRIC_WRITE : FABRIC_READ, last_addr, last_key);
+	for (int ms = 0; ms < REFUSED_MS && !r; ms += LOOK_MS) {
+		poll(NULL, 0, LOOK_MS);
+		link_check_events(link);
+		if (lane->dead)
+			r = -EACCES;
+	}
+	fprintf(stderr, "peer: %s\n", r == -EACCES ? "refused" : r ? "not sent" : "not refused");
+	return r == -EACCES ? r : 0;
+}
+
+/* ---- a sink ---- */
+
+WRAP(const uint8_t *, lane_take_notice, struct lane *lane, uint32_t slot)
+{
+	static unsigned notices;
+	struct told told;
+
+	if (++notices == GOOD_WRITES && (peer_is("reach") || peer_is("reach-read")) &&
+		find_told(FABRIC_LOCAL, &told))
+		reach(lane, peer_is("reach") ? FABRIC_WRITE : FABRIC_READ, told.base, told.key);
+	return __real_lane_take_notice(lane, slot);
+}
+
+WRAP(int, fabric_post_recv, struct fabric_chan *chan, uint64_t id, void *addr, uint32_t bytes,
 	struct fabric_mr *mr)
 {
 	if (peer_is("deaf") && bytes <= NOTICE_BYTES_MAX)

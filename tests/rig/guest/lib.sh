@@ -159,11 +159,13 @@ alive() {
 
 # ---- the daemon ----
 
+DAEMON=(rftpd)
+
 # daemon_start OPTION...: serves $EXPORT on the server's address
 daemon_start() {
 	daemon_stop
 	: >$WORK/ready
-	"${SERVER[@]}" rftpd --foreground --insecure --listen $SERVER_ADDR:$PORT --export $EXPORT:rw \
+	"${SERVER[@]}" "${DAEMON[@]}" --foreground --insecure --listen $SERVER_ADDR:$PORT --export $EXPORT:rw \
 		"$@" >$WORK/ready 2>$WORK/daemon.log </dev/null &
 	echo $! >$WORK/daemon.pid
 	disown
