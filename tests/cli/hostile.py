@@ -422,7 +422,8 @@ def requests_with_wrong_values(top):
 @case(seconds=120)
 def offers_with_wrong_fields(top):
     place = Place(top)
-    for fields in ({"engine": 0}, {"engine": 2}, {"engine": 255}, {"notice": 0}, {"notice": 3},
+    for fields in ({"engine": 0}, {"engine": 2}, {"engine": 255}, {"notice": 0}, {"notice": 4},
+                   {"engine": 3, "notice": 3},
                    {"channels": 0}, {"channels": 2}, {"channels": 65}, {"block": 0},
                    {"block": 65535}, {"block": 65537}, {"block": 32768}, {"block": 1 << 25},
                    {"block": 0xfffff000}, {"depth": 0}, {"depth": 65537}, {"depth": 0xffffffff},
@@ -500,14 +501,21 @@ def files_that_never_become_whole(top):
 @case(seconds=120)
 def blocks_and_notices_with_wrong_fields(top):
     place = Place(top)
+    for kind in iwarp.NOTICE_BEHIND, iwarp.NOTICE_GATHERED:
+        wrong_blocks_and_notices(place, kind)
+
+
+def wrong_blocks_and_notices(place, kind):
     end = [(iwarp.FILE_END, iwarp.file_end())]
 
-    def block(what, says="a block's header is not allowed", **fields):
+    def refused_store(what, do, says=None):
         def action(store):
-            store.offer().file()
-            store.block(store.credits[0], **fields)
+            do(store.offer(notice=kind).file())
             return end
-        store_is_refused(place, f"a block {what}", action, says)
+        store_is_refused(place, f"notices {kind}: {what}", action, says)
+
+    def block(what, says="a block's header is not allowed", **fields):
+        refused_store(f"a block {what}", lambda s: s.block(s.credits[0], **fields), says)
 
     block("with a wrong checksum", "wrong checksum of the block")
     block("of file 0", session=0)
@@ -522,22 +530,37 @@ def blocks_and_notices_with_wrong_fields(top):
     block("that says it is the last of a stream", "wrong checksum of the block", flags=1)
 
     def notice(what, index, says="not allowed by engine credit"):
-        def action(store):
-            store.offer().file()
-            store.notice(index(store))
-            return end
-        store_is_refused(place, f"a notice {what}", action, says)
+        refused_store(f"a notice {what}", lambda s: s.notice(index(s)), says)
 
     notice("of a block without data", lambda s: s.credits[0], "a block's header is not allowed")
     notice("beyond the depth", lambda s: s.depth)
     notice("of index 65536", lambda s: 65536)
     notice("of index 2^32 - 1", lambda s: 0xffffffff)
 
-    def twice(store):
-        store.offer().file()
-        store.block(store.credits[0]).notice(store.credits[0])
-        return end
-    store_is_refused(place, "a notice that comes twice", twice)
+    def send(what, data, says="not allowed by engine credit"):
+        refused_store(f"a notice {what}", lambda s: s.channels[0].send(data(s)), says)
+
+    def entry(index):
+        return struct.pack(">I", index) + iwarp.block()
+
+    refused_store("a notice that comes twice",
+                  lambda s: s.block(s.credits[0]).notice(s.credits[0], iwarp.block()))
+    send("of 1 byte", lambda s: b"\0")
+    send("that is another frame", lambda s: struct.pack(">HHI", iwarp.PING, 0, 8) + bytes(8))
+    send("that is too long for a receive", lambda s: bytes(289), "a data channel broke")
+    if kind == iwarp.NOTICE_GATHERED:
+        send("of no block", lambda s: b"")
+        send("a byte short", lambda s: entry(s.credits[0])[:-1])
+        send("of a block, and 4 bytes", lambda s: entry(s.credits[0]) + bytes(4))
+        send("of a block twice", lambda s: 2 * entry(s.credits[0]))
+        send("of a good block and a bad one", lambda s: entry(s.credits[0]) + entry(s.depth))
+    place.whole()
+
+
+@case(seconds=120)
+def writes_beyond_the_memory(top):
+    place = Place(top)
+    end = [(iwarp.FILE_END, iwarp.file_end())]
 
     for what, place_of in (("before the memory", lambda s: s.base - 4096),
                            ("behind the memory", lambda s: s.base + s.depth * s.stride),
@@ -554,18 +577,6 @@ def blocks_and_notices_with_wrong_fields(top):
         store.channels[0].write(store.key ^ 0x100, store.base, bytes(4096))
         return end
     store_is_refused(place, "a write with another key", another_key, "a data channel broke")
-
-    def wrong_frame(store):
-        store.offer().file()
-        store.channels[0].send(struct.pack(">HHI", iwarp.PING, 0, 8) + bytes(8))
-        return end
-    store_is_refused(place, "another frame on a data channel", wrong_frame, "a data channel broke")
-
-    def short_notice(store):
-        store.offer().file()
-        store.channels[0].send(b"\0")
-        return end
-    store_is_refused(place, "a notice of 1 byte", short_notice, "not allowed by engine credit")
 
     def vanish(store):
         store.offer().file()
@@ -635,9 +646,10 @@ def a_sink_whose_channel_goes_away(top):
     equal(session.get()[0], iwarp.FILE, "after ACCEPT")
     session.put(iwarp.READY, struct.pack(">IQ", 1, 0))
     session.put(iwarp.GRANT, iwarp.grant([0, 1]))
-    notices = 0
-    while notices < 2:
-        notices += not channel.segment()[0] & 0x80
+    told = 0
+    while told < 2:
+        segment = channel.segment()
+        told += 0 if segment[0] & 0x80 else len(segment[18:]) // 36
     equal(session.get()[0], iwarp.REQUEST, "the source waits")
     channel.close()
     equal(answer(session)[-1], (iwarp.ABORT, 109), "a source without a data channel")

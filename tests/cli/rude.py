@@ -94,6 +94,7 @@ class Store:
 
     def offer(self, **fields):
         fields = {"engine": self.engine} | fields
+        self.gathers = fields.get("notice") == iwarp.NOTICE_GATHERED
         self.session.put(iwarp.OFFER, iwarp.offer(**fields))
         type_, _, data = self.session.get()
         equal(type_, iwarp.ACCEPT, "the answer to OFFER", data)
@@ -117,20 +118,24 @@ class Store:
         return self
 
     def block(self, index, notice=None, **fields):
-        self.fill(index, iwarp.block(**fields) + bytes(min(fields.get("length", 65536), 65536)))
-        return self.notice(index if notice is None else notice)
+        header, data = iwarp.block(**fields), bytes(min(fields.get("length", 65536), 65536))
+        if not self.gathers:
+            self.fill(index, header + data)
+        elif data:
+            self.channels[0].write(self.key, self.base + index * self.stride + 4096, data)
+        return self.notice(index if notice is None else notice, header)
 
     def fill(self, index, data):
         """Writes a block, and says nothing."""
         self.channels[0].write(self.key, self.base + index * self.stride + 4096 - 32, data)
         return self
 
-    def notice(self, index):
-        """Of a block: as the engine has it."""
+    def notice(self, index, header=bytes(32)):
+        """Of a block: as the engine has it, and as was offered."""
         if self.engine == iwarp.ENGINE_STATUS:
             self.channels[0].write(self.status_key, self.status_base + index, b"\1")
         else:
-            self.channels[0].send(struct.pack(">I", index))
+            self.channels[0].send(struct.pack(">I", index) + (header if self.gathers else b""))
         return self
 
     def close(self):
