@@ -259,6 +259,11 @@ static int settle(struct engine *e)
 	return r ? r : flight_flush(c->flight);
 }
 
+static uint64_t lull(struct engine *e)
+{
+	return self(e)->source ? flight_lull_ns(self(e)->flight) : 0;
+}
+
 /* ---- sink ---- */
 
 static int sink_open(const struct engine_env *env, struct engine **out)
@@ -455,4 +460,5 @@ const struct engine_ops engine_credit = {
 	.send = send_block,
 	.starving = starving,
 	.settle = settle,
+	.lull_ns = lull,
 };

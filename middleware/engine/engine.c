@@ -38,6 +38,11 @@ int64_t engine_nap_ns(struct engine *e)
 	return e->ops->nap_ns ? e->ops->nap_ns(e) : -1;
 }
 
+uint64_t engine_lull_ns(struct engine *e)
+{
+	return e->ops->lull_ns ? e->ops->lull_ns(e) : 0;
+}
+
 void engine_retain(struct engine *e, struct block *b)
 {
 	if (e->ops->retain)

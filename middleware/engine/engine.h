@@ -79,6 +79,8 @@ struct engine_ops {
 
 	/* How long the loop may sleep if no completion wakes it: -1 for ever, 0 not at all, else ns. */
 	int64_t (*nap_ns)(struct engine *);
+	/* source: how long it goes well if the loop sleeps through completions, too: ns, 0 not at all. */
+	uint64_t (*lull_ns)(struct engine *);
 	/* sink: this LANDED block will stay for a while: what cannot wait for it should go round it */
 	void (*retain)(struct engine *, struct block *);
 	/* sink: takes the engine's own memory away from the peer */
@@ -108,6 +110,7 @@ extern const struct engine_ops engine_status;
 extern const struct engine_ops engine_window;
 
 int64_t engine_nap_ns(struct engine *);
+uint64_t engine_lull_ns(struct engine *);
 void engine_retain(struct engine *, struct block *);
 void engine_revoke(struct engine *);
 /* Where `ops` has none: the same of the lanes' completion queue, or nothing. */

@@ -4,6 +4,8 @@
  */
 #include "engine/flight.h"
 
+#include "base/clock.h"
+#include "engine/lull.h"
 #include "engine/stripe.h"
 
 #include <assert.h>
@@ -25,6 +27,8 @@ struct flight {
 	struct lane *const *lanes;
 	unsigned lane_count, last_lane;
 	uint32_t blocks, every;
+	uint32_t out;             /* blocks with the fabric */
+	uint64_t gap_ns, last_ns; /* between two that were done, lately; the last */
 	bool *full;           /* by index: with the fabric */
 	struct block **ready; /* done and not taken: a ring */
 	uint32_t ready_head, ready_count;
@@ -41,6 +45,7 @@ int flight_new(const struct engine_env *env, struct flight **out)
 	f->lanes = env->lanes;
 	f->lane_count = env->lane_count;
 	f->blocks = pool_count(env->pool);
+	f->last_ns = clock_now_ns();
 	f->every = f->blocks / (2 * f->lane_count + 2);
 	f->every = f->every < 1 ? 1 : f->every > EVERY_MAX ? EVERY_MAX : f->every;
 	f->full = calloc(f->blocks, sizeof *f->full);
@@ -86,6 +91,7 @@ void flight_add(struct flight *f, const struct lane *lane, struct block *b, bool
 	assert(!f->full[b->index]);
 	pool_move(b, BLOCK_SENDING);
 	f->full[b->index] = true;
+	f->out++;
 	l->ring[l->posts++ % f->blocks] = b;
 	l->silent = signalled ? 0 : l->silent + 1;
 	f->lanes[lane->number]->outstanding_bytes += b->length;
@@ -102,6 +108,7 @@ static void retire_oldest(struct flight *f, struct flight_lane *l, struct lane *
 
 	assert(f->full[b->index]);
 	f->full[b->index] = false;
+	f->out--;
 	lane->outstanding_bytes -= b->length;
 	f->ready[(f->ready_head + f->ready_count++) % f->blocks] = b;
 }
@@ -116,8 +123,25 @@ void flight_done(struct flight *f, struct lane *lane, uint64_t posts)
 		l->silent = 0;
 }
 
+static void note_pace(struct flight *f, uint32_t done)
+{
+	uint64_t now;
+
+	if (!done || f->blocks < LULL_BLOCKS_MIN)
+		return;
+	now = clock_now_ns();
+	f->gap_ns = (3 * f->gap_ns + (now - f->last_ns) / done) / 4;
+	f->last_ns = now;
+}
+
+uint64_t flight_lull_ns(const struct flight *f)
+{
+	return lull_ns(f->blocks, f->out, f->gap_ns);
+}
+
 int flight_completion(struct flight *f, const struct fabric_wc *wc)
 {
+	const uint32_t out = f->out;
 	struct lane *lane = fabric_chan_context(wc->chan);
 	struct flight_lane *l = &f->lane[lane->number];
 
@@ -126,6 +150,7 @@ int flight_completion(struct flight *f, const struct fabric_wc *wc)
 		assert(LANE_ID_NUMBER(wc->id) < f->blocks && f->full[LANE_ID_NUMBER(wc->id)]);
 		while (f->full[LANE_ID_NUMBER(wc->id)])
 			retire_oldest(f, l, lane);
+		note_pace(f, out - f->out);
 		return 1;
 	case LANE_FLUSH:
 		l->flushing = false;

@@ -32,6 +32,8 @@ int flight_completion(struct flight *, const struct fabric_wc *);
 void flight_done(struct flight *, struct lane *, uint64_t posts);
 /* Blocks that are done, at most `max`; they are still SENDING. */
 unsigned flight_take(struct flight *, struct block **done, unsigned max);
+/* How long it goes well without looking for blocks that are done (engine/lull.h). */
+uint64_t flight_lull_ns(const struct flight *);
 /* Asks for completions of all that is out: 1 nothing is, 0 they are to come, -errno. */
 int flight_flush(struct flight *);
 

@@ -250,8 +250,13 @@ int run_wait(struct run *run, int (*again)(struct run *))
 		{crew_fd(run->crew), POLLIN, 0},
 		{link_event_fd(run->link), POLLIN, 0},
 	};
+	uint64_t lull = engine_lull_ns(run->engine);
 	int r;
 
+	if (lull) {
+		r = sleep_on(run, fds, 1, (int64_t)lull);
+		return r >= 0 && fds[0].revents ? fail_cancelled(run) : r;
+	}
 	if (!engine_nap_ns(run->engine))
 		return 0;
 	r = spin(run, again);

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * engine/lull: how long a source may look away.  Pure.
+ *
+ * While nearly all its blocks are under way, one more that completes changes nothing: it is sent again,
+ * and waits behind all others.  With small blocks, to be woken for each is most of what the source's thread
+ * does, and it takes a core from what carries the bytes.  Adapters moderate interrupts for the same reason.
+ */
+#ifndef ENGINE_LULL_H
+#define ENGINE_LULL_H
+
+#include <stdint.h>
+
+#define LULL_BLOCKS_MIN 32u  /* fewer are never many enough to look away from */
+#define LULL_NS_MIN 20000u   /* less is not worth a sleep */
+#define LULL_NS_MAX 500000u
+
+/* Of `blocks` that the source has, `out` are under way, and one comes back every `gap_ns`: for how long
+ * that goes well without it, so that more than half stay under way.  0: not at all. */
+uint64_t lull_ns(uint32_t blocks, uint32_t out, uint64_t gap_ns);
+
+#endif
