@@ -136,8 +136,8 @@ static inline void rig_open_source(struct rig *rig, const struct engine_ops *ops
 	assert(!r);
 }
 
-/* Sends one block with `mark` in it: 1; 0 no block of ours, or no slot, is free; -errno. */
-static int rig_send(struct rig *rig, uint8_t mark)
+/* Gives the source's engine one block with `mark` in it: 1; 0 no block of ours, or no slot, is free; -errno. */
+static int rig_queue(struct rig *rig, uint8_t mark)
 {
 	struct engine *e = rig->source.engine;
 	struct block *b;
@@ -155,6 +155,14 @@ static int rig_send(struct rig *rig, uint8_t mark)
 	pool_move(b, BLOCK_FILLED);
 	r = e->ops->send(e, b);
 	return r ? r : 1;
+}
+
+/* As rig_queue, and it leaves. */
+static inline int rig_send(struct rig *rig, uint8_t mark)
+{
+	int sent = rig_queue(rig, mark), r = rig->source.engine->ops->flush(rig->source.engine);
+
+	return r ? r : sent;
 }
 
 /* Takes the source's completions in: 0 or -errno. */

@@ -6,6 +6,9 @@
  * flight) and the second, the copy of the sink's bytes.  Slots are filled in the order in which
  * they became free.
  *
+ * Blocks that are ready at the same time go together: their WRITEs, then their bytes, those of
+ * neighbouring slots by one WRITE.
+ *
  * A READ is carried out in order with the WRITEs of its own channel only.  With several channels a
  * 0 may thus be older than our last WRITE to that slot, and is believed only if that WRITE was
  * surely carried out before: it is `fenced` by a READ on its own channel, or an earlier answer has
@@ -26,6 +29,8 @@
 
 #define POLL_BATCH 32
 #define SPIN_NS 10000u /* a READ that is due so soon is not worth sleeping for */
+#define GATHER_MAX LANE_NOTICE_BYTES /* status bytes that go inline on every lane */
+#define GATHER_BYTES (512u << 10)    /* no more waits for the blocks after it: the sink is to begin */
 
 struct slot {
 	uint8_t byte;  /* the copy: enum transfer_byte */
@@ -33,14 +38,24 @@ struct slot {
 	uint64_t post; /* of that lane: flight_posts after it; 0: its byte was seen since */
 };
 
+/* Blocks that are not posted yet, all for one lane. */
+struct gather {
+	struct lane *lane;
+	struct block *blocks[GATHER_MAX];
+	uint32_t slots[GATHER_MAX];
+	unsigned count;
+	uint32_t bytes;
+};
+
 struct status_source {
 	struct engine base;
 	struct engine_env env;
 	struct flight *flight;
+	struct gather gather;
 	struct status_sync sync;
 	/* registered: where a READ puts the sink's whole region, `span` bytes, of which those of the
-	 * slots come first and the rest says nothing; then one byte TRANSFER_BYTE_DATA, to be written
-	 * where there is no inline data */
+	 * slots come first and the rest says nothing; then GATHER_MAX of TRANSFER_BYTE_DATA, to be
+	 * written where there is no inline data */
 	uint8_t *bytes;
 	struct fabric_mr *bytes_mr;
 	uint32_t depth, span, unavailable;
@@ -86,6 +101,79 @@ static uint32_t take_free(struct status_source *s)
 	return index;
 }
 
+/* ---- writing blocks ---- */
+
+/* The smallest slots first. */
+static void sort_slots(const struct gather *g, uint32_t *sorted)
+{
+	for (unsigned i = 0; i < g->count; i++) {
+		unsigned at = i;
+
+		for (; at && sorted[at - 1] > g->slots[i]; at--)
+			sorted[at] = sorted[at - 1];
+		sorted[at] = g->slots[i];
+	}
+}
+
+/* The blocks, and behind them their slots' bytes. */
+static int post_gathered(struct status_source *s)
+{
+	const struct engine_env *env = &s->env;
+	struct gather *g = &s->gather;
+	bool inlined = fabric_chan_caps(g->lane->chan)->inline_max >= GATHER_MAX;
+	bool signal = flight_signals(s->flight, g->lane, g->count);
+	struct fabric_wr wr[2 * GATHER_MAX];
+	struct fabric_sge sge[2 * GATHER_MAX];
+	uint32_t sorted[GATHER_MAX];
+	unsigned n = 0, count = g->count;
+	int r;
+
+	for (; n < count; n++) {
+		struct block *b = g->blocks[n];
+
+		sge[n] = (struct fabric_sge){
+			b->payload - BLOCK_PREFIX_BYTES, BLOCK_PREFIX_BYTES + b->length, env->mr};
+		wr[n] = (struct fabric_wr){
+			.next = &wr[n + 1],
+			.id = LANE_ID(LANE_DATA, b->index),
+			.opcode = FABRIC_WRITE,
+			.sge = &sge[n],
+			.sge_count = 1,
+			.remote_addr = notice_slot_addr(env, g->slots[n]),
+			.remote_key = env->remote_key,
+		};
+	}
+	sort_slots(g, sorted);
+	for (unsigned i = 0, run; i < count; i += run, n++) {
+		for (run = 1; i + run < count && sorted[i + run] == sorted[i] + run; run++)
+			;
+		sge[n] = (struct fabric_sge){s->bytes + s->span, run, s->bytes_mr};
+		wr[n] = (struct fabric_wr){
+			.next = &wr[n + 1],
+			.id = LANE_ID(LANE_DATA, sorted[i]),
+			.opcode = FABRIC_WRITE,
+			.flags = inlined ? FABRIC_INLINE : 0,
+			.sge = &sge[n],
+			.sge_count = 1,
+			.remote_addr = env->remote_status_base + sorted[i],
+			.remote_key = env->remote_status_key,
+		};
+	}
+	wr[n - 1].next = NULL;
+	wr[n - 1].id = LANE_ID(LANE_BEHIND, g->blocks[count - 1]->index);
+	wr[n - 1].flags |= signal ? FABRIC_SIGNALED : 0;
+	g->count = g->bytes = 0;
+	r = lane_post(g->lane, wr);
+	for (unsigned i = 0; i < count && !r; i++)
+		flight_add(s->flight, g->lane, g->blocks[i], signal && i + 1 == count);
+	return r;
+}
+
+static int post_what_waits(struct status_source *s)
+{
+	return s->gather.count ? post_gathered(s) : 0;
+}
+
 /* ---- reading the sink's bytes ---- */
 
 /* The lane on which most was written since its last READ: what is learned there counts for most
@@ -108,6 +196,7 @@ static struct lane *pick_read_lane(const struct status_source *s)
 
 static int post_read(struct status_source *s)
 {
+	int r = post_what_waits(s); /* or it would say nothing of those slots */
 	struct lane *lane = pick_read_lane(s);
 	struct fabric_sge all = {s->bytes, s->span, s->bytes_mr};
 	struct fabric_wr read = {
@@ -124,7 +213,7 @@ static int post_read(struct status_source *s)
 	s->read_lane = lane;
 	s->read_post = flight_posts(s->flight, lane);
 	status_sync_asked(&s->sync);
-	return lane_post(lane, &read);
+	return r ? r : lane_post(lane, &read);
 }
 
 static int read_if_due(struct status_source *s)
@@ -198,56 +287,29 @@ static int starving(struct engine *e)
 	return read_if_due(s);
 }
 
-/* The block, and the slot's byte behind it. */
-static int post_block(
-	struct status_source *s, struct lane *lane, struct block *b, uint32_t index, bool signal)
-{
-	const struct engine_env *env = &s->env;
-	bool inlined = fabric_chan_caps(lane->chan)->inline_max >= 1;
-	struct fabric_sge data = {
-		b->payload - BLOCK_PREFIX_BYTES, BLOCK_PREFIX_BYTES + b->length, env->mr};
-	struct fabric_sge one = {s->bytes + s->span, 1, s->bytes_mr};
-	struct fabric_wr byte = {
-		.id = LANE_ID(LANE_BEHIND, b->index),
-		.opcode = FABRIC_WRITE,
-		.flags = (inlined ? FABRIC_INLINE : 0) | (signal ? FABRIC_SIGNALED : 0),
-		.sge = &one,
-		.sge_count = 1,
-		.remote_addr = env->remote_status_base + index,
-		.remote_key = env->remote_status_key,
-	};
-	struct fabric_wr write = {
-		.next = &byte,
-		.id = LANE_ID(LANE_DATA, b->index),
-		.opcode = FABRIC_WRITE,
-		.sge = &data,
-		.sge_count = 1,
-		.remote_addr = notice_slot_addr(env, index),
-		.remote_key = env->remote_key,
-	};
-
-	return lane_post(lane, &write);
-}
-
 static int send_block(struct engine *e, struct block *b)
 {
 	struct status_source *s = self(e);
-	struct lane *lane = flight_pick(s->flight);
-	bool signal = flight_signals(s->flight, lane, 1);
+	struct gather *g = &s->gather;
 	uint32_t index;
-	int r;
+	int r = 0;
 
 	if (!s->free_count)
 		return -EAGAIN;
-	index = take_free(s);
-	r = post_block(s, lane, b, index, signal);
+	if (g->count == GATHER_MAX || (g->count && g->bytes + b->length > GATHER_BYTES))
+		r = post_gathered(s);
 	if (r)
 		return r;
-	flight_add(s->flight, lane, b, signal);
+	if (!g->count)
+		g->lane = flight_pick(s->flight);
+	index = take_free(s);
+	g->blocks[g->count] = b;
+	g->slots[g->count++] = index;
+	g->bytes += b->length;
 	s->slots[index] = (struct slot){
 		.byte = TRANSFER_BYTE_DATA,
-		.lane = (uint8_t)lane->number,
-		.post = flight_posts(s->flight, lane),
+		.lane = (uint8_t)g->lane->number,
+		.post = flight_posts(s->flight, g->lane) + g->count,
 	};
 	s->waiting = false;
 	/* the last of them: a clock is looked at only when it is time */
@@ -290,15 +352,15 @@ static int message(struct engine *e, uint16_t type, const uint8_t *data, size_t 
 
 static int flush(struct engine *e)
 {
-	(void)e;
-	return 0;
+	return post_what_waits(self(e));
 }
 
 static int settle(struct engine *e)
 {
 	struct status_source *s = self(e);
+	int r = post_what_waits(s);
 
-	return s->reading ? 0 : flight_flush(s->flight);
+	return r ? r : s->reading ? 0 : flight_flush(s->flight);
 }
 
 static int64_t nap_ns(struct engine *e)
@@ -338,13 +400,13 @@ int status_source_open(const struct engine_env *env, struct engine **out)
 	s->depth = env->remote_depth;
 	s->span = transfer_status_bytes(s->depth);
 	status_sync_init(&s->sync, s->depth, env->lane_count);
-	s->bytes = calloc(1, (size_t)s->span + 1);
+	s->bytes = calloc(1, (size_t)s->span + GATHER_MAX);
 	s->slots = calloc(s->depth, sizeof *s->slots);
 	s->free = calloc(s->depth, sizeof *s->free);
 	if (!s->bytes || !s->slots || !s->free)
 		goto err_close;
-	s->bytes[s->span] = TRANSFER_BYTE_DATA;
-	r = fabric_mr_new(env->pd, s->bytes, (size_t)s->span + 1, FABRIC_LOCAL, &s->bytes_mr);
+	memset(s->bytes + s->span, TRANSFER_BYTE_DATA, GATHER_MAX);
+	r = fabric_mr_new(env->pd, s->bytes, (size_t)s->span + GATHER_MAX, FABRIC_LOCAL, &s->bytes_mr);
 	if (!r)
 		r = flight_new(env, &s->flight);
 	if (r)

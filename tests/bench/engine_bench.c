@@ -444,6 +444,7 @@ static void run_sink(void *ctx)
 		if (!work_sink(s))
 			side_wait(&s->side, until_release(s), work_sink, s);
 	engine_revoke(s->side.engine);
+	s->config->shared->blocks += s->landed;
 	tell_complete(&s->side, s->landed);
 	/* a source that has it already may have left */
 	control_flush(link_control(s->link), SIDES_MS);
@@ -539,9 +540,11 @@ static void print_result(const struct config *c)
 	struct shared *sh = c->shared;
 
 	printf("{\"what\":\"%s\",\"engine\":\"%s\",\"fabric\":\"%s\",\"size\":%u,"
-	       "\"source_blocks\":%u,\"sink_blocks\":%u,\"sessions\":%u,\"imm\":%s,\"torn\":%llu,\"ns\":%llu",
+	       "\"source_blocks\":%u,\"sink_blocks\":%u,\"sessions\":%u,\"imm\":%s,\"torn\":%llu,"
+	       "\"blocks\":%llu,\"ns\":%llu",
 		c->what, c->ops->name, c->fabric, c->size, c->source_blocks, c->sink_blocks,
 		c->sessions, sh->meetings[0].imm ? "true" : "false", (unsigned long long)sh->torn,
+		(unsigned long long)sh->blocks,
 		(unsigned long long)(sh->last_ns - sh->start_ns));
 	print_usage("source", c, sh->source, &sh->source_effort);
 	print_usage("sink", c, sh->sink, &sh->sink_effort);

@@ -214,19 +214,14 @@ class Bench:
         self.csv("latency", ["bytes", *ENGINES], raw)
         self.plot("latency", "Delay of one block", "bytes", "us", (2, 3, 4), "xy")
 
-    @staticmethod
-    def blocks(r):
-        return (r["source"]["writes"] - (r["source"]["writes"] % 2)) // (
-            2 if r["engine"] == "status" else 1)
-
     def speed(self, r):
-        return self.blocks(r) * r["size"] / r["ns"] * 1e3 if r["ns"] else None
+        return r["blocks"] * r["size"] / r["ns"] * 1e3 if r["ns"] else None
 
     def per_block(self, side, what):
         # with both sides in one process its CPU cannot be told apart
         if self.options.fabric == "loop" and what == "cpu_ns":
             what = "thread_ns"
-        return lambda r: r[side][what] / 1e3 / max(1, self.blocks(r))
+        return lambda r: r[side][what] / 1e3 / max(1, r["blocks"])
 
     def share(self, side, what):
         if self.options.fabric == "loop" and what == "cpu_ns":
@@ -303,7 +298,7 @@ class Bench:
                     continue
 
                 def per_block(r, *what, side=side):
-                    return sum(r[side][w] for w in what) / max(1, self.blocks(r))
+                    return sum(r[side][w] for w in what) / max(1, r["blocks"])
 
                 def most(what, side=side, runs=runs):
                     return max(r[side][what] for r in runs)

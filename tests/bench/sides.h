@@ -64,7 +64,7 @@ struct shared {
 	struct usage source[SIDES_SESSIONS], sink[SIDES_SESSIONS];
 	struct effort source_effort, sink_effort;
 	_Atomic uint64_t start_ns, last_ns; /* of the flow; last_ns: the last block landed */
-	_Atomic uint64_t landed, torn;
+	_Atomic uint64_t landed, torn, blocks;
 	_Atomic uint64_t sent_ns, release_ns; /* latency; delay of synchronization */
 	_Atomic uint32_t samples;
 	_Atomic uint32_t heard; /* sources that have the last frame */

@@ -79,6 +79,84 @@ static void blocks_cross_and_the_sink_posts_nothing(void)
 	}
 }
 
+/* Blocks that are ready together: a WRITE each, and one for each run of neighbouring bytes; whichever slots
+ * are free, each block lands once, whole. */
+static void neighbours_bytes_go_together(void)
+{
+	for (unsigned lanes = 1; lanes <= 2; lanes++) {
+		unsigned landed = 0, sent = 0, marks[256] = {0};
+		uint64_t random = harness_seed(), writes = 0;
+		struct block *held[SLOTS];
+		unsigned held_count = 0;
+		struct engine *e;
+		struct rig rig;
+
+		rig_open(&rig, lanes, 2 * SLOTS, SLOTS);
+		for (unsigned i = 0; i < lanes; i++)
+			lane_reset_counts(link_lanes(rig.source.link)[i]);
+		rig_land(&rig, NULL);
+		rig_open_sink(&rig, &engine_status, false);
+		rig_open_source(&rig, &engine_status, false);
+		e = rig.source.engine;
+		while (landed < ROUNDS) {
+			unsigned batch = 1 + (unsigned)(harness_random(&random) % SLOTS);
+			int r = 1;
+
+			while (sent < ROUNDS && batch-- && r > 0) {
+				r = rig_queue(&rig, (uint8_t)sent);
+				sent += r > 0;
+			}
+			CHECK(r >= 0);
+			CHECK_EQ(e->ops->flush(e), 0);
+			CHECK_EQ(rig_poll_source(&rig), 0);
+			for (; landed < sent; landed++) {
+				struct block **b = &held[held_count++];
+
+				CHECK_EQ(rig_land(&rig, b), 0);
+				CHECK(rig_holds(*b, (*b)->payload[0]));
+				marks[(*b)->payload[0]]++;
+			}
+			/* given back in any order, some later: what is free is not always neighbours */
+			while (held_count > (landed < ROUNDS ? harness_random(&random) % SLOTS : 0)) {
+				unsigned i = (unsigned)(harness_random(&random) % held_count);
+				struct block *b = held[i];
+
+				held[i] = held[--held_count];
+				CHECK_EQ(rig_drain(&rig, b), 0);
+			}
+		}
+		for (unsigned i = 0; i < 256; i++)
+			CHECK_EQ(marks[i], ROUNDS / 256 + (i < ROUNDS % 256));
+		for (unsigned i = 0; i < lanes; i++)
+			writes += link_lanes(rig.source.link)[i]->counts.writes;
+		printf("# %u channels: %u blocks, %" PRIu64 " WRITEs\n", lanes, ROUNDS, writes);
+		CHECK(writes > ROUNDS && writes < 2 * ROUNDS);
+		rig_close(&rig);
+	}
+}
+
+/* All slots are free, in their order: one WRITE has all their bytes. */
+static void one_write_for_all_bytes(void)
+{
+	struct block *b;
+	struct rig rig;
+
+	rig_open(&rig, 1, SLOTS, SLOTS);
+	lane_reset_counts(link_lanes(rig.source.link)[0]);
+	rig_land(&rig, NULL);
+	rig_open_sink(&rig, &engine_status, false);
+	rig_open_source(&rig, &engine_status, false);
+	for (unsigned i = 0; i < SLOTS; i++)
+		CHECK_EQ(rig_queue(&rig, (uint8_t)i), 1);
+	CHECK_EQ(rig.source.engine->ops->flush(rig.source.engine), 0);
+	CHECK_EQ(link_lanes(rig.source.link)[0]->counts.writes, SLOTS + 1);
+	for (unsigned i = 0; i < SLOTS; i++) {
+		CHECK_EQ(rig_land(&rig, &b), 0);
+		CHECK(rig_holds(b, (uint8_t)i));
+	}
+	rig_close(&rig);
+}
+
 static void a_kept_block_is_gone_round(void)
 {
 	struct block *kept = NULL, *b = NULL;
@@ -549,6 +627,8 @@ int main(int argc, char **argv)
 {
 	static const struct harness_case cases[] = {
 		{"blocks cross; the sink posts nothing", blocks_cross_and_the_sink_posts_nothing},
+		{"neighbours' bytes go together", neighbours_bytes_go_together},
+		{"one WRITE for all bytes", one_write_for_all_bytes},
 		{"a block that is kept is gone round", a_kept_block_is_gone_round},
 		{"status bytes that no source may write", bytes_that_no_source_may_write},
 		{"it yields as few as are asked for", it_yields_as_few_as_are_asked_for},
