@@ -26,6 +26,7 @@
  */
 #include "block/credit.h"
 #include "engine/notice.h"
+#include "proto/transfer.h"
 #include "transfer/transfer.h"
 
 #include <errno.h>
@@ -197,8 +198,8 @@ static int write_silently(const struct engine_env *env, struct lane *lane, struc
 	return lane_post(lane, &write);
 }
 
-WRAP(int, notice_post, const struct engine_env *env, struct lane *lane, struct block *b, uint32_t index,
-	bool signal)
+/* One block of a posting, on its way to slot `index`. */
+static int misplace(const struct engine_env *env, struct lane *lane, struct block *b, uint32_t *index)
 {
 	static unsigned posts;
 	int64_t slot;
@@ -211,10 +212,31 @@ WRAP(int, notice_post, const struct engine_env *env, struct lane *lane, struct b
 		if (peer_is("silent"))
 			r = write_silently(env, lane, b, (uint32_t)slot);
 		else
-			index = (uint32_t)slot;
+			*index = (uint32_t)slot;
 	}
-	if (index < SLOTS_MAX)
-		granted[index] = false;
+	if (*index < SLOTS_MAX)
+		granted[*index] = false;
+	return r;
+}
+
+WRAP(int, notice_post_gathered, const struct engine_env *env, struct lane *lane, struct block *const *blocks,
+	const uint32_t *indices, unsigned count, bool signal)
+{
+	uint32_t ours[TRANSFER_GATHERED_MAX];
+	int r = 0;
+
+	for (unsigned i = 0; i < count && !r; i++) {
+		ours[i] = indices[i];
+		r = misplace(env, lane, blocks[i], &ours[i]);
+	}
+	return r ? r : __real_notice_post_gathered(env, lane, blocks, ours, count, signal);
+}
+
+WRAP(int, notice_post, const struct engine_env *env, struct lane *lane, struct block *b, uint32_t index,
+	bool signal)
+{
+	int r = misplace(env, lane, b, &index);
+
 	return r ? r : __real_notice_post(env, lane, b, index, signal);
 }
 
