@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "block/credit.h"
 #include "engine/flight.h"
+#include "engine/gather.h"
 #include "engine/notice.h"
 #include "proto/transfer.h"
 
@@ -28,16 +29,7 @@
 #define INITIAL_GRANT 16u /* blocks; the window doubles from here */
 #define POLL_BATCH 32
 #define LAST_WORD_NS NS_PER_S /* the sink says why it closes a channel: on the control channel */
-#define GATHER_BYTES (512u << 10) /* no more waits for the blocks after it: the sink is to begin */
-
-/* Blocks that are not posted yet, all for one lane. */
-struct gather {
-	struct lane *lane;
-	struct block *blocks[TRANSFER_GATHERED_MAX];
-	uint32_t indices[TRANSFER_GATHERED_MAX];
-	unsigned count;
-	uint32_t bytes;
-};
+_Static_assert(GATHER_MAX == TRANSFER_GATHERED_MAX, "one notice has room for all that is gathered");
 
 struct credit_engine {
 	struct engine base;
@@ -87,6 +79,7 @@ static int source_open(const struct engine_env *env, struct engine **out)
 	r = credit_book_new(env->remote_depth, &c->book);
 	if (!r)
 		r = flight_new(env, &c->flight);
+	gather_init(&c->gather, env);
 	if (r) {
 		close_engine(&c->base);
 		return r;
@@ -104,32 +97,30 @@ static unsigned room(struct engine *e)
 static int post_gathered(struct credit_engine *c)
 {
 	struct gather *g = &c->gather;
-	unsigned count = g->count;
-	bool signal = flight_signals(c->flight, g->lane, count);
+	bool signal;
 	int r;
 
-	g->count = g->bytes = 0;
-	r = notice_post_gathered(&c->env, g->lane, g->blocks, g->indices, count, signal);
-	for (unsigned i = 0; i < count && !r; i++)
-		flight_add(c->flight, g->lane, g->blocks[i], signal && i + 1 == count);
+	if (!g->count)
+		return 0;
+	signal = flight_signals(c->flight, g->lane, g->count);
+	r = notice_post_gathered(&c->env, g->lane, g->blocks, g->indices, g->count, signal);
+	for (unsigned i = 0; i < g->count && !r; i++)
+		flight_add(c->flight, g->lane, g->blocks[i], signal && i + 1 == g->count);
+	gather_clear(g);
 	return r;
 }
 
 static int gather(struct credit_engine *c, struct block *b, uint32_t index)
 {
 	struct gather *g = &c->gather;
-	int r = 0;
+	int r = gather_takes(g, b) ? 0 : post_gathered(c);
 
-	if (g->count && g->bytes + b->length > GATHER_BYTES)
-		r = post_gathered(c);
 	if (r)
 		return r;
 	if (!g->count)
 		g->lane = flight_pick(c->flight);
-	g->blocks[g->count] = b;
-	g->indices[g->count++] = index;
-	g->bytes += b->length;
-	return g->count == TRANSFER_GATHERED_MAX ? post_gathered(c) : 0;
+	gather_add(g, b, index);
+	return 0;
 }
 
 /* One block and its notice. */
@@ -254,7 +245,7 @@ static int starving(struct engine *e)
 static int settle(struct engine *e)
 {
 	struct credit_engine *c = self(e);
-	int r = c->gather.count ? post_gathered(c) : 0;
+	int r = post_gathered(c);
 
 	return r ? r : flight_flush(c->flight);
 }
@@ -376,7 +367,7 @@ static int flush(struct engine *e)
 	uint32_t grants;
 
 	if (c->source)
-		return c->gather.count ? post_gathered(c) : 0;
+		return post_gathered(c);
 	grants = credit_meter_grant(&c->meter, pool_free_count(c->env.pool));
 	while (grants) {
 		uint32_t count = 0;

@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "engine/flight.h"
+#include "engine/gather.h"
 #include "engine/notice.h"
 #include "engine/status_sync.h"
 #include "proto/transfer.h"
@@ -29,22 +30,13 @@
 
 #define POLL_BATCH 32
 #define SPIN_NS 10000u /* a READ that is due so soon is not worth sleeping for */
-#define GATHER_MAX LANE_NOTICE_BYTES /* status bytes that go inline on every lane */
-#define GATHER_BYTES (512u << 10)    /* no more waits for the blocks after it: the sink is to begin */
+
+_Static_assert(GATHER_MAX <= LANE_NOTICE_BYTES, "their status bytes go inline on every lane");
 
 struct slot {
 	uint8_t byte;  /* the copy: enum transfer_byte */
 	uint8_t lane;  /* that it was last written on */
 	uint64_t post; /* of that lane: flight_posts after it; 0: its byte was seen since */
-};
-
-/* Blocks that are not posted yet, all for one lane. */
-struct gather {
-	struct lane *lane;
-	struct block *blocks[GATHER_MAX];
-	uint32_t slots[GATHER_MAX];
-	unsigned count;
-	uint32_t bytes;
 };
 
 struct status_source {
@@ -109,9 +101,9 @@ static void sort_slots(const struct gather *g, uint32_t *sorted)
 	for (unsigned i = 0; i < g->count; i++) {
 		unsigned at = i;
 
-		for (; at && sorted[at - 1] > g->slots[i]; at--)
+		for (; at && sorted[at - 1] > g->indices[i]; at--)
 			sorted[at] = sorted[at - 1];
-		sorted[at] = g->slots[i];
+		sorted[at] = g->indices[i];
 	}
 }
 
@@ -120,14 +112,17 @@ static int post_gathered(struct status_source *s)
 {
 	const struct engine_env *env = &s->env;
 	struct gather *g = &s->gather;
-	bool inlined = fabric_chan_caps(g->lane->chan)->inline_max >= GATHER_MAX;
-	bool signal = flight_signals(s->flight, g->lane, g->count);
+	bool inlined, signal;
 	struct fabric_wr wr[2 * GATHER_MAX];
 	struct fabric_sge sge[2 * GATHER_MAX];
 	uint32_t sorted[GATHER_MAX];
 	unsigned n = 0, count = g->count;
 	int r;
 
+	if (!count)
+		return 0;
+	inlined = fabric_chan_caps(g->lane->chan)->inline_max >= GATHER_MAX;
+	signal = flight_signals(s->flight, g->lane, count);
 	for (; n < count; n++) {
 		struct block *b = g->blocks[n];
 
@@ -139,7 +134,7 @@ static int post_gathered(struct status_source *s)
 			.opcode = FABRIC_WRITE,
 			.sge = &sge[n],
 			.sge_count = 1,
-			.remote_addr = notice_slot_addr(env, g->slots[n]),
+			.remote_addr = notice_slot_addr(env, g->indices[n]),
 			.remote_key = env->remote_key,
 		};
 	}
@@ -162,16 +157,11 @@ static int post_gathered(struct status_source *s)
 	wr[n - 1].next = NULL;
 	wr[n - 1].id = LANE_ID(LANE_BEHIND, g->blocks[count - 1]->index);
 	wr[n - 1].flags |= signal ? FABRIC_SIGNALED : 0;
-	g->count = g->bytes = 0;
 	r = lane_post(g->lane, wr);
 	for (unsigned i = 0; i < count && !r; i++)
 		flight_add(s->flight, g->lane, g->blocks[i], signal && i + 1 == count);
+	gather_clear(g);
 	return r;
-}
-
-static int post_what_waits(struct status_source *s)
-{
-	return s->gather.count ? post_gathered(s) : 0;
 }
 
 /* ---- reading the sink's bytes ---- */
@@ -196,7 +186,7 @@ static struct lane *pick_read_lane(const struct status_source *s)
 
 static int post_read(struct status_source *s)
 {
-	int r = post_what_waits(s); /* or it would say nothing of those slots */
+	int r = post_gathered(s); /* or it would say nothing of those slots */
 	struct lane *lane = pick_read_lane(s);
 	struct fabric_sge all = {s->bytes, s->span, s->bytes_mr};
 	struct fabric_wr read = {
@@ -292,20 +282,17 @@ static int send_block(struct engine *e, struct block *b)
 	struct status_source *s = self(e);
 	struct gather *g = &s->gather;
 	uint32_t index;
-	int r = 0;
+	int r;
 
 	if (!s->free_count)
 		return -EAGAIN;
-	if (g->count == GATHER_MAX || (g->count && g->bytes + b->length > GATHER_BYTES))
-		r = post_gathered(s);
+	r = gather_takes(g, b) ? 0 : post_gathered(s);
 	if (r)
 		return r;
 	if (!g->count)
 		g->lane = flight_pick(s->flight);
 	index = take_free(s);
-	g->blocks[g->count] = b;
-	g->slots[g->count++] = index;
-	g->bytes += b->length;
+	gather_add(g, b, index);
 	s->slots[index] = (struct slot){
 		.byte = TRANSFER_BYTE_DATA,
 		.lane = (uint8_t)g->lane->number,
@@ -352,13 +339,13 @@ static int message(struct engine *e, uint16_t type, const uint8_t *data, size_t 
 
 static int flush(struct engine *e)
 {
-	return post_what_waits(self(e));
+	return post_gathered(self(e));
 }
 
 static int settle(struct engine *e)
 {
 	struct status_source *s = self(e);
-	int r = post_what_waits(s);
+	int r = post_gathered(s);
 
 	return r ? r : s->reading ? 0 : flight_flush(s->flight);
 }
@@ -409,6 +396,7 @@ int status_source_open(const struct engine_env *env, struct engine **out)
 	r = fabric_mr_new(env->pd, s->bytes, (size_t)s->span + GATHER_MAX, FABRIC_LOCAL, &s->bytes_mr);
 	if (!r)
 		r = flight_new(env, &s->flight);
+	gather_init(&s->gather, env);
 	if (r)
 		goto err_close;
 	for (uint32_t i = 0; i < s->depth; i++)

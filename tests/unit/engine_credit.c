@@ -8,7 +8,8 @@
 #include "base/log.h"
 
 #define SLOTS 16u
-#define ROUNDS 200u
+#define MANY 64u /* so many that they may wait for each other */
+#define ROUNDS 400u
 
 /* The sink's grants, taken in by the source's engine at once. */
 static int hand_over(void *ctx, uint16_t type, const void *data, size_t len)
@@ -65,7 +66,7 @@ static void many_blocks_one_notice(void)
 		struct lane_counts n;
 		struct rig rig;
 
-		rig_open(&rig, lanes, SLOTS, SLOTS);
+		rig_open(&rig, lanes, MANY, MANY);
 		open_engines(&rig, true);
 		for (unsigned i = 0; i < lanes; i++)
 			lane_reset_counts(link_lanes(rig.source.link)[i]);
@@ -103,9 +104,24 @@ static void many_blocks_one_notice(void)
 			CHECK(i + 1 < RIG_MS * 20);
 			usleep(50);
 		}
-		CHECK_EQ(pool_free_count(rig.source.pool), SLOTS);
+		CHECK_EQ(pool_free_count(rig.source.pool), MANY);
 		rig_close(&rig);
 	}
+}
+
+/* With few slots a block does not wait for another: the sink would have nothing to do. */
+static void few_slots_gather_little(void)
+{
+	struct rig rig;
+
+	rig_open(&rig, 1, SLOTS, 3);
+	open_engines(&rig, true);
+	lane_reset_counts(link_lanes(rig.source.link)[0]);
+	for (unsigned i = 0; i < 3; i++)
+		CHECK_EQ(rig_queue(&rig, (uint8_t)i), 1);
+	CHECK_EQ(engine_credit.flush(rig.source.engine), 0);
+	CHECK_EQ(sums(&rig, &rig.source).sends, 3);
+	rig_close(&rig);
 }
 
 /* What is ready alone does not wait for others. */
@@ -187,6 +203,7 @@ int main(int argc, char **argv)
 {
 	static const struct harness_case cases[] = {
 		{"many blocks, one notice", many_blocks_one_notice},
+		{"few slots gather little", few_slots_gather_little},
 		{"one block leaves at once", one_block_leaves_at_once},
 		{"notices that are not allowed", notices_that_are_not_allowed},
 		{NULL, NULL},

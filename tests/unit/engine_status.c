@@ -9,6 +9,7 @@
 #include "base/log.h"
 
 #define SLOTS 8u
+#define MANY 64u /* so many that they may wait for each other */
 #define ROUNDS 400u
 
 static void blocks_cross_and_the_sink_posts_nothing(void)
@@ -86,12 +87,12 @@ static void neighbours_bytes_go_together(void)
 	for (unsigned lanes = 1; lanes <= 2; lanes++) {
 		unsigned landed = 0, sent = 0, marks[256] = {0};
 		uint64_t random = harness_seed(), writes = 0;
-		struct block *held[SLOTS];
+		struct block *held[MANY];
 		unsigned held_count = 0;
 		struct engine *e;
 		struct rig rig;
 
-		rig_open(&rig, lanes, 2 * SLOTS, SLOTS);
+		rig_open(&rig, lanes, 2 * MANY, MANY);
 		for (unsigned i = 0; i < lanes; i++)
 			lane_reset_counts(link_lanes(rig.source.link)[i]);
 		rig_land(&rig, NULL);
@@ -99,7 +100,7 @@ static void neighbours_bytes_go_together(void)
 		rig_open_source(&rig, &engine_status, false);
 		e = rig.source.engine;
 		while (landed < ROUNDS) {
-			unsigned batch = 1 + (unsigned)(harness_random(&random) % SLOTS);
+			unsigned batch = 1 + (unsigned)(harness_random(&random) % MANY);
 			int r = 1;
 
 			while (sent < ROUNDS && batch-- && r > 0) {
@@ -117,7 +118,7 @@ static void neighbours_bytes_go_together(void)
 				marks[(*b)->payload[0]]++;
 			}
 			/* given back in any order, some later: what is free is not always neighbours */
-			while (held_count > (landed < ROUNDS ? harness_random(&random) % SLOTS : 0)) {
+			while (held_count > (landed < ROUNDS ? harness_random(&random) % MANY : 0)) {
 				unsigned i = (unsigned)(harness_random(&random) % held_count);
 				struct block *b = held[i];
 
@@ -141,16 +142,16 @@ static void one_write_for_all_bytes(void)
 	struct block *b;
 	struct rig rig;
 
-	rig_open(&rig, 1, SLOTS, SLOTS);
+	rig_open(&rig, 1, MANY, MANY);
 	lane_reset_counts(link_lanes(rig.source.link)[0]);
 	rig_land(&rig, NULL);
 	rig_open_sink(&rig, &engine_status, false);
 	rig_open_source(&rig, &engine_status, false);
-	for (unsigned i = 0; i < SLOTS; i++)
+	for (unsigned i = 0; i < 8; i++)
 		CHECK_EQ(rig_queue(&rig, (uint8_t)i), 1);
 	CHECK_EQ(rig.source.engine->ops->flush(rig.source.engine), 0);
-	CHECK_EQ(link_lanes(rig.source.link)[0]->counts.writes, SLOTS + 1);
-	for (unsigned i = 0; i < SLOTS; i++) {
+	CHECK_EQ(link_lanes(rig.source.link)[0]->counts.writes, 8 + 1);
+	for (unsigned i = 0; i < 8; i++) {
 		CHECK_EQ(rig_land(&rig, &b), 0);
 		CHECK(rig_holds(b, (uint8_t)i));
 	}
