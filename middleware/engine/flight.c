@@ -27,6 +27,7 @@ struct flight {
 	struct lane *const *lanes;
 	unsigned lane_count, last_lane;
 	uint32_t blocks, every;
+	bool local;               /* completions say that a block has left, no more */
 	uint32_t out;             /* blocks with the fabric */
 	uint64_t gap_ns, last_ns; /* between two that were done, lately; the last */
 	bool *full;           /* by index: with the fabric */
@@ -45,6 +46,7 @@ int flight_new(const struct engine_env *env, struct flight **out)
 	f->lanes = env->lanes;
 	f->lane_count = env->lane_count;
 	f->blocks = pool_count(env->pool);
+	f->local = !fabric_chan_caps(env->lanes[0]->chan)->write_delivered;
 	f->last_ns = clock_now_ns();
 	f->every = f->blocks / (2 * f->lane_count + 2);
 	f->every = f->every < 1 ? 1 : f->every > EVERY_MAX ? EVERY_MAX : f->every;
@@ -127,7 +129,7 @@ static void note_pace(struct flight *f, uint32_t done)
 {
 	uint64_t now;
 
-	if (!done || f->blocks < LULL_BLOCKS_MIN)
+	if (!done || !f->local || f->blocks < LULL_BLOCKS_MIN)
 		return;
 	now = clock_now_ns();
 	f->gap_ns = (3 * f->gap_ns + (now - f->last_ns) / done) / 4;
@@ -136,7 +138,7 @@ static void note_pace(struct flight *f, uint32_t done)
 
 uint64_t flight_lull_ns(const struct flight *f)
 {
-	return lull_ns(f->blocks, f->out, f->gap_ns);
+	return f->local ? lull_ns(f->blocks, f->out, f->gap_ns) : 0;
 }
 
 int flight_completion(struct flight *f, const struct fabric_wc *wc)
