@@ -13,7 +13,8 @@
 
 int bell_init(struct bell *b)
 {
-	b->armed = b->waits = b->rung = false;
+	b->armed = b->waits = false;
+	b->rung = 0;
 	b->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	return b->fd < 0 ? -errno : 0;
 }
@@ -29,7 +30,7 @@ void bell_disarm(struct bell *b)
 {
 	/* who took the mark off writes */
 	if (b->waits && !atomic_exchange(&b->armed, false))
-		b->rung = true;
+		b->rung++;
 	b->waits = false;
 }
 
@@ -38,9 +39,10 @@ void bell_arm(struct bell *b)
 	uint64_t count;
 
 	bell_disarm(b);
-	/* nothing to read yet: then what will be written wakes once for nothing, and is read next time */
+	/* not written yet: then it wakes once for nothing, and is read next time.  One that took the mark long
+	 * ago may still have to write when another has. */
 	if (b->rung && read(b->fd, &count, sizeof count) > 0)
-		b->rung = false;
+		b->rung -= (unsigned)count;
 	b->waits = true;
 	/* Exchanges, both here and in the ring: the later of two sees all that was done before the
 	 * earlier.  A store here could pass the look behind it. */

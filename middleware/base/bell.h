@@ -14,8 +14,8 @@
 struct bell {
 	int fd; /* for poll only; -1: none was to be had */
 	_Atomic bool armed;
-	bool waits; /* the sleeper's: armed and not disarmed */
-	bool rung;  /* the sleeper's: the fd is written to, or about to be */
+	bool waits;    /* the sleeper's: armed and not disarmed */
+	unsigned rung; /* the sleeper's: so many have written to the fd, or are about to */
 };
 
 int bell_init(struct bell *);
