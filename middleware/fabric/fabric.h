@@ -69,6 +69,8 @@ struct fabric_caps {
 	                               0: who makes completions needs the CPU more */
 	bool write_delivered;       /* a WRITE's completion says that the peer has the data (InfiniBand's
 	                               acknowledgement; not iWARP) */
+	bool is_device;             /* requests are a device's to carry out.  A post may take as long as they
+	                               do: rxe always, and siw when it is idle, send from within it */
 };
 
 const char *fabric_name(const struct fabric *); /* "verbs", "soft", "loop" */

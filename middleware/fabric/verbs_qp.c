@@ -57,6 +57,7 @@ void verbs_qp_caps(struct verbs_chan *chan)
 		.spin_ns = SPIN_NS,
 		.write_ordered = true,
 		.write_delivered = !iwarp,
+		.is_device = true,
 	};
 }
 

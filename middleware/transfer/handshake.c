@@ -135,14 +135,14 @@ static int exchange(struct run *run, const struct transfer_offer *offer, struct 
 	return 0;
 }
 
-static int make_crew(struct run *run, const struct transfer_feed *from, unsigned workers)
+static int make_crew(struct run *run, const struct transfer_feed *from, const struct plan *plan)
 {
 	struct crew_feed feed;
 	struct crew_params params = {
 		.reading = true,
-		.workers = workers,
+		.workers = plan->workers,
 		.in_place = plan_in_place(run->params->workers, worker_cpus(),
-			caps_of(run)->write_delivered),
+			caps_of(run)->is_device ? plan->block : 0, caps_of(run)->write_delivered),
 		.blocks = pool_count(run->pool),
 	};
 
@@ -206,7 +206,7 @@ int handshake_offer(struct run *run, const struct transfer_source *from, struct 
 	run_count_requests(run, plan->channels);
 	r = ops->source_open(&env, &run->engine);
 	if (!r)
-		r = make_crew(run, from->feed, plan->workers);
+		r = make_crew(run, from->feed, plan);
 	fill_stats(run, ops, &offer, accept.depth, env.imm);
 	return r;
 }
@@ -289,7 +289,7 @@ int handshake_accept(struct run *run, uint32_t *block_bytes)
 	r = ops->sink_open(&env, &run->engine);
 	if (!r)
 		r = crew_new(&(struct crew_params){.workers = plan_workers(run->params->workers, worker_cpus()),
-				     .in_place = plan_in_place(run->params->workers, worker_cpus(), false),
+				     .in_place = plan_in_place(run->params->workers, worker_cpus(), 0, false),
 				     .jobs = JOB_THREADS, .blocks = pool_count(run->pool),
 				     .queued_jobs = HANDSHAKE_JOBS_MAX}, &run->crew);
 	if (!r)

@@ -24,6 +24,7 @@
 #define DEPTH_MIN 4u
 #define CPU_CHANNELS 4u
 #define IN_PLACE_CPUS 2u
+#define IN_PLACE_BLOCK (256u << 10)
 #define WAN_CHANNELS 16u
 #define WAN_BYTES_PER_S 2500000000ull /* 20 Gb/s */
 #define CHANNEL_WINDOW (4ull << 20)   /* Linux's default for the largest send buffer (tcp_wmem) */
@@ -80,12 +81,15 @@ unsigned plan_workers(unsigned wish, unsigned cpus)
 	return wish ? wish : (unsigned)at_most(at_least(cpus / 8, 1), 4);
 }
 
-bool plan_in_place(unsigned wish, unsigned cpus, bool to_device)
+bool plan_in_place(unsigned wish, unsigned cpus, uint32_t posts_bytes, bool delivered)
 {
-	/* on few CPUs, and where sending over TCP needs them, a hand-over costs more than it gains.  A device
-	 * should never wait for a block to be filled; and where it is none, and posting is sending (rxe), the
-	 * thread that posts has no time for it */
-	return !wish && cpus <= IN_PLACE_CPUS && !to_device;
+	/* A device should never wait for a block to be filled; and where the kernel plays one, the thread that
+	 * posts may have no time for it: on rxe posting is sending, and on siw it is while the device has
+	 * nothing else to send.  On siw large blocks are faster in place all the same (measured). */
+	if (posts_bytes && (delivered || posts_bytes < IN_PLACE_BLOCK))
+		return false;
+	/* on few CPUs, and where sending over TCP needs them, a hand-over costs more than it gains */
+	return !wish && cpus <= IN_PLACE_CPUS;
 }
 
 uint16_t plan_channels(unsigned cpus, uint64_t rtt_ns, bool over_tcp, uint16_t max)

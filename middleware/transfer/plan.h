@@ -40,9 +40,10 @@ void plan_make(const struct plan_facts *, struct plan *out);
 /* I/O threads of one side: the wish, or what suits the CPUs. */
 unsigned plan_workers(unsigned wish, unsigned cpus);
 
-/* Whether a transfer's thread should do buffered I/O in place, rather than hand it to workers.  `to_device`: it
- * sends by a device, and not over TCP. */
-bool plan_in_place(unsigned wish, unsigned cpus, bool to_device);
+/* Whether a transfer's thread should do buffered I/O in place, rather than hand it to workers.  `posts_bytes`:
+ * bytes of a block that it posts to a device (fabric_caps.is_device), with completions that say delivered or
+ * not; 0: it does not. */
+bool plan_in_place(unsigned wish, unsigned cpus, uint32_t posts_bytes, bool delivered);
 
 /* Data channels worth opening for a session: by the round trip, and over TCP by CPUs; at most `max`. */
 uint16_t plan_channels(unsigned cpus, uint64_t rtt_ns, bool over_tcp, uint16_t max);

@@ -146,10 +146,13 @@ static void any_facts_give_a_plan_within_the_limits(void)
 
 static void io_in_place_on_few_cpus_and_over_tcp(void)
 {
-	CHECK(plan_in_place(0, 1, false) && plan_in_place(0, 2, false));
-	CHECK(!plan_in_place(0, 3, false)); /* a worker is not in anybody's way */
-	CHECK(!plan_in_place(0, 2, true));  /* who posts to a device may be busy with that */
-	CHECK(!plan_in_place(1, 1, false)); /* a wish */
+	CHECK(plan_in_place(0, 1, 0, false) && plan_in_place(0, 2, 0, false));
+	CHECK(!plan_in_place(0, 3, 0, false)); /* a worker is not in anybody's way */
+	CHECK(!plan_in_place(1, 1, 0, false)); /* a wish */
+	/* who posts to a device may be busy with that */
+	CHECK(!plan_in_place(0, 2, 64 << 10, true) && !plan_in_place(0, 2, 4 << 20, true));
+	CHECK(!plan_in_place(0, 2, 64 << 10, false) && plan_in_place(0, 2, 512 << 10, false));
+	CHECK(!plan_in_place(0, 3, 512 << 10, false));
 }
 
 HARNESS_MAIN({"local transfers stay in cache", local_transfers_stay_in_cache},
