@@ -165,6 +165,18 @@ static inline int rig_send(struct rig *rig, uint8_t mark)
 	return r ? r : sent;
 }
 
+/* Sends the blocks from *sent on to `most`, marked by their numbers, while there is room.  0 or -errno. */
+static inline int rig_send_to(struct rig *rig, unsigned *sent, unsigned most)
+{
+	int r = 1;
+
+	while (*sent < most && r > 0) {
+		r = rig_send(rig, (uint8_t)*sent);
+		*sent += r > 0;
+	}
+	return r < 0 ? r : 0;
+}
+
 /* Takes the source's completions in: 0 or -errno. */
 static int rig_poll_source(struct rig *rig)
 {

@@ -55,25 +55,6 @@ void engine_revoke(struct engine *e)
 		e->ops->revoke(e);
 }
 
-int engine_fd(const struct engine *e, const struct fabric_cq *cq)
-{
-	return e->ops->fd ? e->ops->fd(e) : fabric_cq_fd(cq);
-}
-
-int engine_arm(struct engine *e, struct fabric_cq *cq)
-{
-	if (!e->ops->arm)
-		return fabric_cq_arm(cq);
-	e->ops->arm(e);
-	return 0;
-}
-
-void engine_disarm(struct engine *e)
-{
-	if (e->ops->disarm)
-		e->ops->disarm(e);
-}
-
 void engine_stop(struct engine *e)
 {
 	if (e->ops->stop)

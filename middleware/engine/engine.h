@@ -6,10 +6,10 @@
  * and yields them LANDED.  It owns how the sink learns of a block and how the source learns where there
  * is room.  It knows no files: headers are written and read by the loops above it.
  *
- * One thread owns an engine: the transfer's.  An engine may have a thread of its own behind that: then
- * the lanes' completion queue is that thread's, and what it learns comes out of `poll`, `room` and `settle`
- * like anything else, errors too.  Errors are -errno and end the transfer: -EBADMSG for what a peer may not
- * do, -ENOTCONN / -ECONNRESET for a broken channel.
+ * One thread owns an engine: the transfer's.  It sleeps on the lanes' completion queue, which only the engine
+ * polls.  An engine may have a thread of its own behind that, which polls the queue, too: what it learns comes
+ * out of `poll`, `room` and `settle` like anything else, errors too.  Errors are -errno and end the transfer:
+ * -EBADMSG for what a peer may not do, -ENOTCONN / -ECONNRESET for a broken channel.
  */
 #ifndef ENGINE_ENGINE_H
 #define ENGINE_ENGINE_H
@@ -68,8 +68,7 @@ struct engine_ops {
 	unsigned (*room)(struct engine *);
 	/* source: a FILLED block with its prefix written; becomes SENDING */
 	int (*send)(struct engine *, struct block *);
-	/* source: a block is filled and there is no room for it: asked each round, and every 100 ms.  Who has
-	 * not said so since the last `send` is not woken by room alone. */
+	/* source: a block is filled and there is no room for it: asked each round, and every 100 ms */
 	int (*starving)(struct engine *);
 	/* source: no block is to come any more, and the sink has emptied all: 1 nothing that was posted, and
 	 * nothing that the sink sends, is under way; 0 not yet (ask again when woken); -errno */
@@ -86,15 +85,8 @@ struct engine_ops {
 	/* sink: takes the engine's own memory away from the peer */
 	void (*revoke)(struct engine *);
 
-	/* An engine with a thread of its own has all four, another none. */
-
-	/* What wakes the loop in the queue's place: arm, do once more what there is to do, wait on the fd,
-	 * disarm. */
-	int (*fd)(const struct engine *);
-	void (*arm)(struct engine *);
-	void (*disarm)(struct engine *);
-	/* Ends the thread; the queue is for others again.  Before the lanes go, and before their counts are
-	 * read; only `close` may follow, which does it too. */
+	/* An engine with a thread of its own: ends it; the queue is for others again.  Before the lanes go, and
+	 * before their counts are read; only `close` may follow, which does it too. */
 	void (*stop)(struct engine *);
 };
 
@@ -113,10 +105,6 @@ int64_t engine_nap_ns(struct engine *);
 uint64_t engine_lull_ns(struct engine *);
 void engine_retain(struct engine *, struct block *);
 void engine_revoke(struct engine *);
-/* Where `ops` has none: the same of the lanes' completion queue, or nothing. */
-int engine_fd(const struct engine *, const struct fabric_cq *);
-int engine_arm(struct engine *, struct fabric_cq *);
-void engine_disarm(struct engine *);
 void engine_stop(struct engine *);
 /* What the lanes lack for it, or NULL. */
 const char *engine_lacks(const struct engine_ops *, struct lane *const *lanes, unsigned count);

@@ -7,9 +7,9 @@
  * SEND of its number from the sink, on the data channel on which the block came.  A slot that is
  * still in use holds up all behind it; that is the paper's point.
  *
- * At the source a thread takes the ACKs, as in the paper (engine/window_acks); the loop sees where the
- * window ends, and takes the completions of what it has sent.  The sink has nothing to wait for beside
- * the blocks, and no thread.
+ * At the source a thread takes the ACKs, as in the paper, when the loop has no time for it
+ * (engine/window_acks); the loop sees where the window ends, and takes the completions of what it has
+ * sent.  The sink has nothing to wait for beside the blocks, and no thread.
  *
  * Each side keeps receives for as many slots as there are on each lane, and posts one again before
  * the other may use it: no SEND finds none.
@@ -125,9 +125,7 @@ static unsigned room(struct engine *e)
 
 static int starving(struct engine *e)
 {
-	struct window_engine *w = self(e);
-
-	acks_want(w->acks, w->tail < w->depth ? 0 : w->tail - w->depth + 1);
+	(void)e;
 	return 0;
 }
 
@@ -146,7 +144,6 @@ static int send_block(struct engine *e, struct block *b)
 
 	if (!room(e))
 		return -EAGAIN;
-	acks_want(w->acks, ACKS_NONE);
 	/* the ACK can be there before we are back */
 	acks_expect(w->acks, w->tail + 1);
 	r = notice_post(&w->env, lane, b, (uint32_t)(w->tail % w->depth), signal);
@@ -188,23 +185,7 @@ static int source_settle(struct engine *e)
 
 	if (r < 0)
 		return r;
-	acks_want(w->acks, w->tail);
 	return r && acks_head(w->acks) == w->tail;
-}
-
-static int source_fd(const struct engine *e)
-{
-	return acks_fd(((const struct window_engine *)e)->acks);
-}
-
-static void source_arm(struct engine *e)
-{
-	acks_arm(self(e)->acks);
-}
-
-static void source_disarm(struct engine *e)
-{
-	acks_disarm(self(e)->acks);
 }
 
 static const struct engine_ops source_ops = {
@@ -219,9 +200,6 @@ static const struct engine_ops source_ops = {
 	.send = send_block,
 	.starving = starving,
 	.settle = source_settle,
-	.fd = source_fd,
-	.arm = source_arm,
-	.disarm = source_disarm,
 	.stop = source_stop,
 };
 

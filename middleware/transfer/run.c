@@ -246,7 +246,7 @@ int run_wait(struct run *run, int (*again)(struct run *))
 	struct pollfd fds[5] = {
 		{run->params->cancel_fd, POLLIN, 0},
 		{control_fd(run->control), POLLIN, 0},
-		{engine_fd(run->engine, link_cq(run->link)), POLLIN, 0},
+		{fabric_cq_fd(link_cq(run->link)), POLLIN, 0},
 		{crew_fd(run->crew), POLLIN, 0},
 		{link_event_fd(run->link), POLLIN, 0},
 	};
@@ -265,7 +265,7 @@ int run_wait(struct run *run, int (*again)(struct run *))
 	crew_arm(run->crew);
 	r = control_arm(run->control);
 	if (!r)
-		r = engine_arm(run->engine, link_cq(run->link));
+		r = fabric_cq_arm(link_cq(run->link));
 	if (!r)
 		r = again(run);
 	if (!r) {
@@ -276,7 +276,6 @@ int run_wait(struct run *run, int (*again)(struct run *))
 			link_check_events(run->link);
 	}
 	crew_disarm(run->crew);
-	engine_disarm(run->engine);
 	if (r >= 0 && fds[0].revents)
 		return fail_cancelled(run);
 	return r < 0 ? r : 0;

@@ -465,7 +465,7 @@ static void ring(int fd)
 }
 
 /*
- * Sleeps as a transfer does (transfer/run.c) until a frame, a completion or the other side's bell,
+ * Sleeps as a transfer does (transfer/run.c), but never spins before, until a frame, a completion or the other side's bell,
  * at most as long as the engine and `most_ns` (-1: for ever) say.  `again` does what there is to do
  * once more.
  */
@@ -473,7 +473,7 @@ static void side_wait(struct side *s, int64_t most_ns, bool (*again)(void *), vo
 {
 	struct pollfd fds[3] = {
 		{control_fd(link_control(s->link)), POLLIN, 0},
-		{engine_fd(s->engine, link_cq(s->link)), POLLIN, 0},
+		{fabric_cq_fd(link_cq(s->link)), POLLIN, 0},
 		{s->wake_fd, POLLIN, 0},
 	};
 	struct timespec ts;
@@ -483,11 +483,9 @@ static void side_wait(struct side *s, int64_t most_ns, bool (*again)(void *), vo
 	if (!engine_nap_ns(s->engine))
 		return;
 	must("arm", control_arm(link_control(s->link)));
-	must("arm", engine_arm(s->engine, link_cq(s->link)));
-	if (again(ctx)) {
-		engine_disarm(s->engine);
+	must("arm", fabric_cq_arm(link_cq(s->link)));
+	if (again(ctx))
 		return;
-	}
 	/* asked again: what was done above may have changed it */
 	nap = engine_nap_ns(s->engine);
 	if (most_ns >= 0 && (nap < 0 || most_ns < nap))
@@ -496,7 +494,6 @@ static void side_wait(struct side *s, int64_t most_ns, bool (*again)(void *), vo
 		.tv_nsec = (long)((uint64_t)nap % NS_PER_S)};
 	if (ppoll(fds, s->wake_fd < 0 ? 2 : 3, nap < 0 ? NULL : &ts, NULL) < 0 && errno != EINTR)
 		die("poll", errno);
-	engine_disarm(s->engine);
 	if (fds[2].revents & POLLIN)
 		if (read(s->wake_fd, &bell, sizeof bell) < 0 && errno != EAGAIN)
 			die("eventfd", errno);

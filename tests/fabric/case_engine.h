@@ -3,299 +3,13 @@
  * tests/fabric/case_engine.h: the engines on the fabric: real blocks cross by the real modules, from the
  * client to the server and the other way, over several channels.
  *
- * A half is what a transfer is without its files: memory, a pool, the lanes and an engine.  What a
- * transfer's frames tell crosses as notes.  There are many more blocks than slots on either side, so that
- * all that an engine has for giving slots back is used.
+ * There are many more blocks than slots on either side, so that all that an engine has for giving slots
+ * back is used.
  */
 #ifndef TESTS_FABRIC_CASE_ENGINE_H
 #define TESTS_FABRIC_CASE_ENGINE_H
 
-#include "block/arena.h"
-#include "engine/engine.h"
-#include "proto/message.h"
-#include "proto/transfer.h"
-#include "tests/fabric/side.h"
-
-#define ENGINE_LANES 3u
-#define ENGINE_DEPTH 8u         /* of the lanes: more than there are blocks or slots */
-#define ENGINE_SOURCE_BLOCKS 7u /* a multiple of nothing */
-#define ENGINE_SLOTS 6u
-#define ENGINE_BLOCKS 61u
-#define ENGINE_BLOCK_BYTES BLOCK_BYTES_MIN
-#define ENGINE_CLEAN 0x5a     /* what is in a slot that nobody has written to */
-#define ENGINE_KEEP_EVERY 9u  /* the sink keeps such a block */
-#define ENGINE_KEEP_FOR 2u    /* until so many more have landed */
-#define ENGINE_BATCH 4u       /* fewer than can be ready at once */
-
-/* w[0] of a note: what it is in the low half; a frame's length in the high one */
-enum { ENGINE_MEMORY = 1, ENGINE_STATUS, ENGINE_EMPTIED, ENGINE_COMPLETE, ENGINE_CLOSED,
-	ENGINE_FRAME };
-/* where in a note a frame's type is, and then its data; a GRANT of all slots fits */
-#define ENGINE_FRAME_AT sizeof(uint64_t)
-#define ENGINE_DATA_AT (ENGINE_FRAME_AT + sizeof(uint16_t))
-#define ENGINE_DATA_BYTES (6 * sizeof(uint64_t) - ENGINE_DATA_AT)
-
-struct engine_half {
-	struct side *side;
-	struct fabric_pd *pd;
-	struct fabric_cq *cq;
-	struct lane *lanes[ENGINE_LANES];
-	struct link *links[ENGINE_LANES];
-	uint64_t seed; /* of the blocks: both halves know them */
-
-	/* of one transfer */
-	bool source;
-	struct arena arena;
-	struct fabric_mr *mr;
-	struct pool *pool;
-	struct engine *engine;
-	uint32_t sent, landed, drained, frames;
-	struct block *waiting, *kept; /* filled, but there is no slot; landed, not given back yet */
-	uint32_t kept_until;
-	bool seen[ENGINE_BLOCKS];
-	bool settled; /* nothing of the source's is under way */
-	bool emptied; /* the sink has taken all blocks */
-	bool over;    /* COMPLETE, or CLOSED, has come: the last note of a transfer */
-};
-
-static void engine_half_end(struct engine_half *h)
-{
-	if (h->engine)
-		h->engine->ops->close(h->engine);
-	fabric_mr_free(h->mr);
-	pool_free(h->pool);
-	arena_fini(&h->arena);
-	h->engine = NULL;
-	h->mr = NULL;
-	h->pool = NULL;
-	h->arena = (struct arena){0};
-}
-
-static void engine_half_free(struct side *s)
-{
-	struct engine_half *h = s->undo_of;
-
-	if (h->engine)
-		engine_stop(h->engine);
-	/* nothing lands in memory that is gone */
-	for (unsigned i = 0; i < ENGINE_LANES; i++) {
-		if (h->links[i])
-			h->links[i]->chan = NULL;
-		lane_free(h->lanes[i]);
-	}
-	engine_half_end(h);
-	free(h);
-}
-
-/* ---- channels ---- */
-
-static void engine_lane_open(struct engine_half *h, unsigned number)
-{
-	struct side *s = h->side;
-	struct link *l = link_blank(s);
-	struct fabric_chan *chan;
-	struct fabric_wc wc;
-
-	if (s->client)
-		chan = link_dial_chan(s, (const struct sockaddr *)&s->dst);
-	else
-		chan = side_next_request(s).chan;
-	l->chan = chan; /* it is freed with it until the lane takes it over */
-	if (!h->pd) {
-		must_eq(s, fabric_pd_new(chan, &h->pd), 0);
-		s->pds[s->pd_count++] = h->pd;
-		must_eq(s, fabric_cq_new(h->pd, ENGINE_LANES * lane_completions(ENGINE_DEPTH), &h->cq), 0);
-		s->cqs[s->cq_count++] = h->cq;
-	}
-	l->chan = NULL;
-	must_eq(s, lane_new(chan, h->pd, h->cq, number, ENGINE_DEPTH, &h->lanes[number]), 0);
-	l->chan = chan;
-	l->lane = true;
-	h->links[number] = l;
-	if (s->client) {
-		must_eq(s, fabric_chan_connect(chan, NULL, 0), 0);
-		link_wait_connected(l);
-		must_eq(s, lane_greet(h->lanes[number]), 0);
-	} else {
-		must_eq(s, lane_expect_greeting(h->lanes[number]), 0);
-		must_eq(s, fabric_chan_accept(chan, NULL, 0), 0);
-		link_wait_connected(l);
-	}
-	wc = cq_next(s, h->cq);
-	must(s, wc.chan == chan);
-	must_eq(s, lane_completion(&wc), 0);
-	must(s, h->lanes[number]->greeted);
-}
-
-static struct engine_half *engine_half_new(struct side *s)
-{
-	struct engine_half *h = calloc(1, sizeof *h);
-
-	must(s, h);
-	h->side = s;
-	s->undo_of = h;
-	s->undo = engine_half_free;
-	for (unsigned i = 0; i < ENGINE_LANES; i++)
-		engine_lane_open(h, i);
-	return h;
-}
-
-/* ---- blocks ---- */
-
-/* Most are full; some are not, and the last is a short one. */
-static uint32_t engine_length(uint64_t seed, uint32_t sequence)
-{
-	uint64_t roll = seed + sequence;
-	uint32_t some = 1 + (uint32_t)(harness_random(&roll) % ENGINE_BLOCK_BYTES);
-
-	if (sequence + 1 == ENGINE_BLOCKS)
-		return 1 + some % 4095;
-	return sequence % 5 == 3 ? some : ENGINE_BLOCK_BYTES;
-}
-
-static struct transfer_block engine_header(uint64_t seed, uint32_t sequence)
-{
-	uint64_t roll = seed ^ sequence;
-
-	return (struct transfer_block){
-		.session = 1,
-		.sequence = sequence,
-		.offset = (uint64_t)sequence * ENGINE_BLOCK_BYTES,
-		.length = engine_length(seed, sequence),
-		.sum = harness_random(&roll),
-	};
-}
-
-static void engine_fill(struct engine_half *h, struct block *b)
-{
-	struct transfer_block header = engine_header(h->seed, h->sent);
-
-	b->length = header.length;
-	pattern_fill(b->payload, b->length, h->seed + h->sent);
-	/* what is behind it must not cross */
-	memset(b->payload + b->length, 0xee, b->capacity - b->length);
-	transfer_put_block(&header, b->payload - BLOCK_PREFIX_BYTES);
-	pool_move(b, BLOCK_FILLED);
-}
-
-/* A landed block: one that was sent, whole, each once, and nothing of its slot but it was written to. */
-static void engine_check(struct engine_half *h, struct block *b)
-{
-	struct side *s = h->side;
-	struct transfer_block header, want;
-
-	must_eq(s, b->state, BLOCK_LANDED);
-	must_eq(s, transfer_get_block(&header, b->payload - BLOCK_PREFIX_BYTES, ENGINE_BLOCK_BYTES), 0);
-	must(s, header.sequence < ENGINE_BLOCKS);
-	must(s, !h->seen[header.sequence]);
-	h->seen[header.sequence] = true;
-	want = engine_header(h->seed, header.sequence);
-	must_eq(s, header.session, want.session);
-	must_eq(s, header.offset, want.offset);
-	must_eq(s, header.length, want.length);
-	must(s, header.sum == want.sum);
-	must(s, pattern_is(b->payload, want.length, h->seed + want.sequence));
-	must(s, filled_with(b->payload + want.length, b->capacity - want.length, ENGINE_CLEAN));
-}
-
-/* The block's slot is as nobody had written to it, and is given back. */
-static void engine_drain(struct engine_half *h, struct block *b)
-{
-	memset(b->payload - BLOCK_PREFIX_BYTES, ENGINE_CLEAN, BLOCK_PREFIX_BYTES + b->capacity);
-	pool_move(b, BLOCK_DRAINING);
-	pool_give(h->pool, b);
-	h->drained++;
-}
-
-/* ---- what crosses beside the fabric under test ---- */
-
-static int engine_put(void *ctx, uint16_t type, const void *data, size_t len)
-{
-	struct engine_half *h = ctx;
-	struct note note = {{ENGINE_FRAME | (uint64_t)len << 32}, 0};
-
-	must(h->side, len <= ENGINE_DATA_BYTES);
-	memcpy((uint8_t *)note.w + ENGINE_FRAME_AT, &type, sizeof type);
-	if (len)
-		memcpy((uint8_t *)note.w + ENGINE_DATA_AT, data, len);
-	note_send(h->side, note);
-	return 0;
-}
-
-static void engine_take_note(struct engine_half *h, const struct note *note)
-{
-	size_t len = (size_t)(note->w[0] >> 32);
-	struct side *s = h->side;
-	uint16_t type;
-
-	switch ((uint32_t)note->w[0]) {
-	case ENGINE_EMPTIED:
-		must(s, h->source && !h->emptied);
-		h->emptied = true;
-		return;
-	case ENGINE_COMPLETE:
-	case ENGINE_CLOSED:
-		must_eq(s, (uint32_t)note->w[0], h->source ? ENGINE_CLOSED : ENGINE_COMPLETE);
-		h->over = true;
-		return;
-	default:
-		must_eq(s, (uint32_t)note->w[0], ENGINE_FRAME);
-	}
-	must(s, len <= ENGINE_DATA_BYTES);
-	memcpy(&type, (const uint8_t *)note->w + ENGINE_FRAME_AT, sizeof type);
-	h->frames++;
-	must_eq(s, h->engine->ops->message(h->engine, type, (const uint8_t *)note->w + ENGINE_DATA_AT, len), 1);
-}
-
-/* All notes of the transfer that are there.  Whether there was one. */
-static bool engine_notes(struct engine_half *h)
-{
-	struct note note;
-	bool any = false;
-
-	while (!h->over && note_get(h->side, &note)) {
-		engine_take_note(h, &note);
-		any = true;
-	}
-	return any;
-}
-
-/* Sleeps as a transfer does, until there is something that `round` can do. */
-static void engine_wait(struct engine_half *h, bool (*round)(struct engine_half *))
-{
-	struct side *s = h->side;
-	uint64_t deadline = clock_now_ns() + WAIT_MS * NS_PER_MS;
-
-	for (;;) {
-		struct pollfd fds[3] = {
-			{engine_fd(h->engine, h->cq), POLLIN, 0},
-			{fabric_cq_fd(s->control->cq), POLLIN, 0},
-			{fabric_eq_fd(s->eq), POLLIN, 0},
-		};
-		uint64_t now = clock_now_ns();
-		struct timespec ts = {0};
-		int64_t nap;
-
-		side_drain(s);
-		for (unsigned i = 0; i < ENGINE_LANES; i++)
-			must_eq(s, h->links[i]->ended, 0);
-		must_eq(s, engine_arm(h->engine, h->cq), 0);
-		must_eq(s, fabric_cq_arm(s->control->cq), 0);
-		if (round(h)) {
-			engine_disarm(h->engine);
-			return;
-		}
-		if (now >= deadline)
-			must(s, !"a block within the deadline");
-		nap = engine_nap_ns(h->engine);
-		if (nap < 0 || (uint64_t)nap > deadline - now)
-			nap = (int64_t)(deadline - now);
-		ts.tv_sec = (time_t)((uint64_t)nap / NS_PER_S);
-		ts.tv_nsec = (long)((uint64_t)nap % NS_PER_S);
-		ppoll(fds, 3, &ts, NULL);
-		engine_disarm(h->engine);
-	}
-}
+#include "tests/fabric/engine_half.h"
 
 /* ---- one transfer ---- */
 
@@ -461,16 +175,20 @@ static bool sink_round(struct engine_half *h)
 
 	must(s, n >= 0 && n <= (int)ENGINE_BATCH);
 	for (int i = 0; i < n; i++) {
-		engine_check(h, done[i]);
+		uint32_t sequence = engine_check(h, done[i]);
+
 		if (++h->landed % ENGINE_KEEP_EVERY || h->kept) {
 			engine_drain(h, done[i]);
 			continue;
 		}
 		h->kept = done[i];
 		h->kept_until = h->landed + ENGINE_KEEP_FOR;
+		h->kept_alone = sequence + ENGINE_SLOTS;
 		engine_retain(h->engine, h->kept);
 	}
-	if (h->kept && (h->landed >= h->kept_until || h->landed == ENGINE_BLOCKS)) {
+	/* one that came late, by its channel, may be what all slots of a sliding window wait for: no block
+	 * behind them comes while it is kept */
+	if (h->kept && (h->landed >= h->kept_until || h->landed == h->kept_alone || h->landed == ENGINE_BLOCKS)) {
 		engine_drain(h, h->kept);
 		h->kept = NULL;
 	}

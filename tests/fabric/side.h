@@ -75,6 +75,7 @@ struct side {
 	struct mem *note_mem; /* NOTES_MAX to receive, one to send */
 	struct note inbox[NOTES_MAX];
 	unsigned inbox_count, notes_sent;
+	void (*tell)(struct side *); /* prints the state of a case that fails; must not fail itself; or NULL */
 	void (*undo)(struct side *); /* frees what the case made itself, channels first; NULL: nothing */
 	void *undo_of;
 };
@@ -95,8 +96,13 @@ struct link {
 
 static _Noreturn void side_fail(struct side *s, const char *file, int line, const char *what)
 {
+	void (*tell)(struct side *) = s->tell;
+
 	printf("# %s:%d: [%s] %s\n", file, line, s->where, what);
 	s->failed = true;
+	s->tell = NULL;
+	if (tell)
+		tell(s);
 	longjmp(s->escape, 1);
 }
 
@@ -624,6 +630,7 @@ static void side_clean(struct side *s)
 {
 	if (s->undo)
 		s->undo(s);
+	s->tell = NULL;
 	s->undo = NULL;
 	s->undo_of = NULL;
 	for (unsigned i = 0; i < s->link_count; i++)

@@ -26,13 +26,8 @@ static void blocks_cross_and_slots_come_back(void)
 		rig_open_source(&rig, &engine_window, imm);
 		while (landed < ROUNDS) {
 			struct block *b = NULL;
-			int r = 1;
 
-			while (sent < ROUNDS && r > 0) {
-				r = rig_send(&rig, (uint8_t)sent);
-				sent += r > 0;
-			}
-			CHECK(r >= 0);
+			CHECK_EQ(rig_send_to(&rig, &sent, ROUNDS), 0);
 			CHECK_EQ(rig_poll_source(&rig), 0);
 			if (landed == sent)
 				continue;
@@ -202,9 +197,9 @@ static bool comes_to(struct engine *e, unsigned room)
 	return e->ops->room(e) == room;
 }
 
-static bool rings(struct engine *e, int timeout_ms)
+static bool rings(struct rig *rig, int timeout_ms)
 {
-	struct pollfd fd = {e->ops->fd(e), POLLIN, 0};
+	struct pollfd fd = {fabric_cq_fd(link_cq(rig->source.link)), POLLIN, 0};
 
 	return poll(&fd, 1, timeout_ms) == 1;
 }
@@ -263,7 +258,8 @@ static void the_window_moves_while_the_loop_does_nothing(void)
 	rig_close(&rig);
 }
 
-static void it_wakes_only_who_waits_for_it(void)
+/* It sleeps on the queue, and the thread may be the first to look into that. */
+static void who_sleeps_is_woken(void)
 {
 	struct block *blocks[SLOTS];
 	struct engine *e;
@@ -278,54 +274,68 @@ static void it_wakes_only_who_waits_for_it(void)
 		usleep(1000);
 	}
 	CHECK_EQ(pool_free_count(rig.source.pool), 2 * SLOTS);
-	/* awake */
-	CHECK_EQ(rig_drain(&rig, blocks[0]), 0);
-	CHECK(comes_to(e, 1));
-	CHECK(!rings(e, 0));
-	CHECK_EQ(rig_send(&rig, 0), 1);
-	CHECK_EQ(rig_land(&rig, &blocks[0]), 0);
-	/* asleep, but with nothing to send (and the block just sent is not to be heard of) */
-	e->ops->arm(e);
-	CHECK_EQ(rig_drain(&rig, blocks[1]), 0);
-	CHECK(comes_to(e, 1));
-	CHECK(!rings(e, 0));
-	e->ops->disarm(e);
-	CHECK_EQ(rig_send(&rig, 1), 1);
-	CHECK_EQ(rig_land(&rig, &blocks[1]), 0);
-	/* starving: by the first, and once */
-	CHECK_EQ(e->ops->starving(e), 0);
-	e->ops->arm(e);
-	CHECK_EQ(e->ops->room(e), 0);
-	CHECK_EQ(rig_drain(&rig, blocks[2]), 0);
-	CHECK(rings(e, RIG_MS));
-	CHECK_EQ(e->ops->room(e), 1);
-	e->ops->disarm(e);
-	/* it is told of starving when there is room already */
-	e->ops->arm(e);
-	CHECK_EQ(e->ops->starving(e), 0);
-	CHECK_EQ(rig_drain(&rig, blocks[3]), 0);
-	CHECK(rings(e, RIG_MS));
+	for (unsigned i = 0; i < SLOTS; i++) {
+		CHECK_EQ(fabric_cq_arm(link_cq(rig.source.link)), 0);
+		CHECK_EQ(rig_poll_source(&rig), 0);
+		CHECK_EQ(e->ops->room(e), i);
+		CHECK(!rings(&rig, 0));
+		CHECK_EQ(rig_drain(&rig, blocks[i]), 0);
+		if (i % 2)
+			CHECK(comes_to(e, i + 1)); /* the thread has it */
+		CHECK(rings(&rig, RIG_MS));
+		CHECK_EQ(rig_poll_source(&rig), 0);
+		CHECK_EQ(e->ops->room(e), i + 1);
+	}
+	rig_close(&rig);
+}
+
+/* Two look, and each ACK is taken once. */
+static void loop_and_thread_look_at_once(void)
+{
+	unsigned landed = 0, sent = 0;
+	struct rig rig;
+
+	rig_open(&rig, 2, SLOTS, SLOTS);
+	rig_land(&rig, NULL);
+	rig_open_sink(&rig, &engine_window, false);
+	rig_open_source(&rig, &engine_window, false);
+	while (landed < ROUNDS) {
+		struct block *b = NULL;
+
+		CHECK_EQ(rig_send_to(&rig, &sent, ROUNDS), 0);
+		/* from not at all to longer than the thread naps */
+		usleep(landed * landed % 3 ? 0 : landed % 4 * 1000);
+		CHECK_EQ(rig_poll_source(&rig), 0);
+		if (landed == sent)
+			continue;
+		CHECK_EQ(rig_land(&rig, &b), 0);
+		landed++;
+		CHECK_EQ(rig_drain(&rig, b), 0);
+	}
+	CHECK(settles(&rig));
+	CHECK_EQ(rig.source.engine->ops->room(rig.source.engine), SLOTS);
 	rig_close(&rig);
 }
 
 static void errors_of_the_thread_reach_the_loop(void)
 {
-	for (unsigned k = 0; k < 2; k++) {
+	for (unsigned k = 0; k < 4; k++) {
 		struct rig rig;
 
 		rig_open(&rig, 2, 2, SLOTS);
 		CHECK_EQ(lane_post_notices(link_lanes(rig.sink.link)[0], SLOTS), 0);
 		rig_open_source(&rig, &engine_window, false);
 		usleep(2000); /* it sleeps */
+		CHECK_EQ(fabric_cq_arm(link_cq(rig.source.link)), 0);
 		CHECK_EQ(rig_poll_source(&rig), 0);
-		rig.source.engine->ops->arm(rig.source.engine);
-		if (k)
+		if (k % 2)
 			CHECK_EQ(ack(&rig, 0), 0);
 		else
 			link_close_channels(rig.sink.link);
-		CHECK(rings(rig.source.engine, RIG_MS));
+		CHECK(rings(&rig, RIG_MS));
+		usleep(k / 2 * 10000); /* the thread has it, too */
 		for (int i = 0; i < 3; i++) /* and stay */
-			CHECK_EQ(rig_poll_source(&rig), k ? -EBADMSG : -ECONNRESET);
+			CHECK_EQ(rig_poll_source(&rig), k % 2 ? -EBADMSG : -ECONNRESET);
 		rig_close(&rig);
 	}
 }
@@ -401,7 +411,8 @@ int main(int argc, char **argv)
 		{"ACKs that are not allowed", acks_that_are_not_allowed},
 		{"the window moves while the loop does nothing",
 			the_window_moves_while_the_loop_does_nothing},
-		{"the thread wakes only who waits for it", it_wakes_only_who_waits_for_it},
+		{"who sleeps is woken, whoever looks first", who_sleeps_is_woken},
+		{"loop and thread look at once", loop_and_thread_look_at_once},
 		{"errors of the thread reach the loop", errors_of_the_thread_reach_the_loop},
 		{"the thread leaves nothing behind", it_leaves_nothing_behind},
 		{"the thread ends at any time", it_ends_at_any_time},
