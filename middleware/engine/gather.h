@@ -14,7 +14,8 @@
 #define GATHER_MAX 8u
 
 struct gather {
-	uint32_t most_bytes; /* of payload; one block may have more */
+	unsigned most;       /* blocks, */
+	uint32_t most_bytes; /* and bytes of payload; one block may have more */
 	struct lane *lane;   /* the user's, with the first block */
 	struct block *blocks[GATHER_MAX];
 	uint32_t indices[GATHER_MAX]; /* of the sink's */

@@ -11,14 +11,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define LANE_OTHERS 2u /* requests beside those of blocks: two READs, or a flush */
+
 static uint32_t send_depth(uint32_t depth)
 {
-	return 2 * depth + 1;
+	return 2 * depth + LANE_OTHERS;
 }
 
 uint32_t lane_completions(uint32_t depth)
 {
-	return 3 * depth + 3;
+	return send_depth(depth) + depth + 1;
 }
 
 int lane_new(struct fabric_chan *chan, struct fabric_pd *pd, struct fabric_cq *cq, unsigned number,

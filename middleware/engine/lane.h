@@ -3,8 +3,8 @@
  * engine/lane: one data channel as engines see it: its queue pair, and the small receives that notices
  * land in.  Knows no blocks.  (A lane is the channel; "lane" keeps its name apart from fabric_chan.)
  *
- * A lane's channel has room for 2 * depth sends (data and notice of each block that can be outstanding)
- * and depth + 1 receives, so neither queue can overflow while no more than `depth` blocks are out.
+ * A lane's channel has room for 2 * depth + 2 sends (data and notice of each block that can be outstanding,
+ * two READs) and depth + 1 receives, so neither queue can overflow while no more than `depth` blocks are out.
  *
  * One thread uses a lane; or one its sending half (lane_post, lane_send_room, lane_greet, completions of
  * sends) and another its receiving half (lane_post_notices, lane_take_notice, completions of receives).

@@ -9,6 +9,7 @@
  * Blocks that are ready at the same time go together: their WRITEs, then their bytes, those of
  * neighbouring slots by one WRITE.
  *
+ * At most READS_MAX READs are under way, on one channel, so that each answer is newer than the one before.
  * A READ is carried out in order with the WRITEs of its own channel only.  With several channels a
  * 0 may thus be older than our last WRITE to that slot, and is believed only if that WRITE was
  * surely carried out before: it is `fenced` by a READ on its own channel, or an earlier answer has
@@ -29,6 +30,7 @@
 #include <string.h>
 
 #define POLL_BATCH 32
+#define READS_MAX 2u
 #define SPIN_NS 10000u /* a READ that is due so soon is not worth sleeping for */
 
 _Static_assert(GATHER_MAX <= LANE_NOTICE_BYTES, "their status bytes go inline on every lane");
@@ -39,24 +41,32 @@ struct slot {
 	uint64_t post; /* of that lane: flight_posts after it; 0: its byte was seen since */
 };
 
+/* A READ under way, and where its answer goes. */
+struct reading {
+	uint8_t *bytes;
+	uint64_t posts; /* of its lane, when it left */
+	bool second;    /* one was under way already */
+};
+
 struct status_source {
 	struct engine base;
 	struct engine_env env;
 	struct flight *flight;
 	struct gather gather;
 	struct status_sync sync;
-	/* registered: where a READ puts the sink's whole region, `span` bytes, of which those of the
-	 * slots come first and the rest says nothing; then GATHER_MAX of TRANSFER_BYTE_DATA, to be
+	/* registered: for each READ, where it puts the sink's whole region, `span` bytes, of which those of
+	 * the slots come first and the rest says nothing; then GATHER_MAX of TRANSFER_BYTE_DATA, to be
 	 * written where there is no inline data */
-	uint8_t *bytes;
+	uint8_t *bytes, *full;
 	struct fabric_mr *bytes_mr;
 	uint32_t depth, span, unavailable;
 	struct slot *slots;
 	uint32_t *free, free_head, free_count; /* indices of slots whose byte is FREE: a ring */
 	uint64_t fenced[MESSAGE_CHANNELS_MAX]; /* by lane: of its posts, carried out */
-	bool reading, waiting;
-	struct lane *read_lane;
-	uint64_t read_post;
+	bool waiting;
+	struct reading reads[READS_MAX]; /* a ring */
+	unsigned read_head, reads_out;
+	struct lane *read_lane; /* of all that are out */
 	int slack_ns; /* of this thread, before */
 };
 
@@ -142,7 +152,7 @@ static int post_gathered(struct status_source *s)
 	for (unsigned i = 0, run; i < count; i += run, n++) {
 		for (run = 1; i + run < count && sorted[i + run] == sorted[i] + run; run++)
 			;
-		sge[n] = (struct fabric_sge){s->bytes + s->span, run, s->bytes_mr};
+		sge[n] = (struct fabric_sge){s->full, run, s->bytes_mr};
 		wr[n] = (struct fabric_wr){
 			.next = &wr[n + 1],
 			.id = LANE_ID(LANE_DATA, sorted[i]),
@@ -187,8 +197,9 @@ static struct lane *pick_read_lane(const struct status_source *s)
 static int post_read(struct status_source *s)
 {
 	int r = post_gathered(s); /* or it would say nothing of those slots */
-	struct lane *lane = pick_read_lane(s);
-	struct fabric_sge all = {s->bytes, s->span, s->bytes_mr};
+	struct reading *reading = &s->reads[(s->read_head + s->reads_out) % READS_MAX];
+	struct lane *lane = s->reads_out ? s->read_lane : pick_read_lane(s);
+	struct fabric_sge all = {reading->bytes, s->span, s->bytes_mr};
 	struct fabric_wr read = {
 		.id = LANE_ID(LANE_STATUS, 0),
 		.opcode = FABRIC_READ,
@@ -199,30 +210,30 @@ static int post_read(struct status_source *s)
 		.remote_key = s->env.remote_status_key,
 	};
 
-	s->reading = true;
+	reading->second = s->reads_out++ > 0;
+	reading->posts = flight_posts(s->flight, lane);
 	s->read_lane = lane;
-	s->read_post = flight_posts(s->flight, lane);
-	status_sync_asked(&s->sync);
+	if (!reading->second)
+		status_sync_asked(&s->sync);
 	return r ? r : lane_post(lane, &read);
 }
 
 static int read_if_due(struct status_source *s)
 {
-	if (s->reading || s->free_count == s->depth ||
+	if (s->reads_out || s->free_count == s->depth ||
 		!status_sync_due(&s->sync, clock_now_ns(), s->free_count))
 		return 0;
 	return post_read(s);
 }
 
-static bool believed(const struct status_source *s, const struct slot *slot)
+/* `posts`: those of its own lane that the READ followed. */
+static bool believed(const struct status_source *s, const struct slot *slot, uint64_t posts)
 {
-	uint64_t done = slot->lane == s->read_lane->number ? s->read_post : s->fenced[slot->lane];
-
-	return slot->post <= done;
+	return slot->post <= (slot->lane == s->read_lane->number ? posts : s->fenced[slot->lane]);
 }
 
 /* One byte of the answer.  0, or -EBADMSG. */
-static int merge(struct status_source *s, uint32_t index, uint8_t byte)
+static int merge(struct status_source *s, uint32_t index, uint8_t byte, uint64_t posts)
 {
 	struct slot *slot = &s->slots[index];
 
@@ -235,7 +246,7 @@ static int merge(struct status_source *s, uint32_t index, uint8_t byte)
 	if (slot->byte == TRANSFER_BYTE_FREE)
 		return 0;
 	if (byte == TRANSFER_BYTE_FREE) {
-		if (believed(s, slot))
+		if (believed(s, slot, posts))
 			put_free(s, index);
 		return 0;
 	}
@@ -247,16 +258,19 @@ static int merge(struct status_source *s, uint32_t index, uint8_t byte)
 
 static int take_answer(struct status_source *s)
 {
+	const struct reading *reading = &s->reads[s->read_head];
 	uint32_t left = s->free_count;
 	int r = 0;
 
-	s->reading = false;
+	s->reads_out--;
+	s->read_head = (s->read_head + 1) % READS_MAX;
 	s->unavailable = 0;
 	for (uint32_t i = 0; i < s->depth && !r; i++)
-		r = merge(s, i, s->bytes[i]);
-	s->fenced[s->read_lane->number] = s->read_post;
-	flight_done(s->flight, s->read_lane, s->read_post);
-	status_sync_answered(&s->sync, clock_now_ns(), left, s->free_count - left, s->unavailable);
+		r = merge(s, i, reading->bytes[i], reading->posts);
+	s->fenced[s->read_lane->number] = reading->posts;
+	flight_done(s->flight, s->read_lane, reading->posts);
+	(reading->second ? status_sync_second_answered : status_sync_answered)(
+		&s->sync, clock_now_ns(), left, s->free_count - left, s->unavailable);
 	return r;
 }
 
@@ -272,9 +286,10 @@ static int starving(struct engine *e)
 	struct status_source *s = self(e);
 
 	s->waiting = true;
-	if (s->reading)
-		status_sync_waits(&s->sync);
-	return read_if_due(s);
+	if (!s->reads_out)
+		return read_if_due(s);
+	status_sync_waits(&s->sync);
+	return s->reads_out < READS_MAX && status_sync_second(&s->sync) ? post_read(s) : 0;
 }
 
 static int send_block(struct engine *e, struct block *b)
@@ -347,7 +362,7 @@ static int settle(struct engine *e)
 	struct status_source *s = self(e);
 	int r = post_gathered(s);
 
-	return r ? r : s->reading ? 0 : flight_flush(s->flight);
+	return r ? r : s->reads_out ? 0 : flight_flush(s->flight);
 }
 
 static int64_t nap_ns(struct engine *e)
@@ -355,7 +370,7 @@ static int64_t nap_ns(struct engine *e)
 	struct status_source *s = self(e);
 	uint64_t now;
 
-	if (!s->waiting || s->reading || s->free_count)
+	if (!s->waiting || s->reads_out || s->free_count)
 		return -1;
 	now = clock_now_ns();
 	return s->sync.next_ns <= now + SPIN_NS ? 0 : (int64_t)(s->sync.next_ns - now);
@@ -378,6 +393,7 @@ static const struct engine_ops source_ops = {
 int status_source_open(const struct engine_env *env, struct engine **out)
 {
 	struct status_source *s = calloc(1, sizeof *s);
+	size_t bytes;
 	int r = -ENOMEM;
 
 	if (!s)
@@ -387,13 +403,17 @@ int status_source_open(const struct engine_env *env, struct engine **out)
 	s->depth = env->remote_depth;
 	s->span = transfer_status_bytes(s->depth);
 	status_sync_init(&s->sync, s->depth, env->lane_count);
-	s->bytes = calloc(1, (size_t)s->span + GATHER_MAX);
+	bytes = READS_MAX * (size_t)s->span + GATHER_MAX;
+	s->bytes = calloc(1, bytes);
 	s->slots = calloc(s->depth, sizeof *s->slots);
 	s->free = calloc(s->depth, sizeof *s->free);
 	if (!s->bytes || !s->slots || !s->free)
 		goto err_close;
-	memset(s->bytes + s->span, TRANSFER_BYTE_DATA, GATHER_MAX);
-	r = fabric_mr_new(env->pd, s->bytes, (size_t)s->span + GATHER_MAX, FABRIC_LOCAL, &s->bytes_mr);
+	for (unsigned i = 0; i < READS_MAX; i++)
+		s->reads[i].bytes = s->bytes + i * (size_t)s->span;
+	s->full = s->bytes + bytes - GATHER_MAX;
+	memset(s->full, TRANSFER_BYTE_DATA, GATHER_MAX);
+	r = fabric_mr_new(env->pd, s->bytes, bytes, FABRIC_LOCAL, &s->bytes_mr);
 	if (!r)
 		r = flight_new(env, &s->flight);
 	gather_init(&s->gather, env);

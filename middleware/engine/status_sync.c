@@ -19,9 +19,15 @@ bool status_sync_due(const struct status_sync *s, uint64_t now_ns, uint32_t free
 	return free <= s->lead && now_ns >= s->next_ns;
 }
 
+bool status_sync_second(const struct status_sync *s)
+{
+	return !s->skip;
+}
+
 void status_sync_asked(struct status_sync *s)
 {
 	s->waited = false;
+	s->skip -= s->skip > 0;
 }
 
 void status_sync_waits(struct status_sync *s)
@@ -82,4 +88,18 @@ void status_sync_answered(
 	adapt_lead(s, left, freed);
 	s->freed += freed;
 	adapt_pause(s, now_ns, freed, s->depth - unavailable);
+}
+
+void status_sync_second_answered(
+	struct status_sync *s, uint64_t now_ns, uint32_t left, uint32_t freed, uint32_t unavailable)
+{
+	/* it wakes the source as any answer does: for one slot it is not worth it */
+	if (freed > 1)
+		s->vain = 0;
+	else
+		s->vain += s->vain < STATUS_SYNC_VAIN_MAX;
+	s->skip = s->vain > STATUS_SYNC_VAIN ? 1u << (s->vain - STATUS_SYNC_VAIN) : 0;
+	/* nothing says nothing of the pace: the one before it took all */
+	if (freed)
+		status_sync_answered(s, now_ns, left, freed, unavailable);
 }

@@ -9,6 +9,10 @@
  * brought so much, no READ leaves for so long.  A sink that is slow is thus asked some two times a
  * window.  One that stalls is asked again when it might be ready, judged by how long it has
  * taken already; that it stalled once is hardly remembered.
+ *
+ * While a block waits for an answer a second READ may leave behind the one under way: where an answer takes
+ * longer than to empty a slot, it brings what came free meanwhile.  Where it brings one at most,
+ * again and again, the next such READs are left out, twice as many each time.
  */
 #ifndef ENGINE_STATUS_SYNC_H
 #define ENGINE_STATUS_SYNC_H
@@ -18,6 +22,8 @@
 
 #define STATUS_SYNC_PAUSE_MIN_NS 2000ull
 #define STATUS_SYNC_PAUSE_MAX_NS 10000000ull
+#define STATUS_SYNC_VAIN 4u      /* second READs that may bring one slot or none, one after another, */
+#define STATUS_SYNC_VAIN_MAX 10u /* and that count: 64 READs without, at most */
 
 struct status_sync {
 	uint32_t depth; /* slots */
@@ -30,17 +36,24 @@ struct status_sync {
 	uint32_t freed;             /* that came since */
 	bool early;                 /* though not enough */
 	bool waited;                /* a block waited since the READ under way left */
+	uint32_t skip;              /* so many READs have no second one behind them, */
+	uint32_t vain;              /* that brought one slot or none, one after another */
 };
 
 void status_sync_init(struct status_sync *, uint32_t depth, unsigned channels);
 /* Whether a READ is to leave now, with `free` slots left (and none under way). */
 bool status_sync_due(const struct status_sync *, uint64_t now_ns, uint32_t free);
-/* A READ leaves. */
+/* Whether, as a block waits, a second READ is to leave behind one that is under way. */
+bool status_sync_second(const struct status_sync *);
+/* A READ leaves that is not a second one. */
 void status_sync_asked(struct status_sync *);
 /* A block waits for a slot while a READ is under way. */
 void status_sync_waits(struct status_sync *);
 /* The answer: `left` slots were free before it, it brings `freed` more, `unavailable` are kept. */
 void status_sync_answered(
+	struct status_sync *, uint64_t now_ns, uint32_t left, uint32_t freed, uint32_t unavailable);
+/* The same of a second one. */
+void status_sync_second_answered(
 	struct status_sync *, uint64_t now_ns, uint32_t left, uint32_t freed, uint32_t unavailable);
 
 #endif

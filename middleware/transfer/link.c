@@ -89,7 +89,7 @@ uint32_t link_max_depth(const struct link *l)
 {
 	uint32_t most = fabric_chan_caps(control_chan(l->control))->max_depth / 2;
 
-	return most < LINK_DEPTH ? most - 1 : LINK_DEPTH;
+	return most <= LINK_DEPTH ? most - 1 : LINK_DEPTH;
 }
 
 unsigned link_suggest_channels(const struct link *l, uint64_t rtt_ns)

@@ -30,13 +30,8 @@ static void blocks_cross_and_the_sink_posts_nothing(void)
 		CHECK_EQ(rig.source.engine->ops->room(rig.source.engine), SLOTS);
 		while (landed < ROUNDS) {
 			struct block *b = NULL;
-			int r = 1;
 
-			while (sent < ROUNDS && r > 0) {
-				r = rig_send(&rig, (uint8_t)sent);
-				sent += r > 0;
-			}
-			CHECK(r >= 0);
+			CHECK_EQ(rig_send_to(&rig, &sent, ROUNDS), 0);
 			CHECK_EQ(rig_poll_source(&rig), 0);
 			if (landed < sent) {
 				CHECK_EQ(rig_land(&rig, &b), 0);
@@ -513,6 +508,45 @@ static void the_source_takes_what_is_free(void)
 	fake_close(&f);
 }
 
+/* While a block waits, and both answers count: what came free between them, too. */
+static void a_second_read_leaves_behind_the_first(void)
+{
+	struct lane_counts *n;
+	struct engine *e;
+	uint64_t reads;
+	struct fake f;
+
+	fake_open(&f);
+	fake_fill(&f);
+	e = f.rig.source.engine;
+	n = &link_lanes(f.rig.source.link)[0]->counts;
+	reads = n->reads;
+	for (unsigned round = 0; round < 20; round++) {
+		uint32_t first = round % SLOTS, other = (round + 1) % SLOTS;
+
+		while (n->reads == reads) /* there may be a pause; or one has left with the last slots */
+			CHECK_EQ(e->ops->starving(e), 0);
+		usleep(2000); /* carried out */
+		__atomic_store_n(&f.bytes[first], 0, __ATOMIC_RELEASE);
+		__atomic_store_n(&f.bytes[other], 0, __ATOMIC_RELEASE);
+		for (unsigned i = 0; i < 5; i++)
+			CHECK_EQ(e->ops->starving(e), 0);
+		CHECK_EQ(n->reads, reads + 2);
+		for (unsigned i = 0; i < RIG_MS && e->ops->room(e) < 2; i++) {
+			CHECK_EQ(rig_poll_source(&f.rig), 0);
+			usleep(1000);
+		}
+		CHECK_EQ(e->ops->room(e), 2);
+		CHECK_EQ(n->reads, reads + 2);
+		reads = n->reads;
+		CHECK_EQ(rig_send(&f.rig, 1), 1);
+		CHECK_EQ(rig_send(&f.rig, 1), 1);
+		while (fake_byte(&f, first) != 1 || fake_byte(&f, other) != 1)
+			usleep(50);
+	}
+	fake_close(&f);
+}
+
 static void it_reads_less_and_less_often_in_vain(void)
 {
 	struct lane_counts *n;
@@ -643,6 +677,7 @@ int main(int argc, char **argv)
 		{"it refuses fabrics that cannot", it_refuses_fabrics_that_cannot},
 		{"a sink is woken where that can be", a_sink_is_woken_where_that_can_be},
 		{"the source takes what is free", the_source_takes_what_is_free},
+		{"a second READ leaves behind the first", a_second_read_leaves_behind_the_first},
 		{"it reads less and less often in vain", it_reads_less_and_less_often_in_vain},
 		{"status bytes that no sink may show", bytes_that_no_sink_may_show},
 		{"bytes of no slot mean nothing", bytes_of_no_slot_mean_nothing},

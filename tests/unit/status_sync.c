@@ -90,6 +90,38 @@ static void kept_slots_are_not_waited_for(void)
 	CHECK_EQ(s.pause_ns, STATUS_SYNC_PAUSE_MIN_NS);
 }
 
+static void a_second_read_is_left_out_where_it_brings_nothing(void)
+{
+	struct status_sync s;
+	unsigned seconds = 0;
+
+	status_sync_init(&s, DEPTH, 1);
+	for (unsigned i = 0; i < 100; i++) { /* it brings something now and then */
+		status_sync_asked(&s);
+		CHECK(status_sync_second(&s));
+		status_sync_answered(&s, i, 0, DEPTH / 2, 0);
+		status_sync_second_answered(&s, i, 0, i % (STATUS_SYNC_VAIN + 1) ? 1 : 2, 0);
+	}
+	for (unsigned i = 0; i < 1000; i++) { /* never */
+		struct status_sync before;
+
+		status_sync_asked(&s);
+		status_sync_answered(&s, i, 0, DEPTH / 2, 0);
+		if (!status_sync_second(&s))
+			continue;
+		seconds++;
+		before = s;
+		status_sync_second_answered(&s, i, 0, 0, 0);
+		CHECK(s.lead == before.lead && s.pause_ns == before.pause_ns && s.next_ns == before.next_ns);
+	}
+	CHECK(seconds >= 1000 / 64 && seconds <= 1000 / 64 + STATUS_SYNC_VAIN_MAX);
+	while (!status_sync_second(&s)) /* and again */
+		status_sync_asked(&s);
+	status_sync_second_answered(&s, 0, 0, 2, 0);
+	status_sync_asked(&s);
+	CHECK(status_sync_second(&s));
+}
+
 /* A sink that empties a slot each `drain_ns`, a source that is always ahead, an answer after
  * `rtt_ns`: how many READs for how many slots, and for how long the sink had nothing to do. */
 static void play(uint64_t drain_ns, uint64_t rtt_ns, double *reads_a_window, double *idle)
@@ -158,4 +190,6 @@ HARNESS_MAIN({"reads when it runs out", reads_when_it_runs_out},
 		a_wait_makes_it_read_earlier_and_left_slots_later},
 	{"it pauses while answers bring little", it_pauses_while_answers_bring_little},
 	{"slots that the sink keeps are not waited for", kept_slots_are_not_waited_for},
+	{"a second READ is left out where it brings nothing",
+		a_second_read_is_left_out_where_it_brings_nothing},
 	{"few READs, and a busy sink", few_reads_and_a_busy_sink})
