@@ -26,6 +26,8 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 ENGINES = ("credit", "window", "status")
 BLOCKS = 3                  # a side, as in the paper
+MORE_BLOCKS = 16            # as the tool has at least
+MORE_SIZES = (256, 4 << 10, 64 << 10)
 RETAIN_SIZES = (256 << 10, 4 << 20)  # waiting limits the rate, and moving the data does; the first is plotted
 BIN_MS = 5
 DEVICES = 12
@@ -228,25 +230,34 @@ class Bench:
             what = "thread_ns"
         return lambda r: 100 * r[side][what] / r["ns"]
 
-    def flow(self):
+    def throughput(self, name, heading, blocks, sizes, paper):
         ms = 250 if self.options.quick else 600
-        results = self.rounds("throughput", self.sizes(), self.options.rounds + 2, lambda n, e: self.run(
-            "flow", e, size=n, source_blocks=BLOCKS, sink_blocks=BLOCKS, ms=ms))
+        results = self.rounds(f"throughput, {blocks} blocks", sizes, self.options.rounds + 2,
+                              lambda n, e: self.run("flow", e, size=n, source_blocks=blocks,
+                                                    sink_blocks=blocks, ms=ms))
         rows, raw = [], []
-        for n in self.sizes():
+        for n in sizes:
             mid = self.figures(results, n, self.speed)
             ratios = [self.ratio(results, n, "status", e, self.speed) for e in ("window", "credit")]
             raw.append([n, *mid, *ratios])
             rows.append([show_size(n), *(show(m) for m in mid), *(show(r, 2) for r in ratios)])
-        self.say("### Throughput (Fig. 13, 14)",
-                 f"{BLOCKS} blocks a side, one channel, {ms} ms a run: MB/s.  The paper: status 4.6 times "
-                 "window at 256 B, about the same from 512 KiB on, never below.")
+        self.say(heading, f"{blocks} blocks a side, one channel, {ms} ms a run: MB/s.  {paper}")
         self.table(["block", *ENGINES, "status / window", "status / credit"], rows)
-        self.csv("throughput", ["bytes", *ENGINES, "status / window", "status / credit"], raw)
+        self.csv(name, ["bytes", *ENGINES, "status / window", "status / credit"], raw)
+        return results
+
+    def flow(self):
+        results = self.throughput("throughput", "### Throughput (Fig. 13, 14)", BLOCKS, self.sizes(),
+                                  "The paper: status 4.6 times window at 256 B, about the same from 512 KiB "
+                                  "on, never below.")
         self.plot("throughput", "Throughput, three blocks a side", "bytes", "MB/s", (2, 3, 4), "xy")
         self.processor(results)
         if (64 << 10) in self.sizes():
             self.resources(results)
+
+    def more(self):
+        self.throughput("throughput-more", "### Throughput with more blocks", MORE_BLOCKS, MORE_SIZES,
+                        "Not in the paper: with three blocks, waiting for each other limits all engines.")
 
     def processor(self, results):
         rows, raw = [], []
@@ -425,15 +436,15 @@ def main():
     parser.add_argument("--rounds", type=int)
     parser.add_argument("--sizes", metavar="BYTES,...", help="of blocks, where they vary")
     parser.add_argument("--frame", default="640x480", metavar="WIDTHxHEIGHT", help="of a device's pictures")
-    parser.add_argument("--parts", default="sync,latency,flow,retain,devices",
-                        help="comma-separated: sync,latency,flow,retain,devices")
+    parser.add_argument("--parts", default="sync,latency,flow,more,retain,devices",
+                        help="comma-separated: sync,latency,flow,more,retain,devices")
     options = parser.parse_args()
     options.rounds = options.rounds or (3 if options.quick else 5)
     build = os.environ.get("RFTP_BUILD") or os.path.join(os.path.dirname(os.path.dirname(HERE)), "build")
 
     bench = Bench(options, build)
     parts = {"sync": bench.synchronization, "latency": bench.latency, "flow": bench.flow,
-             "retain": bench.retain, "devices": bench.devices}
+             "more": bench.more, "retain": bench.retain, "devices": bench.devices}
     for part in options.parts.split(","):
         if part not in parts:
             sys.exit(f"engines: no part {part!r}; there are {', '.join(parts)}")

@@ -18,7 +18,7 @@ experiment() {
 	cat $WORK/text >>/out/text.md
 	return $status
 }
-for part in sync latency flow retain devices; do
+for part in sync latency flow more retain devices; do
 	run_case "$part" experiment $part
 done
 finish
