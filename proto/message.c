@@ -425,6 +425,7 @@ int message_get_data_request(struct message_data_request *m, const void *buf, si
 	m->channels = wire_get_u16(&w);
 	m->block = wire_get_u32(&w);
 	m->depth = wire_get_u32(&w);
+	m->rtt_us = wire_get_u32(&w);
 	m->direct = wire_get_u8(&w);
 	m->size = wire_get_u64(&w);
 	m->offset = wire_get_u64(&w);
@@ -444,6 +445,7 @@ ssize_t message_put_data_request(const struct message_data_request *m, void *buf
 	wire_put_u16(&w, m->channels);
 	wire_put_u32(&w, m->block);
 	wire_put_u32(&w, m->depth);
+	wire_put_u32(&w, m->rtt_us);
 	wire_put_u8(&w, m->direct);
 	wire_put_u64(&w, m->size);
 	wire_put_u64(&w, m->offset);

@@ -201,6 +201,7 @@ struct message_data_request { /* STORE, RETRIEVE */
 	uint16_t channels; /* RETRIEVE: wanted, 0 = all open; STORE: 0 */
 	uint32_t block;   /* RETRIEVE: wanted block bytes, 0 = choose; STORE: 0 */
 	uint32_t depth;   /* RETRIEVE: wanted blocks, 0 = choose; STORE: 0 */
+	uint32_t rtt_us;  /* RETRIEVE: the round trip that the client has measured, 0 = not known; STORE: 0 */
 	uint8_t direct;   /* the daemon's O_DIRECT: 0 auto, 1 on, 2 off */
 	uint64_t size;    /* RETRIEVE of MESSAGE_DATA_NULL: bytes to send; else 0 */
 	uint64_t offset;  /* reserved for resume: 0 */

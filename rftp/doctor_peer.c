@@ -78,6 +78,7 @@ static int peer_get(struct doctor *d, struct session *s, uint64_t bytes, struct 
 		.kind = MESSAGE_DATA_NULL,
 		.size = bytes,
 		.channels = (uint16_t)link_channel_count(session_link(s)),
+		.rtt_us = session_rtt_us(s),
 	};
 	struct transfer_params params;
 	struct incoming *incoming;

@@ -40,6 +40,7 @@ void mover_request(const struct mover *m, uint16_t type, struct message_data_req
 	request->channels = (uint16_t)link_channel_count(session_link(m->client->session));
 	request->block = s->block;
 	request->depth = s->depth;
+	request->rtt_us = session_rtt_us(m->client->session);
 }
 
 /* One transfer of several: what went before counts as well. */

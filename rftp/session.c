@@ -83,6 +83,13 @@ const struct session_info *session_info(const struct session *s)
 	return &s->info;
 }
 
+uint32_t session_rtt_us(const struct session *s)
+{
+	uint64_t us = s->info.rtt_ns / 1000;
+
+	return us < UINT32_MAX ? (uint32_t)us : UINT32_MAX;
+}
+
 const struct session_error *session_error(const struct session *s)
 {
 	return &s->error;

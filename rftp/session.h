@@ -49,6 +49,8 @@ int session_open(const struct session_params *, struct session **out, struct ses
 void session_close(struct session *);
 
 const struct session_info *session_info(const struct session *);
+/* info.rtt_ns as the protocol has it. */
+uint32_t session_rtt_us(const struct session *);
 const struct session_error *session_error(const struct session *);
 struct link *session_link(struct session *);
 /* Whether nothing can be asked of it any more. */

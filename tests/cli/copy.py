@@ -3,6 +3,7 @@
 """Copies that work: sizes, options, trees, streams, several sources, what is reported."""
 
 import os
+import re
 import subprocess
 
 import rftptest
@@ -64,6 +65,21 @@ def blocks_channels_and_depths(top):
                     ["--fabric", "auto", "--engine", "auto", "--channels", "auto", "--block", "auto",
                      "--depth", "auto", "--direct", "auto"]):
         there_and_back(daemon, local, "f", *options)
+
+
+@case
+def a_long_way_gets_a_large_window(top):
+    """Both ways: 4 ms at 40 Gb/s are 20 MB, twice.  8 MiB would be what a short way gets."""
+    daemon, local = places(top)
+    os.mkdir(f"{local}/tree")
+    make_file(f"{local}/tree/f", M)
+    make_file(f"{local}/tree/g", 9)
+    proxy = rftptest.Proxy(daemon.port, delay=0.002)
+    for names in ([f"{local}/tree", proxy.url("tree")], [proxy.url("tree"), f"{local}/back"]):
+        said = works("-v", "-r", *names).err
+        window = re.search(rb"window \d+ blocks = ([0-9.]+) MiB", said)
+        check(window and float(window.group(1)) > 30, "the window:", said)
+    proxy.close()
 
 
 @case

@@ -253,8 +253,8 @@ REQUESTS = {
     iwarp.REMOVE: (iwarp.text(b"/x"), 3, 2 + 4095),
     iwarp.RENAME: (struct.pack(">I", 0) + iwarp.text(b"/x") + iwarp.text(b"/y"), 10, 8 + 2 * 4095),
     iwarp.STATFS: (iwarp.text(b"/"), 3, 2 + 4095),
-    iwarp.STORE: (iwarp.data_request(), 35, 35 + 4095),
-    iwarp.RETRIEVE: (iwarp.data_request(), 35, 35 + 4095),
+    iwarp.STORE: (iwarp.data_request(), 39, 39 + 4095),
+    iwarp.RETRIEVE: (iwarp.data_request(), 39, 39 + 4095),
 }
 TRANSFERS = {
     iwarp.OFFER: (iwarp.offer(), 32, 32),

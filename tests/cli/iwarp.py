@@ -270,10 +270,10 @@ def hello(version=1, channels=8, block=16 << 20, depth=1024, engines=2, session=
         + text(agent)
 
 
-def data_request(path=b"f", kind=1, flags=0, engine=0, channels=0, block=0, depth=0, direct=0,
-                 size=0, offset=0):
-    return struct.pack(">BIBHIIBQQ", kind, flags, engine, channels, block, depth, direct, size,
-                       offset) + text(path)
+def data_request(path=b"f", kind=1, flags=0, engine=0, channels=0, block=0, depth=0, rtt=0,
+                 direct=0, size=0, offset=0):
+    return struct.pack(">BIBHIIIBQQ", kind, flags, engine, channels, block, depth, rtt, direct,
+                       size, offset) + text(path)
 
 
 def offer(engine=1, notice=1, channels=1, block=65536, depth=4, flags=0, files=1, bytes_=65536):

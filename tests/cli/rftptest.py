@@ -404,9 +404,11 @@ def leftovers(top):
 class Proxy:
     """Carries TCP connections to `port`.  After `cut` bytes (of all connections, both ways together)
     every connection is reset; after `hold` bytes nothing is carried until release(); after `call`
-    bytes `called` is called once, from a thread of the proxy."""
+    bytes `called` is called once, from a thread of the proxy.  What is carried takes `delay` seconds at
+    least."""
 
-    def __init__(self, port, cut=None, hold=None, call=None, called=None):
+    def __init__(self, port, cut=None, hold=None, call=None, called=None, delay=0):
+        self.delay = delay
         self.target, self.cut, self.hold_at = port, cut, hold
         self.call_at, self.called = call, called
         self.carried = 0
@@ -465,6 +467,7 @@ class Proxy:
                 while self.held.is_set() and not self.broken.is_set():
                     time.sleep(0.005)
                 if data:
+                    time.sleep(self.delay)
                     b.sendall(data)
                 if self.broken.is_set():
                     self.reset()

@@ -35,8 +35,8 @@ def frame(kind, data, response=0):
 TOKEN = bytes(range(0xA0, 0xB0))
 ATTR = pack("BIIIQqI", 1, 0o644, 1000, 1001, 4096, 1700000000, 5)
 HELLO = pack("HHIIIII", 1, 8, 4 << 20, 512, 2, 0, 0) + text(b"rftp/0.1.0")
-FILES = pack("BIBHIIBQQ", 1, 7, 1, 8, 4 << 20, 512, 0, 0, 0) + text(b"/a")
-NULLS = pack("BIBHIIBQQ", 2, 0, 0, 0, 0, 0, 0, 1 << 32, 0) + text(b"")
+FILES = pack("BIBHIIIBQQ", 1, 7, 1, 8, 4 << 20, 512, 50000, 0, 0, 0) + text(b"/a")
+NULLS = pack("BIBHIIIBQQ", 2, 0, 0, 0, 0, 0, 0, 0, 1 << 32, 0) + text(b"")
 
 write("fuzz_message", {
     "greeting-control": frame(0, pack("IBBHIH", 0x52465450, 1, 1, 0, 0, 64) + bytes(16)),

@@ -18,9 +18,10 @@
 #define STATFS                                                                                     \
 	"0000000000000001 0000000000000002 0000000000000003 0000000000000004 0000000000000005"
 #define FILES                                                                                      \
-	"01 00000007 01 0008 00400000 00000200 00 0000000000000000 0000000000000000 0002 2f61"
+	"01 00000007 01 0008 00400000 00000200 0000c350 00 0000000000000000 " \
+	"0000000000000000 0002 2f61"
 #define NULLS                                                                                      \
-	"02 00000000 00 0000 00000000 00000000 00 0000000100000000 0000000000000000 0000"
+	"02 00000000 00 0000 00000000 00000000 00000000 00 0000000100000000 0000000000000000 0000"
 #define FEED "00000000 0000000004000000 00000002540be400 0005 2f66656564"
 #define ENTRY ATTR " 0001 61"
 #define LIST2 "01 0002 " ENTRY ENTRY
@@ -81,14 +82,14 @@ static const struct sample samples[] = {
 	{MESSAGE_STORE, NULL, FILES},
 	{MESSAGE_STORE, NULL, NULLS},
 	{MESSAGE_STORE, NULL,
-		"01 00000000 00 0000 00000000 00000000 02 0000000000000000 0000000000000000 0fff "
-		"61*4095"},
+		"01 00000000 00 0000 00000000 00000000 00000000 02 0000000000000000 "
+		"0000000000000000 0fff 61*4095"},
 	{MESSAGE_STORE | MESSAGE_REPLY, NULL, ""},
 	{MESSAGE_RETRIEVE, NULL, FILES},
 	{MESSAGE_RETRIEVE, NULL, NULLS},
 	{MESSAGE_RETRIEVE, NULL,
-		"01 00000000 04 0040 01000000 00010000 01 0000000000000000 0000000000000000 0fff "
-		"61*4095"},
+		"01 00000000 04 0040 01000000 00010000 ffffffff 01 0000000000000000 "
+		"0000000000000000 0fff 61*4095"},
 	{MESSAGE_RETRIEVE | MESSAGE_REPLY, NULL, ""},
 	{MESSAGE_FEED, NULL, FEED},
 	{MESSAGE_FEED, NULL, "00000000 0000000000000000 0000000000000000 0001 2f"},
@@ -212,14 +213,15 @@ static const struct tweak tweaks[] = {
 	{recode_message_data_request, FILES, 8, 4, 16781312, BAD},
 	{recode_message_data_request, FILES, 12, 4, 65536, 0},
 	{recode_message_data_request, FILES, 12, 4, 65537, BAD},
-	{recode_message_data_request, FILES, 16, 1, 2, 0},
-	{recode_message_data_request, FILES, 16, 1, 3, BAD},
-	{recode_message_data_request, FILES, 17, 8, 1, BAD},
-	{recode_message_data_request, NULLS, 17, 8, 0, 0},
-	{recode_message_data_request, NULLS, 17, 8, INT64_MAX, 0},
-	{recode_message_data_request, NULLS, 17, 8, (uint64_t)INT64_MAX + 1, BAD},
-	{recode_message_data_request, FILES, 25, 8, 1, BAD},
-	{recode_message_data_request, FILES, 36, 1, 0, BAD},
+	{recode_message_data_request, FILES, 16, 4, UINT32_MAX, 0},
+	{recode_message_data_request, FILES, 20, 1, 2, 0},
+	{recode_message_data_request, FILES, 20, 1, 3, BAD},
+	{recode_message_data_request, FILES, 21, 8, 1, BAD},
+	{recode_message_data_request, NULLS, 21, 8, 0, 0},
+	{recode_message_data_request, NULLS, 21, 8, INT64_MAX, 0},
+	{recode_message_data_request, NULLS, 21, 8, (uint64_t)INT64_MAX + 1, BAD},
+	{recode_message_data_request, FILES, 29, 8, 1, BAD},
+	{recode_message_data_request, FILES, 40, 1, 0, BAD},
 	/* FEED */
 	{recode_message_feed, FEED, 0, 4, 1, BAD},
 	{recode_message_feed, FEED, 4, 8, 0, 0},

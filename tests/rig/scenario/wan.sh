@@ -42,9 +42,9 @@ device() {
 }
 
 ours() {
-	LIMIT=180 client --json -v -c "bench $(cat $WORK/bytes) put" $URL >$WORK/said
+	LIMIT=180 client --json -v -c "bench $(cat $WORK/bytes) $2" $URL >$WORK/said
 	cat $WORK/said
-	measured wan "$RIG_DRIVER" "rftp, put, memory to memory" "$1" "$(json_rate <$WORK/said)"
+	measured wan "$RIG_DRIVER" "rftp, $2, memory to memory" "$1" "$(json_rate <$WORK/said)"
 }
 
 arrives() {
@@ -66,7 +66,9 @@ run_case "the daemon starts" started
 for loss in 0 0.1%; do
 	run_case "50 ms, loss $loss: how much to move" calibrate $loss
 	run_case "50 ms, loss $loss: ib_write_bw, for comparison" device $loss
-	run_case "50 ms, loss $loss: rftp bench, all chosen by itself" ours $loss
+	for way in put get; do
+		run_case "50 ms, loss $loss: rftp bench, $way, all chosen by itself" ours $loss $way
+	done
 	run_case "50 ms, loss $loss: a file put arrives whole" arrives
 	run_case "50 ms, loss $loss: a file got arrives whole" comes_back
 done
