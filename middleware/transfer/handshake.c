@@ -89,10 +89,12 @@ static void fill_stats(struct run *run, const struct engine_ops *ops, const stru
 
 /* ---- source ---- */
 
-static int plan_transfer(struct run *run, const struct transfer_source *from, struct plan *out)
+static int plan_transfer(struct run *run, const struct transfer_source *from, struct plan_facts *facts,
+	struct plan *out)
 {
 	const struct transfer_params *p = run->params;
-	struct plan_facts facts = {
+
+	*facts = (struct plan_facts){
 		.block = p->block,
 		.depth = p->depth,
 		.channels = p->channels,
@@ -109,9 +111,9 @@ static int plan_transfer(struct run *run, const struct transfer_source *from, st
 		.delivered = caps_of(run)->write_delivered,
 	};
 
-	if (!facts.open_channels)
+	if (!facts->open_channels)
 		return run_fail(run, -ENOTCONN, STATUS_DISCONNECTED, "no data channel is open");
-	plan_make(&facts, out);
+	plan_make(facts, out);
 	return 0;
 }
 
@@ -174,10 +176,11 @@ int handshake_offer(struct run *run, const struct transfer_source *from, struct 
 		.bytes = from->total_bytes,
 	};
 	struct transfer_accept accept;
+	struct plan_facts facts;
 	struct engine_env env;
 	int r;
 
-	r = plan_transfer(run, from, plan);
+	r = plan_transfer(run, from, &facts, plan);
 	if (!r)
 		r = check_engine(run, offer.engine, offer.notice, plan->channels);
 	if (r)
@@ -193,6 +196,7 @@ int handshake_offer(struct run *run, const struct transfer_source *from, struct 
 	r = exchange(run, &offer, &accept);
 	if (r)
 		return r;
+	plan->source_blocks = plan_source_blocks(&facts, plan->block, accept.depth);
 	r = run_make_pool(run, plan->source_blocks, plan->block, FABRIC_LOCAL);
 	if (r)
 		return run_fail(run, r, 0, "memory for %u blocks of %u bytes", plan->source_blocks, plan->block);

@@ -30,6 +30,7 @@
 #define CHANNEL_WINDOW (4ull << 20)   /* Linux's default for the largest send buffer (tcp_wmem) */
 #define FEED_BLOCKS_MORE 8u /* of a feed's source: two for each stream, and these */
 #define FEED_BYTES (64ull << 20)
+#define SPARE_PART 8u /* of the memory that is left a side takes at most one such part */
 
 static uint64_t at_least(uint64_t value, uint64_t low)
 {
@@ -48,14 +49,19 @@ static uint32_t round_block(uint64_t bytes)
 	return (uint32_t)at_most(at_least(rounded, BLOCK_BYTES_MIN), BLOCK_BYTES_MAX);
 }
 
+static uint64_t feed_blocks(const struct plan_facts *f)
+{
+	return 2ull * f->streams + FEED_BLOCKS_MORE;
+}
+
 void plan_make(const struct plan_facts *f, struct plan *out)
 {
 	uint64_t window = at_least(f->rtt_ns * (WIRE_BYTES_PER_S / 1000000) / 1000 * 2, LOCAL_WINDOW);
-	uint64_t block = f->block, feed_blocks = 2ull * f->streams + FEED_BLOCKS_MORE;
+	uint64_t block = f->block;
 
 	window = at_most(window, f->window_max_bytes);
 	if (!block && f->streams) {
-		block = at_most(at_most(FEED_BYTES, f->window_max_bytes) / feed_blocks, SMALL_BLOCK);
+		block = at_most(at_most(FEED_BYTES, f->window_max_bytes) / feed_blocks(f), SMALL_BLOCK);
 	} else if (!block) {
 		block = window >= LARGE_WINDOW ? LARGE_BLOCK : window >= MEDIUM_WINDOW ? MEDIUM_BLOCK : SMALL_BLOCK;
 		block = at_most(block, f->largest_bytes); /* small files need no large blocks */
@@ -66,14 +72,25 @@ void plan_make(const struct plan_facts *f, struct plan *out)
 	if (!f->depth && f->total_bytes == f->largest_bytes && f->total_bytes != UINT64_MAX)
 		out->depth = (uint32_t)at_most(out->depth, f->total_bytes / out->block + 1);
 	out->depth = (uint32_t)at_most(at_least(out->depth, DEPTH_MIN), f->max_depth);
-	out->source_blocks = out->depth;
-	if (!f->delivered)
-		out->source_blocks = (uint32_t)at_most(out->depth, at_least(SOURCE_BYTES / out->block, SOURCE_BLOCKS));
-	if (f->streams)
-		out->source_blocks = (uint32_t)at_least(out->source_blocks,
-			at_most(feed_blocks, f->window_max_bytes / out->block));
+	out->source_blocks = plan_source_blocks(f, out->block, out->depth);
 	out->channels = f->channels && f->channels < f->open_channels ? f->channels : f->open_channels;
 	out->workers = plan_workers(f->workers, f->cpus);
+}
+
+uint32_t plan_source_blocks(const struct plan_facts *f, uint32_t block, uint32_t depth)
+{
+	uint64_t blocks = depth;
+
+	if (!f->delivered)
+		blocks = at_most(blocks, at_least(SOURCE_BYTES / block, SOURCE_BLOCKS));
+	if (f->streams)
+		blocks = at_least(blocks, at_most(feed_blocks(f), f->window_max_bytes / block));
+	return (uint32_t)blocks;
+}
+
+uint64_t plan_share(uint64_t wanted, uint64_t spare)
+{
+	return at_most(wanted, at_least(spare / SPARE_PART, LOCAL_WINDOW));
 }
 
 unsigned plan_workers(unsigned wish, unsigned cpus)

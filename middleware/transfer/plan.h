@@ -30,12 +30,19 @@ struct plan_facts {
 struct plan {
 	uint32_t block;         /* payload bytes */
 	uint32_t depth;         /* blocks at the sink: the window */
-	uint32_t source_blocks; /* blocks at the source */
+	uint32_t source_blocks; /* blocks at the source; the sink may give it fewer slots: plan_source_blocks */
 	uint16_t channels;
 	unsigned workers;
 };
 
 void plan_make(const struct plan_facts *, struct plan *out);
+
+/* Blocks at the source for a window of `depth` blocks of `block` bytes. */
+uint32_t plan_source_blocks(const struct plan_facts *, uint32_t block, uint32_t depth);
+
+/* Bytes that the blocks of one side may have, of `wanted`, where the host can spare so many: a part of those,
+ * as others need some, and the next transfer; but always what a short link needs. */
+uint64_t plan_share(uint64_t wanted, uint64_t spare);
 
 /* I/O threads of one side: the wish, or what suits the CPUs. */
 unsigned plan_workers(unsigned wish, unsigned cpus);

@@ -6,8 +6,11 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/spare.h"
+#include "transfer/plan.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -103,11 +106,31 @@ int run_get_wait(struct run *run, struct message_header *h, const uint8_t **data
 	}
 }
 
+/* What the host cannot spare would be taken from others: pages that cannot be had end a process, and not
+ * necessarily this one. */
+static uint32_t affordable(uint32_t blocks, uint32_t block_bytes)
+{
+	uint64_t wanted = (uint64_t)blocks * block_bytes, spare, share;
+	uint32_t few;
+
+	if (wanted == plan_share(wanted, 0))
+		return blocks;
+	spare = spare_memory_bytes("");
+	share = plan_share(wanted, spare);
+	if (share == wanted)
+		return blocks;
+	few = share / block_bytes < BLOCKS_MIN ? BLOCKS_MIN : (uint32_t)(share / block_bytes);
+	log_info("only %" PRIu64 " MiB of memory are available: using %u blocks of %u bytes rather than %u, which "
+		"may slow a long link down", spare >> 20, few, block_bytes, blocks);
+	return few;
+}
+
 int run_make_pool(struct run *run, uint32_t blocks, uint32_t block_bytes, unsigned access)
 {
-	const uint32_t wanted = blocks;
+	uint32_t wanted;
 	int r = -ENOMEM;
 
+	wanted = blocks = affordable(blocks, block_bytes);
 	for (; blocks >= BLOCKS_MIN; blocks /= 2) {
 		uint8_t *base;
 

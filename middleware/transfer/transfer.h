@@ -68,7 +68,8 @@ struct transfer_params {
 	uint32_t depth;           /* blocks */
 	uint32_t max_block;       /* negotiated in HELLO */
 	uint32_t max_depth;
-	uint64_t window_max_bytes; /* most memory for blocks; 0 = 512 MiB */
+	uint64_t window_max_bytes; /* most memory for blocks; 0 = 512 MiB.  Also bounded by what the
+	                               host can spare (plan_share) */
 	unsigned workers;         /* threads that do I/O and checksums; 0 = choose */
 	uint64_t rtt_ns;          /* measured; 0 = not known */
 	int idle_timeout_ms;      /* the peer moved nothing for so long: -ETIMEDOUT; 0 = 60,000.  A source

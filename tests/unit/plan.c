@@ -113,6 +113,32 @@ static void channels_by_cpus_and_round_trip(void)
 	CHECK_EQ(plan_channels(64, 100000000, true, 3), 3);
 }
 
+/* Of a sink that gives fewer slots than were wished for, the source needs no more. */
+static void a_smaller_window_needs_fewer_blocks(void)
+{
+	struct plan_facts facts = usual;
+
+	facts.delivered = true;
+	CHECK_EQ(plan_source_blocks(&facts, 4 << 20, 128), 128);
+	CHECK_EQ(plan_source_blocks(&facts, 4 << 20, 2), 2);
+	facts.delivered = false;
+	CHECK_EQ(plan_source_blocks(&facts, 4 << 20, 128), 12);
+	CHECK_EQ(plan_source_blocks(&facts, 4 << 20, 2), 2);
+	facts.streams = 255; /* each may have one in hand */
+	CHECK(plan_source_blocks(&facts, 64 << 10, 2) > 2 * 255);
+}
+
+static void a_part_of_what_is_spare(void)
+{
+	const uint64_t mib = 1 << 20;
+
+	CHECK_EQ(plan_share(512 * mib, UINT64_MAX), 512 * mib); /* not known */
+	CHECK_EQ(plan_share(512 * mib, 65536 * mib), 512 * mib);
+	CHECK_EQ(plan_share(512 * mib, 800 * mib), 100 * mib);
+	CHECK_EQ(plan_share(8 * mib, 0), 8 * mib);
+	CHECK_EQ(plan_share(512 * mib, 0), 8 * mib);
+}
+
 static void any_facts_give_a_plan_within_the_limits(void)
 {
 	uint64_t rng = harness_seed();
@@ -162,4 +188,6 @@ HARNESS_MAIN({"local transfers stay in cache", local_transfers_stay_in_cache},
 	{"a feed has two blocks for each stream", a_feed_has_two_blocks_for_each_stream},
 	{"channels by CPUs and round trip", channels_by_cpus_and_round_trip},
 	{"I/O in place on few CPUs and over TCP", io_in_place_on_few_cpus_and_over_tcp},
+	{"a smaller window needs fewer blocks", a_smaller_window_needs_fewer_blocks},
+	{"a part of what is spare", a_part_of_what_is_spare},
 	{"any facts give a plan within the limits", any_facts_give_a_plan_within_the_limits})

@@ -94,6 +94,32 @@ limited() {
 }
 run_case "RLIMIT_MEMLOCK: doctor warns, a transfer goes on with less and says so once" limited
 
+# A long link asks for a window of 512 MiB.  What this guest does not have is not for the kernel to find out,
+# which would kill whom it likes.
+little_memory() {
+	local left
+	left=$(awk '/^MemAvailable/ { print int($2 / 1024) }' /proc/meminfo)
+	mkdir $WORK/filler
+	mount -t tmpfs -o size=90% filler $WORK/filler
+	head -c $(((left - 250) * 1048576)) /dev/zero >$WORK/filler/file
+	at_server tc qdisc replace dev va root netem delay 60ms limit 100000
+	FABRIC=verbs client -v - $URL/large <large
+	same_files large $EXPORT/large
+	FABRIC=verbs client -v $URL/large back
+	same_files large back
+	cat $WORK/daemon.log
+	grep -q "only [0-9]* MiB of memory are available" $WORK/daemon.log || fail "there was enough of it"
+	daemon_must_live
+}
+
+much_memory() {
+	fast_link
+	umount $WORK/filler
+	rm -r $WORK/filler $EXPORT/large back
+} 2>/dev/null
+run_case "little memory on a long link: a smaller window" little_memory
+much_memory
+
 # huge_pages NUMBER WHAT: what the client says with so many reserved
 huge_pages() {
 	sysctl -qw vm.nr_hugepages=$1
