@@ -12,12 +12,11 @@
 
 #define WIRE_BYTES_PER_S 5000000000ull /* 40 Gb/s */
 #define LOCAL_WINDOW (8ull << 20)
-/* blocks grow with the window: fewer messages for the same bytes, while there are always some dozens */
+/* blocks grow with the window: fewer messages for the same bytes, while there are always some dozens; and some
+ * where a side has little memory, and its share of the window is a small one */
 #define SMALL_BLOCK (512u << 10)
-#define MEDIUM_BLOCK (1u << 20)
-#define MEDIUM_WINDOW (64ull << 20)
-#define LARGE_BLOCK (4u << 20)
-#define LARGE_WINDOW (256ull << 20)
+#define LARGE_BLOCK (1u << 20)
+#define LARGE_WINDOW (64ull << 20)
 /* where completion is local: filling, hashing, being sent; of small blocks as many as make so many bytes */
 #define SOURCE_BLOCKS 12u
 #define SOURCE_BYTES (SOURCE_BLOCKS * SMALL_BLOCK)
@@ -63,7 +62,7 @@ void plan_make(const struct plan_facts *f, struct plan *out)
 	if (!block && f->streams) {
 		block = at_most(at_most(FEED_BYTES, f->window_max_bytes) / feed_blocks(f), SMALL_BLOCK);
 	} else if (!block) {
-		block = window >= LARGE_WINDOW ? LARGE_BLOCK : window >= MEDIUM_WINDOW ? MEDIUM_BLOCK : SMALL_BLOCK;
+		block = window >= LARGE_WINDOW ? LARGE_BLOCK : SMALL_BLOCK;
 		block = at_most(block, f->largest_bytes); /* small files need no large blocks */
 	}
 	out->block = round_block(at_most(block, f->max_block));
