@@ -21,8 +21,8 @@ NET_MTU=${NET_MTU:-9000}
 # large enough for a window of a link with 50 ms
 NET_BUFFERS=(net.core.netdev_max_backlog=100000 net.core.rmem_max=33554432 net.core.wmem_max=33554432)
 # what a command is put behind to run at an end; all of it becomes the command, by exec
-SERVER=(env)
-CLIENT=(env)
+SERVER=()
+CLIENT=()
 RIG_END=${RIG_END:-both}
 net_driver=
 
