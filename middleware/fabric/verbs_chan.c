@@ -162,6 +162,10 @@ int verbs_chan_tick(struct verbs_chan *chan, uint64_t now)
 
 	if (state == VERBS_ENDED || state == VERBS_FAILED)
 		return tick_ended(chan, now);
+	if (state == VERBS_CONNECTING && chan->passive) {
+		verbs_cq_progress_if_idle(chan->cq); /* for verbs_cm_heard: the user waits for an event */
+		return WATCH_TICK_MS;
+	}
 	if (state != VERBS_CONNECTED && state != VERBS_CLOSING)
 		return -1;
 	if (state == VERBS_CONNECTED || !atomic_load(&chan->torn))

@@ -255,7 +255,10 @@ int verbs_chan_accept(struct fabric_chan *base, const void *priv, size_t priv_le
 	pthread_mutex_unlock(&chan->eq->lock);
 	if (early)
 		return settle_failed(chan, early);
-	return rdma_accept(chan->id, &param) ? settle_failed(chan, -errno) : 0;
+	if (rdma_accept(chan->id, &param))
+		return settle_failed(chan, -errno);
+	verbs_kick(VERBS_OF(chan));
+	return 0;
 }
 
 int verbs_chan_reject(struct fabric_chan *base, const void *priv, size_t priv_len)
@@ -335,8 +338,16 @@ static void established(struct verbs *verbs, struct verbs_chan *chan, const stru
 {
 	if (settle(chan, FABRIC_EVENT_CONNECTED, 0, &event->param.conn))
 		verbs_kick(verbs);
-	else
+	else if (atomic_load(&chan->state) != VERBS_CONNECTED)
 		rdma_disconnect(chan->id); /* the user does not want it any more */
+}
+
+void verbs_cm_heard(struct verbs_chan *chan)
+{
+	if (!settle(chan, FABRIC_EVENT_CONNECTED, 0, NULL))
+		return;
+	rdma_notify(chan->id, IBV_EVENT_COMM_EST);
+	verbs_kick(VERBS_OF(chan));
 }
 
 static void disconnected(struct verbs_chan *chan)

@@ -238,6 +238,8 @@ static bool take(const struct ibv_wc *raw, struct verbs_done *out)
 		.silent = slot->partial || (!slot->wanted && status == IBV_WC_SUCCESS),
 	};
 	if (slot->receive && status == IBV_WC_SUCCESS) {
+		if (chan->passive && atomic_load(&chan->state) == VERBS_CONNECTING)
+			verbs_cm_heard(chan);
 		out->wc.bytes = raw->byte_len;
 		if (raw->wc_flags & IBV_WC_WITH_IMM)
 			out->wc.imm = ntohl(raw->imm_data);

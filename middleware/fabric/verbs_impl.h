@@ -228,6 +228,9 @@ int verbs_chan_accept(struct fabric_chan *, const void *, size_t);
 int verbs_chan_reject(struct fabric_chan *, const void *, size_t);
 /* With verbs.lock held: everything that waits in the connection manager's queue. */
 void verbs_cm_events(struct verbs *, struct verbs_eq *);
+/* An accepted channel has received data: it is connected, though the last message of the handshake has not
+ * come, and may be lost.  Not all devices report that (IBV_EVENT_COMM_EST).  With cq->lock held. */
+void verbs_cm_heard(struct verbs_chan *);
 
 /* ---- verbs_chan.c ---- */
 /* Takes `id` over when it returns 0; verbs.lock is held. */

@@ -126,6 +126,24 @@ link_lost() {
 }
 short || run_case "link down for good, put" link_lost
 
+# Of each connection's handshake the last message (RTU), which the client sends, never arrives; data do.  By
+# what they begin with: UDP to RoCE's port, a management datagram of class 7 (connections), number 0x14.
+unfinished() {
+	[ "$RIG_DRIVER" = rxe ] || skip "iWARP's connections have no such message"
+	fresh
+	at_client tc qdisc replace dev vb root handle 1: prio bands 4
+	at_client tc qdisc add dev vb parent 1:4 handle 40: netem loss 100%
+	at_client tc filter add dev vb parent 1: protocol ip u32 match ip dport 4791 0xffff \
+		match u8 7 0xff at 49 match u16 0x14 0xffff at 64 flowid 1:4
+	client -v --channels 4 $URL/source target
+	same_files large target
+	client -v --channels 4 large $URL/target
+	same_files large $EXPORT/target
+	at_client tc -s qdisc show dev vb | tee $WORK/lost
+	grep -A 1 "netem 40:" $WORK/lost | grep -q "dropped [1-9]" || fail "nothing was lost"
+}
+run_case "the last message of connecting is lost" unfinished
+
 # beside_begins, beside_ends: a transfer of the daemon's first session, which has its second half to come
 # meanwhile
 beside_begins() {
