@@ -136,9 +136,9 @@ int fabric_chan_setup(struct fabric_chan *, const struct fabric_chan_attr *);
 /* Ends in CONNECTED, REJECTED or FAILED.  priv_len at most FABRIC_PRIVATE_MAX, else -EINVAL. */
 int fabric_chan_connect(struct fabric_chan *, const void *priv, size_t priv_len);
 /*
- * Ends in CONNECTED (when it may post; the connecting side sends first) or FAILED.  With a peer that went
- * meanwhile that takes as long as the transport asks for it: a minute with RDMA's connection manager.
- * Who will not wait frees the channel.
+ * Ends in CONNECTED (when it may post, as it may once a receive has completed; the connecting side sends
+ * first) or FAILED.  With a peer that went meanwhile that takes as long as the transport asks for it: a
+ * minute with RDMA's connection manager.  Who will not wait frees the channel.
  */
 int fabric_chan_accept(struct fabric_chan *, const void *priv, size_t priv_len);
 /* Refuses and frees the channel. */
