@@ -634,6 +634,25 @@ def sinks_that_lie(top):
 
 
 @case
+def a_round_trip_that_no_link_has(top):
+    """71 minutes: the window is the daemon's largest all the same."""
+    place = Place(top)
+    session = Session(place.port, WAIT)
+    session.hello()
+    channels = session.open_channels(1)
+    request = iwarp.data_request(kind=2, path=b"", size=1 << 40, rtt=0xffffffff)
+    equal(session.ask(iwarp.RETRIEVE, request)[0], 0, "RETRIEVE")
+    type_, _, data = session.get()
+    equal(type_, iwarp.OFFER, "after RETRIEVE")
+    block, depth = struct.unpack(">II", data[4:12])
+    check(0 < block * depth <= 512 << 20, "the window:", block, depth)
+    for c in channels:
+        c.close()
+    session.close()
+    place.whole()
+
+
+@case
 def a_sink_whose_channel_goes_away(top):
     """While it has all blocks that it granted, nothing of the source's is under way there to fail."""
     place = Place(top)
