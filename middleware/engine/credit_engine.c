@@ -155,38 +155,15 @@ static int send_block(struct engine *e, struct block *b)
 	return c->env.notice == TRANSFER_NOTICE_GATHERED ? gather(c, b, index) : send_alone(c, b, index);
 }
 
-/* Blocks that the fabric is done with. */
-static int source_take(struct credit_engine *c, struct block **done, unsigned max)
-{
-	unsigned got = flight_take(c->flight, done, max);
-	int r = 0;
-
-	for (unsigned i = 0; i < got && !r && c->env.notice == TRANSFER_NOTICE_CONTROL; i++)
-		r = c->env.put(c->env.put_ctx, TRANSFER_NOTICE, notice_pad(done[i]), 4);
-	return r ? r : (int)got;
-}
-
 static int poll_source(struct credit_engine *c, struct block **done, unsigned max)
 {
-	int got = source_take(c, done, max);
+	static const struct flight_ops ops = {0};
+	int got = flight_poll(c->flight, &ops, c, done, max);
+	int r = 0;
 
-	while (!got) {
-		struct fabric_wc wc[POLL_BATCH];
-		int n = fabric_cq_poll(c->env.cq, wc, POLL_BATCH);
-
-		if (n <= 0)
-			return n;
-		for (int i = 0; i < n; i++) {
-			int r = lane_completion(&wc[i]);
-
-			if (r < 0)
-				return r;
-			if (r)
-				flight_completion(c->flight, &wc[i]);
-		}
-		got = source_take(c, done, max);
-	}
-	return got;
+	for (int i = 0; i < got && !r && c->env.notice == TRANSFER_NOTICE_CONTROL; i++)
+		r = c->env.put(c->env.put_ctx, TRANSFER_NOTICE, notice_pad(done[i]), 4);
+	return r ? r : got;
 }
 
 static int source_message(struct credit_engine *c, uint16_t type, const uint8_t *data, size_t len)

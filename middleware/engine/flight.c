@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #define EVERY_MAX 16u /* blocks that one completion may tell of */
+#define POLL_BATCH 32
 
 /* One lane's blocks, in the order of posting: a ring. */
 struct flight_lane {
@@ -25,6 +26,7 @@ struct flight_lane {
 
 struct flight {
 	struct lane *const *lanes;
+	struct fabric_cq *cq; /* of all lanes */
 	unsigned lane_count, last_lane;
 	uint32_t blocks, every;
 	bool local;               /* completions say that a block has left, no more */
@@ -45,6 +47,7 @@ int flight_new(const struct engine_env *env, struct flight **out)
 		return -ENOMEM;
 	f->lanes = env->lanes;
 	f->lane_count = env->lane_count;
+	f->cq = env->cq;
 	f->blocks = pool_count(env->pool);
 	f->local = !fabric_chan_caps(env->lanes[0]->chan)->write_delivered;
 	f->last_ns = clock_now_ns();
@@ -141,7 +144,8 @@ uint64_t flight_lull_ns(const struct flight *f)
 	return f->local ? lull_ns(f->blocks, f->out, f->gap_ns) : 0;
 }
 
-int flight_completion(struct flight *f, const struct fabric_wc *wc)
+/* 1 it was of ours, 0 of somebody else's. */
+static int take_completion(struct flight *f, const struct fabric_wc *wc)
 {
 	const uint32_t out = f->out;
 	struct lane *lane = fabric_chan_context(wc->chan);
@@ -163,7 +167,7 @@ int flight_completion(struct flight *f, const struct fabric_wc *wc)
 	}
 }
 
-unsigned flight_take(struct flight *f, struct block **done, unsigned max)
+static int take_ready(struct flight *f, struct block **done, unsigned max)
 {
 	unsigned n = 0;
 
@@ -172,7 +176,31 @@ unsigned flight_take(struct flight *f, struct block **done, unsigned max)
 		f->ready_head = (f->ready_head + 1) % f->blocks;
 		f->ready_count--;
 	}
-	return n;
+	return (int)n;
+}
+
+int flight_poll(struct flight *f, const struct flight_ops *ops, void *ctx, struct block **done, unsigned max)
+{
+	int got = take_ready(f, done, max);
+
+	/* until the queue is empty: the loop may go to sleep when there is nothing */
+	while (!got) {
+		struct fabric_wc wc[POLL_BATCH];
+		int n = ops->take ? ops->take(ctx, wc, POLL_BATCH) : fabric_cq_poll(f->cq, wc, POLL_BATCH);
+
+		if (n <= 0)
+			return n;
+		for (int i = 0; i < n; i++) {
+			int r = lane_completion(&wc[i]);
+
+			if (r > 0)
+				r = take_completion(f, &wc[i]) || !ops->other ? 0 : ops->other(ctx, &wc[i]);
+			if (r < 0)
+				return r;
+		}
+		got = take_ready(f, done, max);
+	}
+	return got;
 }
 
 int flight_flush(struct flight *f)

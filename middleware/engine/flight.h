@@ -15,6 +15,14 @@
 
 struct flight;
 
+/* What engines differ in; a NULL is what is said. */
+struct flight_ops {
+	/* completions of the lanes; as fabric_cq_poll, and NULL is it */
+	int (*take)(void *ctx, struct fabric_wc *, int max);
+	/* one that tells of no block: 0, -errno; NULL: there is nothing to be done */
+	int (*other)(void *ctx, const struct fabric_wc *);
+};
+
 int flight_new(const struct engine_env *, struct flight **out);
 void flight_free(struct flight *);
 
@@ -26,12 +34,13 @@ bool flight_signals(const struct flight *, const struct lane *, unsigned count);
 void flight_add(struct flight *, const struct lane *, struct block *, bool signalled);
 /* Blocks that have been posted on the lane in this transfer. */
 uint64_t flight_posts(const struct flight *, const struct lane *);
-/* A completion of LANE_BEHIND or LANE_FLUSH: takes it in and gives 1; 0 if it is another. */
-int flight_completion(struct flight *, const struct fabric_wc *);
 /* A completion of a request that was posted on the lane when flight_posts was `posts`. */
 void flight_done(struct flight *, struct lane *, uint64_t posts);
-/* Blocks that are done, at most `max`; they are still SENDING. */
-unsigned flight_take(struct flight *, struct block **done, unsigned max);
+/*
+ * Blocks that are done, at most `max`; they are still SENDING.  How many; 0 when none is and no completion
+ * is left to look at; -errno, as from `ops`, -ECONNRESET a request failed.
+ */
+int flight_poll(struct flight *, const struct flight_ops *, void *ctx, struct block **done, unsigned max);
 /* How long it goes well without looking for blocks that are done (engine/lull.h). */
 uint64_t flight_lull_ns(const struct flight *);
 /* Asks for completions of all that is out: 1 nothing is, 0 they are to come, -errno. */

@@ -29,7 +29,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define POLL_BATCH 32
 #define READS_MAX 2u
 #define SPIN_NS 10000u /* a READ that is due so soon is not worth sleeping for */
 
@@ -318,29 +317,17 @@ static int send_block(struct engine *e, struct block *b)
 	return s->free_count <= s->sync.lead && s->free_count ? read_if_due(s) : 0;
 }
 
+static int take_other(void *ctx, const struct fabric_wc *wc)
+{
+	return LANE_ID_WHAT(wc->id) == LANE_STATUS ? take_answer(ctx) : 0;
+}
+
 static int poll_source(struct engine *e, struct block **done, unsigned max)
 {
+	static const struct flight_ops ops = {.other = take_other};
 	struct status_source *s = self(e);
-	unsigned got = flight_take(s->flight, done, max);
 
-	while (!got) {
-		struct fabric_wc wc[POLL_BATCH];
-		int n = fabric_cq_poll(s->env.cq, wc, POLL_BATCH);
-
-		if (n <= 0)
-			return n;
-		for (int i = 0; i < n; i++) {
-			int r = lane_completion(&wc[i]);
-
-			if (r > 0 && !flight_completion(s->flight, &wc[i]) &&
-				LANE_ID_WHAT(wc[i].id) == LANE_STATUS)
-				r = take_answer(s);
-			if (r < 0)
-				return r;
-		}
-		got = flight_take(s->flight, done, max);
-	}
-	return (int)got;
+	return flight_poll(s->flight, &ops, s, done, max);
 }
 
 static int message(struct engine *e, uint16_t type, const uint8_t *data, size_t len)

@@ -154,28 +154,19 @@ static int send_block(struct engine *e, struct block *b)
 	return 0;
 }
 
+static int take_behind_acks(void *ctx, struct fabric_wc *wc, int max)
+{
+	struct window_engine *w = ctx;
+
+	return acks_take(w->acks, wc, (unsigned)max);
+}
+
 static int poll_source(struct engine *e, struct block **done, unsigned max)
 {
+	static const struct flight_ops ops = {.take = take_behind_acks};
 	struct window_engine *w = self(e);
-	unsigned got = flight_take(w->flight, done, max);
 
-	while (!got) {
-		struct fabric_wc wc[POLL_BATCH];
-		int n = acks_take(w->acks, wc, POLL_BATCH);
-
-		if (n <= 0)
-			return n;
-		for (int i = 0; i < n; i++) {
-			int r = lane_completion(&wc[i]);
-
-			if (r < 0)
-				return r;
-			if (r)
-				flight_completion(w->flight, &wc[i]);
-		}
-		got = flight_take(w->flight, done, max);
-	}
-	return (int)got;
+	return flight_poll(w->flight, &ops, w, done, max);
 }
 
 static int source_settle(struct engine *e)
