@@ -238,7 +238,7 @@ static int rig_drain(struct rig *rig, struct block *b)
 }
 
 /* Sink: what poll says once it says something: blocks or -errno. */
-static int rig_poll_sink_until(struct rig *rig)
+static inline int rig_poll_sink_until(struct rig *rig)
 {
 	struct block *done[32];
 	int n = 0;

@@ -23,6 +23,36 @@ uint32_t lane_completions(uint32_t depth)
 	return send_depth(depth) + depth + 1;
 }
 
+/* Sets of receives that the slots are in. */
+static uint32_t receives_count(uint32_t depth)
+{
+	return depth / LANE_RECEIVES + 1;
+}
+
+static uint8_t *slot_bytes(const struct lane *l, uint32_t slot)
+{
+	return l->receives[slot / LANE_RECEIVES].bytes + (size_t)(slot % LANE_RECEIVES) * LANE_RECEIVE_BYTES;
+}
+
+static int make_receives(struct lane *l, uint32_t slot)
+{
+	struct lane_receives *made = &l->receives[slot / LANE_RECEIVES];
+	const size_t bytes = (size_t)LANE_RECEIVES * LANE_RECEIVE_BYTES;
+	int r;
+
+	if (made->bytes)
+		return 0;
+	made->bytes = calloc(1, bytes);
+	if (!made->bytes)
+		return -ENOMEM;
+	r = fabric_mr_new(l->pd, made->bytes, bytes, FABRIC_LOCAL, &made->mr);
+	if (r) {
+		free(made->bytes);
+		made->bytes = NULL;
+	}
+	return r;
+}
+
 int lane_new(struct fabric_chan *chan, struct fabric_pd *pd, struct fabric_cq *cq, unsigned number,
 	uint32_t depth, struct lane **out)
 {
@@ -35,25 +65,25 @@ int lane_new(struct fabric_chan *chan, struct fabric_pd *pd, struct fabric_cq *c
 		.inline_bytes = LANE_NOTICE_BYTES,
 		.context = l,
 	};
-	size_t bytes = (size_t)(depth + 1) * LANE_RECEIVE_BYTES;
 	int r = -ENOMEM;
 
 	if (!l) {
 		fabric_chan_free(chan);
 		return r;
 	}
+	l->pd = pd;
 	l->chan = chan;
 	l->number = number;
 	l->depth = depth;
-	l->notices = calloc(1, bytes);
+	l->receives = calloc(receives_count(depth), sizeof *l->receives);
 	l->idle = malloc((depth + 1) * sizeof *l->idle);
 	l->spans = malloc(send_depth(depth) * sizeof *l->spans);
-	if (!l->notices || !l->idle || !l->spans)
+	if (!l->receives || !l->idle || !l->spans)
 		goto err_free;
 	for (uint32_t i = 0; i <= depth; i++)
 		l->idle[i] = depth - i;
 	l->idle_count = depth + 1;
-	r = fabric_mr_new(pd, l->notices, bytes, FABRIC_LOCAL, &l->notices_mr);
+	r = make_receives(l, 0);
 	if (!r)
 		r = fabric_chan_setup(chan, &attr);
 	if (r)
@@ -71,8 +101,11 @@ void lane_free(struct lane *l)
 	if (!l)
 		return;
 	fabric_chan_free(l->chan);
-	fabric_mr_free(l->notices_mr);
-	free(l->notices);
+	for (uint32_t i = 0; l->receives && i < receives_count(l->depth); i++) {
+		fabric_mr_free(l->receives[i].mr);
+		free(l->receives[i].bytes);
+	}
+	free(l->receives);
 	free(l->idle);
 	free(l->spans);
 	free(l);
@@ -161,9 +194,11 @@ int lane_completion(const struct fabric_wc *wc)
 static int post_one(struct lane *l, enum lane_request what)
 {
 	uint32_t slot = l->idle[l->idle_count - 1];
-	int r = fabric_post_recv(l->chan, LANE_ID(what, slot),
-		l->notices + (size_t)slot * LANE_RECEIVE_BYTES, LANE_RECEIVE_BYTES, l->notices_mr);
+	int r = make_receives(l, slot);
 
+	if (!r)
+		r = fabric_post_recv(l->chan, LANE_ID(what, slot), slot_bytes(l, slot), LANE_RECEIVE_BYTES,
+			l->receives[slot / LANE_RECEIVES].mr);
 	if (r)
 		return r;
 	l->idle_count--;
@@ -175,10 +210,9 @@ static int post_one(struct lane *l, enum lane_request what)
 
 int lane_greet(struct lane *l)
 {
-	/* slot memory of a receive that is not posted: zeros, and registered for fabrics without inline */
-	uint32_t slot = l->idle[0];
-	uint8_t *zeros = memset(l->notices + (size_t)slot * LANE_RECEIVE_BYTES, 0, 4);
-	struct fabric_sge sge = {zeros, 4, l->notices_mr};
+	/* memory of the slot that is used last: registered, for fabrics without inline, and zeros */
+	uint32_t last = l->depth < LANE_RECEIVES ? l->depth : LANE_RECEIVES - 1;
+	struct fabric_sge sge = {slot_bytes(l, last), 4, l->receives[0].mr};
 	struct fabric_wr wr = {
 		.id = LANE_ID(LANE_GREETING, 0),
 		.opcode = FABRIC_SEND,
@@ -187,7 +221,7 @@ int lane_greet(struct lane *l)
 		.sge_count = 1,
 	};
 
-	assert(l->idle_count);
+	assert(l->idle_count == l->depth + 1);
 	l->greeted = true;
 	return lane_post(l, &wr);
 }
@@ -214,5 +248,5 @@ const uint8_t *lane_take_notice(struct lane *l, uint32_t slot)
 {
 	assert(slot <= l->depth && l->idle_count <= l->depth);
 	l->idle[l->idle_count++] = slot;
-	return l->notices + (size_t)slot * LANE_RECEIVE_BYTES;
+	return slot_bytes(l, slot);
 }

@@ -18,6 +18,7 @@
 
 #define LANE_NOTICE_BYTES 8u /* room for the 4 bytes of a notice, an ACK or a greeting */
 #define LANE_RECEIVE_BYTES 288u /* a receive: room for a gathered notice, too */
+#define LANE_RECEIVES 64u /* receives whose memory is made, and registered, at once */
 
 /* Request ids on data channels: what it was in the high half, a number in the low half. */
 enum lane_request {
@@ -42,13 +43,19 @@ struct lane_counts {
 	uint32_t send_queue, receive_queue; /* the most that were outstanding at once */
 };
 
+/* Memory of LANE_RECEIVES slots, LANE_RECEIVE_BYTES each. */
+struct lane_receives {
+	uint8_t *bytes; /* NULL: not made yet */
+	struct fabric_mr *mr;
+};
+
 struct lane {
+	struct fabric_pd *pd;
 	struct fabric_chan *chan; /* its context is the lane */
 	unsigned number;
 	uint32_t depth;
-	/* receiving */
-	uint8_t *notices; /* depth + 1 receives of LANE_RECEIVE_BYTES */
-	struct fabric_mr *notices_mr;
+	/* receiving: depth + 1 slots, of which the first are used first; memory is made when one is used */
+	struct lane_receives *receives;
 	uint32_t *idle;   /* slots that are not posted */
 	uint32_t idle_count;
 	bool greeted; /* accepting side: the peer has sent first */
@@ -64,7 +71,7 @@ struct lane {
 /* Completion entries that one lane can need. */
 uint32_t lane_completions(uint32_t depth);
 
-/* Sets `chan` (from a dial or REQUEST) up and makes the receives; takes the channel over, also on error. */
+/* Sets `chan` (from a dial or REQUEST) up; takes the channel over, also on error. */
 int lane_new(struct fabric_chan *chan, struct fabric_pd *, struct fabric_cq *, unsigned number,
 	uint32_t depth, struct lane **out);
 void lane_free(struct lane *);
@@ -79,7 +86,8 @@ int lane_completion(const struct fabric_wc *);
 /* Starts counting anew. */
 void lane_reset_counts(struct lane *);
 
-/* Connecting side, once connected: sends the 4 zero bytes that MPA's rule asks for. */
+/* Connecting side, once connected, before it posts receives: sends the 4 zero bytes that MPA's rule asks
+ * for. */
 int lane_greet(struct lane *);
 /* Accepting side, before it accepts: the receive for the greeting. */
 int lane_expect_greeting(struct lane *);

@@ -244,7 +244,7 @@ WRAP(int, notice_post, const struct engine_env *env, struct lane *lane, struct b
 
 static int reach(struct lane *lane, enum fabric_opcode opcode, uint64_t addr, uint32_t key)
 {
-	struct fabric_sge sge = {lane->notices, REACH_BYTES, lane->notices_mr};
+	struct fabric_sge sge = {lane->receives[0].bytes, REACH_BYTES, lane->receives[0].mr};
 	struct fabric_wr wr = {
 		.opcode = opcode,
 		.flags = FABRIC_SIGNALED,
