@@ -18,9 +18,11 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#define COMPLETIONS (2u * CONTROL_CREDITS + 1)
 #define HEAD_BYTES 4u /* credits returned, length */
 #define MAPPED_BYTES (2u * CONTROL_CREDITS * CONTROL_SEND_BYTES)
-#define ID_SEND 0x100u /* request ids: a slot, and this bit for sends */
+#define ID_SEND 0x100u  /* request ids: a slot, and this bit for sends */
+#define ID_PROBE 0x200u /* control_probe's */
 
 /* A byte stream that is appended to at `tail` and consumed at `head`. */
 struct stream {
@@ -37,6 +39,7 @@ struct control {
 	uint32_t send_busy;    /* bit per send slot */
 	uint32_t credits;      /* SENDs that the peer has receives for */
 	uint32_t owed;         /* receives posted again that the peer has not heard of */
+	bool probing;          /* a probe is out */
 	struct stream out, in;
 	size_t consumed;       /* of `in`, by the frame that control_get gave last */
 	int error;             /* the session is over */
@@ -100,7 +103,7 @@ int control_new(struct fabric_chan *chan, struct control **out)
 {
 	struct control *c = calloc(1, sizeof *c);
 	struct fabric_chan_attr attr = {
-		.send_depth = CONTROL_CREDITS,
+		.send_depth = CONTROL_CREDITS + 1, /* a probe */
 		.recv_depth = CONTROL_CREDITS,
 		.context = fabric_chan_context(chan),
 	};
@@ -118,7 +121,7 @@ int control_new(struct fabric_chan *chan, struct control **out)
 	}
 	r = fabric_pd_new(chan, &c->pd);
 	if (!r)
-		r = fabric_cq_new(c->pd, 2 * CONTROL_CREDITS, &c->cq);
+		r = fabric_cq_new(c->pd, COMPLETIONS, &c->cq);
 	if (!r)
 		r = fabric_mr_new(c->pd, c->memory, MAPPED_BYTES, FABRIC_LOCAL, &c->mr);
 	if (r)
@@ -248,6 +251,17 @@ int control_put(struct control *c, uint16_t type, uint16_t response, const void 
 	return c->error;
 }
 
+void control_probe(struct control *c)
+{
+	struct fabric_wr nothing = {.id = ID_PROBE, .opcode = FABRIC_WRITE, .flags = FABRIC_SIGNALED};
+
+	if (c->error || c->probing)
+		return;
+	if (fabric_post_send(c->chan, &nothing))
+		c->error = -ENOTCONN;
+	c->probing = !c->error;
+}
+
 static int receive(struct control *c, unsigned slot, uint32_t bytes)
 {
 	struct wire w;
@@ -278,18 +292,20 @@ static int receive(struct control *c, unsigned slot, uint32_t bytes)
 /* Takes in all completions.  Called only while no whole frame waits, which bounds `in`. */
 static void progress(struct control *c)
 {
-	struct fabric_wc wc[2 * CONTROL_CREDITS];
+	struct fabric_wc wc[COMPLETIONS];
 	int n, r = 0;
 
 	if (c->error)
 		return;
-	n = fabric_cq_poll(c->cq, wc, 2 * CONTROL_CREDITS);
+	n = fabric_cq_poll(c->cq, wc, COMPLETIONS);
 	for (int i = 0; i < n && !r; i++) {
 		if (wc[i].status != FABRIC_OK) {
 			log_debug("control channel: %s", fabric_status_name(wc[i].status));
 			r = -ECONNRESET;
 		} else if (wc[i].opcode == FABRIC_RECV) {
 			r = receive(c, (unsigned)wc[i].id, wc[i].bytes);
+		} else if (wc[i].id == ID_PROBE) {
+			c->probing = false;
 		} else {
 			c->send_busy &= ~(1u << (wc[i].id & ~(uint64_t)ID_SEND));
 		}

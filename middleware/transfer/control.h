@@ -41,6 +41,12 @@ struct fabric_pd *control_pd(const struct control *); /* the session's: its data
  * -ENOTCONN, -EBADMSG: the session is over.  `data` may be NULL when len is 0. */
 int control_put(struct control *, uint16_t type, uint16_t response, const void *data, size_t len);
 
+/*
+ * For a peer that takes nothing of what is queued: finds out whether it is still there, by a WRITE of no
+ * bytes, which needs no credit.  If not, control_get says so as soon as the fabric knows.
+ */
+void control_probe(struct control *);
+
 /* Takes in completions, then gives the next whole frame: 1 (*data is valid until the next call of
  * control_get or control_wait), 0 (none yet), or -errno (the session is over). */
 int control_get(struct control *, struct message_header *, const uint8_t **data);

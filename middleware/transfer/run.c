@@ -234,9 +234,15 @@ int run_tick(struct run *run)
 	if (now - run->heard_ns > (uint64_t)run->idle_timeout_ms * NS_PER_MS)
 		return run_fail(run, -ETIMEDOUT, STATUS_TIMEOUT, "nothing heard from the peer for %d ms",
 			run->idle_timeout_ms);
-	if (now - run->told_ns > KEEPALIVE_NS)
-		return run_put(run, MESSAGE_PING, cookie, message_put_ping(&ping, cookie, sizeof cookie));
-	return 0;
+	if (now - run->told_ns <= KEEPALIVE_NS)
+		return 0;
+	if (control_pending_bytes(run->control)) {
+		/* nor would it take a PING */
+		run->told_ns = now;
+		control_probe(run->control);
+		return 0;
+	}
+	return run_put(run, MESSAGE_PING, cookie, message_put_ping(&ping, cookie, sizeof cookie));
 }
 
 /* Sleeps until one is readable, run_tick has work, or `nap_ns` is over.  0 or -errno. */

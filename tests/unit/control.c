@@ -186,11 +186,54 @@ static void bad_bytes_end_the_session(void)
 	CHECK_EQ(after_raw(bytes, sizeof bytes), -EBADMSG);
 }
 
+/* A peer that reads nothing, so that no credit is left, is there all the same. */
+static void a_silent_peer_is_probed(void)
+{
+	static const uint8_t text[302] = {300 >> 8, 300 & 0xff};
+	struct loop_faults faults = {.seed = harness_seed()};
+	const uint8_t *data;
+	struct message_header h;
+	struct fabric *fabric;
+	struct control *ours;
+	struct pair pair;
+	unsigned said = 0;
+	int r = 0;
+
+	CHECK_EQ(loop_open(&faults, &fabric), 0);
+	CHECK_EQ(pair_open(&pair, fabric, 1), 0);
+	ours = link_control(pair.client);
+	while (control_pending_bytes(ours) < 3 * CONTROL_SEND_BYTES) {
+		CHECK_EQ(control_put(ours, MESSAGE_STAT | MESSAGE_REPLY, STATUS_NOT_FOUND, text, sizeof text), 0);
+		said++;
+	}
+	for (unsigned i = 0; i < 100; i++) {
+		struct pollfd fd = {control_fd(ours), POLLIN, 0};
+
+		CHECK_EQ(control_get(ours, &h, &data), 0);
+		CHECK_EQ(control_arm(ours), 0);
+		CHECK_EQ(control_get(ours, &h, &data), 0);
+		control_probe(ours);
+		control_probe(ours);
+		/* answered, and by nothing else: nobody says anything */
+		CHECK_EQ(poll(&fd, 1, 10000), 1);
+	}
+	CHECK(control_pending_bytes(ours) >= 2 * CONTROL_SEND_BYTES);
+	for (unsigned i = 0; i < said; i++) {
+		while (!(r = control_get(link_control(pair.daemon), &h, &data)))
+			control_push(ours);
+		CHECK_EQ(r, 1);
+		CHECK_EQ(h.length, sizeof text);
+		CHECK(!memcmp(data, text, sizeof text));
+	}
+	pair_close(&pair);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct harness_case cases[] = {
 		{"both sides talk at once", both_sides_talk_at_once},
 		{"bad bytes end the session", bad_bytes_end_the_session},
+		{"a silent peer is probed", a_silent_peer_is_probed},
 		{NULL, NULL},
 	};
 
