@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# Sourced in a guest: a link with an RDMA device on each end, server and client: both in this guest, or
-# ($RIG_END is client) the server's in another one.
+# Sourced in a guest, by lib.sh: a link with an RDMA device on each end, server and client: both in this
+# guest, or ($RIG_END is client) the server's in another one.
 #
 #     net_up rxe|siw             SERVER_ADDR (rdmaA, on va) and CLIENT_ADDR (rdmaB, on vb)
 #     at_server COMMAND...       run it where the server's address is: a program, with absolute paths
 #     at_client COMMAND...       and the client's
 #     net_wan DELAY [LOSS]       netem each way: 25ms makes a round trip of 50; 0 takes it off
-#     net_link down|up           the client's end of the cable
+#     net_link down|up           the cable at the client's end
 #     net_silence                all that is sent is lost, until net_wan 0
 #
 # What crosses the link really crosses it, packet by packet, on both drivers.  The ends of siw are in
@@ -18,6 +18,7 @@
 SERVER_ADDR=10.6.0.1
 CLIENT_ADDR=10.6.0.2
 NET_MTU=${NET_MTU:-9000}
+NET_SWITCH=${NET_SWITCH:-} # 1: with a switch between the ends of rxe, for net_link
 # large enough for a window of a link with 50 ms
 NET_BUFFERS=(net.core.netdev_max_backlog=100000 net.core.rmem_max=33554432 net.core.wmem_max=33554432)
 # what a command is put behind to run at an end; all of it becomes the command, by exec
@@ -49,18 +50,32 @@ net_paths() {
 	fi
 }
 
+# One `ip` for many commands: each takes as long to start as all of them to run.
 net_rxe() {
+	local end
 	sysctl -qw net.ipv4.conf.all.rp_filter=0 net.ipv4.conf.default.rp_filter=0 \
 		net.ipv4.conf.all.accept_local=1 net.ipv4.conf.default.accept_local=1
-	ip link add va type veth peer name vb
-	ip addr add $SERVER_ADDR/24 dev va
-	ip addr add $CLIENT_ADDR/24 dev vb
-	ip link set va mtu "$NET_MTU" up
-	ip link set vb mtu "$NET_MTU" up
-	ip rule add pref 10 iif lo to $SERVER_ADDR lookup 201
-	ip rule add pref 11 iif lo to $CLIENT_ADDR lookup 202
-	ip rule add pref 100 lookup local
-	ip rule del pref 0
+	if [ -n "$NET_SWITCH" ]; then
+		echo "link add switch mtu $NET_MTU type bridge"
+		for end in a b; do
+			echo "link add v$end type veth peer name port$end"
+			echo "link set port$end mtu $NET_MTU master switch up"
+		done
+		echo "link set switch up"
+	else
+		echo "link add va type veth peer name vb"
+	fi >$WORK/links
+	ip -batch - <<-EOF || return
+		$(<$WORK/links)
+		addr add $SERVER_ADDR/24 dev va
+		addr add $CLIENT_ADDR/24 dev vb
+		link set va mtu $NET_MTU up
+		link set vb mtu $NET_MTU up
+		rule add pref 10 iif lo to $SERVER_ADDR lookup 201
+		rule add pref 11 iif lo to $CLIENT_ADDR lookup 202
+		rule add pref 100 lookup local
+		rule del pref 0
+	EOF
 	net_paths
 	rdma link add rdmaA type rxe netdev va
 	rdma link add rdmaB type rxe netdev vb
@@ -71,15 +86,21 @@ net_siw() {
 	CLIENT=(ip netns exec B)
 	ip netns add A
 	ip netns add B
-	ip link add va type veth peer name vb
-	ip link set va netns A
-	ip link set vb netns B
-	at_server ip addr add $SERVER_ADDR/24 dev va
-	at_client ip addr add $CLIENT_ADDR/24 dev vb
-	at_server ip link set lo up
-	at_client ip link set lo up
-	at_server ip link set va mtu "$NET_MTU" up
-	at_client ip link set vb mtu "$NET_MTU" up
+	ip -batch - <<-EOF || return
+		link add va type veth peer name vb
+		link set va netns A
+		link set vb netns B
+	EOF
+	ip -n A -batch - <<-EOF || return
+		addr add $SERVER_ADDR/24 dev va
+		link set lo up
+		link set va mtu $NET_MTU up
+	EOF
+	ip -n B -batch - <<-EOF || return
+		addr add $CLIENT_ADDR/24 dev vb
+		link set lo up
+		link set vb mtu $NET_MTU up
+	EOF
 	net_paths
 	# siw 6.1 keeps the state that it saw when it was added: both ends must be up before
 	net_wait "no carrier" at_client grep -qx 1 /sys/class/net/vb/carrier
@@ -91,13 +112,13 @@ net_siw() {
 net_guests() {
 	SERVER=(python3 -IS "$RIG/guest/remote" run)
 	net_answers || return
-	at_server mkdir -p "$EXPORT"
-	at_server sysctl -qw "${NET_BUFFERS[@]}"
-	at_server ip link set eth0 name va
+	at_server sh -ec "mkdir -p $EXPORT
+		sysctl -qw ${NET_BUFFERS[*]}
+		ip link set eth0 name va
+		ip addr add $SERVER_ADDR/24 dev va
+		ip link set va mtu $NET_MTU up" || return
 	at_client ip link set eth0 name vb
-	at_server ip addr add $SERVER_ADDR/24 dev va
 	at_client ip addr add $CLIENT_ADDR/24 dev vb
-	at_server ip link set va mtu "$NET_MTU" up
 	at_client ip link set vb mtu "$NET_MTU" up
 	net_paths
 	net_wait "no carrier" at_server grep -qx 1 /sys/class/net/va/carrier
@@ -114,7 +135,7 @@ net_answers() {
 			cat $WORK/answer >&2
 			return 1
 		}
-		sleep 0.5
+		nap 0.5
 	done
 }
 
@@ -122,9 +143,9 @@ net_answers() {
 net_wait() {
 	local what=$1 i
 	shift
-	for i in $(seq 50); do
+	for ((i = 0; i < 50; i++)); do
 		"$@" 2>/dev/null && return 0
-		sleep 0.1
+		nap 0.1
 	done
 	echo "network: $what" >&2
 	return 1
@@ -166,18 +187,18 @@ net_wan() {
 		at_client tc qdisc add dev vb root netem delay "$1" ${2:+loss "$2"} limit 100000
 }
 
+# siw knows of no cable, only of a card that is set down.  rxe must not be set down: what rdma_cm sends
+# when there is no route stops queue pair 1 for good (6.1), and sometimes whoever waits for an answer,
+# in the kernel; so it is the switch that loses its end.
 net_link() {
-	at_client ip link set vb "$1"
-	[ "$1" = up ] || return 0
-	net_wait "no carrier" at_client grep -qx 1 /sys/class/net/vb/carrier && net_paths || return
 	if [ "$net_driver" = rxe ]; then
-		# What rdma_cm sent while there was no route has stopped rxe's queue pair 1 for good
-		# (6.1): no connection would be made on this device any more.
-		rdma link del rdmaB
-		rdma link add rdmaB type rxe netdev vb
-		net_wait "rdmaB has no GID" net_gid at_client rdmaB ffff:0a06:0002 || return
+		ip link set portb "$1"
+	else
+		at_client ip link set vb "$1"
 	fi
-	net_wait "rdmaA is not active" net_active at_server rdmaA &&
+	[ "$1" = up ] || return 0
+	net_wait "no carrier" at_client grep -qx 1 /sys/class/net/vb/carrier && net_paths &&
+		net_wait "rdmaA is not active" net_active at_server rdmaA &&
 		net_wait "rdmaB is not active" net_active at_client rdmaB
 }
 

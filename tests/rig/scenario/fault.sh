@@ -5,6 +5,7 @@
 . guest/lib.sh
 . guest/disturb.sh
 
+NET_SWITCH=1
 net_up "$RIG_DRIVER" || bail "no link with $RIG_DRIVER on both ends"
 cd $HOME_DIR || exit
 disturb_files
