@@ -1,39 +1,45 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Side by side, in one guest: the device's own test, and programs that copy files, memory to memory and
-# from file to file (tmpfs).  They take turns, three rounds, and seven where one is judged by the other: by
-# the median of the rounds' ratios, as a host that does other things as well does them for both.  The table
-# has the medians of the rates.  CPU is that of the whole guest: both ends, and the kernel.
+# from file to file (tmpfs).  They take turns, three rounds when nothing else is run; where one is judged by the other until four
+# rounds say the same, at most seven, so that it is the median of seven that counts: a host that does other
+# things as well does them for both.  The table has the medians of the rates.  CPU is that of the whole
+# guest: both ends, and the kernel.
 . guest/lib.sh
 
 net_up "$RIG_DRIVER" || bail "no link with $RIG_DRIVER on both ends"
 cd $HOME_DIR || exit
-ROUNDS=3
+ROUNDS=$(benching && echo 3 || echo 1)
 JUDGED_ROUNDS=7
-SECONDS_EACH=2
+ENOUGH=4 # of them
+SECONDS_EACH=3
 
-# seconds that all cores together were busy so far
-cpu_seconds() {
-	awk -v hz="$(getconf CLK_TCK)" '/^cpu / { print ($2 + $3 + $4 + $7 + $8) / hz }' /proc/stat
-}
+HZ=$(getconf CLK_TCK)
 
-now() {
-	cut -d' ' -f1 /proc/uptime
+# The time and the ticks that all cores together were busy, so far.  No process is started for it: the
+# time of a short run is much of what a round takes.
+look() {
+	local cpu user nice system idle wait irq soft rest
+	read -r cpu user nice system idle wait irq soft rest </proc/stat
+	read -r now rest </proc/uptime
+	busy=$((user + nice + system + irq + soft))
 }
 
 # timed NAME BLOCK COMMAND...: runs it, and notes rate and CPU under NAME and BLOCK.  The rate is that
 # of the whole command, unless it leaves its own, without set-up, in $WORK/rate.
 timed() {
-	local name=$1 block=$2 before started
+	local name=$1 block=$2 now busy before started own=
 	shift 2
 	rm -f $WORK/rate
-	before=$(cpu_seconds)
-	started=$(now)
+	look
+	before=$busy started=$now
 	"$@" || fail "$name: $(tail -n 5 $WORK/client.out $WORK/client.err)"
-	echo "$started $(now) $before $(cpu_seconds)" | awk -v bytes="$bytes" -v name="$name" \
-		-v block="$block" -v own="$(cat $WORK/rate 2>/dev/null)" '{
-		rate = own != "" ? own : bytes / ($2 - $1) / 1e6
-		printf "%s\t%s\t%.1f\t%.1f\n", name, block, rate, ($4 - $3) / (bytes / 1e9)
+	look
+	[ ! -f $WORK/rate ] || own=$(<$WORK/rate)
+	awk -v bytes="$bytes" -v name="$name" -v block="$block" -v own="$own" -v started="$started" -v now="$now" \
+		-v ticks=$((busy - before)) -v hz="$HZ" 'BEGIN {
+		rate = own != "" ? own : bytes / (now - started) / 1e6
+		printf "%s\t%s\t%.1f\t%.1f\n", name, block, rate, ticks / hz / (bytes / 1e9)
 	}' >>$WORK/runs
 }
 
@@ -48,8 +54,9 @@ print("%.2f" % (json.load(sys.stdin)["end"]["sum_received"]["bits_per_second"] /
 		<$WORK/client.out >$WORK/rate
 }
 
+# The first one opens the channels and makes the memory: ib_write_bw does not count that either.
 run_bench() {
-	FABRIC=$1 client --json --block "$2" -c "bench $bytes put" $URL >$WORK/client.out \
+	FABRIC=$1 client --json --block "$2" -c "bench 16M put; bench $bytes put" $URL >$WORK/client.out \
 		2>$WORK/client.err || return
 	json_rate <$WORK/client.out >$WORK/rate
 }
@@ -71,17 +78,17 @@ run_gridftp() {
 		ftp://$SERVER_ADDR:2811$EXPORT/gridftp >$WORK/client.out 2>$WORK/client.err
 }
 
-# How much is moved each time: what takes the device a few seconds.
+# How much is moved each time: what takes the device SECONDS_EACH; two thirds where no set-up counts.
 calibrate() {
 	local rate
 	rate=$(device_rate 1048576 1 $FIRST_BYTES)
-	amount_for $SECONDS_EACH "$rate" $((160 << 20)) >$WORK/bytes
+	amount_for $SECONDS_EACH "$rate" $((128 << 20)) >$WORK/bytes
 	echo "about $rate MB/s: $(cat $WORK/bytes) bytes"
 	make_file large 0 "$(cat $WORK/bytes)"
 }
 
 memory() {
-	local round block
+	local round block bytes=$((bytes * 2 / 3))
 	for round in $(seq $JUDGED_ROUNDS); do
 		for block in 64K 1M; do
 			timed "ib_write_bw" $block run_device $block
@@ -92,6 +99,7 @@ memory() {
 			timed "rftp on soft, null to null" $block run_bench soft $block
 			timed "iperf3 (TCP)" $block run_iperf3 $block
 		done
+		! decided device_64K device_1M || break
 	done
 }
 
@@ -127,7 +135,10 @@ files() {
 		timed "rftp on $FABRIC, file to file" "its own" run_rftp "$FABRIC"
 		same_files large $EXPORT/large
 		rcopied
-		[ "$round" -le $ROUNDS ] || continue
+		if [ "$round" -gt $ROUNDS ]; then
+			! decided whole_files || break
+			continue
+		fi
 		timed "rftp on soft, file to file" "its own" run_rftp soft
 		same_files large $EXPORT/large
 		[ -z "$gridftp" ] || timed "GridFTP (TCP, 4 streams), file to file" "its own" run_gridftp
@@ -150,18 +161,54 @@ make_table() {
 	done
 }
 
-# at_least SHARE NAME OF [BLOCK]: the rate of NAME is at least SHARE of OF's: the median of the rounds' ratios
-at_least() {
-	local block=${4:-its own} ratio
-	grep -E "^($2|$3)	$block" $WORK/runs
-	ratio=$(awk -F '\t' -v ours="$2" -v theirs="$3" -v block="$block" '
+# What is judged: block, what must be at least as fast as a share of what.
+device_64K=(64K "rftp on $FABRIC, null to null" 0.9 ib_write_bw)
+device_1M=(1M "rftp on $FABRIC, null to null" 0.9 ib_write_bw)
+whole_files=("its own" "rftp on $FABRIC, file to file" 1 "rcopy, file to file")
+
+# ratios BLOCK NAME SHARE OF: those of the rounds
+ratios() {
+	awk -F '\t' -v block="$1" -v ours="$2" -v theirs="$4" '
 		$2 == block && $1 == ours { a[++n] = $3 }
 		$2 == block && $1 == theirs { b[++m] = $3 }
-		END { if (n == m) for (i = 1; i <= n; i++) print a[i] / b[i] }' $WORK/runs |
-		sort -n | awk '{ v[NR] = $1 } END { if (NR) printf "%.2f", v[int((NR + 1) / 2)] }')
-	[ -n "$ratio" ] || fail "not measured"
-	echo "# $RIG_DRIVER, $block: $2 to $3: $ratio" >&3
-	awk -v ratio="$ratio" -v share="$1" 'BEGIN { exit !(ratio >= share) }' || fail "less than $1: $ratio"
+		END { if (n == m) for (i = 1; i <= n; i++) print a[i] / b[i] }' $WORK/runs
+}
+
+# How many of them are large enough.
+held() {
+	ratios "$@" | awk -v share="$3" '$1 >= share { n++ } END { print n + 0 }'
+}
+
+# decided WHAT...: more rounds change nothing
+decided() {
+	local what rounds good
+	for what; do
+		local -n judged=$what
+		rounds=$(ratios "${judged[@]}" | wc -l)
+		good=$(held "${judged[@]}")
+		[ "$good" -ge $ENOUGH ] || [ $((rounds - good)) -ge $ENOUGH ] || return 1
+	done
+}
+
+# range BLOCK NAME: of its rates in the rounds, if the largest is half as much again as the smallest
+range() {
+	awk -F '\t' -v block="$1" -v name="$2" '$2 == block && $1 == name { print $3 }' $WORK/runs |
+		sort -n | awk '{ v[NR] = $1 } END { if (v[NR] > 1.5 * v[1]) print v[1] " to " v[NR] }'
+}
+
+# fast_enough WHAT: unless the host does so many other things that nobody can tell
+fast_enough() {
+	local -n judged=$1
+	local said range
+	grep -E "^(${judged[1]}|${judged[3]})	${judged[0]}" $WORK/runs
+	said=$(ratios "${judged[@]}" | sort -n | awk '{ v[NR] = $1 } END {
+		printf "%.2f, the median of %d", v[int((NR + 1) / 2)], NR
+	}')
+	echo "# $RIG_DRIVER, ${judged[0]}: ${judged[1]} to ${judged[3]}: $said" >&3
+	[ "$(held "${judged[@]}")" -lt $ENOUGH ] || return 0
+	range=$(range "${judged[0]}" "${judged[3]}")
+	[ -z "$range" ] || skip "less than ${judged[2]}: $said; but on so busy a host that ${judged[3]} had $range MB/s"
+	fail "less than ${judged[2]}: $said"
 }
 
 exec 3>&1 # for remarks of cases that hold
@@ -172,10 +219,7 @@ run_case "the daemon starts" daemon_start
 run_case "memory to memory" memory
 run_case "file to file" files
 make_table
-run_case "rftp on verbs, 1 MiB: at least 0.9 of ib_write_bw" \
-	at_least 0.9 "rftp on $FABRIC, null to null" ib_write_bw 1M
-run_case "rftp on verbs, 64 KiB: at least 0.9 of ib_write_bw" \
-	at_least 0.9 "rftp on $FABRIC, null to null" ib_write_bw 64K
-run_case "rftp on verbs: at least as fast as rcopy for a file" \
-	at_least 1 "rftp on $FABRIC, file to file" "rcopy, file to file"
+run_case "rftp on verbs, 1 MiB: at least 0.9 of ib_write_bw" fast_enough device_1M
+run_case "rftp on verbs, 64 KiB: at least 0.9 of ib_write_bw" fast_enough device_64K
+run_case "rftp on verbs: at least as fast as rcopy for a file" fast_enough whole_files
 finish
