@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Side by side, in one guest: the device's own test, and programs that copy files, memory to memory and
-# from file to file (tmpfs).  They take turns, three rounds when nothing else is run; where one is judged by the other until four
-# rounds say the same, at most seven, so that it is the median of seven that counts: a host that does other
-# things as well does them for both.  The table has the medians of the rates.  CPU is that of the whole
-# guest: both ends, and the kernel.
+# from file to file (tmpfs).  They take turns, three rounds when nothing else is run; where one is judged by
+# the other until four rounds say the same, at most seven, so that it is the median of seven that counts: a
+# host that does other things as well does them for both.  The table has the medians of the rates.  CPU is
+# that of the whole guest: both ends, and the kernel.
 . guest/lib.sh
 
 net_up "$RIG_DRIVER" || bail "no link with $RIG_DRIVER on both ends"
