@@ -12,6 +12,19 @@ disturb_files() {
 	cp large $EXPORT/source
 }
 
+# These as they were, and a daemon that has just started.  Of a sink that was killed there may be a hidden file.
+fresh_files() {
+	rm -rf $EXPORT/target target $EXPORT/.rftp-* .rftp-* $EXPORT/beside $WORK/told
+	cp old $EXPORT/target
+	cp old target
+	daemon_start --fabric "$FABRIC"
+}
+
+# The daemon has no session left, says its log; or not that one.
+session_ended() {
+	grep -q "session ${1:-1} .*ended" $WORK/daemon.log
+}
+
 # Slows the link, so that a transfer lasts long enough to be disturbed: about 10 MB/s.
 slow_link() {
 	at_server tc qdisc replace dev va root netem rate 80mbit limit 100000
