@@ -326,13 +326,14 @@ device_rate() {
 # What calibrates: short, but no start-up time only.
 FIRST_BYTES=$((24 << 20))
 
-# amount_for SECONDS RATE MOST: bytes, in whole MiB, that take this long at so many MB/s.  The guest's
+# amount_for SECONDS RATE MOST [LEAST]: bytes, in whole MiB, that take this long at so many MB/s.  The guest's
 # memory holds two files of 192 MiB.
 amount_for() {
-	awk -v s="$1" -v rate="$2" -v most="$3" 'BEGIN {
+	awk -v s="$1" -v rate="$2" -v most="$3" -v least="${4:-16777216}" 'BEGIN {
 		mib = int(s * rate / 1.048576 + 0.5)
 		most /= 1048576
-		mib = mib < 16 ? 16 : mib > most ? most : mib
+		least /= 1048576
+		mib = mib < least ? least : mib > most ? most : mib
 		printf "%d", mib * 1048576
 	}'
 }
