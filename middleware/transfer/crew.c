@@ -4,7 +4,8 @@
  *
  * The threads are I/O workers or, for a feed, the feeder's one.  Each I/O worker owns one end queue and
  * takes from one inbox; all put into one outbox.  A block crosses two queues and nothing else: what is in
- * it is owned by whoever holds it.  On few CPUs the transfer's thread does buffered I/O itself, through
+ * it is owned by whoever holds it.  A thread starts when there is something for it to do: to start and
+ * join those that a small file does not need would take longer than the file.  On few CPUs the transfer's thread does buffered I/O itself, through
  * an end queue of its own; streams, which may wait, and O_DIRECT, which is asynchronous, stay with workers.
  */
 #include "transfer/crew.h"
@@ -33,7 +34,9 @@ struct crew_worker {
 
 struct crew {
 	bool reading;
-	unsigned worker_count, job_count;
+	unsigned worker_count;
+	unsigned jobs_max, job_count; /* job threads: at most, and started */
+	unsigned jobs_out;            /* jobs not collected yet */
 	struct crew_worker workers[WORKERS_MAX];
 	struct feeder *feeder;
 	struct end_queue *here; /* of the transfer's thread; NULL: it does no I/O */
@@ -93,18 +96,33 @@ static void run_jobs(void *arg)
 	}
 }
 
-static int start_worker(struct crew *c, unsigned i, uint32_t blocks)
+static int make_worker(struct crew *c, unsigned i, uint32_t blocks)
 {
 	struct crew_worker *w = &c->workers[i];
-	char name[24];
 	int r;
 
 	w->crew = c;
 	r = queue_new(blocks, &w->inbox);
-	if (!r)
-		r = end_queue_new(blocks, &w->io);
+	return r ? r : end_queue_new(blocks, &w->io);
+}
+
+static int start_worker(struct crew *c, unsigned i)
+{
+	struct crew_worker *w = &c->workers[i];
+	char name[24];
+
+	if (w->thread.started)
+		return 0;
 	snprintf(name, sizeof name, "rftp-io-%u", i);
-	return r ? r : worker_start(&w->thread, name, run_worker, w);
+	return worker_start(&w->thread, name, run_worker, w);
+}
+
+static int start_job_thread(struct crew *c)
+{
+	int r = worker_start(&c->job_threads[c->job_count], "rftp-file", run_jobs, c);
+
+	c->job_count += !r;
+	return r;
 }
 
 /* The feeder's calls. */
@@ -152,15 +170,14 @@ int crew_new(const struct crew_params *p, struct crew **out)
 	else
 		c->worker_count = p->workers < WORKERS_MAX ? p->workers : WORKERS_MAX;
 	for (unsigned i = 0; i < c->worker_count && !r; i++)
-		r = start_worker(c, i, p->blocks);
+		r = make_worker(c, i, p->blocks);
 	if (!r && p->jobs) {
+		c->jobs_max = p->jobs < WORKERS_MAX ? p->jobs : WORKERS_MAX;
 		r = queue_new(p->queued_jobs, &c->jobs);
 		if (!r)
 			r = queue_new(p->queued_jobs, &c->jobs_done);
-	}
-	for (unsigned i = 0; i < p->jobs && i < WORKERS_MAX && !r; i++) {
-		r = worker_start(&c->job_threads[i], "rftp-file", run_jobs, c);
-		c->job_count += !r;
+		if (!r)
+			r = start_job_thread(c); /* one is enough to do all jobs */
 	}
 	if (r) {
 		crew_free(c);
@@ -205,11 +222,6 @@ void crew_free(struct crew *c)
 	free(c);
 }
 
-unsigned crew_workers(const struct crew *c)
-{
-	return c->worker_count;
-}
-
 unsigned crew_batch(const struct crew *c)
 {
 	return c->here ? 1 : SUBMIT_BATCH;
@@ -234,6 +246,7 @@ static void work_in_place(struct crew *c, struct end *end, struct block *b)
 void crew_submit(struct crew *c, unsigned worker, struct block *b)
 {
 	struct end *end;
+	unsigned i;
 	int r;
 
 	if (c->feeder) { /* whose the block will be is the feeder's to say */
@@ -245,7 +258,14 @@ void crew_submit(struct crew *c, unsigned worker, struct block *b)
 		work_in_place(c, end, b);
 		return;
 	}
-	r = queue_push(c->workers[worker % c->worker_count].inbox, (void *const *)&b, 1);
+	i = worker % c->worker_count;
+	r = start_worker(c, i);
+	if (r) {
+		b->error = r;
+		hand_out(c, &b, 1);
+		return;
+	}
+	r = queue_push(c->workers[i].inbox, (void *const *)&b, 1);
 	assert(!r);
 	(void)r;
 }
@@ -276,11 +296,16 @@ void crew_submit_job(struct crew *c, struct crew_job *job)
 
 	assert(!r);
 	(void)r;
+	if (++c->jobs_out > c->job_count && c->job_count < c->jobs_max)
+		start_job_thread(c); /* if not, those that run do it */
 }
 
 unsigned crew_collect_jobs(struct crew *c, struct crew_job **done, unsigned max)
 {
-	return c->jobs_done ? (unsigned)queue_pop(c->jobs_done, (void **)done, max, false) : 0;
+	unsigned n = c->jobs_done ? (unsigned)queue_pop(c->jobs_done, (void **)done, max, false) : 0;
+
+	c->jobs_out -= n;
+	return n;
 }
 
 void crew_arm(struct crew *c)
