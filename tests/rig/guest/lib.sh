@@ -12,7 +12,7 @@
 # in another one, and $EXPORT is there).
 
 RIG=/out/rig
-BIN=/out/bin
+BIN=/run/bin
 WORK=/tmp/work
 EXPORT=/tmp/export
 HOME_DIR=/tmp/home
