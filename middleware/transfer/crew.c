@@ -5,8 +5,9 @@
  * The threads are I/O workers or, for a feed, the feeder's one.  Each I/O worker owns one end queue and
  * takes from one inbox; all put into one outbox.  A block crosses two queues and nothing else: what is in
  * it is owned by whoever holds it.  A thread starts when there is something for it to do: to start and
- * join those that a small file does not need would take longer than the file.  On few CPUs the transfer's thread does buffered I/O itself, through
- * an end queue of its own; streams, which may wait, and O_DIRECT, which is asynchronous, stay with workers.
+ * join those that a small file does not need would take longer than the file.  On few CPUs the transfer's
+ * thread does buffered I/O itself, through an end queue of its own; streams, which may wait, and O_DIRECT,
+ * which is asynchronous, stay with workers.
  */
 #include "transfer/crew.h"
 
