@@ -4,9 +4,12 @@
  */
 #include "base/worker.h"
 
+#include "base/log.h"
+
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -20,6 +23,9 @@ static void *worker_main(void *arg)
 	w->run(w->arg);
 	return NULL;
 }
+
+/* A transfer may find out once for each block. */
+static atomic_flag said = ATOMIC_FLAG_INIT;
 
 int worker_start(struct worker *w, const char *name, void (*run)(void *arg), void *arg)
 {
@@ -42,6 +48,11 @@ int worker_start(struct worker *w, const char *name, void (*run)(void *arg), voi
 		return -err;
 	err = pthread_create(&w->thread, NULL, worker_main, w);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (err == EAGAIN) { /* which elsewhere says that a thing is in use */
+		if (!atomic_flag_test_and_set(&said))
+			log_warning("no thread can be started: too many of them, or too little memory (ulimit -u, pids.max)");
+		return -ENOMEM;
+	}
 	if (err)
 		return -err;
 	w->started = true;
