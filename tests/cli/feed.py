@@ -2,11 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """rftp feed: many live streams at once, kept as segments: nothing lost, nothing held up, in order."""
 
+import fcntl
 import glob
 import os
 import re
 import signal
+import struct
 import sys
+import termios
 import threading
 import time
 
@@ -158,14 +161,17 @@ def sigterm_and_sigint_end_it_in_order(top):
         number, name = int(number), "pipe"
         if not os.path.exists(f"{local}/{name}"):
             fifo(f"{local}/{name}")
+        proxy = Proxy(daemon.port, hold=32 * M)  # else there are as many zeros as the disk takes
         process = start_rftp("--json", "feed", f"{name}={local}/{name}", "zeros=/dev/zero", "quiet=|sleep 1000",
-                             daemon.url(f"{number}"))
+                             proxy.url(f"{number}"))
         w = writer(f"{local}/{name}")
         data = rftptest.rng().randbytes(60 * K)
-        wait_until(lambda: segments(daemon.path(f"{number}/zeros")) or leftovers(daemon.path(f"{number}/zeros")), "some zeros")
-        w.write(data)  # it lies in the pipe, maybe, when the signal comes
+        wait_until(proxy.held.is_set, "some zeros", 20)
+        w.write(data)  # it lies in the pipe when the signal comes
         process.send_signal(number)
+        proxy.release()
         result = finish(process)
+        proxy.close()
         equal(result.code, 0, "exit code after signal", number, result)
         got = kept(daemon.path(f"{number}/{name}"))
         check(got == data, f"{len(got)} bytes of {len(data)}")
@@ -232,11 +238,26 @@ def when_the_client_is_killed_the_last_segment_is_kept(top):
 @case
 def a_slow_sink_slows_all_alike_and_loses_nothing(top):
     daemon, local = places(top)
-    make_file(f"{local}/f", 24 * M)
-    data = content(f"{local}/f")
-    proxy = Proxy(daemon.port)
-    process = start_rftp("--json", "feed", "--block", "64K",
-                         *[f"d{i}=|cat {local}/f" for i in range(4)], proxy.url(""))
+    data = rftptest.rng().randbytes(24 * M)
+    proxy = Proxy(daemon.port, hold=4 * M)
+    for i in range(4):
+        fifo(f"{local}/{i}")
+    process = start_rftp("--json", "feed", "--block", "64K", "--depth", "16",
+                         *[f"d{i}={local}/{i}" for i in range(4)], proxy.url(""))
+    pipes = [writer(f"{local}/{i}") for i in range(4)]
+    for w in pipes:
+        fcntl.fcntl(w.fileno(), fcntl.F_SETPIPE_SZ, M)
+
+    def send(w):
+        with w:
+            w.write(data)
+
+    def waiting(w):
+        return struct.unpack("i", fcntl.ioctl(w.fileno(), termios.FIONREAD, bytes(4)))[0]
+
+    def full():
+        """All devices have more than the sink takes of one in a turn: nobody is late on their account."""
+        return all(w.closed or waiting(w) >= M // 2 for w in pipes)
 
     def arrived():
         sizes = [0] * 4
@@ -245,21 +266,24 @@ def a_slow_sink_slows_all_alike_and_loses_nothing(top):
                 sizes[i] += os.path.getsize(name)
         return sizes
 
-    wait_until(lambda: all(arrived()), "all devices")
-    proxy.hold()
-    time.sleep(0.3)
-    before = arrived()
-    check(max(before) < 12 * M, "too fast to see anything", before)
-    for _ in range(16):  # slower than any device: each has filled its pipe again when there is room
+    threads = [threading.Thread(target=send, args=(w,)) for w in pipes]
+    for t in threads:
+        t.start()
+    wait_until(proxy.held.is_set, "the sink to stop", 20)
+    for turn in range(20):
+        wait_until(full, "the devices' pipes to be full")
+        if turn == 4:  # what was taken before all had something is there
+            before = arrived()
         proxy.release(hold=M)
         wait_until(proxy.held.is_set, "the sink to stop again", 20)
-        time.sleep(0.1)
     time.sleep(0.3)
     equal(process.poll(), None, "exit code meanwhile")
     gained = [b - a for a, b in zip(before, arrived())]
     check(max(gained) - min(gained) <= M and min(gained) > 2 * M, "not alike:", gained)
     proxy.release()
     result = finish(process)
+    for t in threads:
+        t.join()
     equal(result.code, 0, "exit code", result)
     for i in range(4):
         check(kept(daemon.path(f"d{i}")) == data, f"device {i}")

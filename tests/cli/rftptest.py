@@ -15,8 +15,9 @@ Environment:
 
 import atexit
 import ctypes
-import functools
 import contextlib
+import functools
+import glob
 import hashlib
 import json
 import os
@@ -140,6 +141,23 @@ def kill_all():
 atexit.register(kill_all)
 
 
+def states():
+    """What each thread of what was started waits for, where the kernel tells: when a case hangs."""
+    lines = []
+    for process in _started:
+        if process.poll() is not None:
+            continue
+        for task in sorted(glob.glob(f"/proc/{process.pid}/task/*")):
+            words = []
+            for name in ("comm", "wchan", "stat"):
+                with contextlib.suppress(OSError), open(f"{task}/{name}") as f:
+                    text = f.read().strip()
+                    # of stat: the state, and ticks of CPU time in user space and in the kernel
+                    words += [text] if name != "stat" else [text.rpartition(")")[2].split()[i] for i in (0, 11, 12)]
+            lines.append(f"  {shorten(process.args[0])} {task.rpartition('/')[2]}: {' '.join(words)}")
+    return "\n".join(["still there:", *lines])
+
+
 def wait_until(condition, what, seconds=10):
     """Waits for something that another process does."""
     end = time.monotonic() + seconds * PATIENCE
@@ -193,10 +211,11 @@ def finish(process, input=None, timeout=60):
     try:
         out, err = process.communicate(input, timeout=timeout * PATIENCE)
     except subprocess.TimeoutExpired:
+        there = states()
         kill(process, signal.SIGABRT if os.environ.get("RFTP_CORE") else signal.SIGKILL)
         out, err = process.communicate()
         raise Failure(f"{shorten(process.args)} did not end within {timeout * PATIENCE} s; "
-                      f"stdout {shorten(out)}, stderr {shorten(err)}")
+                      f"stdout {shorten(out)}, stderr {shorten(err)}\n{there}")
     result = Result(process.returncode, out, err)
     no_sanitizer_report(err or b"", process.args)
     check(process.returncode >= 0 or -process.returncode in (signal.SIGKILL, signal.SIGTERM),
@@ -480,9 +499,6 @@ class Proxy:
                 except OSError:
                     pass
 
-    def hold(self):
-        self.held.set()
-
     def release(self, hold=None):
         """Carries on, for good (also when it had not come as far as to hold yet), or for `hold` bytes."""
         with self.lock:
@@ -522,7 +538,7 @@ def case(function=None, *, seconds=60):
 
 
 def _alarm(_signal, _frame):
-    raise Failure("deadline of the case passed")
+    raise Failure("deadline of the case passed\n" + states())
 
 
 def _run(function, seconds):
