@@ -5,12 +5,12 @@
 #include "rftp/connect.h"
 
 #include "base/addr.h"
+#include "base/worker.h"
 #include "fabric/select.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,6 +40,7 @@ struct connect {
  * prompt back now.  An attempt that nobody waits for any more cleans up after itself.
  */
 struct attempt {
+	struct worker worker;
 	struct fabric *fabric;
 	struct sockaddr_storage address;
 	int timeout_ms;
@@ -58,7 +59,7 @@ static void attempt_free(struct attempt *a)
 	free(a);
 }
 
-static void *attempt_run(void *arg)
+static void attempt_run(void *arg)
 {
 	struct attempt *a = arg;
 	const uint64_t one = 1;
@@ -79,20 +80,6 @@ static void *attempt_run(void *arg)
 		fabric_close(a->fabric);
 		attempt_free(a);
 	}
-	return NULL;
-}
-
-/* Signals are for the main thread. */
-static int attempt_start(struct attempt *a, pthread_t *thread)
-{
-	sigset_t all, before;
-	int err;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = pthread_create(thread, NULL, attempt_run, a);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return -err;
 }
 
 /* Whether it was done before it was let go of. */
@@ -101,8 +88,10 @@ static bool attempt_abandon(struct attempt *a)
 	bool done;
 
 	pthread_mutex_lock(&a->lock);
-	a->abandoned = !a->done;
 	done = a->done;
+	a->abandoned = !done;
+	if (!done)
+		worker_detach(&a->worker);
 	pthread_mutex_unlock(&a->lock);
 	return done;
 }
@@ -115,7 +104,6 @@ static int attempt_connect(struct fabric **fabric, const struct addr *address, i
 {
 	struct attempt *a = calloc(1, sizeof *a);
 	struct pollfd fds[2] = {{-1, POLLIN, 0}, {cancel_fd, POLLIN, 0}};
-	pthread_t thread;
 	int err;
 
 	if (!a)
@@ -125,7 +113,7 @@ static int attempt_connect(struct fabric **fabric, const struct addr *address, i
 	a->timeout_ms = timeout_ms;
 	pthread_mutex_init(&a->lock, NULL);
 	a->done_fd = fds[0].fd = eventfd(0, EFD_CLOEXEC);
-	err = a->done_fd < 0 ? -errno : attempt_start(a, &thread);
+	err = a->done_fd < 0 ? -errno : worker_start(&a->worker, "rftp-connect", attempt_run, a);
 	if (err) {
 		attempt_free(a);
 		return err;
@@ -133,11 +121,10 @@ static int attempt_connect(struct fabric **fabric, const struct addr *address, i
 	while (poll(fds, 2, -1) < 0 && errno == EINTR)
 		;
 	if (!fds[0].revents && !attempt_abandon(a)) {
-		pthread_detach(thread);
 		*fabric = NULL;
 		return -ECANCELED;
 	}
-	pthread_join(thread, NULL);
+	worker_stop(&a->worker);
 	err = a->error;
 	*link = a->link;
 	*status = a->status;
@@ -317,7 +304,8 @@ static bool connect_fabrics(struct connect *c, struct session_error *error, int 
 				: params->connect_timeout_ms;
 		if (connect_fabric(c, name))
 			return true;
-		if (connect_weight(c->error) > connect_weight(*outcome) || !error->text[0]) {
+		/* of several that could not be opened the last says most: soft needs no device */
+		if (connect_weight(c->error) > connect_weight(*outcome) || *outcome == -ENODEV) {
 			*outcome = c->error;
 			connect_outcome(c, name, error);
 		}

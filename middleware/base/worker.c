@@ -67,6 +67,12 @@ void worker_stop(struct worker *w)
 	w->started = false;
 }
 
+void worker_detach(struct worker *w)
+{
+	pthread_detach(w->thread);
+	w->started = false;
+}
+
 int worker_pin(unsigned cpu)
 {
 	cpu_set_t *set;

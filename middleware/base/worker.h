@@ -24,6 +24,9 @@ int worker_start(struct worker *, const char *name, void (*run)(void *arg), void
 /* Joins the thread; the caller has told it to end by its own means.  Does nothing if not started. */
 void worker_stop(struct worker *);
 
+/* Instead of worker_stop: the thread is on its own.  It must still run, and may then free `worker`. */
+void worker_detach(struct worker *);
+
 /* Binds the calling thread to one CPU.  0 or -errno. */
 int worker_pin(unsigned cpu);
 

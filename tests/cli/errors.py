@@ -227,6 +227,21 @@ def a_full_disk_at_the_client(top):
 
 
 @case
+def no_thread_to_be_had(top):
+    daemon, local = places(top)
+    make_file(f"{local}/f", 10)
+    user = {"user": NOBODY - 1} if ROOT else {}  # of whom no process runs; root has no such limit
+    for threads in (1, 2):  # the fabric's is refused, or that which connects
+        result = rftptest.finish(rftptest.spawn(
+            ["prlimit", f"--nproc={threads}", *rftptest.client_command([f"{local}/f", daemon.url("g")])],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **user))
+        check(result.code in (CONNECT, LOCAL_IO), "exit code", result)
+        check(b"no thread can be started" in result.err and b"memory" in result.err.splitlines()[-1].lower(), result)
+    equal(os.listdir(daemon.top), [], "what was made")
+    works(f"{local}/f", daemon.url("g"))
+
+
+@case
 def a_closed_stdout(top):
     daemon, local = places(top)
     make_file(daemon.path("f"), 8 << 20)

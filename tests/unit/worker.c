@@ -6,7 +6,9 @@
 #include "tests/harness.h"
 
 #include <sched.h>
+#include <semaphore.h>
 #include <signal.h>
+#include <stdlib.h>
 
 struct look {
 	int ran;
@@ -97,6 +99,41 @@ static void pins_itself_to_one_cpu(void)
 	CHECK_EQ(worker_cpus(), before); /* the others stay free */
 }
 
+struct loose {
+	struct worker worker;
+	sem_t detached, *ended;
+};
+
+static void free_itself(void *arg)
+{
+	struct loose *l = arg;
+	sem_t *ended = l->ended;
+
+	while (sem_wait(&l->detached))
+		;
+	sem_destroy(&l->detached);
+	free(l);
+	sem_post(ended);
+}
+
+static void a_detached_one_may_free_what_it_is_in(void)
+{
+	struct loose *l = calloc(1, sizeof *l);
+	sem_t ended;
+
+	CHECK(l);
+	CHECK_EQ(sem_init(&ended, 0, 0), 0);
+	CHECK_EQ(sem_init(&l->detached, 0, 0), 0);
+	l->ended = &ended;
+	CHECK_EQ(worker_start(&l->worker, "loose", free_itself, l), 0);
+	worker_detach(&l->worker);
+	CHECK(!l->worker.started);
+	sem_post(&l->detached);
+	while (sem_wait(&ended))
+		;
+	sem_destroy(&ended);
+}
+
 static void an_impossible_cpu_is_an_error(void)
 {
 	unsigned before = worker_cpus();
@@ -109,4 +146,5 @@ static void an_impossible_cpu_is_an_error(void)
 HARNESS_MAIN({"runs_once_and_joins", runs_once_and_joins}, {"cuts_a_long_name", cuts_a_long_name},
 	{"signals_reach_the_main_thread_only", signals_reach_the_main_thread_only},
 	{"pins_itself_to_one_cpu", pins_itself_to_one_cpu},
+	{"a_detached_one_may_free_what_it_is_in", a_detached_one_may_free_what_it_is_in},
 	{"an_impossible_cpu_is_an_error", an_impossible_cpu_is_an_error})
