@@ -166,7 +166,7 @@ def wait_until(condition, what, seconds=10):
         if value:
             return value
         if time.monotonic() > end:
-            raise Failure(f"not within {seconds * PATIENCE} s: {what() if callable(what) else what}")
+            raise Failure(f"not within {seconds * PATIENCE} s: {what() if callable(what) else what}\n{states()}")
         time.sleep(0.005)
 
 

@@ -180,7 +180,8 @@ class Terminal:
                 break
             if not self.read(0.2) and self.process.poll() is not None:
                 break
-        raise rftptest.Failure(f"the terminal does not show {pattern!r} but {self.all[-1500:]!r}")
+        raise rftptest.Failure(f"within {seconds * rftptest.PATIENCE} s the terminal does not show {pattern!r} "
+                               f"but {self.all[-1500:]!r}\n{rftptest.states()}")
 
     PROMPT = rb"rftp[^\r\n]*> (?:\x1b\[[0-9;?]*[a-zA-Z])*$"
 
