@@ -84,7 +84,7 @@ calibrate() {
 	local rate
 	rate=$(device_rate 1048576 1 $FIRST_BYTES)
 	amount_for $SECONDS_EACH "$rate" $((512 << 20)) >$WORK/bytes
-	amount_for $SECONDS_EACH "$rate" $((160 << 20)) >$WORK/file_bytes
+	amount_for $SECONDS_EACH "$rate" $((128 << 20)) >$WORK/file_bytes
 	echo "about $rate MB/s: $(cat $WORK/bytes) bytes, $(cat $WORK/file_bytes) of files"
 	make_file large 0 "$(cat $WORK/file_bytes)"
 }
