@@ -3,7 +3,7 @@
 # Side by side, in one guest: the device's own test, and programs that copy files, memory to memory and
 # from file to file (tmpfs).  They take turns, three rounds when nothing else is run.  Where one is judged by
 # the other it is by the median of the rounds' ratios, as a host that does other things as well does them for
-# both; four rounds at least, and more, for a minute, until four of seven would say the same.  The table has
+# both; four rounds at least, and more, for 75 seconds, until four of seven would say the same.  The table has
 # the medians of the rates.  CPU is that of the whole guest: both ends, and the kernel.
 . guest/lib.sh
 
@@ -79,7 +79,8 @@ run_gridftp() {
 		ftp://$SERVER_ADDR:2811$EXPORT/gridftp >$WORK/client.out 2>$WORK/client.err
 }
 
-# How much is moved each time: what takes the device SECONDS_EACH; of files, what there is room for.
+# How much is moved each time: what takes the device SECONDS_EACH.  Of files there are three at once, in half of
+# the guest's memory (with 160 MiB rcopy stood still).
 calibrate() {
 	local rate
 	rate=$(device_rate 1048576 1 $FIRST_BYTES)
