@@ -3,17 +3,18 @@
 # Side by side, in one guest: the device's own test, and programs that copy files, memory to memory and
 # from file to file (tmpfs).  They take turns, three rounds when nothing else is run.  Where one is judged by
 # the other it is by the median of the rounds' ratios, as a host that does other things as well does them for
-# both; four rounds at least, and more, for 75 seconds, until four of seven would say the same.  The table has
-# the medians of the rates.  CPU is that of the whole guest: both ends, and the kernel.
+# both; and as single rounds say little there, until those on one side of the limit are four more than those
+# on the other, or there is no more time.  The table has the medians of the rates.  CPU is that of the whole
+# guest: both ends, and the kernel.
 . guest/lib.sh
 
 net_up "$RIG_DRIVER" || bail "no link with $RIG_DRIVER on both ends"
 cd $HOME_DIR || exit
 ROUNDS=$(benching && echo 3 || echo 1)
-JUDGED_ROUNDS=7
-ENOUGH=4 # of them
-PATIENCE=75
-SECONDS_EACH=3
+LEAD=4
+JUDGED_ROUNDS=11
+PATIENCE=100
+SECONDS_EACH=3 # of files; of memory, where no set-up counts, two thirds
 
 HZ=$(getconf CLK_TCK)
 
@@ -79,12 +80,12 @@ run_gridftp() {
 		ftp://$SERVER_ADDR:2811$EXPORT/gridftp >$WORK/client.out 2>$WORK/client.err
 }
 
-# How much is moved each time: what takes the device SECONDS_EACH.  Of files there are three at once, in half of
-# the guest's memory (with 160 MiB rcopy stood still).
+# How much is moved each time.  Of files there are three at once, in half of the guest's memory: with 160 MiB
+# rcopy stood still.
 calibrate() {
 	local rate
 	rate=$(device_rate 1048576 1 $FIRST_BYTES)
-	amount_for $SECONDS_EACH "$rate" $((512 << 20)) >$WORK/bytes
+	amount_for $((SECONDS_EACH * 2 / 3)) "$rate" $((512 << 20)) >$WORK/bytes
 	amount_for $SECONDS_EACH "$rate" $((128 << 20)) >$WORK/file_bytes
 	echo "about $rate MB/s: $(cat $WORK/bytes) bytes, $(cat $WORK/file_bytes) of files"
 	make_file large 0 "$(cat $WORK/file_bytes)"
@@ -95,6 +96,7 @@ memory() {
 	bytes=$(cat $WORK/bytes)
 	for round in $(seq $JUDGED_ROUNDS); do
 		for block in 64K 1M; do
+			[ "$round" -le $ROUNDS ] || ! decided device_$block || continue
 			timed "ib_write_bw" $block run_device $block
 			timed "rftp on $FABRIC, null to null" $block run_bench "$FABRIC" $block
 			if [ "$round" -gt $ROUNDS ] || { [ $block = 64K ] && ! benching; }; then
@@ -103,7 +105,7 @@ memory() {
 			timed "rftp on soft, null to null" $block run_bench soft $block
 			timed "iperf3 (TCP)" $block run_iperf3 $block
 		done
-		! enough $round $started device_64K device_1M || break
+		! settled $round $started device_64K device_1M || break
 	done
 }
 
@@ -140,7 +142,7 @@ files() {
 		timed "rftp on $FABRIC, file to file" "its own" run_rftp "$FABRIC"
 		same_files large $EXPORT/large
 		rcopied
-		! enough $round $started whole_files || break
+		! settled $round $started whole_files || break
 		[ "$round" -le $ROUNDS ] || continue
 		timed "rftp on soft, file to file" "its own" run_rftp soft
 		same_files large $EXPORT/large
@@ -177,20 +179,21 @@ ratios() {
 		END { if (n == m) for (i = 1; i <= n; i++) print a[i] / b[i] }' $WORK/runs
 }
 
-# How many of them are large enough.
-held() {
-	ratios "$@" | awk -v share="$3" '$1 >= share { n++ } END { print n + 0 }'
+# decided WHAT: of its rounds' ratios, those on one side of the limit are LEAD more than those on the other
+decided() {
+	local -n limit=$1
+	ratios "${limit[@]}" | awk -v share="${limit[2]}" -v lead=$LEAD '
+		{ ahead += $1 >= share ? 1 : -1 }
+		END { exit !(ahead >= lead || -ahead >= lead) }'
 }
 
-# enough ROUND STARTED WHAT...: more rounds change nothing, or there is no more time
-enough() {
-	local what good round=$1 started=$2
-	[ "$round" -ge $ENOUGH ] || return 1
-	[ $((SECONDS - started)) -lt $PATIENCE ] || return 0
+# settled ROUND STARTED WHAT...: more rounds are of no use, or there is no more time
+settled() {
+	local what
+	[ "$1" -ge $ROUNDS ] && [ "$1" -ge $LEAD ] || return 1
+	[ $((SECONDS - $2)) -lt $PATIENCE ] || return 0
 	for what in "${@:3}"; do
-		local -n judged=$what
-		good=$(held "${judged[@]}")
-		[ "$good" -ge $ENOUGH ] || [ $((round - good)) -ge $ENOUGH ] || return 1
+		decided $what || return 1
 	done
 }
 
