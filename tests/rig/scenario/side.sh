@@ -202,10 +202,10 @@ fast_enough() {
 	local -n judged=$1
 	local said
 	grep -E "^(${judged[1]}|${judged[3]})	${judged[0]}" $WORK/runs
-	said=$(ratios "${judged[@]}" | sort -n | awk '{ v[NR] = $1 } END {
-		if (NR) printf "%.3f, the median of %d", (v[int((NR + 1) / 2)] + v[int(NR / 2) + 1]) / 2, NR
+	said=$(ratios "${judged[@]}" | sort -n | awk -v least=$LEAD '{ v[NR] = $1 } END {
+		if (NR >= least) printf "%.3f, the median of %d", (v[int((NR + 1) / 2)] + v[int(NR / 2) + 1]) / 2, NR
 	}')
-	[ -n "$said" ] || fail "not measured"
+	[ -n "$said" ] || fail "not measured, or in less than $LEAD rounds"
 	echo "# $RIG_DRIVER, ${judged[0]}: ${judged[1]} to ${judged[3]}: $said" >&3
 	awk -v ratio="${said%%,*}" -v share="${judged[2]}" 'BEGIN { exit !(ratio >= share) }' ||
 		fail "less than ${judged[2]}: $said"
