@@ -101,8 +101,12 @@ _started = []
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def _die_with_parent():
+def before_exec():
+    """What every process begins with, whoever started this script: a shell's background job ignores SIGINT, and
+    one of nohup SIGHUP."""
     _libc.prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: also when this script is killed itself
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
 
 
 def spawn(command, **options):
@@ -111,7 +115,7 @@ def spawn(command, **options):
         # subprocess sets the ids before preexec_fn, and a change of ids clears the death signal
         options.setdefault("group", options["user"])
         options.setdefault("extra_groups", [])
-    process = subprocess.Popen(command, start_new_session=True, preexec_fn=_die_with_parent,
+    process = subprocess.Popen(command, start_new_session=True, preexec_fn=before_exec,
                                **options)
     _started.append(process)
     return process

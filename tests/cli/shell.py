@@ -147,7 +147,7 @@ class Terminal:
     def control(slave):
         import fcntl
         import termios
-        rftptest._die_with_parent()
+        rftptest.before_exec()
         fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
 
     def type(self, text):
