@@ -315,7 +315,8 @@ with_server() {
 	return $status
 } 2>/dev/null
 
-# device_rate BLOCK QUEUE_PAIRS BYTES: MB/s of ib_write_bw (which says MiB/s; a run of it without a rate does not count)
+# device_rate BLOCK QUEUE_PAIRS BYTES: MB/s of ib_write_bw (which says MiB/s; a run of it without a rate is done
+# again, twice at most)
 device_rate() {
 	local options="-R -F -s $1 -q $2 -t 128 -n $(($3 / $1 / $2 + 1))" i
 	for i in 1 2 3; do
