@@ -10,6 +10,7 @@
 # make fuzz         each fuzz target for FUZZ_SECONDS=10 (needs clang)
 # make install      DESTDIR= prefix=/usr/local; uninstall takes it away again
 # make lint         cppcheck, where it is installed
+# make format       clang-format on every C file; format-check only says where it would change one
 # make SAN=address,undefined check     the same under sanitizers (SAN=thread: data races)
 # make VERBS=no     without RDMA devices, and without rdma-core (default: with, where its headers are)
 # make V=1          show the commands
@@ -46,15 +47,15 @@ say          = $(if $(V),,@printf '  %-5s %s\n' '$(1)' '$(2)')
 VERBS       ?= $(shell printf '\043include <infiniband/verbs.h>\n\043include <rdma/rdma_cma.h>\n' | \
                  $(CC) $(CPPFLAGS) -E - >/dev/null 2>&1 && echo yes || echo no)
 VERBS       := $(VERBS)
-LIB_SRC     := $(wildcard proto/*.c middleware/*/*.c)
+LIB_SRC     := $(wildcard proto/*.c middleware/*/*.c middleware/*/*/*.c)
 ifeq ($(VERBS),yes)
 RFTP_CFLAGS += -DRFTP_VERBS
 LDLIBS      += -lrdmacm -libverbs
 else
-LIB_SRC     := $(filter-out middleware/fabric/verbs%,$(LIB_SRC))
+LIB_SRC     := $(filter-out middleware/fabric/verbs/%,$(LIB_SRC))
 endif
-CLIENT_SRC  := $(wildcard rftp/*.c)
-DAEMON_SRC  := $(wildcard rftpd/*.c)
+CLIENT_SRC  := $(wildcard rftp/*.c rftp/*/*.c)
+DAEMON_SRC  := $(wildcard rftpd/*.c rftpd/*/*.c)
 TEST_SRC    := $(wildcard tests/unit/*.c tests/property/*.c tests/fabric/*.c)
 FUZZ_SRC    := $(wildcard tests/fuzz/*.c)
 CLI_TESTS   := $(filter-out %/rftptest.py %/iwarp.py %/rude.py,$(wildcard tests/cli/*.py))
@@ -184,10 +185,25 @@ lint:
 		--inline-suppr --error-exitcode=1 --suppress=missingIncludeSystem \
 		proto middleware rftp rftpd
 
+# Releases of clang-format differ in what they make of the same file; this one decides.
+CLANG_FORMAT ?= $(firstword $(shell command -v clang-format-14 clang-format 2>/dev/null))
+C_FILES      = $(shell git ls-files '*.c' '*.h')
+format:
+	@test -n "$(CLANG_FORMAT)" || { echo "make format needs clang-format 14" >&2; exit 1; }
+	$(Q)$(CLANG_FORMAT) -i $(C_FILES)
+
+format-check:
+	$(Q)case "$$($(CLANG_FORMAT) --version 2>/dev/null)" in \
+	*"version 14."*) if $(CLANG_FORMAT) --dry-run --Werror $(C_FILES); then \
+		echo "1 passed, 0 failed"; else echo "0 passed, 1 failed"; exit 1; fi ;; \
+	*) echo "clang-format 14 is not installed: the format of the C files is not checked"; \
+		echo "0 passed, 0 failed, 1 skipped" ;; \
+	esac
+
 # ---- install ----
 
 MAN_PAGES   := $(wildcard man/*.[1-8])
-COMPLETION  := $(wildcard rftp/completion.bash)
+COMPLETION  := $(wildcard rftp/shell/completion.bash)
 
 install: all
 	install -d $(DESTDIR)$(bindir) $(DESTDIR)$(sbindir) $(DESTDIR)$(docdir) $(DESTDIR)$(unitdir)
@@ -211,5 +227,5 @@ clean:
 	rm -rf build build-*
 
 -include $(shell find $(B) -name '*.d' 2>/dev/null)
-.PHONY: all check check-c check-cli check-rdma demo bench bench-engines bench-rdma fuzz fuzzers lint install uninstall clean
+.PHONY: all check check-c check-cli check-rdma demo bench bench-engines bench-rdma fuzz fuzzers lint format format-check install uninstall clean
 .SECONDARY:

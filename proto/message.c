@@ -61,8 +61,8 @@ static struct wire_bytes message_get_path_field(struct wire *w)
 static bool message_hello_ok(const struct message_hello *m)
 {
 	return m->version != 0 && m->max_channels >= 1 && m->max_channels <= MESSAGE_CHANNELS_MAX &&
-		m->max_block >= TRANSFER_BLOCK_MIN && m->max_block <= TRANSFER_BLOCK_MAX &&
-		m->max_depth >= 1 && m->max_depth <= TRANSFER_DEPTH_MAX;
+	       m->max_block >= TRANSFER_BLOCK_MIN && m->max_block <= TRANSFER_BLOCK_MAX &&
+	       m->max_depth >= 1 && m->max_depth <= TRANSFER_DEPTH_MAX;
 }
 
 int message_get_hello(struct message_hello *m, const void *buf, size_t len)
@@ -207,7 +207,7 @@ ssize_t message_put_path(const struct message_path *m, void *buf, size_t size)
 static bool message_attr_ok(const struct message_attr *m)
 {
 	return m->type >= MESSAGE_FILE && m->type <= MESSAGE_OTHER && m->mode <= MESSAGE_MODE_MAX &&
-		m->mtime_ns <= MESSAGE_NS_MAX;
+	       m->mtime_ns <= MESSAGE_NS_MAX;
 }
 
 static void message_put_attr_fields(struct wire *w, const struct message_attr *m)
@@ -394,15 +394,14 @@ int message_get_list_entry(struct message_entry *entry, struct wire *w)
 
 static bool message_data_request_ok(const struct message_data_request *m)
 {
-	const uint32_t flags =
-		MESSAGE_DATA_INTO | MESSAGE_DATA_RECURSIVE | MESSAGE_DATA_NO_REPLACE;
+	const uint32_t flags = MESSAGE_DATA_INTO | MESSAGE_DATA_RECURSIVE | MESSAGE_DATA_NO_REPLACE;
 
 	if (m->flags & ~flags || m->engine > MESSAGE_ENGINE_PULL ||
 		m->channels > MESSAGE_CHANNELS_MAX || m->depth > TRANSFER_DEPTH_MAX ||
 		m->direct > 2 || m->offset != 0)
 		return false;
 	if (m->block != 0 && (m->block % MESSAGE_BLOCK_MULTIPLE || m->block < TRANSFER_BLOCK_MIN ||
-			m->block > TRANSFER_BLOCK_MAX))
+				     m->block > TRANSFER_BLOCK_MAX))
 		return false;
 	switch (m->kind) {
 	case MESSAGE_DATA_FILES:
@@ -459,9 +458,9 @@ ssize_t message_put_data_request(const struct message_data_request *m, void *buf
 static bool message_feed_ok(const struct message_feed *m)
 {
 	return !m->flags && (!m->segment_bytes || m->segment_bytes >= MESSAGE_SEGMENT_BYTES_MIN) &&
-		m->segment_bytes <= TRANSFER_SIZE_MAX &&
-		(!m->segment_ns || m->segment_ns >= MESSAGE_SEGMENT_NS_MIN) &&
-		m->segment_ns <= TRANSFER_SIZE_MAX;
+	       m->segment_bytes <= TRANSFER_SIZE_MAX &&
+	       (!m->segment_ns || m->segment_ns >= MESSAGE_SEGMENT_NS_MIN) &&
+	       m->segment_ns <= TRANSFER_SIZE_MAX;
 }
 
 int message_get_feed(struct message_feed *m, const void *buf, size_t len)

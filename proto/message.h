@@ -9,8 +9,8 @@
  *
  * get functions check every length, count and value against the limits below and refuse trailing
  * bytes: 0, -EMSGSIZE or -EBADMSG.  Their byte strings point into the buffer they were given.  put
- * functions return the number of bytes written, or -EMSGSIZE / -EBADMSG for a struct that may not be
- * sent.
+ * functions return the number of bytes written, or -EMSGSIZE / -EBADMSG for a struct that may not
+ * be sent.
  */
 #ifndef PROTO_MESSAGE_H
 #define PROTO_MESSAGE_H
@@ -63,7 +63,8 @@ enum message_type {
 	/* 64..95 are the transfer messages: proto/transfer.h */
 };
 
-/* One row a message: the codec table.  Lengths are of the data.  NULL when there is no such type. */
+/* One row a message: the codec table.  Lengths are of the data.  NULL when there is no such type.
+ */
 struct message_row {
 	uint16_t type; /* with MESSAGE_REPLY for replies */
 	const char *name;
@@ -81,7 +82,8 @@ const char *message_name(uint16_t type); /* "STORE", "STORE reply", "unknown mes
 
 enum message_channel_kind { MESSAGE_CHANNEL_CONTROL = 1, MESSAGE_CHANNEL_DATA = 2 };
 
-/* What a connecting side shows: magic, version 8, kind 8, index 16, session 32, credits 16, token. */
+/* What a connecting side shows: magic, version 8, kind 8, index 16, session 32, credits 16, token.
+ */
 struct message_greeting {
 	uint8_t version;                    /* the highest it speaks */
 	uint8_t kind;                       /* enum message_channel_kind */
@@ -107,29 +109,33 @@ ssize_t message_put_welcome(const struct message_welcome *, void *, size_t size)
 
 /* ---- HELLO: the first request; limits become the minima of both sides ---- */
 
-enum message_engine { MESSAGE_ENGINE_CREDIT = 1, MESSAGE_ENGINE_STATUS = 2, MESSAGE_ENGINE_WINDOW = 3,
-	MESSAGE_ENGINE_PULL = 4 };
+enum message_engine {
+	MESSAGE_ENGINE_CREDIT = 1,
+	MESSAGE_ENGINE_STATUS = 2,
+	MESSAGE_ENGINE_WINDOW = 3,
+	MESSAGE_ENGINE_PULL = 4
+};
 
-struct message_hello { /* request and reply have the same shape */
-	uint16_t version;       /* request: highest spoken; reply: the one used */
-	uint16_t max_channels;  /* 1..64 */
-	uint32_t max_block;     /* bytes, 65536..16777216 */
-	uint32_t max_depth;     /* blocks of one transfer, 1..65536 */
-	uint32_t engines;       /* bit n = enum message_engine n */
-	uint32_t session;       /* reply: number of this session; request: 0 */
-	uint32_t flags;         /* reply: bit 0 = the export is read-only */
+struct message_hello {           /* request and reply have the same shape */
+	uint16_t version;        /* request: highest spoken; reply: the one used */
+	uint16_t max_channels;   /* 1..64 */
+	uint32_t max_block;      /* bytes, 65536..16777216 */
+	uint32_t max_depth;      /* blocks of one transfer, 1..65536 */
+	uint32_t engines;        /* bit n = enum message_engine n */
+	uint32_t session;        /* reply: number of this session; request: 0 */
+	uint32_t flags;          /* reply: bit 0 = the export is read-only */
 	struct wire_bytes agent; /* "rftp/0.1.0", 0..255 bytes, for people */
 };
 #define MESSAGE_HELLO_READ_ONLY 1u
 
-/* ---- PING: measures the round trip; the reply has the same cookie.  Cookie 0 is a keep-alive: either
- * side may send it at any time after HELLO, nobody answers it ---- */
+/* ---- PING: measures the round trip; the reply has the same cookie.  Cookie 0 is a keep-alive:
+ * either side may send it at any time after HELLO, nobody answers it ---- */
 struct message_ping {
 	uint64_t cookie;
 };
 
-/* ---- CHANNELS: make `count` data channels usable.  The reply says how many the peer may open, which
- * index they start at, and the one-time token that each of them shows. ---- */
+/* ---- CHANNELS: make `count` data channels usable.  The reply says how many the peer may open,
+ * which index they start at, and the one-time token that each of them shows. ---- */
 struct message_channels {
 	uint16_t count; /* 1..64 */
 };
@@ -184,27 +190,29 @@ struct message_entry {
 	struct wire_bytes name; /* 1..255 bytes, no '/' */
 };
 
-/* ---- STORE and RETRIEVE: after the OK reply the data source sends OFFER (proto/transfer.h) ---- */
+/* ---- STORE and RETRIEVE: after the OK reply the data source sends OFFER (proto/transfer.h) ----
+ */
 
 enum message_data_kind {
 	MESSAGE_DATA_FILES = 1, /* files beneath `path` */
 	MESSAGE_DATA_NULL = 2,  /* bench: memory to memory; `path` is empty */
 };
-#define MESSAGE_DATA_INTO 1u      /* path is a directory: files go beneath it under their own names */
-#define MESSAGE_DATA_RECURSIVE 2u /* directories are followed down */
+#define MESSAGE_DATA_INTO 1u /* path is a directory: files go beneath it under their own names */
+#define MESSAGE_DATA_RECURSIVE 2u  /* directories are followed down */
 #define MESSAGE_DATA_NO_REPLACE 4u /* STORE: an existing file is an error */
 
 struct message_data_request { /* STORE, RETRIEVE */
-	uint8_t kind;     /* enum message_data_kind */
-	uint32_t flags;   /* MESSAGE_DATA_* */
-	uint8_t engine;   /* RETRIEVE: wanted engine; STORE: 0 */
-	uint16_t channels; /* RETRIEVE: wanted, 0 = all open; STORE: 0 */
-	uint32_t block;   /* RETRIEVE: wanted block bytes, 0 = choose; STORE: 0 */
-	uint32_t depth;   /* RETRIEVE: wanted blocks, 0 = choose; STORE: 0 */
-	uint32_t rtt_us;  /* RETRIEVE: the round trip that the client has measured, 0 = not known; STORE: 0 */
-	uint8_t direct;   /* the daemon's O_DIRECT: 0 auto, 1 on, 2 off */
-	uint64_t size;    /* RETRIEVE of MESSAGE_DATA_NULL: bytes to send; else 0 */
-	uint64_t offset;  /* reserved for resume: 0 */
+	uint8_t kind;         /* enum message_data_kind */
+	uint32_t flags;       /* MESSAGE_DATA_* */
+	uint8_t engine;       /* RETRIEVE: wanted engine; STORE: 0 */
+	uint16_t channels;    /* RETRIEVE: wanted, 0 = all open; STORE: 0 */
+	uint32_t block;       /* RETRIEVE: wanted block bytes, 0 = choose; STORE: 0 */
+	uint32_t depth;       /* RETRIEVE: wanted blocks, 0 = choose; STORE: 0 */
+	uint32_t rtt_us; /* RETRIEVE: the round trip that the client has measured, 0 = not known;
+			    STORE: 0 */
+	uint8_t direct;  /* the daemon's O_DIRECT: 0 auto, 1 on, 2 off */
+	uint64_t size;   /* RETRIEVE of MESSAGE_DATA_NULL: bytes to send; else 0 */
+	uint64_t offset; /* reserved for resume: 0 */
 	struct wire_bytes path;
 };
 
@@ -244,8 +252,8 @@ ssize_t message_put_text(struct wire_bytes, void *, size_t);
 
 /*
  * LIST replies are written and read entry by entry.  Put: begin, entries while they return 0
- * (-EMSGSIZE: this frame is full, nothing was added), then end with the `more` flag; end returns the
- * data's length.  Get: begin, `count` entries, finish with wire_finish.
+ * (-EMSGSIZE: this frame is full, nothing was added), then end with the `more` flag; end returns
+ * the data's length.  Get: begin, `count` entries, finish with wire_finish.
  */
 struct message_list_writer {
 	struct wire wire;

@@ -39,7 +39,8 @@ static const struct status_row status_rows[] = {
 	{STATUS_NOT_DIRECTORY, ENOTDIR, "not-directory", "not a directory"},
 	{STATUS_NOT_EMPTY, ENOTEMPTY, "not-empty", "directory not empty"},
 	{STATUS_NAME, ENAMETOOLONG, "name", "name is empty, too long or not allowed"},
-	/* openat2 says EXDEV when a path leaves its root; a rename's EXDEV is told apart as EREMOTE */
+	/* openat2 says EXDEV when a path leaves its root; a rename's EXDEV is told apart as EREMOTE
+	 */
 	{STATUS_OUTSIDE, EXDEV, "outside", "leaves the exported directory"},
 	{STATUS_NOT_REGULAR, ENXIO, "not-regular", "not a regular file"},
 	{STATUS_BUSY, EBUSY, "busy", "in use"},

@@ -20,13 +20,13 @@ enum status {
 	STATUS_LIMIT = 104,       /* over a limit of this side: sessions, channels, memory */
 	STATUS_REFUSED = 105,     /* policy: token, address, login */
 	STATUS_TIMEOUT = 106,
-	STATUS_SHUTDOWN = 107,    /* the daemon is ending */
-	STATUS_CANCELLED = 108,   /* the user stopped the transfer */
+	STATUS_SHUTDOWN = 107,     /* the daemon is ending */
+	STATUS_CANCELLED = 108,    /* the user stopped the transfer */
 	STATUS_DISCONNECTED = 109, /* the session broke (local only) */
 	/* names and files, 2xx */
 	STATUS_NOT_FOUND = 200,
-	STATUS_DENIED = 201,      /* permission */
-	STATUS_READ_ONLY = 202,   /* export or file system */
+	STATUS_DENIED = 201,    /* permission */
+	STATUS_READ_ONLY = 202, /* export or file system */
 	STATUS_EXISTS = 203,
 	STATUS_IS_DIRECTORY = 204,
 	STATUS_NOT_DIRECTORY = 205,
@@ -36,17 +36,17 @@ enum status {
 	STATUS_NOT_REGULAR = 209, /* device, socket, FIFO */
 	STATUS_BUSY = 210,
 	STATUS_CROSS_DEVICE = 211,
-	STATUS_LOOP = 212,        /* too many symbolic links */
+	STATUS_LOOP = 212, /* too many symbolic links */
 	/* data, 3xx */
-	STATUS_NO_SPACE = 300,    /* disk full or quota */
+	STATUS_NO_SPACE = 300, /* disk full or quota */
 	STATUS_IO = 301,
 	STATUS_TOO_LARGE = 302,
-	STATUS_CHANGED = 303,     /* the source file changed while it was read */
-	STATUS_CHECKSUM = 304,    /* a block's checksum is wrong */
-	STATUS_DIGEST = 305,      /* the file's digest is wrong */
-	STATUS_INCOMPLETE = 306,  /* ranges are missing or overlap */
+	STATUS_CHANGED = 303,    /* the source file changed while it was read */
+	STATUS_CHECKSUM = 304,   /* a block's checksum is wrong */
+	STATUS_DIGEST = 305,     /* the file's digest is wrong */
+	STATUS_INCOMPLETE = 306, /* ranges are missing or overlap */
 	STATUS_NO_MEMORY = 307,
-	STATUS_OTHER = 399,       /* an errno without a row here */
+	STATUS_OTHER = 399, /* an errno without a row here */
 };
 
 /* Text for people, "no such file or directory"; never NULL. */

@@ -19,11 +19,11 @@
 static bool transfer_offer_ok(const struct transfer_offer *m)
 {
 	return m->engine >= MESSAGE_ENGINE_CREDIT && m->engine <= MESSAGE_ENGINE_PULL &&
-		m->notice >= TRANSFER_NOTICE_BEHIND && m->notice <= TRANSFER_NOTICE_GATHERED &&
-		m->channels >= 1 && m->channels <= MESSAGE_CHANNELS_MAX &&
-		m->block % TRANSFER_BLOCK_MULTIPLE == 0 && m->block >= TRANSFER_BLOCK_MIN &&
-		m->block <= TRANSFER_BLOCK_MAX && m->depth >= 1 &&
-		m->depth <= TRANSFER_DEPTH_MAX && !(m->flags & ~TRANSFER_OFFER_IMM);
+	       m->notice >= TRANSFER_NOTICE_BEHIND && m->notice <= TRANSFER_NOTICE_GATHERED &&
+	       m->channels >= 1 && m->channels <= MESSAGE_CHANNELS_MAX &&
+	       m->block % TRANSFER_BLOCK_MULTIPLE == 0 && m->block >= TRANSFER_BLOCK_MIN &&
+	       m->block <= TRANSFER_BLOCK_MAX && m->depth >= 1 && m->depth <= TRANSFER_DEPTH_MAX &&
+	       !(m->flags & ~TRANSFER_OFFER_IMM);
 }
 
 int transfer_get_offer(struct transfer_offer *m, const void *buf, size_t len)
@@ -65,14 +65,15 @@ uint32_t transfer_status_bytes(uint32_t depth)
 	return depth < TRANSFER_STATUS_BYTES_MIN ? TRANSFER_STATUS_BYTES_MIN : depth;
 }
 
-/* The last slot, and the last byte of the status region, end inside the address space: nothing wraps. */
+/* The last slot, and the last byte of the status region, end inside the address space: nothing
+ * wraps. */
 static bool transfer_accept_ok(const struct transfer_accept *m)
 {
 	return m->depth >= 1 && m->depth <= TRANSFER_DEPTH_MAX &&
-		m->stride >= TRANSFER_BLOCK_MIN + TRANSFER_SLOT_OFFSET + TRANSFER_BLOCK_BYTES &&
-		m->base <= UINT64_MAX - (uint64_t)m->depth * m->stride &&
-		m->status_base <= UINT64_MAX - transfer_status_bytes(m->depth) &&
-		!(m->flags & ~TRANSFER_ACCEPT_IMM);
+	       m->stride >= TRANSFER_BLOCK_MIN + TRANSFER_SLOT_OFFSET + TRANSFER_BLOCK_BYTES &&
+	       m->base <= UINT64_MAX - (uint64_t)m->depth * m->stride &&
+	       m->status_base <= UINT64_MAX - transfer_status_bytes(m->depth) &&
+	       !(m->flags & ~TRANSFER_ACCEPT_IMM);
 }
 
 int transfer_get_accept(struct transfer_accept *m, const void *buf, size_t len)
@@ -418,12 +419,11 @@ ssize_t transfer_put_abort(const struct transfer_abort *m, void *buf, size_t siz
 static bool transfer_block_ok(const struct transfer_block *m, uint32_t block_bytes)
 {
 	return m->session != 0 && m->length > 0 && m->length <= block_bytes &&
-		!(m->flags & ~TRANSFER_BLOCK_LAST) &&
-		m->offset <= TRANSFER_SIZE_MAX - m->length;
+	       !(m->flags & ~TRANSFER_BLOCK_LAST) && m->offset <= TRANSFER_SIZE_MAX - m->length;
 }
 
-int transfer_get_block(struct transfer_block *m, const uint8_t bytes[TRANSFER_BLOCK_BYTES],
-	uint32_t block_bytes)
+int transfer_get_block(
+	struct transfer_block *m, const uint8_t bytes[TRANSFER_BLOCK_BYTES], uint32_t block_bytes)
 {
 	struct wire w;
 

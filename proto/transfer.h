@@ -2,18 +2,18 @@
 /*
  * proto/transfer: the messages of a transfer, and the block header.
  *
- * They use the frames of proto/message.h with types 64..95 and response 0, and have rows in the same
- * codec table.  Order of a transfer (S = source, K = sink; each on the control channel unless said):
+ * They use the frames of proto/message.h with types 64..95 and response 0, and have rows in the
+ * same codec table.  Order of a transfer (S = source, K = sink; each on the control channel unless
+ * said):
  *
  *     S OFFER  K ACCEPT (or ABORT)                    once; ACCEPT names the sink's memory
- *     K GRANT / S REQUEST                             engine credit: at any time between ACCEPT and CLOSED
- *     S FILE   K READY (or RESULT: refused)           per file, many at once
- *     S blocks, each WRITE followed by its NOTICE     on the data channels; engine status: by its status
- *                                                     byte.  Engine window: K ACK, a NOTICE's bytes, each
- *     S FILE_END  K RESULT                            per file that was READY
- *     S COMPLETE  K CLOSED                            once; memory is revoked before CLOSED
- *     either ABORT                                    ends the transfer, not the session; the other
- *                                                     side answers ABORT unless it sent one already
+ *     K GRANT / S REQUEST                             engine credit: at any time between ACCEPT and
+ * CLOSED S FILE   K READY (or RESULT: refused)           per file, many at once S blocks, each
+ * WRITE followed by its NOTICE     on the data channels; engine status: by its status byte.  Engine
+ * window: K ACK, a NOTICE's bytes, each S FILE_END  K RESULT                            per file
+ * that was READY S COMPLETE  K CLOSED                            once; memory is revoked before
+ * CLOSED either ABORT                                    ends the transfer, not the session; the
+ * other side answers ABORT unless it sent one already
  *
  * get/put functions as in proto/message.h.
  */
@@ -39,30 +39,32 @@ enum transfer_type {
 
 #define TRANSFER_BLOCK_MIN 65536u
 #define TRANSFER_BLOCK_MAX 16777216u
-#define TRANSFER_DEPTH_MAX 65536u   /* blocks of a sink */
-#define TRANSFER_GRANTS_MAX 4096u   /* indices in one GRANT */
-#define TRANSFER_OPEN_MAX 256u      /* files between FILE and RESULT at once */
+#define TRANSFER_DEPTH_MAX 65536u             /* blocks of a sink */
+#define TRANSFER_GRANTS_MAX 4096u             /* indices in one GRANT */
+#define TRANSFER_OPEN_MAX 256u                /* files between FILE and RESULT at once */
 #define TRANSFER_SIZE_MAX 0x7fffffffffffffffu /* of a file, and of offset + length: fits off_t */
 #define TRANSFER_BLOCKS_MAX 0x100000000u      /* of a file: sequence has 32 bits */
 #define TRANSFER_SLOT_OFFSET (4096u - 32u)    /* in a slot, where the block header begins */
 
 /* How the sink learns of a landed block. */
 enum transfer_notice {
-	TRANSFER_NOTICE_BEHIND = 1,  /* on the data channel, right behind the data: WRITE_IMM with the
-	                                block's index where both sides have it, else SEND of NOTICE */
-	TRANSFER_NOTICE_CONTROL = 2, /* RFTP's own: NOTICE on the control channel after the source's local
-	                                completion; one round trip later, kept to be measured */
-	TRANSFER_NOTICE_GATHERED = 3, /* on the data channel, one SEND behind the payloads of several blocks,
-	                                with their headers: transfer_get_gathered */
+	TRANSFER_NOTICE_BEHIND =
+		1, /* on the data channel, right behind the data: WRITE_IMM with the
+		      block's index where both sides have it, else SEND of NOTICE */
+	TRANSFER_NOTICE_CONTROL =
+		2, /* RFTP's own: NOTICE on the control channel after the source's local
+		      completion; one round trip later, kept to be measured */
+	TRANSFER_NOTICE_GATHERED = 3, /* on the data channel, one SEND behind the payloads of
+					several blocks, with their headers: transfer_get_gathered */
 };
 
 struct transfer_offer {
-	uint8_t engine;    /* enum message_engine */
-	uint8_t notice;    /* enum transfer_notice */
-	uint16_t channels; /* data channels 0..channels-1 are used; all are open already */
-	uint32_t block;    /* payload bytes of a block: a multiple of 4096, 64 KiB..16 MiB */
-	uint32_t depth;    /* blocks the source would like the sink to have */
-	uint32_t flags;    /* bit 0: immediate data can be used */
+	uint8_t engine;        /* enum message_engine */
+	uint8_t notice;        /* enum transfer_notice */
+	uint16_t channels;     /* data channels 0..channels-1 are used; all are open already */
+	uint32_t block;        /* payload bytes of a block: a multiple of 4096, 64 KiB..16 MiB */
+	uint32_t depth;        /* blocks the source would like the sink to have */
+	uint32_t flags;        /* bit 0: immediate data can be used */
 	uint64_t files, bytes; /* of the whole transfer, or MESSAGE_UNKNOWN: hints */
 };
 #define TRANSFER_OFFER_IMM 1u
@@ -71,19 +73,19 @@ struct transfer_accept {
 	uint32_t depth;  /* blocks that the sink has, 1..TRANSFER_DEPTH_MAX */
 	uint32_t stride; /* bytes from one block's slot to the next */
 	uint64_t base;   /* remote address of slot 0; data of slot i is written from
-	                    base + i * stride + 4096 - 32 on, with gathered notices from 4096 on */
+			    base + i * stride + 4096 - 32 on, with gathered notices from 4096 on */
 	uint32_t key;
-	uint32_t flags;  /* bit 0: notices are WRITE_IMM */
-	/* engine `status`: remote address and key of the status byte of slot 0; the others follow, one byte
-	 * a slot, then zeros up to transfer_status_bytes.  0 with other engines */
+	uint32_t flags; /* bit 0: notices are WRITE_IMM */
+	/* engine `status`: remote address and key of the status byte of slot 0; the others follow,
+	 * one byte a slot, then zeros up to transfer_status_bytes.  0 with other engines */
 	uint64_t status_base;
 	uint32_t status_key;
 };
 #define TRANSFER_ACCEPT_IMM 1u
 
 /* Bytes of the region that the status bytes of `depth` slots are in, all read at once: at least
- * TRANSFER_STATUS_BYTES_MIN, for a driver may take another way with short READs (the kernel's siw, one on
- * which it may fail). */
+ * TRANSFER_STATUS_BYTES_MIN, for a driver may take another way with short READs (the kernel's siw,
+ * one on which it may fail). */
 #define TRANSFER_STATUS_BYTES_MIN 64u
 uint32_t transfer_status_bytes(uint32_t depth);
 
@@ -95,7 +97,7 @@ enum transfer_byte {
 };
 
 struct transfer_grant {
-	uint16_t count; /* 1..TRANSFER_GRANTS_MAX */
+	uint16_t count;         /* 1..TRANSFER_GRANTS_MAX */
 	const uint8_t *indices; /* big-endian 32 bits each, in the buffer: transfer_grant_index */
 };
 uint32_t transfer_grant_index(const struct transfer_grant *, unsigned i);
@@ -104,8 +106,8 @@ struct transfer_notice_msg {
 	uint32_t index; /* of the sink's block */
 };
 
-/* A gathered notice: for each block 4 bytes of index and its TRANSFER_BLOCK_BYTES of header and checksum,
- * which are not written to its slot then. */
+/* A gathered notice: for each block 4 bytes of index and its TRANSFER_BLOCK_BYTES of header and
+ * checksum, which are not written to its slot then. */
 #define TRANSFER_GATHERED_MAX 8u
 #define TRANSFER_GATHERED_BYTES (4u + 32u)
 struct transfer_gathered {
@@ -125,9 +127,9 @@ struct transfer_file {
 	uint32_t mode;
 	int64_t mtime_s;
 	uint32_t mtime_ns;
-	uint64_t size; /* or MESSAGE_UNKNOWN (streams only) */
+	uint64_t size;          /* or MESSAGE_UNKNOWN (streams only) */
 	struct wire_bytes name; /* beneath the destination; '/'-separated, never absolute, no "..";
-	                           empty: the destination itself */
+				   empty: the destination itself */
 };
 struct transfer_ready {
 	uint32_t file;
@@ -158,8 +160,8 @@ struct transfer_block {
 	uint32_t session, sequence;
 	uint64_t offset;
 	uint32_t length; /* of the payload, never 0 */
-	uint32_t flags; /* the paper's reserved word: bit 0 = last block of a stream (a hint) */
-	uint64_t sum;   /* follows the header; XXH3-64 of payload xor XXH3-64 of the 24 bytes */
+	uint32_t flags;  /* the paper's reserved word: bit 0 = last block of a stream (a hint) */
+	uint64_t sum;    /* follows the header; XXH3-64 of payload xor XXH3-64 of the 24 bytes */
 };
 #define TRANSFER_BLOCK_BYTES 32u
 #define TRANSFER_BLOCK_LAST 1u
@@ -192,12 +194,12 @@ int transfer_get_abort(struct transfer_abort *, const void *, size_t);
 ssize_t transfer_put_abort(const struct transfer_abort *, void *, size_t);
 
 /* The 32 bytes before a block's payload.  `block_bytes` bounds length (capacity of a block). */
-int transfer_get_block(struct transfer_block *, const uint8_t bytes[TRANSFER_BLOCK_BYTES],
-	uint32_t block_bytes);
+int transfer_get_block(
+	struct transfer_block *, const uint8_t bytes[TRANSFER_BLOCK_BYTES], uint32_t block_bytes);
 void transfer_put_block(const struct transfer_block *, uint8_t bytes[TRANSFER_BLOCK_BYTES]);
 
-/* Whether bytes are a file's name that may cross: relative, no empty, "." or ".." component, no NUL,
- * at most 4095 bytes, components at most 255; empty is allowed. */
+/* Whether bytes are a file's name that may cross: relative, no empty, "." or ".." component, no
+ * NUL, at most 4095 bytes, components at most 255; empty is allowed. */
 bool transfer_name_ok(struct wire_bytes);
 
 #endif

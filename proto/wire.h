@@ -2,9 +2,9 @@
 /*
  * proto/wire: a bounded big-endian cursor over bytes, with a sticky error.
  *
- * Put and get never touch memory outside [start, end).  The first failure sets `error` and makes all
- * later calls do nothing (gets return 0), so a codec is written straight down and checked once, with
- * wire_finish.  Pure: no I/O, no allocation.
+ * Put and get never touch memory outside [start, end).  The first failure sets `error` and makes
+ * all later calls do nothing (gets return 0), so a codec is written straight down and checked once,
+ * with wire_finish.  Pure: no I/O, no allocation.
  */
 #ifndef PROTO_WIRE_H
 #define PROTO_WIRE_H
@@ -47,7 +47,7 @@ struct wire_bytes wire_get_bytes(struct wire *, size_t max);
 
 /* Marks the message as bad (-EBADMSG) unless an earlier error stands. */
 void wire_refuse(struct wire *);
-void wire_require(struct wire *, bool ok); /* refuses unless ok */
+void wire_require(struct wire *, bool ok);   /* refuses unless ok */
 size_t wire_put_length(const struct wire *); /* bytes written so far */
 size_t wire_left(const struct wire *);
 /* The sticky error; a get with bytes left over is -EBADMSG: trailing bytes are an error. */

@@ -3,16 +3,16 @@
  * rftp/main.c: the client program: what the command line asks for, and the exit code.
  */
 #include "base/limit.h"
-#include "rftp/client.h"
-#include "rftp/commands.h"
-#include "rftp/copy.h"
-#include "rftp/doctor.h"
-#include "rftp/feed.h"
-#include "rftp/interrupt.h"
-#include "rftp/lexer.h"
+#include "rftp/remote/client.h"
+#include "rftp/shell/commands.h"
+#include "rftp/copy/copy.h"
+#include "rftp/doctor/doctor.h"
+#include "rftp/feed/feed.h"
+#include "rftp/shell/interrupt.h"
+#include "rftp/shell/lexer.h"
 #include "rftp/options.h"
-#include "rftp/shell.h"
-#include "rftp/url.h"
+#include "rftp/shell/shell.h"
+#include "rftp/remote/url.h"
 
 #include <errno.h>
 #include <locale.h>
@@ -98,7 +98,7 @@ int main(int argc, char **argv)
 	struct text why = {0};
 	int err, code, sig;
 
-	limit_raise_files(); /* without it, a tree of small files may run into the soft limit */
+	limit_raise_files();     /* without it, a tree of small files may run into the soft limit */
 	setlocale(LC_CTYPE, ""); /* widths of characters; numbers stay as they are */
 	err = options_parse(argc, argv, &options, &why);
 	if (client_init(&client, &options.settings) || interrupt_init()) {

@@ -4,8 +4,8 @@
  */
 #include "rftp/options.h"
 
-#include "rftp/escape.h"
-#include "rftp/url.h"
+#include "rftp/ui/escape.h"
+#include "rftp/remote/url.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -41,12 +41,14 @@ static const char options_text[] =
 	"usage: rftp [OPTIONS] SRC... DST       copy files; one side is rftp://HOST[:PORT]/PATH,\n"
 	"                                       '-' is stdin or stdout\n"
 	"       rftp [OPTIONS] feed NAME=SOURCE... URL\n"
-	"                                       send live streams; SOURCE: FIFO, file or '|COMMAND'\n"
+	"                                       send live streams; SOURCE: FIFO, file or "
+	"'|COMMAND'\n"
 	"       rftp [OPTIONS] [URL]            open the shell\n"
 	"       rftp [OPTIONS] -c 'CMD; CMD' [URL]\n"
 	"       rftp [OPTIONS] -b FILE [URL]    run commands, stop at the first error\n"
 	"       rftp [OPTIONS] doctor [URL] [DIRECTORY]\n"
-	"                                       what keeps rftp from working well, and how to mend it\n"
+	"                                       what keeps rftp from working well, and how to mend "
+	"it\n"
 	"\n"
 	"  -r, --recursive           copy directories and what is in them\n"
 	"  -n, --no-replace          an existing file is an error\n"
@@ -107,7 +109,8 @@ static int options_doctor(const struct options *o, struct text *why)
 		urls += url_is(o->names[i]);
 	if (urls <= 1 && o->count - urls <= 1)
 		return 0;
-	text_puts(why, "doctor takes one URL and one directory; a file called doctor is given as ./doctor");
+	text_puts(why, "doctor takes one URL and one directory; a file called doctor is given as "
+		       "./doctor");
 	return -EINVAL;
 }
 

@@ -8,10 +8,10 @@
 #include "rftp/settings.h"
 
 enum options_action {
-	OPTIONS_SHELL, /* names: none, or a URL to open */
-	OPTIONS_COPY,  /* names: SRC... DST */
+	OPTIONS_SHELL,  /* names: none, or a URL to open */
+	OPTIONS_COPY,   /* names: SRC... DST */
 	OPTIONS_DOCTOR, /* names: a URL and a directory, or one of them, or none */
-	OPTIONS_FEED,  /* names: NAME=SOURCE... DST */
+	OPTIONS_FEED,   /* names: NAME=SOURCE... DST */
 	OPTIONS_HELP,
 	OPTIONS_VERSION,
 };

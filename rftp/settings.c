@@ -7,8 +7,8 @@
 #include "engine/engine.h"
 #include "fabric/select.h"
 #include "proto/transfer.h"
-#include "rftp/escape.h"
-#include "rftp/units.h"
+#include "rftp/ui/escape.h"
+#include "rftp/ui/units.h"
 
 #include <errno.h>
 #include <string.h>
@@ -228,7 +228,8 @@ static int set_segment(struct settings *s, const char *value, struct text *why)
 	int err = 0;
 
 	if (strcmp(value, "none")) {
-		err = parse_segment(value, comma ? (size_t)(comma - value) : strlen(value), &parsed);
+		err = parse_segment(
+			value, comma ? (size_t)(comma - value) : strlen(value), &parsed);
 		if (!err && comma)
 			err = parse_segment(comma + 1, strlen(comma + 1), &parsed);
 	}
@@ -250,9 +251,11 @@ static void show_segment(const struct settings *s, struct text *out)
 	for (; n && n % 1024 == 0 && letter < 3; letter++)
 		n /= 1024;
 	if (n)
-		text_printf(out, "%ju%.*s", (uintmax_t)n, letter >= 0, &letters[letter >= 0 ? letter : 0]);
+		text_printf(out, "%ju%.*s", (uintmax_t)n, letter >= 0,
+			&letters[letter >= 0 ? letter : 0]);
 	if (s->segment_ns)
-		text_printf(out, "%s%jus", n ? "," : "", (uintmax_t)(s->segment_ns / SETTINGS_NS_PER_S));
+		text_printf(out, "%s%jus", n ? "," : "",
+			(uintmax_t)(s->segment_ns / SETTINGS_NS_PER_S));
 	if (!n && !s->segment_ns)
 		text_puts(out, "none");
 }

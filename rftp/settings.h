@@ -7,7 +7,7 @@
 #define RFTP_SETTINGS_H
 
 #include "end/end.h"
-#include "rftp/text.h"
+#include "rftp/ui/text.h"
 
 #include <stdint.h>
 

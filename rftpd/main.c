@@ -7,10 +7,10 @@
  */
 #include "base/limit.h"
 #include "rftpd/conf.h"
-#include "rftpd/daemon.h"
+#include "rftpd/serve/daemon.h"
 #include "rftpd/daemon_options.h"
 #include "rftpd/detach.h"
-#include "rftpd/listen.h"
+#include "rftpd/serve/listen.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -1,48 +1,49 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The macros of <sys/queue.h> as far as `make lint` needs them: cppcheck does not read that header. */
+/* The macros of <sys/queue.h> as far as `make lint` needs them: cppcheck does not read that header.
+ */
 #ifndef TESTS_CPPCHECK_H
 #define TESTS_CPPCHECK_H
 
-#define LIST_HEAD(name, type)                                                                 \
+#define LIST_HEAD(name, type)                                                                      \
 	struct name {                                                                              \
 		struct type *first;                                                                \
 	}
-#define LIST_ENTRY(type)                                                                      \
+#define LIST_ENTRY(type)                                                                           \
 	struct {                                                                                   \
 		struct type *next;                                                                 \
 	}
 #define LIST_FIRST(head) ((head)->first)
 #define LIST_NEXT(element, field) ((element)->field.next)
 #define LIST_EMPTY(head) (!(head)->first)
-#define LIST_FOREACH(element, head, field)                                                    \
+#define LIST_FOREACH(element, head, field)                                                         \
 	for (element = (head)->first; element; element = element->field.next)
 
-#define STAILQ_HEAD(name, type)                                                                 \
+#define STAILQ_HEAD(name, type)                                                                    \
 	struct name {                                                                              \
 		struct type *first;                                                                \
 	}
-#define STAILQ_ENTRY(type)                                                                      \
+#define STAILQ_ENTRY(type)                                                                         \
 	struct {                                                                                   \
 		struct type *next;                                                                 \
 	}
 #define STAILQ_FIRST(head) ((head)->first)
 #define STAILQ_NEXT(element, field) ((element)->field.next)
 #define STAILQ_EMPTY(head) (!(head)->first)
-#define STAILQ_FOREACH(element, head, field)                                                    \
+#define STAILQ_FOREACH(element, head, field)                                                       \
 	for (element = (head)->first; element; element = element->field.next)
 
-#define TAILQ_HEAD(name, type)                                                                 \
+#define TAILQ_HEAD(name, type)                                                                     \
 	struct name {                                                                              \
 		struct type *first;                                                                \
 	}
-#define TAILQ_ENTRY(type)                                                                      \
+#define TAILQ_ENTRY(type)                                                                          \
 	struct {                                                                                   \
 		struct type *next;                                                                 \
 	}
 #define TAILQ_FIRST(head) ((head)->first)
 #define TAILQ_NEXT(element, field) ((element)->field.next)
 #define TAILQ_EMPTY(head) (!(head)->first)
-#define TAILQ_FOREACH(element, head, field)                                                    \
+#define TAILQ_FOREACH(element, head, field)                                                        \
 	for (element = (head)->first; element; element = element->field.next)
 
 #endif

@@ -11,9 +11,9 @@
 
 #include "block/arena.h"
 #include "engine/engine.h"
-#include "fabric/loop.h"
+#include "fabric/loop/loop.h"
 #include "proto/transfer.h"
-#include "transfer/link.h"
+#include "session/link.h"
 
 #include <unistd.h>
 
@@ -136,7 +136,8 @@ static inline void rig_open_source(struct rig *rig, const struct engine_ops *ops
 	assert(!r);
 }
 
-/* Gives the source's engine one block with `mark` in it: 1; 0 no block of ours, or no slot, is free; -errno. */
+/* Gives the source's engine one block with `mark` in it: 1; 0 no block of ours, or no slot, is
+ * free; -errno. */
 static int rig_queue(struct rig *rig, uint8_t mark)
 {
 	struct engine *e = rig->source.engine;
@@ -165,7 +166,8 @@ static inline int rig_send(struct rig *rig, uint8_t mark)
 	return r ? r : sent;
 }
 
-/* Sends the blocks from *sent on to `most`, marked by their numbers, while there is room.  0 or -errno. */
+/* Sends the blocks from *sent on to `most`, marked by their numbers, while there is room.  0 or
+ * -errno. */
 static inline int rig_send_to(struct rig *rig, unsigned *sent, unsigned most)
 {
 	int r = 1;

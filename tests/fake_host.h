@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/fake_host.h: a directory that looks like the /sys, /proc and /dev of another host: RDMA devices
- * where there are none.
+ * tests/fake_host.h: a directory that looks like the /sys, /proc and /dev of another host: RDMA
+ * devices where there are none.
  */
 #ifndef TESTS_FAKE_HOST_H
 #define TESTS_FAKE_HOST_H
@@ -46,7 +46,8 @@ static inline void fake_port(const char *root, const struct fake_port *p)
 	fake_file(root, p->state ? p->state : "4: ACTIVE", "%s/%s/ports/1/state", dir, p->device);
 	fake_file(root, p->link_layer ? p->link_layer : "Ethernet", "%s/%s/ports/1/link_layer", dir,
 		p->device);
-	fake_file(root, p->rate ? p->rate : "100 Gb/sec (4X EDR)", "%s/%s/ports/1/rate", dir, p->device);
+	fake_file(root, p->rate ? p->rate : "100 Gb/sec (4X EDR)", "%s/%s/ports/1/rate", dir,
+		p->device);
 	if (p->numa_node)
 		fake_file(root, p->numa_node, "%s/%s/device/numa_node", dir, p->device);
 }

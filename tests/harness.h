@@ -57,7 +57,8 @@ static const char *harness_skipped;
 		return;                                                                            \
 	} while (0)
 
-/* The seed of this run: RFTP_SEED if set, else from the clock; printed once when first asked for. */
+/* The seed of this run: RFTP_SEED if set, else from the clock; printed once when first asked for.
+ */
 static inline uint64_t harness_seed(void)
 {
 	static uint64_t seed;

@@ -23,7 +23,7 @@ struct recode {
 };
 
 #define RECODE(message, room)                                                                      \
-	static inline ssize_t recode_##room##_##message(                                                  \
+	static inline ssize_t recode_##room##_##message(                                           \
 		const uint8_t *in, size_t len, uint8_t *out, size_t size)                          \
 	{                                                                                          \
 		struct room##_##message m;                                                         \

@@ -90,7 +90,8 @@ static inline void sample_check_all(const struct sample *samples, size_t count)
 	for (size_t i = 0; i < count && !harness_failed; i++) {
 		sample_check(&samples[i]);
 		if (harness_failed)
-			printf("# in sample %zu: type %#x, %.80s\n", i, samples[i].type, samples[i].text);
+			printf("# in sample %zu: type %#x, %.80s\n", i, samples[i].type,
+				samples[i].text);
 	}
 }
 
@@ -105,7 +106,8 @@ static inline void sample_tweak_all(const struct tweak *tweaks, size_t count)
 		for (unsigned k = 0; k < t->width; k++)
 			in[t->offset + k] = (uint8_t)(t->value >> 8 * (t->width - 1 - k));
 		n = recode_exact(t->run, in, len, out, SAMPLE_MAX);
-		if ((t->error ? n != t->error : n != (ssize_t)len) || (n > 0 && memcmp(in, out, len)))
+		if ((t->error ? n != t->error : n != (ssize_t)len) ||
+			(n > 0 && memcmp(in, out, len)))
 			printf("# tweak %zu: offset %u, value %#" PRIx64 ": %zd\n", i, t->offset,
 				t->value, n);
 		CHECK_EQ(n, t->error ? t->error : (ssize_t)len);
@@ -113,8 +115,8 @@ static inline void sample_tweak_all(const struct tweak *tweaks, size_t count)
 	}
 }
 
-/* Every row of types from..to has a codec and the reverse, and its shortest and longest samples have
- * the row's min and max. */
+/* Every row of types from..to has a codec and the reverse, and its shortest and longest samples
+ * have the row's min and max. */
 static inline void sample_check_rows(
 	const struct sample *samples, size_t count, unsigned from, unsigned to)
 {

@@ -5,6 +5,7 @@
 #
 #     sh tests/setup.sh           to build, and to run `make demo` and `make check`
 #     sh tests/setup.sh fuzz      and `make fuzz`
+#     sh tests/setup.sh lint      and `make format`, `make format-check`, `make lint`
 #     sh tests/setup.sh rig       and `make check-rdma`, RDMA in a virtual machine
 #     sh tests/setup.sh bench     and the programs that `make bench` compares with
 #
@@ -16,11 +17,12 @@ packages="gcc libc6-dev make libaio-dev libxxhash-dev libreadline-dev python3
 for what in "$@"; do
 	case $what in
 	fuzz) packages="$packages clang" ;;
+	lint) packages="$packages clang-format cppcheck" ;;
 	rig) packages="$packages qemu-system-x86 busybox-static kmod cpio xz-utils binutils iproute2 procps
 		ibverbs-providers ibverbs-utils rdmacm-utils perftest iperf3 e2fsprogs" ;;
 	bench) packages="$packages iperf3 globus-gridftp-server-progs globus-gass-copy-progs rsync
 		lftp vsftpd xrootd-client xrootd-server gnuplot-nox" ;;
-	*) echo "usage: $0 [fuzz] [rig] [bench]" >&2; exit 2 ;;
+	*) echo "usage: $0 [fuzz] [lint] [rig] [bench]" >&2; exit 2 ;;
 	esac
 done
 

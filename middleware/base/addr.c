@@ -25,8 +25,8 @@ static int addr_errno(int gai, bool numeric)
 	}
 }
 
-int addr_resolve(const char *host, uint16_t port, bool numeric, struct addr *out, size_t max,
-	size_t *count)
+int addr_resolve(
+	const char *host, uint16_t port, bool numeric, struct addr *out, size_t max, size_t *count)
 {
 	struct addrinfo hints = {0}, *list = NULL;
 	char service[8];
@@ -90,8 +90,8 @@ static bool addr_is_v6_text(const char *text)
 	return inet_pton(AF_INET6, copy, &ignored) == 1;
 }
 
-int addr_split(const char *text, char *host, size_t host_size, uint16_t default_port,
-	uint16_t *port)
+int addr_split(
+	const char *text, char *host, size_t host_size, uint16_t default_port, uint16_t *port)
 {
 	bool bracket = *text == '[';
 	const char *start = text + bracket, *end;
@@ -166,9 +166,11 @@ bool addr_is_loopback(const struct sockaddr *sa)
 		return ntohl(in->sin_addr.s_addr) >> 24 == 127;
 	}
 	if (sa->sa_family == AF_INET6) {
-		const struct in6_addr *ip = &((const struct sockaddr_in6 *)(const void *)sa)->sin6_addr;
+		const struct in6_addr *ip =
+			&((const struct sockaddr_in6 *)(const void *)sa)->sin6_addr;
 
-		return IN6_IS_ADDR_LOOPBACK(ip) || (IN6_IS_ADDR_V4MAPPED(ip) && ip->s6_addr[12] == 127);
+		return IN6_IS_ADDR_LOOPBACK(ip) ||
+		       (IN6_IS_ADDR_V4MAPPED(ip) && ip->s6_addr[12] == 127);
 	}
 	return false;
 }

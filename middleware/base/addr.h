@@ -24,8 +24,8 @@ struct addr {
  * 0; -EINVAL (numeric asked for, and not an address); -ENOENT (no such host); -EAGAIN (name service
  * is down for now); -ENOMEM.
  */
-int addr_resolve(const char *host, uint16_t port, bool numeric, struct addr *out, size_t max,
-	size_t *count);
+int addr_resolve(
+	const char *host, uint16_t port, bool numeric, struct addr *out, size_t max, size_t *count);
 
 /*
  * Splits "HOST", "HOST:PORT", "[V6]", "[V6]:PORT", ":PORT" in place: writes a NUL-terminated host
@@ -33,8 +33,8 @@ int addr_resolve(const char *host, uint16_t port, bool numeric, struct addr *out
  * brackets is -EINVAL, as is a port outside 0..65535 or trailing text; -ENAMETOOLONG when the host
  * does not fit.
  */
-int addr_split(const char *text, char *host, size_t host_size, uint16_t default_port,
-	uint16_t *port);
+int addr_split(
+	const char *text, char *host, size_t host_size, uint16_t default_port, uint16_t *port);
 
 /* "127.0.0.1:7387" or "[::1]:7387"; always terminated. */
 void addr_format(const struct sockaddr *sa, char out[ADDR_TEXT_MAX]);

@@ -39,8 +39,8 @@ void bell_arm(struct bell *b)
 	uint64_t count;
 
 	bell_disarm(b);
-	/* not written yet: then it wakes once for nothing, and is read next time.  One that took the mark long
-	 * ago may still have to write when another has. */
+	/* not written yet: then it wakes once for nothing, and is read next time.  One that took
+	 * the mark long ago may still have to write when another has. */
 	if (b->rung && read(b->fd, &count, sizeof count) > 0)
 		b->rung -= (unsigned)count;
 	b->waits = true;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/bell: wakes one thread that sleeps on descriptors, and costs next to nothing while it is awake.
+ * base/bell: wakes one thread that sleeps on descriptors, and costs next to nothing while it is
+ * awake.
  *
- * The sleeper: arm, look once more whether there is something to do, poll the fd, disarm.  Others: make
- * what there is to do visible, then ring.  Either the sleeper's look sees it, or the ring sees it armed;
- * however many ring, a sleeper that armed once is written to once.
+ * The sleeper: arm, look once more whether there is something to do, poll the fd, disarm.  Others:
+ * make what there is to do visible, then ring.  Either the sleeper's look sees it, or the ring sees
+ * it armed; however many ring, a sleeper that armed once is written to once.
  */
 #ifndef BASE_BELL_H
 #define BASE_BELL_H

@@ -13,7 +13,8 @@
 uint64_t clock_now_ns(void);         /* CLOCK_MONOTONIC */
 uint64_t clock_process_cpu_ns(void); /* user + system time of this process, all threads */
 
-/* Milliseconds from now until deadline_ns for poll(2): rounded up, 0 when passed, at most INT_MAX. */
+/* Milliseconds from now until deadline_ns for poll(2): rounded up, 0 when passed, at most INT_MAX.
+ */
 int clock_until_ms(uint64_t deadline_ns);
 
 #endif

@@ -5,8 +5,8 @@
 #ifndef BASE_LIMIT_H
 #define BASE_LIMIT_H
 
-/* Lets this process have as many open files as its hard limit says: sessions and files on their way need a
- * few descriptors each.  0 or -errno; it then goes on with what it had. */
+/* Lets this process have as many open files as its hard limit says: sessions and files on their way
+ * need a few descriptors each.  0 or -errno; it then goes on with what it had. */
 int limit_raise_files(void);
 
 #endif

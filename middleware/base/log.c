@@ -96,8 +96,9 @@ void log_write(enum log_level level, const char *format, ...)
 
 	if (level > log_level_get())
 		return;
-	n = snprintf(line, sizeof line / 2, "%s: %s: ",
-		atomic_load_explicit(&log_program, memory_order_relaxed), log_level_names[level]);
+	n = snprintf(line, sizeof line / 2,
+		"%s: %s: ", atomic_load_explicit(&log_program, memory_order_relaxed),
+		log_level_names[level]);
 	used = n < (int)sizeof line / 2 ? (size_t)n : sizeof line / 2 - 1;
 
 	va_start(ap, format);
@@ -109,7 +110,8 @@ void log_write(enum log_level level, const char *format, ...)
 	whole = n < (int)sizeof message;
 	length = whole ? (size_t)n : sizeof message - 1;
 
-	room = sizeof line - sizeof cut; /* always keeps place for the mark of a cut and the newline */
+	room = sizeof line -
+	       sizeof cut; /* always keeps place for the mark of a cut and the newline */
 	while (i < length) {
 		const unsigned char *s = (const unsigned char *)message + i;
 		size_t in = log_printable(s, length - i), out = in;

@@ -20,8 +20,7 @@ enum log_level {
 void log_setup(const char *program, enum log_level level);
 enum log_level log_level_get(void);
 
-void log_write(enum log_level level, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
+void log_write(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #define log_error(...) log_write(LOG_LEVEL_ERROR, __VA_ARGS__)
 #define log_warning(...) log_write(LOG_LEVEL_WARNING, __VA_ARGS__)

@@ -50,7 +50,8 @@ int worker_start(struct worker *w, const char *name, void (*run)(void *arg), voi
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (err == EAGAIN) { /* which elsewhere says that a thing is in use */
 		if (!atomic_flag_test_and_set(&said))
-			log_warning("no thread can be started: too many of them, or too little memory (ulimit -u, pids.max)");
+			log_warning("no thread can be started: too many of them, or too little "
+				    "memory (ulimit -u, pids.max)");
 		return -ENOMEM;
 	}
 	if (err)

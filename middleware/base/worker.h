@@ -17,14 +17,16 @@ struct worker {
 	char name[16]; /* shown by ps -L; cut to 15 bytes */
 };
 
-/* Starts run(arg) in a new thread.  `worker` must stay where it is until worker_stop.  -ENOMEM: the host
- * or a limit gives no more threads; the first time a warning says so. */
+/* Starts run(arg) in a new thread.  `worker` must stay where it is until worker_stop.  -ENOMEM: the
+ * host or a limit gives no more threads; the first time a warning says so. */
 int worker_start(struct worker *, const char *name, void (*run)(void *arg), void *arg);
 
-/* Joins the thread; the caller has told it to end by its own means.  Does nothing if not started. */
+/* Joins the thread; the caller has told it to end by its own means.  Does nothing if not started.
+ */
 void worker_stop(struct worker *);
 
-/* Instead of worker_stop: the thread is on its own.  It must still run, and may then free `worker`. */
+/* Instead of worker_stop: the thread is on its own.  It must still run, and may then free `worker`.
+ */
 void worker_detach(struct worker *);
 
 /* Binds the calling thread to one CPU.  0 or -errno. */

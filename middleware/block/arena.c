@@ -14,7 +14,8 @@
 #define ARENA_HUGE_BYTES (2ul << 20)
 #define ARENA_MAP_2MB (21 << 26) /* MAP_HUGE_2MB, which only linux/mman.h has */
 
-#define ARENA_INIT_USER_NS 0xeffffffdu /* the inode of the first user namespace (linux/proc_ns.h) */
+/* the inode of the first user namespace (linux/proc_ns.h) */
+#define ARENA_INIT_USER_NS 0xeffffffdu
 #define ARENA_CAP_IPC_LOCK 14
 
 static size_t arena_round_up(size_t bytes, size_t unit)
@@ -24,8 +25,8 @@ static size_t arena_round_up(size_t bytes, size_t unit)
 
 static void *arena_map(size_t bytes, int flags)
 {
-	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flags,
-		-1, 0);
+	void *at = mmap(
+		NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
 
 	return at == MAP_FAILED ? NULL : at;
 }

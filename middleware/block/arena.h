@@ -23,8 +23,8 @@ int arena_init(struct arena *, size_t bytes, bool huge);
 void arena_fini(struct arena *); /* a zeroed arena will do */
 
 /*
- * Bytes that this process may still lock or pin (RLIMIT_MEMLOCK less VmLck and VmPin); SIZE_MAX = no
- * limit, also because CAP_IPC_LOCK lifts it.
+ * Bytes that this process may still lock or pin (RLIMIT_MEMLOCK less VmLck and VmPin); SIZE_MAX =
+ * no limit, also because CAP_IPC_LOCK lifts it.
  */
 size_t arena_lockable_bytes(void);
 

@@ -2,14 +2,15 @@
 /*
  * block/block.h: one block: a piece of registered memory and what is in it.
  *
- * In memory, a slot of the arena (stride = BLOCK_ALIGN + payload capacity rounded up to BLOCK_ALIGN):
+ * In memory, a slot of the arena (stride = BLOCK_ALIGN + payload capacity rounded up to
+ * BLOCK_ALIGN):
  *
  *     | pad ... | header 24 | sum 8 | payload ... |
  *     ^ slot                         ^ slot + BLOCK_ALIGN, 4096-aligned for O_DIRECT
  *
  * What crosses the wire is the run from the header to the end of the payload, in one WRITE; or the
- * payload alone, and header and sum in a gathered notice.  The header is the one of RFTP's Fig. 7(b);
- * `sum` is ours: XXH3-64 of the payload, xor XXH3-64 of the 24 header bytes.
+ * payload alone, and header and sum in a gathered notice.  The header is the one of RFTP's Fig.
+ * 7(b); `sum` is ours: XXH3-64 of the payload, xor XXH3-64 of the 24 header bytes.
  *
  * A struct block is owned by one thread at a time; the queue that hands it over is the barrier.
  */
@@ -27,11 +28,13 @@
 
 enum block_state {
 	BLOCK_FREE,
-	/* source: FREE > FILLING > FILLED > SENDING > FREE (the paper's free, loading, loaded, waiting) */
+	/* source: FREE > FILLING > FILLED > SENDING > FREE (the paper's free, loading, loaded,
+	   waiting) */
 	BLOCK_FILLING,
 	BLOCK_FILLED,
 	BLOCK_SENDING,
-	/* sink: FREE > GRANTED > LANDED > DRAINING > FREE (the paper's free, waiting, data ready) */
+	/* sink: FREE > GRANTED > LANDED > DRAINING > FREE (the paper's free, waiting, data ready)
+	 */
 	BLOCK_GRANTED,
 	BLOCK_LANDED,
 	BLOCK_DRAINING,
@@ -45,7 +48,8 @@ struct block {
 
 	/* what is, or will be, in it */
 	uint32_t session;  /* the block header's session: number of the file in the transfer */
-	uint32_t sequence; /* counts the blocks of that file, from 0; given when the credit is spent */
+	uint32_t sequence; /* counts the blocks of that file, from 0; given when the credit is spent
+			    */
 	uint32_t flags;    /* the block header's flags */
 	uint32_t length;   /* payload bytes, wanted before and got after an end filled it */
 	uint64_t offset;   /* in the file */

@@ -123,7 +123,8 @@ uint32_t credit_meter_grant(struct credit_meter *m, uint32_t free_blocks)
 {
 	uint32_t grants = m->debt < free_blocks ? m->debt : free_blocks;
 
-	if (!m->asked && grants == free_blocks && m->granted >= m->blocks / 2 && grants < m->blocks / 4)
+	if (!m->asked && grants == free_blocks && m->granted >= m->blocks / 2 &&
+		grants < m->blocks / 4)
 		return 0;
 	m->debt -= grants;
 	m->granted += grants;

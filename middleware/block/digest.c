@@ -223,7 +223,8 @@ int digest_tree_root(struct digest_tree *t, uint64_t count, uint64_t size, uint6
 
 	if (t->next != count || t->count)
 		return -ENODATA;
-	/* From the right: what has no right sibling rises until it meets the next larger subtree. */
+	/* From the right: what has no right sibling rises until it meets the next larger subtree.
+	 */
 	for (unsigned level = 0; level < DIGEST_LEVELS; level++) {
 		if (!(count >> level & 1))
 			continue;

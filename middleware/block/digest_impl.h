@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * block/digest_impl.h: between the files of digest and its tests only: one hash, compiled several ways.
+ * block/digest_impl.h: between the files of digest and its tests only: one hash, compiled several
+ * ways.
  */
 #ifndef BLOCK_DIGEST_IMPL_H
 #define BLOCK_DIGEST_IMPL_H

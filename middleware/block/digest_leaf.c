@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * block/digest_leaf: the hash of a block, by the way that is fastest where this runs.  Does not know trees.
+ * block/digest_leaf: the hash of a block, by the way that is fastest where this runs.  Does not
+ * know trees.
  *
- * Which way that is cannot be read off the CPU's features: an emulated CPU has AVX2 like any other, and
- * takes three times as long for it as for plain 64-bit arithmetic.  So the ways are tried, once.
+ * Which way that is cannot be read off the CPU's features: an emulated CPU has AVX2 like any other,
+ * and takes three times as long for it as for plain 64-bit arithmetic.  So the ways are tried,
+ * once.
  */
 #include "block/digest.h"
 
@@ -83,7 +85,8 @@ const struct digest_way *digest_way_fastest(void)
 
 uint64_t digest_leaf(const void *data, size_t bytes)
 {
-	/* A property of the machine, found out once; whoever finds it out meanwhile finds one as good. */
+	/* A property of the machine, found out once; whoever finds it out meanwhile finds one as
+	 * good. */
 	static _Atomic(const struct digest_way *) chosen;
 	const struct digest_way *way = atomic_load_explicit(&chosen, memory_order_relaxed);
 

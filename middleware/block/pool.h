@@ -37,8 +37,8 @@ struct block *pool_at(struct pool *, uint64_t index);
 struct block *pool_take(struct pool *, enum block_state state);
 /* Back to FREE, from any state (an aborted transfer frees what was on its way). */
 void pool_give(struct pool *, struct block *);
-/* One arrow along the state machine; asserts that the arrow exists.  Those from FREE are pool_take's
- * and those to FREE pool_give's. */
+/* One arrow along the state machine; asserts that the arrow exists.  Those from FREE are
+ * pool_take's and those to FREE pool_give's. */
 void pool_move(struct block *, enum block_state to);
 
 const char *pool_state_name(enum block_state);

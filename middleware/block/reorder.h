@@ -15,7 +15,8 @@ struct reorder;
 /* `window`: most blocks that can be ahead (the pool's count). */
 int reorder_new(uint32_t window, struct reorder **out);
 void reorder_free(struct reorder *);
-/* Puts a block in by its `sequence`.  -ERANGE: outside the window; -EEXIST: that number came already. */
+/* Puts a block in by its `sequence`.  -ERANGE: outside the window; -EEXIST: that number came
+ * already. */
 int reorder_put(struct reorder *, struct block *);
 /* The next block in order, or NULL when it has not come. */
 struct block *reorder_get(struct reorder *);

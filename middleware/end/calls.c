@@ -2,8 +2,8 @@
 /*
  * end/calls.c: an end whose bytes go to the caller, block by block.
  *
- * Owns nothing but the way there.  Writing may take as long as a file's does, and must not wait for a
- * peer: a queue that is cancelled does not reach it.
+ * Owns nothing but the way there.  Writing may take as long as a file's does, and must not wait for
+ * a peer: a queue that is cancelled does not reach it.
  */
 #include "end/end_impl.h"
 

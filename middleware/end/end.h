@@ -2,14 +2,14 @@
 /*
  * end/end.h: the seam to where bytes come from or go to: file, stream, null.
  *
- * An `end` is one open file, pipe or nothing.  An `end_queue` is one worker's I/O queue (it owns the
- * libaio context): blocks of any number of ends are submitted to it and reaped from it, so one queue
- * serves one big file or a hundred small ones.  The block says what to move: owner-independent
- * `offset`, `length` (payload bytes) and `payload`; after the reap `length` is what was moved and
- * `error` is 0 or -errno.
+ * An `end` is one open file, pipe or nothing.  An `end_queue` is one worker's I/O queue (it owns
+ * the libaio context): blocks of any number of ends are submitted to it and reaped from it, so one
+ * queue serves one big file or a hundred small ones.  The block says what to move:
+ * owner-independent `offset`, `length` (payload bytes) and `payload`; after the reap `length` is
+ * what was moved and `error` is 0 or -errno.
  *
- * Reading: a short length means end of file at offset + length (for a stream: end of stream); that is
- * no error here.  Writing: short never happens, it is an error (-EIO, -ENOSPC, ...).
+ * Reading: a short length means end of file at offset + length (for a stream: end of stream); that
+ * is no error here.  Writing: short never happens, it is an error (-EIO, -ENOSPC, ...).
  *
  * Threads: a queue belongs to one thread.  An end may be used from several queues at once, except a
  * stream, whose blocks go through one queue, in order.  Freeing an end needs all its blocks reaped.
@@ -27,8 +27,8 @@ struct end;
 struct end_queue;
 
 enum end_direct {
-	END_DIRECT_AUTO, /* O_DIRECT where it works and pays: block devices' file systems, files of at
-	                    least 1 GiB that are not in the page cache; else buffered */
+	END_DIRECT_AUTO, /* O_DIRECT where it works and pays: block devices' file systems, files of
+			    at least 1 GiB that are not in the page cache; else buffered */
 	END_DIRECT_ON,   /* O_DIRECT, or -EINVAL when the file system refuses */
 	END_DIRECT_OFF,  /* buffered */
 };
@@ -40,7 +40,8 @@ int end_queue_new(unsigned depth, struct end_queue **out);
 void end_queue_free(struct end_queue *); /* nothing may be outstanding */
 
 /* Never fails: an error shows in the block when it is reaped.  The block is the queue's until then.
- * May do the I/O at once (buffered files, streams, null), or begin it as late as the next end_reap. */
+ * May do the I/O at once (buffered files, streams, null), or begin it as late as the next end_reap.
+ */
 void end_submit(struct end_queue *, struct end *, struct block *);
 unsigned end_outstanding(const struct end_queue *);
 /* From any thread: stream I/O that waits for its peer, now or later, gives -ECANCELED. */
@@ -61,33 +62,35 @@ int end_sync(struct end *);
 int end_free(struct end *);
 
 /*
- * A regular file, to read or to write.  Takes over `fd` also on error.  Offsets are absolute; writes
- * may come in any order.  `size`: expected bytes (for AUTO and preallocation), UINT64_MAX = unknown.
- * O_DIRECT is used through a second descriptor (/proc/self/fd), the unaligned tail through the
- * first.  Writing with known size preallocates where the file system can do so without writing; a
- * full disk is then -ENOSPC here.  -EISDIR, -EINVAL (not a regular file, or END_DIRECT_ON refused).
+ * A regular file, to read or to write.  Takes over `fd` also on error.  Offsets are absolute;
+ * writes may come in any order.  `size`: expected bytes (for AUTO and preallocation), UINT64_MAX =
+ * unknown. O_DIRECT is used through a second descriptor (/proc/self/fd), the unaligned tail through
+ * the first.  Writing with known size preallocates where the file system can do so without writing;
+ * a full disk is then -ENOSPC here.  -EISDIR, -EINVAL (not a regular file, or END_DIRECT_ON
+ * refused).
  */
 int end_file_open(int fd, bool writing, uint64_t size, enum end_direct direct, struct end **out);
 
-/* A pipe, socket, terminal or character device.  Ignores offsets; keeps order.  Takes over `fd` unless
- * `borrowed` (stdin, stdout).  Fills a block wholly unless the stream ends.  The program must ignore
- * SIGPIPE.  -EISDIR; -EBADF (not open for that direction). */
+/* A pipe, socket, terminal or character device.  Ignores offsets; keeps order.  Takes over `fd`
+ * unless `borrowed` (stdin, stdout).  Fills a block wholly unless the stream ends.  The program
+ * must ignore SIGPIPE.  -EISDIR; -EBADF (not open for that direction). */
 int end_stream_open(int fd, bool writing, bool borrowed, struct end **out);
 
-/* The descriptor that a stream is read from, for whoever reads it instead of a queue; -1: not open to be
- * read, or no stream. */
+/* The descriptor that a stream is read from, for whoever reads it instead of a queue; -1: not open
+ * to be read, or no stream. */
 int end_stream_fd(const struct end *);
 
 /*
- * An end to write to, made of calls.  Each block is given to `write` in its turn, which gives 0 or -errno;
- * `sync` may be NULL.  In order, as a stream's.
+ * An end to write to, made of calls.  Each block is given to `write` in its turn, which gives 0 or
+ * -errno; `sync` may be NULL.  In order, as a stream's.
  */
 struct end_calls {
 	int (*write)(void *ctx, const struct block *);
 	int (*sync)(void *ctx);
 	int (*free)(void *ctx);
 };
-int end_calls_open(const struct end_calls *, void *ctx, struct end **out); /* the calls are not copied */
+int end_calls_open(
+	const struct end_calls *, void *ctx, struct end **out); /* the calls are not copied */
 
 /* Reading: `size` bytes of whatever is in the block (memory to memory; nothing is copied).
  * Writing: nothing (give UINT64_MAX). */

@@ -11,9 +11,10 @@
 
 struct end_ops {
 	/*
-	 * Moves the block's bytes now and returns 0 (block->length, block->error are set), or prepares
-	 * `iocb` for libaio and returns 1; `finish` is then called with the kernel's result.  What may
-	 * wait for a peer gives up with -ECANCELED as soon as `cancel_fd` is readable.
+	 * Moves the block's bytes now and returns 0 (block->length, block->error are set), or
+	 * prepares `iocb` for libaio and returns 1; `finish` is then called with the kernel's
+	 * result.  What may wait for a peer gives up with -ECANCELED as soon as `cancel_fd` is
+	 * readable.
 	 */
 	int (*start)(struct end *, struct block *, struct iocb *iocb, int cancel_fd);
 	/* `result`: bytes or -errno.  May do the unaligned rest by itself. */

@@ -2,14 +2,16 @@
 /*
  * engine/engine.h: the seam between "a block is filled" and "a block has landed".
  *
- * An engine moves FILLED blocks of the source's pool into blocks of the sink's pool over data channels,
- * and yields them LANDED.  It owns how the sink learns of a block and how the source learns where there
- * is room.  It knows no files: headers are written and read by the loops above it.
+ * An engine moves FILLED blocks of the source's pool into blocks of the sink's pool over data
+ * channels, and yields them LANDED.  It owns how the sink learns of a block and how the source
+ * learns where there is room.  It knows no files: headers are written and read by the loops above
+ * it.
  *
- * One thread owns an engine: the transfer's.  It sleeps on the lanes' completion queue, which only the engine
- * polls.  An engine may have a thread of its own behind that, which polls the queue, too: what it learns comes
- * out of `poll`, `room` and `settle` like anything else, errors too.  Errors are -errno and end the transfer:
- * -EBADMSG for what a peer may not do, -ENOTCONN / -ECONNRESET for a broken channel.
+ * One thread owns an engine: the transfer's.  It sleeps on the lanes' completion queue, which only
+ * the engine polls.  An engine may have a thread of its own behind that, which polls the queue,
+ * too: what it learns comes out of `poll`, `room` and `settle` like anything else, errors too.
+ * Errors are -errno and end the transfer: -EBADMSG for what a peer may not do, -ENOTCONN /
+ * -ECONNRESET for a broken channel.
  */
 #ifndef ENGINE_ENGINE_H
 #define ENGINE_ENGINE_H
@@ -24,7 +26,8 @@
 struct engine_env {
 	struct pool *pool;
 	struct fabric_pd *pd; /* of the session: for memory of the engine's own */
-	struct fabric_mr *mr; /* of the pool's memory: the sink's is remotely writable, the source's is not */
+	struct fabric_mr *
+		mr; /* of the pool's memory: the sink's is remotely writable, the source's is not */
 	struct fabric_cq *cq; /* of all lanes; the engine polls it until it is stopped or closed */
 	struct lane *const *lanes;
 	unsigned lane_count;
@@ -46,10 +49,10 @@ struct engine; /* each engine embeds `struct engine` first */
 
 struct engine_ops {
 	const char *name;
-	uint8_t id; /* enum message_engine */
+	uint8_t id;   /* enum message_engine */
 	bool notices; /* blocks are told of by notices, which may be WRITE_IMM */
-	/* What a data channel lacks that the engine cannot do without: for people; NULL = nothing.  May be
-	 * NULL: it takes all. */
+	/* What a data channel lacks that the engine cannot do without: for people; NULL = nothing.
+	 * May be NULL: it takes all. */
 	const char *(*lacks)(const struct fabric_caps *);
 	/* The env is copied; what it points to outlives the engine. */
 	int (*source_open)(const struct engine_env *, struct engine **out);
@@ -57,9 +60,9 @@ struct engine_ops {
 	void (*close)(struct engine *);
 	/* A frame of the control channel: 1 it was the engine's, 0 it was not, -errno. */
 	int (*message)(struct engine *, uint16_t type, const uint8_t *data, size_t len);
-	/* Takes completions in.  Blocks that are the caller's again: source, sent ones (still SENDING);
-	 * sink, LANDED ones.  How many (at most `max`, which may be 1), or -errno; 0: nothing is left to
-	 * take in. */
+	/* Takes completions in.  Blocks that are the caller's again: source, sent ones (still
+	 * SENDING); sink, LANDED ones.  How many (at most `max`, which may be 1), or -errno; 0:
+	 * nothing is left to take in. */
 	int (*poll)(struct engine *, struct block **done, unsigned max);
 	/* Sends what is batched: grants, requests.  Once a round of the loop. */
 	int (*flush)(struct engine *);
@@ -68,25 +71,31 @@ struct engine_ops {
 	unsigned (*room)(struct engine *);
 	/* source: a FILLED block with its prefix written; becomes SENDING */
 	int (*send)(struct engine *, struct block *);
-	/* source: a block is filled and there is no room for it: asked each round, and every 100 ms */
+	/* source: a block is filled and there is no room for it: asked each round, and every 100 ms
+	 */
 	int (*starving)(struct engine *);
-	/* source: no block is to come any more, and the sink has emptied all: 1 nothing that was posted, and
-	 * nothing that the sink sends, is under way; 0 not yet (ask again when woken); -errno */
+	/* source: no block is to come any more, and the sink has emptied all: 1 nothing that was
+	 * posted, and nothing that the sink sends, is under way; 0 not yet (ask again when woken);
+	 * -errno */
 	int (*settle)(struct engine *);
 
 	/* The rest may be NULL. */
 
-	/* How long the loop may sleep if no completion wakes it: -1 for ever, 0 not at all, else ns. */
+	/* How long the loop may sleep if no completion wakes it: -1 for ever, 0 not at all, else
+	 * ns. */
 	int64_t (*nap_ns)(struct engine *);
-	/* source: how long it goes well if the loop sleeps through completions, too: ns, 0 not at all. */
+	/* source: how long it goes well if the loop sleeps through completions, too: ns, 0 not at
+	 * all. */
 	uint64_t (*lull_ns)(struct engine *);
-	/* sink: this LANDED block will stay for a while: what cannot wait for it should go round it */
+	/* sink: this LANDED block will stay for a while: what cannot wait for it should go round it
+	 */
 	void (*retain)(struct engine *, struct block *);
 	/* sink: takes the engine's own memory away from the peer */
 	void (*revoke)(struct engine *);
 
-	/* An engine with a thread of its own: ends it; the queue is for others again.  Before the lanes go, and
-	 * before their counts are read; only `close` may follow, which does it too. */
+	/* An engine with a thread of its own: ends it; the queue is for others again.  Before the
+	 * lanes go, and before their counts are read; only `close` may follow, which does it too.
+	 */
 	void (*stop)(struct engine *);
 };
 

@@ -32,8 +32,8 @@ struct flight {
 	bool local;               /* completions say that a block has left, no more */
 	uint32_t out;             /* blocks with the fabric */
 	uint64_t gap_ns, last_ns; /* between two that were done, lately; the last */
-	bool *full;           /* by index: with the fabric */
-	struct block **ready; /* done and not taken: a ring */
+	bool *full;               /* by index: with the fabric */
+	struct block **ready;     /* done and not taken: a ring */
 	uint32_t ready_head, ready_count;
 	struct flight_lane lane[];
 };
@@ -179,14 +179,16 @@ static int take_ready(struct flight *f, struct block **done, unsigned max)
 	return (int)n;
 }
 
-int flight_poll(struct flight *f, const struct flight_ops *ops, void *ctx, struct block **done, unsigned max)
+int flight_poll(struct flight *f, const struct flight_ops *ops, void *ctx, struct block **done,
+	unsigned max)
 {
 	int got = take_ready(f, done, max);
 
 	/* until the queue is empty: the loop may go to sleep when there is nothing */
 	while (!got) {
 		struct fabric_wc wc[POLL_BATCH];
-		int n = ops->take ? ops->take(ctx, wc, POLL_BATCH) : fabric_cq_poll(f->cq, wc, POLL_BATCH);
+		int n = ops->take ? ops->take(ctx, wc, POLL_BATCH)
+				  : fabric_cq_poll(f->cq, wc, POLL_BATCH);
 
 		if (n <= 0)
 			return n;
@@ -194,7 +196,9 @@ int flight_poll(struct flight *f, const struct flight_ops *ops, void *ctx, struc
 			int r = lane_completion(&wc[i]);
 
 			if (r > 0)
-				r = take_completion(f, &wc[i]) || !ops->other ? 0 : ops->other(ctx, &wc[i]);
+				r = take_completion(f, &wc[i]) || !ops->other
+					    ? 0
+					    : ops->other(ctx, &wc[i]);
 			if (r < 0)
 				return r;
 		}

@@ -37,10 +37,11 @@ uint64_t flight_posts(const struct flight *, const struct lane *);
 /* A completion of a request that was posted on the lane when flight_posts was `posts`. */
 void flight_done(struct flight *, struct lane *, uint64_t posts);
 /*
- * Blocks that are done, at most `max`; they are still SENDING.  How many; 0 when none is and no completion
- * is left to look at; -errno, as from `ops`, -ECONNRESET a request failed.
+ * Blocks that are done, at most `max`; they are still SENDING.  How many; 0 when none is and no
+ * completion is left to look at; -errno, as from `ops`, -ECONNRESET a request failed.
  */
-int flight_poll(struct flight *, const struct flight_ops *, void *ctx, struct block **done, unsigned max);
+int flight_poll(
+	struct flight *, const struct flight_ops *, void *ctx, struct block **done, unsigned max);
 /* How long it goes well without looking for blocks that are done (engine/lull.h). */
 uint64_t flight_lull_ns(const struct flight *);
 /* Asks for completions of all that is out: 1 nothing is, 0 they are to come, -errno. */

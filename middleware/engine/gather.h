@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * engine/gather: blocks that a source was given at the same time, and that are to leave together: on one
- * lane, with one word to the sink behind them.
+ * engine/gather: blocks that a source was given at the same time, and that are to leave together:
+ * on one lane, with one word to the sink behind them.
  *
- * No block waits for one that is not there yet, and only so many for each other that the sink is busy with
- * those before them: while three large blocks were gathered for three slots, nobody would do anything.
+ * No block waits for one that is not there yet, and only so many for each other that the sink is
+ * busy with those before them: while three large blocks were gathered for three slots, nobody would
+ * do anything.
  */
 #ifndef ENGINE_GATHER_H
 #define ENGINE_GATHER_H

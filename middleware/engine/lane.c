@@ -31,7 +31,8 @@ static uint32_t receives_count(uint32_t depth)
 
 static uint8_t *slot_bytes(const struct lane *l, uint32_t slot)
 {
-	return l->receives[slot / LANE_RECEIVES].bytes + (size_t)(slot % LANE_RECEIVES) * LANE_RECEIVE_BYTES;
+	return l->receives[slot / LANE_RECEIVES].bytes +
+	       (size_t)(slot % LANE_RECEIVES) * LANE_RECEIVE_BYTES;
 }
 
 static int make_receives(struct lane *l, uint32_t slot)
@@ -197,8 +198,8 @@ static int post_one(struct lane *l, enum lane_request what)
 	int r = make_receives(l, slot);
 
 	if (!r)
-		r = fabric_post_recv(l->chan, LANE_ID(what, slot), slot_bytes(l, slot), LANE_RECEIVE_BYTES,
-			l->receives[slot / LANE_RECEIVES].mr);
+		r = fabric_post_recv(l->chan, LANE_ID(what, slot), slot_bytes(l, slot),
+			LANE_RECEIVE_BYTES, l->receives[slot / LANE_RECEIVES].mr);
 	if (r)
 		return r;
 	l->idle_count--;
@@ -210,13 +211,15 @@ static int post_one(struct lane *l, enum lane_request what)
 
 int lane_greet(struct lane *l)
 {
-	/* memory of the slot that is used last: registered, for fabrics without inline, and zeros */
+	/* memory of the slot that is used last: registered, for fabrics without inline, and zeros
+	 */
 	uint32_t last = l->depth < LANE_RECEIVES ? l->depth : LANE_RECEIVES - 1;
 	struct fabric_sge sge = {slot_bytes(l, last), 4, l->receives[0].mr};
 	struct fabric_wr wr = {
 		.id = LANE_ID(LANE_GREETING, 0),
 		.opcode = FABRIC_SEND,
-		.flags = FABRIC_SIGNALED | (fabric_chan_caps(l->chan)->inline_max >= 4 ? FABRIC_INLINE : 0),
+		.flags = FABRIC_SIGNALED |
+			 (fabric_chan_caps(l->chan)->inline_max >= 4 ? FABRIC_INLINE : 0),
 		.sge = &sge,
 		.sge_count = 1,
 	};
@@ -235,8 +238,8 @@ int lane_post_notices(struct lane *l, uint32_t count)
 {
 	int r = 0;
 
-	/* what is not idle is posted already, by this transfer or one before it; the greeting's receive
-	 * is the greeting's */
+	/* what is not idle is posted already, by this transfer or one before it; the greeting's
+	 * receive is the greeting's */
 	if (!l->greeted)
 		count++;
 	while (!r && l->idle_count && l->depth + 1 - l->idle_count < count)

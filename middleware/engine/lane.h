@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * engine/lane: one data channel as engines see it: its queue pair, and the small receives that notices
- * land in.  Knows no blocks.  (A lane is the channel; "lane" keeps its name apart from fabric_chan.)
+ * engine/lane: one data channel as engines see it: its queue pair, and the small receives that
+ * notices land in.  Knows no blocks.  (A lane is the channel; "lane" keeps its name apart from
+ * fabric_chan.)
  *
- * A lane's channel has room for 2 * depth + 2 sends (data and notice of each block that can be outstanding,
- * two READs) and depth + 1 receives, so neither queue can overflow while no more than `depth` blocks are out.
+ * A lane's channel has room for 2 * depth + 2 sends (data and notice of each block that can be
+ * outstanding, two READs) and depth + 1 receives, so neither queue can overflow while no more than
+ * `depth` blocks are out.
  *
- * One thread uses a lane; or one its sending half (lane_post, lane_send_room, lane_greet, completions of
- * sends) and another its receiving half (lane_post_notices, lane_take_notice, completions of receives).
+ * One thread uses a lane; or one its sending half (lane_post, lane_send_room, lane_greet,
+ * completions of sends) and another its receiving half (lane_post_notices, lane_take_notice,
+ * completions of receives).
  */
 #ifndef ENGINE_LANE_H
 #define ENGINE_LANE_H
@@ -16,9 +19,9 @@
 
 #include <stdatomic.h>
 
-#define LANE_NOTICE_BYTES 8u /* room for the 4 bytes of a notice, an ACK or a greeting */
+#define LANE_NOTICE_BYTES 8u    /* room for the 4 bytes of a notice, an ACK or a greeting */
 #define LANE_RECEIVE_BYTES 288u /* a receive: room for a gathered notice, too */
-#define LANE_RECEIVES 64u /* receives whose memory is made, and registered, at once */
+#define LANE_RECEIVES 64u       /* receives whose memory is made, and registered, at once */
 
 /* Request ids on data channels: what it was in the high half, a number in the low half. */
 enum lane_request {
@@ -54,18 +57,19 @@ struct lane {
 	struct fabric_chan *chan; /* its context is the lane */
 	unsigned number;
 	uint32_t depth;
-	/* receiving: depth + 1 slots, of which the first are used first; memory is made when one is used */
+	/* receiving: depth + 1 slots, of which the first are used first; memory is made when one is
+	 * used */
 	struct lane_receives *receives;
-	uint32_t *idle;   /* slots that are not posted */
+	uint32_t *idle; /* slots that are not posted */
 	uint32_t idle_count;
 	bool greeted; /* accepting side: the peer has sent first */
-	/* sending: requests that are not known to be done, and those of them that a signalled one tells of:
-	 * a ring, oldest at `span_head` */
+	/* sending: requests that are not known to be done, and those of them that a signalled one
+	 * tells of: a ring, oldest at `span_head` */
 	uint32_t sends_out, silent;
 	uint32_t *spans, span_head, span_count;
 	uint64_t outstanding_bytes; /* posted WRITEs without completion: for striping */
 	struct lane_counts counts;  /* each by its half */
-	_Atomic bool dead; /* set from connection events */
+	_Atomic bool dead;          /* set from connection events */
 };
 
 /* Completion entries that one lane can need. */
@@ -80,14 +84,14 @@ void lane_free(struct lane *);
 int lane_post(struct lane *, const struct fabric_wr *list);
 /* Requests that the send queue takes now. */
 uint32_t lane_send_room(const struct lane *);
-/* Each completion of a lane passes here first: 1 it is the engine's; 0 it was a greeting; -ECONNRESET the
- * request failed, and with it the channel. */
+/* Each completion of a lane passes here first: 1 it is the engine's; 0 it was a greeting;
+ * -ECONNRESET the request failed, and with it the channel. */
 int lane_completion(const struct fabric_wc *);
 /* Starts counting anew. */
 void lane_reset_counts(struct lane *);
 
-/* Connecting side, once connected, before it posts receives: sends the 4 zero bytes that MPA's rule asks
- * for. */
+/* Connecting side, once connected, before it posts receives: sends the 4 zero bytes that MPA's rule
+ * asks for. */
 int lane_greet(struct lane *);
 /* Accepting side, before it accepts: the receive for the greeting. */
 int lane_expect_greeting(struct lane *);

@@ -54,8 +54,8 @@ int notice_post(const struct engine_env *env, struct lane *lane, struct block *b
 	return lane_post(lane, &write);
 }
 
-int notice_post_gathered(const struct engine_env *env, struct lane *lane, struct block *const *blocks,
-	const uint32_t *indices, unsigned count, bool signal)
+int notice_post_gathered(const struct engine_env *env, struct lane *lane,
+	struct block *const *blocks, const uint32_t *indices, unsigned count, bool signal)
 {
 	struct block *last = blocks[count - 1];
 	struct fabric_sge data[TRANSFER_GATHERED_MAX];
@@ -66,7 +66,8 @@ int notice_post_gathered(const struct engine_env *env, struct lane *lane, struct
 		.id = LANE_ID(LANE_BEHIND, last->index),
 		.opcode = FABRIC_SEND,
 		.flags = (signal ? FABRIC_SIGNALED : 0) |
-			(fabric_chan_caps(lane->chan)->inline_max >= headers.bytes ? FABRIC_INLINE : 0),
+			 (fabric_chan_caps(lane->chan)->inline_max >= headers.bytes ? FABRIC_INLINE
+										    : 0),
 		.sge = &headers,
 		.sge_count = 1,
 	};

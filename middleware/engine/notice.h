@@ -18,15 +18,16 @@ uint8_t *notice_pad(const struct block *);
  * has the id LANE_BEHIND with the block's own index; `signal`: and a completion. */
 int notice_post(
 	const struct engine_env *, struct lane *, struct block *, uint32_t index, bool signal);
-/* Payloads to slots of the sink, and one notice of them behind, with their headers: a list of blocks, at
- * most TRANSFER_GATHERED_MAX.  The last request has the id LANE_BEHIND with the last block's index. */
+/* Payloads to slots of the sink, and one notice of them behind, with their headers: a list of
+ * blocks, at most TRANSFER_GATHERED_MAX.  The last request has the id LANE_BEHIND with the last
+ * block's index. */
 int notice_post_gathered(const struct engine_env *, struct lane *, struct block *const *,
 	const uint32_t *indices, unsigned count, bool signal);
 /* The block alone, with a completion of the same id. */
 int notice_post_alone(const struct engine_env *, struct lane *, struct block *, uint32_t index);
 
-/* A receive brought the number of a slot, as a WRITE_IMM's if `imm`: it must be less than `slots`.  Then
- * that many receives are posted on the lane again.  0, -EBADMSG, or as fabric_post_recv. */
+/* A receive brought the number of a slot, as a WRITE_IMM's if `imm`: it must be less than `slots`.
+ * Then that many receives are posted on the lane again.  0, -EBADMSG, or as fabric_post_recv. */
 int notice_take(const struct fabric_wc *, bool imm, uint32_t slots, uint32_t *index);
 
 #endif

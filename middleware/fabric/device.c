@@ -33,12 +33,13 @@ static bool read_line(const char *path, char *out, size_t size)
 	return out[0] != '\0';
 }
 
-static bool port_line(const char *root, const struct device_port *p, const char *name, char *out,
-	size_t size)
+static bool port_line(
+	const char *root, const struct device_port *p, const char *name, char *out, size_t size)
 {
 	char path[PATH_BYTES];
 
-	snprintf(path, sizeof path, "%s" CLASS_DIR "/%s/ports/%u/%s", root, p->device, p->port, name);
+	snprintf(path, sizeof path, "%s" CLASS_DIR "/%s/ports/%u/%s", root, p->device, p->port,
+		name);
 	return read_line(path, out, size);
 }
 
@@ -53,14 +54,16 @@ static void drop_number(char *text)
 
 /* ---- GIDs ---- */
 
-static bool read_gid(const char *root, const struct device_port *p, unsigned index, struct device_gid *out)
+static bool read_gid(
+	const char *root, const struct device_port *p, unsigned index, struct device_gid *out)
 {
 	static const uint8_t zeros[8];
 	char name[64], text[64];
 
 	*out = (struct device_gid){.index = index};
 	snprintf(name, sizeof name, "gids/%u", index);
-	if (!port_line(root, p, name, text, sizeof text) || inet_pton(AF_INET6, text, out->raw) != 1)
+	if (!port_line(root, p, name, text, sizeof text) ||
+		inet_pton(AF_INET6, text, out->raw) != 1)
 		return false;
 	/* an empty entry is all zeros, or a prefix without an interface */
 	if (!memcmp(out->raw + 8, zeros, 8))
@@ -99,9 +102,10 @@ static bool made_of(const struct device_gid *gid, const struct sockaddr *sa)
 	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
 
 	if (sa->sa_family == AF_INET6)
-		return !memcmp(gid->raw, &((const struct sockaddr_in6 *)(const void *)sa)->sin6_addr, 16);
+		return !memcmp(
+			gid->raw, &((const struct sockaddr_in6 *)(const void *)sa)->sin6_addr, 16);
 	return !memcmp(gid->raw, mapped, 12) &&
-		!memcmp(gid->raw + 12, &((const struct sockaddr_in *)(const void *)sa)->sin_addr, 4);
+	       !memcmp(gid->raw + 12, &((const struct sockaddr_in *)(const void *)sa)->sin_addr, 4);
 }
 
 const struct device_gid *device_pick_gid(const struct device_port *p, const struct device_gid *gids,
@@ -124,8 +128,8 @@ const struct device_gid *device_pick_gid(const struct device_port *p, const stru
 
 /* ---- ports ---- */
 
-/* Whether the interface's link address is in one of the port's GIDs, as it is with iWARP (6 bytes in
- * front) and IP over InfiniBand (the last 16 of its 20). */
+/* Whether the interface's link address is in one of the port's GIDs, as it is with iWARP (6 bytes
+ * in front) and IP over InfiniBand (the last 16 of its 20). */
 static bool is_over(const char *root, const char *netdev, const struct device_port *p)
 {
 	char path[PATH_BYTES], text[80];
@@ -146,7 +150,8 @@ static bool is_over(const char *root, const char *netdev, const struct device_po
 	}
 	if (!read_gid(root, p, 0, &gid))
 		return false;
-	return n == 20 ? !memcmp(link + 4, gid.raw, 16) : p->iwarp && n == 6 && !memcmp(link, gid.raw, 6);
+	return n == 20 ? !memcmp(link + 4, gid.raw, 16)
+		       : p->iwarp && n == 6 && !memcmp(link, gid.raw, 6);
 }
 
 static void find_netdev(const char *root, struct device_port *p)
@@ -271,7 +276,8 @@ static uint64_t stamp_of(const char *root, const char *class_dir)
 
 uint64_t device_stamp(const char *root)
 {
-	/* a device that is about to go, and waits until we have closed it, goes from the second first */
+	/* a device that is about to go, and waits until we have closed it, goes from the second
+	 * first */
 	return stamp_of(root, CLASS_DIR) + stamp_of(root, VERBS_DIR);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fabric/device: which RDMA devices this host has, as the kernel shows them in /sys, and which of them
- * the way to an address leads over.  For choosing a fabric, and for people; fabrics open devices
- * themselves.
+ * fabric/device: which RDMA devices this host has, as the kernel shows them in /sys, and which of
+ * them the way to an address leads over.  For choosing a fabric, and for people; fabrics open
+ * devices themselves.
  *
  * Works in every build and needs no rights; only device_probe and device_register ask a device, and
  * give -ENOSYS in a build without verbs.  `root` stands in front of /sys: "" but in tests.
@@ -23,14 +23,14 @@
 struct device_port {
 	char device[64];
 	unsigned port;
-	char driver[32];      /* "" : a software device, or not known */
-	char state[24];       /* "ACTIVE", "DOWN", "INIT" */
-	char link_layer[24];  /* "Ethernet", "InfiniBand" */
-	char rate[48];        /* "100 Gb/sec (4X EDR)" */
-	unsigned mbps;        /* of it; 0: not known */
+	char driver[32];          /* "" : a software device, or not known */
+	char state[24];           /* "ACTIVE", "DOWN", "INIT" */
+	char link_layer[24];      /* "Ethernet", "InfiniBand" */
+	char rate[48];            /* "100 Gb/sec (4X EDR)" */
+	unsigned mbps;            /* of it; 0: not known */
 	char netdev[IF_NAMESIZE]; /* the network interface over it; "": none found */
-	bool iwarp;           /* takes TCP ports of the host */
-	int numa_node;        /* -1: none, or not known */
+	bool iwarp;               /* takes TCP ports of the host */
+	int numa_node;            /* -1: none, or not known */
 };
 
 struct device_gid {
@@ -60,7 +60,8 @@ bool device_any_iwarp(const char *root);
 /* ---- the way to an address, as the kernel routes it ---- */
 
 /* 0: the interface, and our address on it (its port is of no meaning).  -errno: no way. */
-int device_route(const struct sockaddr *dst, struct sockaddr_storage *source, char netdev[IF_NAMESIZE]);
+int device_route(
+	const struct sockaddr *dst, struct sockaddr_storage *source, char netdev[IF_NAMESIZE]);
 /* An address of the interface, IPv4 before IPv6.  -ENOENT. */
 int device_address(const char *netdev, struct sockaddr_storage *out);
 

@@ -23,10 +23,11 @@ static bool same_host(const struct sockaddr *a, const struct sockaddr *b)
 		return !memcmp(&((const struct sockaddr_in6 *)(const void *)a)->sin6_addr,
 			&((const struct sockaddr_in6 *)(const void *)b)->sin6_addr, 16);
 	return ((const struct sockaddr_in *)(const void *)a)->sin_addr.s_addr ==
-		((const struct sockaddr_in *)(const void *)b)->sin_addr.s_addr;
+	       ((const struct sockaddr_in *)(const void *)b)->sin_addr.s_addr;
 }
 
-int device_route(const struct sockaddr *dst, struct sockaddr_storage *source, char netdev[IF_NAMESIZE])
+int device_route(
+	const struct sockaddr *dst, struct sockaddr_storage *source, char netdev[IF_NAMESIZE])
 {
 	int fd = socket(dst->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0), err = 0;
 	socklen_t len = sizeof *source;
@@ -36,7 +37,8 @@ int device_route(const struct sockaddr *dst, struct sockaddr_storage *source, ch
 	if (fd < 0)
 		return -errno;
 	/* of a datagram socket, connecting is routing */
-	if (connect(fd, dst, size_of(dst)) < 0 || getsockname(fd, (struct sockaddr *)source, &len) < 0)
+	if (connect(fd, dst, size_of(dst)) < 0 ||
+		getsockname(fd, (struct sockaddr *)source, &len) < 0)
 		err = -errno;
 	close(fd);
 	if (!err && getifaddrs(&all) < 0)

@@ -202,8 +202,8 @@ void fabric_pd_free(struct fabric_pd *pd)
 		pd->fabric->ops->pd_free(pd);
 }
 
-int fabric_mr_new(struct fabric_pd *pd, void *addr, size_t bytes, unsigned access,
-	struct fabric_mr **out)
+int fabric_mr_new(
+	struct fabric_pd *pd, void *addr, size_t bytes, unsigned access, struct fabric_mr **out)
 {
 	if (!addr || !bytes || (access & ~ACCESS_KNOWN))
 		return -EINVAL;
@@ -345,8 +345,8 @@ int fabric_post_send(struct fabric_chan *chan, const struct fabric_wr *list)
 	return list ? chan->fabric->ops->post_send(chan, list) : 0;
 }
 
-int fabric_post_recv(struct fabric_chan *chan, uint64_t id, void *addr, uint32_t bytes,
-	struct fabric_mr *mr)
+int fabric_post_recv(
+	struct fabric_chan *chan, uint64_t id, void *addr, uint32_t bytes, struct fabric_mr *mr)
 {
 	if (bytes && (!addr || !mr))
 		return -EINVAL;

@@ -28,8 +28,8 @@
  *   WRITE posted before it on that channel is in its memory.
  *
  * Threads: an eq, a cq and a channel are each used by one thread at a time (different ones by
- * different threads at once is fine; hand a channel over with ordinary synchronisation).  But of one
- * channel one thread may post sends while another posts receives.  Errors are -errno.  Nothing
+ * different threads at once is fine; hand a channel over with ordinary synchronisation).  But of
+ * one channel one thread may post sends while another posts receives.  Errors are -errno.  Nothing
  * blocks unless its comment says so.
  */
 #ifndef FABRIC_FABRIC_H
@@ -60,17 +60,17 @@ struct fabric_caps {
 	uint32_t max_channels;      /* that one peer should open; a hint */
 	bool has_imm;               /* WRITE_IMM works */
 	bool has_read;              /* READ works */
-	bool read_rights;           /* READ asks for FABRIC_REMOTE_READ (on the kernel's siw, any memory
-	                               of the protection domain can be read by who has its key) */
-	bool read_in_order;         /* a peer's READ here is carried out before a SEND behind it arrives (on
-	                               the kernel's siw a SEND may overtake it) */
-	bool write_ordered;         /* two WRITEs of one channel become visible in order */
-	uint32_t spin_ns;           /* so long looking for a completion costs less than to wait for it;
-	                               0: who makes completions needs the CPU more */
-	bool write_delivered;       /* a WRITE's completion says that the peer has the data (InfiniBand's
-	                               acknowledgement; not iWARP) */
-	bool is_device;             /* requests are a device's to carry out.  A post may take as long as they
-	                               do: rxe always, and siw when it is idle, send from within it */
+	bool read_rights;   /* READ asks for FABRIC_REMOTE_READ (on the kernel's siw, any memory
+			       of the protection domain can be read by who has its key) */
+	bool read_in_order; /* a peer's READ here is carried out before a SEND behind it arrives (on
+			       the kernel's siw a SEND may overtake it) */
+	bool write_ordered; /* two WRITEs of one channel become visible in order */
+	uint32_t spin_ns;   /* so long looking for a completion costs less than to wait for it;
+			       0: who makes completions needs the CPU more */
+	bool write_delivered; /* a WRITE's completion says that the peer has the data (InfiniBand's
+				 acknowledgement; not iWARP) */
+	bool is_device; /* requests are a device's to carry out.  A post may take as long as they
+			   do: rxe always, and siw when it is idle, send from within it */
 };
 
 const char *fabric_name(const struct fabric *); /* "verbs", "soft", "loop" */
@@ -83,7 +83,8 @@ enum fabric_event_type {
 	FABRIC_EVENT_CONNECTED,    /* chan works; priv: what accept gave (connecting side only) */
 	FABRIC_EVENT_REJECTED,     /* the peer's reject; priv: its private data */
 	FABRIC_EVENT_FAILED,       /* could not connect, error says why (-ECONNREFUSED, ...) */
-	FABRIC_EVENT_DISCONNECTED, /* after CONNECTED, once: peer closed (error 0), or broke (-errno) */
+	FABRIC_EVENT_DISCONNECTED, /* after CONNECTED, once: peer closed (error 0), or broke
+				      (-errno) */
 };
 
 struct fabric_event {
@@ -92,7 +93,8 @@ struct fabric_event {
 	struct fabric_listener *listener; /* of a REQUEST */
 	int error;                        /* 0 or -errno */
 	uint8_t priv[FABRIC_PRIVATE_MAX];
-	size_t priv_len; /* iWARP and InfiniBand may pad with zeros: parse, do not compare lengths */
+	size_t priv_len; /* iWARP and InfiniBand may pad with zeros: parse, do not compare lengths
+			  */
 };
 
 int fabric_eq_new(struct fabric *, struct fabric_eq **out);
@@ -109,9 +111,10 @@ int fabric_eq_wait(struct fabric_eq *, struct fabric_event *ev, int timeout_ms);
  * Listens on `sa` (port 0: a free one).  A peer that does not finish its set-up within the fabric's
  * deadline is dropped without an event.  -EADDRINUSE, -EADDRNOTAVAIL, -ENODEV (no device there).
  */
-int fabric_listen(struct fabric_eq *, const struct sockaddr *sa, socklen_t len,
-	struct fabric_listener **out);
-/* The address listened on, with the real port.  -ENODEV: its device has gone; nobody can connect. */
+int fabric_listen(
+	struct fabric_eq *, const struct sockaddr *sa, socklen_t len, struct fabric_listener **out);
+/* The address listened on, with the real port.  -ENODEV: its device has gone; nobody can connect.
+ */
 int fabric_listener_addr(const struct fabric_listener *, struct sockaddr_storage *out);
 void fabric_listener_free(struct fabric_listener *);
 
@@ -124,11 +127,11 @@ int fabric_dial(struct fabric_eq *, const struct sockaddr *dst, const struct soc
 
 struct fabric_chan_attr {
 	struct fabric_pd *pd;
-	struct fabric_cq *cq;   /* send and receive completions; it must have room for both depths */
-	uint32_t send_depth;    /* requests outstanding, signalled or not */
-	uint32_t recv_depth;    /* receives posted */
-	uint32_t inline_bytes;  /* wanted; ask fabric_chan_caps for what it became */
-	void *context;          /* fabric_chan_context */
+	struct fabric_cq *cq;  /* send and receive completions; it must have room for both depths */
+	uint32_t send_depth;   /* requests outstanding, signalled or not */
+	uint32_t recv_depth;   /* receives posted */
+	uint32_t inline_bytes; /* wanted; ask fabric_chan_caps for what it became */
+	void *context;         /* fabric_chan_context */
 };
 
 /* Makes the queue pair of a channel that came from dial or a REQUEST.  Receives may be posted. */
@@ -136,9 +139,9 @@ int fabric_chan_setup(struct fabric_chan *, const struct fabric_chan_attr *);
 /* Ends in CONNECTED, REJECTED or FAILED.  priv_len at most FABRIC_PRIVATE_MAX, else -EINVAL. */
 int fabric_chan_connect(struct fabric_chan *, const void *priv, size_t priv_len);
 /*
- * Ends in CONNECTED (when it may post, as it may once a receive has completed; the connecting side sends
- * first) or FAILED.  With a peer that went meanwhile that takes as long as the transport asks for it: a
- * minute with RDMA's connection manager.  Who will not wait frees the channel.
+ * Ends in CONNECTED (when it may post, as it may once a receive has completed; the connecting side
+ * sends first) or FAILED.  With a peer that went meanwhile that takes as long as the transport asks
+ * for it: a minute with RDMA's connection manager.  Who will not wait frees the channel.
  */
 int fabric_chan_accept(struct fabric_chan *, const void *priv, size_t priv_len);
 /* Refuses and frees the channel. */
@@ -169,7 +172,7 @@ void fabric_chan_describe(const struct fabric_chan *, char *out, size_t size);
 /* ---- memory ---- */
 
 enum fabric_access {
-	FABRIC_LOCAL = 0,        /* local reads, writes, receives */
+	FABRIC_LOCAL = 0, /* local reads, writes, receives */
 	FABRIC_REMOTE_WRITE = 1,
 	FABRIC_REMOTE_READ = 2,
 };
@@ -179,14 +182,15 @@ int fabric_pd_new(struct fabric_chan *chan, struct fabric_pd **out);
 void fabric_pd_free(struct fabric_pd *);
 
 /* -ENOMEM also when RLIMIT_MEMLOCK binds.  `access`: bits of enum fabric_access. */
-int fabric_mr_new(struct fabric_pd *, void *addr, size_t bytes, unsigned access,
-	struct fabric_mr **out);
+int fabric_mr_new(
+	struct fabric_pd *, void *addr, size_t bytes, unsigned access, struct fabric_mr **out);
 /* After it returns no peer reaches the memory; a peer that tries loses its channel. */
 void fabric_mr_free(struct fabric_mr *);
 /*
- * From here on a peer's WRITE of at most FABRIC_WATCHED_BYTES into `mr` makes the fd of `cq`, when it is
- * armed, readable: whoever looks for bytes there need not look all the time.  Nothing is completed.  The
- * queue outlives the memory's registration.  -ENOTSUP: nobody here sees a WRITE arrive (adapters do not).
+ * From here on a peer's WRITE of at most FABRIC_WATCHED_BYTES into `mr` makes the fd of `cq`, when
+ * it is armed, readable: whoever looks for bytes there need not look all the time.  Nothing is
+ * completed.  The queue outlives the memory's registration.  -ENOTSUP: nobody here sees a WRITE
+ * arrive (adapters do not).
  */
 #define FABRIC_WATCHED_BYTES 8
 int fabric_mr_watch(struct fabric_mr *, struct fabric_cq *cq);
@@ -232,8 +236,8 @@ void fabric_cq_free(struct fabric_cq *);
 /* Up to `max` completions, oldest first.  How many, or -errno. */
 int fabric_cq_poll(struct fabric_cq *, struct fabric_wc *wc, int max);
 /*
- * Arm, poll once more, then wait on the fd.  The fd becomes readable when a completion arrives after
- * the arm; the next arm (or fabric_cq_ack) makes it unreadable again.
+ * Arm, poll once more, then wait on the fd.  The fd becomes readable when a completion arrives
+ * after the arm; the next arm (or fabric_cq_ack) makes it unreadable again.
  */
 int fabric_cq_arm(struct fabric_cq *);
 int fabric_cq_fd(const struct fabric_cq *);
@@ -271,7 +275,7 @@ struct fabric_wr {
 int fabric_post_send(struct fabric_chan *, const struct fabric_wr *list);
 
 /* One receive buffer.  bytes 0 and mr NULL will do for WRITE_IMM.  Errors as for sends. */
-int fabric_post_recv(struct fabric_chan *, uint64_t id, void *addr, uint32_t bytes,
-	struct fabric_mr *mr);
+int fabric_post_recv(
+	struct fabric_chan *, uint64_t id, void *addr, uint32_t bytes, struct fabric_mr *mr);
 
 #endif

@@ -3,7 +3,8 @@
  * fabric/fabric_impl.h: what a fabric implements.  Included by middleware/fabric/ only.
  *
  * Each fabric embeds these bases as the first member of its own objects and fills in the table;
- * fabric.c checks arguments that all share (lengths, opcodes against caps, sge counts) and forwards.
+ * fabric.c checks arguments that all share (lengths, opcodes against caps, sge counts) and
+ * forwards.
  */
 #ifndef FABRIC_FABRIC_IMPL_H
 #define FABRIC_FABRIC_IMPL_H
@@ -19,7 +20,8 @@ struct fabric_ops {
 	int (*eq_fd)(const struct fabric_eq *);
 	int (*eq_get)(struct fabric_eq *, struct fabric_event *);
 
-	int (*listen)(struct fabric_eq *, const struct sockaddr *, socklen_t, struct fabric_listener **);
+	int (*listen)(
+		struct fabric_eq *, const struct sockaddr *, socklen_t, struct fabric_listener **);
 	int (*listener_addr)(const struct fabric_listener *, struct sockaddr_storage *);
 	void (*listener_free)(struct fabric_listener *);
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fabric/select: the one place that knows which fabrics there are.  `loop` is for tests, which open it
- * themselves.
+ * fabric/select: the one place that knows which fabrics there are.  `loop` is for tests, which open
+ * it themselves.
  */
 #include "fabric/select.h"
 
 #include "base/addr.h"
 #include "fabric/device.h"
-#include "fabric/soft.h"
+#include "fabric/soft/soft.h"
 #ifdef RFTP_VERBS
-#include "fabric/verbs.h"
+#include "fabric/verbs/verbs.h"
 #endif
 
 #include <errno.h>
@@ -38,9 +38,9 @@ static int open_verbs(const struct select_config *config, struct fabric **out)
 static const struct fabric_choice {
 	const char *name;
 	int (*open)(const struct select_config *, struct fabric **);
-	bool devices;            /* needs RDMA devices */
+	bool devices;             /* needs RDMA devices */
 	void (*close_gone)(void); /* NULL: nothing to do */
-	bool tcp;                /* listens on a TCP port of the host */
+	bool tcp;                 /* listens on a TCP port of the host */
 } fabrics[] = {
 #ifdef RFTP_VERBS
 	{"verbs", open_verbs, true, verbs_close_gone, false},

@@ -9,7 +9,7 @@
 
 #define SELECT_WHY_MAX 128
 
-struct select_config { /* zeros are the defaults */
+struct select_config {         /* zeros are the defaults */
 	unsigned threads;      /* progress threads of soft */
 	unsigned handshake_ms; /* deadline for a connecting peer's set-up */
 	bool crc;              /* soft: ask for MPA's CRC32C */
@@ -36,8 +36,8 @@ bool select_is_plugged(const char *name);
 uint64_t select_stamp(const char *name);
 /* After they did: lets go of those that went, as far as nobody uses them. */
 void select_close_gone(const char *name);
-/* Whether a device of the host may own the TCP port that this fabric wants: another fabric's listener
- * there then serves this one's clients (iWARP). */
+/* Whether a device of the host may own the TCP port that this fabric wants: another fabric's
+ * listener there then serves this one's clients (iWARP). */
 bool select_port_is_shared(const char *name);
 
 #endif

@@ -2,12 +2,12 @@
 /*
  * transfer/crew: see crew.h.
  *
- * The threads are I/O workers or, for a feed, the feeder's one.  Each I/O worker owns one end queue and
- * takes from one inbox; all put into one outbox.  A block crosses two queues and nothing else: what is in
- * it is owned by whoever holds it.  A thread starts when there is something for it to do: to start and
- * join those that a small file does not need would take longer than the file.  On few CPUs the transfer's
- * thread does buffered I/O itself, through an end queue of its own; streams, which may wait, and O_DIRECT,
- * which is asynchronous, stay with workers.
+ * The threads are I/O workers or, for a feed, the feeder's one.  Each I/O worker owns one end queue
+ * and takes from one inbox; all put into one outbox.  A block crosses two queues and nothing else:
+ * what is in it is owned by whoever holds it.  A thread starts when there is something for it to
+ * do: to start and join those that a small file does not need would take longer than the file.  On
+ * few CPUs the transfer's thread does buffered I/O itself, through an end queue of its own;
+ * streams, which may wait, and O_DIRECT, which is asynchronous, stay with workers.
  */
 #include "transfer/crew.h"
 
@@ -58,7 +58,8 @@ static void hand_out(struct crew *c, struct block **blocks, unsigned n)
 	if (c->reading)
 		for (unsigned i = 0; i < n; i++)
 			if (!blocks[i]->error)
-				blocks[i]->leaf = digest_leaf(blocks[i]->payload, blocks[i]->length);
+				blocks[i]->leaf =
+					digest_leaf(blocks[i]->payload, blocks[i]->length);
 	if (n && !queue_push(c->outbox, (void *const *)blocks, n))
 		bell_ring(&c->bell);
 }
@@ -303,7 +304,8 @@ void crew_submit_job(struct crew *c, struct crew_job *job)
 
 unsigned crew_collect_jobs(struct crew *c, struct crew_job **done, unsigned max)
 {
-	unsigned n = c->jobs_done ? (unsigned)queue_pop(c->jobs_done, (void **)done, max, false) : 0;
+	unsigned n =
+		c->jobs_done ? (unsigned)queue_pop(c->jobs_done, (void **)done, max, false) : 0;
 
 	c->jobs_out -= n;
 	return n;

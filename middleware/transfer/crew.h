@@ -3,10 +3,10 @@
  * transfer/crew: the worker threads of one transfer.
  *
  * I/O workers move blocks between memory and ends, and do the checksums while the bytes are warm in
- * their CPU's cache.  Job threads do what can wait long and concerns a file as a whole (fsync, rename).
- * The transfer's thread submits and collects; it never waits in here.  The first block for a
- * worker starts its thread.  One job thread is there from the start, so that no job can be left undone;
- * another starts when all that run have a job.
+ * their CPU's cache.  Job threads do what can wait long and concerns a file as a whole (fsync,
+ * rename). The transfer's thread submits and collects; it never waits in here.  The first block for
+ * a worker starts its thread.  One job thread is there from the start, so that no job can be left
+ * undone; another starts when all that run have a job.
  */
 #ifndef TRANSFER_CREW_H
 #define TRANSFER_CREW_H
@@ -38,10 +38,10 @@ struct crew_params {
 	const struct crew_feed *feed; /* reading, in place of I/O threads; NULL = no feed */
 	bool reading;     /* fill blocks and take their leaf; else verify the leaf, then write */
 	unsigned workers; /* I/O threads at most, at least 1 */
-	bool in_place;    /* crew_submit does buffered I/O of files itself: on few CPUs the hand-over to a
-	                     worker and back costs more than it gains */
-	unsigned jobs;    /* job threads at most; 0 = none are needed */
-	uint32_t blocks;  /* most blocks in the crew at once */
+	bool in_place;   /* crew_submit does buffered I/O of files itself: on few CPUs the hand-over
+			    to a   worker and back costs more than it gains */
+	unsigned jobs;   /* job threads at most; 0 = none are needed */
+	uint32_t blocks; /* most blocks in the crew at once */
 	uint32_t queued_jobs; /* most jobs at once */
 };
 
@@ -52,20 +52,21 @@ int crew_new(const struct crew_params *, struct crew **out);
  */
 void crew_free(struct crew *);
 
-/* How many blocks to give it before looking at what else there is to do: 1 while it works in place. */
+/* How many blocks to give it before looking at what else there is to do: 1 while it works in place.
+ */
 unsigned crew_batch(const struct crew *);
 /*
  * Gives a block to worker `worker` (modulo their number).  Blocks of a stream go to one worker, in
- * order.  Reading: wants payload room, offset, length; gives length, leaf, error.  Writing: block->leaf
- * is the expected leaf; a wrong one gives error -EILSEQ and nothing is written.  Either way a worker's
- * thread that cannot be started gives its -errno.
+ * order.  Reading: wants payload room, offset, length; gives length, leaf, error.  Writing:
+ * block->leaf is the expected leaf; a wrong one gives error -EILSEQ and nothing is written.  Either
+ * way a worker's thread that cannot be started gives its -errno.
  */
 void crew_submit(struct crew *, unsigned worker, struct block *);
 /* Blocks that are done, at most `max`. */
 unsigned crew_collect(struct crew *, struct block **done, unsigned max);
 /*
- * With a feed: crew_submit gives empty blocks (length: how much is to be filled), crew_collect gives them
- * with owner, length, leaf, error and flags set; see feeder_add.
+ * With a feed: crew_submit gives empty blocks (length: how much is to be filled), crew_collect
+ * gives them with owner, length, leaf, error and flags set; see feeder_add.
  */
 void crew_feed_add(struct crew *, struct crew_target *);
 void crew_feed_stop(struct crew *, struct crew_target *);

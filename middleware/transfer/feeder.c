@@ -2,12 +2,12 @@
 /*
  * transfer/feeder: see feeder.h.
  *
- * epoll tells once when a stream has something (edge-triggered); it is then read until it has no more.
- * What epoll does not take (regular files, /dev/zero) has always something.
+ * epoll tells once when a stream has something (edge-triggered); it is then read until it has no
+ * more. What epoll does not take (regular files, /dev/zero) has always something.
  *
- * Fairness is that of start-time fair queueing: each stream counts the bytes that it was served, the one
- * with the fewest is next, and one that comes back from a pause begins where the others are, so that it
- * can not claim what it did not use.
+ * Fairness is that of start-time fair queueing: each stream counts the bytes that it was served,
+ * the one with the fewest is next, and one that comes back from a pause begins where the others
+ * are, so that it can not claim what it did not use.
  */
 #include "transfer/feeder.h"
 
@@ -35,16 +35,16 @@
 struct feed_stream {
 	struct crew_target *target; /* NULL: the slot is free */
 	int fd;
-	bool polled;     /* epoll tells when it has something */
+	bool polled; /* epoll tells when it has something */
 	bool readable;
-	bool limited;    /* it ends after `left` more bytes */
-	bool ended;      /* only its last block is to come */
-	int error;       /* that it ended with */
+	bool limited; /* it ends after `left` more bytes */
+	bool ended;   /* only its last block is to come */
+	int error;    /* that it ended with */
 	uint64_t left;
-	uint64_t served; /* bytes */
-	struct block *block;  /* that is being filled */
-	uint32_t filled;      /* bytes of it */
-	uint64_t first_ns;    /* when the first of them came */
+	uint64_t served;     /* bytes */
+	struct block *block; /* that is being filled */
+	uint32_t filled;     /* bytes of it */
+	uint64_t first_ns;   /* when the first of them came */
 };
 
 struct feed_order {
@@ -86,7 +86,8 @@ static void limit(struct feed_stream *s)
 	if (s->limited)
 		return;
 	s->limited = true;
-	s->left = s->polled && !ioctl(s->fd, FIONREAD, &waiting) && waiting > 0 ? (uint64_t)waiting : 0;
+	s->left = s->polled && !ioctl(s->fd, FIONREAD, &waiting) && waiting > 0 ? (uint64_t)waiting
+										: 0;
 	s->readable = true;
 }
 
@@ -99,7 +100,8 @@ static void add(struct feeder *f, struct crew_target *target)
 	while (s < f->streams + f->params.streams && s->target)
 		s++;
 	assert(s < f->streams + f->params.streams);
-	*s = (struct feed_stream){.target = target, .fd = end_stream_fd(target->end), .served = f->served};
+	*s = (struct feed_stream){
+		.target = target, .fd = end_stream_fd(target->end), .served = f->served};
 	assert(s->fd >= 0);
 	flags = fcntl(s->fd, F_GETFL);
 	if (flags >= 0)
@@ -242,7 +244,8 @@ static struct feed_stream *choose(struct feeder *f)
 	for (unsigned i = 0; i < f->params.streams; i++) {
 		struct feed_stream *s = &f->streams[i], **best = s->block ? &with : &without;
 
-		if (s->target && (s->readable || s->ended) && (!*best || s->served < (*best)->served))
+		if (s->target && (s->readable || s->ended) &&
+			(!*best || s->served < (*best)->served))
 			*best = s;
 	}
 	if (without && (!with || without->served < with->served)) {

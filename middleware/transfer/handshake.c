@@ -27,7 +27,8 @@ static uint32_t depth_max(const struct run *run)
 {
 	uint32_t most = link_max_depth(run->link);
 
-	return run->params->max_depth && run->params->max_depth < most ? run->params->max_depth : most;
+	return run->params->max_depth && run->params->max_depth < most ? run->params->max_depth
+								       : most;
 }
 
 /* What has to be true of an engine on either side.  0, or -EOPNOTSUPP. */
@@ -43,15 +44,17 @@ static int check_engine(struct run *run, uint8_t number, uint8_t notice, unsigne
 	lacks = engine_lacks(ops, link_lanes(run->link), channels);
 	if (lacks)
 		return run_fail(run, -EOPNOTSUPP, STATUS_UNSUPPORTED,
-			"the engine %s needs %s, and %s has not", ops->name, lacks, run->stats->fabric);
+			"the engine %s needs %s, and %s has not", ops->name, lacks,
+			run->stats->fabric);
 	if (notice == TRANSFER_NOTICE_BEHIND)
 		return 0;
 	if (ops->id != MESSAGE_ENGINE_CREDIT)
-		return run_fail(run, -EOPNOTSUPP, STATUS_UNSUPPORTED, "the engine %s has no notices of kind %u",
-			ops->name, notice);
+		return run_fail(run, -EOPNOTSUPP, STATUS_UNSUPPORTED,
+			"the engine %s has no notices of kind %u", ops->name, notice);
 	if (notice == TRANSFER_NOTICE_CONTROL && !caps_of(run)->write_delivered)
 		return run_fail(run, -EOPNOTSUPP, STATUS_UNSUPPORTED,
-			"notices on the control channel need a fabric whose completions mean delivery; %s is none",
+			"notices on the control channel need a fabric whose completions mean "
+			"delivery; %s is none",
 			run->stats->fabric);
 	return 0;
 }
@@ -72,8 +75,8 @@ static struct engine_env make_env(struct run *run, unsigned lanes, uint8_t notic
 	};
 }
 
-static void fill_stats(struct run *run, const struct engine_ops *ops, const struct transfer_offer *offer,
-	uint32_t depth, bool imm)
+static void fill_stats(struct run *run, const struct engine_ops *ops,
+	const struct transfer_offer *offer, uint32_t depth, bool imm)
 {
 	struct transfer_stats *stats = run->stats;
 
@@ -89,8 +92,8 @@ static void fill_stats(struct run *run, const struct engine_ops *ops, const stru
 
 /* ---- source ---- */
 
-static int plan_transfer(struct run *run, const struct transfer_source *from, struct plan_facts *facts,
-	struct plan *out)
+static int plan_transfer(struct run *run, const struct transfer_source *from,
+	struct plan_facts *facts, struct plan *out)
 {
 	const struct transfer_params *p = run->params;
 
@@ -117,7 +120,8 @@ static int plan_transfer(struct run *run, const struct transfer_source *from, st
 	return 0;
 }
 
-static int exchange(struct run *run, const struct transfer_offer *offer, struct transfer_accept *accept)
+static int exchange(
+	struct run *run, const struct transfer_offer *offer, struct transfer_accept *accept)
 {
 	struct message_header h;
 	const uint8_t *data;
@@ -131,9 +135,10 @@ static int exchange(struct run *run, const struct transfer_offer *offer, struct 
 	if (h.type != TRANSFER_ACCEPT || transfer_get_accept(accept, data, h.length) ||
 		accept->depth > offer->depth || accept->stride != pool_stride(offer->block) ||
 		((accept->flags & TRANSFER_ACCEPT_IMM) && !(offer->flags & TRANSFER_OFFER_IMM)) ||
-		(offer->engine != MESSAGE_ENGINE_STATUS && (accept->status_base || accept->status_key)))
-		return run_fail(run, -EBADMSG, STATUS_PROTOCOL, "the sink answered OFFER with a bad %s",
-			message_name(h.type));
+		(offer->engine != MESSAGE_ENGINE_STATUS &&
+			(accept->status_base || accept->status_key)))
+		return run_fail(run, -EBADMSG, STATUS_PROTOCOL,
+			"the sink answered OFFER with a bad %s", message_name(h.type));
 	return 0;
 }
 
@@ -162,7 +167,8 @@ static int make_crew(struct run *run, const struct transfer_feed *from, const st
 
 static uint8_t default_notice(uint8_t engine)
 {
-	return !engine || engine == MESSAGE_ENGINE_CREDIT ? TRANSFER_NOTICE_GATHERED : TRANSFER_NOTICE_BEHIND;
+	return !engine || engine == MESSAGE_ENGINE_CREDIT ? TRANSFER_NOTICE_GATHERED
+							  : TRANSFER_NOTICE_BEHIND;
 }
 
 int handshake_offer(struct run *run, const struct transfer_source *from, struct plan *plan)
@@ -199,7 +205,8 @@ int handshake_offer(struct run *run, const struct transfer_source *from, struct 
 	plan->source_blocks = plan_source_blocks(&facts, plan->block, accept.depth);
 	r = run_make_pool(run, plan->source_blocks, plan->block, FABRIC_LOCAL);
 	if (r)
-		return run_fail(run, r, 0, "memory for %u blocks of %u bytes", plan->source_blocks, plan->block);
+		return run_fail(run, r, 0, "memory for %u blocks of %u bytes", plan->source_blocks,
+			plan->block);
 	env = make_env(run, plan->channels, offer.notice, accept.flags & TRANSFER_ACCEPT_IMM);
 	env.remote_depth = accept.depth;
 	env.remote_stride = accept.stride;
@@ -223,11 +230,11 @@ static int check_offer(struct run *run, const struct transfer_offer *offer)
 	const struct transfer_params *p = run->params;
 
 	if (offer->channels > link_channel_count(run->link))
-		return run_fail(run, -EINVAL, STATUS_INVALID, "%u channels offered, %u are open", offer->channels,
-			link_channel_count(run->link));
+		return run_fail(run, -EINVAL, STATUS_INVALID, "%u channels offered, %u are open",
+			offer->channels, link_channel_count(run->link));
 	if (p->max_block && offer->block > p->max_block)
-		return run_fail(run, -EINVAL, STATUS_LIMIT, "blocks of %u bytes offered, %u is the limit",
-			offer->block, p->max_block);
+		return run_fail(run, -EINVAL, STATUS_LIMIT,
+			"blocks of %u bytes offered, %u is the limit", offer->block, p->max_block);
 	if (offer->depth < 2)
 		return run_fail(run, -EINVAL, STATUS_INVALID, "a window of one block");
 	return check_engine(run, offer->engine, offer->notice, offer->channels);
@@ -277,13 +284,14 @@ int handshake_accept(struct run *run, uint32_t *block_bytes)
 	if (r < 0)
 		return r;
 	if (h.type != TRANSFER_OFFER || transfer_get_offer(&offer, data, h.length))
-		return run_fail(run, -EBADMSG, STATUS_PROTOCOL, "no well-formed OFFER, but %s", message_name(h.type));
+		return run_fail(run, -EBADMSG, STATUS_PROTOCOL, "no well-formed OFFER, but %s",
+			message_name(h.type));
 	r = check_offer(run, &offer);
 	if (r)
 		return r;
 	ops = engine_by_id(offer.engine);
-	imm = (offer.flags & TRANSFER_OFFER_IMM) && offer.notice == TRANSFER_NOTICE_BEHIND && ops->notices &&
-		caps_of(run)->has_imm;
+	imm = (offer.flags & TRANSFER_OFFER_IMM) && offer.notice == TRANSFER_NOTICE_BEHIND &&
+	      ops->notices && caps_of(run)->has_imm;
 	depth = choose_depth(run, &offer);
 	r = run_make_pool(run, depth, offer.block, FABRIC_REMOTE_WRITE);
 	if (r)
@@ -292,10 +300,14 @@ int handshake_accept(struct run *run, uint32_t *block_bytes)
 	run_count_requests(run, offer.channels);
 	r = ops->sink_open(&env, &run->engine);
 	if (!r)
-		r = crew_new(&(struct crew_params){.workers = plan_workers(run->params->workers, worker_cpus()),
-				     .in_place = plan_in_place(run->params->workers, worker_cpus(), 0, false),
-				     .jobs = JOB_THREADS, .blocks = pool_count(run->pool),
-				     .queued_jobs = HANDSHAKE_JOBS_MAX}, &run->crew);
+		r = crew_new(&(struct crew_params){.workers = plan_workers(
+							   run->params->workers, worker_cpus()),
+				     .in_place = plan_in_place(
+					     run->params->workers, worker_cpus(), 0, false),
+				     .jobs = JOB_THREADS,
+				     .blocks = pool_count(run->pool),
+				     .queued_jobs = HANDSHAKE_JOBS_MAX},
+			&run->crew);
 	if (!r)
 		r = answer(run, &offer, imm);
 	*block_bytes = offer.block;

@@ -2,9 +2,9 @@
 /*
  * transfer/plan: see plan.h.
  *
- * The window is what a round trip at WIRE_BYTES_PER_S holds, twice, so that the window is never what
- * limits a link of that speed; on short links it is LOCAL_WINDOW, small enough to stay in a CPU's outer
- * cache, where the sink's copy to the file reads it from.
+ * The window is what a round trip at WIRE_BYTES_PER_S holds, twice, so that the window is never
+ * what limits a link of that speed; on short links it is LOCAL_WINDOW, small enough to stay in a
+ * CPU's outer cache, where the sink's copy to the file reads it from.
  */
 #include "transfer/plan.h"
 
@@ -12,21 +12,18 @@
 
 #define WIRE_BYTES_PER_S 5000000000ull /* 40 Gb/s */
 #define LOCAL_WINDOW (8ull << 20)
-/* blocks grow with the window: fewer messages for the same bytes, while there are always some dozens; and some
- * where a side has little memory, and its share of the window is a small one */
+/* blocks grow with the window: fewer messages for the same bytes, while there are always some
+ * dozens; and some where a side has little memory, and its share of the window is a small one */
 #define SMALL_BLOCK (512u << 10)
 #define LARGE_BLOCK (1u << 20)
 #define LARGE_WINDOW (64ull << 20)
-/* where completion is local: filling, hashing, being sent; of small blocks as many as make so many bytes */
+/* where completion is local: filling, hashing, being sent; of small blocks as many as make so many
+ * bytes */
 #define SOURCE_BLOCKS 12u
 #define SOURCE_BYTES (SOURCE_BLOCKS * SMALL_BLOCK)
 #define DEPTH_MIN 4u
-#define CPU_CHANNELS 4u
 #define IN_PLACE_CPUS 2u
 #define IN_PLACE_BLOCK (256u << 10)
-#define WAN_CHANNELS 16u
-#define WAN_BYTES_PER_S 2500000000ull /* 20 Gb/s */
-#define CHANNEL_WINDOW (4ull << 20)   /* Linux's default for the largest send buffer (tcp_wmem) */
 #define FEED_BLOCKS_MORE 8u /* of a feed's source: two for each stream, and these */
 #define FEED_BYTES (64ull << 20)
 #define SPARE_PART 8u /* of the memory that is left a side takes at most one such part */
@@ -55,12 +52,14 @@ static uint64_t feed_blocks(const struct plan_facts *f)
 
 void plan_make(const struct plan_facts *f, struct plan *out)
 {
-	uint64_t window = at_least(f->rtt_ns * (WIRE_BYTES_PER_S / 1000000) / 1000 * 2, LOCAL_WINDOW);
+	uint64_t window =
+		at_least(f->rtt_ns * (WIRE_BYTES_PER_S / 1000000) / 1000 * 2, LOCAL_WINDOW);
 	uint64_t block = f->block;
 
 	window = at_most(window, f->window_max_bytes);
 	if (!block && f->streams) {
-		block = at_most(at_most(FEED_BYTES, f->window_max_bytes) / feed_blocks(f), SMALL_BLOCK);
+		block = at_most(
+			at_most(FEED_BYTES, f->window_max_bytes) / feed_blocks(f), SMALL_BLOCK);
 	} else if (!block) {
 		block = window >= LARGE_WINDOW ? LARGE_BLOCK : SMALL_BLOCK;
 		block = at_most(block, f->largest_bytes); /* small files need no large blocks */
@@ -72,7 +71,8 @@ void plan_make(const struct plan_facts *f, struct plan *out)
 		out->depth = (uint32_t)at_most(out->depth, f->total_bytes / out->block + 1);
 	out->depth = (uint32_t)at_most(at_least(out->depth, DEPTH_MIN), f->max_depth);
 	out->source_blocks = plan_source_blocks(f, out->block, out->depth);
-	out->channels = f->channels && f->channels < f->open_channels ? f->channels : f->open_channels;
+	out->channels =
+		f->channels && f->channels < f->open_channels ? f->channels : f->open_channels;
 	out->workers = plan_workers(f->workers, f->cpus);
 }
 
@@ -99,23 +99,13 @@ unsigned plan_workers(unsigned wish, unsigned cpus)
 
 bool plan_in_place(unsigned wish, unsigned cpus, uint32_t posts_bytes, bool delivered)
 {
-	/* A device should never wait for a block to be filled; and where the kernel plays one, the thread that
-	 * posts may have no time for it: on rxe posting is sending, and on siw it is while the device has
-	 * nothing else to send.  On siw large blocks are faster in place all the same (measured). */
+	/* A device should never wait for a block to be filled; and where the kernel plays one, the
+	 * thread that posts may have no time for it: on rxe posting is sending, and on siw it is
+	 * while the device has nothing else to send.  On siw large blocks are faster in place all
+	 * the same (measured). */
 	if (posts_bytes && (delivered || posts_bytes < IN_PLACE_BLOCK))
 		return false;
-	/* on few CPUs, and where sending over TCP needs them, a hand-over costs more than it gains */
+	/* on few CPUs, and where sending over TCP needs them, a hand-over costs more than it gains
+	 */
 	return !wish && cpus <= IN_PLACE_CPUS;
-}
-
-uint16_t plan_channels(unsigned cpus, uint64_t rtt_ns, bool over_tcp, uint16_t max)
-{
-	/* over TCP more channels than CPUs to serve them only add switching; an adapter serves itself */
-	uint64_t channels = over_tcp ? at_most(cpus, CPU_CHANNELS) : CPU_CHANNELS;
-	uint64_t in_flight = rtt_ns * (WAN_BYTES_PER_S / 1000000) / 1000;
-
-	/* on a long way each carries no more in a round trip than it may have unacknowledged: a TCP
-	 * connection its socket's buffer, a queue pair so many packets (on rxe 128) */
-	channels = at_least(channels, at_most((in_flight + CHANNEL_WINDOW - 1) / CHANNEL_WINDOW, WAN_CHANNELS));
-	return (uint16_t)at_most(at_least(channels, 1), max);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * transfer/plan: block size, window, channels and workers, from what is known when a transfer starts.
- * Pure.
+ * transfer/plan: block size, window, channels and workers, from what is known when a transfer
+ * starts. Pure.
  */
 #ifndef TRANSFER_PLAN_H
 #define TRANSFER_PLAN_H
@@ -21,16 +21,18 @@ struct plan_facts {
 	/* facts */
 	uint64_t largest_bytes; /* of a file; UINT64_MAX = not known */
 	uint64_t total_bytes;   /* of all; UINT64_MAX = not known */
-	unsigned streams;       /* of a feed: read at once, each filling a block of its own; 0 = no feed */
-	uint64_t rtt_ns;        /* 0 = not known */
+	unsigned
+		streams; /* of a feed: read at once, each filling a block of its own; 0 = no feed */
+	uint64_t rtt_ns; /* 0 = not known */
 	unsigned cpus;
-	bool delivered;         /* fabric_caps.write_delivered */
+	bool delivered; /* fabric_caps.write_delivered */
 };
 
 struct plan {
 	uint32_t block;         /* payload bytes */
 	uint32_t depth;         /* blocks at the sink: the window */
-	uint32_t source_blocks; /* blocks at the source; the sink may give it fewer slots: plan_source_blocks */
+	uint32_t source_blocks; /* blocks at the source; the sink may give it fewer slots:
+				   plan_source_blocks */
 	uint16_t channels;
 	unsigned workers;
 };
@@ -40,19 +42,16 @@ void plan_make(const struct plan_facts *, struct plan *out);
 /* Blocks at the source for a window of `depth` blocks of `block` bytes. */
 uint32_t plan_source_blocks(const struct plan_facts *, uint32_t block, uint32_t depth);
 
-/* Bytes that the blocks of one side may have, of `wanted`, where the host can spare so many: a part of those,
- * as others need some, and the next transfer; but always what a short link needs. */
+/* Bytes that the blocks of one side may have, of `wanted`, where the host can spare so many: a part
+ * of those, as others need some, and the next transfer; but always what a short link needs. */
 uint64_t plan_share(uint64_t wanted, uint64_t spare);
 
 /* I/O threads of one side: the wish, or what suits the CPUs. */
 unsigned plan_workers(unsigned wish, unsigned cpus);
 
-/* Whether a transfer's thread should do buffered I/O in place, rather than hand it to workers.  `posts_bytes`:
- * bytes of a block that it posts to a device (fabric_caps.is_device), with completions that say delivered or
- * not; 0: it does not. */
+/* Whether a transfer's thread should do buffered I/O in place, rather than hand it to workers.
+ * `posts_bytes`: bytes of a block that it posts to a device (fabric_caps.is_device), with
+ * completions that say delivered or not; 0: it does not. */
 bool plan_in_place(unsigned wish, unsigned cpus, uint32_t posts_bytes, bool delivered);
-
-/* Data channels worth opening for a session: by the round trip, and over TCP by CPUs; at most `max`. */
-uint16_t plan_channels(unsigned cpus, uint64_t rtt_ns, bool over_tcp, uint16_t max);
 
 #endif

@@ -17,9 +17,9 @@
 #include <string.h>
 
 #define IDLE_TIMEOUT_MS 60000
-#define KEEPALIVE_NS (5 * NS_PER_S)  /* a side that has nothing to say says PING so often */
+#define KEEPALIVE_NS (5 * NS_PER_S) /* a side that has nothing to say says PING so often */
 #define PROGRESS_NS (NS_PER_S / 10)
-#define ABORT_TIMEOUT_MS 10000       /* the peer answers ABORT within this, or the session is lost */
+#define ABORT_TIMEOUT_MS 10000 /* the peer answers ABORT within this, or the session is lost */
 #define BLOCKS_MIN 2u
 
 void run_init(struct run *run, struct link *link, const struct transfer_params *params,
@@ -31,7 +31,8 @@ void run_init(struct run *run, struct link *link, const struct transfer_params *
 		.memory = link_memory(link),
 		.params = params,
 		.stats = stats,
-		.idle_timeout_ms = params->idle_timeout_ms ? params->idle_timeout_ms : IDLE_TIMEOUT_MS,
+		.idle_timeout_ms =
+			params->idle_timeout_ms ? params->idle_timeout_ms : IDLE_TIMEOUT_MS,
 	};
 	run->heard_ns = run->told_ns = run->report_ns = clock_now_ns();
 	memset(stats, 0, sizeof *stats);
@@ -63,7 +64,8 @@ static int take_abort(struct run *run, const uint8_t *data, size_t len)
 	run->peer_aborted = true;
 	if (!run->status) {
 		run->status = abort.status;
-		snprintf(run->text, sizeof run->text, "%.*s", (int)abort.text.len, (const char *)abort.text.data);
+		snprintf(run->text, sizeof run->text, "%.*s", (int)abort.text.len,
+			(const char *)abort.text.data);
 	}
 	return -ECONNABORTED;
 }
@@ -85,7 +87,8 @@ int run_get(struct run *run, struct message_header *h, const uint8_t **data)
 
 static int fail_cancelled(struct run *run)
 {
-	uint16_t status = run->params->cancel_status ? run->params->cancel_status : STATUS_CANCELLED;
+	uint16_t status =
+		run->params->cancel_status ? run->params->cancel_status : STATUS_CANCELLED;
 
 	return run_fail(run, -ECANCELED, status, "%s", status_text(status));
 }
@@ -106,8 +109,8 @@ int run_get_wait(struct run *run, struct message_header *h, const uint8_t **data
 	}
 }
 
-/* What the host cannot spare would be taken from others: pages that cannot be had end a process, and not
- * necessarily this one. */
+/* What the host cannot spare would be taken from others: pages that cannot be had end a process,
+ * and not necessarily this one. */
 static uint32_t affordable(uint32_t blocks, uint32_t block_bytes)
 {
 	uint64_t wanted = (uint64_t)blocks * block_bytes, spare, share;
@@ -120,8 +123,10 @@ static uint32_t affordable(uint32_t blocks, uint32_t block_bytes)
 	if (share == wanted)
 		return blocks;
 	few = share / block_bytes < BLOCKS_MIN ? BLOCKS_MIN : (uint32_t)(share / block_bytes);
-	log_info("only %" PRIu64 " MiB of memory are available: using %u blocks of %u bytes rather than %u, which "
-		"may slow a long link down", spare >> 20, few, block_bytes, blocks);
+	log_info("only %" PRIu64
+		 " MiB of memory are available: using %u blocks of %u bytes rather than %u, which "
+		 "may slow a long link down",
+		spare >> 20, few, block_bytes, blocks);
 	return few;
 }
 
@@ -134,8 +139,8 @@ int run_make_pool(struct run *run, uint32_t blocks, uint32_t block_bytes, unsign
 	for (; blocks >= BLOCKS_MIN; blocks /= 2) {
 		uint8_t *base;
 
-		r = memory_take(run->memory, control_pd(run->control), pool_bytes(blocks, block_bytes), access,
-			&base);
+		r = memory_take(run->memory, control_pd(run->control),
+			pool_bytes(blocks, block_bytes), access, &base);
 		if (!r) {
 			r = pool_new(base, blocks, block_bytes, &run->pool);
 			break;
@@ -144,8 +149,9 @@ int run_make_pool(struct run *run, uint32_t blocks, uint32_t block_bytes, unsign
 			return r;
 	}
 	if (!r && blocks < wanted)
-		log_warning("memory for %u blocks of %u bytes could not be had or locked: using %u, which may "
-			"slow a long link down (raise the limit: ulimit -l unlimited)",
+		log_warning("memory for %u blocks of %u bytes could not be had or locked: using "
+			    "%u, which may "
+			    "slow a long link down (raise the limit: ulimit -l unlimited)",
 			wanted, block_bytes, blocks);
 	return r;
 }
@@ -157,7 +163,8 @@ int run_poll(struct run *run, struct block **done, unsigned max)
 	if (n > 0)
 		run->heard = true;
 	if (n == -EBADMSG)
-		run_fail(run, n, STATUS_PROTOCOL, "what the peer did on a data channel is not allowed by engine %s",
+		run_fail(run, n, STATUS_PROTOCOL,
+			"what the peer did on a data channel is not allowed by engine %s",
 			run->engine->ops->name);
 	else if (n < 0)
 		run_fail(run, n, 0, "a data channel broke");
@@ -232,8 +239,8 @@ int run_tick(struct run *run)
 			return fail_cancelled(run);
 	}
 	if (now - run->heard_ns > (uint64_t)run->idle_timeout_ms * NS_PER_MS)
-		return run_fail(run, -ETIMEDOUT, STATUS_TIMEOUT, "nothing heard from the peer for %d ms",
-			run->idle_timeout_ms);
+		return run_fail(run, -ETIMEDOUT, STATUS_TIMEOUT,
+			"nothing heard from the peer for %d ms", run->idle_timeout_ms);
 	if (now - run->told_ns <= KEEPALIVE_NS)
 		return 0;
 	if (control_pending_bytes(run->control)) {
@@ -300,7 +307,8 @@ int run_wait(struct run *run, int (*again)(struct run *))
 	if (!r) {
 		/* the engine is asked again: `again` may have taken in what it was waiting for */
 		r = sleep_on(run, fds, 5, engine_nap_ns(run->engine));
-		/* the channels' state is in their lanes then; the control channel tells of its own end itself */
+		/* the channels' state is in their lanes then; the control channel tells of its own
+		 * end itself */
 		if (fds[4].revents)
 			link_check_events(run->link);
 	}
@@ -339,10 +347,13 @@ static int await_abort(struct run *run)
 				return -EBADMSG;
 		if (r < 0 && r != -ECONNABORTED)
 			return r;
-		/* once the peer has sent ABORT the next frame is the session's: it is left where it is */
+		/* once the peer has sent ABORT the next frame is the session's: it is left where it
+		 * is */
 		if (run->peer_aborted)
 			return control_flush(run->control, clock_until_ms(deadline));
-		r = clock_until_ms(deadline) ? control_wait(run->control, clock_until_ms(deadline), -1) : -ETIMEDOUT;
+		r = clock_until_ms(deadline)
+			    ? control_wait(run->control, clock_until_ms(deadline), -1)
+			    : -ETIMEDOUT;
 		if (r)
 			return r;
 	}

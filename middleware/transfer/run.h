@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * transfer/run: what the source's and the sink's loop share: memory, engine, crew, waiting, time-outs,
- * progress, and ending in step with the peer.
+ * transfer/run: what the source's and the sink's loop share: memory, engine, crew, waiting,
+ * time-outs, progress, and ending in step with the peer.
  */
 #ifndef TRANSFER_RUN_H
 #define TRANSFER_RUN_H
@@ -9,7 +9,7 @@
 #include "block/pool.h"
 #include "engine/engine.h"
 #include "transfer/crew.h"
-#include "transfer/memory.h"
+#include "session/memory.h"
 #include "transfer/transfer.h"
 
 #define RUN_TEXT TRANSFER_TEXT
@@ -24,9 +24,9 @@ struct run {
 	struct engine *engine;
 	struct crew *crew;
 	int idle_timeout_ms;
-	bool heard;        /* the peer did something since the last tick */
-	uint64_t heard_ns; /* it last did, as of that tick */
-	uint64_t told_ns;  /* we last sent a frame */
+	bool heard;         /* the peer did something since the last tick */
+	uint64_t heard_ns;  /* it last did, as of that tick */
+	uint64_t told_ns;   /* we last sent a frame */
 	uint64_t report_ns; /* when progress is due */
 	bool peer_aborted;
 	unsigned lanes; /* that the engine uses */
@@ -59,13 +59,13 @@ void run_count_requests(struct run *, unsigned lanes);
 /* Sink: nobody reaches the memory any more. */
 void run_revoke(struct run *);
 
-/* Once a round of the loop: time-outs, keep-alives, the progress callback, cancelling.  0, -ECANCELED,
- * -ETIMEDOUT, or what sending gave. */
+/* Once a round of the loop: time-outs, keep-alives, the progress callback, cancelling.  0,
+ * -ECANCELED, -ETIMEDOUT, or what sending gave. */
 int run_tick(struct run *);
 /*
- * Sleeps until a frame, a completion or a worker's result is there, or the next tick is due.  `again` is
- * called after arming: it does what there is to do and says how much it did (-errno is an error); then
- * there is no sleep.  0, -ECANCELED, or what `again` or arming gave.
+ * Sleeps until a frame, a completion or a worker's result is there, or the next tick is due.
+ * `again` is called after arming: it does what there is to do and says how much it did (-errno is
+ * an error); then there is no sleep.  0, -ECANCELED, or what `again` or arming gave.
  */
 int run_wait(struct run *, int (*again)(struct run *));
 
@@ -74,8 +74,9 @@ int run_fail(struct run *, int error, uint16_t status, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 
 /*
- * Ends the transfer on this side.  After an error: exchanges ABORT with the peer while the session lives,
- * and closes the data channels before any memory goes.  Frees all that `run` holds.  Gives `error`.
+ * Ends the transfer on this side.  After an error: exchanges ABORT with the peer while the session
+ * lives, and closes the data channels before any memory goes.  Frees all that `run` holds.  Gives
+ * `error`.
  */
 int run_end(struct run *, int error);
 

@@ -4,9 +4,10 @@
  *
  *     notice --LANDED--> (reorder, streams only) --> verify, end --FREE--> pool --> grant
  *
- * One thread: takes in frames and landed blocks, checks each header against what was announced, hands
- * blocks to the crew to be verified and written, proves with ranges and the tree digest that a file is
- * whole, and has a job thread make it real.  What a peer may not do is -EBADMSG and ends the session.
+ * One thread: takes in frames and landed blocks, checks each header against what was announced,
+ * hands blocks to the crew to be verified and written, proves with ranges and the tree digest that
+ * a file is whole, and has a job thread make it real.  What a peer may not do is -EBADMSG and ends
+ * the session.
  */
 #include "transfer/run.h"
 
@@ -26,9 +27,10 @@
 struct sink {
 	struct run run; /* first */
 	const struct transfer_sink *to;
-	uint32_t block;            /* payload bytes */
+	uint32_t block;                             /* payload bytes */
 	struct sink_file *files[TRANSFER_OPEN_MAX]; /* by number modulo that */
-	/* failed files that the source is done with: only late blocks and their clean-up are to come */
+	/* failed files that the source is done with: only late blocks and their clean-up are to
+	 * come */
 	struct sink_file *leaving;
 	uint32_t leaving_count;
 	uint32_t last_number;
@@ -71,7 +73,8 @@ static int tell_result(struct sink *s, struct sink_file *f)
 	if (f->told)
 		return 0;
 	f->told = true;
-	return run_put(&s->run, TRANSFER_RESULT, data, transfer_put_result(&result, data, sizeof data));
+	return run_put(
+		&s->run, TRANSFER_RESULT, data, transfer_put_result(&result, data, sizeof data));
 }
 
 static void unlink_file(struct sink *s, struct sink_file *f)
@@ -89,8 +92,8 @@ static void unlink_file(struct sink *s, struct sink_file *f)
 	s->open--;
 }
 
-/* The source may start the file that takes this one's slot once it has sent FILE_END and heard RESULT,
- * which a failed file gets early.  0, or -EBADMSG: it has not. */
+/* The source may start the file that takes this one's slot once it has sent FILE_END and heard
+ * RESULT, which a failed file gets early.  0, or -EBADMSG: it has not. */
 static int vacate(struct sink *s, struct sink_file **slot)
 {
 	struct sink_file *f = *slot;
@@ -123,7 +126,8 @@ static int file_finish(struct sink *s, struct sink_file *f)
 static int check_finished(struct sink *s, struct sink_file *f)
 {
 	if (f->end_known && f->landed > f->end.blocks)
-		return run_fail(&s->run, -EBADMSG, STATUS_PROTOCOL, "file %u: more blocks than were sent", f->file.file);
+		return run_fail(&s->run, -EBADMSG, STATUS_PROTOCOL,
+			"file %u: more blocks than were sent", f->file.file);
 	if (f->job_out || !sink_file_complete(f))
 		return 0;
 	sink_file_judge(f);
@@ -152,7 +156,8 @@ static int open_file(struct sink *s, struct sink_file *f)
 		return file_finish(s, f);
 	if (end_is_direct(f->target.end))
 		s->run.stats->direct = true;
-	return run_put(&s->run, TRANSFER_READY, data, transfer_put_ready(&ready, data, sizeof data));
+	return run_put(
+		&s->run, TRANSFER_READY, data, transfer_put_ready(&ready, data, sizeof data));
 }
 
 static int take_file(struct sink *s, const uint8_t *data, size_t len)
@@ -233,7 +238,8 @@ static int take_frames(struct sink *s)
 		if (r > 0)
 			r = take_frame(s, &h, data);
 		if (r == -EBADMSG)
-			return run_fail(&s->run, r, STATUS_PROTOCOL, "%s from the source is malformed or out of turn",
+			return run_fail(&s->run, r, STATUS_PROTOCOL,
+				"%s from the source is malformed or out of turn",
 				message_name(h.type));
 		if (r)
 			return r;
@@ -264,8 +270,9 @@ static int take_block(struct sink *s, struct block *b)
 	if (transfer_get_block(&h, prefix, s->block) || !(f = find_file(s, h.session)) ||
 		!sink_file_takes(f, &h, s->block))
 		return run_fail(&s->run, -EBADMSG, STATUS_PROTOCOL,
-			"a block's header is not allowed: file %u, sequence %u, offset %llu, length %u", h.session,
-			h.sequence, (unsigned long long)h.offset, h.length);
+			"a block's header is not allowed: file %u, sequence %u, offset %llu, "
+			"length %u",
+			h.session, h.sequence, (unsigned long long)h.offset, h.length);
 	f->landed++;
 	if (f->status) { /* failed before: its other blocks go by */
 		pool_give(s->run.pool, b);
@@ -283,8 +290,10 @@ static int take_block(struct sink *s, struct block *b)
 	}
 	r = reorder_put(f->reorder, b);
 	if (r)
-		return run_fail(&s->run, -EBADMSG, STATUS_PROTOCOL, "file %u: sequence %u came twice or out of "
-			"the window", h.session, h.sequence);
+		return run_fail(&s->run, -EBADMSG, STATUS_PROTOCOL,
+			"file %u: sequence %u came twice or out of "
+			"the window",
+			h.session, h.sequence);
 	first = b;
 	while ((b = reorder_get(f->reorder)))
 		submit(s, f, b);
@@ -355,7 +364,11 @@ static int work(struct run *run)
 	struct sink *s = self(run);
 	int total = 0;
 	static int (*const steps[])(struct sink *) = {
-		take_landed, take_all_drained, take_jobs, take_frames, flush,
+		take_landed,
+		take_all_drained,
+		take_jobs,
+		take_frames,
+		flush,
 	};
 
 	for (unsigned i = 0; i < sizeof steps / sizeof *steps; i++) {
@@ -399,7 +412,8 @@ static int close_transfer(struct sink *s)
 	uint8_t data[64];
 
 	run_revoke(&s->run);
-	return run_put(&s->run, TRANSFER_CLOSED, data, transfer_put_complete(&closed, data, sizeof data));
+	return run_put(
+		&s->run, TRANSFER_CLOSED, data, transfer_put_complete(&closed, data, sizeof data));
 }
 
 static bool any_in_crew(const struct sink *s)
@@ -413,7 +427,8 @@ static bool any_in_crew(const struct sink *s)
 	return false;
 }
 
-/* A transfer that was cut short, whose sink keeps what it has: what has landed is verified and written. */
+/* A transfer that was cut short, whose sink keeps what it has: what has landed is verified and
+ * written. */
 static void salvage(struct sink *s, int error)
 {
 	struct pollfd fd = {crew_fd(s->run.crew), POLLIN, 0};
@@ -438,7 +453,8 @@ static void salvage(struct sink *s, int error)
 static void drop_file(struct sink *s, struct sink_file *f)
 {
 	if (!f->job_out) { /* else its job has run to its end, one way or the other */
-		sink_file_fail(f, 0, s->run.status ? s->run.status : STATUS_DISCONNECTED, "%s", s->run.text);
+		sink_file_fail(f, 0, s->run.status ? s->run.status : STATUS_DISCONNECTED, "%s",
+			s->run.text);
 		sink_file_settle(f);
 	}
 	f->told = true; /* there is nobody to tell */
@@ -454,8 +470,8 @@ static void drop_files(struct sink *s)
 			drop_file(s, s->files[i]);
 }
 
-int transfer_receive(struct link *link, const struct transfer_params *params, const struct transfer_sink *to,
-	struct transfer_stats *stats)
+int transfer_receive(struct link *link, const struct transfer_params *params,
+	const struct transfer_sink *to, struct transfer_stats *stats)
 {
 	struct sink *s = calloc(1, sizeof *s);
 	int r;

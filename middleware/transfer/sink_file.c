@@ -11,14 +11,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SPANS_MAX 65536u /* pieces that a file may be scattered in: more than any window of blocks */
+#define SPANS_MAX                                                                                  \
+	65536u /* pieces that a file may be scattered in: more than any window of blocks */
 
 static void run_job(struct crew_job *job)
 {
 	sink_file_settle(sink_file_of_job(job));
 }
 
-int sink_file_new(const struct transfer_sink *to, const struct transfer_file *file, struct sink_file **out)
+int sink_file_new(
+	const struct transfer_sink *to, const struct transfer_file *file, struct sink_file **out)
 {
 	struct sink_file *f = calloc(1, sizeof *f);
 
@@ -83,13 +85,15 @@ void sink_file_fail(struct sink_file *f, int error, uint16_t status, const char 
 	va_end(ap);
 }
 
-/* As the source sees it: its blocks may be short, so that sequence numbers take the place of a grid. */
+/* As the source sees it: its blocks may be short, so that sequence numbers take the place of a
+ * grid. */
 static bool is_stream(const struct sink_file *f)
 {
 	return f->file.kind == TRANSFER_FILE_STREAM;
 }
 
-bool sink_file_takes(const struct sink_file *f, const struct transfer_block *h, uint32_t block_bytes)
+bool sink_file_takes(
+	const struct sink_file *f, const struct transfer_block *h, uint32_t block_bytes)
 {
 	uint64_t end = h->offset + h->length;
 
@@ -99,7 +103,8 @@ bool sink_file_takes(const struct sink_file *f, const struct transfer_block *h, 
 		return false;
 	if (f->file.size != MESSAGE_UNKNOWN && end > f->file.size)
 		return false;
-	if (is_stream(f)) /* of any length: ranges find the holes; numbers are given as slots are used */
+	if (is_stream(f)) /* of any length: ranges find the holes; numbers are given as slots are
+			     used */
 		return h->sequence < f->landed + f->window;
 	return h->offset % block_bytes == 0 && (h->length == block_bytes || end == f->file.size);
 }
@@ -110,16 +115,19 @@ void sink_file_written(struct sink_file *f, const struct block *b, uint32_t bloc
 	int r;
 
 	if (b->error == -EILSEQ) {
-		sink_file_fail(f, 0, STATUS_CHECKSUM, "wrong checksum of the block at offset %llu", offset);
+		sink_file_fail(f, 0, STATUS_CHECKSUM, "wrong checksum of the block at offset %llu",
+			offset);
 		return;
 	}
 	if (b->error) {
-		sink_file_fail(f, b->error, 0, "writing at offset %llu: %s", offset, strerror(-b->error));
+		sink_file_fail(
+			f, b->error, 0, "writing at offset %llu: %s", offset, strerror(-b->error));
 		return;
 	}
 	r = ranges_add(&f->ranges, b->offset, b->offset + b->length);
 	if (!r)
-		r = digest_tree_add(f->tree, is_stream(f) ? b->sequence : b->offset / block_bytes, b->leaf);
+		r = digest_tree_add(
+			f->tree, is_stream(f) ? b->sequence : b->offset / block_bytes, b->leaf);
 	if (r == -ENOMEM)
 		sink_file_fail(f, r, 0, "out of memory at offset %llu", offset);
 	else if (r)
@@ -139,11 +147,13 @@ void sink_file_judge(struct sink_file *f)
 	if (end->status)
 		sink_file_fail(f, 0, end->status, "at the source");
 	else if (f->file.size != MESSAGE_UNKNOWN && end->size != f->file.size)
-		sink_file_fail(f, 0, STATUS_INCOMPLETE, "%llu bytes were announced, the source ended it at %llu",
+		sink_file_fail(f, 0, STATUS_INCOMPLETE,
+			"%llu bytes were announced, the source ended it at %llu",
 			(unsigned long long)f->file.size, (unsigned long long)end->size);
 	else if (!ranges_complete(&f->ranges, end->size))
 		sink_file_fail(f, 0, STATUS_INCOMPLETE, "%llu of %llu bytes landed",
-			(unsigned long long)ranges_bytes(&f->ranges), (unsigned long long)end->size);
+			(unsigned long long)ranges_bytes(&f->ranges),
+			(unsigned long long)end->size);
 	if (f->status)
 		return;
 	r = digest_tree_root(f->tree, end->blocks, end->size, &f->digest);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * transfer/sink_file: one arriving file: what of it has landed, whether it is whole, and how it ends.
+ * transfer/sink_file: one arriving file: what of it has landed, whether it is whole, and how it
+ * ends.
  *
- * Knows no frames and no other files.  The transfer's thread owns it; a job thread does while job_out.
+ * Knows no frames and no other files.  The transfer's thread owns it; a job thread does while
+ * job_out.
  */
 #ifndef TRANSFER_SINK_FILE_H
 #define TRANSFER_SINK_FILE_H
@@ -16,7 +18,7 @@
 struct sink_file {
 	struct crew_target target; /* first: what block->owner points to */
 	struct crew_job job;
-	struct sink_file *next;    /* the sink's list of leaving files */
+	struct sink_file *next; /* the sink's list of leaving files */
 	const struct transfer_sink *to;
 	struct transfer_file file; /* its name points to `name`, which is terminated */
 	char *name;
@@ -24,17 +26,18 @@ struct sink_file {
 	bool end_known, job_out, told; /* FILE_END came; the job was submitted; RESULT was sent */
 	struct ranges ranges;
 	struct digest_tree *tree;
-	struct reorder *reorder;   /* streams */
-	uint32_t window;           /* blocks that may be on their way at once */
-	uint64_t landed;           /* blocks */
-	uint64_t in_crew;          /* blocks being verified and written */
+	struct reorder *reorder; /* streams */
+	uint32_t window;         /* blocks that may be on their way at once */
+	uint64_t landed;         /* blocks */
+	uint64_t in_crew;        /* blocks being verified and written */
 	struct transfer_file_end end;
-	uint64_t digest;           /* ours */
-	uint16_t status;           /* 0, or the first thing that failed */
+	uint64_t digest; /* ours */
+	uint16_t status; /* 0, or the first thing that failed */
 	char text[TRANSFER_TEXT];
 };
 
-int sink_file_new(const struct transfer_sink *, const struct transfer_file *, struct sink_file **out);
+int sink_file_new(
+	const struct transfer_sink *, const struct transfer_file *, struct sink_file **out);
 void sink_file_free(struct sink_file *);
 
 /* Asks the caller for the end.  0: open, or a directory (no end); else the file has failed. */
@@ -44,8 +47,8 @@ int sink_file_open(struct sink_file *, uint32_t window_blocks);
 void sink_file_fail(struct sink_file *, int error, uint16_t status, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 
-/* Whether a header is one that this file may have now: within its size and, but for streams, on the grid
- * of blocks. */
+/* Whether a header is one that this file may have now: within its size and, but for streams, on the
+ * grid of blocks. */
 bool sink_file_takes(const struct sink_file *, const struct transfer_block *, uint32_t block_bytes);
 /* A block was verified and written (block->error 0), or was not: takes note, may fail the file. */
 void sink_file_written(struct sink_file *, const struct block *, uint32_t block_bytes);
@@ -53,7 +56,8 @@ void sink_file_written(struct sink_file *, const struct block *, uint32_t block_
 bool sink_file_complete(const struct sink_file *);
 /* All blocks are accounted for: is it what the source says it is?  May fail the file. */
 void sink_file_judge(struct sink_file *);
-/* fsync, close, and commit or discard.  Blocks; as a job, or in place when the transfer was cut short. */
+/* fsync, close, and commit or discard.  Blocks; as a job, or in place when the transfer was cut
+ * short. */
 void sink_file_settle(struct sink_file *);
 struct sink_file *sink_file_of_job(struct crew_job *);
 

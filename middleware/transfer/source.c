@@ -4,9 +4,9 @@
  *
  *     end --FILLED--> engine --completion--> FREE
  *
- * One thread: takes in frames, completions and filled blocks, starts files, hands free blocks to the
- * crew to be filled, sends filled ones.  Many files are under way at once, so that a tree of small files
- * waits for no round trip; blocks are filled for the file that was started first.
+ * One thread: takes in frames, completions and filled blocks, starts files, hands free blocks to
+ * the crew to be filled, sends filled ones.  Many files are under way at once, so that a tree of
+ * small files waits for no round trip; blocks are filled for the file that was started first.
  */
 #include "transfer/source_impl.h"
 
@@ -48,9 +48,12 @@ static int take_result(struct source *s, const uint8_t *data, size_t len)
 		return -EBADMSG;
 	f->answered = true;
 	if (result.status)
-		source_file_fail(f, 0, result.status, "%.*s", (int)result.text.len, (const char *)result.text.data);
-	else if (!f->directory && !f->status && (result.digest != f->digest || result.size != f->bytes))
-		source_file_fail(f, 0, STATUS_DIGEST, "the sink has another digest: %016llx, here %016llx",
+		source_file_fail(f, 0, result.status, "%.*s", (int)result.text.len,
+			(const char *)result.text.data);
+	else if (!f->directory && !f->status &&
+		 (result.digest != f->digest || result.size != f->bytes))
+		source_file_fail(f, 0, STATUS_DIGEST,
+			"the sink has another digest: %016llx, here %016llx",
 			(unsigned long long)result.digest, (unsigned long long)f->digest);
 	if (!f->ready && !f->directory) {
 		/* refused before READY: nothing was read, nothing is to be ended */
@@ -66,7 +69,8 @@ static int take_result(struct source *s, const uint8_t *data, size_t len)
 			crew_feed_stop(s->run.crew, &f->target);
 		return 0;
 	}
-	if (f->in_crew && end_is_stream(f->target.end)) /* its worker may wait for a pipe for ever */
+	if (f->in_crew &&
+		end_is_stream(f->target.end)) /* its worker may wait for a pipe for ever */
 		return run_fail(&s->run, -ECONNABORTED, f->status, "%s", f->text);
 	source_stop_reading(s, f);
 	return source_end_file(s, f);
@@ -112,7 +116,8 @@ static int take_frames(struct source *s)
 		if (r > 0)
 			r = take_frame(s, &h, data);
 		if (r == -EBADMSG)
-			return run_fail(&s->run, r, STATUS_PROTOCOL, "%s from the sink is malformed or out of turn",
+			return run_fail(&s->run, r, STATUS_PROTOCOL,
+				"%s from the sink is malformed or out of turn",
 				message_name(h.type));
 		if (r)
 			return r;
@@ -138,7 +143,8 @@ static int complete(struct source *s)
 	uint8_t data[64];
 
 	s->completed = true;
-	return run_put(&s->run, TRANSFER_COMPLETE, data, transfer_put_complete(&complete, data, sizeof data));
+	return run_put(&s->run, TRANSFER_COMPLETE, data,
+		transfer_put_complete(&complete, data, sizeof data));
 }
 
 /* One round: how much was done, or -errno. */
@@ -147,7 +153,11 @@ static int work(struct run *run)
 	struct source *s = self(run);
 	int total = 0;
 	static int (*const steps[])(struct source *) = {
-		take_frames, source_take_completions, source_take_filled, source_fill_blocks, source_send_blocks,
+		take_frames,
+		source_take_completions,
+		source_take_filled,
+		source_fill_blocks,
+		source_send_blocks,
 		flush,
 	};
 
@@ -196,8 +206,8 @@ static int loop(struct source *s)
 
 /* ---- the end ---- */
 
-int transfer_send(struct link *link, const struct transfer_params *params, const struct transfer_source *from,
-	struct transfer_stats *stats)
+int transfer_send(struct link *link, const struct transfer_params *params,
+	const struct transfer_source *from, struct transfer_stats *stats)
 {
 	struct source *s = calloc(1, sizeof *s);
 	int r = -ENOMEM;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * transfer/source_blocks: the blocks of a source: free, filled by the crew, sent by the engine, free again.
+ * transfer/source_blocks: the blocks of a source: free, filled by the crew, sent by the engine,
+ * free again.
  */
 #include "transfer/source_impl.h"
 
@@ -12,8 +13,8 @@
 
 #define BATCH 32u
 
-/* A stream has something and there is no block, because all wait for room: one is dropped.  It is the
- * oldest of the stream that has most of them waiting, so that who sends little loses little. */
+/* A stream has something and there is no block, because all wait for room: one is dropped.  It is
+ * the oldest of the stream that has most of them waiting, so that who sends little loses little. */
 static int drop_oldest(struct source *s)
 {
 	struct source_file *most = NULL;
@@ -91,7 +92,8 @@ int source_fill_blocks(struct source *s)
 		b->owner = f;
 		b->session = f->number;
 		b->offset = f->next_offset;
-		b->length = !source_file_open_ended(f) && left < s->plan.block ? (uint32_t)left : s->plan.block;
+		b->length = !source_file_open_ended(f) && left < s->plan.block ? (uint32_t)left
+									       : s->plan.block;
 		f->next_offset += b->length;
 		f->in_crew++;
 		if (!source_file_open_ended(f))
@@ -108,7 +110,8 @@ static int take_fed(struct source *s, struct block *b)
 	struct source_file *f = b->owner;
 
 	if (b->error)
-		source_file_fail(f, b->error, b->error == -EIO ? STATUS_IO : 0, "reading: %s", strerror(-b->error));
+		source_file_fail(f, b->error, b->error == -EIO ? STATUS_IO : 0, "reading: %s",
+			strerror(-b->error));
 	if (b->flags & TRANSFER_BLOCK_LAST)
 		source_stop_reading(s, f);
 	if (!b->length || f->answered) {
@@ -131,8 +134,9 @@ static int take_filled(struct source *s, struct block *b)
 	if (wanted > s->plan.block)
 		wanted = s->plan.block;
 	if (b->error)
-		source_file_fail(f, b->error, b->error == -EIO ? STATUS_IO : 0, "reading at offset %llu: %s",
-			(unsigned long long)b->offset, strerror(-b->error));
+		source_file_fail(f, b->error, b->error == -EIO ? STATUS_IO : 0,
+			"reading at offset %llu: %s", (unsigned long long)b->offset,
+			strerror(-b->error));
 	else if (b->length < wanted && !source_file_open_ended(f))
 		source_file_fail(f, 0, STATUS_CHANGED, "shrank to %llu bytes while it was read",
 			(unsigned long long)(b->offset + b->length));
@@ -186,8 +190,8 @@ static int send_block(struct source *s, struct block *b)
 	return r ? r : source_end_file(s, f);
 }
 
-/* Whether its blocks go no further: the sink gave it up.  Of an end that could not be read on, neither file
- * nor blocks are of use, but what a device gave until then is. */
+/* Whether its blocks go no further: the sink gave it up.  Of an end that could not be read on,
+ * neither file nor blocks are of use, but what a device gave until then is. */
 static bool is_given_up(const struct source *s, const struct source_file *f)
 {
 	return s->from->feed ? f->answered : f->status;

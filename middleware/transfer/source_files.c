@@ -47,7 +47,8 @@ static int announce(struct source *s, struct source_file *f)
 	uint8_t data[MESSAGE_PATH_MAX + 64];
 
 	f->item.file.file = f->number;
-	return run_put(&s->run, TRANSFER_FILE, data, transfer_put_file(&f->item.file, data, sizeof data));
+	return run_put(
+		&s->run, TRANSFER_FILE, data, transfer_put_file(&f->item.file, data, sizeof data));
 }
 
 bool source_file_open_ended(const struct source_file *f)
@@ -75,10 +76,12 @@ int source_start_file(struct source *s)
 		s->run.stats->direct = true;
 	f->directory = f->item.file.kind == TRANSFER_FILE_DIRECTORY && !f->item.error;
 	if (f->item.error) {
-		/* the sink's people miss it as much as ours: it is announced, and ended with what is wrong */
+		/* the sink's people miss it as much as ours: it is announced, and ended with what
+		 * is wrong */
 		source_file_fail(f, f->item.error, 0, "%s", "");
 		if (!transfer_name_ok(f->item.file.name)) {
-			source_file_finish(s, f); /* no name that could cross: COMPLETE's count of errors tells */
+			source_file_finish(s,
+				f); /* no name that could cross: COMPLETE's count of errors tells */
 			return 0;
 		}
 		f->item.file.kind = TRANSFER_FILE_REGULAR;
@@ -106,10 +109,11 @@ bool source_may_start(const struct source *s)
 	uint64_t ahead = 2ull * s->plan.depth * s->plan.block;
 
 	return !s->no_more && !s->files[(s->last_number + 1) % TRANSFER_OPEN_MAX].used &&
-		(s->unread_bytes < ahead || s->open < 2);
+	       (s->unread_bytes < ahead || s->open < 2);
 }
 
-/* Off the list of files that have something to read; the one that is done is nearly always its head. */
+/* Off the list of files that have something to read; the one that is done is nearly always its
+ * head. */
 void source_stop_reading(struct source *s, struct source_file *f)
 {
 	struct source_file **at = &s->reading;
@@ -141,7 +145,8 @@ int source_end_file(struct source *s, struct source_file *f)
 	if (!f->status && s->from->check) {
 		r = s->from->check(s->from->ctx, &f->item);
 		if (r)
-			source_file_fail(f, r, r == -ESTALE ? STATUS_CHANGED : 0, "changed while it was read");
+			source_file_fail(f, r, r == -ESTALE ? STATUS_CHANGED : 0,
+				"changed while it was read");
 	}
 	if (!f->status) { /* a file that failed may have holes */
 		r = digest_tree_root(f->tree, f->sequence, f->bytes, &f->digest);
@@ -151,7 +156,8 @@ int source_end_file(struct source *s, struct source_file *f)
 	end.status = f->status;
 	end.digest = f->digest;
 	f->ended = true;
-	r = run_put(&s->run, TRANSFER_FILE_END, data, transfer_put_file_end(&end, data, sizeof data));
+	r = run_put(
+		&s->run, TRANSFER_FILE_END, data, transfer_put_file_end(&end, data, sizeof data));
 	if (!r && f->answered)
 		source_file_finish(s, f);
 	return r;
@@ -173,7 +179,8 @@ void source_drop_files(struct source *s)
 		if (!f->used)
 			continue;
 		if (!f->status)
-			source_file_fail(f, 0, s->run.status ? s->run.status : STATUS_DISCONNECTED, "%s", s->run.text);
+			source_file_fail(f, 0, s->run.status ? s->run.status : STATUS_DISCONNECTED,
+				"%s", s->run.text);
 		source_file_finish(s, f);
 	}
 }

@@ -20,11 +20,11 @@ struct source_file {
 	struct transfer_item item;
 	uint32_t number;
 	bool used, directory, ready, read_all, ended, answered;
-	uint64_t next_offset;  /* to read */
-	uint64_t bytes;        /* sent */
-	uint32_t sequence;     /* blocks sent */
-	uint64_t dropped;      /* blocks of a feed that nobody had room for */
-	uint32_t in_crew;      /* blocks being filled, and filled ones waiting to be sent */
+	uint64_t next_offset; /* to read */
+	uint64_t bytes;       /* sent */
+	uint32_t sequence;    /* blocks sent */
+	uint64_t dropped;     /* blocks of a feed that nobody had room for */
+	uint32_t in_crew;     /* blocks being filled, and filled ones waiting to be sent */
 	struct digest_tree *tree;
 	uint64_t digest;
 	uint16_t status;
@@ -54,7 +54,8 @@ void source_file_fail(struct source_file *, int error, uint16_t status, const ch
 	__attribute__((format(printf, 4, 5)));
 /* Tells the outcome; the slot is free again. */
 void source_file_finish(struct source *, struct source_file *);
-struct source_file *source_find_file(struct source *, uint32_t number); /* NULL: none of that number */
+struct source_file *source_find_file(
+	struct source *, uint32_t number); /* NULL: none of that number */
 /* Whether another file may be started now; starts the next one, if there is one. */
 bool source_may_start(const struct source *);
 int source_start_file(struct source *);

@@ -7,13 +7,14 @@
  * owns the link's control channel meanwhile.  The session messages before it (STORE, RETRIEVE and
  * their replies, CHANNELS) are the caller's.
  *
- * Files come from, and go to, the caller through callbacks, so names and directories stay out of the
- * middleware; middleware/tree/ has the callbacks that rftp and rftpd use for real files.
+ * Files come from, and go to, the caller through callbacks, so names and directories stay out of
+ * the middleware; middleware/tree/ has the callbacks that rftp and rftpd use for real files.
  *
- * Outcome: 0 when every file arrived; -EREMOTEIO when single files failed (each was told to `done`) and
- * the session goes on; another -errno when the transfer was cut short (stats.status and stats.text say
- * why; -ECANCELED: by our cancel_fd, -ECONNABORTED: by the peer).  ABORT was then exchanged and the data
- * channels are closed; the session is usable unless transfer_session_lost() says that it broke.
+ * Outcome: 0 when every file arrived; -EREMOTEIO when single files failed (each was told to `done`)
+ * and the session goes on; another -errno when the transfer was cut short (stats.status and
+ * stats.text say why; -ECANCELED: by our cancel_fd, -ECONNABORTED: by the peer).  ABORT was then
+ * exchanged and the data channels are closed; the session is usable unless transfer_session_lost()
+ * says that it broke.
  */
 #ifndef TRANSFER_TRANSFER_H
 #define TRANSFER_TRANSFER_H
@@ -21,11 +22,12 @@
 #include "end/end.h"
 #include "proto/status.h"
 #include "proto/transfer.h"
-#include "transfer/link.h"
+#include "session/link.h"
 
 #include <stdatomic.h>
 
-#define TRANSFER_WINDOW_MAX (512ull << 20) /* memory for a transfer's blocks, unless told otherwise */
+#define TRANSFER_WINDOW_MAX                                                                        \
+	(512ull << 20)    /* memory for a transfer's blocks, unless told otherwise */
 #define TRANSFER_TEXT 512 /* a reason for people, with its NUL */
 
 /* What the engine asked of the data channels, and of the control channel. */
@@ -34,23 +36,24 @@ struct transfer_requests {
 	uint64_t signalled;            /* of these: with a completion */
 	uint64_t receives;             /* posted */
 	uint64_t frames;               /* on the control channel */
-	uint32_t send_queue, receive_queue; /* the most that was outstanding at once on one channel */
+	uint32_t send_queue,
+		receive_queue; /* the most that was outstanding at once on one channel */
 };
 
 struct transfer_stats {
-	_Atomic uint64_t bytes;        /* source: sent; sink: verified and handed to the end */
-	_Atomic uint64_t files;        /* finished well */
-	_Atomic uint64_t errors;       /* files that failed */
-	_Atomic uint64_t total_bytes;  /* hint, MESSAGE_UNKNOWN if not known */
+	_Atomic uint64_t bytes;       /* source: sent; sink: verified and handed to the end */
+	_Atomic uint64_t files;       /* finished well */
+	_Atomic uint64_t errors;      /* files that failed */
+	_Atomic uint64_t total_bytes; /* hint, MESSAGE_UNKNOWN if not known */
 	_Atomic uint64_t total_files;
 	/* fixed once `block` is not 0 */
 	const char *fabric, *engine;
 	uint32_t channels, block, depth; /* depth: the sink's blocks */
-	uint8_t notice; /* enum transfer_notice */
-	bool imm;       /* its notices are WRITE_IMM */
-	_Atomic bool direct; /* O_DIRECT was used for at least one file on this side */
+	uint8_t notice;                  /* enum transfer_notice */
+	bool imm;                        /* its notices are WRITE_IMM */
+	_Atomic bool direct;             /* O_DIRECT was used for at least one file on this side */
 	uint64_t started_ns, ended_ns;
-	uint64_t starved;    /* times the source had a full block and no credit */
+	uint64_t starved;                  /* times the source had a full block and no credit */
 	struct transfer_requests requests; /* at the end */
 	/* why the transfer was cut short, on this side or on the peer's; 0 and "" else */
 	uint16_t status;
@@ -58,25 +61,25 @@ struct transfer_stats {
 };
 
 struct transfer_params {
-	/* wishes; 0 = choose from file size, RTT, cores and limits.  The source offers block, channels and
-	 * engine; the sink decides depth and may lower it. */
-	uint8_t engine;           /* enum message_engine; 0 = credit */
-	uint32_t engines;         /* bit n = enum message_engine n: what HELLO agreed on; 0 = all */
-	uint8_t notice;           /* enum transfer_notice; 0 = behind */
-	uint16_t channels;        /* 0 = all of the link */
-	uint32_t block;           /* bytes */
-	uint32_t depth;           /* blocks */
-	uint32_t max_block;       /* negotiated in HELLO */
+	/* wishes; 0 = choose from file size, RTT, cores and limits.  The source offers block,
+	 * channels and engine; the sink decides depth and may lower it. */
+	uint8_t engine;     /* enum message_engine; 0 = credit */
+	uint32_t engines;   /* bit n = enum message_engine n: what HELLO agreed on; 0 = all */
+	uint8_t notice;     /* enum transfer_notice; 0 = behind */
+	uint16_t channels;  /* 0 = all of the link */
+	uint32_t block;     /* bytes */
+	uint32_t depth;     /* blocks */
+	uint32_t max_block; /* negotiated in HELLO */
 	uint32_t max_depth;
 	uint64_t window_max_bytes; /* most memory for blocks; 0 = 512 MiB.  Also bounded by what the
-	                               host can spare (plan_share) */
-	unsigned workers;         /* threads that do I/O and checksums; 0 = choose */
-	uint64_t rtt_ns;          /* measured; 0 = not known */
-	int idle_timeout_ms;      /* the peer moved nothing for so long: -ETIMEDOUT; 0 = 60,000.  A source
-	                             or sink that waits for its own stream does not count: it sends PINGs
-	                             of its own (empty GRANT/REQUEST) */
-	int cancel_fd;            /* readable = stop: ABORT, -ECANCELED; -1 = none */
-	uint16_t cancel_status;   /* what the peer is then told; 0 = STATUS_CANCELLED */
+				       host can spare (plan_share) */
+	unsigned workers;          /* threads that do I/O and checksums; 0 = choose */
+	uint64_t rtt_ns;           /* measured; 0 = not known */
+	int idle_timeout_ms;       /* the peer moved nothing for so long: -ETIMEDOUT; 0 = 60,000.  A
+				      source       or sink that waits for its own stream does not count:
+				      it       sends PINGs       of its own (empty GRANT/REQUEST) */
+	int cancel_fd;             /* readable = stop: ABORT, -ECANCELED; -1 = none */
+	uint16_t cancel_status;    /* what the peer is then told; 0 = STATUS_CANCELLED */
 	/* Called from the transfer's thread about every 100 ms and at the end; may be NULL. */
 	void (*progress)(void *ctx, const struct transfer_stats *);
 	void *progress_ctx;
@@ -85,34 +88,40 @@ struct transfer_params {
 /* ---- source ---- */
 
 struct transfer_item {
-	struct transfer_file file; /* name, kind, size, mode, mtime; `file.file` is set by the transfer.
-	                              The name must live until `done`. */
-	struct end *end;           /* open for reading; the transfer frees it.  NULL for a directory */
-	int error;                 /* not 0: could not be opened: counted and told to `done`, not sent */
-	void *cookie;              /* the caller's */
-	/* set for `done`: bytes and blocks of it that were sent; blocks of a feed that were dropped */
+	struct transfer_file file; /* name, kind, size, mode, mtime; `file.file` is set by the
+				      transfer. The name must live until `done`. */
+	struct end *end; /* open for reading; the transfer frees it.  NULL for a directory */
+	int error;       /* not 0: could not be opened: counted and told to `done`, not sent */
+	void *cookie;    /* the caller's */
+	/* set for `done`: bytes and blocks of it that were sent; blocks of a feed that were dropped
+	 */
 	uint64_t sent_bytes, sent_blocks, dropped_blocks;
 };
 
 /*
- * Many live streams at once.  One thread reads them all as their data come; a block is sent when it is
- * full, or when its first byte has waited for flush_ms.  Without room at the sink all are slowed alike.
- * Items are streams: ends of end_stream_open, not borrowed.
+ * Many live streams at once.  One thread reads them all as their data come; a block is sent when it
+ * is full, or when its first byte has waited for flush_ms.  Without room at the sink all are slowed
+ * alike. Items are streams: ends of end_stream_open, not borrowed.
  */
 struct transfer_feed {
 	unsigned streams;  /* most of them, 1..TRANSFER_FEED_MAX */
 	unsigned flush_ms; /* 0 = 200 */
-	bool drop_oldest;  /* nobody is slowed: blocks are dropped at the source, the oldest of whoever has most */
-	int stop_fd;       /* readable = all streams end where they are, and the transfer ends well; -1 = none */
+	bool drop_oldest;  /* nobody is slowed: blocks are dropped at the source, the oldest of
+			      whoever has most */
+	int stop_fd; /* readable = all streams end where they are, and the transfer ends well; -1 =
+			none */
 };
 #define TRANSFER_FEED_MAX 255u
 
 struct transfer_source {
-	/* The next file: 1, 0 (no more), -errno (the transfer is aborted).  Called as files are started. */
+	/* The next file: 1, 0 (no more), -errno (the transfer is aborted).  Called as files are
+	 * started. */
 	int (*next)(void *ctx, struct transfer_item *);
-	/* All of it was read: is the file still what it was?  0 or -errno (-ESTALE: it changed).  May be NULL. */
+	/* All of it was read: is the file still what it was?  0 or -errno (-ESTALE: it changed).
+	 * May be NULL. */
 	int (*check)(void *ctx, const struct transfer_item *);
-	/* Exactly once for each item of `next`: status 0, or what failed and where (text may be ""). */
+	/* Exactly once for each item of `next`: status 0, or what failed and where (text may be
+	 * ""). */
 	void (*done)(void *ctx, const struct transfer_item *, uint16_t status, const char *text);
 	void *ctx;
 	const struct transfer_feed *feed;  /* NULL: files one after the other */
@@ -126,21 +135,23 @@ int transfer_send(struct link *, const struct transfer_params *, const struct tr
 /* ---- sink ---- */
 
 struct transfer_sink {
-	/* A file is offered.  0: *end (open for writing, the transfer frees it; NULL for a directory) and
-	 * *cookie are set; -errno: refused, with a text of at most 511 bytes in `text` (may stay "").
-	 * Runs in the transfer's thread. */
+	/* A file is offered.  0: *end (open for writing, the transfer frees it; NULL for a
+	 * directory) and *cookie are set; -errno: refused, with a text of at most 511 bytes in
+	 * `text` (may stay ""). Runs in the transfer's thread. */
 	int (*open)(void *ctx, const struct transfer_file *, struct end **end, void **cookie,
 		char text[512]);
-	/* Every range landed, digests agree, the end is synced and freed: make it real (rename, fsync of
-	 * the directory).  0 or -errno.  Runs in a worker thread, for several files at once. */
+	/* Every range landed, digests agree, the end is synced and freed: make it real (rename,
+	 * fsync of the directory).  0 or -errno.  Runs in a worker thread, for several files at
+	 * once. */
 	int (*commit)(void *ctx, void *cookie, const struct transfer_file *, uint64_t size);
 	/* It failed: remove what was begun.  Same threads as commit.  The end is freed already. */
 	void (*discard)(void *ctx, void *cookie);
-	/* Exactly once for each file offered, after commit or discard.  Runs in the transfer's thread. */
+	/* Exactly once for each file offered, after commit or discard.  Runs in the transfer's
+	 * thread. */
 	void (*done)(void *ctx, const struct transfer_file *, uint16_t status, const char *text);
 	void *ctx;
-	/* `discard` keeps what was written: when the transfer is cut short, what has landed is written first.
-	 * Ends never wait for a peer of theirs. */
+	/* `discard` keeps what was written: when the transfer is cut short, what has landed is
+	 * written first. Ends never wait for a peer of theirs. */
 	bool keeps;
 };
 

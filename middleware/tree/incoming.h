@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * tree/incoming: a directory, one file name, a stream or nothing as the sink of a transfer
- * (struct transfer_sink).  Names from the peer are checked (transfer_name_ok) and resolved beneath the
- * destination, never outside, also through symbolic links; files land as tree/landing says.
+ * (struct transfer_sink).  Names from the peer are checked (transfer_name_ok) and resolved beneath
+ * the destination, never outside, also through symbolic links; files land as tree/landing says.
  */
 #ifndef TREE_INCOMING_H
 #define TREE_INCOMING_H
@@ -14,7 +14,7 @@ struct incoming;
 enum incoming_kind {
 	INCOMING_INTO,   /* `path` is an existing directory: names go beneath it */
 	INCOMING_AS,     /* `path` is the new name of what arrives under the name "": a file, or a
-	                    directory that is made (names then go beneath it) */
+			    directory that is made (names then go beneath it) */
 	INCOMING_STREAM, /* one file or stream, written in order to `fd` */
 	INCOMING_NULL,   /* bench: discarded */
 };
@@ -27,7 +27,8 @@ struct incoming_params {
 	bool replace;
 	enum end_direct direct;
 	/* Outcome of each file, once: its path as opened here. May be NULL. */
-	void (*done)(void *ctx, const char *path, uint64_t bytes, uint16_t status, const char *text);
+	void (*done)(
+		void *ctx, const char *path, uint64_t bytes, uint16_t status, const char *text);
 	void *ctx;
 };
 

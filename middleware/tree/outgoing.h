@@ -2,11 +2,11 @@
 /*
  * tree/outgoing: files and directory trees as the source of a transfer (struct transfer_source).
  *
- * Give it the names; it walks, opens, checks that a file did not change while it was read, and hands
- * each outcome on.  Order: as added; a directory before what is in it, its entries sorted by name.
- * Symbolic links to files are followed; one to a directory below the start of a walk is an error of
- * that name (-ELOOP), as is anything that is neither file nor directory (-ENXIO).  Entries named like
- * tree/landing's temporary files are left out of walks.
+ * Give it the names; it walks, opens, checks that a file did not change while it was read, and
+ * hands each outcome on.  Order: as added; a directory before what is in it, its entries sorted by
+ * name. Symbolic links to files are followed; one to a directory below the start of a walk is an
+ * error of that name (-ELOOP), as is anything that is neither file nor directory (-ENXIO).  Entries
+ * named like tree/landing's temporary files are left out of walks.
  */
 #ifndef TREE_OUTGOING_H
 #define TREE_OUTGOING_H
@@ -16,11 +16,12 @@
 struct outgoing;
 
 struct outgoing_params {
-	int top;                 /* beneath.h: an export, or AT_FDCWD for the user's own names */
-	bool recursive;          /* else a directory is an error of that name (-EISDIR) */
+	int top;        /* beneath.h: an export, or AT_FDCWD for the user's own names */
+	bool recursive; /* else a directory is an error of that name (-EISDIR) */
 	enum end_direct direct;
 	/* Outcome of each name, once: the local path, and status as in transfer.h.  May be NULL. */
-	void (*done)(void *ctx, const char *path, uint64_t bytes, uint16_t status, const char *text);
+	void (*done)(
+		void *ctx, const char *path, uint64_t bytes, uint16_t status, const char *text);
 	void *ctx;
 };
 

@@ -2,9 +2,9 @@
 /*
  * tree/segments: see segments.h.
  *
- * Two threads meet at a device: the I/O worker that writes to it (always the same one) and the closer,
- * which closes segments that are too old.  `writing` says whose the open segment is; the one lock is
- * never held over I/O.
+ * Two threads meet at a device: the I/O worker that writes to it (always the same one) and the
+ * closer, which closes segments that are too old.  `writing` says whose the open segment is; the
+ * one lock is never held over I/O.
  */
 #include "tree/segments.h"
 
@@ -25,9 +25,9 @@
 #include <unistd.h>
 
 #define SEGMENT_SUFFIX ".seg"
-#define SEGMENT_DIGITS 8       /* at least; more come by themselves */
+#define SEGMENT_DIGITS 8 /* at least; more come by themselves */
 #define SEGMENT_DIGITS_MAX 18
-#define SEGMENT_TRIES 1000     /* names that somebody else took */
+#define SEGMENT_TRIES 1000      /* names that somebody else took */
 #define SEGMENTS_CLOSING_MAX 64 /* closed and not synced: then writers wait */
 
 struct segments_device {
@@ -35,7 +35,7 @@ struct segments_device {
 	struct segments *all;
 	uint32_t file; /* its number in the transfer */
 	char name[MESSAGE_NAME_MAX + 1];
-	int dir;       /* locked */
+	int dir;         /* locked */
 	uint64_t number; /* of the last segment */
 	/* the open segment: the worker's while `writing` */
 	struct landing *landing; /* NULL: none is open */
@@ -120,7 +120,7 @@ static int detach(struct segments_device *d)
 static bool is_due(const struct segments_device *d, uint64_t now)
 {
 	return d->landing && d->bytes && d->all->params.segment_ns &&
-		now - d->opened_ns >= d->all->params.segment_ns;
+	       now - d->opened_ns >= d->all->params.segment_ns;
 }
 
 /* Under the lock: when the next open segment is due; UINT64_MAX: there is none. */
@@ -129,7 +129,8 @@ static uint64_t detach_due(struct segments *s)
 	uint64_t now = clock_now_ns(), next = UINT64_MAX;
 	struct segments_device *d;
 
-	LIST_FOREACH(d, &s->devices, entry) {
+	LIST_FOREACH(d, &s->devices, entry)
+	{
 		if (d->writing || !s->params.segment_ns)
 			continue; /* its writer looks at the clock itself */
 		if (is_due(d, now))
@@ -176,7 +177,8 @@ static void run_closer(void *arg)
 		err = close_one(segment);
 		d = segment->device;
 		if (err)
-			log_warning("a segment of %s in %s is lost: %s", d->name, s->path, strerror(-err));
+			log_warning("a segment of %s in %s is lost: %s", d->name, s->path,
+				strerror(-err));
 		free(segment);
 		pthread_mutex_lock(&s->lock);
 		if (err && !d->error)
@@ -214,7 +216,8 @@ static int append(struct segments_device *d, const struct block *b)
 	uint32_t done = 0;
 
 	while (done < b->length) {
-		ssize_t n = pwrite(fd, b->payload + done, b->length - done, (off_t)(d->bytes + done));
+		ssize_t n =
+			pwrite(fd, b->payload + done, b->length - done, (off_t)(d->bytes + done));
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -222,8 +225,8 @@ static int append(struct segments_device *d, const struct block *b)
 			int err = n ? -errno : -EIO;
 
 			if (ftruncate(fd, (off_t)d->bytes))
-				log_warning("%s: a part of a packet can not be taken away: %s", d->name,
-					strerror(errno));
+				log_warning("%s: a part of a packet can not be taken away: %s",
+					d->name, strerror(errno));
 			return err;
 		}
 		done += (uint32_t)n;
@@ -255,7 +258,8 @@ static int write_packet(struct segments_device *d, const struct block *b)
 	if (b->sequence != d->next_sequence)
 		return -EILSEQ; /* one before it was bad: nothing goes behind the gap */
 	d->next_sequence++;
-	if (d->landing && d->bytes && ((most && d->bytes + b->length > most) || is_due(d, clock_now_ns())))
+	if (d->landing && d->bytes &&
+		((most && d->bytes + b->length > most) || is_due(d, clock_now_ns())))
 		err = rotate(d);
 	if (!err && !d->landing)
 		err = open_segment(d);
@@ -306,7 +310,8 @@ static uint64_t number_of(const char *name)
 {
 	size_t digits = strspn(name, "0123456789");
 
-	if (digits < SEGMENT_DIGITS || digits > SEGMENT_DIGITS_MAX || strcmp(name + digits, SEGMENT_SUFFIX))
+	if (digits < SEGMENT_DIGITS || digits > SEGMENT_DIGITS_MAX ||
+		strcmp(name + digits, SEGMENT_SUFFIX))
 		return 0;
 	return strtoull(name, NULL, 10);
 }
@@ -347,8 +352,8 @@ static int open_dir(struct segments_device *d, char text[512])
 	return find_last(d->dir, &d->number);
 }
 
-static int segments_open(void *ctx, const struct transfer_file *file, struct end **end, void **cookie,
-	char text[512])
+static int segments_open(void *ctx, const struct transfer_file *file, struct end **end,
+	void **cookie, char text[512])
 {
 	struct segments *s = ctx;
 	struct segments_device *d;
@@ -358,8 +363,10 @@ static int segments_open(void *ctx, const struct transfer_file *file, struct end
 	*cookie = NULL;
 	if (file->kind != TRANSFER_FILE_STREAM || !message_name_ok(file->name) ||
 		s->count == TRANSFER_FEED_MAX) {
-		snprintf(text, 512, "%s", s->count == TRANSFER_FEED_MAX ? "too many devices at once" :
-			"a feed is made of streams, and their names have one component");
+		snprintf(text, 512, "%s",
+			s->count == TRANSFER_FEED_MAX
+				? "too many devices at once"
+				: "a feed is made of streams, and their names have one component");
 		return -EINVAL;
 	}
 	d = calloc(1, sizeof *d);
@@ -419,7 +426,8 @@ static void segments_discard(void *ctx, void *cookie)
 	pthread_mutex_unlock(&s->lock);
 }
 
-static void segments_done(void *ctx, const struct transfer_file *file, uint16_t status, const char *text)
+static void segments_done(
+	void *ctx, const struct transfer_file *file, uint16_t status, const char *text)
 {
 	struct segments *s = ctx;
 	struct segments_device *d;
@@ -428,8 +436,8 @@ static void segments_done(void *ctx, const struct transfer_file *file, uint16_t 
 
 	pthread_mutex_lock(&s->lock);
 	LIST_FOREACH(d, &s->devices, entry)
-		if (d->file == file->file)
-			break;
+	if (d->file == file->file)
+		break;
 	if (d) {
 		LIST_REMOVE(d, entry);
 		s->count--;
@@ -444,7 +452,8 @@ static void segments_done(void *ctx, const struct transfer_file *file, uint16_t 
 	pthread_mutex_unlock(&s->lock);
 	if (!s->params.done)
 		return;
-	snprintf(path, sizeof path, "%s/%.*s", s->path, (int)file->name.len, (const char *)file->name.data);
+	snprintf(path, sizeof path, "%s/%.*s", s->path, (int)file->name.len,
+		(const char *)file->name.data);
 	s->params.done(s->params.ctx, path, bytes, status, text);
 }
 

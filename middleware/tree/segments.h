@@ -2,11 +2,11 @@
 /*
  * tree/segments: where the devices of a feed go: a directory for each, its stream in segments.
  *
- * A segment is a file of whole packets, in their order, "00000001.seg" and on.  It has a hidden temporary
- * name (tree/landing) until it is complete and on stable storage.  It is closed before it would be larger
- * than segment_bytes, and once it is older than segment_ns, whether or not more comes; fsync and rename
- * are a thread's of this module, so that those of one device hold no other up.  What was written before a
- * failure is kept, as a last segment.
+ * A segment is a file of whole packets, in their order, "00000001.seg" and on.  It has a hidden
+ * temporary name (tree/landing) until it is complete and on stable storage.  It is closed before it
+ * would be larger than segment_bytes, and once it is older than segment_ns, whether or not more
+ * comes; fsync and rename are a thread's of this module, so that those of one device hold no other
+ * up.  What was written before a failure is kept, as a last segment.
  *
  * A device's directory is locked (flock) while it is written to: one feed at a time.
  */
@@ -19,10 +19,12 @@ struct segments;
 
 struct segments_params {
 	int top;          /* beneath.h; not owned */
-	const char *path; /* the directory beneath it that devices' directories are in; made if missing */
+	const char *path; /* the directory beneath it that devices' directories are in; made if
+			     missing */
 	uint64_t segment_bytes, segment_ns; /* 0 = no limit */
 	/* Exactly once for each device.  Runs in the transfer's thread.  May be NULL. */
-	void (*done)(void *ctx, const char *path, uint64_t bytes, uint16_t status, const char *text);
+	void (*done)(
+		void *ctx, const char *path, uint64_t bytes, uint16_t status, const char *text);
 	void *ctx;
 };
 

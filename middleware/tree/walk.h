@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tree/walk: the names of a directory tree in order: a directory before what is in it, entries sorted
- * by their bytes.
+ * tree/walk: the names of a directory tree in order: a directory before what is in it, entries
+ * sorted by their bytes.
  *
- * Holds the names of the directories it is in, and no descriptor between calls.  Leaves out temporary
- * files of tree/landing.  Does not follow symbolic links, except for the start.
+ * Holds the names of the directories it is in, and no descriptor between calls.  Leaves out
+ * temporary files of tree/landing.  Does not follow symbolic links, except for the start.
  */
 #ifndef TREE_WALK_H
 #define TREE_WALK_H

@@ -544,8 +544,7 @@ static void print_result(const struct config *c)
 	       "\"blocks\":%llu,\"ns\":%llu",
 		c->what, c->ops->name, c->fabric, c->size, c->source_blocks, c->sink_blocks,
 		c->sessions, sh->meetings[0].imm ? "true" : "false", (unsigned long long)sh->torn,
-		(unsigned long long)sh->blocks,
-		(unsigned long long)(sh->last_ns - sh->start_ns));
+		(unsigned long long)sh->blocks, (unsigned long long)(sh->last_ns - sh->start_ns));
 	print_usage("source", c, sh->source, &sh->source_effort);
 	print_usage("sink", c, sh->sink, &sh->sink_effort);
 	if (is(c, "latency") || is(c, "sync"))

@@ -12,9 +12,9 @@
 #include "block/arena.h"
 #include "engine/engine.h"
 #include "fabric/select.h"
-#include "fabric/loop.h"
+#include "fabric/loop/loop.h"
 #include "proto/transfer.h"
-#include "transfer/link.h"
+#include "session/link.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -299,8 +299,8 @@ static struct engine_env side_env(struct side *s)
 		.cq = link_cq(s->link),
 		.lanes = link_lanes(s->link),
 		.lane_count = s->config->channels,
-		.notice = s->config->ops->id == MESSAGE_ENGINE_CREDIT ? TRANSFER_NOTICE_GATHERED :
-									TRANSFER_NOTICE_BEHIND,
+		.notice = s->config->ops->id == MESSAGE_ENGINE_CREDIT ? TRANSFER_NOTICE_GATHERED
+								      : TRANSFER_NOTICE_BEHIND,
 		.put = put_frame,
 		.put_ctx = s,
 	};
@@ -465,9 +465,9 @@ static void ring(int fd)
 }
 
 /*
- * Sleeps as a transfer does (transfer/run.c), but never spins before, until a frame, a completion or the other side's bell,
- * at most as long as the engine and `most_ns` (-1: for ever) say.  `again` does what there is to do
- * once more.
+ * Sleeps as a transfer does (transfer/run.c), but never spins before, until a frame, a completion
+ * or the other side's bell, at most as long as the engine and `most_ns` (-1: for ever) say. `again`
+ * does what there is to do once more.
  */
 static void side_wait(struct side *s, int64_t most_ns, bool (*again)(void *), void *ctx)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/fabric/case_break.h: what goes wrong: accesses that are refused, receives that are missing or
- * short, peers that go away, memory that is taken back.  Whatever happens, the channel ends on both
- * sides, every request comes back, and no byte moves that should not.
+ * tests/fabric/case_break.h: what goes wrong: accesses that are refused, receives that are missing
+ * or short, peers that go away, memory that is taken back.  Whatever happens, the channel ends on
+ * both sides, every request comes back, and no byte moves that should not.
  */
 #ifndef TESTS_FABRIC_CASE_BREAK_H
 #define TESTS_FABRIC_CASE_BREAK_H
@@ -23,24 +23,25 @@ static void link_wait_break(struct link *l)
 /* ---- remote accesses that must not be ---- */
 
 enum bad {
-	BAD_KEY,          /* one that nobody has */
+	BAD_KEY, /* one that nobody has */
 	BAD_ZERO_KEY,
-	BAD_BEFORE,       /* begins one byte too early */
-	BAD_BEHIND,       /* ends one byte too late */
-	BAD_FAR,          /* inside nothing */
-	BAD_OVERFLOW,     /* address + length wraps to the inside */
-	BAD_RIGHT,        /* the other right is there, this is not */
-	BAD_LOCAL,        /* registered for no remote access */
-	BAD_DOMAIN,       /* the key of another protection domain */
-	BAD_FREED,        /* the key of memory that was deregistered */
+	BAD_BEFORE,   /* begins one byte too early */
+	BAD_BEHIND,   /* ends one byte too late */
+	BAD_FAR,      /* inside nothing */
+	BAD_OVERFLOW, /* address + length wraps to the inside */
+	BAD_RIGHT,    /* the other right is there, this is not */
+	BAD_LOCAL,    /* registered for no remote access */
+	BAD_DOMAIN,   /* the key of another protection domain */
+	BAD_FREED,    /* the key of memory that was deregistered */
 	BAD_COUNT,
 };
 
-static const char *const bad_names[] = {"unknown key", "key 0", "one byte before", "one byte behind",
-	"far away", "wraps around", "other right", "local only", "other domain", "freed"};
+static const char *const bad_names[] = {"unknown key", "key 0", "one byte before",
+	"one byte behind", "far away", "wraps around", "other right", "local only", "other domain",
+	"freed"};
 
-/* strict: the device that serves READs asks for rights, and knows an address that wraps at once.  The
- * kernel's siw notices in the middle of its answer, and can only close. */
+/* strict: the device that serves READs asks for rights, and knows an address that wraps at once.
+ * The kernel's siw notices in the middle of its answer, and can only close. */
 static void bad_client(struct side *s, enum fabric_opcode opcode, enum bad bad, bool strict)
 {
 	struct link *l = link_open(s, NULL);
@@ -89,8 +90,9 @@ static void bad_client(struct side *s, enum fabric_opcode opcode, enum bad bad, 
 static void bad_server(struct side *s, enum fabric_opcode opcode, enum bad bad)
 {
 	unsigned right = opcode == FABRIC_READ ? FABRIC_REMOTE_READ : FABRIC_REMOTE_WRITE;
-	unsigned access = bad == BAD_LOCAL ? FABRIC_LOCAL
-		: bad == BAD_RIGHT ? right ^ (FABRIC_REMOTE_READ | FABRIC_REMOTE_WRITE) : right;
+	unsigned access = bad == BAD_LOCAL   ? FABRIC_LOCAL
+			  : bad == BAD_RIGHT ? right ^ (FABRIC_REMOTE_READ | FABRIC_REMOTE_WRITE)
+					     : right;
 	struct link *l = link_open(s, NULL);
 	struct fabric_pd *pd = l->pd;
 	struct mem *m;
@@ -135,7 +137,8 @@ static void bad_half(struct side *s, enum fabric_opcode opcode)
 
 	for (enum bad bad = 0; bad < BAD_COUNT; bad++) {
 		if (opcode == FABRIC_READ && (bad == BAD_RIGHT || bad == BAD_LOCAL) && !strict) {
-			printf("# %s: not tested: this device's READ does not ask for the right\n", bad_names[bad]);
+			printf("# %s: not tested: this device's READ does not ask for the right\n",
+				bad_names[bad]);
 			continue;
 		}
 		/* for messages: which of them */
@@ -179,9 +182,9 @@ static void local_client(struct side *s)
 		s->pds[s->pd_count++] = pd;
 		other = mem_new(s, pd, 64, FABRIC_LOCAL);
 		meet(s);
-		rc = i == 0 ? post_send(l, 1, 0, m, 1, 64)
-			: i == 1 ? post_send(l, 1, 0, m, (size_t)-1, 2)
-				 : post_send(l, 1, 0, other, 0, 64);
+		rc = i == 0   ? post_send(l, 1, 0, m, 1, 64)
+		     : i == 1 ? post_send(l, 1, 0, m, (size_t)-1, 2)
+			      : post_send(l, 1, 0, other, 0, 64);
 		/* said at the post or by the completion; an error completes always */
 		must(s, rc == 0 || rc == -EINVAL || rc == -EFAULT);
 		if (!rc) {
@@ -329,8 +332,8 @@ static void flood(struct link *l, struct mem *m, struct far far, bool sends)
 
 	while (open || back < posted) {
 		while (open && posted - back < 16) {
-			int rc = post(l, sends ? FABRIC_SEND : FABRIC_WRITE, posted, FABRIC_SIGNALED, m, 0,
-				sends ? 1000 : FLOOD_BYTES, far, 0);
+			int rc = post(l, sends ? FABRIC_SEND : FABRIC_WRITE, posted,
+				FABRIC_SIGNALED, m, 0, sends ? 1000 : FLOOD_BYTES, far, 0);
 
 			must(s, rc == 0 || rc == -ENOTCONN);
 			open = !rc;
@@ -385,7 +388,8 @@ static void reuse_server(struct side *s)
 	}
 }
 
-/* Memory is taken back under fire: no byte lands after mr_free, and the writer loses its channel. */
+/* Memory is taken back under fire: no byte lands after mr_free, and the writer loses its channel.
+ */
 static void revoke_server(struct side *s)
 {
 	for (int i = 0; i < FLOOD_ROUNDS; i++) {

@@ -60,7 +60,8 @@ static const size_t priv_sizes[] = {0, 1, 55, FABRIC_PRIVATE_MAX};
 #define PRIV_SIZES (sizeof priv_sizes / sizeof *priv_sizes)
 
 /* What was sent, and zeros only behind it. */
-static void priv_check(struct side *s, const uint8_t *got, size_t got_len, size_t size, uint64_t seed)
+static void priv_check(
+	struct side *s, const uint8_t *got, size_t got_len, size_t size, uint64_t seed)
 {
 	uint8_t want[FABRIC_PRIVATE_MAX];
 
@@ -85,7 +86,8 @@ static void private_client(struct side *s)
 		link_wait_connected(l);
 		priv_check(s, l->priv, l->priv_len, priv_sizes[i], 50 + i);
 		must(s, fabric_chan_peer(l->chan)->sa_family == s->dst.ss_family);
-		must_eq(s, addr_port(fabric_chan_peer(l->chan)), addr_port((struct sockaddr *)&s->dst));
+		must_eq(s, addr_port(fabric_chan_peer(l->chan)),
+			addr_port((struct sockaddr *)&s->dst));
 		link_say_first(l);
 		meet(s);
 	}
@@ -107,7 +109,7 @@ static void private_server(struct side *s)
 		pattern_fill(priv, priv_sizes[i], 50 + i);
 		link_accept(s, r, &plan, priv, priv_sizes[i]);
 		must(s, fabric_chan_peer(r.chan)->sa_family == AF_INET ||
-			fabric_chan_peer(r.chan)->sa_family == AF_INET6);
+				fabric_chan_peer(r.chan)->sa_family == AF_INET6);
 		fabric_chan_describe(r.chan, text, sizeof text);
 		must(s, text[0]);
 		memset(text, 'x', sizeof text);
@@ -119,7 +121,8 @@ static void private_server(struct side *s)
 
 /* ---- refusing ---- */
 
-/* One dialler says which of the sizes it is to be rejected with, and looks.  False: rejected, without it. */
+/* One dialler says which of the sizes it is to be rejected with, and looks.  False: rejected,
+ * without it. */
 static bool reject_with(struct side *s, uint8_t which)
 {
 	const struct plan plan = {0};
@@ -138,8 +141,8 @@ static bool reject_with(struct side *s, uint8_t which)
 	return whole;
 }
 
-/* The kernel's siw closes behind its reject, and as the dialler, if it sees that first, has not seen the
- * reject: not often. */
+/* The kernel's siw closes behind its reject, and as the dialler, if it sees that first, has not
+ * seen the reject: not often. */
 static void reject_client(struct side *s)
 {
 	const int tries = server_is_siw(s) ? 8 : 1;
@@ -167,7 +170,10 @@ static void reject_server(struct side *s)
 		which = r.priv[0];
 		must(s, r.priv_len >= 1 && which <= PRIV_SIZES);
 		pattern_fill(priv, which < PRIV_SIZES ? priv_sizes[which] : 0, which);
-		must_eq(s, fabric_chan_reject(r.chan, priv, which < PRIV_SIZES ? priv_sizes[which] : 0), 0);
+		must_eq(s,
+			fabric_chan_reject(
+				r.chan, priv, which < PRIV_SIZES ? priv_sizes[which] : 0),
+			0);
 	} while (which < PRIV_SIZES);
 	meet(s);
 }
@@ -237,7 +243,8 @@ static void abandon_client(struct side *s)
 	const struct plan plan = {0};
 
 	if (!connects)
-		printf("# going after connect: not tested: this device's listener does not survive it\n");
+		printf("# going after connect: not tested: this device's listener does not survive "
+		       "it\n");
 	for (int i = 0; i < 8; i++) {
 		struct link *l = link_dial(s, &plan);
 
@@ -383,8 +390,10 @@ static void orderly_client(struct side *s)
 	pattern_fill(m->bytes, m->size, 7);
 	must_eq(s, post_recv(l, 99, m, 0, 1), 0);
 	for (unsigned i = 0; i < ORDERLY_SENDS; i++) {
-		must_eq(s, post(l, FABRIC_WRITE, i, 0, m, i * ORDERLY_BYTES, ORDERLY_BYTES, far,
-			i * ORDERLY_BYTES), 0);
+		must_eq(s,
+			post(l, FABRIC_WRITE, i, 0, m, i * ORDERLY_BYTES, ORDERLY_BYTES, far,
+				i * ORDERLY_BYTES),
+			0);
 		must_eq(s, post_send(l, i, FABRIC_SIGNALED, m, i * ORDERLY_BYTES, 1000), 0);
 	}
 	fabric_chan_disconnect(l->chan);

@@ -11,8 +11,8 @@
 #define MIB (1u << 20)
 
 /* Cuts [from, from + bytes) of `m` into `count` pieces, odd ones where it can. */
-static void pieces(struct fabric_sge *sge, unsigned count, const struct mem *m, size_t from,
-	size_t bytes)
+static void pieces(
+	struct fabric_sge *sge, unsigned count, const struct mem *m, size_t from, size_t bytes)
 {
 	for (unsigned i = 0; i < count; i++) {
 		size_t part = i + 1 < count ? bytes / (count - i) / 2 : bytes;
@@ -52,8 +52,11 @@ static void sends_client(struct side *s)
 	for (size_t i = 0; i < SEND_SIZES; i++) {
 		size_t size = send_size(l, i);
 		struct fabric_sge sge[FABRIC_SGE_MAX];
-		struct fabric_wr wr = {.id = i, .opcode = FABRIC_SEND, .flags = FABRIC_SIGNALED,
-			.sge = sge, .sge_count = 1 + i % FABRIC_SGE_MAX};
+		struct fabric_wr wr = {.id = i,
+			.opcode = FABRIC_SEND,
+			.flags = FABRIC_SIGNALED,
+			.sge = sge,
+			.sge_count = 1 + i % FABRIC_SGE_MAX};
 
 		pattern_fill(m->bytes, size, i);
 		pieces(sge, wr.sge_count, m, 0, size);
@@ -86,8 +89,8 @@ static void sends_server(struct side *s)
 
 /* ---- WRITE, and the notice behind it in the same list ---- */
 
-static const size_t write_sizes[] = {1, 2, 3, 7, 8, 9, 63, 511, 4095, 4096, 4097, 65000, 65535, 65536,
-	65537, 200001, MIB - 1, MIB, 3 * MIB + 13, 8 * MIB, SIZE_MAX};
+static const size_t write_sizes[] = {1, 2, 3, 7, 8, 9, 63, 511, 4095, 4096, 4097, 65000, 65535,
+	65536, 65537, 200001, MIB - 1, MIB, 3 * MIB + 13, 8 * MIB, SIZE_MAX};
 #define WRITE_SIZES (sizeof write_sizes / sizeof *write_sizes)
 
 static size_t write_size(const struct link *l, size_t i)
@@ -104,11 +107,18 @@ static void writes_client(struct side *s)
 	for (size_t i = 0; i < WRITE_SIZES; i++) {
 		size_t size = write_size(l, i), at = i % 7;
 		struct fabric_sge sge[FABRIC_SGE_MAX], word = {m->bytes + m->size - 1, 1, m->mr};
-		struct fabric_wr notice = {.id = 2 * i + 1, .opcode = FABRIC_SEND,
-			.flags = FABRIC_SIGNALED, .sge = &word, .sge_count = 1};
-		struct fabric_wr data = {.next = &notice, .id = 2 * i, .opcode = FABRIC_WRITE,
-			.flags = i % 2 ? FABRIC_SIGNALED : 0, .sge = sge,
-			.sge_count = 1 + i % FABRIC_SGE_MAX, .remote_addr = far.base + at,
+		struct fabric_wr notice = {.id = 2 * i + 1,
+			.opcode = FABRIC_SEND,
+			.flags = FABRIC_SIGNALED,
+			.sge = &word,
+			.sge_count = 1};
+		struct fabric_wr data = {.next = &notice,
+			.id = 2 * i,
+			.opcode = FABRIC_WRITE,
+			.flags = i % 2 ? FABRIC_SIGNALED : 0,
+			.sge = sge,
+			.sge_count = 1 + i % FABRIC_SGE_MAX,
+			.remote_addr = far.base + at,
 			.remote_key = far.key};
 
 		pattern_fill(m->bytes + i % 5, size, i);
@@ -167,10 +177,18 @@ static void inline_half(struct side *s)
 	for (unsigned i = 0; i < 4; i++) {
 		struct fabric_sge sge[2] = {{bytes, sizes[i] / 3, NULL},
 			{bytes + sizes[i] / 3, sizes[i] - sizes[i] / 3, NULL}};
-		struct fabric_wr notice = {.id = i, .opcode = FABRIC_SEND,
-			.flags = FABRIC_SIGNALED | FABRIC_INLINE, .sge = sge, .sge_count = 2};
-		struct fabric_wr data = {.next = &notice, .id = 100 + i, .opcode = FABRIC_WRITE,
-			.flags = FABRIC_INLINE, .sge = sge, .sge_count = 2, .remote_key = far.key};
+		struct fabric_wr notice = {.id = i,
+			.opcode = FABRIC_SEND,
+			.flags = FABRIC_SIGNALED | FABRIC_INLINE,
+			.sge = sge,
+			.sge_count = 2};
+		struct fabric_wr data = {.next = &notice,
+			.id = 100 + i,
+			.opcode = FABRIC_WRITE,
+			.flags = FABRIC_INLINE,
+			.sge = sge,
+			.sge_count = 2,
+			.remote_key = far.key};
 
 		if (s->client) {
 			data.remote_addr = far.base + most;
@@ -187,8 +205,8 @@ static void inline_half(struct side *s)
 	}
 	if (s->client) {
 		struct fabric_sge sge = {bytes, most + 1, m->mr};
-		struct fabric_wr wr = {.opcode = FABRIC_SEND, .flags = FABRIC_INLINE, .sge = &sge,
-			.sge_count = 1};
+		struct fabric_wr wr = {
+			.opcode = FABRIC_SEND, .flags = FABRIC_INLINE, .sge = &sge, .sge_count = 1};
 
 		must_eq(s, fabric_post_send(l->chan, &wr), -EINVAL);
 	}
@@ -207,9 +225,14 @@ static void imm_client(struct side *s)
 	for (unsigned i = 0; i < WRITE_SIZES; i++) {
 		size_t size = i ? write_size(l, i) : 0;
 		struct fabric_sge sge[FABRIC_SGE_MAX];
-		struct fabric_wr wr = {.id = i, .opcode = FABRIC_WRITE_IMM, .flags = FABRIC_SIGNALED,
-			.sge = sge, .sge_count = 1 + i % FABRIC_SGE_MAX, .remote_addr = far.base,
-			.remote_key = far.key, .imm = 0xfedcba98u + i};
+		struct fabric_wr wr = {.id = i,
+			.opcode = FABRIC_WRITE_IMM,
+			.flags = FABRIC_SIGNALED,
+			.sge = sge,
+			.sge_count = 1 + i % FABRIC_SGE_MAX,
+			.remote_addr = far.base,
+			.remote_key = far.key,
+			.imm = 0xfedcba98u + i};
 
 		pattern_fill(m->bytes, size, i);
 		pieces(sge, wr.sge_count, m, 0, size);
@@ -264,7 +287,8 @@ static void caps_half(struct side *s)
 
 /* ---- READ ---- */
 
-static const size_t read_sizes[] = {1, 3, 4096, 65535, 65536, 65537, 300001, MIB, 5 * MIB + 3, SIZE_MAX};
+static const size_t read_sizes[] = {
+	1, 3, 4096, 65535, 65536, 65537, 300001, MIB, 5 * MIB + 3, SIZE_MAX};
 #define READ_SIZES (sizeof read_sizes / sizeof *read_sizes)
 #define READS_AT_ONCE 12u
 #define READ_BYTES 100003u
@@ -279,8 +303,12 @@ static void read_client(struct side *s)
 	for (unsigned i = 0; i < READ_SIZES; i++) {
 		size_t size = read_sizes[i] < max ? read_sizes[i] : max;
 		struct fabric_sge sge[FABRIC_SGE_MAX];
-		struct fabric_wr wr = {.id = i, .opcode = FABRIC_READ, .flags = FABRIC_SIGNALED,
-			.sge = sge, .sge_count = 1 + i % FABRIC_SGE_MAX, .remote_addr = far.base,
+		struct fabric_wr wr = {.id = i,
+			.opcode = FABRIC_READ,
+			.flags = FABRIC_SIGNALED,
+			.sge = sge,
+			.sge_count = 1 + i % FABRIC_SGE_MAX,
+			.remote_addr = far.base,
 			.remote_key = far.key};
 
 		memset(m->bytes, 0x5a, m->size);
@@ -293,8 +321,10 @@ static void read_client(struct side *s)
 	/* several outstanding, and a SEND among them */
 	memset(m->bytes, 0x5a, m->size);
 	for (unsigned i = 0; i < READS_AT_ONCE; i++)
-		must_eq(s, post(l, i == 7 ? FABRIC_SEND : FABRIC_READ, i, FABRIC_SIGNALED, m,
-			i * READ_BYTES, i == 7 ? 0 : READ_BYTES, far, 0), 0);
+		must_eq(s,
+			post(l, i == 7 ? FABRIC_SEND : FABRIC_READ, i, FABRIC_SIGNALED, m,
+				i * READ_BYTES, i == 7 ? 0 : READ_BYTES, far, 0),
+			0);
 	for (unsigned i = 0; i < READS_AT_ONCE; i++) {
 		wc_good(l, i, i == 7 ? FABRIC_SEND : FABRIC_READ);
 		if (i != 7)
@@ -321,13 +351,14 @@ static void read_server(struct side *s)
 /* ---- READs against the stream ---- */
 
 #define CROSS_WRITES 500u
-#define CROSS_BYTES 60000u /* one segment of soft, so that it may be cut off anywhere in its first */
+#define CROSS_BYTES                                                                                \
+	60000u /* one segment of soft, so that it may be cut off anywhere in its first */
 #define CROSS_READ_BYTES 9001u
 #define CROSS_READS 4u
 #define CROSS_WINDOW 96u /* more than sockets hold */
 
-/* The client writes without a pause what the server reads from it meanwhile: the answers go between the
- * WRITEs, never into one. */
+/* The client writes without a pause what the server reads from it meanwhile: the answers go between
+ * the WRITEs, never into one. */
 static void cross_client(struct side *s)
 {
 	struct link *l = link_open(s, &(struct plan){.send_depth = CROSS_WINDOW});
@@ -339,7 +370,10 @@ static void cross_client(struct side *s)
 	far_tell(s, m);
 	for (unsigned done = 0; done < CROSS_WRITES; done++) {
 		for (; posted < CROSS_WRITES && posted - done < CROSS_WINDOW; posted++)
-			must_eq(s, post(l, FABRIC_WRITE, posted, FABRIC_SIGNALED, m, 0, CROSS_BYTES, far, 0), 0);
+			must_eq(s,
+				post(l, FABRIC_WRITE, posted, FABRIC_SIGNALED, m, 0, CROSS_BYTES,
+					far, 0),
+				0);
 		wc_good(l, done, FABRIC_WRITE);
 	}
 	must_eq(s, post_send(l, 1, FABRIC_SIGNALED, m, 0, 8), 0);
@@ -367,8 +401,10 @@ static void cross_server(struct side *s)
 			size_t at = posted % CROSS_READS * CROSS_READ_BYTES;
 
 			memset(got->bytes + at, 0, CROSS_READ_BYTES);
-			must_eq(s, post(l, FABRIC_READ, posted, FABRIC_SIGNALED, got, at,
-				CROSS_READ_BYTES, far, 0), 0);
+			must_eq(s,
+				post(l, FABRIC_READ, posted, FABRIC_SIGNALED, got, at,
+					CROSS_READ_BYTES, far, 0),
+				0);
 		}
 		wc = wc_next(l);
 		must_eq(s, wc.status, FABRIC_OK);
@@ -377,7 +413,8 @@ static void cross_server(struct side *s)
 			continue;
 		}
 		must_eq(s, wc.id, done);
-		must(s, pattern_is(got->bytes + done % CROSS_READS * CROSS_READ_BYTES, CROSS_READ_BYTES, 6));
+		must(s, pattern_is(got->bytes + done % CROSS_READS * CROSS_READ_BYTES,
+				CROSS_READ_BYTES, 6));
 		done++;
 	}
 	must(s, pattern_is(m->bytes, m->size, 6) && pattern_is(last->bytes, 8, 6));

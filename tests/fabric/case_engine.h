@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/fabric/case_engine.h: the engines on the fabric: real blocks cross by the real modules, from the
- * client to the server and the other way, over several channels.
+ * tests/fabric/case_engine.h: the engines on the fabric: real blocks cross by the real modules,
+ * from the client to the server and the other way, over several channels.
  *
- * There are many more blocks than slots on either side, so that all that an engine has for giving slots
- * back is used.
+ * There are many more blocks than slots on either side, so that all that an engine has for giving
+ * slots back is used.
  */
 #ifndef TESTS_FABRIC_CASE_ENGINE_H
 #define TESTS_FABRIC_CASE_ENGINE_H
@@ -103,15 +103,18 @@ static bool source_settles(struct engine_half *h)
 	return settled || any;
 }
 
-/* What the source posted, and was sent, while it gave ENGINE_BLOCKS blocks to ENGINE_SLOTS slots. */
+/* What the source posted, and was sent, while it gave ENGINE_BLOCKS blocks to ENGINE_SLOTS slots.
+ */
 static void engine_check_source(const struct engine_half *h, bool imm, uint8_t notice)
 {
-	const uint32_t refills = (ENGINE_BLOCKS - 1) / ENGINE_SLOTS; /* slots were given back so often */
+	const uint32_t refills =
+		(ENGINE_BLOCKS - 1) / ENGINE_SLOTS; /* slots were given back so often */
 	struct lane_counts n = engine_counts(h);
 	struct side *s = h->side;
 
 	switch (h->engine->ops->id) {
-	case MESSAGE_ENGINE_STATUS: /* a byte behind each block, or behind several, and once more to flush */
+	case MESSAGE_ENGINE_STATUS: /* a byte behind each block, or behind several, and once more to
+				       flush */
 		must(s, n.writes > ENGINE_BLOCKS && n.writes <= 2 * ENGINE_BLOCKS + ENGINE_LANES);
 		must(s, n.reads >= refills);
 		must_eq(s, n.sends + n.receives + h->frames, 0);
@@ -127,13 +130,15 @@ static void engine_check_source(const struct engine_half *h, bool imm, uint8_t n
 		if (notice == TRANSFER_NOTICE_GATHERED)
 			must(s, n.sends >= refills && n.sends <= ENGINE_BLOCKS);
 		else
-			must_eq(s, n.sends, imm || notice == TRANSFER_NOTICE_CONTROL ? 0 : ENGINE_BLOCKS);
+			must_eq(s, n.sends,
+				imm || notice == TRANSFER_NOTICE_CONTROL ? 0 : ENGINE_BLOCKS);
 		must(s, h->frames > refills); /* GRANTs */
 		must_eq(s, n.reads, 0);
 	}
 }
 
-static void engine_source(struct engine_half *h, const struct engine_ops *ops, uint8_t notice, bool imm)
+static void engine_source(
+	struct engine_half *h, const struct engine_ops *ops, uint8_t notice, bool imm)
 {
 	struct side *s = h->side;
 	struct engine_env env;
@@ -186,9 +191,10 @@ static bool sink_round(struct engine_half *h)
 		h->kept_alone = sequence + ENGINE_SLOTS;
 		engine_retain(h->engine, h->kept);
 	}
-	/* one that came late, by its channel, may be what all slots of a sliding window wait for: no block
-	 * behind them comes while it is kept */
-	if (h->kept && (h->landed >= h->kept_until || h->landed == h->kept_alone || h->landed == ENGINE_BLOCKS)) {
+	/* one that came late, by its channel, may be what all slots of a sliding window wait for:
+	 * no block behind them comes while it is kept */
+	if (h->kept && (h->landed >= h->kept_until || h->landed == h->kept_alone ||
+			       h->landed == ENGINE_BLOCKS)) {
 		engine_drain(h, h->kept);
 		h->kept = NULL;
 	}
@@ -214,7 +220,8 @@ static void engine_check_sink(const struct engine_half *h)
 		must_eq(s, n.receives, 0);
 }
 
-static void engine_sink(struct engine_half *h, const struct engine_ops *ops, uint8_t notice, bool imm)
+static void engine_sink(
+	struct engine_half *h, const struct engine_ops *ops, uint8_t notice, bool imm)
 {
 	struct side *s = h->side;
 	struct engine_env env;
@@ -222,9 +229,12 @@ static void engine_sink(struct engine_half *h, const struct engine_ops *ops, uin
 	engine_half_begin(h, false);
 	env = engine_half_env(h, notice, imm);
 	must_eq(s, ops->sink_open(&env, &h->engine), 0);
-	note_send(s, (struct note){{ENGINE_MEMORY, pool_count(h->pool), pool_stride(ENGINE_BLOCK_BYTES),
-		fabric_mr_base(h->mr), fabric_mr_key(h->mr)}, 0});
-	note_send(s, (struct note){{ENGINE_STATUS, h->engine->status_base, h->engine->status_key}, 0});
+	note_send(s,
+		(struct note){{ENGINE_MEMORY, pool_count(h->pool), pool_stride(ENGINE_BLOCK_BYTES),
+				      fabric_mr_base(h->mr), fabric_mr_key(h->mr)},
+			0});
+	note_send(s,
+		(struct note){{ENGINE_STATUS, h->engine->status_base, h->engine->status_key}, 0});
 	while (!h->over)
 		engine_wait(h, sink_round);
 	must(s, h->emptied);
@@ -317,11 +327,13 @@ static void engine_window_half(struct side *s)
 	engine_half(s, &engine_window);
 }
 
-/* One engine leaves the channels, and their completion queue, to the next: another, or the other way. */
+/* One engine leaves the channels, and their completion queue, to the next: another, or the other
+ * way. */
 static void engines_in_turn_half(struct side *s)
 {
-	static const struct engine_ops *const turns[] = {&engine_window, &engine_credit, &engine_window,
-		&engine_status, &engine_window, &engine_window, &engine_status, &engine_credit};
+	static const struct engine_ops *const turns[] = {&engine_window, &engine_credit,
+		&engine_window, &engine_status, &engine_window, &engine_window, &engine_status,
+		&engine_credit};
 	struct engine_half *h = engine_half_new(s);
 	bool imm = least_of_both(s, fabric_chan_caps(h->lanes[0]->chan)->has_imm);
 

@@ -30,7 +30,8 @@ static void stream_run(struct side *s, struct link *l, bool out, bool in, uint64
 	struct mem *src = mem_new(s, l->pd, STREAM_SLOTS * STREAM_SLOT_BYTES, FABRIC_LOCAL);
 	struct mem *dst = mem_new(s, l->pd, STREAM_SLOTS * STREAM_SLOT_BYTES, FABRIC_REMOTE_WRITE);
 	struct mem *words = mem_new(s, l->pd, 8 * 8 * STREAM_SLOTS, FABRIC_LOCAL);
-	uint32_t *word = (uint32_t *)words->bytes; /* 0..: sent notices, then credits, then received */
+	uint32_t *word =
+		(uint32_t *)words->bytes; /* 0..: sent notices, then credits, then received */
 	uint32_t want_out = out ? STREAM_BLOCKS : 0, want_in = in ? STREAM_BLOCKS : 0;
 	uint32_t sent = 0, ours = 0; /* blocks posted, and those whose memory is ours again */
 	uint32_t acked = 0, came = 0, pending = 0;
@@ -49,16 +50,24 @@ static void stream_run(struct side *s, struct link *l, bool out, bool in, uint64
 		struct fabric_wc wc;
 		uint32_t *got;
 
-		while (sent < want_out && sent - acked < STREAM_SLOTS && sent - ours < STREAM_SLOTS) {
+		while (sent < want_out && sent - acked < STREAM_SLOTS &&
+			sent - ours < STREAM_SLOTS) {
 			uint32_t slot = sent % STREAM_SLOTS, at = slot * STREAM_SLOT_BYTES;
 			uint64_t roll = seed + sent;
 			uint32_t size = 1 + harness_random(&roll) % STREAM_SLOT_BYTES;
 			struct fabric_sge data = {src->bytes + at, size, src->mr};
 			struct fabric_sge number = {&word[2 * slot], 8, words->mr};
-			struct fabric_wr notice = {.id = ID_NOTICE + sent, .opcode = FABRIC_SEND,
-				.flags = FABRIC_SIGNALED, .sge = &number, .sge_count = 1};
-			struct fabric_wr write = {.next = &notice, .id = sent, .opcode = FABRIC_WRITE,
-				.sge = &data, .sge_count = 1, .remote_addr = far.base + at,
+			struct fabric_wr notice = {.id = ID_NOTICE + sent,
+				.opcode = FABRIC_SEND,
+				.flags = FABRIC_SIGNALED,
+				.sge = &number,
+				.sge_count = 1};
+			struct fabric_wr write = {.next = &notice,
+				.id = sent,
+				.opcode = FABRIC_WRITE,
+				.sge = &data,
+				.sge_count = 1,
+				.remote_addr = far.base + at,
 				.remote_key = far.key};
 
 			pattern_fill(src->bytes + at, size, seed + sent);
@@ -82,16 +91,19 @@ static void stream_run(struct side *s, struct link *l, bool out, bool in, uint64
 
 			must_eq(s, got[0], came);
 			must(s, pattern_is(dst->bytes + slot * STREAM_SLOT_BYTES, got[1],
-				(s->client ? 2 : 1) * 1000000ull + came));
-			must_eq(s, post_send(l, ID_CREDIT + came, FABRIC_SIGNALED, words,
-				8 * STREAM_SLOTS * 2 + 8 * slot, 4), 0);
+					(s->client ? 2 : 1) * 1000000ull + came));
+			must_eq(s,
+				post_send(l, ID_CREDIT + came, FABRIC_SIGNALED, words,
+					8 * STREAM_SLOTS * 2 + 8 * slot, 4),
+				0);
 			came++;
 			pending++;
 		} else {
 			must_eq(s, wc.bytes, 4);
 			acked++;
 		}
-		must_eq(s, post_recv(l, wc.id, words, 8 * (3 * STREAM_SLOTS + wc.id - ID_RECV), 8), 0);
+		must_eq(s, post_recv(l, wc.id, words, 8 * (3 * STREAM_SLOTS + wc.id - ID_RECV), 8),
+			0);
 	}
 	must(s, mem_guards_ok(dst) && mem_guards_ok(words));
 }
@@ -121,7 +133,8 @@ static void duplex_half(struct side *s)
 
 #define SELECTIVE 48u
 
-/* Only the signalled ones complete, in order, and an unsignalled one is done before those behind it. */
+/* Only the signalled ones complete, in order, and an unsignalled one is done before those behind
+ * it. */
 static void selective_half(struct side *s)
 {
 	struct link *l = link_open(s, &(struct plan){.send_depth = 64, .recv_depth = 64});
@@ -133,8 +146,11 @@ static void selective_half(struct side *s)
 		meet(s);
 		for (unsigned i = 0; s->client && i < SELECTIVE; i++) {
 			pattern_fill(m->bytes + 8 * i, 8, i);
-			must_eq(s, post_send(l, i, i % 5 == 2 || i + 1 == SELECTIVE ? FABRIC_SIGNALED : 0,
-				m, 8 * i, 8), 0);
+			must_eq(s,
+				post_send(l, i,
+					i % 5 == 2 || i + 1 == SELECTIVE ? FABRIC_SIGNALED : 0, m,
+					8 * i, 8),
+				0);
 		}
 		for (unsigned i = 0; i < SELECTIVE; i++) {
 			if (!s->client) {
@@ -158,8 +174,12 @@ static void full_client(struct side *s)
 	struct fabric_wr wr[5];
 
 	for (unsigned i = 0; i < 5; i++)
-		wr[i] = (struct fabric_wr){.next = i < 4 ? &wr[i + 1] : NULL, .id = i,
-			.opcode = FABRIC_SEND, .flags = FABRIC_SIGNALED, .sge = &sge, .sge_count = 1};
+		wr[i] = (struct fabric_wr){.next = i < 4 ? &wr[i + 1] : NULL,
+			.id = i,
+			.opcode = FABRIC_SEND,
+			.flags = FABRIC_SIGNALED,
+			.sge = &sge,
+			.sge_count = 1};
 	meet(s);
 	must_eq(s, fabric_post_send(l->chan, wr), -ENOMEM);
 	wr[2].opcode = 99;
@@ -266,8 +286,10 @@ static void watch_client(struct side *s)
 	for (unsigned i = 0; i < WATCH_ROUNDS; i++) {
 		meet(s);
 		memset(m->bytes, (int)(i + 1), m->size);
-		must_eq(s, post(l, FABRIC_WRITE, i, FABRIC_SIGNALED, m, 0,
-			i % 2 ? FABRIC_WATCHED_BYTES : 1, far, i), 0);
+		must_eq(s,
+			post(l, FABRIC_WRITE, i, FABRIC_SIGNALED, m, 0,
+				i % 2 ? FABRIC_WATCHED_BYTES : 1, far, i),
+			0);
 		wc_good(l, i, FABRIC_WRITE);
 		must_eq(s, post_send(l, i, FABRIC_SIGNALED, NULL, 0, 0), 0);
 		wc_good(l, i, FABRIC_SEND);
@@ -306,7 +328,7 @@ static void watch_server(struct side *s)
 			must_eq(s, poll(&fd, 1, WAIT_MS), 1);
 		if (!r)
 			must(s, i == WATCH_UNARMED ||
-				__atomic_load_n(m->bytes + i, __ATOMIC_ACQUIRE) == i + 1);
+					__atomic_load_n(m->bytes + i, __ATOMIC_ACQUIRE) == i + 1);
 		wc_good(l, i, FABRIC_RECV);
 		must_eq(s, m->bytes[i], i + 1);
 		must_eq(s, poll(&fd, 1, 0), i != WATCH_UNARMED && !r);
@@ -320,9 +342,9 @@ static void watch_server(struct side *s)
 #define ORDER_READ 64u /* the byte is the first of them; siw answers short READs unreliably */
 
 /*
- * What the engine `status` stands on: data in an unsignalled WRITE, a byte in another behind it, told by
- * nothing else; who sees the byte has all of the data.  The byte goes back to 0 where it is, and a READ
- * brings that.
+ * What the engine `status` stands on: data in an unsignalled WRITE, a byte in another behind it,
+ * told by nothing else; who sees the byte has all of the data.  The byte goes back to 0 where it
+ * is, and a READ brings that.
  */
 static void order_client(struct side *s)
 {
@@ -331,11 +353,22 @@ static void order_client(struct side *s)
 	struct far far = far_learn(s);
 
 	for (unsigned i = 0; i < ORDER_ROUNDS; i++) {
-		struct fabric_sge data = {m->bytes, ORDER_BYTES, m->mr}, one = {m->bytes + ORDER_BYTES, 1, m->mr};
-		struct fabric_wr byte = {.id = 1, .opcode = FABRIC_WRITE, .flags = FABRIC_SIGNALED, .sge = &one,
-			.sge_count = 1, .remote_addr = far.base + ORDER_BYTES, .remote_key = far.key};
-		struct fabric_wr write = {.next = &byte, .id = 0, .opcode = FABRIC_WRITE, .sge = &data,
-			.sge_count = 1, .remote_addr = far.base, .remote_key = far.key};
+		struct fabric_sge data = {m->bytes, ORDER_BYTES, m->mr},
+				  one = {m->bytes + ORDER_BYTES, 1, m->mr};
+		struct fabric_wr byte = {.id = 1,
+			.opcode = FABRIC_WRITE,
+			.flags = FABRIC_SIGNALED,
+			.sge = &one,
+			.sge_count = 1,
+			.remote_addr = far.base + ORDER_BYTES,
+			.remote_key = far.key};
+		struct fabric_wr write = {.next = &byte,
+			.id = 0,
+			.opcode = FABRIC_WRITE,
+			.sge = &data,
+			.sge_count = 1,
+			.remote_addr = far.base,
+			.remote_key = far.key};
 		time_t end = time(NULL) + WAIT_MS / 1000;
 
 		pattern_fill(m->bytes, ORDER_BYTES, i);
@@ -344,8 +377,10 @@ static void order_client(struct side *s)
 		wc_good(l, 1, FABRIC_WRITE);
 		do {
 			must(s, time(NULL) < end);
-			must_eq(s, post(l, FABRIC_READ, 2, FABRIC_SIGNALED, m, ORDER_BYTES + 1, ORDER_READ,
-				far, ORDER_BYTES), 0);
+			must_eq(s,
+				post(l, FABRIC_READ, 2, FABRIC_SIGNALED, m, ORDER_BYTES + 1,
+					ORDER_READ, far, ORDER_BYTES),
+				0);
 			wc_good(l, 2, FABRIC_READ);
 		} while (m->bytes[ORDER_BYTES + 1]);
 	}
@@ -355,7 +390,8 @@ static void order_client(struct side *s)
 static void order_server(struct side *s)
 {
 	struct link *l = link_open(s, NULL);
-	struct mem *m = mem_new(s, l->pd, ORDER_BYTES + ORDER_READ, FABRIC_REMOTE_WRITE | FABRIC_REMOTE_READ);
+	struct mem *m = mem_new(
+		s, l->pd, ORDER_BYTES + ORDER_READ, FABRIC_REMOTE_WRITE | FABRIC_REMOTE_READ);
 	uint8_t *byte = m->bytes + ORDER_BYTES;
 
 	far_tell(s, m);
@@ -379,7 +415,8 @@ static void order_server(struct side *s)
 /* `count` channels on one completion queue; each carries its own numbers, in its own order. */
 static void shared_run(struct side *s, unsigned count)
 {
-	struct plan plan = {.send_depth = SHARED_ROUNDS, .recv_depth = SHARED_ROUNDS,
+	struct plan plan = {.send_depth = SHARED_ROUNDS,
+		.recv_depth = SHARED_ROUNDS,
 		.cq_depth = 2 * SHARED_ROUNDS * count};
 	struct link *links[64] = {NULL};
 	unsigned next[64] = {0};

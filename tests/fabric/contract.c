@@ -12,7 +12,7 @@
  * fabric each (but loop, whose ends must share one).  A fabric is one row of `backends`; a case is
  * one row of `cases`.
  */
-#include "fabric/loop.h"
+#include "fabric/loop/loop.h"
 #include "fabric/select.h"
 #include "tests/fabric/case_break.h"
 #include "tests/fabric/case_connect.h"
@@ -28,8 +28,8 @@ struct backend {
 	const char *name;   /* in the names of cases */
 	const char *fabric; /* of select_open, or "loop" */
 	const char *addr;
-	bool shared;        /* both sides use one instance */
-	bool tells_breaks;  /* DISCONNECTED carries an error when the channel broke */
+	bool shared;         /* both sides use one instance */
+	bool tells_breaks;   /* DISCONNECTED carries an error when the channel broke */
 	bool accept_settles; /* soon, even with a peer that had gone before */
 	struct select_config config;
 	struct loop_faults faults;
@@ -43,9 +43,9 @@ static const struct backend backends[] = {
 	{"soft", "soft", "127.0.0.1", false, true, true, {0}, {0}},
 	{"soft6", "soft", "::1", false, true, true, {0}, {0}},
 	{"soft-crc", "soft", "127.0.0.1", false, true, true, {.crc = true}, {0}},
-	/* --addr is needed: no RDMA device has a loopback address.  A peer of rdma_cm is not told why.  The
-	 * kernel may see a dialler's "I am gone" before its request, forget the one, and send the answer to
-	 * the other for a minute */
+	/* --addr is needed: no RDMA device has a loopback address.  A peer of rdma_cm is not told
+	 * why.  The kernel may see a dialler's "I am gone" before its request, forget the one, and
+	 * send the answer to the other for a minute */
 	{"verbs", "verbs", "127.0.0.1", false, false, false, {0}, {0}},
 };
 
@@ -405,8 +405,10 @@ static int run_one_side(const struct backend *b, const struct options *o, struct
 
 static int usage(void)
 {
-	fputs("usage: contract [--fabric NAME] [--addr HOST] [--port N] [--src HOST] [--case NAME]...\n"
-	      "                [--serve HOST:PORT | --connect HOST:PORT]\n", stderr);
+	fputs("usage: contract [--fabric NAME] [--addr HOST] [--port N] [--src HOST] [--case "
+	      "NAME]...\n"
+	      "                [--serve HOST:PORT | --connect HOST:PORT]\n",
+		stderr);
 	return 2;
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/fabric/engine_half.h: one half of a transfer by an engine: what a transfer is without its files:
- * memory, a pool, the lanes and an engine.  What a transfer's frames tell crosses as notes.
+ * tests/fabric/engine_half.h: one half of a transfer by an engine: what a transfer is without its
+ * files: memory, a pool, the lanes and an engine.  What a transfer's frames tell crosses as notes.
  *
- * It sleeps as a transfer does, and a wait that was in vain says where everything stood: whether the
- * machine stood still, a wake-up was lost, or the engine held something back.
+ * It sleeps as a transfer does, and a wait that was in vain says where everything stood: whether
+ * the machine stood still, a wake-up was lost, or the engine held something back.
  */
 #ifndef TESTS_FABRIC_ENGINE_HALF_H
 #define TESTS_FABRIC_ENGINE_HALF_H
@@ -21,14 +21,20 @@
 #define ENGINE_SLOTS 6u
 #define ENGINE_BLOCKS 61u
 #define ENGINE_BLOCK_BYTES BLOCK_BYTES_MIN
-#define ENGINE_CLEAN 0x5a     /* what is in a slot that nobody has written to */
-#define ENGINE_KEEP_EVERY 9u  /* the sink keeps such a block */
-#define ENGINE_KEEP_FOR 2u    /* until so many more have landed */
-#define ENGINE_BATCH 4u       /* fewer than can be ready at once */
+#define ENGINE_CLEAN 0x5a    /* what is in a slot that nobody has written to */
+#define ENGINE_KEEP_EVERY 9u /* the sink keeps such a block */
+#define ENGINE_KEEP_FOR 2u   /* until so many more have landed */
+#define ENGINE_BATCH 4u      /* fewer than can be ready at once */
 
 /* w[0] of a note: what it is in the low half; a frame's length in the high one */
-enum { ENGINE_MEMORY = 1, ENGINE_STATUS, ENGINE_EMPTIED, ENGINE_COMPLETE, ENGINE_CLOSED,
-	ENGINE_FRAME };
+enum {
+	ENGINE_MEMORY = 1,
+	ENGINE_STATUS,
+	ENGINE_EMPTIED,
+	ENGINE_COMPLETE,
+	ENGINE_CLOSED,
+	ENGINE_FRAME
+};
 /* where in a note a frame's type is, and then its data; a GRANT of all slots fits */
 #define ENGINE_FRAME_AT sizeof(uint64_t)
 #define ENGINE_DATA_AT (ENGINE_FRAME_AT + sizeof(uint16_t))
@@ -50,7 +56,8 @@ struct engine_half {
 	struct engine *engine;
 	uint32_t sent, landed, drained, frames;
 	struct block *waiting, *kept; /* filled, but there is no slot; landed, not given back yet */
-	uint32_t kept_until, kept_alone; /* so many have landed; nothing else can land: see sink_round */
+	uint32_t kept_until,
+		kept_alone; /* so many have landed; nothing else can land: see sink_round */
 	bool seen[ENGINE_BLOCKS];
 	bool settled; /* nothing of the source's is under way */
 	bool emptied; /* the sink has taken all blocks */
@@ -110,7 +117,9 @@ static void engine_lane_open(struct engine_half *h, unsigned number)
 	if (!h->pd) {
 		must_eq(s, fabric_pd_new(chan, &h->pd), 0);
 		s->pds[s->pd_count++] = h->pd;
-		must_eq(s, fabric_cq_new(h->pd, ENGINE_LANES * lane_completions(ENGINE_DEPTH), &h->cq), 0);
+		must_eq(s,
+			fabric_cq_new(h->pd, ENGINE_LANES * lane_completions(ENGINE_DEPTH), &h->cq),
+			0);
 		s->cqs[s->cq_count++] = h->cq;
 	}
 	l->chan = NULL;
@@ -185,15 +194,16 @@ static void engine_fill(struct engine_half *h, struct block *b)
 	pool_move(b, BLOCK_FILLED);
 }
 
-/* A landed block: one that was sent, whole, each once, and nothing of its slot but it was written to.  Gives
- * its number. */
+/* A landed block: one that was sent, whole, each once, and nothing of its slot but it was written
+ * to.  Gives its number. */
 static uint32_t engine_check(struct engine_half *h, struct block *b)
 {
 	struct side *s = h->side;
 	struct transfer_block header, want;
 
 	must_eq(s, b->state, BLOCK_LANDED);
-	must_eq(s, transfer_get_block(&header, b->payload - BLOCK_PREFIX_BYTES, ENGINE_BLOCK_BYTES), 0);
+	must_eq(s, transfer_get_block(&header, b->payload - BLOCK_PREFIX_BYTES, ENGINE_BLOCK_BYTES),
+		0);
 	must(s, header.sequence < ENGINE_BLOCKS);
 	must(s, !h->seen[header.sequence]);
 	h->seen[header.sequence] = true;
@@ -253,7 +263,10 @@ static void engine_take_note(struct engine_half *h, const struct note *note)
 	must(s, len <= ENGINE_DATA_BYTES);
 	memcpy(&type, (const uint8_t *)note->w + ENGINE_FRAME_AT, sizeof type);
 	h->frames++;
-	must_eq(s, h->engine->ops->message(h->engine, type, (const uint8_t *)note->w + ENGINE_DATA_AT, len), 1);
+	must_eq(s,
+		h->engine->ops->message(
+			h->engine, type, (const uint8_t *)note->w + ENGINE_DATA_AT, len),
+		1);
 }
 
 /* All notes of the transfer that are there.  Whether there was one. */
@@ -295,7 +308,8 @@ static void engine_tell_cq(const char *name, struct fabric_cq *cq)
 
 	printf("#   %s queue: fd %sreadable\n", name, ready == 1 ? "" : "not ");
 	while (fabric_cq_poll(cq, &wc, 1) == 1)
-		printf("#   %s queue: id %" PRIx64 " %s\n", name, wc.id, fabric_status_name(wc.status));
+		printf("#   %s queue: id %" PRIx64 " %s\n", name, wc.id,
+			fabric_status_name(wc.status));
 }
 
 /* Both halves tell: who fails first makes the other fail. */
@@ -306,27 +320,33 @@ static void engine_tell(struct side *s)
 
 	if (!h || !h->engine)
 		return;
-	printf("#   %s of %s: sent %u landed %u drained %u, %u frames, %u notes not taken%s%s%s%s%s\n",
+	printf("#   %s of %s: sent %u landed %u drained %u, %u frames, %u notes not "
+	       "taken%s%s%s%s%s\n",
 		h->source ? "source" : "sink", h->engine->ops->name, h->sent, h->landed, h->drained,
-		h->frames, s->inbox_count, h->waiting ? ", one waits" : "", h->kept ? ", one kept" : "",
-		h->emptied ? ", emptied" : "", h->settled ? ", settled" : "", h->over ? ", over" : "");
-	printf("#   waited %llu ms, of which the machine stood still %llu ms; the process had %llu ms of CPU; "
-		"%u naps, woken %u times\n", (clock_now_ns() - h->wait_ns) / NS_PER_MS,
-		h->stood_ns / NS_PER_MS, (clock_process_cpu_ns() - h->cpu_ns) / NS_PER_MS, h->naps, h->woken);
+		h->frames, s->inbox_count, h->waiting ? ", one waits" : "",
+		h->kept ? ", one kept" : "", h->emptied ? ", emptied" : "",
+		h->settled ? ", settled" : "", h->over ? ", over" : "");
+	printf("#   waited %llu ms, of which the machine stood still %llu ms; the process had %llu "
+	       "ms of CPU; "
+	       "%u naps, woken %u times\n",
+		(clock_now_ns() - h->wait_ns) / NS_PER_MS, h->stood_ns / NS_PER_MS,
+		(clock_process_cpu_ns() - h->cpu_ns) / NS_PER_MS, h->naps, h->woken);
 	for (uint32_t i = 0; i < pool_count(h->pool); i++)
 		states[pool_at(h->pool, i)->state]++;
 	for (unsigned i = 0; i <= BLOCK_DRAINING; i++)
 		if (states[i])
-			printf("#   %u blocks %s\n", states[i], pool_state_name((enum block_state)i));
+			printf("#   %u blocks %s\n", states[i],
+				pool_state_name((enum block_state)i));
 	if (h->source)
 		printf("#   room for %u\n", h->engine->ops->room(h->engine));
 	for (unsigned i = 0; i < ENGINE_LANES; i++) {
 		const struct lane *l = h->lanes[i];
 
-		printf("#   lane %u: writes %" PRIu64 " sends %" PRIu64 " receives %" PRIu64 "; out: %u requests, "
-			"%u completions, %" PRIu64 " bytes; %u receives idle; ended %d\n", i, l->counts.writes,
-			l->counts.sends, l->counts.receives, l->sends_out, l->span_count, l->outstanding_bytes,
-			l->idle_count, h->links[i]->ended);
+		printf("#   lane %u: writes %" PRIu64 " sends %" PRIu64 " receives %" PRIu64
+		       "; out: %u requests, "
+		       "%u completions, %" PRIu64 " bytes; %u receives idle; ended %d\n",
+			i, l->counts.writes, l->counts.sends, l->counts.receives, l->sends_out,
+			l->span_count, l->outstanding_bytes, l->idle_count, h->links[i]->ended);
 	}
 	engine_tell_cq("control", s->control->cq);
 	engine_tell_cq("lanes'", h->cq);
@@ -338,14 +358,17 @@ static void engine_tell(struct side *s)
 	engine_tell_file("/proc/self/net/tcp6", true);
 }
 
-/* Sleeps until a descriptor is readable, the engine wants to look, or *left is over.  What the machine stands
- * still for counts as one nap. */
-static int engine_sleep(struct engine_half *h, struct pollfd fds[3], int64_t nap, uint64_t *mark, uint64_t *left)
+/* Sleeps until a descriptor is readable, the engine wants to look, or *left is over.  What the
+ * machine stands still for counts as one nap. */
+static int engine_sleep(
+	struct engine_half *h, struct pollfd fds[3], int64_t nap, uint64_t *mark, uint64_t *left)
 {
 	int ready;
 
 	do {
-		uint64_t ns = nap >= 0 && (uint64_t)nap < ENGINE_NAP_NS ? (uint64_t)nap : ENGINE_NAP_NS, spent;
+		uint64_t ns = nap >= 0 && (uint64_t)nap < ENGINE_NAP_NS ? (uint64_t)nap
+									: ENGINE_NAP_NS,
+			 spent;
 		struct timespec ts = {.tv_nsec = (long)ns};
 
 		ready = ppoll(fds, 3, &ts, NULL);
@@ -385,7 +408,8 @@ static void engine_wait(struct engine_half *h, bool (*round)(struct engine_half 
 			must_eq(s, h->links[i]->ended, 0);
 		must_eq(s, fabric_cq_arm(h->cq), 0);
 		must_eq(s, fabric_cq_arm(s->control->cq), 0);
-		/* who sends a note takes in those that come meanwhile: no descriptor tells of them */
+		/* who sends a note takes in those that come meanwhile: no descriptor tells of them
+		 */
 		any = round(h) || s->inbox_count;
 		if (any && !left && !woken)
 			must(s, !"to be woken for what there was to do");

@@ -54,12 +54,12 @@ struct side {
 	const char *where; /* "server", or in `place`: for messages */
 	char place[64];
 	bool client;
-	bool tells_breaks; /* this fabric says how a channel ended, not only that it did */
+	bool tells_breaks;   /* this fabric says how a channel ended, not only that it did */
 	bool accept_settles; /* within the deadline, even with a peer that had gone before */
 	struct fabric *fabric;
 	struct fabric_eq *eq;
-	struct fabric_listener *listener;     /* the server's */
-	struct sockaddr_storage dst, src;     /* the client's; src without a family: none */
+	struct fabric_listener *listener; /* the server's */
+	struct sockaddr_storage dst, src; /* the client's; src without a family: none */
 	uint64_t random;
 
 	/* of the running half */
@@ -75,8 +75,10 @@ struct side {
 	struct mem *note_mem; /* NOTES_MAX to receive, one to send */
 	struct note inbox[NOTES_MAX];
 	unsigned inbox_count, notes_sent;
-	void (*tell)(struct side *); /* prints the state of a case that fails; must not fail itself; or NULL */
-	void (*undo)(struct side *); /* frees what the case made itself, channels first; NULL: nothing */
+	void (*tell)(struct side *); /* prints the state of a case that fails; must not fail itself;
+					or NULL */
+	void (*undo)(
+		struct side *); /* frees what the case made itself, channels first; NULL: nothing */
 	void *undo_of;
 };
 
@@ -125,7 +127,8 @@ static _Noreturn void side_fail(struct side *s, const char *file, int line, cons
 
 /* ---- memory ---- */
 
-/* A pattern without repetition: byte i of the endless pattern `seed` is the same wherever it lies. */
+/* A pattern without repetition: byte i of the endless pattern `seed` is the same wherever it lies.
+ */
 static void pattern_fill(uint8_t *bytes, size_t size, uint64_t seed)
 {
 	for (size_t i = 0; i < size; i += 8) {
@@ -156,7 +159,7 @@ static bool filled_with(const uint8_t *bytes, size_t size, uint8_t value)
 static bool mem_guards_ok(const struct mem *m)
 {
 	return filled_with(m->guarded, GUARD_BYTES, GUARD_FILL) &&
-		filled_with(m->bytes + m->size, GUARD_BYTES, GUARD_FILL);
+	       filled_with(m->bytes + m->size, GUARD_BYTES, GUARD_FILL);
 }
 
 /* Zeroed, and registered in pd. */
@@ -305,8 +308,11 @@ static struct link *link_new(struct side *s, struct fabric_chan *chan, const str
 	if (plan->share) {
 		l->cq = plan->share->cq;
 	} else {
-		must_eq(s, fabric_cq_new(l->pd, plan->cq_depth ? plan->cq_depth
-				: attr.send_depth + attr.recv_depth, &l->cq), 0);
+		must_eq(s,
+			fabric_cq_new(l->pd,
+				plan->cq_depth ? plan->cq_depth : attr.send_depth + attr.recv_depth,
+				&l->cq),
+			0);
 		s->cqs[s->cq_count++] = l->cq;
 	}
 	attr.pd = l->pd;
@@ -321,14 +327,17 @@ static struct fabric_chan *link_dial_chan(struct side *s, const struct sockaddr 
 {
 	struct fabric_chan *chan;
 
-	must_eq(s, fabric_dial(s->eq, to, s->src.ss_family ? (struct sockaddr *)&s->src : NULL,
-		WAIT_MS, &chan), 0);
+	must_eq(s,
+		fabric_dial(s->eq, to, s->src.ss_family ? (struct sockaddr *)&s->src : NULL,
+			WAIT_MS, &chan),
+		0);
 	return chan;
 }
 
 static struct link *link_dial(struct side *s, const struct plan *plan)
 {
-	return link_new(s, link_dial_chan(s, plan->to ? plan->to : (const struct sockaddr *)&s->dst), plan);
+	return link_new(
+		s, link_dial_chan(s, plan->to ? plan->to : (const struct sockaddr *)&s->dst), plan);
 }
 
 /* Until the channel is connected, rejected or failed. */
@@ -438,16 +447,16 @@ static int post(struct link *l, enum fabric_opcode opcode, uint64_t id, unsigned
 
 static const struct far NOWHERE;
 
-static int post_send(struct link *l, uint64_t id, unsigned flags, const struct mem *m, size_t from,
-	size_t bytes)
+static int post_send(
+	struct link *l, uint64_t id, unsigned flags, const struct mem *m, size_t from, size_t bytes)
 {
 	return post(l, FABRIC_SEND, id, flags, m, from, bytes, NOWHERE, 0);
 }
 
 static int post_recv(struct link *l, uint64_t id, const struct mem *m, size_t from, size_t bytes)
 {
-	return fabric_post_recv(l->chan, id, m ? m->bytes + from : NULL, (uint32_t)bytes,
-		m ? m->mr : NULL);
+	return fabric_post_recv(
+		l->chan, id, m ? m->bytes + from : NULL, (uint32_t)bytes, m ? m->mr : NULL);
 }
 
 /* ---- opening: the same call on both sides ---- */
@@ -471,8 +480,8 @@ static struct link *link_accept(struct side *s, struct request r, const struct p
 	return l;
 }
 
-static struct link *link_connect(struct side *s, const struct plan *plan, const void *priv,
-	size_t priv_len)
+static struct link *link_connect(
+	struct side *s, const struct plan *plan, const void *priv, size_t priv_len)
 {
 	struct link *l = link_dial(s, plan);
 
@@ -496,8 +505,10 @@ static struct link *link_open(struct side *s, const struct plan *plan)
 
 static void note_post_recv(struct side *s, uint64_t slot)
 {
-	must_eq(s, post_recv(s->control, slot, s->note_mem, slot * sizeof(struct note),
-		sizeof(struct note)), 0);
+	must_eq(s,
+		post_recv(s->control, slot, s->note_mem, slot * sizeof(struct note),
+			sizeof(struct note)),
+		0);
 }
 
 static void note_take_wc(struct side *s, const struct fabric_wc *wc)
@@ -526,8 +537,10 @@ static void note_progress(struct side *s)
 static void note_post(struct side *s, struct note note)
 {
 	memcpy(s->note_mem->bytes + NOTES_MAX * sizeof note, &note, sizeof note);
-	must_eq(s, post_send(s->control, NOTES_MAX, FABRIC_SIGNALED, s->note_mem,
-		NOTES_MAX * sizeof note, sizeof note), 0);
+	must_eq(s,
+		post_send(s->control, NOTES_MAX, FABRIC_SIGNALED, s->note_mem,
+			NOTES_MAX * sizeof note, sizeof note),
+		0);
 }
 
 static void note_send(struct side *s, struct note note)
@@ -597,7 +610,8 @@ static uint64_t least_of_both(struct side *s, uint64_t ours)
 	return ours < theirs ? ours : theirs;
 }
 
-/* The server's device is the kernel's siw, some of whose ways are its own; what it cannot do tells. */
+/* The server's device is the kernel's siw, some of whose ways are its own; what it cannot do tells.
+ */
 static bool server_is_siw(struct side *s)
 {
 	return !least_of_both(s, s->client || fabric_chan_caps(s->control->chan)->read_rights);
@@ -619,7 +633,8 @@ static struct far far_learn(struct side *s)
 static void control_prepare(struct side *s, struct link *l)
 {
 	s->control = l;
-	s->note_mem = mem_new(s, s->control->pd, (NOTES_MAX + 1) * sizeof(struct note), FABRIC_LOCAL);
+	s->note_mem =
+		mem_new(s, s->control->pd, (NOTES_MAX + 1) * sizeof(struct note), FABRIC_LOCAL);
 	for (unsigned i = 0; i < NOTES_MAX; i++)
 		note_post_recv(s, i);
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fuzz_ddp: the input as the ULPDU of an FPDU: header, then what a Read Request or Terminate carries.
+ * fuzz_ddp: the input as the ULPDU of an FPDU: header, then what a Read Request or Terminate
+ * carries.
  *
  * Whatever is taken must be what put writes again, but for reserved bits.
  */
-#include "fabric/ddp.h"
+#include "fabric/soft/ddp.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -3,8 +3,8 @@
  * fuzz_message: frame header, codec table, session messages, private data.
  *
  * Input: the 8 bytes of a header, then data, whose length the header need not tell: what is checked
- * is the data as it is.  Types 0 and MESSAGE_REPLY, which no message has, stand for a greeting and a
- * welcome.
+ * is the data as it is.  Types 0 and MESSAGE_REPLY, which no message has, stand for a greeting and
+ * a welcome.
  */
 #include "tests/fuzz/recode_fuzz.h"
 

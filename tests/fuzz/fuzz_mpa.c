@@ -5,7 +5,7 @@
  * A frame that is taken must be one that put writes again, but for reserved bits; it is taken from
  * exactly its bytes, and from one byte less it is not.
  */
-#include "fabric/mpa.h"
+#include "fabric/soft/mpa.h"
 
 #include <errno.h>
 #include <stdlib.h>

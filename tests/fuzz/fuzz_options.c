@@ -4,9 +4,9 @@
  *
  * Input: the words of argv, each ended by a NUL (the last may lack it).
  */
-#include "rftp/lexer.h"
+#include "rftp/shell/lexer.h"
 #include "rftp/options.h"
-#include "rftp/url.h"
+#include "rftp/remote/url.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
 /*
  * fuzz_transfer: transfer messages, block header, names of files.
  *
- * Input: one byte, the type; then the data.  Type 0: 4 bytes of block capacity, then a block header.
- * Type 1: a file's name.
+ * Input: one byte, the type; then the data.  Type 0: 4 bytes of block capacity, then a block
+ * header. Type 1: a file's name.
  */
 #include "tests/fuzz/recode_fuzz.h"
 

@@ -14,7 +14,7 @@ static inline void recode_must(bool ok)
 		abort();
 }
 
-/* `fixed`: private data may be padded; its own bytes are so many.  0: all of it comes back.  Whether
+/* `fixed`: private data may be padded; its own bytes are so many.  0: all of it comes back. Whether
  * get accepted. */
 static inline bool recode_fuzz(recode_function *run, const uint8_t *data, size_t size, size_t fixed)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/property/failures: many files at once, of which single ones fail at random places on either side.
+ * tests/property/failures: many files at once, of which single ones fail at random places on either
+ * side.
  *
- * Property: a file that fails costs no other file and not the session: each outcome is told once on both
- * sides, both agree on it, and the same link then carries the next transfer, in the other direction and
- * by another engine.
+ * Property: a file that fails costs no other file and not the session: each outcome is told once on
+ * both sides, both agree on it, and the same link then carries the next transfer, in the other
+ * direction and by another engine.
  */
 #include "../harness.h"
 #include "pair.h"
@@ -12,13 +13,22 @@
 #include "base/log.h"
 #include "end/end_impl.h"
 #include "engine/engine.h"
-#include "fabric/loop.h"
+#include "fabric/loop/loop.h"
 #include "transfer/transfer.h"
 
 #define FILES 700u
 #define ROUNDS 12u
 
-enum failure { NONE, SOURCE_OPEN, SOURCE_READ, SOURCE_CHECK, SINK_OPEN, SINK_WRITE, SINK_COMMIT, FAILURES };
+enum failure {
+	NONE,
+	SOURCE_OPEN,
+	SOURCE_READ,
+	SOURCE_CHECK,
+	SINK_OPEN,
+	SINK_WRITE,
+	SINK_COMMIT,
+	FAILURES
+};
 
 struct script {
 	uint64_t sizes[FILES];
@@ -63,7 +73,8 @@ static int faulty_free(struct end *end)
 	return 0;
 }
 
-static const struct end_ops faulty_ops = {.start = faulty_start, .sync = faulty_sync, .free = faulty_free};
+static const struct end_ops faulty_ops = {
+	.start = faulty_start, .sync = faulty_sync, .free = faulty_free};
 
 static struct end *faulty_new(const struct script *s, unsigned i, bool writing)
 {
@@ -87,7 +98,9 @@ static int next(void *ctx, struct transfer_item *item)
 	s->next++;
 	snprintf(s->names[i], sizeof s->names[i], "%u", i);
 	*item = (struct transfer_item){
-		.file = {.kind = TRANSFER_FILE_REGULAR, .mode = 0644, .size = s->sizes[i],
+		.file = {.kind = TRANSFER_FILE_REGULAR,
+			.mode = 0644,
+			.size = s->sizes[i],
 			.name = {(const uint8_t *)s->names[i], strlen(s->names[i])}},
 		.cookie = (void *)(uintptr_t)i,
 	};
@@ -105,7 +118,8 @@ static int check(void *ctx, const struct transfer_item *item)
 	return s->failures[(uintptr_t)item->cookie] == SOURCE_CHECK ? -ESTALE : 0;
 }
 
-static void source_done(void *ctx, const struct transfer_item *item, uint16_t status, const char *text)
+static void source_done(
+	void *ctx, const struct transfer_item *item, uint16_t status, const char *text)
 {
 	struct script *s = ctx;
 
@@ -116,10 +130,12 @@ static void source_done(void *ctx, const struct transfer_item *item, uint16_t st
 
 static unsigned number_of(const struct transfer_file *file)
 {
-	return (unsigned)strtoul((const char *)file->name.data, NULL, 10); /* terminated by the sink */
+	return (unsigned)strtoul(
+		(const char *)file->name.data, NULL, 10); /* terminated by the sink */
 }
 
-static int sink_open(void *ctx, const struct transfer_file *file, struct end **end, void **cookie, char text[512])
+static int sink_open(void *ctx, const struct transfer_file *file, struct end **end, void **cookie,
+	char text[512])
 {
 	struct script *s = ctx;
 	unsigned i = number_of(file);
@@ -152,7 +168,8 @@ static void discard(void *ctx, void *cookie)
 	s->discarded++;
 }
 
-static void sink_done(void *ctx, const struct transfer_file *file, uint16_t status, const char *text)
+static void sink_done(
+	void *ctx, const struct transfer_file *file, uint16_t status, const char *text)
 {
 	struct script *s = ctx;
 
@@ -171,8 +188,13 @@ struct source_thread {
 static void run_source(void *arg)
 {
 	struct source_thread *t = arg;
-	struct transfer_source from = {.next = next, .check = check, .done = source_done, .ctx = t->script,
-		.total_files = FILES, .total_bytes = MESSAGE_UNKNOWN, .largest_bytes = MESSAGE_UNKNOWN};
+	struct transfer_source from = {.next = next,
+		.check = check,
+		.done = source_done,
+		.ctx = t->script,
+		.total_files = FILES,
+		.total_bytes = MESSAGE_UNKNOWN,
+		.largest_bytes = MESSAGE_UNKNOWN};
 	struct transfer_stats stats;
 
 	t->result = transfer_send(t->link, &t->params, &from, &stats);
@@ -182,7 +204,8 @@ static void make_script(struct script *s, uint64_t *rng, unsigned permille)
 {
 	memset(s, 0, sizeof *s);
 	for (unsigned i = 0; i < FILES; i++) {
-		s->sizes[i] = harness_random(rng) % 4 ? harness_random(rng) % 5000 : harness_random(rng) % (6 * 65536);
+		s->sizes[i] = harness_random(rng) % 4 ? harness_random(rng) % 5000
+						      : harness_random(rng) % (6 * 65536);
 		s->at[i] = s->sizes[i] ? harness_random(rng) % s->sizes[i] : 0;
 		if (harness_random(rng) % 1000 < permille)
 			s->failures[i] = 1 + harness_random(rng) % (FAILURES - 1);
@@ -210,20 +233,29 @@ static void one_bad_file_costs_only_itself(void)
 	static struct script script;
 
 	for (unsigned round = 0; round < ROUNDS; round++) {
-		struct loop_faults faults = {.seed = harness_random(&rng), .no_imm = round & 1,
+		struct loop_faults faults = {.seed = harness_random(&rng),
+			.no_imm = round & 1,
 			.reorder_permille = round % 3 ? 200 : 0};
-		struct transfer_params params = {.block = 65536, .depth = 2 + harness_random(&rng) % 30,
-			.max_block = 1 << 20, .max_depth = LINK_DEPTH, .workers = round % 4, .cancel_fd = -1};
+		struct transfer_params params = {.block = 65536,
+			.depth = 2 + harness_random(&rng) % 30,
+			.max_block = 1 << 20,
+			.max_depth = LINK_DEPTH,
+			.workers = round % 4,
+			.cancel_fd = -1};
 		struct fabric *fabric;
 		struct pair pair;
 
 		CHECK_EQ(loop_open(&faults, &fabric), 0);
 		CHECK_EQ(pair_open(&pair, fabric, 1 + round % 4), 0);
 		for (unsigned leg = 0; leg < 2; leg++) { /* there, and back over the same link */
-			struct source_thread t = {.link = leg ? pair.daemon : pair.client, .params = params,
+			struct source_thread t = {.link = leg ? pair.daemon : pair.client,
+				.params = params,
 				.script = &script};
-			struct transfer_sink to = {.open = sink_open, .commit = commit, .discard = discard,
-				.done = sink_done, .ctx = &script};
+			struct transfer_sink to = {.open = sink_open,
+				.commit = commit,
+				.discard = discard,
+				.done = sink_done,
+				.ctx = &script};
 			struct transfer_stats stats;
 			unsigned engine = (round + leg * (1 + round % 2)) % 3;
 			struct worker thread = {0};
@@ -233,12 +265,14 @@ static void one_bad_file_costs_only_itself(void)
 			t.params.engine = engine_at(engine)->id;
 			make_script(&script, &rng, round ? 300 : 0);
 			CHECK_EQ(worker_start(&thread, "source", run_source, &t), 0);
-			result = transfer_receive(leg ? pair.client : pair.daemon, &params, &to, &stats);
+			result = transfer_receive(
+				leg ? pair.client : pair.daemon, &params, &to, &stats);
 			worker_stop(&thread);
 			wrong = judge(&script);
 			if (wrong || result != t.result || result != (round ? -EREMOTEIO : 0))
-				printf("# round %u, leg %u, %s: %s; sink %d %s, source %d\n", round, leg,
-					engine_at(engine)->name, wrong ? wrong : "-", result, stats.text, t.result);
+				printf("# round %u, leg %u, %s: %s; sink %d %s, source %d\n", round,
+					leg, engine_at(engine)->name, wrong ? wrong : "-", result,
+					stats.text, t.result);
 			CHECK(!wrong);
 			CHECK_EQ(t.result, round ? -EREMOTEIO : 0);
 			CHECK_EQ(result, round ? -EREMOTEIO : 0);

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/property/feeds: whole feeds over the loop fabric with seeded delays, reordering, cuts and failures,
- * from pipes that are written to at random.
+ * tests/property/feeds: whole feeds over the loop fabric with seeded delays, reordering, cuts and
+ * failures, from pipes that are written to at random.
  *
- * Property: whatever happens, what the segments of a device hold, one behind the other, is what the device
- * wrote, from its beginning; it is all that was sent where the source says that it arrived, and all that was
- * written where nothing went wrong and nobody stopped it; whole packets in each segment of a size; no temporary
- * file stays; both sides end.  With drop_oldest: whole packets, in order, none twice.
- * RFTP_FEEDS sets the number of feeds (default 200).
+ * Property: whatever happens, what the segments of a device hold, one behind the other, is what the
+ * device wrote, from its beginning; it is all that was sent where the source says that it arrived,
+ * and all that was written where nothing went wrong and nobody stopped it; whole packets in each
+ * segment of a size; no temporary file stays; both sides end.  With drop_oldest: whole packets, in
+ * order, none twice. RFTP_FEEDS sets the number of feeds (default 200).
  */
 #include "../harness.h"
 #include "pair.h"
 
 #include "base/log.h"
 #include "block/block.h"
-#include "fabric/loop.h"
+#include "fabric/loop/loop.h"
 #include "tests/scratch.h"
 #include "transfer/transfer.h"
 #include "tree/segments.h"
@@ -66,7 +66,9 @@ static int next(void *ctx, struct transfer_item *item)
 		return 0;
 	d = &f->devices[f->next++];
 	*item = (struct transfer_item){
-		.file = {.kind = TRANSFER_FILE_STREAM, .mode = 0644, .size = MESSAGE_UNKNOWN,
+		.file = {.kind = TRANSFER_FILE_STREAM,
+			.mode = 0644,
+			.size = MESSAGE_UNKNOWN,
 			.name = {(const uint8_t *)d->name, strlen(d->name)}},
 		.cookie = d,
 	};
@@ -91,8 +93,13 @@ static void done(void *ctx, const struct transfer_item *item, uint16_t status, c
 static void run_source(void *arg)
 {
 	struct feed *f = arg;
-	struct transfer_source from = {.next = next, .done = done, .ctx = f, .feed = &f->feed,
-		.total_files = f->count, .total_bytes = MESSAGE_UNKNOWN, .largest_bytes = MESSAGE_UNKNOWN};
+	struct transfer_source from = {.next = next,
+		.done = done,
+		.ctx = f,
+		.feed = &f->feed,
+		.total_files = f->count,
+		.total_bytes = MESSAGE_UNKNOWN,
+		.largest_bytes = MESSAGE_UNKNOWN};
 
 	f->result = transfer_send(f->link, &f->params, &from, &f->stats);
 	f->over = true;
@@ -171,8 +178,8 @@ static uint64_t read_segments(const char *dir, const struct device *d, uint8_t *
 		snprintf(expected, sizeof expected, "%08d.seg", ++number);
 		snprintf(path, sizeof path, "%s/%s/%s", dir, d->name, entries[i]->d_name);
 		fd = open(path, O_RDONLY);
-		if (strcmp(entries[i]->d_name, expected) || fd < 0 || fstat(fd, &st) || !st.st_size ||
-			(segment_bytes && (uint64_t)st.st_size > segment_bytes) ||
+		if (strcmp(entries[i]->d_name, expected) || fd < 0 || fstat(fd, &st) ||
+			!st.st_size || (segment_bytes && (uint64_t)st.st_size > segment_bytes) ||
 			total + (uint64_t)st.st_size > most ||
 			read(fd, out + total, (size_t)st.st_size) != st.st_size)
 			total = UINT64_MAX / 2;
@@ -193,8 +200,11 @@ static bool right(const struct device *d, const uint8_t *data, uint64_t size, bo
 
 	for (uint64_t i = 0; i < size; i++, at++) {
 		if (drops && i % BLOCK_BYTES_MIN == 0)
-			while (at < d->size && memcmp((uint8_t[]){byte_at(d, at), byte_at(d, at + 1), byte_at(d, at + 2),
-						byte_at(d, at + 3), byte_at(d, at + 4)}, data + i, size - i < 5 ? size - i : 5))
+			while (at < d->size &&
+				memcmp((uint8_t[]){byte_at(d, at), byte_at(d, at + 1),
+					       byte_at(d, at + 2), byte_at(d, at + 3),
+					       byte_at(d, at + 4)},
+					data + i, size - i < 5 ? size - i : 5))
 				at += BLOCK_BYTES_MIN;
 		if (at >= d->size || data[i] != byte_at(d, at))
 			return false;
@@ -202,7 +212,8 @@ static bool right(const struct device *d, const uint8_t *data, uint64_t size, bo
 	return true;
 }
 
-static const char *judge(const struct feed *f, int sink_result, const char *dir, uint64_t segment_bytes)
+static const char *judge(
+	const struct feed *f, int sink_result, const char *dir, uint64_t segment_bytes)
 {
 	static uint8_t data[WRITTEN_MAX];
 	bool clean = !f->result && !sink_result;
@@ -224,7 +235,8 @@ static const char *judge(const struct feed *f, int sink_result, const char *dir,
 		if (clean && !f->stopped && !f->feed.drop_oldest && (size != d->size || d->dropped))
 			return "bytes are missing";
 		if (clean && !f->stopped && f->feed.drop_oldest &&
-			d->packets + d->dropped != (d->size + BLOCK_BYTES_MIN - 1) / BLOCK_BYTES_MIN)
+			d->packets + d->dropped !=
+				(d->size + BLOCK_BYTES_MIN - 1) / BLOCK_BYTES_MIN)
 			return "packets were neither sent nor dropped";
 	}
 	return NULL;
@@ -241,7 +253,8 @@ static void close_pipes(struct feed *f)
 
 static void make_feed(struct feed *f, uint64_t *rng)
 {
-	*f = (struct feed){.count = 1 + harness_random(rng) % DEVICES_MAX, .rng = harness_random(rng)};
+	*f = (struct feed){
+		.count = 1 + harness_random(rng) % DEVICES_MAX, .rng = harness_random(rng)};
 	f->params = (struct transfer_params){
 		.block = BLOCK_BYTES_MIN,
 		.depth = 2 + harness_random(rng) % 14,
@@ -273,7 +286,8 @@ static void make_feed(struct feed *f, uint64_t *rng)
 }
 
 /* One feed under `faults`; what was wrong, or NULL. */
-static const char *one(uint64_t seed, const struct loop_faults *faults, const char *dir, bool *clean)
+static const char *one(
+	uint64_t seed, const struct loop_faults *faults, const char *dir, bool *clean)
 {
 	uint64_t rng = seed;
 	unsigned channels = harness_random(&rng) % 3 ? 1 : 3;
@@ -300,7 +314,8 @@ static const char *one(uint64_t seed, const struct loop_faults *faults, const ch
 		*clean = false;
 		pair_close(&pair);
 		close_pipes(&f);
-		return faults->cut_after || faults->error_after ? NULL : "no connection without a fault";
+		return faults->cut_after || faults->error_after ? NULL
+								: "no connection without a fault";
 	}
 	f.link = pair.client;
 	params = f.params;
@@ -321,8 +336,9 @@ static const char *one(uint64_t seed, const struct loop_faults *faults, const ch
 	if (!wrong && !faults->cut_after && !faults->error_after && !*clean)
 		wrong = "it failed without a fault";
 	if (wrong)
-		printf("# source %d (%s), sink %d (%s); %u devices, engine %u, depth %u%s%s\n", f.result, f.stats.text,
-			r, stats.text, f.count, f.params.engine, f.params.depth, f.feed.drop_oldest ? ", drops" : "",
+		printf("# source %d (%s), sink %d (%s); %u devices, engine %u, depth %u%s%s\n",
+			f.result, f.stats.text, r, stats.text, f.count, f.params.engine,
+			f.params.depth, f.feed.drop_oldest ? ", drops" : "",
 			f.stopped ? ", stopped" : "");
 	return wrong;
 }
@@ -360,9 +376,9 @@ static void run_many(unsigned count, bool cuts)
 		clean_ones += clean;
 		if (wrong) {
 			printf("# feed %u, seed %" PRIu64 ": %s (cut %" PRIu64 ", error %" PRIu64
-				", delay %u us, reorder %u, no_imm %d)\n",
-				i, seed, wrong, faults.cut_after, faults.error_after, faults.delay_us,
-				faults.reorder_permille, faults.no_imm);
+			       ", delay %u us, reorder %u, no_imm %d)\n",
+				i, seed, wrong, faults.cut_after, faults.error_after,
+				faults.delay_us, faults.reorder_permille, faults.no_imm);
 			CHECK(!"the property does not hold");
 		}
 	}

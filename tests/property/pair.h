@@ -9,7 +9,7 @@
 #define TESTS_PAIR_H
 
 #include "base/worker.h"
-#include "transfer/link.h"
+#include "session/link.h"
 
 #include <arpa/inet.h>
 #include <assert.h>
@@ -33,7 +33,8 @@ struct pair {
 
 #define PAIR_SESSION 7u
 
-static void pair_accept(struct pair *p, struct fabric_event *ev, const struct message_greeting *greeting)
+static void pair_accept(
+	struct pair *p, struct fabric_event *ev, const struct message_greeting *greeting)
 {
 	struct link *link;
 

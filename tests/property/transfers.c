@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/property/transfers: whole transfers over the loop fabric with seeded delays, reordering, cuts and
- * failures.
+ * tests/property/transfers: whole transfers over the loop fabric with seeded delays, reordering,
+ * cuts and failures.
  *
- * Property: whatever happens, each of the sink's files is the source's file or the old one; it is the
- * source's where either side says that it arrived; no temporary file stays behind; both sides end.
- * RFTP_TRANSFERS sets the number of transfers (default 2,000).
+ * Property: whatever happens, each of the sink's files is the source's file or the old one; it is
+ * the source's where either side says that it arrived; no temporary file stays behind; both sides
+ * end. RFTP_TRANSFERS sets the number of transfers (default 2,000).
  */
 #include "../harness.h"
 #include "pair.h"
 
 #include "base/log.h"
-#include "fabric/loop.h"
+#include "fabric/loop/loop.h"
 #include "transfer/transfer.h"
 #include "tree/incoming.h"
 #include "tree/outgoing.h"
@@ -121,7 +121,8 @@ static void done(void *ctx, const char *path, uint64_t bytes, uint16_t status, c
 
 static void run_source(struct side *side)
 {
-	struct outgoing_params params = {.top = AT_FDCWD, .done = done, .ctx = side, .direct = END_DIRECT_OFF};
+	struct outgoing_params params = {
+		.top = AT_FDCWD, .done = done, .ctx = side, .direct = END_DIRECT_OFF};
 	struct outgoing *out;
 	char path[300], name[16];
 	int r = outgoing_new(&params, &out);
@@ -214,8 +215,10 @@ static const char *one(uint64_t seed, const struct loop_faults *faults, bool *cl
 	bool unfit = faults->no_read && params.engine == MESSAGE_ENGINE_STATUS;
 	int r;
 
-	if (params.engine == MESSAGE_ENGINE_CREDIT && harness_random(&rng) % 4 == 0) /* else gathered */
-		params.notice = harness_random(&rng) % 2 ? TRANSFER_NOTICE_CONTROL : TRANSFER_NOTICE_BEHIND;
+	if (params.engine == MESSAGE_ENGINE_CREDIT &&
+		harness_random(&rng) % 4 == 0) /* else gathered */
+		params.notice =
+			harness_random(&rng) % 2 ? TRANSFER_NOTICE_CONTROL : TRANSFER_NOTICE_BEHIND;
 
 	wipe(from_dir);
 	wipe(to_dir);
@@ -223,7 +226,8 @@ static const char *one(uint64_t seed, const struct loop_faults *faults, bool *cl
 		static const uint64_t edges[] = {0, 1, 65535, 65536, 65537, 131072, 4095, 4097};
 		uint64_t pick = harness_random(&rng);
 
-		plan.sizes[i] = pick % 3 ? harness_random(&rng) % (12 * 65536) : edges[pick / 3 % 8];
+		plan.sizes[i] =
+			pick % 3 ? harness_random(&rng) % (12 * 65536) : edges[pick / 3 % 8];
 		plan.seeds[i] = harness_random(&rng);
 		plan.old_seeds[i] = harness_random(&rng);
 		write_file(from_dir, i, plan.sizes[i], plan.seeds[i]);
@@ -235,11 +239,17 @@ static const char *one(uint64_t seed, const struct loop_faults *faults, bool *cl
 	if (r) {
 		*clean = false;
 		pair_close(&pair);
-		return faults->cut_after || faults->error_after ? NULL : "no connection without a fault";
+		return faults->cut_after || faults->error_after ? NULL
+								: "no connection without a fault";
 	}
-	source = (struct side){.source = true, .link = client_is_source ? pair.client : pair.daemon,
-		.params = params, .dir = from_dir, .files = plan.files};
-	sink = (struct side){.link = client_is_source ? pair.daemon : pair.client, .params = params, .dir = to_dir};
+	source = (struct side){.source = true,
+		.link = client_is_source ? pair.client : pair.daemon,
+		.params = params,
+		.dir = from_dir,
+		.files = plan.files};
+	sink = (struct side){.link = client_is_source ? pair.daemon : pair.client,
+		.params = params,
+		.dir = to_dir};
 	r = worker_start(&other, "source", run_side, &source);
 	assert(!r);
 	run_side(&sink);
@@ -266,8 +276,9 @@ static const char *one(uint64_t seed, const struct loop_faults *faults, bool *cl
 		wrong = "another number of files";
 	if (!wrong && !faults->cut_after && !faults->error_after && !unfit && !*clean)
 		wrong = "it failed without a fault";
-	if (!wrong && unfit && (*clean || (!faults->cut_after && !faults->error_after &&
-		source.stats.status != STATUS_UNSUPPORTED)))
+	if (!wrong && unfit &&
+		(*clean || (!faults->cut_after && !faults->error_after &&
+				   source.stats.status != STATUS_UNSUPPORTED)))
 		wrong = "status bytes without READ";
 	if (wrong)
 		printf("# engine %u: source %d (%s), sink %d (%s)\n", params.engine, source.result,
@@ -308,10 +319,10 @@ static void run_many(unsigned count, bool cuts)
 		wrong = one(seed, &faults, &clean);
 		clean_ones += clean;
 		if (wrong) {
-			printf("# transfer %u, seed %" PRIu64 ": %s (cut %" PRIu64 ", error %" PRIu64
-				", delay %u us, reorder %u, no_imm %d)\n",
-				i, seed, wrong, faults.cut_after, faults.error_after, faults.delay_us,
-				faults.reorder_permille, faults.no_imm);
+			printf("# transfer %u, seed %" PRIu64 ": %s (cut %" PRIu64
+			       ", error %" PRIu64 ", delay %u us, reorder %u, no_imm %d)\n",
+				i, seed, wrong, faults.cut_after, faults.error_after,
+				faults.delay_us, faults.reorder_permille, faults.no_imm);
 			remove_dirs();
 			CHECK(!"the property does not hold");
 		}

@@ -2,8 +2,8 @@
 /*
  * tests/rig/peer: rftp as a peer that does not keep to what was agreed.
  *
- * It is the client, linked with --wrap for some calls between its modules, so that session, handshake and
- * transfer are the real ones.  What it does wrong is in RIG_PEER:
+ * It is the client, linked with --wrap for some calls between its modules, so that session,
+ * handshake and transfer are the real ones.  What it does wrong is in RIG_PEER:
  *
  *   outside     WRITEs, from the third on, go past the end of all that the daemon granted
  *   key         WRITEs, from the third on, name a key that the daemon did not give
@@ -19,8 +19,8 @@
  *
  * The daemon is linked like this as well, to do nothing wrong, but tell what no peer could know:
  *
- *   tell        a line in the file RIG_PEER_FILE for all memory that it registers: base, key, bytes, access.
- *               `other` and `reach` find it there
+ *   tell        a line in the file RIG_PEER_FILE for all memory that it registers: base, key,
+ * bytes, access. `other` and `reach` find it there
  *
  * Knows nothing of what the other side should do about it.
  */
@@ -36,19 +36,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GOOD_WRITES 2u       /* before the first bad one: the transfer is well under way */
+#define GOOD_WRITES 2u                /* before the first bad one: the transfer is well under way */
 #define FAR_BYTES (UINT64_C(1) << 40) /* beyond any memory of the daemon */
 #define LIST_MAX 64u
-#define NOTICE_BYTES_MAX 1024u /* receives of the control channel are larger */
+#define NOTICE_BYTES_MAX 1024u      /* receives of the control channel are larger */
 #define BLOCKS_BYTES_MIN (1u << 20) /* smaller memory is not a transfer's blocks */
 #define SLOTS_MAX 65536u
 #define REACH_BYTES 64u
 #define REFUSED_MS 10000
 #define LOOK_MS 50
 
-#define WRAP(type, name, ...)            \
-	type __real_##name(__VA_ARGS__); \
-	type __wrap_##name(__VA_ARGS__); \
+#define WRAP(type, name, ...)                                                                      \
+	type __real_##name(__VA_ARGS__);                                                           \
+	type __wrap_##name(__VA_ARGS__);                                                           \
 	type __wrap_##name(__VA_ARGS__)
 
 struct told { /* of memory */
@@ -82,7 +82,8 @@ static bool find_told(unsigned access, struct told *out)
 	bool found = false;
 
 	while (f && !found &&
-		fscanf(f, "%" SCNu64 " %" SCNu32 " %zu %u", &out->base, &out->key, &out->bytes, &out->access) == 4)
+		fscanf(f, "%" SCNu64 " %" SCNu32 " %zu %u", &out->base, &out->key, &out->bytes,
+			&out->access) == 4)
 		found = out->access == access && out->bytes >= BLOCKS_BYTES_MIN;
 	if (f)
 		fclose(f);
@@ -92,11 +93,13 @@ static bool find_told(unsigned access, struct told *out)
 
 /* ---- what is told ---- */
 
-/* rxe has no key for peers where there is no access for them: the one for local use is the best guess. */
+/* rxe has no key for peers where there is no access for them: the one for local use is the best
+ * guess. */
 struct verbs_mr;
 int verbs_mr_sink_key(struct verbs_mr *, uint32_t *) __attribute__((weak));
 
-WRAP(int, fabric_mr_new, struct fabric_pd *pd, void *addr, size_t bytes, unsigned access, struct fabric_mr **out)
+WRAP(int, fabric_mr_new, struct fabric_pd *pd, void *addr, size_t bytes, unsigned access,
+	struct fabric_mr **out)
 {
 	int r = __real_fabric_mr_new(pd, addr, bytes, access, out);
 	FILE *f = !r && peer_is("tell") ? told_file("a") : NULL;
@@ -183,9 +186,11 @@ static int64_t not_granted(uint32_t slots)
 	return i;
 }
 
-static int write_silently(const struct engine_env *env, struct lane *lane, struct block *b, uint32_t slot)
+static int write_silently(
+	const struct engine_env *env, struct lane *lane, struct block *b, uint32_t slot)
 {
-	struct fabric_sge data = {b->payload - BLOCK_PREFIX_BYTES, BLOCK_PREFIX_BYTES + b->length, env->mr};
+	struct fabric_sge data = {
+		b->payload - BLOCK_PREFIX_BYTES, BLOCK_PREFIX_BYTES + b->length, env->mr};
 	struct fabric_wr write = {
 		.id = LANE_ID(LANE_DATA, b->index),
 		.opcode = FABRIC_WRITE,
@@ -199,7 +204,8 @@ static int write_silently(const struct engine_env *env, struct lane *lane, struc
 }
 
 /* One block of a posting, on its way to slot `index`. */
-static int misplace(const struct engine_env *env, struct lane *lane, struct block *b, uint32_t *index)
+static int misplace(
+	const struct engine_env *env, struct lane *lane, struct block *b, uint32_t *index)
 {
 	static unsigned posts;
 	int64_t slot;
@@ -219,8 +225,8 @@ static int misplace(const struct engine_env *env, struct lane *lane, struct bloc
 	return r;
 }
 
-WRAP(int, notice_post_gathered, const struct engine_env *env, struct lane *lane, struct block *const *blocks,
-	const uint32_t *indices, unsigned count, bool signal)
+WRAP(int, notice_post_gathered, const struct engine_env *env, struct lane *lane,
+	struct block *const *blocks, const uint32_t *indices, unsigned count, bool signal)
 {
 	uint32_t ours[TRANSFER_GATHERED_MAX];
 	int r = 0;
@@ -232,8 +238,8 @@ WRAP(int, notice_post_gathered, const struct engine_env *env, struct lane *lane,
 	return r ? r : __real_notice_post_gathered(env, lane, blocks, ours, count, signal);
 }
 
-WRAP(int, notice_post, const struct engine_env *env, struct lane *lane, struct block *b, uint32_t index,
-	bool signal)
+WRAP(int, notice_post, const struct engine_env *env, struct lane *lane, struct block *b,
+	uint32_t index, bool signal)
 {
 	int r = misplace(env, lane, b, &index);
 

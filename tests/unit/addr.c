@@ -53,8 +53,8 @@ static void refuses_what_is_no_address(void)
 {
 	static const char *const bad[] = {"", ":", "h:", "h:x", "h:1x", "h: 1", "h:-1", "h:+1",
 		"h:65536", "h:99999999999999999999", "h:1:2", "::1", "fe80::1:80", "[::1", "[::1]x",
-		"[::1]:", "[::1]:x", "[]", "[]:1", "[host]:1", "[127.0.0.1]:1", "[::1%]", "[::1]]:1",
-		"[[::1]]"};
+		"[::1]:", "[::1]:x", "[]", "[]:1", "[host]:1", "[127.0.0.1]:1", "[::1%]",
+		"[::1]]:1", "[[::1]]"};
 
 	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
 		char host[64];
@@ -135,8 +135,8 @@ static void formats_what_it_splits(void)
 
 static void the_longest_and_the_unknown_stay_terminated(void)
 {
-	struct sockaddr_in6 longest = {.sin6_family = AF_INET6, .sin6_port = 0xffff,
-		.sin6_scope_id = UINT32_MAX};
+	struct sockaddr_in6 longest = {
+		.sin6_family = AF_INET6, .sin6_port = 0xffff, .sin6_scope_id = UINT32_MAX};
 	struct sockaddr_storage unknown = {.ss_family = AF_UNIX};
 	char text[ADDR_TEXT_MAX];
 
@@ -184,7 +184,9 @@ static void knows_loopback(void)
 HARNESS_MAIN({"splits_every_form", splits_every_form},
 	{"refuses_what_is_no_address", refuses_what_is_no_address},
 	{"a_host_that_does_not_fit_is_refused", a_host_that_does_not_fit_is_refused},
-	{"resolves_numbers", resolves_numbers}, {"no_host_is_the_wildcard", no_host_is_the_wildcard},
+	{"resolves_numbers", resolves_numbers},
+	{"no_host_is_the_wildcard", no_host_is_the_wildcard},
 	{"formats_what_it_splits", formats_what_it_splits},
-	{"the_longest_and_the_unknown_stay_terminated", the_longest_and_the_unknown_stay_terminated},
+	{"the_longest_and_the_unknown_stay_terminated",
+		the_longest_and_the_unknown_stay_terminated},
 	{"ports_are_set", ports_are_set}, {"knows_loopback", knows_loopback})

@@ -51,8 +51,8 @@ static void only_who_armed_is_woken(void)
 	bell_fini(&b);
 }
 
-/* One that rings is held up before it writes, and another overtakes it: the fd must not stay readable, or the
- * sleeper would never sleep again. */
+/* One that rings is held up before it writes, and another overtakes it: the fd must not stay
+ * readable, or the sleeper would never sleep again. */
 static void who_is_late_wakes_once(void)
 {
 	const uint64_t one = 1;

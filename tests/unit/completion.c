@@ -4,8 +4,8 @@
  */
 #include "tests/harness.h"
 
-#include "rftp/commands.h"
-#include "rftp/completion.h"
+#include "rftp/shell/commands.h"
+#include "rftp/shell/completion.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

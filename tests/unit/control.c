@@ -6,13 +6,14 @@
 #include "../property/pair.h"
 
 #include "base/log.h"
-#include "fabric/loop.h"
+#include "fabric/loop/loop.h"
 #include "proto/status.h"
 
 #define FRAMES 3000u
 
 /* What frame number i of a seed is: both sides know. */
-static size_t make_frame(uint64_t seed, unsigned i, uint16_t *type, uint16_t *response, uint8_t *data)
+static size_t make_frame(
+	uint64_t seed, unsigned i, uint16_t *type, uint16_t *response, uint8_t *data)
 {
 	uint64_t rng = seed ^ (i * 0x9e37ull);
 	uint64_t pick = harness_random(&rng);
@@ -49,7 +50,8 @@ static void talk(void *arg)
 	uint8_t *data = malloc(MESSAGE_DATA_MAX), *want = malloc(MESSAGE_DATA_MAX);
 	unsigned said = 0;
 
-	while ((t->heard < FRAMES || said < FRAMES || control_pending_bytes(t->control)) && !t->wrong) {
+	while ((t->heard < FRAMES || said < FRAMES || control_pending_bytes(t->control)) &&
+		!t->wrong) {
 		struct message_header h;
 		const uint8_t *got;
 		uint16_t type, response;
@@ -67,10 +69,12 @@ static void talk(void *arg)
 		} else if (r) {
 			size_t len = make_frame(t->hear, t->heard++, &type, &response, want);
 
-			if (h.type != type || h.response != response || h.length != len || memcmp(got, want, len))
+			if (h.type != type || h.response != response || h.length != len ||
+				memcmp(got, want, len))
 				t->wrong = "another frame than was sent";
 		} else if (t->heard == FRAMES && !control_pending_bytes(t->control)) {
-			continue; /* control_get sent the last of it: there is nothing to wait for */
+			continue; /* control_get sent the last of it: there is nothing to wait for
+				   */
 		} else if (control_wait(t->control, wait_ms, -1)) {
 			t->wrong = "nothing came";
 		}
@@ -97,18 +101,20 @@ static void both_sides_talk_at_once(void)
 	worker_stop(&other);
 	pair_close(&pair);
 	if (a.wrong || b.wrong)
-		printf("# client: %s after %u; daemon: %s after %u\n", a.wrong ? a.wrong : "-", a.heard,
-			b.wrong ? b.wrong : "-", b.heard);
+		printf("# client: %s after %u; daemon: %s after %u\n", a.wrong ? a.wrong : "-",
+			a.heard, b.wrong ? b.wrong : "-", b.heard);
 	CHECK(!a.wrong && !b.wrong);
 	CHECK_EQ(a.heard, FRAMES);
 	CHECK_EQ(b.heard, FRAMES);
 }
 
 /* A peer without our control module: SENDs whatever bytes it likes. */
-static int raw_send(struct fabric_chan *chan, struct fabric_mr *mr, uint8_t *memory, const void *bytes, uint32_t len)
+static int raw_send(struct fabric_chan *chan, struct fabric_mr *mr, uint8_t *memory,
+	const void *bytes, uint32_t len)
 {
 	struct fabric_sge sge = {memory, len, mr};
-	struct fabric_wr wr = {.opcode = FABRIC_SEND, .flags = FABRIC_SIGNALED, .sge = &sge, .sge_count = 1};
+	struct fabric_wr wr = {
+		.opcode = FABRIC_SEND, .flags = FABRIC_SIGNALED, .sge = &sge, .sge_count = 1};
 
 	memcpy(memory, bytes, len);
 	return fabric_post_send(chan, &wr);
@@ -118,7 +124,8 @@ static int raw_send(struct fabric_chan *chan, struct fabric_mr *mr, uint8_t *mem
 static int after_raw(const void *bytes, uint32_t len)
 {
 	struct sockaddr_in any = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	struct message_greeting greeting = {.version = 1, .kind = MESSAGE_CHANNEL_CONTROL, .credits = 8};
+	struct message_greeting greeting = {
+		.version = 1, .kind = MESSAGE_CHANNEL_CONTROL, .credits = 8};
 	static uint8_t memory[65536];
 	struct sockaddr_storage addr;
 	struct fabric *fabric;
@@ -143,7 +150,8 @@ static int after_raw(const void *bytes, uint32_t len)
 	fabric_pd_new(chan, &pd);
 	fabric_cq_new(pd, 16, &cq);
 	fabric_mr_new(pd, memory, sizeof memory, FABRIC_LOCAL, &mr);
-	r = fabric_chan_setup(chan, &(struct fabric_chan_attr){.pd = pd, .cq = cq, .send_depth = 4, .recv_depth = 4});
+	r = fabric_chan_setup(chan,
+		&(struct fabric_chan_attr){.pd = pd, .cq = cq, .send_depth = 4, .recv_depth = 4});
 	r = r ? r : fabric_chan_connect(chan, NULL, 0);
 	r = r ? r : fabric_eq_wait(eq, &ev, 10000) - 1;
 	r = r ? r : link_accept(ev.chan, &greeting, &link);
@@ -172,19 +180,20 @@ static void bad_bytes_end_the_session(void)
 	uint8_t bytes[20];
 
 	CHECK_EQ(after_raw(good, sizeof good), 1);
-	CHECK_EQ(after_raw(good, 3), -EBADMSG);                /* no whole head */
-	CHECK_EQ(after_raw(good, sizeof good - 1), -EBADMSG);  /* the head's length is not the SEND's */
+	CHECK_EQ(after_raw(good, 3), -EBADMSG); /* no whole head */
+	CHECK_EQ(after_raw(good, sizeof good - 1),
+		-EBADMSG); /* the head's length is not the SEND's */
 	memcpy(bytes, good, sizeof good);
-	bytes[0] = bytes[1] = 0xff;                            /* more credits than there can be */
+	bytes[0] = bytes[1] = 0xff; /* more credits than there can be */
 	CHECK_EQ(after_raw(bytes, sizeof bytes), -EBADMSG);
 	memcpy(bytes, good, sizeof good);
-	bytes[4] = 0x70;                                       /* no such message */
+	bytes[4] = 0x70; /* no such message */
 	CHECK_EQ(after_raw(bytes, sizeof bytes), -EBADMSG);
 	memcpy(bytes, good, sizeof good);
-	bytes[11] = 7;                                         /* a length outside its row */
+	bytes[11] = 7; /* a length outside its row */
 	CHECK_EQ(after_raw(bytes, sizeof bytes), -EBADMSG);
 	memcpy(bytes, good, sizeof good);
-	bytes[8] = 0xff;                                       /* over the limit of a frame */
+	bytes[8] = 0xff; /* over the limit of a frame */
 	CHECK_EQ(after_raw(bytes, sizeof bytes), -EBADMSG);
 }
 
@@ -205,7 +214,9 @@ static void a_silent_peer_is_probed(void)
 	CHECK_EQ(pair_open(&pair, fabric, 1), 0);
 	ours = link_control(pair.client);
 	while (control_pending_bytes(ours) < 3 * CONTROL_SEND_BYTES) {
-		CHECK_EQ(control_put(ours, MESSAGE_STAT | MESSAGE_REPLY, STATUS_NOT_FOUND, text, sizeof text), 0);
+		CHECK_EQ(control_put(ours, MESSAGE_STAT | MESSAGE_REPLY, STATUS_NOT_FOUND, text,
+				 sizeof text),
+			0);
 		said++;
 	}
 	for (unsigned i = 0; i < 100; i++) {

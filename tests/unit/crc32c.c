@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tests of fabric/crc32c: published values, the instruction against the tables, continuation.
+ * Tests of fabric/soft/crc32c: published values, the instruction against the tables, continuation.
  */
-#include "fabric/crc32c.h"
+#include "fabric/soft/crc32c.h"
 
 #include "tests/harness.h"
 

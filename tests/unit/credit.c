@@ -114,7 +114,8 @@ static void the_window_doubles_each_round_trip(void)
 			credit_meter_landed(&m);
 			given += credit_meter_grant(&m, 100 - m.granted);
 		}
-		if (next == 100) { /* the window is open: the last few wait until they are worth a message */
+		if (next == 100) { /* the window is open: the last few wait until they are worth a
+				      message */
 			CHECK(given > 75 && m.granted == given);
 			break;
 		}
@@ -159,7 +160,7 @@ static void who_asks_is_owed_one(void)
 	credit_meter_asked(&m);
 	CHECK(m.asked);
 	CHECK_EQ(credit_meter_grant(&m, 0), 0);
-	CHECK(m.asked); /* not answered yet */
+	CHECK(m.asked);         /* not answered yet */
 	credit_meter_asked(&m); /* asking again does not add up */
 	CHECK_EQ(credit_meter_grant(&m, 8), 1);
 	CHECK(!m.asked);

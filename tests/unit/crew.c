@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/crew: transfer/crew over null ends: blocks and jobs come back, and threads are there only
- * when something needs them.
+ * tests/unit/crew: transfer/crew over null ends: blocks and jobs come back, and threads are there
+ * only when something needs them.
  */
 #include "base/clock.h"
 #include "block/digest.h"
@@ -46,7 +46,8 @@ static int bench_new(struct bench *b, bool reading, bool in_place, unsigned jobs
 	memset(b->memory, 7, pool_bytes(BLOCKS, BLOCK_BYTES));
 	r = pool_new(b->memory, BLOCKS, BLOCK_BYTES, &b->pool);
 	if (!r)
-		r = end_null_open(reading ? (uint64_t)BLOCKS * BLOCK_BYTES : UINT64_MAX, &b->target.end);
+		r = end_null_open(
+			reading ? (uint64_t)BLOCKS * BLOCK_BYTES : UINT64_MAX, &b->target.end);
 	return r ? r : crew_new(&params, &b->crew);
 }
 
@@ -58,7 +59,8 @@ static void bench_free(struct bench *b)
 	free(b->memory);
 }
 
-/* Threads of this process whose names begin like that.  A new one names itself: waits for `wanted`. */
+/* Threads of this process whose names begin like that.  A new one names itself: waits for `wanted`.
+ */
 static unsigned threads(const char *name, unsigned wanted)
 {
 	const uint64_t end = clock_now_ns() + PATIENCE_NS;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tests of fabric/ddp: exact bytes of headers, every prefix, every wrong version, opcode and queue.
+ * Tests of fabric/soft/ddp: exact bytes of headers, every prefix, every wrong version, opcode and
+ * queue.
  */
-#include "fabric/ddp.h"
+#include "fabric/soft/ddp.h"
 
 #include "tests/harness.h"
 
@@ -19,7 +20,9 @@ static void test_send_bytes(void)
 static void test_write_bytes(void)
 {
 	static const uint8_t want[] = "\x81\x40\x11\x22\x33\x44\x01\x02\x03\x04\x05\x06\x07\x08";
-	struct ddp_header header = {.tagged = true, .opcode = DDP_WRITE, .stag = 0x11223344,
+	struct ddp_header header = {.tagged = true,
+		.opcode = DDP_WRITE,
+		.stag = 0x11223344,
 		.offset = 0x0102030405060708};
 	uint8_t out[DDP_TAGGED_BYTES];
 
@@ -34,7 +37,8 @@ static void test_write_bytes(void)
 
 static void test_read_bytes(void)
 {
-	static const uint8_t want[] = "\0\0\0\x01\0\0\0\0\0\0\0\x02\0\0\0\x03\0\0\0\x04\0\0\0\0\0\0\0\x05";
+	static const uint8_t want[] =
+		"\0\0\0\x01\0\0\0\0\0\0\0\x02\0\0\0\x03\0\0\0\x04\0\0\0\0\0\0\0\x05";
 	const struct ddp_read read = {1, 2, 3, 4, 5};
 	struct ddp_read in;
 	uint8_t out[DDP_READ_BYTES];
@@ -101,7 +105,8 @@ static void test_control_octets(void)
 		rc = ddp_header_get(in, sizeof(in), &header, &error);
 		if ((control >> 8 & 3) != 1) {
 			CHECK_EQ(rc, -EPROTO);
-			CHECK(ddp_error_is(error, tagged ? DDP_TAGGED_VERSION : DDP_UNTAGGED_VERSION));
+			CHECK(ddp_error_is(
+				error, tagged ? DDP_TAGGED_VERSION : DDP_UNTAGGED_VERSION));
 		} else if ((control >> 6 & 3) != 1) {
 			CHECK_EQ(rc, -EPROTO);
 			CHECK(ddp_error_is(error, RDMAP_VERSION));
@@ -175,12 +180,15 @@ static void test_terminate(void)
 	CHECK(in.has_read && in.read.source_offset == 5);
 }
 
-/* As siw of Linux 6.1 says on x86 that a READ had an unknown key, and that a SEND found no receive. */
+/* As siw of Linux 6.1 says on x86 that a READ had an unknown key, and that a SEND found no receive.
+ */
 static void test_terminate_of_siw(void)
 {
-	static const uint8_t read[] = "\x10\x00\x07\0" "\0\0\x41\x41\0\0\0\0\0\0\0\1\0\0\0\1\0\0\0\0"
-		"\0\0\0\1\0\0\0\0\0\0\0\2\0\0\0\3\0\0\0\4\0\0\0\0\0\0\0\5";
-	static const uint8_t send[] = "\x21\x02\x03\0" "\0\0\x41\x43\0\0\0\0\0\0\0\0\0\0\0\1\0\0\0\0";
+	static const uint8_t read[] = "\x10\x00\x07\0"
+				      "\0\0\x41\x41\0\0\0\0\0\0\0\1\0\0\0\1\0\0\0\0"
+				      "\0\0\0\1\0\0\0\0\0\0\0\2\0\0\0\3\0\0\0\4\0\0\0\0\0\0\0\5";
+	static const uint8_t send[] = "\x21\x02\x03\0"
+				      "\0\0\x41\x43\0\0\0\0\0\0\0\0\0\0\0\1\0\0\0\0";
 	struct ddp_terminate in;
 
 	for (size_t n = 0; n < sizeof read - 1; n++)

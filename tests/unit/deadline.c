@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rftpd/deadline against a plain array: starting, starting again, stopping, moving between lists.
+/* rftpd/serve/deadline against a plain array: starting, starting again, stopping, moving between
+ * lists.
  */
-#include "rftpd/deadline.h"
+#include "rftpd/serve/deadline.h"
 #include "tests/harness.h"
 
 #define COUNT 32

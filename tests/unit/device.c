@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * unit/device: RDMA devices as /sys shows them, of hosts made up for it; and the routes of this host.
+ * unit/device: RDMA devices as /sys shows them, of hosts made up for it; and the routes of this
+ * host.
  */
 #include "tests/harness.h"
 
@@ -71,7 +72,9 @@ static void iwarp_is_found_by_its_link_address(void)
 {
 	const char *root = scratch_dir();
 
-	fake_port(root, &(struct fake_port){.device = "siw0", .node_type = "4: RNIC", .rate = "2.5 Gb/sec (1X SDR)"});
+	fake_port(root,
+		&(struct fake_port){
+			.device = "siw0", .node_type = "4: RNIC", .rate = "2.5 Gb/sec (1X SDR)"});
 	fake_gid(root, "siw0", 0, "5254:0012:3456:0000:0000:0000:0000:0000", NULL, NULL);
 	fake_file(root, "00:00:00:00:00:00", "/sys/class/net/lo/address");
 	fake_file(root, "52:54:00:12:34:56", "/sys/class/net/ens3/address");
@@ -88,7 +91,9 @@ static void ip_over_infiniband(void)
 {
 	const char *root = scratch_dir();
 
-	fake_port(root, &(struct fake_port){.device = "ib0dev", .link_layer = "InfiniBand", .state = "2: INIT"});
+	fake_port(
+		root, &(struct fake_port){
+			      .device = "ib0dev", .link_layer = "InfiniBand", .state = "2: INIT"});
 	fake_gid(root, "ib0dev", 0, "fe80:0000:0000:0000:0002:c903:0012:3457", NULL, NULL);
 	fake_file(root, "80:00:02:08:fe:80:00:00:00:00:00:00:00:02:c9:03:00:12:34:57",
 		"/sys/class/net/ib0/address");
@@ -125,7 +130,8 @@ static void more_ports_than_there_is_room_for(void)
 
 	for (unsigned i = 0; i < DEVICE_PORTS_MAX + 5; i++) {
 		snprintf(name, sizeof name, "dev%u", i);
-		fake_port(root, &(struct fake_port){.device = name, .rate = i % 2 ? "fast" : "-1 Gb/sec"});
+		fake_port(root,
+			&(struct fake_port){.device = name, .rate = i % 2 ? "fast" : "-1 Gb/sec"});
 	}
 	CHECK_EQ(device_ports(root, ports), DEVICE_PORTS_MAX);
 	CHECK_EQ(ports[0].mbps, 0);
@@ -181,5 +187,6 @@ static void choosing(void)
 HARNESS_MAIN({"a_host_without", a_host_without}, {"roce", roce},
 	{"iwarp_is_found_by_its_link_address", iwarp_is_found_by_its_link_address},
 	{"ip_over_infiniband", ip_over_infiniband}, {"stamps", stamps},
-	{"more_ports_than_there_is_room_for", more_ports_than_there_is_room_for}, {"routes", routes},
-	{"a_device_that_is_not_there", a_device_that_is_not_there}, {"choosing", choosing})
+	{"more_ports_than_there_is_room_for", more_ports_than_there_is_room_for},
+	{"routes", routes}, {"a_device_that_is_not_there", a_device_that_is_not_there},
+	{"choosing", choosing})

@@ -243,7 +243,8 @@ static void a_missing_or_surplus_leaf_is_told(void)
 			if (i != missing)
 				CHECK_EQ(digest_tree_add(t, i, i), 0);
 		CHECK_EQ(digest_tree_root(t, COUNT, 1, &root), -ENODATA);
-		CHECK_EQ(digest_tree_root(t, COUNT - 1, 1, &root), missing == COUNT - 1 ? 0 : -ENODATA);
+		CHECK_EQ(digest_tree_root(t, COUNT - 1, 1, &root),
+			missing == COUNT - 1 ? 0 : -ENODATA);
 		CHECK_EQ(digest_tree_root(t, COUNT + 1, 1, &root), -ENODATA);
 		digest_tree_free(t);
 	}

@@ -6,7 +6,7 @@
 #include "tests/harness.h"
 
 #include "fabric/select.h"
-#include "rftp/doctor_impl.h"
+#include "rftp/doctor/doctor_impl.h"
 #include "tests/fake_host.h"
 
 /* The rows of the last run. */
@@ -59,10 +59,12 @@ static const char *new_host(void)
 	doctor.probe = fake_probe;
 	doctor.try_register = fake_register;
 	doctor.row = keep;
-	probe_answer = (struct device_probe){.active_mtu = 4096, .max_mtu = 4096, .firmware = "1.2.3"};
+	probe_answer =
+		(struct device_probe){.active_mtu = 4096, .max_mtu = 4096, .firmware = "1.2.3"};
 	probe_error = 0;
 	registrable = SIZE_MAX;
-	fake_file(root, "HugePages_Total:       4\nHugePages_Free:        3\nHugepagesize:       2048 kB",
+	fake_file(root,
+		"HugePages_Total:       4\nHugePages_Free:        3\nHugepagesize:       2048 kB",
 		"/proc/meminfo");
 	fake_file(root, "4096 131072 67108864", "/proc/sys/net/ipv4/tcp_rmem");
 	fake_file(root, "4096\t65536\t33554432", "/proc/sys/net/ipv4/tcp_wmem");
@@ -110,8 +112,10 @@ static const struct row *row_of(const char *check)
 	return &none;
 }
 
-/* Whether the check has a row with this result, that says this, and would be mended so (NULL: any). */
-static bool row_is(const char *check, enum doctor_result result, const char *cause, const char *mend)
+/* Whether the check has a row with this result, that says this, and would be mended so (NULL: any).
+ */
+static bool row_is(
+	const char *check, enum doctor_result result, const char *cause, const char *mend)
 {
 	for (unsigned i = 0; i < row_count; i++)
 		if (!strcmp(rows[i].check, check) && rows[i].result == result &&
@@ -168,7 +172,8 @@ static void a_device_that_works(void)
 	CHECK(row_is("mtu", DOCTOR_OK, "4096 of at most 4096", NULL));
 	CHECK(row_is("gid", DOCTOR_OK, "RoCE v2", NULL));
 	CHECK(row_is("numa", DOCTOR_OK, "as near to all CPUs", NULL));
-	CHECK(row_of("locked memory")->result == DOCTOR_OK || row_of("locked memory")->result == DOCTOR_WARN);
+	CHECK(row_of("locked memory")->result == DOCTOR_OK ||
+		row_of("locked memory")->result == DOCTOR_WARN);
 	CHECK_EQ(doctor.counts[DOCTOR_FAIL], 0);
 }
 
@@ -186,7 +191,9 @@ static void ports_that_are_down(void)
 	CHECK(row_is("mtu", DOCTOR_SKIP, "not active", NULL));
 
 	root = new_rdma_host();
-	fake_port(root, &(struct fake_port){.device = "mlx5_0", .state = "2: INIT", .link_layer = "InfiniBand"});
+	fake_port(
+		root, &(struct fake_port){
+			      .device = "mlx5_0", .state = "2: INIT", .link_layer = "InfiniBand"});
 	run();
 	CHECK(row_is("port", DOCTOR_FAIL, "INIT", "opensm"));
 }
@@ -197,11 +204,13 @@ static void mtu_and_gids(void)
 
 	probe_answer.active_mtu = 1024;
 	run();
-	CHECK(row_is("mtu", DOCTOR_INFO, "1024 of at most 4096, from eth7's 1500", "ip link set dev eth7 mtu 4196"));
+	CHECK(row_is("mtu", DOCTOR_INFO, "1024 of at most 4096, from eth7's 1500",
+		"ip link set dev eth7 mtu 4196"));
 	CHECK_EQ(doctor.counts[DOCTOR_FAIL], 0);
 
 	for (unsigned i = 0; i < 4; i++)
-		fake_gid(root, "mlx5_0", i, i % 2 ? FAKE_GID_EMPTY : FAKE_GID_10_6_0_1, "IB/RoCE v1", "eth7");
+		fake_gid(root, "mlx5_0", i, i % 2 ? FAKE_GID_EMPTY : FAKE_GID_10_6_0_1,
+			"IB/RoCE v1", "eth7");
 	run();
 	CHECK(row_is("gid", DOCTOR_WARN, "none of RoCE v2", "cma_roce_mode -d mlx5_0 -p 1 -m 2"));
 	for (unsigned i = 0; i < 4; i++)
@@ -216,7 +225,8 @@ static void modules_and_rights(void)
 
 	CHECK(!unlink(scratch_path(root, "dev/infiniband/rdma_cm")));
 	run();
-	CHECK(row_is("rdma modules", DOCTOR_FAIL, "no /dev/infiniband/rdma_cm", "modprobe rdma_ucm"));
+	CHECK(row_is(
+		"rdma modules", DOCTOR_FAIL, "no /dev/infiniband/rdma_cm", "modprobe rdma_ucm"));
 	CHECK(row_is("rdma rights", DOCTOR_FAIL, "not there", "modprobe"));
 	/* what can not be opened is not asked, for libraries would call it unknown */
 	CHECK(row_is("rdma device", DOCTOR_SKIP, "not for this user", NULL));
@@ -227,7 +237,8 @@ static void modules_and_rights(void)
 	root = new_rdma_host();
 	CHECK(!chmod(scratch_path(root, "dev/infiniband/uverbs0"), 0400));
 	run();
-	CHECK(row_is("rdma rights", DOCTOR_FAIL, "Permission denied", "chmod 666 /dev/infiniband/uverbs0"));
+	CHECK(row_is("rdma rights", DOCTOR_FAIL, "Permission denied",
+		"chmod 666 /dev/infiniband/uverbs0"));
 }
 
 static void devices_that_can_not_be_opened(void)
@@ -258,7 +269,8 @@ static void memory_that_can_not_be_registered(void)
 	CHECK(row_is("locked memory", DOCTOR_WARN, "window shrinks", "ulimit -l unlimited"));
 	registrable = 0;
 	run();
-	CHECK(row_is("locked memory", DOCTOR_FAIL, "no memory can be registered", "ulimit -l unlimited"));
+	CHECK(row_is("locked memory", DOCTOR_FAIL, "no memory can be registered",
+		"ulimit -l unlimited"));
 }
 
 static void numa_nodes(void)

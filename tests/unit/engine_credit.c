@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Gathered notices of the credit engine: what they save, what blocks hold after them, and what a peer
- * may not write in one.
+ * Gathered notices of the credit engine: what they save, what blocks hold after them, and what a
+ * peer may not write in one.
  */
 #include "../engines.h"
 
@@ -18,7 +18,8 @@ static int hand_over(void *ctx, uint16_t type, const void *data, size_t len)
 
 	if (!rig->source.engine)
 		return 0; /* the test plays the source */
-	return rig->source.engine->ops->message(rig->source.engine, type, data, len) < 0 ? -EBADMSG : 0;
+	return rig->source.engine->ops->message(rig->source.engine, type, data, len) < 0 ? -EBADMSG
+											 : 0;
 }
 
 static struct engine_env env_of(struct rig *rig, const struct half *h)
@@ -149,12 +150,13 @@ static size_t put_entries(uint8_t *data, const uint32_t *indices, unsigned count
 	static const uint8_t header[TRANSFER_BLOCK_BYTES] = {1};
 
 	for (unsigned i = 0; i < count; i++)
-		transfer_put_gathered(indices[i], header, data + (size_t)i * TRANSFER_GATHERED_BYTES);
+		transfer_put_gathered(
+			indices[i], header, data + (size_t)i * TRANSFER_GATHERED_BYTES);
 	return (size_t)count * TRANSFER_GATHERED_BYTES;
 }
 
-/* The sink's poll must say `answer` to a notice of these blocks, `more` bytes longer than it should be;
- * -1: any error. */
+/* The sink's poll must say `answer` to a notice of these blocks, `more` bytes longer than it should
+ * be; -1: any error. */
 static void check_notice(const uint32_t *indices, unsigned count, int more, int answer)
 {
 	struct fabric_sge sge = {NULL, 0, NULL};
@@ -196,7 +198,8 @@ static void notices_that_are_not_allowed(void)
 	check_notice(far, 2, 0, -EBADMSG);
 	check_notice(wild, 1, 0, -EBADMSG);
 	for (uint32_t i = 0; i < SLOTS + 4; i++)
-		check_notice(&i, 1, 0, i < SLOTS ? 1 : -EBADMSG); /* the last four are not granted */
+		check_notice(
+			&i, 1, 0, i < SLOTS ? 1 : -EBADMSG); /* the last four are not granted */
 }
 
 int main(int argc, char **argv)

@@ -75,8 +75,8 @@ static void blocks_cross_and_the_sink_posts_nothing(void)
 	}
 }
 
-/* Blocks that are ready together: a WRITE each, and one for each run of neighbouring bytes; whichever slots
- * are free, each block lands once, whole. */
+/* Blocks that are ready together: a WRITE each, and one for each run of neighbouring bytes;
+ * whichever slots are free, each block lands once, whole. */
 static void neighbours_bytes_go_together(void)
 {
 	for (unsigned lanes = 1; lanes <= 2; lanes++) {
@@ -112,8 +112,10 @@ static void neighbours_bytes_go_together(void)
 				CHECK(rig_holds(*b, (*b)->payload[0]));
 				marks[(*b)->payload[0]]++;
 			}
-			/* given back in any order, some later: what is free is not always neighbours */
-			while (held_count > (landed < ROUNDS ? harness_random(&random) % MANY : 0)) {
+			/* given back in any order, some later: what is free is not always
+			 * neighbours */
+			while (held_count >
+				(landed < ROUNDS ? harness_random(&random) % MANY : 0)) {
 				unsigned i = (unsigned)(harness_random(&random) % held_count);
 				struct block *b = held[i];
 
@@ -524,7 +526,8 @@ static void a_second_read_leaves_behind_the_first(void)
 	for (unsigned round = 0; round < 20; round++) {
 		uint32_t first = round % SLOTS, other = (round + 1) % SLOTS;
 
-		while (n->reads == reads) /* there may be a pause; or one has left with the last slots */
+		while (n->reads ==
+			reads) /* there may be a pause; or one has left with the last slots */
 			CHECK_EQ(e->ops->starving(e), 0);
 		usleep(2000); /* carried out */
 		__atomic_store_n(&f.bytes[first], 0, __ATOMIC_RELEASE);
@@ -600,8 +603,8 @@ static void bytes_of_no_slot_mean_nothing(void)
 	fake_close(&f);
 }
 
-/* One try: what the source said to slots that changed while it held them to be free, or 0 when its READs
- * all came too late to see it.  `*wrong_rig`: the set-up did not work. */
+/* One try: what the source said to slots that changed while it held them to be free, or 0 when its
+ * READs all came too late to see it.  `*wrong_rig`: the set-up did not work. */
 static int try_changed_slots(uint8_t wrong, int polls, bool *wrong_rig)
 {
 	struct engine *e;
@@ -643,8 +646,9 @@ static int try_changed_slots(uint8_t wrong, int polls, bool *wrong_rig)
 	return r < 0 ? r : 0;
 }
 
-/* A slot that was free, and that the source has not written to, must stay free.  On a busy host a READ may
- * come only after the source has overwritten what was wrong: then it is tried again, with more time. */
+/* A slot that was free, and that the source has not written to, must stay free.  On a busy host a
+ * READ may come only after the source has overwritten what was wrong: then it is tried again, with
+ * more time. */
 static void a_free_slot_that_is_not(void)
 {
 	for (uint8_t wrong = 1; wrong <= 2; wrong++) {

@@ -333,7 +333,7 @@ static void errors_of_the_thread_reach_the_loop(void)
 		else
 			link_close_channels(rig.sink.link);
 		CHECK(rings(&rig, RIG_MS));
-		usleep(k / 2 * 10000); /* the thread has it, too */
+		usleep(k / 2 * 10000);      /* the thread has it, too */
 		for (int i = 0; i < 3; i++) /* and stay */
 			CHECK_EQ(rig_poll_source(&rig), k % 2 ? -EBADMSG : -ECONNRESET);
 		rig_close(&rig);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * unit/escape: hostile bytes on their way to a terminal and to JSON; and rftp/text beneath.
+ * unit/escape: hostile bytes on their way to a terminal and to JSON; and rftp/ui/text beneath.
  */
 #include "tests/harness.h"
 
-#include "rftp/escape.h"
+#include "rftp/ui/escape.h"
 
 static bool shows(void (*escape)(struct text *, const char *, size_t), const char *s, size_t n,
 	const char *wanted)

@@ -44,8 +44,12 @@ static void hungry(void *ctx)
 
 static void setup(uint64_t flush_ns)
 {
-	struct feeder_params params = {.streams = STREAMS, .blocks = BLOCKS, .flush_ns = flush_ns,
-		.tell_hungry = true, .out = out, .hungry = hungry};
+	struct feeder_params params = {.streams = STREAMS,
+		.blocks = BLOCKS,
+		.flush_ns = flush_ns,
+		.tell_hungry = true,
+		.out = out,
+		.hungry = hungry};
 
 	memset(&b, 0, sizeof b);
 	params.stop_fd = b.stop_fd = eventfd(0, EFD_CLOEXEC);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/lane: the memory of a lane's receives: made for those that are posted, however many a session
- * could have, and each notice lands in its own.
+ * tests/unit/lane: the memory of a lane's receives: made for those that are posted, however many a
+ * session could have, and each notice lands in its own.
  */
 #include "../engines.h"
 

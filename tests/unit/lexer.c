@@ -5,8 +5,8 @@
  */
 #include "tests/harness.h"
 
-#include "rftp/escape.h"
-#include "rftp/lexer.h"
+#include "rftp/ui/escape.h"
+#include "rftp/shell/lexer.h"
 
 /* All commands of a line as text: words in <>, '-' for ignored errors, '|' between commands; or
  * "!why". */

@@ -106,7 +106,10 @@ static void text_stays_and_what_is_no_utf8_is_shown_in_hex(void)
 	CHECK(writes("\x9b \xff \xc3", "\\x9b \\xff \\xc3"));
 	CHECK(writes("\xc0\xaf \xe0\x80\xaf", "\\xc0\\xaf \\xe0\\x80\\xaf")); /* overlong */
 	CHECK(writes("\xed\xa0\x80 \xf4\x90\x80\x80", "\\xed\\xa0\\x80 \\xf4\\x90\\x80\\x80"));
-	CHECK(writes("\xe6\x96" "a", "\\xe6\\x96" "a")); /* cut short */
+	CHECK(writes("\xe6\x96"
+		     "a",
+		"\\xe6\\x96"
+		"a")); /* cut short */
 }
 
 static void a_long_message_is_cut_and_says_so(void)
@@ -177,7 +180,9 @@ static void lines_of_threads_stay_whole(void)
 	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
 		int thread, number, used = 0;
 
-		CHECK_EQ(sscanf(line, "prog: info: thread %d line %d end%n", &thread, &number, &used), 2);
+		CHECK_EQ(sscanf(line, "prog: info: thread %d line %d end%n", &thread, &number,
+				 &used),
+			2);
 		CHECK_EQ(used, strlen(line));
 		CHECK(thread >= 0 && thread < THREADS);
 		CHECK_EQ(number, next[thread]++);

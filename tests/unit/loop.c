@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/loop: what the loop fabric has beyond the contract (tests/fabric): its faults, and that
- * it is stricter than it needs to be, so that what works on it does not work by luck.
+ * tests/unit/loop: what the loop fabric has beyond the contract (tests/fabric): its faults, and
+ * that it is stricter than it needs to be, so that what works on it does not work by luck.
  */
-#include "fabric/loop.h"
+#include "fabric/loop/loop.h"
 #include "base/addr.h"
 #include "base/clock.h"
 #include "tests/harness.h"
@@ -38,8 +38,8 @@ struct world {
 
 static bool end_open(struct world *w, struct end *e, struct fabric_chan *chan)
 {
-	struct fabric_chan_attr attr = {.send_depth = DEPTH, .recv_depth = DEPTH,
-		.inline_bytes = 16, .context = e};
+	struct fabric_chan_attr attr = {
+		.send_depth = DEPTH, .recv_depth = DEPTH, .inline_bytes = 16, .context = e};
 
 	e->chan = chan;
 	if (!w->pd && fabric_pd_new(chan, &w->pd))
@@ -59,13 +59,13 @@ static bool world_connect(struct world *w)
 	struct fabric_chan *chan;
 
 	return !fabric_listener_addr(w->listener, &at) &&
-		!fabric_dial(w->eq, (struct sockaddr *)&at, NULL, 0, &chan) &&
-		end_open(w, &w->near[i], chan) && !fabric_chan_connect(chan, NULL, 0) &&
-		fabric_eq_wait(w->eq, &ev, WAIT_MS) == 1 && ev.type == FABRIC_EVENT_REQUEST &&
-		ev.listener == w->listener && end_open(w, &w->far[i], ev.chan) &&
-		!fabric_chan_accept(ev.chan, NULL, 0) && fabric_eq_wait(w->eq, &ev, WAIT_MS) == 1 &&
-		ev.type == FABRIC_EVENT_CONNECTED && fabric_eq_wait(w->eq, &ev, WAIT_MS) == 1 &&
-		ev.type == FABRIC_EVENT_CONNECTED;
+	       !fabric_dial(w->eq, (struct sockaddr *)&at, NULL, 0, &chan) &&
+	       end_open(w, &w->near[i], chan) && !fabric_chan_connect(chan, NULL, 0) &&
+	       fabric_eq_wait(w->eq, &ev, WAIT_MS) == 1 && ev.type == FABRIC_EVENT_REQUEST &&
+	       ev.listener == w->listener && end_open(w, &w->far[i], ev.chan) &&
+	       !fabric_chan_accept(ev.chan, NULL, 0) && fabric_eq_wait(w->eq, &ev, WAIT_MS) == 1 &&
+	       ev.type == FABRIC_EVENT_CONNECTED && fabric_eq_wait(w->eq, &ev, WAIT_MS) == 1 &&
+	       ev.type == FABRIC_EVENT_CONNECTED;
 }
 
 static bool world_open(struct world *w, const struct loop_faults *faults)
@@ -80,7 +80,7 @@ static bool world_open(struct world *w, const struct loop_faults *faults)
 		if (!world_connect(w))
 			return false;
 	return !fabric_mr_new(w->pd, w->src, sizeof w->src, FABRIC_LOCAL, &w->src_mr) &&
-		!fabric_mr_new(w->pd, w->dst, sizeof w->dst, FABRIC_REMOTE_WRITE, &w->dst_mr);
+	       !fabric_mr_new(w->pd, w->dst, sizeof w->dst, FABRIC_REMOTE_WRITE, &w->dst_mr);
 }
 
 static void world_close(struct world *w)
@@ -104,8 +104,12 @@ static int post_write(struct world *w, unsigned c, unsigned i, unsigned flags)
 {
 	size_t at = (c * DEPTH + i) * SLOT;
 	struct fabric_sge sge = {w->src + at, SLOT, w->src_mr};
-	struct fabric_wr wr = {.id = i, .opcode = FABRIC_WRITE, .flags = flags, .sge = &sge,
-		.sge_count = 1, .remote_addr = fabric_mr_base(w->dst_mr) + at,
+	struct fabric_wr wr = {.id = i,
+		.opcode = FABRIC_WRITE,
+		.flags = flags,
+		.sge = &sge,
+		.sge_count = 1,
+		.remote_addr = fabric_mr_base(w->dst_mr) + at,
 		.remote_key = fabric_mr_key(w->dst_mr)};
 
 	memset(w->src + at, (int)(c * DEPTH + i + 1), SLOT);
@@ -114,8 +118,8 @@ static int post_write(struct world *w, unsigned c, unsigned i, unsigned flags)
 
 static int post_empty(struct end *e, uint64_t id, unsigned flags)
 {
-	return fabric_post_send(e->chan,
-		&(struct fabric_wr){.id = id, .opcode = FABRIC_SEND, .flags = flags});
+	return fabric_post_send(
+		e->chan, &(struct fabric_wr){.id = id, .opcode = FABRIC_SEND, .flags = flags});
 }
 
 static bool slot_is(const struct world *w, unsigned c, unsigned i, int value)
@@ -147,7 +151,8 @@ static bool take_ends(struct world *w, unsigned count)
 		struct fabric_event ev;
 		struct end *e;
 
-		if (fabric_eq_wait(w->eq, &ev, WAIT_MS) != 1 || ev.type != FABRIC_EVENT_DISCONNECTED)
+		if (fabric_eq_wait(w->eq, &ev, WAIT_MS) != 1 ||
+			ev.type != FABRIC_EVENT_DISCONNECTED)
 			return false;
 		e = fabric_chan_context(ev.chan);
 		e->ended++;
@@ -249,7 +254,8 @@ static void delay(void)
 	world_close(&w);
 }
 
-/* How often of 400 times what was posted second, on another channel, is carried out first; -1: wrong. */
+/* How often of 400 times what was posted second, on another channel, is carried out first; -1:
+ * wrong. */
 static int count_swaps(const struct loop_faults *faults)
 {
 	int swaps = 0;
@@ -259,8 +265,8 @@ static int count_swaps(const struct loop_faults *faults)
 	for (unsigned round = 0; round < 400; round++) {
 		struct fabric_wc wc;
 
-		if (post_write(&w, 0, 0, FABRIC_SIGNALED) || post_write(&w, 1, 0, FABRIC_SIGNALED) ||
-			!next(w.near[1].cq, &wc))
+		if (post_write(&w, 0, 0, FABRIC_SIGNALED) ||
+			post_write(&w, 1, 0, FABRIC_SIGNALED) || !next(w.near[1].cq, &wc))
 			return -1;
 		if (fabric_cq_poll(w.near[0].cq, &wc, 1) == 1)
 			continue;
@@ -470,5 +476,4 @@ static void cheap(void)
 
 HARNESS_MAIN({"cut", cut}, {"error", error}, {"delay", delay}, {"reorder", reorder},
 	{"lacking", lacking}, {"torture", torture}, {"strict", strict},
-	{"acceptor-first", acceptor_first}, {"addresses", addresses},
-	{"cheap", cheap})
+	{"acceptor-first", acceptor_first}, {"addresses", addresses}, {"cheap", cheap})

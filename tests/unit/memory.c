@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/memory: transfer/memory, registered with the loop fabric: one arena from transfer to transfer,
- * access for as long as a transfer lasts.
+ * tests/unit/memory: session/memory, registered with the loop fabric: one arena from transfer to
+ * transfer, access for as long as a transfer lasts.
  */
-#include "fabric/loop.h"
+#include "fabric/loop/loop.h"
 #include "tests/harness.h"
-#include "transfer/memory.h"
+#include "session/memory.h"
 
 #include <netinet/in.h>
 #include <string.h>
@@ -27,7 +27,8 @@ static bool domain_made(void)
 	};
 
 	return !loop_open(NULL, &fabric) && !fabric_eq_new(fabric, &eq) &&
-		!fabric_dial(eq, (const struct sockaddr *)&to, NULL, 1000, &chan) && !fabric_pd_new(chan, &pd);
+	       !fabric_dial(eq, (const struct sockaddr *)&to, NULL, 1000, &chan) &&
+	       !fabric_pd_new(chan, &pd);
 }
 
 static void domain_gone(void)
@@ -49,7 +50,8 @@ static void the_arena_stays_and_the_access_goes(void)
 	memset(first, 1, 8 * MIB);
 	memory_revoke(&m);
 	CHECK(!m.mr);
-	CHECK_EQ(first[8 * MIB - 1], 1); /* what was written can still be read: the sink is not done with it */
+	CHECK_EQ(first[8 * MIB - 1],
+		1); /* what was written can still be read: the sink is not done with it */
 	memory_give(&m);
 	CHECK_EQ(memory_take(&m, pd, 4 * MIB, FABRIC_LOCAL, &again), 0);
 	CHECK(again == first || m.arena.hugetlb);

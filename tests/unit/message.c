@@ -18,7 +18,7 @@
 #define STATFS                                                                                     \
 	"0000000000000001 0000000000000002 0000000000000003 0000000000000004 0000000000000005"
 #define FILES                                                                                      \
-	"01 00000007 01 0008 00400000 00000200 0000c350 00 0000000000000000 " \
+	"01 00000007 01 0008 00400000 00000200 0000c350 00 0000000000000000 "                      \
 	"0000000000000000 0002 2f61"
 #define NULLS                                                                                      \
 	"02 00000000 00 0000 00000000 00000000 00000000 00 0000000100000000 0000000000000000 0000"
@@ -242,7 +242,7 @@ static const struct tweak tweaks[] = {
 	{recode_list, LIST2, 1, 2, 1, BAD},
 	{recode_list, LIST2, 1, 2, 3, -EMSGSIZE},
 	{recode_list, LIST2, 1, 2, 1025, BAD},
-	{recode_list, LIST2, 3, 1, 0, BAD},  /* type */
+	{recode_list, LIST2, 3, 1, 0, BAD},    /* type */
 	{recode_list, LIST2, 38, 1, '/', BAD}, /* name */
 	{recode_list, LIST2, 38, 1, '.', BAD},
 	{recode_list, LIST2, 38, 1, 0, BAD},
@@ -445,7 +445,8 @@ static void put_refuses(void)
 static void list_writer(void)
 {
 	static uint8_t buf[2 * MESSAGE_DATA_MAX];
-	struct message_entry entry = {{MESSAGE_FILE, 0644, 0, 0, 9, 0, 0}, {(const uint8_t *)"n", 1}};
+	struct message_entry entry = {
+		{MESSAGE_FILE, 0644, 0, 0, 9, 0, 0}, {(const uint8_t *)"n", 1}};
 	struct message_list_writer writer;
 	struct message_list_reply head;
 	struct message_entry got;
@@ -507,13 +508,10 @@ static void list_writer(void)
 	CHECK_EQ(message_list_end(&writer, false), -EMSGSIZE);
 }
 
-HARNESS_MAIN(
-	{"every message: round trip, truncations, trailing bytes", all_samples},
+HARNESS_MAIN({"every message: round trip, truncations, trailing bytes", all_samples},
 	{"the codec table agrees with the codecs", codec_table},
 	{"each limit at its edge and over it", limits},
-	{"each field lies where the specification says", fields},
-	{"frame header", header},
-	{"refusals carry a text, requests no response", refusals},
-	{"names and paths", names},
+	{"each field lies where the specification says", fields}, {"frame header", header},
+	{"refusals carry a text, requests no response", refusals}, {"names and paths", names},
 	{"put refuses what get would refuse", put_refuses},
 	{"LIST replies keep both limits", list_writer})

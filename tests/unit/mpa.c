@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tests of fabric/mpa: exact bytes of frames, every prefix and every wrong field, FPDU arithmetic.
+ * Tests of fabric/soft/mpa: exact bytes of frames, every prefix and every wrong field, FPDU
+ * arithmetic.
  */
-#include "fabric/mpa.h"
+#include "fabric/soft/mpa.h"
 
 #include "tests/harness.h"
 
 static void test_request_revision_1(void)
 {
-	static const uint8_t want[] = "MPA ID Req Frame\x00\x01\x00\x03" "abc";
+	static const uint8_t want[] = "MPA ID Req Frame\x00\x01\x00\x03"
+				      "abc";
 	const struct mpa_frame frame = {
 		.kind = MPA_REQUEST, .revision = 1, .priv = (const uint8_t *)"abc", .priv_len = 3};
 	uint8_t out[MPA_FRAME_MAX];
@@ -28,9 +30,17 @@ static void test_reply_enhanced(void)
 {
 	/* flags C, R, S; IRD 16 with A; ORD 5 with C */
 	static const uint8_t want[] = "MPA ID Rep Frame\x70\x02\x00\x06\x80\x10\x80\x05xy";
-	const struct mpa_frame frame = {.kind = MPA_REPLY, .revision = 2, .crc = true, .reject = true,
-		.enhanced = true, .ird = 16, .ord = 5, .peer_to_peer = true, .rtr_write = true,
-		.priv = (const uint8_t *)"xy", .priv_len = 2};
+	const struct mpa_frame frame = {.kind = MPA_REPLY,
+		.revision = 2,
+		.crc = true,
+		.reject = true,
+		.enhanced = true,
+		.ird = 16,
+		.ord = 5,
+		.peer_to_peer = true,
+		.rtr_write = true,
+		.priv = (const uint8_t *)"xy",
+		.priv_len = 2};
 	uint8_t out[MPA_FRAME_MAX];
 	struct mpa_frame in;
 	size_t need;
@@ -49,10 +59,17 @@ static void test_reply_enhanced(void)
 static void test_all_flags(void)
 {
 	for (unsigned bits = 0; bits < 256; bits++) {
-		const struct mpa_frame frame = {.kind = MPA_REPLY, .revision = 2,
-			.markers = bits & 1, .crc = bits & 2, .reject = bits & 4,
-			.enhanced = true, .ird = (uint16_t)(bits * 60), .ord = (uint16_t)bits,
-			.peer_to_peer = bits & 8, .rtr_fpdu = bits & 16, .rtr_write = bits & 32,
+		const struct mpa_frame frame = {.kind = MPA_REPLY,
+			.revision = 2,
+			.markers = bits & 1,
+			.crc = bits & 2,
+			.reject = bits & 4,
+			.enhanced = true,
+			.ird = (uint16_t)(bits * 60),
+			.ord = (uint16_t)bits,
+			.peer_to_peer = bits & 8,
+			.rtr_fpdu = bits & 16,
+			.rtr_write = bits & 32,
 			.rtr_read = bits & 64};
 		uint8_t out[MPA_FRAME_MAX];
 		struct mpa_frame in;
@@ -70,8 +87,11 @@ static void test_all_flags(void)
 
 static void test_every_prefix(void)
 {
-	const struct mpa_frame frame = {.kind = MPA_REQUEST, .revision = 2, .enhanced = true,
-		.priv = (const uint8_t *)"private", .priv_len = 7};
+	const struct mpa_frame frame = {.kind = MPA_REQUEST,
+		.revision = 2,
+		.enhanced = true,
+		.priv = (const uint8_t *)"private",
+		.priv_len = 7};
 	uint8_t out[MPA_FRAME_MAX];
 	const size_t len = mpa_frame_put(out, &frame);
 	struct mpa_frame in;

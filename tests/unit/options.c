@@ -5,7 +5,7 @@
 #include "tests/harness.h"
 
 #include "rftp/options.h"
-#include "rftp/units.h"
+#include "rftp/ui/units.h"
 
 #include "proto/message.h"
 

@@ -5,6 +5,7 @@
 #include "../harness.h"
 
 #include "block/block.h"
+#include "session/channel_count.h"
 #include "transfer/plan.h"
 
 #define UNKNOWN UINT64_MAX
@@ -42,7 +43,8 @@ static void small_blocks_are_more(void)
 	facts.block = 64 << 10;
 	plan_make(&facts, &small);
 	CHECK_EQ(small.block, 64 << 10);
-	CHECK_EQ((uint64_t)small.source_blocks * small.block, (uint64_t)plan.source_blocks * plan.block);
+	CHECK_EQ((uint64_t)small.source_blocks * small.block,
+		(uint64_t)plan.source_blocks * plan.block);
 	facts.block = 4 << 20;
 	facts.depth = 100;
 	plan_make(&facts, &plan);
@@ -103,14 +105,14 @@ static void a_feed_has_two_blocks_for_each_stream(void)
 
 static void channels_by_cpus_and_round_trip(void)
 {
-	CHECK_EQ(plan_channels(1, 50000, true, 64), 1);
-	CHECK_EQ(plan_channels(2, 50000, true, 64), 2);
-	CHECK_EQ(plan_channels(64, 50000, true, 64), 4);
-	CHECK_EQ(plan_channels(2, 10000000, true, 64), 6);   /* 10 ms */
-	CHECK_EQ(plan_channels(2, 100000000, true, 64), 16); /* 100 ms */
-	CHECK_EQ(plan_channels(2, 50000, false, 64), 4); /* an adapter needs no CPU */
-	CHECK_EQ(plan_channels(2, 100000000, false, 64), 16);
-	CHECK_EQ(plan_channels(64, 100000000, true, 3), 3);
+	CHECK_EQ(channel_count_choose(1, 50000, true, 64), 1);
+	CHECK_EQ(channel_count_choose(2, 50000, true, 64), 2);
+	CHECK_EQ(channel_count_choose(64, 50000, true, 64), 4);
+	CHECK_EQ(channel_count_choose(2, 10000000, true, 64), 6);   /* 10 ms */
+	CHECK_EQ(channel_count_choose(2, 100000000, true, 64), 16); /* 100 ms */
+	CHECK_EQ(channel_count_choose(2, 50000, false, 64), 4);     /* an adapter needs no CPU */
+	CHECK_EQ(channel_count_choose(2, 100000000, false, 64), 16);
+	CHECK_EQ(channel_count_choose(64, 100000000, true, 3), 3);
 }
 
 /* Of a sink that gives fewer slots than were wished for, the source needs no more. */
@@ -146,15 +148,20 @@ static void any_facts_give_a_plan_within_the_limits(void)
 	for (unsigned i = 0; i < 200000; i++) {
 		struct plan_facts f = {
 			.block = harness_random(&rng) % 3 ? 0 : (uint32_t)harness_random(&rng),
-			.depth = harness_random(&rng) % 3 ? 0 : (uint32_t)(harness_random(&rng) % 100000),
+			.depth = harness_random(&rng) % 3
+					 ? 0
+					 : (uint32_t)(harness_random(&rng) % 100000),
 			.channels = (uint16_t)(harness_random(&rng) % 65),
 			.workers = harness_random(&rng) % 4,
-			.max_block = (uint32_t)(BLOCK_BYTES_MIN + harness_random(&rng) % BLOCK_BYTES_MAX),
+			.max_block = (uint32_t)(BLOCK_BYTES_MIN +
+						harness_random(&rng) % BLOCK_BYTES_MAX),
 			.max_depth = (uint32_t)(4 + harness_random(&rng) % 2000),
 			.open_channels = (uint16_t)(1 + harness_random(&rng) % 64),
 			.window_max_bytes = harness_random(&rng) >> harness_random(&rng) % 64,
 			.largest_bytes = harness_random(&rng) >> harness_random(&rng) % 64,
-			.total_bytes = harness_random(&rng) % 5 ? harness_random(&rng) >> harness_random(&rng) % 64 : UNKNOWN,
+			.total_bytes = harness_random(&rng) % 5
+					       ? harness_random(&rng) >> harness_random(&rng) % 64
+					       : UNKNOWN,
 			.rtt_ns = harness_random(&rng) % 10000000000ull,
 			.cpus = 1 + harness_random(&rng) % 256,
 			.delivered = harness_random(&rng) & 1,
@@ -162,7 +169,8 @@ static void any_facts_give_a_plan_within_the_limits(void)
 		struct plan plan;
 
 		plan_make(&f, &plan);
-		CHECK(plan.block >= BLOCK_BYTES_MIN && plan.block <= BLOCK_BYTES_MAX && !(plan.block % BLOCK_ALIGN));
+		CHECK(plan.block >= BLOCK_BYTES_MIN && plan.block <= BLOCK_BYTES_MAX &&
+			!(plan.block % BLOCK_ALIGN));
 		CHECK(plan.depth >= 4 && plan.depth <= f.max_depth);
 		CHECK(plan.source_blocks >= 4 && plan.source_blocks <= plan.depth);
 		CHECK(plan.channels >= 1 && plan.channels <= f.open_channels);
@@ -182,7 +190,7 @@ static void io_in_place_on_few_cpus_and_over_tcp(void)
 }
 
 HARNESS_MAIN({"local transfers stay in cache", local_transfers_stay_in_cache},
-		{"small blocks are more", small_blocks_are_more},
+	{"small blocks are more", small_blocks_are_more},
 	{"a long link gets its window", a_long_link_gets_its_window},
 	{"small files need small blocks", small_files_need_small_blocks},
 	{"a feed has two blocks for each stream", a_feed_has_two_blocks_for_each_stream},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rftpd/poller and rftpd/detach's pid file. */
+/* rftpd/serve/poller and rftpd/detach's pid file. */
 #include "rftpd/detach.h"
-#include "rftpd/poller.h"
+#include "rftpd/serve/poller.h"
 #include "tests/harness.h"
 
 #include <sys/eventfd.h>

@@ -5,7 +5,7 @@
 #include "tests/harness.h"
 
 #include "proto/message.h"
-#include "rftp/progress.h"
+#include "rftp/ui/progress.h"
 
 static const char *line(
 	const struct progress_state *s, double elapsed, double rate, unsigned columns)

@@ -4,7 +4,7 @@
  */
 #include "tests/harness.h"
 
-#include "rftp/remote.h"
+#include "rftp/remote/remote.h"
 
 static bool is(char *got, const char *wanted)
 {

@@ -31,7 +31,8 @@ static void hands_out_in_order(void)
 static void refuses_what_is_outside_or_came_already(void)
 {
 	struct block zero = {.sequence = 0}, one = {.sequence = 1}, again = {.sequence = 1};
-	struct block edge = {.sequence = 3}, outside = {.sequence = 4}, far = {.sequence = UINT32_MAX};
+	struct block edge = {.sequence = 3}, outside = {.sequence = 4},
+		     far = {.sequence = UINT32_MAX};
 	struct reorder *r;
 
 	CHECK_EQ(reorder_new(4, &r), 0);
@@ -100,7 +101,8 @@ static void any_order_comes_out_in_order(void)
 
 			if (harness_random(&seed) % 3) {
 				uint32_t back = next < 3 ? next : 3;
-				uint32_t i = next - back +
+				uint32_t i =
+					next - back +
 					(uint32_t)(harness_random(&seed) % (window + back + 2));
 				int expected = 0;
 

@@ -21,8 +21,8 @@ static void log_done(void *ctx, const char *path, uint64_t bytes, uint16_t statu
 
 	(void)ctx;
 	(void)text;
-	snprintf(log_text + length, sizeof log_text - length, "%s %" PRIu64 " %u\n", strrchr(path, '/') + 1,
-		bytes, status);
+	snprintf(log_text + length, sizeof log_text - length, "%s %" PRIu64 " %u\n",
+		strrchr(path, '/') + 1, bytes, status);
 }
 
 static struct segments *all;
@@ -43,7 +43,10 @@ struct device {
 
 static int setup(const char *path, uint64_t bytes, uint64_t ns)
 {
-	struct segments_params params = {.top = AT_FDCWD, .path = path, .segment_bytes = bytes, .segment_ns = ns,
+	struct segments_params params = {.top = AT_FDCWD,
+		.path = path,
+		.segment_bytes = bytes,
+		.segment_ns = ns,
 		.done = log_done};
 	int err;
 
@@ -67,8 +70,11 @@ static void teardown(void)
 
 static int begin(struct device *d, const char *name)
 {
-	*d = (struct device){.file = {.file = ++numbers, .kind = TRANSFER_FILE_STREAM, .mode = 0644,
-		.size = MESSAGE_UNKNOWN, .name = {(const uint8_t *)name, strlen(name)}}};
+	*d = (struct device){.file = {.file = ++numbers,
+				     .kind = TRANSFER_FILE_STREAM,
+				     .mode = 0644,
+				     .size = MESSAGE_UNKNOWN,
+				     .name = {(const uint8_t *)name, strlen(name)}}};
 	return sink->open(sink->ctx, &d->file, &d->end, &d->cookie, d->text);
 }
 
@@ -261,8 +267,9 @@ static void names_and_kinds_are_refused(void)
 	file.size = 0;
 	CHECK_EQ(sink->open(sink->ctx, &file, &again.end, &again.cookie, again.text), -EINVAL);
 	CHECK_EQ(segments_new(&params, &second), 0); /* another feed, of the same device */
-	CHECK_EQ(segments_sink(second)->open(segments_sink(second)->ctx, &d.file, &again.end, &again.cookie,
-			 again.text), -EBUSY);
+	CHECK_EQ(segments_sink(second)->open(segments_sink(second)->ctx, &d.file, &again.end,
+			 &again.cookie, again.text),
+		-EBUSY);
 	segments_free(second);
 	CHECK_EQ(finish(&d, true), 0);
 	CHECK_EQ(begin(&again, "d"), 0); /* free again */
@@ -312,8 +319,7 @@ static void a_lost_segment_is_told(void)
 }
 
 HARNESS_MAIN({"whole packets up to the size", whole_packets_up_to_the_size},
-	{"numbers go on", numbers_go_on},
-	{"time closes what stalls", time_closes_what_stalls},
+	{"numbers go on", numbers_go_on}, {"time closes what stalls", time_closes_what_stalls},
 	{"what was good is kept", what_was_good_is_kept},
 	{"half a packet is none", half_a_packet_is_none},
 	{"names and kinds are refused", names_and_kinds_are_refused},

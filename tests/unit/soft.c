@@ -18,13 +18,17 @@ static void test_revision_1_accept(void)
 {
 	static const uint8_t request[] = "MPA ID Req Frame\x00\x01\x00\x05hello";
 	static const uint8_t reply[] = "MPA ID Rep Frame\x00\x01\x00\x02ok";
-	static const uint8_t send[] = "\x00\x17\x41\x43\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\0notes\0\0\0\0\0\0";
+	static const uint8_t send[] =
+		"\x00\x17\x41\x43\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\0notes\0\0\0\0\0\0";
 	uint8_t in[64];
 	struct fabric_event ev;
 	struct fabric_wc wc;
 	struct fabric_sge sge;
-	struct fabric_wr wr = {.id = 77, .opcode = FABRIC_SEND, .flags = FABRIC_SIGNALED,
-		.sge = &sge, .sge_count = 1};
+	struct fabric_wr wr = {.id = 77,
+		.opcode = FABRIC_SEND,
+		.flags = FABRIC_SIGNALED,
+		.sge = &sge,
+		.sge_count = 1};
 	struct rig rig;
 
 	CHECK(rig_open(&rig, NULL));
@@ -55,7 +59,8 @@ static void test_revision_1_accept(void)
 	CHECK_EQ(wc.bytes, 5);
 	CHECK(!memcmp(rig.memory, "notes", 5));
 	CHECK(raw_recv(rig.fd, in, 2 + 24 + 2 + 4));
-	CHECK(!memcmp(in, "\x00\x18\x41\x43\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\0answer\0\0\0\0\0\0", 32));
+	CHECK(!memcmp(
+		in, "\x00\x18\x41\x43\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\0answer\0\0\0\0\0\0", 32));
 	CHECK(rig_wc(&rig, &wc));
 	CHECK_EQ(wc.id, 77);
 	rig_close(&rig);
@@ -63,7 +68,8 @@ static void test_revision_1_accept(void)
 
 static void test_connect_bytes(void)
 {
-	static const uint8_t request[] = "MPA ID Req Frame\x10\x02\x00\x07\x00\x10\x00\x10" "abc";
+	static const uint8_t request[] = "MPA ID Req Frame\x10\x02\x00\x07\x00\x10\x00\x10"
+					 "abc";
 	static const uint8_t reply[] = "MPA ID Rep Frame\x10\x02\x00\x06\x00\x04\x00\x02yo";
 	struct sockaddr_in in = raw_loopback(0);
 	socklen_t len = sizeof(in);
@@ -73,8 +79,13 @@ static void test_connect_bytes(void)
 	struct fabric_event ev;
 	struct fabric_wc wc;
 	struct fabric_sge sge;
-	struct fabric_wr wr = {.id = 5, .opcode = FABRIC_READ, .flags = FABRIC_SIGNALED, .sge = &sge,
-		.sge_count = 1, .remote_addr = 0x123456789a, .remote_key = 0xabcdef};
+	struct fabric_wr wr = {.id = 5,
+		.opcode = FABRIC_READ,
+		.flags = FABRIC_SIGNALED,
+		.sge = &sge,
+		.sge_count = 1,
+		.remote_addr = 0x123456789a,
+		.remote_key = 0xabcdef};
 	struct rig rig;
 	int listener = raw_socket();
 
@@ -101,10 +112,13 @@ static void test_connect_bytes(void)
 	CHECK_EQ(header.opcode, DDP_READ_REQUEST);
 	CHECK_EQ(header.msn, 1);
 	ddp_read_get(payload, &read);
-	CHECK(read.bytes == 10 && read.source_stag == 0xabcdef && read.source_offset == 0x123456789a);
+	CHECK(read.bytes == 10 && read.source_stag == 0xabcdef &&
+		read.source_offset == 0x123456789a);
 	/* answered in two segments, as a peer with a small MTU would */
-	header = (struct ddp_header){.tagged = true, .opcode = DDP_READ_RESPONSE,
-		.stag = read.sink_stag, .offset = read.sink_offset};
+	header = (struct ddp_header){.tagged = true,
+		.opcode = DDP_READ_RESPONSE,
+		.stag = read.sink_stag,
+		.offset = read.sink_offset};
 	CHECK(raw_send_fpdu(rig.fd, &header, "read", 4));
 	header.offset += 4;
 	header.last = true;
@@ -143,8 +157,8 @@ static bool connect_and_send(struct rig *rig, uint32_t bytes)
 		return false;
 	sge = (struct fabric_sge){rig->memory, bytes, rig->mr};
 	return !fabric_post_send(rig->chan, &wr) &&
-		raw_recv_fpdu(rig->fd, &header, payload, sizeof(payload)) == (int)bytes &&
-		header.opcode == DDP_SEND;
+	       raw_recv_fpdu(rig->fd, &header, payload, sizeof(payload)) == (int)bytes &&
+	       header.opcode == DDP_SEND;
 }
 
 /* Who connects says something once more, a few times, until the peer has said anything. */
@@ -179,8 +193,8 @@ static void test_nudges(void)
 static bool write_in_pieces(struct rig *rig, uint64_t *seed, bool crc)
 {
 	static uint8_t data[100000], out[150000 + 200000];
-	struct ddp_header header = {.tagged = true, .opcode = DDP_WRITE,
-		.stag = fabric_mr_key(rig->mr)};
+	struct ddp_header header = {
+		.tagged = true, .opcode = DDP_WRITE, .stag = fabric_mr_key(rig->mr)};
 	const size_t total = 1 + harness_random(seed) % sizeof(data);
 	static uint32_t msn;
 	size_t at = 0, used = 0;
@@ -240,8 +254,13 @@ static void test_segments_of_any_size(void)
 /* One byte in each TCP segment. */
 static void test_byte_by_byte(void)
 {
-	const struct mpa_frame request = {.kind = MPA_REQUEST, .revision = 2, .enhanced = true,
-		.ird = 1, .ord = 1, .priv = (const uint8_t *)"p", .priv_len = 1};
+	const struct mpa_frame request = {.kind = MPA_REQUEST,
+		.revision = 2,
+		.enhanced = true,
+		.ird = 1,
+		.ord = 1,
+		.priv = (const uint8_t *)"p",
+		.priv_len = 1};
 	uint8_t out[256], in[MPA_FRAME_MAX];
 	struct ddp_header header = {.last = true, .opcode = DDP_SEND, .msn = 1};
 	struct mpa_frame reply;
@@ -276,8 +295,8 @@ static void test_byte_by_byte(void)
 /* The peer reads our memory. */
 static void test_read_response(void)
 {
-	struct ddp_header header = {.last = true, .opcode = DDP_READ_REQUEST,
-		.queue = DDP_QUEUE_READ, .msn = 1};
+	struct ddp_header header = {
+		.last = true, .opcode = DDP_READ_REQUEST, .queue = DDP_QUEUE_READ, .msn = 1};
 	static uint8_t got[200000], payload[DDP_READ_BYTES];
 	struct ddp_read read = {.sink_stag = 99, .sink_offset = 5000, .bytes = 200000};
 	uint32_t at = 0;
@@ -305,8 +324,8 @@ static void test_read_response(void)
 	/* and nothing, from nowhere: a ready-to-receive read */
 	read = (struct ddp_read){.sink_stag = 1};
 	ddp_read_put(payload, &read);
-	header = (struct ddp_header){.last = true, .opcode = DDP_READ_REQUEST,
-		.queue = DDP_QUEUE_READ, .msn = 2};
+	header = (struct ddp_header){
+		.last = true, .opcode = DDP_READ_REQUEST, .queue = DDP_QUEUE_READ, .msn = 2};
 	CHECK(raw_send_fpdu(rig.fd, &header, payload, sizeof(payload)));
 	CHECK_EQ(raw_recv_fpdu(rig.fd, &header, got, sizeof(got)), 0);
 	CHECK_EQ(header.opcode, DDP_READ_RESPONSE);
@@ -323,9 +342,14 @@ static void test_peer_to_peer(void)
 		{false, true, false, true}, {false, false, true, false}};
 
 	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
-		const struct mpa_frame request = {.kind = MPA_REQUEST, .revision = 2,
-			.enhanced = true, .ird = 1, .ord = 1, .peer_to_peer = true,
-			.rtr_write = modes[i].write, .rtr_read = modes[i].read};
+		const struct mpa_frame request = {.kind = MPA_REQUEST,
+			.revision = 2,
+			.enhanced = true,
+			.ird = 1,
+			.ord = 1,
+			.peer_to_peer = true,
+			.rtr_write = modes[i].write,
+			.rtr_read = modes[i].read};
 		const struct ddp_header write = {
 			.tagged = true, .last = true, .opcode = DDP_WRITE, .stag = 0xdead};
 		uint8_t in[MPA_FRAME_MAX], payload[64];
@@ -333,8 +357,8 @@ static void test_peer_to_peer(void)
 		struct mpa_frame reply;
 		struct fabric_event ev;
 		struct fabric_sge sge = {"hi", 2, NULL};
-		const struct fabric_wr wr = {.opcode = FABRIC_SEND, .flags = FABRIC_INLINE,
-			.sge = &sge, .sge_count = 1};
+		const struct fabric_wr wr = {
+			.opcode = FABRIC_SEND, .flags = FABRIC_INLINE, .sge = &sge, .sge_count = 1};
 		struct rig rig;
 
 		CHECK(rig_open(&rig, NULL));
@@ -374,8 +398,8 @@ struct offence {
 	struct ddp_header header;
 	struct ddp_error want;
 	enum place key;
-	uint64_t offset; /* from the base of the memory */
-	uint32_t bytes;  /* of payload; of a read: asked for */
+	uint64_t offset;    /* from the base of the memory */
+	uint32_t bytes;     /* of payload; of a read: asked for */
 	uint8_t control[2]; /* not zero: instead of the right ones */
 	bool no_receive;
 	int receive_status; /* of the first receive */
@@ -397,24 +421,32 @@ static const struct offence offences[] = {
 	{"read, bounds", READ_REQUEST, RDMAP_BASE_BOUNDS, KEY_RW, 1, RIG_BYTES},
 	{"read, huge", READ_REQUEST, RDMAP_BASE_BOUNDS, KEY_RW, 0, UINT32_MAX},
 	{"read, rights", READ_REQUEST, RDMAP_ACCESS_RIGHTS, KEY_WRITE_ONLY, 0, 8},
-	{"read, number", UNTAGGED(DDP_READ_REQUEST, DDP_QUEUE_READ, 2, 0), DDP_MSN_RANGE, KEY_RW, 0, 8},
-	{"read, offset", UNTAGGED(DDP_READ_REQUEST, DDP_QUEUE_READ, 1, 4), DDP_INVALID_MO, KEY_RW, 0, 8},
-	{"read, queue", UNTAGGED(DDP_READ_REQUEST, DDP_QUEUE_SEND, 1, 0), DDP_INVALID_QUEUE, KEY_RW, 0, 8},
+	{"read, number", UNTAGGED(DDP_READ_REQUEST, DDP_QUEUE_READ, 2, 0), DDP_MSN_RANGE, KEY_RW, 0,
+		8},
+	{"read, offset", UNTAGGED(DDP_READ_REQUEST, DDP_QUEUE_READ, 1, 4), DDP_INVALID_MO, KEY_RW,
+		0, 8},
+	{"read, queue", UNTAGGED(DDP_READ_REQUEST, DDP_QUEUE_SEND, 1, 0), DDP_INVALID_QUEUE, KEY_RW,
+		0, 8},
 	{"send, queue", UNTAGGED(DDP_SEND, 3, 1, 0), DDP_INVALID_QUEUE, .bytes = 8},
 	{"send, number", UNTAGGED(DDP_SEND, 0, 2, 0), DDP_MSN_RANGE, .bytes = 8},
 	{"send, number 0", UNTAGGED(DDP_SEND, 0, 0, 0), DDP_MSN_RANGE, .bytes = 8},
 	{"send, offset", UNTAGGED(DDP_SEND, 0, 1, 1), DDP_INVALID_MO, .bytes = 8},
 	{"send, too long", UNTAGGED(DDP_SEND, 0, 1, 0), DDP_TOO_LONG, .bytes = RIG_RECV_BYTES + 1,
 		.receive_status = FABRIC_LOCAL_LENGTH},
-	{"send, no receive", UNTAGGED(DDP_SEND, 0, 1, 0), DDP_NO_BUFFER, .bytes = 8, .no_receive = true},
-	{"send, invalidate", UNTAGGED(DDP_SEND_INVALIDATE, 0, 1, 0), RDMAP_CANNOT_INVALIDATE, .bytes = 8},
-	{"DDP version, tagged", TAGGED(DDP_WRITE), DDP_TAGGED_VERSION, .bytes = 8, .control = {0xc2, 0x40}},
+	{"send, no receive", UNTAGGED(DDP_SEND, 0, 1, 0), DDP_NO_BUFFER, .bytes = 8,
+		.no_receive = true},
+	{"send, invalidate", UNTAGGED(DDP_SEND_INVALIDATE, 0, 1, 0), RDMAP_CANNOT_INVALIDATE,
+		.bytes = 8},
+	{"DDP version, tagged", TAGGED(DDP_WRITE), DDP_TAGGED_VERSION, .bytes = 8,
+		.control = {0xc2, 0x40}},
 	{"DDP version, untagged", UNTAGGED(DDP_SEND, 0, 1, 0), DDP_UNTAGGED_VERSION, .bytes = 8,
 		.control = {0x40, 0x43}},
-	{"RDMAP version", UNTAGGED(DDP_SEND, 0, 1, 0), RDMAP_VERSION, .bytes = 8, .control = {0x41, 0x83}},
+	{"RDMAP version", UNTAGGED(DDP_SEND, 0, 1, 0), RDMAP_VERSION, .bytes = 8,
+		.control = {0x41, 0x83}},
 	{"opcode", UNTAGGED(DDP_SEND, 0, 1, 0), RDMAP_OPCODE, .bytes = 8, .control = {0x41, 0x48}},
 	{"tagged send", TAGGED(DDP_WRITE), RDMAP_OPCODE, .bytes = 8, .control = {0xc1, 0x43}},
-	{"untagged write", UNTAGGED(DDP_SEND, 0, 1, 0), RDMAP_OPCODE, .bytes = 8, .control = {0x41, 0x40}},
+	{"untagged write", UNTAGGED(DDP_SEND, 0, 1, 0), RDMAP_OPCODE, .bytes = 8,
+		.control = {0x41, 0x40}},
 };
 
 static uint32_t rig_key(const struct rig *rig, enum place place)
@@ -532,8 +564,10 @@ static void test_terminated(void)
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		const struct ddp_header header = {.last = true, .opcode = DDP_TERMINATE,
-			.queue = DDP_QUEUE_TERMINATE, .msn = 1};
+		const struct ddp_header header = {.last = true,
+			.opcode = DDP_TERMINATE,
+			.queue = DDP_QUEUE_TERMINATE,
+			.msn = 1};
 		const struct ddp_header hello = {.tagged = true, .last = true, .opcode = DDP_WRITE};
 		const struct ddp_terminate term = {.error = rows[i].error};
 		uint8_t payload[DDP_TERMINATE_MAX];
@@ -541,8 +575,12 @@ static void test_terminated(void)
 		struct fabric_event ev;
 		struct fabric_wc wc;
 		struct fabric_sge sge;
-		struct fabric_wr second = {.id = 2, .opcode = FABRIC_READ, .sge = &sge, .sge_count = 1};
-		struct fabric_wr first = {.next = &second, .id = 1, .opcode = FABRIC_READ, .sge = &sge,
+		struct fabric_wr second = {
+			.id = 2, .opcode = FABRIC_READ, .sge = &sge, .sge_count = 1};
+		struct fabric_wr first = {.next = &second,
+			.id = 1,
+			.opcode = FABRIC_READ,
+			.sge = &sge,
 			.sge_count = 1};
 		struct rig rig;
 
@@ -652,10 +690,14 @@ static void test_dial_replies(void)
 		{REPLY("\x80\x01\x00\x00"), FABRIC_EVENT_FAILED, -EPROTO},
 		{REPLY("\x00\x00\x00\x00"), FABRIC_EVENT_FAILED, -EPROTO},
 		{REPLY("\x00\x03\x00\x00"), FABRIC_EVENT_FAILED, -EPROTO},
-		{REPLY("\x10\x02\x00\x03" "abc"), FABRIC_EVENT_FAILED, -EPROTO},
+		{REPLY("\x10\x02\x00\x03"
+		       "abc"),
+			FABRIC_EVENT_FAILED, -EPROTO},
 		{REPLY("\x10\x02\x00\x04\x00\x01\x3f\xff"), FABRIC_EVENT_FAILED, -EPROTO},
 		{REPLY("\x00\x01\xff\xff"), FABRIC_EVENT_FAILED, -EPROTO},
-		{REPLY("\x00\x01\x00\x05" "abc"), FABRIC_EVENT_FAILED, -ECONNRESET},
+		{REPLY("\x00\x01\x00\x05"
+		       "abc"),
+			FABRIC_EVENT_FAILED, -ECONNRESET},
 		{"HTTP/1.1 400 Bad Request\r\n", 26, FABRIC_EVENT_FAILED, -EPROTO},
 		{"", 0, FABRIC_EVENT_FAILED, -ECONNRESET},
 		{NULL, 0, FABRIC_EVENT_FAILED, -ETIMEDOUT},
@@ -682,7 +724,9 @@ static void test_requests_refused(void)
 		{REQUEST("\x90\x02\x00\x04\0\x01\0\x01"), true},
 		{REQUEST("\x00\x00\x00\x00"), true},
 		{REQUEST("\x00\x07\x00\x00"), true},
-		{REQUEST("\x10\x02\x00\x03" "abc"), false},
+		{REQUEST("\x10\x02\x00\x03"
+			 "abc"),
+			false},
 		{REQUEST("\x00\x01\xff\xff"), false},
 		{REQUEST("\x00\x01\x01\x00"), false},
 		{"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", 35, false},
@@ -873,11 +917,11 @@ static void test_close_half_way(void)
 	}
 }
 
-HARNESS_MAIN({"revision-1-accept", test_revision_1_accept}, {"connect-bytes", test_connect_bytes}, {"nudges", test_nudges},
-	{"segments-of-any-size", test_segments_of_any_size}, {"byte-by-byte", test_byte_by_byte},
-	{"read-response", test_read_response}, {"peer-to-peer", test_peer_to_peer},
-	{"offences", test_offences}, {"bad-crc", test_bad_crc}, {"terminated", test_terminated},
-	{"noise", test_noise}, {"dial-replies", test_dial_replies},
+HARNESS_MAIN({"revision-1-accept", test_revision_1_accept}, {"connect-bytes", test_connect_bytes},
+	{"nudges", test_nudges}, {"segments-of-any-size", test_segments_of_any_size},
+	{"byte-by-byte", test_byte_by_byte}, {"read-response", test_read_response},
+	{"peer-to-peer", test_peer_to_peer}, {"offences", test_offences}, {"bad-crc", test_bad_crc},
+	{"terminated", test_terminated}, {"noise", test_noise}, {"dial-replies", test_dial_replies},
 	{"requests-refused", test_requests_refused},
 	{"reject-then-silence", test_reject_then_silence}, {"silent-peers", test_silent_peers},
 	{"handshakes-at-once", test_handshakes_at_once},

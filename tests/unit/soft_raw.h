@@ -15,11 +15,11 @@
 #include "base/addr.h"
 #include "base/clock.h"
 #include "fabric/bytes.h"
-#include "fabric/crc32c.h"
-#include "fabric/ddp.h"
+#include "fabric/soft/crc32c.h"
+#include "fabric/soft/ddp.h"
 #include "fabric/fabric.h"
-#include "fabric/mpa.h"
-#include "fabric/soft.h"
+#include "fabric/soft/mpa.h"
+#include "fabric/soft/soft.h"
 #include "tests/harness.h"
 
 #define WAIT_MS 10000
@@ -106,8 +106,8 @@ static inline bool raw_silent(int fd, int ms)
 }
 
 /* An FPDU of a header and payload into `out`; bytes. */
-static inline size_t raw_fpdu(uint8_t *out, const struct ddp_header *header, const void *payload,
-	size_t bytes, bool crc)
+static inline size_t raw_fpdu(
+	uint8_t *out, const struct ddp_header *header, const void *payload, size_t bytes, bool crc)
 {
 	size_t ulpdu = ddp_header_put(out + 2, header) + bytes;
 	size_t end = 2 + ulpdu + mpa_pad_bytes(ulpdu);
@@ -120,8 +120,8 @@ static inline size_t raw_fpdu(uint8_t *out, const struct ddp_header *header, con
 	return end + 4;
 }
 
-static inline bool raw_send_fpdu(int fd, const struct ddp_header *header, const void *payload,
-	size_t bytes)
+static inline bool raw_send_fpdu(
+	int fd, const struct ddp_header *header, const void *payload, size_t bytes)
 {
 	static uint8_t out[MPA_ULPDU_MAX + 16];
 
@@ -156,7 +156,7 @@ static inline bool raw_recv_terminate(int fd, struct ddp_terminate *term)
 	int bytes = raw_recv_fpdu(fd, &header, payload, sizeof(payload));
 
 	return bytes >= 0 && header.opcode == DDP_TERMINATE && header.msn == 1 && header.last &&
-		ddp_terminate_get(payload, (size_t)bytes, term) == 0;
+	       ddp_terminate_get(payload, (size_t)bytes, term) == 0;
 }
 
 static inline bool raw_request(int fd, const struct mpa_frame *frame)
@@ -229,8 +229,8 @@ static inline bool rig_setup(struct rig *rig, unsigned recvs)
 
 	if (fabric_pd_new(rig->chan, &rig->pd) || fabric_cq_new(rig->pd, 2 * RIG_DEPTH, &rig->cq))
 		return false;
-	if (fabric_mr_new(rig->pd, rig->memory, RIG_BYTES,
-		    FABRIC_REMOTE_WRITE | FABRIC_REMOTE_READ, &rig->mr) ||
+	if (fabric_mr_new(rig->pd, rig->memory, RIG_BYTES, FABRIC_REMOTE_WRITE | FABRIC_REMOTE_READ,
+		    &rig->mr) ||
 		fabric_mr_new(rig->pd, rig->memory, RIG_BYTES, FABRIC_REMOTE_READ, &rig->ro) ||
 		fabric_mr_new(rig->pd, rig->memory, RIG_BYTES, FABRIC_REMOTE_WRITE, &rig->wo))
 		return false;
@@ -248,8 +248,12 @@ static inline bool rig_setup(struct rig *rig, unsigned recvs)
 /* A plain socket connects with an enhanced request and is accepted. */
 static inline bool rig_connect(struct rig *rig, bool crc, unsigned recvs)
 {
-	const struct mpa_frame request = {.kind = MPA_REQUEST, .revision = 2, .enhanced = true,
-		.ird = 4, .ord = 4, .crc = crc};
+	const struct mpa_frame request = {.kind = MPA_REQUEST,
+		.revision = 2,
+		.enhanced = true,
+		.ird = 4,
+		.ord = 4,
+		.crc = crc};
 	uint8_t in[MPA_FRAME_MAX];
 	struct mpa_frame reply;
 	struct fabric_event ev;
@@ -263,7 +267,7 @@ static inline bool rig_connect(struct rig *rig, bool crc, unsigned recvs)
 	if (!rig_setup(rig, recvs) || fabric_chan_accept(rig->chan, NULL, 0))
 		return false;
 	return raw_reply(rig->fd, in, &reply) && !reply.reject && reply.crc == crc &&
-		rig_event(rig, FABRIC_EVENT_CONNECTED, &ev);
+	       rig_event(rig, FABRIC_EVENT_CONNECTED, &ev);
 }
 
 /* One completion. */

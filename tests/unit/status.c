@@ -7,7 +7,8 @@
 
 /* Every number of the protocol, written out again: they never change. */
 static const uint16_t numbers[] = {0, 100, 101, 102, 103, 104, 105, 106, 107, 108, 109, 200, 201,
-	202, 203, 204, 205, 206, 207, 208, 209, 210, 211, 212, 300, 301, 302, 303, 304, 305, 306, 307, 399};
+	202, 203, 204, 205, 206, 207, 208, 209, 210, 211, 212, 300, 301, 302, 303, 304, 305, 306,
+	307, 399};
 #define COUNT (sizeof(numbers) / sizeof(numbers[0]))
 
 static bool known(uint16_t status)
@@ -61,10 +62,10 @@ static void from_errno(void)
 		{EROFS, STATUS_READ_ONLY}, {EEXIST, STATUS_EXISTS}, {EISDIR, STATUS_IS_DIRECTORY},
 		{ENOTDIR, STATUS_NOT_DIRECTORY}, {ENOTEMPTY, STATUS_NOT_EMPTY},
 		{ENAMETOOLONG, STATUS_NAME}, {EXDEV, STATUS_OUTSIDE},
-		{EREMOTE, STATUS_CROSS_DEVICE}, {ELOOP, STATUS_LOOP},
-		{EBUSY, STATUS_BUSY}, {ETXTBSY, STATUS_BUSY}, {ENOSPC, STATUS_NO_SPACE},
-		{EDQUOT, STATUS_NO_SPACE}, {EIO, STATUS_IO}, {EFBIG, STATUS_TOO_LARGE},
-		{ENOMEM, STATUS_NO_MEMORY}, {EBADMSG, STATUS_PROTOCOL}, {EMSGSIZE, STATUS_PROTOCOL},
+		{EREMOTE, STATUS_CROSS_DEVICE}, {ELOOP, STATUS_LOOP}, {EBUSY, STATUS_BUSY},
+		{ETXTBSY, STATUS_BUSY}, {ENOSPC, STATUS_NO_SPACE}, {EDQUOT, STATUS_NO_SPACE},
+		{EIO, STATUS_IO}, {EFBIG, STATUS_TOO_LARGE}, {ENOMEM, STATUS_NO_MEMORY},
+		{EBADMSG, STATUS_PROTOCOL}, {EMSGSIZE, STATUS_PROTOCOL},
 		{EPIPE, STATUS_DISCONNECTED}, {ECONNRESET, STATUS_DISCONNECTED},
 		{ECANCELED, STATUS_CANCELLED}, {ETIMEDOUT, STATUS_TIMEOUT}, {EMFILE, STATUS_LIMIT},
 		{EINVAL, STATUS_INVALID}, {EOPNOTSUPP, STATUS_UNSUPPORTED}};
@@ -81,8 +82,6 @@ static void from_errno(void)
 		CHECK(known(status_from_errno(error)));
 }
 
-HARNESS_MAIN(
-	{"every number has a name and a text, or is unknown", every_number},
+HARNESS_MAIN({"every number has a name and a text, or is unknown", every_number},
 	{"no two rows share a name or a text", names_differ},
-	{"status to errno and back", bijection},
-	{"errno to status", from_errno})
+	{"status to errno and back", bijection}, {"errno to status", from_errno})

@@ -3,7 +3,7 @@
  * speeds. */
 #include "../harness.h"
 
-#include "engine/status_sync.h"
+#include "engine/status/status_sync.h"
 
 #define DEPTH 64u
 
@@ -54,7 +54,8 @@ static void it_pauses_while_answers_bring_little(void)
 	CHECK(!status_sync_due(&s, now + STATUS_SYNC_PAUSE_MIN_NS - 1, 0));
 	CHECK(status_sync_due(&s, now + STATUS_SYNC_PAUSE_MIN_NS, 0));
 	CHECK_EQ(s.pause_ns, STATUS_SYNC_PAUSE_MIN_NS);
-	/* a long stall is one answer that came too early, and asked about in steps of its own length */
+	/* a long stall is one answer that came too early, and asked about in steps of its own
+	 * length */
 	for (unsigned i = 0; i < 100; i++) {
 		now = s.next_ns;
 		status_sync_answered(&s, now, 0, 0, 0);
@@ -112,7 +113,8 @@ static void a_second_read_is_left_out_where_it_brings_nothing(void)
 		seconds++;
 		before = s;
 		status_sync_second_answered(&s, i, 0, 0, 0);
-		CHECK(s.lead == before.lead && s.pause_ns == before.pause_ns && s.next_ns == before.next_ns);
+		CHECK(s.lead == before.lead && s.pause_ns == before.pause_ns &&
+			s.next_ns == before.next_ns);
 	}
 	CHECK(seconds >= 1000 / 64 && seconds <= 1000 / 64 + STATUS_SYNC_VAIN_MAX);
 	while (!status_sync_second(&s)) /* and again */

@@ -91,87 +91,45 @@ static void codec_table(void)
 	}
 
 static const struct tweak tweaks[] = {
-	OFFER_(0, 1, 0, BAD),
-	OFFER_(0, 1, 4, 0),
-	OFFER_(0, 1, 5, BAD),
-	OFFER_(1, 1, 0, BAD),
-	OFFER_(1, 1, 2, 0),
-	OFFER_(1, 1, 3, 0),
-	OFFER_(1, 1, 4, BAD),
-	OFFER_(2, 2, 0, BAD),
-	OFFER_(2, 2, 1, 0),
-	OFFER_(2, 2, 64, 0),
-	OFFER_(2, 2, 65, BAD),
-	OFFER_(4, 4, 0, BAD),
-	OFFER_(4, 4, 61440, BAD),
-	OFFER_(4, 4, 65536, 0),
-	OFFER_(4, 4, 65536 + 512, BAD),
-	OFFER_(4, 4, 65536 + 4096, 0),
-	OFFER_(4, 4, 16777216, 0),
-	OFFER_(4, 4, 16777216 + 4096, BAD),
-	OFFER_(8, 4, 0, BAD),
-	OFFER_(8, 4, 65536, 0),
-	OFFER_(8, 4, 65537, BAD),
-	OFFER_(12, 4, 0, 0),
-	OFFER_(12, 4, 2, BAD),
+	OFFER_(0, 1, 0, BAD), OFFER_(0, 1, 4, 0), OFFER_(0, 1, 5, BAD), OFFER_(1, 1, 0, BAD),
+	OFFER_(1, 1, 2, 0), OFFER_(1, 1, 3, 0), OFFER_(1, 1, 4, BAD), OFFER_(2, 2, 0, BAD),
+	OFFER_(2, 2, 1, 0), OFFER_(2, 2, 64, 0), OFFER_(2, 2, 65, BAD), OFFER_(4, 4, 0, BAD),
+	OFFER_(4, 4, 61440, BAD), OFFER_(4, 4, 65536, 0), OFFER_(4, 4, 65536 + 512, BAD),
+	OFFER_(4, 4, 65536 + 4096, 0), OFFER_(4, 4, 16777216, 0),
+	OFFER_(4, 4, 16777216 + 4096, BAD), OFFER_(8, 4, 0, BAD), OFFER_(8, 4, 65536, 0),
+	OFFER_(8, 4, 65537, BAD), OFFER_(12, 4, 0, 0), OFFER_(12, 4, 2, BAD),
 	OFFER_(12, 4, 0x80000000, BAD),
 
-	ACCEPT_(0, 4, 0, BAD),
-	ACCEPT_(0, 4, 1, 0),
-	ACCEPT_(0, 4, 65536, 0),
-	ACCEPT_(0, 4, 65537, BAD),
-	ACCEPT_(4, 4, 65536 + 4096 - 1, BAD),
-	ACCEPT_(4, 4, 65536 + 4096, 0),
-	ACCEPT_(4, 4, 0xffffffff, 0),
-	ACCEPT_(8, 8, UINT64_MAX - 512ull * 0x401000, 0), /* the last slot ends where addresses do */
-	ACCEPT_(8, 8, UINT64_MAX - 512ull * 0x401000 + 1, BAD),
-	ACCEPT_(8, 8, UINT64_MAX, BAD),
-	ACCEPT_(16, 4, 0, 0),
-	ACCEPT_(20, 4, 0, 0),
-	ACCEPT_(20, 4, 2, BAD),
-	ACCEPT_(24, 8, 0, 0),
+	ACCEPT_(0, 4, 0, BAD), ACCEPT_(0, 4, 1, 0), ACCEPT_(0, 4, 65536, 0),
+	ACCEPT_(0, 4, 65537, BAD), ACCEPT_(4, 4, 65536 + 4096 - 1, BAD),
+	ACCEPT_(4, 4, 65536 + 4096, 0), ACCEPT_(4, 4, 0xffffffff, 0),
+	ACCEPT_(8, 8, UINT64_MAX - 512ull * 0x401000,
+		0), /* the last slot ends where addresses do */
+	ACCEPT_(8, 8, UINT64_MAX - 512ull * 0x401000 + 1, BAD), ACCEPT_(8, 8, UINT64_MAX, BAD),
+	ACCEPT_(16, 4, 0, 0), ACCEPT_(20, 4, 0, 0), ACCEPT_(20, 4, 2, BAD), ACCEPT_(24, 8, 0, 0),
 	ACCEPT_(24, 8, UINT64_MAX - 512, 0), /* so does the status region */
-	ACCEPT_(24, 8, UINT64_MAX - 511, BAD),
-	ACCEPT_(24, 8, UINT64_MAX, BAD),
-	ACCEPT_(32, 4, 0, 0),
-	ACCEPT_(32, 4, 0xffffffff, 0),
+	ACCEPT_(24, 8, UINT64_MAX - 511, BAD), ACCEPT_(24, 8, UINT64_MAX, BAD),
+	ACCEPT_(32, 4, 0, 0), ACCEPT_(32, 4, 0xffffffff, 0),
 
-	{recode_grant, GRANT, 0, 2, 0, BAD},
-	{recode_grant, GRANT, 0, 2, 1, BAD},
-	{recode_grant, GRANT, 0, 2, 2, BAD},
-	{recode_grant, GRANT, 0, 2, 4, -EMSGSIZE},
-	{recode_grant, GRANT, 0, 2, 4097, BAD},
-	{recode_grant, GRANT, 0, 2, 65535, BAD},
-	{recode_grant, GRANT, 10, 4, 65535, 0},
-	{recode_grant, GRANT, 10, 4, 65536, BAD},
-	{recode_grant, "1001 00*16388", 0, 2, 4097, BAD},
-	{recode_notice, NOTICE, 0, 4, 65535, 0},
-	{recode_notice, NOTICE, 0, 4, 65536, BAD},
-	{recode_notice, NOTICE, 0, 4, UINT32_MAX, BAD},
+	{recode_grant, GRANT, 0, 2, 0, BAD}, {recode_grant, GRANT, 0, 2, 1, BAD},
+	{recode_grant, GRANT, 0, 2, 2, BAD}, {recode_grant, GRANT, 0, 2, 4, -EMSGSIZE},
+	{recode_grant, GRANT, 0, 2, 4097, BAD}, {recode_grant, GRANT, 0, 2, 65535, BAD},
+	{recode_grant, GRANT, 10, 4, 65535, 0}, {recode_grant, GRANT, 10, 4, 65536, BAD},
+	{recode_grant, "1001 00*16388", 0, 2, 4097, BAD}, {recode_notice, NOTICE, 0, 4, 65535, 0},
+	{recode_notice, NOTICE, 0, 4, 65536, BAD}, {recode_notice, NOTICE, 0, 4, UINT32_MAX, BAD},
 
-	FILE_(0, 4, 0, BAD),
-	FILE_(0, 4, UINT32_MAX, 0),
-	FILE_(4, 1, 0, BAD),
-	FILE_(4, 1, TRANSFER_FILE_DIRECTORY, 0),
-	FILE_(4, 1, TRANSFER_FILE_NULL, 0),
-	FILE_(4, 1, 5, BAD),
-	FILE_(5, 4, 07777, 0),
-	FILE_(5, 4, 010000, BAD),
-	FILE_(17, 4, 1000000000, BAD),
-	FILE_(21, 8, INT64_MAX, 0),
+	FILE_(0, 4, 0, BAD), FILE_(0, 4, UINT32_MAX, 0), FILE_(4, 1, 0, BAD),
+	FILE_(4, 1, TRANSFER_FILE_DIRECTORY, 0), FILE_(4, 1, TRANSFER_FILE_NULL, 0),
+	FILE_(4, 1, 5, BAD), FILE_(5, 4, 07777, 0), FILE_(5, 4, 010000, BAD),
+	FILE_(17, 4, 1000000000, BAD), FILE_(21, 8, INT64_MAX, 0),
 	FILE_(21, 8, (uint64_t)INT64_MAX + 1, BAD),
 	FILE_(21, 8, UINT64_MAX, BAD), /* unknown: streams only */
 	FILE_(31, 1, '/', BAD),        /* absolute, and "//" */
-	FILE_(31, 1, '.', BAD),
-	FILE_(33, 1, '.', BAD),
-	FILE_(33, 1, '/', BAD),
-	FILE_(33, 1, 0, BAD),
-	FILE_(33, 1, 0x0a, 0),
-	FILE_(29, 2, 4, -EMSGSIZE),
+	FILE_(31, 1, '.', BAD), FILE_(33, 1, '.', BAD), FILE_(33, 1, '/', BAD),
+	FILE_(33, 1, 0, BAD), FILE_(33, 1, 0x0a, 0), FILE_(29, 2, 4, -EMSGSIZE),
 	FILE_(29, 2, 1, BAD),
 
-	{recode_transfer_ready, READY, 0, 4, 0, BAD},
-	{recode_transfer_ready, READY, 4, 8, 1, BAD},
+	{recode_transfer_ready, READY, 0, 4, 0, BAD}, {recode_transfer_ready, READY, 4, 8, 1, BAD},
 	{recode_transfer_file_end, FILE_END, 0, 4, 0, BAD},
 	{recode_transfer_file_end, FILE_END, 4, 2, 65535, 0},
 	{recode_transfer_file_end, FILE_END, 6, 8, INT64_MAX, 0},
@@ -186,20 +144,12 @@ static const struct tweak tweaks[] = {
 	{recode_transfer_abort, ABORT, 0, 2, 0, BAD},
 	{recode_transfer_abort, ABORT, 2, 2, 513, BAD},
 
-	BLOCK_(0, 4, 0, BAD),
-	BLOCK_(0, 4, UINT32_MAX, 0),
-	BLOCK_(4, 4, UINT32_MAX, 0),
-	BLOCK_(8, 8, INT64_MAX - 65536, 0),
-	BLOCK_(8, 8, INT64_MAX - 65535, BAD),
-	BLOCK_(8, 8, UINT64_MAX, BAD),
-	BLOCK_(16, 4, 65537, BAD),
-	BLOCK_(16, 4, UINT32_MAX, BAD),
-	BLOCK_(16, 4, 1, 0),
-	BLOCK_(16, 4, 0, BAD),
-	BLOCK_(20, 4, 1, 0),
-	BLOCK_(20, 4, 2, BAD),
+	BLOCK_(0, 4, 0, BAD), BLOCK_(0, 4, UINT32_MAX, 0), BLOCK_(4, 4, UINT32_MAX, 0),
+	BLOCK_(8, 8, INT64_MAX - 65536, 0), BLOCK_(8, 8, INT64_MAX - 65535, BAD),
+	BLOCK_(8, 8, UINT64_MAX, BAD), BLOCK_(16, 4, 65537, BAD), BLOCK_(16, 4, UINT32_MAX, BAD),
+	BLOCK_(16, 4, 1, 0), BLOCK_(16, 4, 0, BAD), BLOCK_(20, 4, 1, 0), BLOCK_(20, 4, 2, BAD),
 	BLOCK_(16, 8, 1, BAD), /* length 0, also in a last block */
-	BLOCK_(24, 8, 0, 0), /* any sum: it is the sink's to compare */
+	BLOCK_(24, 8, 0, 0),   /* any sum: it is the sink's to compare */
 };
 
 static void limits(void)
@@ -304,23 +254,28 @@ static void fields(void)
 
 static void gathered(void)
 {
-	uint8_t data[TRANSFER_GATHERED_BYTES * (TRANSFER_GATHERED_MAX + 1)], header[TRANSFER_BLOCK_BYTES];
+	uint8_t data[TRANSFER_GATHERED_BYTES * (TRANSFER_GATHERED_MAX + 1)],
+		header[TRANSFER_BLOCK_BYTES];
 	struct transfer_gathered m;
 
 	for (unsigned i = 0; i <= TRANSFER_GATHERED_MAX; i++) {
 		memset(header, (int)i, sizeof header);
-		transfer_put_gathered(i ? TRANSFER_DEPTH_MAX - i : 0, header, data + i * TRANSFER_GATHERED_BYTES);
+		transfer_put_gathered(
+			i ? TRANSFER_DEPTH_MAX - i : 0, header, data + i * TRANSFER_GATHERED_BYTES);
 	}
-	CHECK(!memcmp(data, "\0\0\0\0\0", 5) && !memcmp(data + TRANSFER_GATHERED_BYTES, "\0\0\xff\xff\1", 5));
+	CHECK(!memcmp(data, "\0\0\0\0\0", 5) &&
+		!memcmp(data + TRANSFER_GATHERED_BYTES, "\0\0\xff\xff\1", 5));
 	for (size_t len = 0; len <= sizeof data; len++) {
 		unsigned count = (unsigned)(len / TRANSFER_GATHERED_BYTES);
-		bool good = len % TRANSFER_GATHERED_BYTES == 0 && count >= 1 && count <= TRANSFER_GATHERED_MAX;
+		bool good = len % TRANSFER_GATHERED_BYTES == 0 && count >= 1 &&
+			    count <= TRANSFER_GATHERED_MAX;
 
 		CHECK_EQ(transfer_get_gathered(&m, data, len), good ? 0 : -EBADMSG);
 		if (!good)
 			continue;
 		CHECK_EQ(m.count, count);
-		CHECK_EQ(transfer_gathered_index(&m, count - 1), count > 1 ? TRANSFER_DEPTH_MAX + 1 - count : 0);
+		CHECK_EQ(transfer_gathered_index(&m, count - 1),
+			count > 1 ? TRANSFER_DEPTH_MAX + 1 - count : 0);
 		CHECK_EQ(transfer_gathered_header(&m, count - 1)[31], count - 1);
 	}
 	data[TRANSFER_GATHERED_BYTES + 1] = 1; /* index 2^16 and more */
@@ -365,8 +320,8 @@ static bool name_ok(const char *name, size_t len)
 
 static void names(void)
 {
-	static const char *const good[] = {"", "a", "a/b", "a/b/c", "...", ".a/..b/c..", " ", "a\nb",
-		"\xff\xfe", "-rf", "a\\..\\b"};
+	static const char *const good[] = {"", "a", "a/b", "a/b/c", "...", ".a/..b/c..", " ",
+		"a\nb", "\xff\xfe", "-rf", "a\\..\\b"};
 	static const char *const bad[] = {"/", "/a", "a/", "a//b", "//", ".", "..", "./a", "../a",
 		"a/.", "a/..", "a/./b", "a/../b", "a/b/..", "/.."};
 	static char longest[4200];
@@ -392,12 +347,9 @@ static void names(void)
 	CHECK(!name_ok(longest, 10));
 }
 
-HARNESS_MAIN(
-	{"every message: round trip, truncations, trailing bytes", all_samples},
+HARNESS_MAIN({"every message: round trip, truncations, trailing bytes", all_samples},
 	{"the codec table agrees with the codecs", codec_table},
 	{"each limit at its edge and over it", limits},
 	{"the region of status bytes", status_region},
-	{"each field lies where the specification says", fields},
-		{"gathered notices", gathered},
-	{"put refuses what get would refuse", put_refuses},
-	{"names of files", names})
+	{"each field lies where the specification says", fields}, {"gathered notices", gathered},
+	{"put refuses what get would refuse", put_refuses}, {"names of files", names})

@@ -4,7 +4,7 @@
  */
 #include "tests/harness.h"
 
-#include "rftp/url.h"
+#include "rftp/remote/url.h"
 
 /* Whether `text` is read as these. */
 static bool reads(

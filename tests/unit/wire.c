@@ -5,8 +5,8 @@
 
 static void byte_order(void)
 {
-	static const uint8_t want[] = {0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef, 0xfe, 0xdc, 0xba,
-		0x98, 0x76, 0x54, 0x32, 'r', 'a', 'w', 0, 2, 'o', 'k'};
+	static const uint8_t want[] = {0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef, 0xfe, 0xdc,
+		0xba, 0x98, 0x76, 0x54, 0x32, 'r', 'a', 'w', 0, 2, 'o', 'k'};
 	uint8_t buf[sizeof(want)], raw[3];
 	struct wire_bytes bytes = {(const uint8_t *)"ok", 2};
 	struct wire w;
@@ -180,11 +180,9 @@ static void nothing_at_all(void)
 	CHECK_EQ(wire_finish(&w), 0);
 }
 
-HARNESS_MAIN(
-	{"integers and bytes are big-endian and in order", byte_order},
+HARNESS_MAIN({"integers and bytes are big-endian and in order", byte_order},
 	{"a put without room writes nothing and sticks", short_put},
 	{"a get without bytes gives zeros and sticks", short_get},
 	{"byte strings keep their limit both ways", bytes_limits},
 	{"bytes left over are an error of gets only", trailing},
-	{"the first error stands", first_error_stands},
-	{"empty buffers will do", nothing_at_all})
+	{"the first error stands", first_error_stands}, {"empty buffers will do", nothing_at_all})

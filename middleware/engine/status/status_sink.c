@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * engine/status/status_sink: the sink's half of the engine `status`: the paper's third region of
+ * status bytes, and how it is watched.
+ *
+ * The peer can write any byte at any time.  What each byte must be unless the source has filled its
+ * slot is kept beside them in memory of our own; a difference is a landed block, or a protocol
+ * error.
+ *
+ * A fabric in software wakes us when a byte changes.  An adapter does not: while blocks come
+ * quickly the loop looks again at once; then it sleeps, for a part of the time that it has waited
+ * already or of the time between blocks lately.
+ */
+#include "engine/status/status_engine.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "block/arena.h"
+#include "proto/transfer.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define POLL_BATCH 32
+#define WORD 8u            /* bytes looked at together */
+#define SPIN_NS 10000u     /* the loop looks again at once for so long, */
+#define SPIN_GAP_NS 50000u /* if blocks came so fast lately */
+#define NAP_MIN_NS 20000
+#define NAP_MAX_NS 5000000
+#define WATCHED_NAP_NS 100000000 /* where the fabric wakes us */
+
+struct status_sink {
+	struct engine base;
+	struct engine_env env;
+	struct arena arena; /* the bytes: whole pages, nobody else's */
+	struct fabric_mr *mr;
+	uint8_t *expected;    /* what each byte must be, unless it became 1 where this is 0 */
+	uint32_t words, next; /* slot to look at next */
+	uint32_t open;        /* slots that the source may fill */
+	uint64_t active_ns;   /* something landed, or was announced */
+	uint64_t gap_ns;      /* between blocks lately */
+	bool watched;         /* the fabric wakes us when a byte changes */
+	int slack_ns;         /* of this thread, before */
+};
+
+static struct status_sink *self(struct engine *e)
+{
+	return (struct status_sink *)e;
+}
+
+static void revoke(struct engine *e)
+{
+	fabric_mr_free(self(e)->mr);
+	self(e)->mr = NULL;
+}
+
+static void sink_close(struct engine *e)
+{
+	struct status_sink *s = self(e);
+
+	status_naps_coarse(s->slack_ns);
+	revoke(e);
+	arena_fini(&s->arena);
+	free(s->expected);
+	free(s);
+}
+
+static uint8_t *byte_of(struct status_sink *s, uint32_t index)
+{
+	return s->arena.base + index;
+}
+
+/* The source may fill the free blocks: their bytes are 0 from here on.  All that was read in them
+ * was read before. */
+static void open_free(struct status_sink *s)
+{
+	struct block *b;
+
+	while ((b = pool_take(s->env.pool, BLOCK_GRANTED))) {
+		s->expected[b->index] = TRANSFER_BYTE_FREE;
+		__atomic_store_n(byte_of(s, b->index), TRANSFER_BYTE_FREE, __ATOMIC_RELEASE);
+		s->open++;
+	}
+}
+
+/* A byte is not what it was.  0 or -EBADMSG. */
+static int land(struct status_sink *s, uint32_t index, uint8_t byte, struct block **done)
+{
+	struct block *b = pool_at(s->env.pool, index);
+
+	if (!b || byte != TRANSFER_BYTE_DATA || s->expected[index] != TRANSFER_BYTE_FREE) {
+		log_error("the source made the status byte of slot %u%s %u, where it was %u", index,
+			b ? "" : ", which there is not,", byte, s->expected[index]);
+		return -EBADMSG;
+	}
+	assert(b->state == BLOCK_GRANTED);
+	pool_move(b, BLOCK_LANDED);
+	s->expected[index] = TRANSFER_BYTE_DATA;
+	s->open--;
+	*done = b;
+	return 0;
+}
+
+/* From slot `next` to the end of its word. */
+static int land_word(struct status_sink *s, struct block **done, unsigned max)
+{
+	unsigned got = 0;
+
+	do {
+		uint32_t i = s->next;
+		uint8_t byte = __atomic_load_n(byte_of(s, i), __ATOMIC_ACQUIRE);
+
+		if (byte != s->expected[i]) {
+			int r = land(s, i, byte, done + got);
+
+			if (r)
+				return r;
+			got++;
+		}
+		s->next = (i + 1) % (s->words * WORD);
+	} while (got < max && s->next % WORD);
+	return (int)got;
+}
+
+static bool word_differs(struct status_sink *s, uint32_t word)
+{
+	uint64_t have = __atomic_load_n(
+			 (uint64_t *)(void *)byte_of(s, word * WORD), __ATOMIC_RELAXED),
+		 want;
+
+	memcpy(&want, s->expected + word * WORD, sizeof want);
+	return have != want;
+}
+
+/* Looks at each byte, and goes on where it stopped the last time: a slot that is filled often does
+ * not keep another waiting.  The word in whose middle it begins comes last once more. */
+static int look(struct status_sink *s, struct block **done, unsigned max)
+{
+	unsigned got = 0;
+
+	for (uint32_t k = 0; k <= s->words && got < max; k++) {
+		int r;
+
+		if (!word_differs(s, s->next / WORD)) {
+			s->next = (s->next / WORD + 1) % s->words * WORD;
+			continue;
+		}
+		r = land_word(s, done + got, max - got);
+		if (r < 0)
+			return r;
+		got += (unsigned)r;
+	}
+	return (int)got;
+}
+
+/* Nothing is posted on the lanes: a broken one shows by its event, or by receives of an earlier
+ * transfer. */
+static int check_lanes(struct status_sink *s)
+{
+	struct fabric_wc wc[POLL_BATCH];
+	int n;
+
+	while ((n = fabric_cq_poll(s->env.cq, wc, POLL_BATCH)) > 0)
+		for (int i = 0; i < n; i++) {
+			int r = lane_completion(&wc[i]);
+
+			if (r < 0)
+				return r;
+		}
+	for (unsigned i = 0; i < s->env.lane_count && !n; i++)
+		if (s->env.lanes[i]->dead) {
+			log_error("data channel %u: broken, or closed by the peer", i);
+			return -ECONNRESET;
+		}
+	return n;
+}
+
+static int poll_sink(struct engine *e, struct block **done, unsigned max)
+{
+	struct status_sink *s = self(e);
+	int got = look(s, done, max);
+	uint64_t now;
+
+	if (!got)
+		return check_lanes(s);
+	if (got < 0)
+		return got;
+	now = clock_now_ns();
+	s->gap_ns = (3 * s->gap_ns + (now - s->active_ns) / (uint64_t)got) / 4;
+	s->active_ns = now;
+	return got;
+}
+
+static int64_t nap_ns(struct engine *e)
+{
+	struct status_sink *s = self(e);
+	uint64_t idle;
+	int64_t nap;
+
+	if (!s->open)
+		return -1; /* a block that is drained comes first, and wakes us */
+	if (s->watched)
+		return WATCHED_NAP_NS;
+	idle = clock_now_ns() - s->active_ns;
+	if (idle < SPIN_NS && s->gap_ns < SPIN_GAP_NS)
+		return 0;
+	nap = (int64_t)(idle > s->gap_ns ? idle / 2 : s->gap_ns / 2);
+	return nap < NAP_MIN_NS ? NAP_MIN_NS : nap > NAP_MAX_NS ? NAP_MAX_NS : nap;
+}
+
+/* None is the engine's; but frames foretell blocks. */
+static int message(struct engine *e, uint16_t type, const uint8_t *data, size_t len)
+{
+	(void)type;
+	(void)data;
+	(void)len;
+	self(e)->active_ns = clock_now_ns();
+	return 0;
+}
+
+static int flush(struct engine *e)
+{
+	open_free(self(e));
+	return 0;
+}
+
+static void retain(struct engine *e, struct block *b)
+{
+	struct status_sink *s = self(e);
+
+	assert(b->state == BLOCK_LANDED);
+	s->expected[b->index] = TRANSFER_BYTE_UNAVAILABLE;
+	__atomic_store_n(byte_of(s, b->index), TRANSFER_BYTE_UNAVAILABLE, __ATOMIC_RELEASE);
+}
+
+static int settle(struct engine *e)
+{
+	(void)e;
+	return 1;
+}
+
+static const struct engine_ops sink_ops = {
+	.name = "status",
+	.id = MESSAGE_ENGINE_STATUS,
+	.close = sink_close,
+	.message = message,
+	.poll = poll_sink,
+	.flush = flush,
+	.settle = settle,
+	.nap_ns = nap_ns,
+	.retain = retain,
+	.revoke = revoke,
+};
+
+int status_sink_open(const struct engine_env *env, struct engine **out)
+{
+	struct status_sink *s = calloc(1, sizeof *s);
+	uint32_t bytes = transfer_status_bytes(pool_count(env->pool));
+	int r;
+
+	if (!s)
+		return -ENOMEM;
+	s->base.ops = &sink_ops;
+	s->env = *env;
+	s->words = (bytes + WORD - 1) / WORD;
+	s->expected = calloc(s->words, WORD);
+	r = s->expected ? arena_init(&s->arena, (size_t)s->words * WORD, false) : -ENOMEM;
+	/* no more than the region can be written to, so that what we look at behind it stays 0;
+	 * what is written in it behind the bytes of the slots is found as a byte that is of no slot
+	 */
+	if (!r)
+		r = fabric_mr_new(env->pd, s->arena.base, bytes,
+			FABRIC_REMOTE_WRITE | FABRIC_REMOTE_READ, &s->mr);
+	if (r) {
+		sink_close(&s->base);
+		return r;
+	}
+	s->watched = !fabric_mr_watch(s->mr, env->cq);
+	s->base.status_base = fabric_mr_base(s->mr);
+	s->base.status_key = fabric_mr_key(s->mr);
+	s->slack_ns = status_naps_fine();
+	s->active_ns = clock_now_ns();
+	open_free(s);
+	*out = &s->base;
+	return 0;
+}

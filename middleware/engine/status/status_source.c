@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * engine/status/status_source: the source's half of the engine `status`.
+ *
+ * Of the paper's three regions of status bytes it has the first (which of our blocks are full:
+ * flight) and the second, the copy of the sink's bytes.  Slots are filled in the order in which
+ * they became free.
+ *
+ * Blocks that are ready at the same time go together: their WRITEs, then their bytes, those of
+ * neighbouring slots by one WRITE.
+ *
+ * At most READS_MAX READs are under way, on one channel, so that each answer is newer than the one
+ * before. A READ is carried out in order with the WRITEs of its own channel only.  With several
+ * channels a 0 may thus be older than our last WRITE to that slot, and is believed only if that
+ * WRITE was surely carried out before: it is `fenced` by a READ on its own channel, or an earlier
+ * answer has shown its byte.
+ */
+#include "engine/status/status_engine.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "engine/flight.h"
+#include "engine/gather.h"
+#include "engine/notice.h"
+#include "engine/status/status_sync.h"
+#include "proto/transfer.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define READS_MAX 2u
+#define SPIN_NS 10000u /* a READ that is due so soon is not worth sleeping for */
+
+_Static_assert(GATHER_MAX <= LANE_NOTICE_BYTES, "their status bytes go inline on every lane");
+
+struct slot {
+	uint8_t byte;  /* the copy: enum transfer_byte */
+	uint8_t lane;  /* that it was last written on */
+	uint64_t post; /* of that lane: flight_posts after it; 0: its byte was seen since */
+};
+
+/* A READ under way, and where its answer goes. */
+struct reading {
+	uint8_t *bytes;
+	uint64_t posts; /* of its lane, when it left */
+	bool second;    /* one was under way already */
+};
+
+struct status_source {
+	struct engine base;
+	struct engine_env env;
+	struct flight *flight;
+	struct gather gather;
+	struct status_sync sync;
+	/* registered: for each READ, where it puts the sink's whole region, `span` bytes, of which
+	 * those of the slots come first and the rest says nothing; then GATHER_MAX of
+	 * TRANSFER_BYTE_DATA, to be written where there is no inline data */
+	uint8_t *bytes, *full;
+	struct fabric_mr *bytes_mr;
+	uint32_t depth, span, unavailable;
+	struct slot *slots;
+	uint32_t *free, free_head, free_count; /* indices of slots whose byte is FREE: a ring */
+	uint64_t fenced[MESSAGE_CHANNELS_MAX]; /* by lane: of its posts, carried out */
+	bool waiting;
+	struct reading reads[READS_MAX]; /* a ring */
+	unsigned read_head, reads_out;
+	struct lane *read_lane; /* of all that are out */
+	int slack_ns;           /* of this thread, before */
+};
+
+static struct status_source *self(struct engine *e)
+{
+	return (struct status_source *)e;
+}
+
+static void source_close(struct engine *e)
+{
+	struct status_source *s = self(e);
+
+	status_naps_coarse(s->slack_ns);
+	fabric_mr_free(s->bytes_mr);
+	flight_free(s->flight);
+	free(s->bytes);
+	free(s->slots);
+	free(s->free);
+	free(s);
+}
+
+static void put_free(struct status_source *s, uint32_t index)
+{
+	s->slots[index].byte = TRANSFER_BYTE_FREE;
+	s->free[(s->free_head + s->free_count++) % s->depth] = index;
+}
+
+static uint32_t take_free(struct status_source *s)
+{
+	uint32_t index = s->free[s->free_head];
+
+	s->free_head = (s->free_head + 1) % s->depth;
+	s->free_count--;
+	return index;
+}
+
+/* ---- writing blocks ---- */
+
+/* The smallest slots first. */
+static void sort_slots(const struct gather *g, uint32_t *sorted)
+{
+	for (unsigned i = 0; i < g->count; i++) {
+		unsigned at = i;
+
+		for (; at && sorted[at - 1] > g->indices[i]; at--)
+			sorted[at] = sorted[at - 1];
+		sorted[at] = g->indices[i];
+	}
+}
+
+/* The blocks, and behind them their slots' bytes. */
+static int post_gathered(struct status_source *s)
+{
+	const struct engine_env *env = &s->env;
+	struct gather *g = &s->gather;
+	bool inlined, signal;
+	struct fabric_wr wr[2 * GATHER_MAX];
+	struct fabric_sge sge[2 * GATHER_MAX];
+	uint32_t sorted[GATHER_MAX];
+	unsigned n = 0, count = g->count;
+	int r;
+
+	if (!count)
+		return 0;
+	inlined = fabric_chan_caps(g->lane->chan)->inline_max >= GATHER_MAX;
+	signal = flight_signals(s->flight, g->lane, count);
+	for (; n < count; n++) {
+		struct block *b = g->blocks[n];
+
+		sge[n] = (struct fabric_sge){
+			b->payload - BLOCK_PREFIX_BYTES, BLOCK_PREFIX_BYTES + b->length, env->mr};
+		wr[n] = (struct fabric_wr){
+			.next = &wr[n + 1],
+			.id = LANE_ID(LANE_DATA, b->index),
+			.opcode = FABRIC_WRITE,
+			.sge = &sge[n],
+			.sge_count = 1,
+			.remote_addr = notice_slot_addr(env, g->indices[n]),
+			.remote_key = env->remote_key,
+		};
+	}
+	sort_slots(g, sorted);
+	for (unsigned i = 0, run; i < count; i += run, n++) {
+		for (run = 1; i + run < count && sorted[i + run] == sorted[i] + run; run++)
+			;
+		sge[n] = (struct fabric_sge){s->full, run, s->bytes_mr};
+		wr[n] = (struct fabric_wr){
+			.next = &wr[n + 1],
+			.id = LANE_ID(LANE_DATA, sorted[i]),
+			.opcode = FABRIC_WRITE,
+			.flags = inlined ? FABRIC_INLINE : 0,
+			.sge = &sge[n],
+			.sge_count = 1,
+			.remote_addr = env->remote_status_base + sorted[i],
+			.remote_key = env->remote_status_key,
+		};
+	}
+	wr[n - 1].next = NULL;
+	wr[n - 1].id = LANE_ID(LANE_BEHIND, g->blocks[count - 1]->index);
+	wr[n - 1].flags |= signal ? FABRIC_SIGNALED : 0;
+	r = lane_post(g->lane, wr);
+	for (unsigned i = 0; i < count && !r; i++)
+		flight_add(s->flight, g->lane, g->blocks[i], signal && i + 1 == count);
+	gather_clear(g);
+	return r;
+}
+
+/* ---- reading the sink's bytes ---- */
+
+/* The lane on which most was written since its last READ: what is learned there counts for most
+ * slots. */
+static struct lane *pick_read_lane(const struct status_source *s)
+{
+	struct lane *best = s->env.lanes[0];
+	uint64_t most = 0;
+
+	for (unsigned i = 0; i < s->env.lane_count; i++) {
+		uint64_t unfenced = flight_posts(s->flight, s->env.lanes[i]) - s->fenced[i];
+
+		if (unfenced > most) {
+			most = unfenced;
+			best = s->env.lanes[i];
+		}
+	}
+	return best;
+}
+
+static int post_read(struct status_source *s)
+{
+	int r = post_gathered(s); /* or it would say nothing of those slots */
+	struct reading *reading = &s->reads[(s->read_head + s->reads_out) % READS_MAX];
+	struct lane *lane = s->reads_out ? s->read_lane : pick_read_lane(s);
+	struct fabric_sge all = {reading->bytes, s->span, s->bytes_mr};
+	struct fabric_wr read = {
+		.id = LANE_ID(LANE_STATUS, 0),
+		.opcode = FABRIC_READ,
+		.flags = FABRIC_SIGNALED,
+		.sge = &all,
+		.sge_count = 1,
+		.remote_addr = s->env.remote_status_base,
+		.remote_key = s->env.remote_status_key,
+	};
+
+	reading->second = s->reads_out++ > 0;
+	reading->posts = flight_posts(s->flight, lane);
+	s->read_lane = lane;
+	if (!reading->second)
+		status_sync_asked(&s->sync);
+	return r ? r : lane_post(lane, &read);
+}
+
+static int read_if_due(struct status_source *s)
+{
+	if (s->reads_out || s->free_count == s->depth ||
+		!status_sync_due(&s->sync, clock_now_ns(), s->free_count))
+		return 0;
+	return post_read(s);
+}
+
+/* `posts`: those of its own lane that the READ followed. */
+static bool believed(const struct status_source *s, const struct slot *slot, uint64_t posts)
+{
+	return slot->post <= (slot->lane == s->read_lane->number ? posts : s->fenced[slot->lane]);
+}
+
+/* One byte of the answer.  0, or -EBADMSG. */
+static int merge(struct status_source *s, uint32_t index, uint8_t byte, uint64_t posts)
+{
+	struct slot *slot = &s->slots[index];
+
+	if (byte > TRANSFER_BYTE_UNAVAILABLE ||
+		(byte != TRANSFER_BYTE_FREE && slot->byte == TRANSFER_BYTE_FREE)) {
+		log_error("the sink's status byte of slot %u is %u%s", index, byte,
+			slot->byte == TRANSFER_BYTE_FREE ? ", though it was free" : "");
+		return -EBADMSG;
+	}
+	if (slot->byte == TRANSFER_BYTE_FREE)
+		return 0;
+	if (byte == TRANSFER_BYTE_FREE) {
+		if (believed(s, slot, posts))
+			put_free(s, index);
+		return 0;
+	}
+	slot->byte = byte;
+	slot->post = 0;
+	s->unavailable += byte == TRANSFER_BYTE_UNAVAILABLE;
+	return 0;
+}
+
+static int take_answer(struct status_source *s)
+{
+	const struct reading *reading = &s->reads[s->read_head];
+	uint32_t left = s->free_count;
+	int r = 0;
+
+	s->reads_out--;
+	s->read_head = (s->read_head + 1) % READS_MAX;
+	s->unavailable = 0;
+	for (uint32_t i = 0; i < s->depth && !r; i++)
+		r = merge(s, i, reading->bytes[i], reading->posts);
+	s->fenced[s->read_lane->number] = reading->posts;
+	flight_done(s->flight, s->read_lane, reading->posts);
+	(reading->second ? status_sync_second_answered : status_sync_answered)(
+		&s->sync, clock_now_ns(), left, s->free_count - left, s->unavailable);
+	return r;
+}
+
+/* ---- the engine ---- */
+
+static unsigned room(struct engine *e)
+{
+	return self(e)->free_count;
+}
+
+static int starving(struct engine *e)
+{
+	struct status_source *s = self(e);
+
+	s->waiting = true;
+	if (!s->reads_out)
+		return read_if_due(s);
+	status_sync_waits(&s->sync);
+	return s->reads_out < READS_MAX && status_sync_second(&s->sync) ? post_read(s) : 0;
+}
+
+static int send_block(struct engine *e, struct block *b)
+{
+	struct status_source *s = self(e);
+	struct gather *g = &s->gather;
+	uint32_t index;
+	int r;
+
+	if (!s->free_count)
+		return -EAGAIN;
+	r = gather_takes(g, b) ? 0 : post_gathered(s);
+	if (r)
+		return r;
+	if (!g->count)
+		g->lane = flight_pick(s->flight);
+	index = take_free(s);
+	gather_add(g, b, index);
+	s->slots[index] = (struct slot){
+		.byte = TRANSFER_BYTE_DATA,
+		.lane = (uint8_t)g->lane->number,
+		.post = flight_posts(s->flight, g->lane) + g->count,
+	};
+	s->waiting = false;
+	/* the last of them: a clock is looked at only when it is time */
+	return s->free_count <= s->sync.lead && s->free_count ? read_if_due(s) : 0;
+}
+
+static int take_other(void *ctx, const struct fabric_wc *wc)
+{
+	return LANE_ID_WHAT(wc->id) == LANE_STATUS ? take_answer(ctx) : 0;
+}
+
+static int poll_source(struct engine *e, struct block **done, unsigned max)
+{
+	static const struct flight_ops ops = {.other = take_other};
+	struct status_source *s = self(e);
+
+	return flight_poll(s->flight, &ops, s, done, max);
+}
+
+static int message(struct engine *e, uint16_t type, const uint8_t *data, size_t len)
+{
+	(void)e;
+	(void)type;
+	(void)data;
+	(void)len;
+	return 0;
+}
+
+static int flush(struct engine *e)
+{
+	return post_gathered(self(e));
+}
+
+static int settle(struct engine *e)
+{
+	struct status_source *s = self(e);
+	int r = post_gathered(s);
+
+	return r ? r : s->reads_out ? 0 : flight_flush(s->flight);
+}
+
+static int64_t nap_ns(struct engine *e)
+{
+	struct status_source *s = self(e);
+	uint64_t now;
+
+	if (!s->waiting || s->reads_out || s->free_count)
+		return -1;
+	now = clock_now_ns();
+	return s->sync.next_ns <= now + SPIN_NS ? 0 : (int64_t)(s->sync.next_ns - now);
+}
+
+static const struct engine_ops source_ops = {
+	.name = "status",
+	.id = MESSAGE_ENGINE_STATUS,
+	.close = source_close,
+	.message = message,
+	.poll = poll_source,
+	.flush = flush,
+	.room = room,
+	.send = send_block,
+	.starving = starving,
+	.settle = settle,
+	.nap_ns = nap_ns,
+};
+
+int status_source_open(const struct engine_env *env, struct engine **out)
+{
+	struct status_source *s = calloc(1, sizeof *s);
+	size_t bytes;
+	int r = -ENOMEM;
+
+	if (!s)
+		return r;
+	s->base.ops = &source_ops;
+	s->env = *env;
+	s->depth = env->remote_depth;
+	s->span = transfer_status_bytes(s->depth);
+	status_sync_init(&s->sync, s->depth, env->lane_count);
+	bytes = READS_MAX * (size_t)s->span + GATHER_MAX;
+	s->bytes = calloc(1, bytes);
+	s->slots = calloc(s->depth, sizeof *s->slots);
+	s->free = calloc(s->depth, sizeof *s->free);
+	if (!s->bytes || !s->slots || !s->free)
+		goto err_close;
+	for (unsigned i = 0; i < READS_MAX; i++)
+		s->reads[i].bytes = s->bytes + i * (size_t)s->span;
+	s->full = s->bytes + bytes - GATHER_MAX;
+	memset(s->full, TRANSFER_BYTE_DATA, GATHER_MAX);
+	r = fabric_mr_new(env->pd, s->bytes, bytes, FABRIC_LOCAL, &s->bytes_mr);
+	if (!r)
+		r = flight_new(env, &s->flight);
+	gather_init(&s->gather, env);
+	if (r)
+		goto err_close;
+	for (uint32_t i = 0; i < s->depth; i++)
+		put_free(s, i);
+	s->slack_ns = status_naps_fine();
+	*out = &s->base;
+	return 0;
+
+err_close:
+	source_close(&s->base);
+	return r;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * session/control: frames over the control channel.
+ *
+ * The channel carries one byte stream each way, cut into SENDs of at most CONTROL_SEND_BYTES, with
+ * credits for the receives that the other side has posted (rftp-protocol(7), "The control
+ * channel"). On top of it this module cuts and joins the frames of proto/message.h.  It knows frame
+ * headers and the codec table, and no message's meaning.
+ *
+ * Nothing here blocks except control_wait.  One thread at a time.  A frame that breaks the rules
+ * (unknown type, length outside its row, more SENDs than credits) makes control_get return -EBADMSG
+ * for good; a broken channel makes it -ENOTCONN or -ECONNRESET once all that came before was read.
+ */
+#ifndef TRANSFER_CONTROL_H
+#define TRANSFER_CONTROL_H
+
+#include "fabric/fabric.h"
+#include "proto/message.h"
+
+#define CONTROL_SEND_BYTES 4096u
+#define CONTROL_CREDITS 8u              /* receives posted, and SENDs outstanding, a side */
+#define CONTROL_PENDING_MAX (64u << 20) /* bytes queued and not sent yet */
+#define CONTROL_INPUT_MAX (1u << 20)    /* bytes that came and were not read yet */
+
+struct control;
+
+/*
+ * Makes the buffers, protection domain, completion queue and queue pair of `chan` (from a dial or a
+ * REQUEST) and posts the receives.  The caller then connects or accepts with CONTROL_CREDITS in its
+ * private data, and calls control_start with the credits that the peer showed in its own.
+ * The channel is the control's from then on, and is freed with it (also when control_new fails).
+ */
+int control_new(struct fabric_chan *chan, struct control **out);
+void control_start(struct control *, uint16_t peer_credits);
+void control_free(struct control *);
+
+struct fabric_chan *control_chan(const struct control *);
+struct fabric_pd *control_pd(
+	const struct control *); /* the session's: its data channels share it */
+
+/* Queues one frame (copied) and sends what credits allow.  -ENOBUFS: over CONTROL_PENDING_MAX;
+ * -ENOTCONN, -EBADMSG: the session is over.  `data` may be NULL when len is 0. */
+int control_put(struct control *, uint16_t type, uint16_t response, const void *data, size_t len);
+
+/*
+ * For a peer that takes nothing of what is queued: finds out whether it is still there, by a WRITE
+ * of no bytes, which needs no credit.  If not, control_get says so as soon as the fabric knows.
+ */
+void control_probe(struct control *);
+
+/* Takes in completions, then gives the next whole frame: 1 (*data is valid until the next call of
+ * control_get or control_wait), 0 (none yet), or -errno (the session is over). */
+int control_get(struct control *, struct message_header *, const uint8_t **data);
+
+/* Takes in completions and moves queued bytes on, without reading a frame. */
+void control_push(struct control *);
+/* Bytes queued and not yet sent: a producer of much output stops while this is high. */
+size_t control_pending_bytes(const struct control *);
+
+/*
+ * For event loops: arm, then call control_get until it returns 0, then wait until the fd is
+ * readable. The fd also becomes readable when queued bytes could move on; control_get moves them.
+ */
+int control_arm(struct control *);
+int control_fd(const struct control *);
+
+/* Blocks until control_get has something to say, or until all queued bytes have left if there were
+ * any; at most timeout_ms (-1: for ever); cancel_fd (-1: none) ends it early when readable.  0;
+ * -ETIMEDOUT; -ECANCELED. */
+int control_wait(struct control *, int timeout_ms, int cancel_fd);
+
+/* Blocks until all queued bytes have been sent, at most timeout_ms; frames that come stay unread.
+ * 0; -ETIMEDOUT; -errno (the session is over). */
+int control_flush(struct control *, int timeout_ms);
+
+#endif

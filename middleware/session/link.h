@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * session/link: the channels of one session: a control channel and its data channels.
+ *
+ * Client: link_connect, then link_open_channels with what a CHANNELS reply said.
+ * Daemon: it owns one event queue for all its sessions.  A REQUEST whose private data is a control
+ * greeting becomes a link (link_accept); one with a data greeting joins the link whose session and
+ * token it shows (link_accept_channel; the daemon finds the link, this module checks the token).
+ *
+ * The side that connects sends first on every channel (MPA's rule): the control channel's first
+ * frame is HELLO; a data channel's is one SEND of 4 zero bytes.  After a transfer was aborted its
+ * data channels are closed by both sides (link_close_channels): nothing in flight can then land
+ * later.
+ */
+#ifndef TRANSFER_LINK_H
+#define TRANSFER_LINK_H
+
+#include "session/control.h"
+
+#include <sys/socket.h>
+
+#define LINK_DEPTH                                                                                 \
+	1024u /* blocks a transfer may have outstanding: receives and sends are sized by it */
+
+struct lane;
+struct link;
+struct memory;
+
+/* ---- both ---- */
+struct control *link_control(const struct link *);
+unsigned link_channel_count(
+	const struct link *); /* data channels: open, or accepted and about to be */
+void link_close_channels(struct link *);
+/* Breaks what is connected and frees all. */
+void link_free(struct link *);
+/* Where the blocks of its transfers are. */
+struct memory *link_memory(struct link *);
+/* Blocks this session's transfers may use: LINK_DEPTH, less where the fabric's depth is smaller. */
+uint32_t link_max_depth(const struct link *);
+/* Data channels worth opening, from CPUs, fabric and the measured round trip (0: not known). */
+unsigned link_suggest_channels(const struct link *, uint64_t rtt_ns);
+const char *link_fabric_name(const struct link *);
+
+/* The link's data channels for engines; room for link_channel_count() pointers. */
+struct lane *const *link_lanes(const struct link *);
+struct fabric_cq *link_cq(const struct link *);
+/*
+ * Accepting side: waits until the connecting side has sent first on each of the first `count`
+ * channels; on the connecting side there is nothing to wait for.  0, -ETIMEDOUT, -ECANCELED,
+ * -ECONNRESET.
+ */
+int link_wait_greeted(struct link *, unsigned count, int timeout_ms, int cancel_fd);
+
+/* ---- client ---- */
+
+/*
+ * Connects the control channel; blocks for at most timeout_ms.  On refusal *status is the daemon's
+ * status (else 0).  -ECONNREFUSED, -ETIMEDOUT, -EHOSTUNREACH, -ENODEV, -EPROTO (answered, but is no
+ * rftpd), -EACCES (refused: *status).
+ */
+int link_connect(struct fabric *, const struct sockaddr *dst, const struct sockaddr *src,
+	int timeout_ms, struct link **out, uint16_t *status);
+/* Dials channels first..first+count-1 and waits until all are connected.  Channels that were open
+ * are closed first.  Errors as above; no channel is open then. */
+int link_open_channels(
+	struct link *, uint32_t session, const struct message_channels_reply *, int timeout_ms);
+/* Connection events of the client's channels: the fd (-1: not a client's link), and what they mean:
+ * 0, or -errno when the session's control channel has gone, from then on.  For a shell that sits at
+ * its prompt, and for a transfer. */
+int link_event_fd(const struct link *);
+int link_check_events(struct link *);
+
+/* ---- daemon ---- */
+
+/* Takes over `chan`; accepts it.  The link works when CONNECTED has come. */
+int link_accept(struct fabric_chan *chan, const struct message_greeting *, struct link **out);
+/* Makes a token and says that `count` new channels may now show it.  Channels that were open are
+ * closed: the client asks when it has none, or wants another number of them. */
+int link_expect_channels(struct link *, unsigned count, struct message_channels_reply *);
+/*
+ * A data channel's REQUEST.  Takes over `chan`, also on error (it is then rejected with a status).
+ * -EACCES: wrong token, index not expected or used already (each index once).
+ */
+int link_accept_channel(struct link *, struct fabric_chan *chan, const struct message_greeting *);
+/* A connection event: whether it was one of the link's data channels (it is then taken note of).
+ * From any thread: the event loop calls it while a transfer runs. */
+bool link_channel_event(struct link *, const struct fabric_event *);
+
+#endif

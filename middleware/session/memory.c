@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * session/memory: see memory.h.
+ */
+#include "session/memory.h"
+
+#include "base/log.h"
+
+#include <assert.h>
+#include <sys/mman.h>
+
+/* Pages at once, by the fastest way there is: a page fault in the middle of a copy costs more, and
+ * a memory device pins them anyway.  Old kernels fault them in one by one. */
+static bool populate(struct memory *m, size_t bytes)
+{
+	return !madvise(m->arena.base, bytes, MADV_POPULATE_WRITE);
+}
+
+static int make_room(struct memory *m, size_t bytes)
+{
+	int r;
+
+	if (m->arena.bytes >= bytes) {
+		populate(m, bytes);
+		return 0;
+	}
+	arena_fini(&m->arena);
+	r = arena_init(&m->arena, bytes, true);
+	if (!r && !populate(m, bytes) && m->arena.hugetlb) {
+		/* There are huge pages, but not for this control group: touching them would be our
+		 * end. */
+		arena_fini(&m->arena);
+		r = arena_init(&m->arena, bytes, false);
+		if (!r)
+			populate(m, bytes);
+	}
+	if (!r)
+		log_debug("memory: %zu bytes%s", m->arena.bytes,
+			m->arena.hugetlb ? " in huge pages" : "");
+	return r;
+}
+
+int memory_take(
+	struct memory *m, struct fabric_pd *pd, size_t bytes, unsigned access, uint8_t **base)
+{
+	int r;
+
+	assert(!m->mr);
+	r = make_room(m, bytes);
+	if (!r)
+		r = fabric_mr_new(pd, m->arena.base, bytes, access, &m->mr);
+	if (r)
+		arena_fini(&m->arena); /* a smaller one may do */
+	else
+		*base = m->arena.base;
+	return r;
+}
+
+void memory_revoke(struct memory *m)
+{
+	fabric_mr_free(m->mr);
+	m->mr = NULL;
+}
+
+void memory_give(struct memory *m)
+{
+	memory_revoke(m);
+	if (m->arena.hugetlb)
+		arena_fini(&m->arena); /* the kernel cannot take these back */
+	else if (m->arena.base)
+		madvise(m->arena.base, m->arena.bytes, MADV_FREE);
+}
+
+void memory_free(struct memory *m)
+{
+	memory_revoke(m);
+	arena_fini(&m->arena);
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rftp/copy/copy.c: owns the URLs of a command line.  Moving the files is rftp/copy/get's and
+ * rftp/copy/put's.
+ */
+#include "rftp/copy/copy.h"
+
+#include "rftp/copy/get.h"
+#include "rftp/copy/put.h"
+#include "rftp/remote/url.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int copy_parse(struct client *c, const char *name, struct url *url)
+{
+	const char *why;
+	int err = url_parse(name, url, &why);
+
+	if (err == -ENOMEM)
+		return client_no_memory(c);
+	if (err)
+		report_error(&c->report, EXIT_CODE_USAGE, STATUS_INVALID, name, why);
+	return err;
+}
+
+static int copy_put(struct client *c, char *const *names, int count)
+{
+	struct url url;
+	int err = copy_parse(c, names[count - 1], &url);
+
+	if (err)
+		return err;
+	err = client_open(c, url.host, url.port);
+	if (!err)
+		err = put_files(c, (const char *const *)names, (size_t)count - 1, url.path);
+	url_fini(&url);
+	return err;
+}
+
+static int copy_get(struct client *c, char *const *names, int count)
+{
+	size_t n = (size_t)count - 1;
+	struct url *urls = calloc(n, sizeof *urls);
+	const char **patterns = calloc(n, sizeof *patterns);
+	int err = urls && patterns ? 0 : client_no_memory(c);
+
+	for (size_t i = 0; i < n && !err; i++) {
+		err = copy_parse(c, names[i], &urls[i]);
+		if (err)
+			break;
+		patterns[i] = urls[i].pattern;
+		if (strcmp(urls[i].host, urls[0].host) || urls[i].port != urls[0].port) {
+			report_usage(&c->report,
+				"the sources must be on one server: %s and %s differ", names[0],
+				names[i]);
+			err = -EINVAL;
+		}
+	}
+	if (!err)
+		err = client_open(c, urls[0].host, urls[0].port);
+	if (!err)
+		err = get_files(c, patterns, n, names[count - 1]);
+	for (size_t i = 0; i < n && urls; i++)
+		url_fini(&urls[i]);
+	free(urls);
+	free(patterns);
+	return err;
+}
+
+int copy_run(struct client *c, char *const *names, int count)
+{
+	bool to = url_is(names[count - 1]);
+	int remote = 0;
+
+	for (int i = 0; i < count; i++) {
+		remote += url_is(names[i]);
+		if (!names[i][0]) {
+			report_usage(&c->report, "a name is empty");
+			return -EINVAL;
+		}
+	}
+	if (!remote) {
+		report_usage(&c->report,
+			"all names are local: one side must be rftp://HOST[:PORT]/PATH");
+		return -EINVAL;
+	}
+	if (to && remote > 1) {
+		report_usage(&c->report, "source and destination are both remote: "
+					 "copy here first, or run rftp on one of the servers");
+		return -EINVAL;
+	}
+	if (!to && remote != count - 1) {
+		report_usage(&c->report, "the sources must be all local or all remote");
+		return -EINVAL;
+	}
+	return to ? copy_put(c, names, count) : copy_get(c, names, count);
+}

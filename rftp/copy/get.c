@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rftp/copy/get.c: decides what remote files are called here.  Writing them is tree/incoming's.
+ */
+#include "rftp/copy/get.h"
+
+#include "rftp/shell/interrupt.h"
+#include "rftp/copy/mover.h"
+#include "rftp/remote/remote.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct get {
+	struct mover mover;
+	struct client *client;
+	const char *target;
+	enum incoming_kind kind; /* INTO, AS or STREAM */
+};
+
+/* All patterns into one list of paths; what matches nothing is reported and left out. */
+static int get_expand(struct client *c, const char *const *patterns, size_t count, char ***paths,
+	size_t *path_count)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < count && !err; i++) {
+		char **found, **all;
+		size_t n;
+
+		err = remote_glob(c->session, patterns[i], &found, &n);
+		if (err == -ENOENT) {
+			report_error(&c->report, EXIT_CODE_OK, STATUS_NOT_FOUND, patterns[i],
+				"nothing matches");
+			err = 0;
+			continue;
+		}
+		if (err)
+			return client_report(c, patterns[i], err);
+		all = realloc(*paths, (*path_count + n) * sizeof *all);
+		if (!all) {
+			remote_glob_free(found, n);
+			return client_no_memory(c);
+		}
+		*paths = all;
+		memcpy(all + *path_count, found, n * sizeof *found);
+		*path_count += n;
+		free(found);
+	}
+	return err;
+}
+
+/* What the target is.  0 or -errno (reported). */
+static int get_target(struct get *g, size_t count)
+{
+	struct report *r = &g->client->report;
+	struct stat st;
+
+	if (!strcmp(g->target, "-")) {
+		g->kind = INCOMING_STREAM;
+		g->mover.stdout_stream = true;
+		return 0;
+	}
+	if (!stat(g->target, &st) && S_ISDIR(st.st_mode)) {
+		g->kind = INCOMING_INTO;
+		return 0;
+	}
+	if (count > 1 || g->target[strlen(g->target) - 1] == '/') {
+		report_error(r, EXIT_CODE_OK, STATUS_NOT_DIRECTORY, g->target,
+			count > 1 ? "several sources need an existing directory to go into"
+				  : "no such directory (make it first)");
+		return -ENOTDIR;
+	}
+	g->kind = INCOMING_AS;
+	return 0;
+}
+
+/* A server that leaves a file out has sent less than was asked for, whatever it says of its
+ * success. */
+static int get_receive(struct get *g, struct incoming *incoming, const char *path, uint32_t flags)
+{
+	uint64_t before = g->mover.outcomes;
+	int err = mover_receive(&g->mover, incoming, path);
+
+	/* only an empty top directory has no name to tell of */
+	if (err || g->mover.outcomes > before ||
+		((flags & MESSAGE_DATA_RECURSIVE) && !(flags & MESSAGE_DATA_INTO)))
+		return err;
+	report_error(&g->client->report, EXIT_CODE_OK, STATUS_OTHER, path,
+		"the server sent nothing: it could not read it (its log says why)");
+	return -EREMOTEIO;
+}
+
+static int get_one(struct get *g, const char *path)
+{
+	struct client *c = g->client;
+	struct incoming_params params = {
+		.kind = g->kind,
+		.top = AT_FDCWD,
+		.path = g->target,
+		.fd = STDOUT_FILENO,
+		.replace = c->settings.replace,
+		.direct = c->settings.direct,
+		.done = mover_file_done,
+		.ctx = &g->mover,
+	};
+	struct message_data_request request = {
+		.kind = MESSAGE_DATA_FILES,
+		.flags = c->settings.recursive ? MESSAGE_DATA_RECURSIVE : 0,
+		.path = {(const uint8_t *)path, strlen(path)},
+	};
+	struct incoming *incoming;
+	size_t len;
+	const char *last = remote_last(path, &len);
+	int err;
+
+	/* "/", ".", "..": without a name of its own, what is in it goes right into the target */
+	if (g->kind == INCOMING_INTO && len && !(len == 1 && last[0] == '.') &&
+		!(len == 2 && !memcmp(last, "..", 2)))
+		request.flags |= MESSAGE_DATA_INTO;
+	err = incoming_new(&params, &incoming);
+	if (err) {
+		report_errorf(&c->report, err, g->target, "%s%s",
+			status_text(status_from_errno(err)),
+			err == -ENOENT ? " (the directory it should go into)" : "");
+		return err;
+	}
+	err = mover_channels(&g->mover);
+	if (!err) {
+		mover_request(&g->mover, MESSAGE_RETRIEVE, &request);
+		err = remote_data(c->session, MESSAGE_RETRIEVE, &request);
+		if (err == -EISDIR && !c->settings.recursive && !session_lost(c->session))
+			report_error(&c->report, EXIT_CODE_OK, STATUS_IS_DIRECTORY, path,
+				"is a directory (use -r to copy directories)");
+		else if (err)
+			client_report(c, path, err);
+		else
+			err = get_receive(g, incoming, path, request.flags);
+	}
+	incoming_free(incoming);
+	return err;
+}
+
+int get_files(struct client *c, const char *const *patterns, size_t count, const char *target)
+{
+	struct get g = {.client = c, .target = target};
+	FILE *out = c->report.out;
+	char **paths = NULL;
+	size_t path_count = 0;
+	int err = -ENOTCONN;
+
+	if (!strcmp(target, "-"))
+		c->report.out = stderr; /* stdout carries the file */
+	mover_start(&g.mover, c);
+	if (client_session(c))
+		err = get_expand(c, patterns, count, &paths, &path_count);
+	if (!err && path_count)
+		err = get_target(&g, path_count > count ? path_count : count);
+	for (size_t i = 0; i < path_count && !err; i++) {
+		err = get_one(&g, paths[i]);
+		/* one of several that can not be had does not keep the others back */
+		if (err && c->session && !interrupt_signal() && err != -ECANCELED)
+			err = 0;
+	}
+	remote_glob_free(paths, path_count);
+	err = mover_finish(&g.mover, err);
+	c->report.out = out;
+	return err;
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rftp/copy/get: files of the server to here.
+ */
+#ifndef RFTP_GET_H
+#define RFTP_GET_H
+
+#include "rftp/remote/client.h"
+
+/*
+ * `patterns` are absolute remote paths as patterns (rftp/remote/remote).  `target` is a local name:
+ * an existing directory takes the files under their own names, "-" is stdout, else it is the one
+ * source's new name. 0 or -errno; errors are reported.
+ */
+int get_files(struct client *, const char *const *patterns, size_t count, const char *target);
+
+#endif

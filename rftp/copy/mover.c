@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rftp/copy/mover.c: owns the sums over a command's transfers.  Does not know names or directions.
+ */
+#include "rftp/copy/mover.h"
+
+#include "rftp/shell/interrupt.h"
+#include "rftp/ui/units.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+void mover_start(struct mover *m, struct client *client)
+{
+	*m = (struct mover){.client = client, .base_errors = client->report.errors};
+	progress_start(&client->report.progress,
+		client->settings.verbosity >= 0 && !client->settings.json);
+}
+
+int mover_channels(struct mover *m)
+{
+	struct client *c = m->client;
+	int err = session_channels(c->session, c->settings.channels);
+
+	return err ? client_report(c, NULL, err) : 0;
+}
+
+void mover_request(const struct mover *m, uint16_t type, struct message_data_request *request)
+{
+	const struct settings *s = &m->client->settings;
+
+	request->direct = s->direct == END_DIRECT_ON ? 1 : s->direct == END_DIRECT_OFF ? 2 : 0;
+	if (type == MESSAGE_STORE) {
+		request->flags |= s->replace ? 0 : MESSAGE_DATA_NO_REPLACE;
+		return;
+	}
+	request->engine = s->engine;
+	request->channels = (uint16_t)link_channel_count(session_link(m->client->session));
+	request->block = s->block;
+	request->depth = s->depth;
+	request->rtt_us = session_rtt_us(m->client->session);
+}
+
+/* One transfer of several: what went before counts as well. */
+static void mover_progress(void *ctx, const struct transfer_stats *stats)
+{
+	struct mover *m = ctx;
+	struct progress_state state = {
+		.bytes = stats->bytes,
+		.total_bytes = stats->total_bytes,
+		.files = stats->files,
+		.total_files = stats->total_files,
+		.errors = stats->errors,
+	};
+
+	progress_draw(&m->client->report.progress, &state);
+}
+
+static void mover_params(struct mover *m, struct transfer_params *params)
+{
+	const struct settings *s = &m->client->settings;
+	const struct session_info *info = session_info(m->client->session);
+
+	*params = (struct transfer_params){
+		.engine = s->engine,
+		.engines = info->engines,
+		.block = s->block,
+		.depth = s->depth,
+		.max_block = info->max_block,
+		.max_depth = info->max_depth,
+		.rtt_ns = info->rtt_ns,
+		.cancel_fd = interrupt_fd(),
+		.progress = mover_progress,
+		.progress_ctx = m,
+	};
+}
+
+static const char *mover_notices(const struct transfer_stats *stats)
+{
+	if (!strcmp(stats->engine, "status"))
+		return "status bytes";
+	switch (stats->notice) {
+	case TRANSFER_NOTICE_GATHERED:
+		return "notices gathered";
+	case TRANSFER_NOTICE_CONTROL:
+		return "notices on the control channel";
+	default:
+		return stats->imm ? "notices immediate" : "notices sent behind";
+	}
+}
+
+static void mover_explain(const struct mover *m, const struct transfer_stats *stats)
+{
+	const struct settings *s = &m->client->settings;
+	char block[UNITS_TEXT_MAX], window[UNITS_TEXT_MAX];
+
+	if (!stats->block)
+		return;
+	units_format_size(stats->block, block);
+	units_format_size((uint64_t)stats->block * stats->depth, window);
+	report_verbose(&m->client->report,
+		"engine %s%s, %u channel%s%s, block %s%s, window %u blocks = %s%s, %s, %s; "
+		"rtt %.3f ms; waited for room %ju times",
+		stats->engine, s->engine ? " (asked for)" : "", stats->channels,
+		stats->channels == 1 ? "" : "s",
+		s->channels ? " (asked for)" : " (from CPUs and rtt)", block,
+		s->block ? " (asked for)" : " (from the sizes)", stats->depth, window,
+		s->depth ? " (asked for)" : " (from rtt and limits)", mover_notices(stats),
+		stats->direct ? "O_DIRECT" : "buffered",
+		(double)session_info(m->client->session)->rtt_ns / 1e6, (uintmax_t)stats->starved);
+}
+
+static bool mover_ends_all(uint16_t status)
+{
+	return status == STATUS_CANCELLED || status == STATUS_DISCONNECTED ||
+	       status == STATUS_TIMEOUT || status == STATUS_SHUTDOWN;
+}
+
+bool mover_outcome(
+	struct mover *m, const char *path, uint64_t bytes, uint16_t status, const char *text)
+{
+	m->outcomes++;
+	if (!status)
+		m->stored_bytes += bytes;
+	if (!mover_ends_all(status))
+		return status;
+	if (!m->held_status) {
+		m->held_status = status;
+		m->held_path = strdup(path);
+		m->held_text = strdup(text ? text : "");
+	}
+	return false;
+}
+
+void mover_file_done(void *ctx, const char *path, uint64_t bytes, uint16_t status, const char *text)
+{
+	struct mover *m = ctx;
+	bool tell;
+
+	if (m->stdout_stream)
+		path = "standard output";
+	tell = mover_outcome(m, path, bytes, status, text);
+	report_file(&m->client->report, path, bytes, status, text, tell);
+}
+
+/* `alone`: the transfer went on, so it was that file's own failure. */
+static void mover_release(struct mover *m, bool alone)
+{
+	struct text reason = {0};
+
+	/* a pipe that nobody reads any more is no lost connection */
+	if (alone && m->held_status && m->stdout_stream) {
+		report_error(
+			&m->client->report, EXIT_CODE_IO, STATUS_IO, m->held_path, m->held_text);
+	} else if (alone && m->held_status) {
+		report_reason(&reason, m->held_status, m->held_text);
+		report_error(&m->client->report, EXIT_CODE_OK, m->held_status, m->held_path,
+			text_str(&reason));
+	}
+	text_fini(&reason);
+	free(m->held_path);
+	free(m->held_text);
+	m->held_path = m->held_text = NULL;
+	m->held_status = 0;
+}
+
+static void mover_add_requests(struct transfer_requests *sum, const struct transfer_requests *n)
+{
+	sum->writes += n->writes;
+	sum->sends += n->sends;
+	sum->reads += n->reads;
+	sum->signalled += n->signalled;
+	sum->receives += n->receives;
+	sum->frames += n->frames;
+	if (n->send_queue > sum->send_queue)
+		sum->send_queue = n->send_queue;
+	if (n->receive_queue > sum->receive_queue)
+		sum->receive_queue = n->receive_queue;
+}
+
+/* The end of one transfer. */
+static int mover_ended(struct mover *m, const struct transfer_stats *stats, uint64_t files_bytes,
+	const char *object, int error)
+{
+	struct client *c = m->client;
+	struct report_done *d = &m->done;
+
+	progress_erase(&c->report.progress);
+	d->bytes += error && error != -EREMOTEIO ? files_bytes : stats->bytes;
+	d->files += stats->files;
+	if (stats->ended_ns > stats->started_ns)
+		m->busy_ns += stats->ended_ns - stats->started_ns;
+	if (stats->block) {
+		d->fabric = stats->fabric;
+		d->engine = stats->engine;
+		d->channels = stats->channels;
+		d->block = stats->block;
+		d->direct |= stats->direct;
+		mover_add_requests(&d->requests, &stats->requests);
+	}
+	mover_explain(m, stats);
+	mover_release(m, !error || error == -EREMOTEIO);
+	if (!error || error == -EREMOTEIO)
+		return error; /* single files were reported one by one */
+	if (error == -ECONNABORTED && c->report.errors > m->file_errors)
+		return error; /* one file that took the others with it: reported as well */
+	session_after_transfer(c->session, error, stats);
+	return client_report(c, object, error);
+}
+
+int mover_send_source(struct mover *m, const struct transfer_source *source, const char *object)
+{
+	struct transfer_stats stats = {0};
+	struct transfer_params params;
+	uint64_t before = m->stored_bytes;
+	int err;
+
+	m->file_errors = m->client->report.errors;
+	mover_params(m, &params);
+	if (source->feed)
+		params.cancel_fd = -1;
+	err = transfer_send(session_link(m->client->session), &params, source, &stats);
+	return mover_ended(m, &stats, m->stored_bytes - before, object, err);
+}
+
+int mover_send(struct mover *m, struct outgoing *outgoing, const char *object)
+{
+	return mover_send_source(m, outgoing_source(outgoing), object);
+}
+
+int mover_receive(struct mover *m, struct incoming *incoming, const char *object)
+{
+	struct transfer_stats stats = {0};
+	struct transfer_params params;
+	uint64_t before = m->stored_bytes;
+	int err;
+
+	m->file_errors = m->client->report.errors;
+	mover_params(m, &params);
+	err = transfer_receive(
+		session_link(m->client->session), &params, incoming_sink(incoming), &stats);
+	return mover_ended(m, &stats, m->stored_bytes - before, object, err);
+}
+
+int mover_finish(struct mover *m, int error)
+{
+	struct client *c = m->client;
+
+	m->done.seconds = (double)m->busy_ns / 1e9;
+	m->done.errors = c->report.errors - m->base_errors;
+	/* quiet where nobody looks, as cp is */
+	report_done(&c->report, &m->done,
+		m->done.fabric && !m->quiet &&
+			(c->settings.verbosity > 0 ||
+				(c->settings.verbosity == 0 && isatty(STDERR_FILENO))));
+	report_flush(&c->report);
+	if (!error && m->done.errors)
+		error = -EREMOTEIO;
+	return error;
+}

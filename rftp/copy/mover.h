@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rftp/copy/mover: the transfers of one command, from the first STORE or RETRIEVE to the one `done`
+ * report: parameters from the settings, progress, outcomes of files.
+ */
+#ifndef RFTP_MOVER_H
+#define RFTP_MOVER_H
+
+#include "rftp/remote/client.h"
+#include "tree/incoming.h"
+#include "tree/outgoing.h"
+
+struct mover {
+	struct client *client;
+	struct report_done done; /* of the transfers that ended */
+	uint64_t busy_ns;
+	uint64_t stored_bytes; /* as the files' outcomes say: what counts when a transfer was cut */
+	uint64_t base_errors;  /* the report's, at the start */
+	uint64_t file_errors;  /* and at the start of the transfer that runs */
+	uint64_t outcomes;     /* files that mover_file_done was told of */
+	/* the first file that failed with what may have ended the whole transfer, too: reported
+	 * when it turns out that it did not */
+	uint16_t held_status;
+	char *held_path, *held_text;
+	bool stdout_stream; /* bytes go to stdout */
+	bool quiet;         /* no line for people at the end: the caller has its own (bench) */
+};
+
+void mover_start(struct mover *, struct client *);
+/* Data channels as the settings say; reported.  Before STORE or RETRIEVE. */
+int mover_channels(struct mover *);
+/* Fills in the wishes of a STORE or RETRIEVE. */
+void mover_request(const struct mover *, uint16_t type, struct message_data_request *);
+/* After the OK reply.  Errors are reported; `object` names the whole. */
+int mover_send(struct mover *, struct outgoing *, const char *object);
+/* Of a feed: signals end its streams, and do not cancel it. */
+int mover_send_source(struct mover *, const struct transfer_source *, const char *object);
+int mover_receive(struct mover *, struct incoming *, const char *object);
+/* For outgoing_params and incoming_params: ctx is the mover. */
+void mover_file_done(
+	void *ctx, const char *path, uint64_t bytes, uint16_t status, const char *text);
+/* Counts one outcome.  Whether a failure is to be reported now, as that file's own: others are when
+ * it turns out whether the whole transfer was cut. */
+bool mover_outcome(
+	struct mover *, const char *path, uint64_t bytes, uint16_t status, const char *text);
+/* Reports `done`.  Gives the outcome of the whole: `error`, or -EREMOTEIO when files failed. */
+int mover_finish(struct mover *, int error);
+
+#endif

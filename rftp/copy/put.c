@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rftp/copy/put.c: decides what local files are called at the server.  Walking and reading them is
+ * tree/outgoing's.
+ */
+#include "rftp/copy/put.h"
+
+#include "rftp/copy/mover.h"
+#include "rftp/remote/remote.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct put {
+	struct mover mover;
+	struct client *client;
+	struct outgoing *outgoing;
+	const char *target;
+	bool into;
+	size_t added;
+};
+
+/* Whether the target is a directory to put things into.  1, 0, -errno (reported). */
+static int put_into(struct client *c, const char *target, size_t count)
+{
+	struct message_attr attr;
+	int err;
+
+	err = remote_stat(c->session, target, &attr);
+	if (!err && attr.type == MESSAGE_DIRECTORY)
+		return 1;
+	if (err && err != -ENOENT)
+		return client_report(c, target, err);
+	if (target[strlen(target) - 1] == '/') {
+		if (!err)
+			report_error(&c->report, EXIT_CODE_OK, STATUS_NOT_DIRECTORY, target, NULL);
+		else
+			report_error(&c->report, EXIT_CODE_OK, STATUS_NOT_FOUND, target,
+				"no such directory (make it with mkdir first)");
+		return err ? err : -ENOTDIR;
+	}
+	if (count > 1) {
+		report_error(&c->report, EXIT_CODE_OK, STATUS_NOT_DIRECTORY, target,
+			"several sources need an existing directory to go into");
+		return -ENOTDIR;
+	}
+	return 0;
+}
+
+/* What a source is called beneath the target; "" when what is in it goes right there. */
+static int put_name(const struct put *p, const char *source, char **name)
+{
+	size_t len;
+	const char *last = remote_last(source, &len);
+
+	if (!p->into || (len == 1 && last[0] == '.') || (len == 2 && !memcmp(last, "..", 2)))
+		len = 0;
+	*name = strndup(last, len);
+	return *name ? 0 : -ENOMEM;
+}
+
+static int put_add_stdin(struct put *p)
+{
+	if (p->client->stdin_taken) {
+		report_usage(&p->client->report,
+			"'-': standard input gives the commands, so it can not be sent");
+		return -EINVAL;
+	}
+	if (p->into) {
+		report_usage(&p->client->report,
+			"'-' has no name: give a new name for it at the server, not a directory");
+		return -EINVAL;
+	}
+	return outgoing_add_stream(p->outgoing, STDIN_FILENO, "");
+}
+
+static const char *put_why(const struct put *p, int error)
+{
+	if (error == -EISDIR && !p->client->settings.recursive)
+		return "is a directory (use -r to copy directories)";
+	return NULL;
+}
+
+/* One that can not be sent is reported, and the others are sent. */
+static int put_add(struct put *p, const char *source)
+{
+	char *name;
+	int err;
+
+	if (!strcmp(source, "-")) {
+		err = put_add_stdin(p);
+		p->added += !err;
+		return err;
+	}
+	if (put_name(p, source, &name))
+		return client_no_memory(p->client);
+	err = outgoing_add(p->outgoing, source, name);
+	free(name);
+	if (!err)
+		p->added++;
+	else
+		report_error(&p->client->report, EXIT_CODE_OK, status_from_errno(err), source,
+			put_why(p, err));
+	return 0;
+}
+
+static int put_store(struct put *p)
+{
+	struct client *c = p->client;
+	struct message_data_request request = {
+		.kind = MESSAGE_DATA_FILES,
+		.flags = (p->into ? MESSAGE_DATA_INTO : 0) |
+			 (c->settings.recursive ? MESSAGE_DATA_RECURSIVE : 0),
+		.path = {(const uint8_t *)p->target, strlen(p->target)},
+	};
+	int err = mover_channels(&p->mover);
+
+	if (err)
+		return err;
+	if (c->settings.recursive)
+		outgoing_measure(p->outgoing);
+	mover_request(&p->mover, MESSAGE_STORE, &request);
+	err = remote_data(c->session, MESSAGE_STORE, &request);
+	if (err)
+		return client_report(c, p->target, err);
+	return mover_send(&p->mover, p->outgoing, p->target);
+}
+
+int put_files(struct client *c, const char *const *sources, size_t count, const char *target)
+{
+	struct put p = {.client = c, .target = target};
+	const struct outgoing_params params = {
+		.top = AT_FDCWD,
+		.recursive = c->settings.recursive,
+		.direct = c->settings.direct,
+		.done = mover_file_done,
+		.ctx = &p.mover,
+	};
+	int err;
+
+	mover_start(&p.mover, c);
+	if (!client_session(c))
+		return mover_finish(&p.mover, -ENOTCONN);
+	err = put_into(c, target, count);
+	if (err < 0)
+		return mover_finish(&p.mover, err);
+	p.into = err;
+	err = outgoing_new(&params, &p.outgoing);
+	if (err)
+		return mover_finish(&p.mover, client_no_memory(c));
+	for (size_t i = 0; i < count && !err; i++)
+		err = put_add(&p, sources[i]);
+	if (!err && p.added)
+		err = put_store(&p);
+	outgoing_free(p.outgoing);
+	return mover_finish(&p.mover, err);
+}

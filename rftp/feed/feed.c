@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rftp/feed/feed.c: owns the sources of a feed, and what is said of them.  How they are read
+ * together is the transfer's.
+ */
+#include "rftp/feed/feed.h"
+
+#include "rftp/feed/feed_source.h"
+#include "rftp/shell/interrupt.h"
+#include "rftp/copy/mover.h"
+#include "rftp/remote/remote.h"
+#include "rftp/remote/url.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct feed {
+	struct mover mover;
+	struct client *client;
+	struct feed_source *sources;
+	size_t count, next;
+};
+
+/* ---- what the transfer asks ---- */
+
+static int feed_next(void *ctx, struct transfer_item *item)
+{
+	struct feed *f = ctx;
+	struct feed_source *s;
+
+	if (f->next == f->count)
+		return 0;
+	s = &f->sources[f->next++];
+	*item = (struct transfer_item){
+		.file = {.kind = TRANSFER_FILE_STREAM,
+			.mode = 0644,
+			.size = MESSAGE_UNKNOWN,
+			.name = {(const uint8_t *)s->name, strlen(s->name)}},
+		.cookie = s,
+	};
+	if (!s->end) /* a command: it begins when there is somebody to listen */
+		item->error = feed_source_open(s, (unsigned)f->count);
+	item->end = s->end;
+	s->end = NULL;
+	return 1;
+}
+
+/* A command that failed is an error of its device; what it wrote is kept. */
+static void feed_reap(struct feed *f, struct feed_source *s, enum feed_reap how)
+{
+	struct text text = {0};
+	int status = feed_source_reap(s, how);
+
+	/* when we stopped reading it, it ends by SIGPIPE or as it likes */
+	if (status <= 0 || how == FEED_REAP_NOW || interrupt_signal())
+		return;
+	if (status > 128)
+		text_printf(&text, "the command was ended by signal %d", status - 128);
+	else
+		text_printf(&text, "the command ended with status %d", status);
+	report_error(&f->client->report, EXIT_CODE_OK, STATUS_OTHER, s->name, text_str(&text));
+	text_fini(&text);
+}
+
+static void feed_done(
+	void *ctx, const struct transfer_item *item, uint16_t status, const char *text)
+{
+	struct feed *f = ctx;
+	struct feed_source *s = item->cookie;
+	struct report *r = &f->client->report;
+	struct text json = {0}, whole = {0};
+	bool tell = mover_outcome(&f->mover, s->name, item->sent_bytes, status, text);
+
+	if (status)
+		report_reason(&whole, status, text);
+	if (report_json(r)) {
+		report_json_begin(&json, "device");
+		report_json_string(&json, "name", s->name);
+		report_json_number(&json, "bytes", item->sent_bytes);
+		report_json_number(&json, "packets", item->sent_blocks);
+		report_json_number(&json, "dropped", item->dropped_blocks);
+		report_json_string(&json, "status", status_name(status));
+		report_json_string(&json, "text", text_str(&whole));
+		report_json_end(r, &json);
+	}
+	if (tell)
+		report_error(r, EXIT_CODE_OK, status, s->name, text_str(&whole));
+	else if (item->dropped_blocks)
+		report_note(r, "%s: %ju packets sent, %ju dropped", s->name,
+			(uintmax_t)item->sent_blocks, (uintmax_t)item->dropped_blocks);
+	else if (!status)
+		report_verbose(r, "%s: %ju bytes in %ju packets", s->name,
+			(uintmax_t)item->sent_bytes, (uintmax_t)item->sent_blocks);
+	text_fini(&whole);
+	s->ended = !status;
+	if (s->ended)
+		feed_reap(f, s, FEED_REAP_IF_ENDED);
+}
+
+/* ---- the sources ---- */
+
+static int feed_parse(struct feed *f, const char *const *words)
+{
+	struct report *r = &f->client->report;
+
+	for (size_t i = 0; i < f->count; i++) {
+		struct feed_source *s = &f->sources[i];
+		const char *why;
+		int err = feed_source_parse(s, words[i], &why);
+
+		if (err && !why)
+			return client_no_memory(f->client);
+		for (size_t k = 0; !err && k < i; k++) {
+			if (strcmp(f->sources[k].name, s->name))
+				continue;
+			why = "another device has this name";
+			err = -EINVAL;
+		}
+		if (err) {
+			report_error(r, EXIT_CODE_USAGE, STATUS_INVALID, words[i], why);
+			return err;
+		}
+	}
+	return 0;
+}
+
+/* All that can be known to be there, before anything begins. */
+static int feed_open(struct feed *f)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < f->count && !err; i++) {
+		if (feed_source_is_command(&f->sources[i]))
+			continue;
+		err = feed_source_open(&f->sources[i], (unsigned)f->count);
+		if (err)
+			report_error(&f->client->report, EXIT_CODE_OK, status_from_errno(err),
+				f->sources[i].from, NULL);
+	}
+	return err;
+}
+
+static void feed_free(struct feed *f)
+{
+	for (size_t i = 0; f->sources && i < f->count; i++)
+		feed_source_fini(&f->sources[i]);
+	free(f->sources);
+}
+
+/* ---- the feed ---- */
+
+static int feed_request(struct feed *f, const char *target)
+{
+	struct client *c = f->client;
+	struct message_feed request = {
+		.segment_bytes = c->settings.segment_bytes,
+		.segment_ns = c->settings.segment_ns,
+		.path = {(const uint8_t *)target, strlen(target)},
+	};
+	/* the point of it: all devices share one, unless the user says otherwise */
+	int err = session_channels(c->session, c->settings.channels ? c->settings.channels : 1);
+
+	if (err)
+		return client_report(c, NULL, err);
+	err = remote_feed(c->session, &request);
+	return err ? client_report(c, target, err) : 0;
+}
+
+static int feed_send(struct feed *f, const char *target)
+{
+	const struct transfer_feed feed = {
+		.streams = (unsigned)f->count,
+		.drop_oldest = f->client->settings.drop_oldest,
+		.stop_fd = interrupt_fd(),
+	};
+	const struct transfer_source source = {
+		.next = feed_next,
+		.done = feed_done,
+		.ctx = f,
+		.feed = &feed,
+		.total_files = f->count,
+		.total_bytes = MESSAGE_UNKNOWN,
+		.largest_bytes = MESSAGE_UNKNOWN,
+	};
+	int err = mover_send_source(&f->mover, &source, target);
+	bool in_order = !err || err == -EREMOTEIO;
+
+	for (size_t i = 0; i < f->count; i++) {
+		struct feed_source *s = &f->sources[i];
+
+		feed_reap(f, s,
+			in_order && s->ended && !interrupt_signal() ? FEED_REAP_SOON
+								    : FEED_REAP_NOW);
+	}
+	if (in_order) /* what the signal asked for is done */
+		interrupt_clear();
+	return err;
+}
+
+int feed_run(struct client *c, const char *const *words, size_t count, const char *target)
+{
+	struct feed f = {.client = c, .count = count};
+	int err;
+
+	mover_start(&f.mover, c);
+	if (!count || count > TRANSFER_FEED_MAX) {
+		report_usage(&c->report, "a feed has 1 to %u devices", TRANSFER_FEED_MAX);
+		return mover_finish(&f.mover, -EINVAL);
+	}
+	f.sources = calloc(count, sizeof *f.sources);
+	err = f.sources ? feed_parse(&f, words) : client_no_memory(c);
+	if (!err)
+		err = feed_open(&f);
+	if (!err && !client_session(c))
+		err = -ENOTCONN;
+	if (!err)
+		err = feed_request(&f, target);
+	if (!err)
+		err = feed_send(&f, target);
+	feed_free(&f);
+	return mover_finish(&f.mover, err);
+}
+
+int feed_main(struct client *c, char *const *names, int count)
+{
+	const char *why, *last = names[count - 1];
+	struct url url;
+	int err;
+
+	if (!url_is(last)) {
+		report_usage(&c->report, "usage: rftp feed NAME=SOURCE... rftp://HOST[:PORT]/DIR");
+		return -EINVAL;
+	}
+	err = url_parse(last, &url, &why);
+	if (err == -ENOMEM)
+		return client_no_memory(c);
+	if (err) {
+		report_error(&c->report, EXIT_CODE_USAGE, STATUS_INVALID, last, why);
+		return err;
+	}
+	err = client_open(c, url.host, url.port);
+	if (!err)
+		err = feed_run(c, (const char *const *)names, (size_t)count - 1, url.path);
+	url_fini(&url);
+	return err;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rftp/feed/feed_source: one device of a feed: its name, and the FIFO, file or command that its
+ * stream is read from.
+ */
+#ifndef RFTP_FEED_SOURCE_H
+#define RFTP_FEED_SOURCE_H
+
+#include "end/end.h"
+
+#include <stdint.h>
+#include <sys/types.h>
+
+struct feed_source {
+	char *name;
+	const char *from; /* what follows '=' in the user's word */
+	struct end *end;  /* open; NULL: not yet, or taken */
+	pid_t pid;        /* of the command; 0: none, or reaped */
+	bool ended;       /* its stream, by itself or in order */
+};
+
+enum feed_reap {
+	FEED_REAP_IF_ENDED, /* does not wait */
+	FEED_REAP_SOON,     /* its stream has ended: gives it some time to follow, then ends it */
+	FEED_REAP_NOW,      /* ends it */
+};
+
+/* "NAME=SOURCE".  -EINVAL: `*why` says what is wrong; -ENOMEM. */
+int feed_source_parse(struct feed_source *, const char *word, const char **why);
+void feed_source_fini(struct feed_source *);
+bool feed_source_is_command(const struct feed_source *);
+
+/* Opens it, for reading without waiting for a writer; of a command, starts it.  `share`: how many
+ * sources there are, which have to share what pipes may hold.  0 or -errno. */
+int feed_source_open(struct feed_source *, unsigned share);
+/* The command's exit status as the shell counts it (128 + signal); -1: no command, or it goes on.
+ */
+int feed_source_reap(struct feed_source *, enum feed_reap);
+
+#endif

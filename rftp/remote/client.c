@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rftp/remote/client.c: owns the session and the remote directory.  Does not know commands.
+ */
+#include "rftp/remote/client.h"
+
+#include "base/log.h"
+#include "rftp/shell/interrupt.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+int client_init(struct client *c, const struct settings *settings)
+{
+	*c = (struct client){.settings = *settings};
+	report_init(&c->report, &c->settings);
+	c->cwd = strdup("/");
+	c->previous = strdup("/");
+	return c->cwd && c->previous ? 0 : -ENOMEM;
+}
+
+void client_fini(struct client *c)
+{
+	session_close(c->session);
+	free(c->host);
+	free(c->cwd);
+	free(c->previous);
+	*c = (struct client){0};
+}
+
+int client_no_memory(struct client *c)
+{
+	report_error(&c->report, EXIT_CODE_OK, STATUS_NO_MEMORY, NULL, NULL);
+	return -ENOMEM;
+}
+
+/* The class of a failure to connect: the daemon's own answer tells more than "can not". */
+static enum exit_code client_connect_code(int error, const struct session_error *why)
+{
+	switch (error) {
+	case -ECANCELED:
+		return EXIT_CODE_INTERRUPTED;
+	case -EPROTO:
+		return EXIT_CODE_PROTOCOL;
+	case -EACCES:
+		return exit_code_from_status(why->status);
+	case -ENOMEM:
+		return EXIT_CODE_IO;
+	default:
+		return EXIT_CODE_CONNECT;
+	}
+}
+
+static void client_passed_over(void *ctx, const char *fabric, const char *why)
+{
+	struct client *c = ctx;
+
+	report_verbose(&c->report, "fabric %s passed over: %s", fabric, why);
+}
+
+static int client_connect(struct client *c)
+{
+	const struct session_params params = {
+		.host = c->host,
+		.port = c->port,
+		.fabric = c->settings.fabric,
+		.crc = c->settings.crc,
+		.connect_timeout_ms = (int)c->settings.connect_timeout_ms,
+		.cancel_fd = interrupt_fd(),
+		.passed_over = client_passed_over,
+		.passed_over_ctx = c,
+	};
+	const struct session_info *info;
+	struct session_error why;
+	int err = session_open(&params, &c->session, &why);
+
+	if (err) {
+		c->session = NULL;
+		report_error(
+			&c->report, client_connect_code(err, &why), why.status, NULL, why.text);
+		return err;
+	}
+	info = session_info(c->session);
+	report_verbose(&c->report, "connected to %s: %s%s, rtt %.3f ms", info->address, info->agent,
+		info->read_only ? " (read-only)" : "", (double)info->rtt_ns / 1e6);
+	report_verbose(&c->report, "fabric %s (%s): %s", info->fabric,
+		c->settings.fabric[0] ? "asked for" : "the best that connected", info->description);
+	return 0;
+}
+
+int client_open(struct client *c, const char *host, uint16_t port)
+{
+	char *name = strdup(host), *top = strdup("/"), *before = strdup("/");
+
+	if (!name || !top || !before) {
+		free(name);
+		free(top);
+		free(before);
+		return client_no_memory(c);
+	}
+	client_close(c);
+	c->host = name;
+	c->port = port;
+	free(c->cwd);
+	free(c->previous);
+	c->cwd = top;
+	c->previous = before;
+	return client_connect(c);
+}
+
+void client_close(struct client *c)
+{
+	session_close(c->session);
+	c->session = NULL;
+	free(c->host);
+	c->host = NULL;
+}
+
+static void client_drop(struct client *c)
+{
+	session_close(c->session);
+	c->session = NULL;
+}
+
+bool client_check(struct client *c)
+{
+	if (!c->session || !session_check(c->session))
+		return false;
+	client_drop(c);
+	if (c->interactive)
+		report_note(&c->report, "connection to %s lost; the next command connects again",
+			c->host);
+	return true;
+}
+
+struct session *client_session(struct client *c)
+{
+	client_check(c);
+	if (c->session)
+		return c->session;
+	if (!c->host) {
+		report_error(&c->report, EXIT_CODE_USAGE, STATUS_DISCONNECTED, NULL,
+			"not connected: use open HOST first");
+		return NULL;
+	}
+	if (client_connect(c))
+		return NULL;
+	report_note(&c->report, "connected to %s again", c->host);
+	return c->session;
+}
+
+int client_report(struct client *c, const char *object, int error)
+{
+	const struct session_error *why = c->session ? session_error(c->session) : NULL;
+	struct text text = {0};
+
+	if (why && why->status && error == -ENOMEM && why->status != STATUS_NO_MEMORY)
+		why = NULL; /* ours, not the session's */
+	if (!why || !why->status) {
+		report_error(&c->report, EXIT_CODE_OK, status_from_errno(error), object, NULL);
+		return error;
+	}
+	if (session_lost(c->session)) /* the status says less than the text */
+		text_puts(&text, why->text);
+	else
+		report_reason(&text, why->status, why->text);
+	report_error(&c->report, EXIT_CODE_OK, why->status, object, text_str(&text));
+	text_fini(&text);
+	if (session_lost(c->session))
+		client_drop(c);
+	return error;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rftp/remote/client: what lives as long as the program: settings, report, the session and the
+ * place in it.
+ */
+#ifndef RFTP_CLIENT_H
+#define RFTP_CLIENT_H
+
+#include "rftp/ui/report.h"
+#include "rftp/remote/session.h"
+#include "rftp/settings.h"
+
+struct client {
+	struct settings settings;
+	struct report report;
+	struct session *session; /* NULL: none, or lost */
+	char *host; /* of the last open: lost sessions are taken up again; NULL: none */
+	uint16_t port;
+	char *cwd, *previous; /* remote directory now and before (cd -) */
+	bool interactive;     /* a person types */
+	bool stdin_taken;     /* commands are read from stdin: it is no file to send */
+	bool quit;
+};
+
+int client_init(struct client *, const struct settings *);
+void client_fini(struct client *);
+
+/* Connects, in place of what was there.  Errors are reported. */
+int client_open(struct client *, const char *host, uint16_t port);
+void client_close(struct client *);
+/*
+ * The session, connected once more if it was lost meanwhile; NULL: not connected, which is
+ * reported.
+ */
+struct session *client_session(struct client *);
+/* Something happened to the connection while nobody asked: whether it is lost now (it is reported).
+ */
+bool client_check(struct client *);
+
+/* Reports a failed call of rftp/remote/remote or rftp/remote/session about `object`, and lets go of
+ * the session when it is lost.  Gives `error` back. */
+int client_report(struct client *, const char *object, int error);
+/* -ENOMEM, reported. */
+int client_no_memory(struct client *);
+
+#endif

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rftp/remote/connect.c: owns nothing that outlives a call.  Does not know what is said over the
+ * link.
+ */
+#include "rftp/remote/connect.h"
+
+#include "base/addr.h"
+#include "base/worker.h"
+#include "fabric/select.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#define CONNECT_ADDRESSES 16u
+/* An address that another fabric may still reach: RDMA's messages are dropped without a word by
+ * hosts and firewalls that know TCP only, and people wait. */
+#define CONNECT_TRY_MS 3000
+
+struct connect {
+	const struct session_params *params;
+	struct addr addresses[CONNECT_ADDRESSES];
+	size_t count;
+	struct fabric *fabric;
+	struct link *link;
+	char *address;
+	int timeout_ms; /* of one attempt */
+	int error;      /* of the most telling attempt with this fabric; 0: none */
+	struct session_error why;
+};
+
+/*
+ * One attempt, in a thread of its own: connecting blocks, and a person who presses Ctrl-C wants the
+ * prompt back now.  An attempt that nobody waits for any more cleans up after itself.
+ */
+struct attempt {
+	struct worker worker;
+	struct fabric *fabric;
+	struct sockaddr_storage address;
+	int timeout_ms;
+	struct link *link;
+	uint16_t status;
+	int error;
+	int done_fd; /* eventfd: the thread is through */
+	pthread_mutex_t lock;
+	bool done, abandoned;
+};
+
+static void attempt_free(struct attempt *a)
+{
+	close(a->done_fd);
+	pthread_mutex_destroy(&a->lock);
+	free(a);
+}
+
+static void attempt_run(void *arg)
+{
+	struct attempt *a = arg;
+	const uint64_t one = 1;
+	bool abandoned;
+
+	a->error = link_connect(a->fabric, (const struct sockaddr *)&a->address, NULL,
+		a->timeout_ms, &a->link, &a->status);
+	pthread_mutex_lock(&a->lock);
+	a->done = true;
+	abandoned = a->abandoned;
+	if (write(a->done_fd, &one, sizeof one) < 0) {
+		/* a new eventfd takes a 1 */
+	}
+	pthread_mutex_unlock(&a->lock);
+	if (abandoned) {
+		if (!a->error)
+			link_free(a->link);
+		fabric_close(a->fabric);
+		attempt_free(a);
+	}
+}
+
+/* Whether it was done before it was let go of. */
+static bool attempt_abandon(struct attempt *a)
+{
+	bool done;
+
+	pthread_mutex_lock(&a->lock);
+	done = a->done;
+	a->abandoned = !done;
+	if (!done)
+		worker_detach(&a->worker);
+	pthread_mutex_unlock(&a->lock);
+	return done;
+}
+
+/*
+ * link_connect that `cancel_fd` ends: -ECANCELED; *fabric is then the attempt's, and NULL here.
+ */
+static int attempt_connect(struct fabric **fabric, const struct addr *address, int timeout_ms,
+	int cancel_fd, struct link **link, uint16_t *status)
+{
+	struct attempt *a = calloc(1, sizeof *a);
+	struct pollfd fds[2] = {{-1, POLLIN, 0}, {cancel_fd, POLLIN, 0}};
+	int err;
+
+	if (!a)
+		return -ENOMEM;
+	a->fabric = *fabric;
+	a->address = address->ss;
+	a->timeout_ms = timeout_ms;
+	pthread_mutex_init(&a->lock, NULL);
+	a->done_fd = fds[0].fd = eventfd(0, EFD_CLOEXEC);
+	err = a->done_fd < 0 ? -errno : worker_start(&a->worker, "rftp-connect", attempt_run, a);
+	if (err) {
+		attempt_free(a);
+		return err;
+	}
+	while (poll(fds, 2, -1) < 0 && errno == EINTR)
+		;
+	if (!fds[0].revents && !attempt_abandon(a)) {
+		*fabric = NULL;
+		return -ECANCELED;
+	}
+	worker_stop(&a->worker);
+	err = a->error;
+	*link = a->link;
+	*status = a->status;
+	attempt_free(a);
+	return err;
+}
+
+/* "no device here" tells less than "nobody listens", and that less than a daemon's own answer. */
+static int connect_weight(int error)
+{
+	switch (error) {
+	case 0:
+		return 0;
+	case -ENODEV:
+		return 1;
+	case -ECANCELED:
+		return 9;
+	case -EACCES:
+		return 4;
+	case -EPROTO:
+		return 3;
+	default:
+		return 2;
+	}
+}
+
+static void connect_failed(struct connect *c, int error, uint16_t status, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
+
+static void connect_failed(struct connect *c, int error, uint16_t status, const char *format, ...)
+{
+	va_list ap;
+
+	if (connect_weight(error) <= connect_weight(c->error))
+		return;
+	c->error = error;
+	c->why.status = status;
+	va_start(ap, format);
+	vsnprintf(c->why.text, sizeof c->why.text, format, ap);
+	va_end(ap);
+}
+
+static int connect_resolve(struct connect *c)
+{
+	const char *host = c->params->host;
+	int err = addr_resolve(
+		host, c->params->port, false, c->addresses, CONNECT_ADDRESSES, &c->count);
+
+	if (err == -EAGAIN)
+		connect_failed(
+			c, err, STATUS_NOT_FOUND, "%s: the name service does not answer now", host);
+	else if (err == -ENOMEM)
+		connect_failed(c, err, STATUS_NO_MEMORY, "%s", status_text(STATUS_NO_MEMORY));
+	else if (err)
+		connect_failed(c, err, STATUS_NOT_FOUND, "%s: no such host", host);
+	return err;
+}
+
+static void connect_explain(struct connect *c, const char *fabric, const struct addr *address,
+	int error, uint16_t status)
+{
+	char why[SELECT_WHY_MAX];
+
+	switch (error) {
+	case -EACCES:
+		connect_failed(c, error, status, "%s: refused by the server: %s", c->address,
+			status_text(status));
+		break;
+	case -ECONNREFUSED:
+		connect_failed(c, error, STATUS_REFUSED,
+			"%s: connection refused: no rftpd listens there", c->address);
+		break;
+	case -ETIMEDOUT:
+		connect_failed(c, error, STATUS_TIMEOUT, "%s: no answer within %d s", c->address,
+			c->timeout_ms / 1000);
+		break;
+	case -EHOSTUNREACH:
+	case -ENETUNREACH:
+		connect_failed(
+			c, error, STATUS_DISCONNECTED, "%s: no route to the host", c->address);
+		break;
+	case -ENODEV:
+		select_explain(fabric, (const struct sockaddr *)&address->ss, why);
+		connect_failed(c, error, STATUS_UNSUPPORTED, "%s: %s", c->address, why);
+		break;
+	case -ENOMEM:
+		connect_failed(c, error, STATUS_NO_MEMORY, "%s: %s", c->address,
+			select_is_plugged(fabric)
+				? "no memory can be registered with the device (see ulimit -l)"
+				: status_text(STATUS_NO_MEMORY));
+		break;
+	case -EPROTO:
+	case -EBADMSG:
+	case -ECONNRESET:
+	case -ENOTCONN:
+		connect_failed(c, -EPROTO, STATUS_PROTOCOL, "%s: answers, but not as an rftpd does",
+			c->address);
+		break;
+	default:
+		connect_failed(
+			c, error, status_from_errno(error), "%s: %s", c->address, strerror(-error));
+	}
+}
+
+/* All addresses over one fabric.  Whether one connected. */
+static bool connect_fabric(struct connect *c, const char *name)
+{
+	struct select_config config = {.crc = c->params->crc};
+	int err = select_open(name, &config, &c->fabric);
+
+	if (err) {
+		/* whatever it is, less than what a server says */
+		connect_failed(c, -ENODEV, status_from_errno(err), "%s", select_open_text(err));
+		return false;
+	}
+	for (size_t i = 0; i < c->count; i++) {
+		const struct sockaddr *sa = (const struct sockaddr *)&c->addresses[i].ss;
+		char why[SELECT_WHY_MAX];
+		uint16_t status = 0;
+
+		addr_format(sa, c->address);
+		if (select_reaches(name, sa, why)) {
+			connect_failed(c, -ENODEV, STATUS_UNSUPPORTED, "%s: %s", c->address, why);
+			continue;
+		}
+		err = attempt_connect(&c->fabric, &c->addresses[i], c->timeout_ms,
+			c->params->cancel_fd, &c->link, &status);
+		if (!err)
+			return true;
+		if (err == -ECANCELED) {
+			connect_failed(c, err, STATUS_CANCELLED, "%s: interrupted", c->address);
+			break;
+		}
+		connect_explain(c, name, &c->addresses[i], err, status);
+	}
+	fabric_close(c->fabric);
+	return false;
+}
+
+static bool connect_wants(const struct session_params *params, const char *name)
+{
+	return !params->fabric[0] || !strcmp(params->fabric, name);
+}
+
+/* Whether one after `i` may still be tried. */
+static bool connect_more(const struct session_params *params, unsigned i)
+{
+	while (select_name(++i))
+		if (connect_wants(params, select_name(i)))
+			return true;
+	return false;
+}
+
+static void connect_outcome(const struct connect *c, const char *name, struct session_error *error)
+{
+	*error = c->why;
+	if (c->error == -ENODEV) /* nothing of the network: of which fabric says more */
+		snprintf(error->text, sizeof error->text, "fabric %s: %.*s", name,
+			(int)(sizeof error->text - strlen(name) - sizeof "fabric : "), c->why.text);
+}
+
+/* With one fabric after the other, until the daemon or the user says that it is of no use. */
+static bool connect_fabrics(struct connect *c, struct session_error *error, int *outcome)
+{
+	const struct session_params *params = c->params;
+	const char *name;
+
+	*outcome = -ENODEV;
+	for (unsigned i = 0; (name = select_name(i)); i++) {
+		bool more = connect_more(params, i);
+
+		if (!connect_wants(params, name))
+			continue;
+		c->error = 0;
+		c->timeout_ms = more && params->connect_timeout_ms > CONNECT_TRY_MS
+					? CONNECT_TRY_MS
+					: params->connect_timeout_ms;
+		if (connect_fabric(c, name))
+			return true;
+		/* of several that could not be opened the last says most: soft needs no device */
+		if (connect_weight(c->error) > connect_weight(*outcome) || *outcome == -ENODEV) {
+			*outcome = c->error;
+			connect_outcome(c, name, error);
+		}
+		if (c->error == -ECANCELED || c->error == -EACCES)
+			break;
+		if (more && params->passed_over)
+			params->passed_over(params->passed_over_ctx, name, c->why.text);
+	}
+	return false;
+}
+
+int connect_any(const struct session_params *params, struct fabric **fabric, struct link **link,
+	char address[64], struct session_error *error)
+{
+	struct connect c = {.params = params, .address = address};
+	int err = connect_resolve(&c);
+
+	*error = c.why;
+	if (err)
+		return c.error;
+	if (!connect_fabrics(&c, error, &err))
+		return err;
+	*error = (struct session_error){0};
+	*fabric = c.fabric;
+	*link = c.link;
+	return 0;
+}

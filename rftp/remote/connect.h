@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rftp/remote/connect: from a host's name to a connected link: which address, which fabric.
+ */
+#ifndef RFTP_CONNECT_H
+#define RFTP_CONNECT_H
+
+#include "rftp/remote/session.h"
+
+/*
+ * Tries each fabric that may be used, best first, on each address of the host in the resolver's
+ * order, until one connects.  *fabric and *link are then the caller's; `address` is the one that
+ * answered. -errno: *error says what became of the most telling attempt.  A refusal by the daemon
+ * itself is final: it would refuse on another fabric, too.
+ */
+int connect_any(const struct session_params *, struct fabric **fabric, struct link **link,
+	char address[64], struct session_error *error);
+
+#endif

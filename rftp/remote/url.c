@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rftp/remote/url.c: owns the decoded path.  Does not know what is there.
+ */
+#include "rftp/remote/url.h"
+
+#include "base/addr.h"
+#include "rftp/ui/text.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define URL_SCHEME "rftp://"
+#define URL_AUTHORITY_MAX 320 /* "[" host "]:65535" and the NUL */
+
+bool url_is(const char *text)
+{
+	return !strncasecmp(text, URL_SCHEME, strlen(URL_SCHEME));
+}
+
+static int url_hex(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	if (c >= 'A' && c <= 'F')
+		return c - 'A' + 10;
+	return -1;
+}
+
+static int url_decode(const char *s, struct url *out, const char **why)
+{
+	struct text path = {0}, pattern = {0};
+
+	if (*s != '/') {
+		text_putc(&path, '/');
+		text_putc(&pattern, '/');
+	}
+	for (; *s; s++) {
+		char c = *s;
+		bool coded = c == '%';
+
+		if (coded) {
+			int high = url_hex(s[1]), low = high < 0 ? -1 : url_hex(s[2]);
+
+			if (low < 0) {
+				*why = "'%' is not followed by two hexadecimal digits (write %25 "
+				       "for '%')";
+				goto err_free;
+			}
+			c = (char)(high << 4 | low);
+			if (!c) {
+				*why = "%00 can not be part of a name";
+				goto err_free;
+			}
+			s += 2;
+		}
+		text_putc(&path, c);
+		if (c == '\\' || (coded && strchr("*?[]", c)))
+			text_putc(&pattern, '\\');
+		text_putc(&pattern, c);
+	}
+	out->path = text_take(&path);
+	out->pattern = text_take(&pattern);
+	if (out->path && out->pattern)
+		return 0;
+	url_fini(out);
+	return -ENOMEM;
+
+err_free:
+	text_fini(&path);
+	text_fini(&pattern);
+	return -EINVAL;
+}
+
+int url_parse(const char *text, struct url *out, const char **why)
+{
+	char authority[URL_AUTHORITY_MAX];
+	const char *slash;
+	size_t len;
+	int err;
+
+	*out = (struct url){0};
+	*why = "";
+	if (!url_is(text)) {
+		*why = "a URL begins with rftp://";
+		return -EINVAL;
+	}
+	text += strlen(URL_SCHEME);
+	slash = strchrnul(text, '/');
+	len = (size_t)(slash - text);
+	if (len >= sizeof authority) {
+		*why = "the host is too long";
+		return -EINVAL;
+	}
+	memcpy(authority, text, len);
+	authority[len] = '\0';
+	if (strchr(authority, '@')) {
+		*why = "logins are not supported: leave USER@ out";
+		return -EINVAL;
+	}
+	err = addr_split(authority, out->host, sizeof out->host, ADDR_DEFAULT_PORT, &out->port);
+	if (err) {
+		*why = err == -ENAMETOOLONG
+			       ? "the host is too long"
+			       : "HOST:PORT is wrong (an IPv6 address stands in brackets)";
+		return -EINVAL;
+	}
+	if (!out->host[0]) {
+		*why = "the host is missing";
+		return -EINVAL;
+	}
+	if (!out->port) {
+		*why = "port 0 can not be connected to";
+		return -EINVAL;
+	}
+	return url_decode(slash, out, why);
+}
+
+void url_fini(struct url *url)
+{
+	free(url->path);
+	free(url->pattern);
+	url->path = url->pattern = NULL;
+}

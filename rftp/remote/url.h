@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rftp/remote/url: rftp://HOST[:PORT][/PATH]
+ *
+ * HOST is a name, an IPv4 address or an IPv6 address in brackets.  %NN in PATH is any byte but NUL;
+ * all else, also '?' and '#', stands for itself.
+ */
+#ifndef RFTP_URL_H
+#define RFTP_URL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct url {
+	char host[256];
+	uint16_t port;
+	char *path;    /* decoded, begins with '/' */
+	char *pattern; /* the same for fnmatch(3): what came as %NN or is a backslash is escaped */
+};
+
+/* Whether the text begins with "rftp://" (in any case): then it names the remote side. */
+bool url_is(const char *text);
+/* 0; -EINVAL (*why says what is wrong; it is not to be freed); -ENOMEM. */
+int url_parse(const char *text, struct url *out, const char **why);
+void url_fini(struct url *);
+
+#endif

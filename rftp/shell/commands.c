@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rftp/shell/commands.c: owns the table, and what all commands do alike: flags, counts, names.
+ */
+#include "rftp/shell/commands_impl.h"
+
+#include "base/log.h"
+#include "rftp/remote/remote.h"
+
+#include <errno.h>
+#include <glob.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int command_help(struct client *, const struct lexer_command *);
+
+static const struct command command_table[] = {
+	{"open", "URL|HOST[:PORT]", "connect to a server", COMMAND_NOTHING, COMMAND_NOTHING, 1, 1,
+		command_open},
+	{"close", "", "end the connection", COMMAND_NOTHING, COMMAND_NOTHING, 0, 0, command_close},
+	{"ls", "[-1alh] [PATH...]", "list remote names", COMMAND_REMOTE, COMMAND_REMOTE, 0,
+		UINT_MAX, command_ls},
+	{"cd", "[DIR|-]", "change the remote directory; without DIR to the top", COMMAND_REMOTE_DIR,
+		COMMAND_NOTHING, 0, 1, command_cd},
+	{"pwd", "", "print the remote directory", COMMAND_NOTHING, COMMAND_NOTHING, 0, 0,
+		command_pwd},
+	{"lcd", "[DIR]", "change the local directory; without DIR to $HOME", COMMAND_LOCAL_DIR,
+		COMMAND_NOTHING, 0, 1, command_lcd},
+	{"lls", "[ARG...]", "list local names with ls(1)", COMMAND_LOCAL, COMMAND_LOCAL, 0,
+		UINT_MAX, command_lls},
+	{"lpwd", "", "print the local directory", COMMAND_NOTHING, COMMAND_NOTHING, 0, 0,
+		command_lpwd},
+	{"get", "[-rn] SRC... [DST]", "copy from the server; the last of several names is local",
+		COMMAND_REMOTE, COMMAND_EITHER, 1, UINT_MAX, command_get},
+	{"put", "[-rn] SRC... [DST]", "copy to the server; the last of several names is remote",
+		COMMAND_LOCAL, COMMAND_EITHER, 1, UINT_MAX, command_put},
+	{"mkdir", "[-p] DIR...", "make remote directories; -p: with parents", COMMAND_REMOTE_DIR,
+		COMMAND_REMOTE_DIR, 1, UINT_MAX, command_mkdir},
+	{"rmdir", "DIR...", "remove empty remote directories", COMMAND_REMOTE_DIR,
+		COMMAND_REMOTE_DIR, 1, UINT_MAX, command_rmdir},
+	{"rm", "FILE...", "remove remote files", COMMAND_REMOTE, COMMAND_REMOTE, 1, UINT_MAX,
+		command_rm},
+	{"mv", "[-n] FROM... TO", "rename remote names, or move them into a directory",
+		COMMAND_REMOTE, COMMAND_REMOTE, 2, UINT_MAX, command_mv},
+	{"stat", "PATH...", "show all attributes of remote names", COMMAND_REMOTE, COMMAND_REMOTE,
+		1, UINT_MAX, command_stat},
+	{"df", "[-h] [PATH]", "show the space of a remote file system", COMMAND_REMOTE,
+		COMMAND_NOTHING, 0, 2, command_df},
+	{"feed", "NAME=SOURCE... DIR", "send live streams; SOURCE: FIFO, file or '|COMMAND'",
+		COMMAND_LOCAL, COMMAND_EITHER, 2, UINT_MAX, command_feed},
+	{"bench", "[BYTES|FILE] [put|get]", "measure from memory, or FILE, to memory",
+		COMMAND_BENCH, COMMAND_BENCH, 0, 2, command_bench},
+	{"doctor", "[URL] [DIRECTORY]",
+		"what keeps rftp from working well, here and on the way to URL", COMMAND_LOCAL_DIR,
+		COMMAND_LOCAL_DIR, 0, 2, command_doctor},
+	{"set", "[NAME [VALUE]]", "show or change settings", COMMAND_SETTING, COMMAND_SETTING, 0, 2,
+		command_set},
+	{"help", "[COMMAND]", "list commands, or show one", COMMAND_NAME, COMMAND_NOTHING, 0, 1,
+		command_help},
+	{"quit", "", "end (also: exit, bye)", COMMAND_NOTHING, COMMAND_NOTHING, 0, 0, command_quit},
+};
+
+const struct command *command_at(unsigned i)
+{
+	return i < sizeof command_table / sizeof *command_table ? &command_table[i] : NULL;
+}
+
+const struct command *command_find(const char *name)
+{
+	if (!strcmp(name, "exit") || !strcmp(name, "bye"))
+		name = "quit";
+	for (unsigned i = 0; command_at(i); i++)
+		if (!strcmp(command_at(i)->name, name))
+			return command_at(i);
+	return NULL;
+}
+
+int command_run(struct client *c, const struct lexer_command *line)
+{
+	const struct command *command;
+	size_t arguments;
+
+	if (line->shell)
+		return command_system(c, line->shell);
+	command = command_find(line->words[0].text);
+	if (!command) {
+		report_usage(&c->report, "%s: no such command (try help)", line->words[0].text);
+		return -EINVAL;
+	}
+	arguments = line->count - 1;
+	if (arguments < command->min || arguments > command->max) {
+		report_usage(&c->report, "usage: %s %s", command->name, command->usage);
+		return -EINVAL;
+	}
+	return command->run(c, line);
+}
+
+void command_apply_settings(const struct client *c)
+{
+	static const enum log_level levels[] = {
+		LOG_LEVEL_ERROR, LOG_LEVEL_WARNING, LOG_LEVEL_INFO, LOG_LEVEL_DEBUG};
+
+	log_setup("rftp", levels[c->settings.verbosity + 1]);
+}
+
+/* ---- help ---- */
+
+static int command_help(struct client *c, const struct lexer_command *line)
+{
+	struct text out = {0};
+
+	if (line->count > 1) {
+		const struct command *command = command_find(line->words[1].text);
+
+		if (!command) {
+			report_usage(&c->report, "%s: no such command", line->words[1].text);
+			return -EINVAL;
+		}
+		text_printf(&out, "%s %s\n    %s\n", command->name, command->usage, command->help);
+	} else {
+		for (unsigned i = 0; command_at(i); i++)
+			text_printf(&out, "  %-6s %-24s %s\n", command_at(i)->name,
+				command_at(i)->usage, command_at(i)->help);
+		text_puts(&out, "  !      [COMMAND]                run COMMAND, or a shell, here\n"
+				"\nWords: 'as it is', \"with \\\" and \\\\\", $'\\n', a\\ b; "
+				"patterns * ? [a-z]; # comment.\n"
+				"';' separates commands; '-' in front of one ignores its error.\n");
+	}
+	report_write(&c->report, text_str(&out), out.len);
+	text_fini(&out);
+	return 0;
+}
+
+/* ---- what commands share ---- */
+
+int command_flags(
+	struct client *c, const struct lexer_command *line, const char *known, unsigned *mask)
+{
+	const struct command *command = command_find(line->words[0].text);
+	size_t i;
+
+	*mask = 0;
+	for (i = 1; i < line->count; i++) {
+		const char *word = line->words[i].text;
+
+		if (word[0] != '-' || !word[1])
+			break;
+		if (!strcmp(word, "--")) {
+			i++;
+			break;
+		}
+		for (const char *letter = word + 1; *letter; letter++) {
+			const char *at = strchr(known, *letter);
+
+			if (!at) {
+				report_usage(&c->report, "no such flag: -%c; usage: %s %s", *letter,
+					command->name, command->usage);
+				return -EINVAL;
+			}
+			*mask |= 1u << (at - known);
+		}
+	}
+	return (int)i;
+}
+
+void names_fini(struct names *names)
+{
+	for (size_t i = 0; i < names->count; i++)
+		free(names->list[i]);
+	free(names->list);
+	*names = (struct names){0};
+}
+
+int names_add(struct names *names, char *name)
+{
+	char **list = name ? realloc(names->list, (names->count + 1) * sizeof *list) : NULL;
+
+	if (!list) {
+		free(name);
+		return -ENOMEM;
+	}
+	names->list = list;
+	list[names->count++] = name;
+	return 0;
+}
+
+char *command_remote(struct client *c, const struct lexer_word *word)
+{
+	char *path = remote_join(c->cwd, word->text);
+
+	if (!path)
+		client_no_memory(c);
+	return path;
+}
+
+char *command_remote_pattern(struct client *c, const struct lexer_word *word)
+{
+	char *pattern = remote_join_pattern(c->cwd, word->pattern);
+
+	if (!pattern)
+		client_no_memory(c);
+	return pattern;
+}
+
+int command_expand_remote(
+	struct client *c, const struct lexer_command *line, size_t first, struct names *names)
+{
+	struct session *s = client_session(c);
+	int err = s ? 0 : -ENOTCONN;
+
+	for (size_t i = first; i < line->count && !err; i++) {
+		char *pattern = command_remote_pattern(c, &line->words[i]), **found;
+		size_t n;
+
+		if (!pattern)
+			return -ENOMEM;
+		err = remote_glob(s, pattern, &found, &n);
+		if (err == -ENOENT && !session_lost(s)) {
+			report_error(&c->report, EXIT_CODE_OK, STATUS_NOT_FOUND, pattern,
+				"nothing matches");
+		} else if (err) {
+			client_report(c, pattern, err);
+		} else {
+			for (size_t k = 0; k < n; k++)
+				if (names_add(names, found[k]))
+					err = client_no_memory(c);
+			free(found);
+		}
+		free(pattern);
+	}
+	return err;
+}
+
+int command_expand_local(struct client *c, const struct lexer_word *word, struct names *names)
+{
+	const char *text = word->text;
+	glob_t found = {0};
+	int err = 0;
+
+	if (!remote_has_magic(word->pattern) && word->pattern[0] != '~')
+		return names_add(names, strdup(text)) ? client_no_memory(c) : 0;
+	switch (glob(word->pattern, GLOB_TILDE_CHECK, NULL, &found)) {
+	case 0:
+		for (size_t i = 0; i < found.gl_pathc && !err; i++)
+			if (names_add(names, strdup(found.gl_pathv[i])))
+				err = client_no_memory(c);
+		break;
+	case GLOB_NOMATCH:
+		report_error(&c->report, EXIT_CODE_OK, STATUS_NOT_FOUND, text, "nothing matches");
+		err = -ENOENT;
+		break;
+	default:
+		report_error(&c->report, EXIT_CODE_OK, STATUS_IO, text, "can not be looked up");
+		err = -EIO;
+	}
+	globfree(&found);
+	return err;
+}

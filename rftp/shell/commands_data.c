@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rftp/shell/commands_data.c: the commands that move data.
+ */
+#include "rftp/shell/commands_impl.h"
+
+#include "rftp/copy/bench.h"
+#include "rftp/feed/feed.h"
+#include "rftp/copy/get.h"
+#include "rftp/copy/put.h"
+#include "rftp/ui/units.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DATA_RECURSIVE = 1, DATA_NO_REPLACE = 2 };
+
+/* Flags of one command change the settings for as long as it runs. */
+static int data_flags(struct client *c, const struct lexer_command *line)
+{
+	unsigned mask;
+	int first = command_flags(c, line, "rn", &mask);
+
+	if (first < 0)
+		return first;
+	if ((size_t)first == line->count) {
+		report_usage(&c->report, "usage: %s [-rn] SRC... [DST]", line->words[0].text);
+		return -EINVAL;
+	}
+	if (mask & DATA_RECURSIVE)
+		c->settings.recursive = true;
+	if (mask & DATA_NO_REPLACE)
+		c->settings.replace = false;
+	return first;
+}
+
+int command_get(struct client *c, const struct lexer_command *line)
+{
+	const struct settings saved = c->settings;
+	struct names patterns = {0}, target = {0};
+	int first = data_flags(c, line), err = first < 0 ? first : 0;
+	/* one name alone is the source; of several the last is the destination */
+	size_t end = first >= 0 && line->count - (size_t)first > 1 ? line->count - 1 : line->count;
+
+	for (size_t i = (size_t)first; !err && i < end; i++)
+		if (names_add(&patterns, command_remote_pattern(c, &line->words[i])))
+			err = -ENOMEM;
+	if (!err && end < line->count)
+		err = command_expand_local(c, &line->words[end], &target);
+	if (!err && target.count > 1) {
+		report_usage(&c->report, "%s: the destination is more than one name",
+			line->words[end].text);
+		err = -EINVAL;
+	}
+	if (!err)
+		err = get_files(c, (const char *const *)patterns.list, patterns.count,
+			target.count ? target.list[0] : ".");
+	names_fini(&patterns);
+	names_fini(&target);
+	c->settings = saved;
+	return err;
+}
+
+int command_put(struct client *c, const struct lexer_command *line)
+{
+	const struct settings saved = c->settings;
+	struct names sources = {0};
+	char *target = NULL;
+	int first = data_flags(c, line), err = first < 0 ? first : 0;
+	size_t end = first >= 0 && line->count - (size_t)first > 1 ? line->count - 1 : line->count;
+
+	for (size_t i = (size_t)first; !err && i < end; i++)
+		err = command_expand_local(c, &line->words[i], &sources);
+	if (!err) {
+		target = end < line->count ? command_remote(c, &line->words[end]) : strdup(c->cwd);
+		err = target ? put_files(
+				       c, (const char *const *)sources.list, sources.count, target)
+			     : -ENOMEM;
+	}
+	free(target);
+	names_fini(&sources);
+	c->settings = saved;
+	return err;
+}
+
+int command_feed(struct client *c, const struct lexer_command *line)
+{
+	size_t count = line->count - 2; /* the last word is the directory */
+	const char **words = calloc(count, sizeof *words);
+	char *target = command_remote(c, &line->words[line->count - 1]);
+	int err = -ENOMEM;
+
+	for (size_t i = 0; words && i < count; i++)
+		words[i] = line->words[i + 1].text;
+	if (words && target)
+		err = feed_run(c, words, count, target);
+	else if (!words)
+		client_no_memory(c);
+	free(words);
+	free(target);
+	return err;
+}
+
+int command_bench(struct client *c, const struct lexer_command *line)
+{
+	struct bench_params params = {.bytes = BENCH_BYTES};
+	const struct lexer_word *file = NULL;
+	struct names names = {0};
+	char *path = NULL;
+	bool way = false;
+	int err = 0;
+
+	for (size_t i = 1; i < line->count; i++) {
+		const char *word = line->words[i].text;
+
+		if (!way && (!strcmp(word, "put") || !strcmp(word, "get"))) {
+			params.get = !strcmp(word, "get");
+			way = true;
+		} else if (file || i > 2 || (i == 2 && !way)) {
+			report_usage(&c->report, "usage: bench [BYTES|FILE] [put|get]");
+			return -EINVAL;
+		} else if (units_parse_size(word, &params.bytes)) {
+			file = &line->words[i];
+		}
+	}
+	if (file && params.get) {
+		params.file = path = command_remote(c, file);
+		err = path ? 0 : -ENOMEM;
+	} else if (file) {
+		err = command_expand_local(c, file, &names);
+		params.file = err ? NULL : names.list[0];
+	}
+	if (!err)
+		err = bench_run(c, &params);
+	free(path);
+	names_fini(&names);
+	return err;
+}

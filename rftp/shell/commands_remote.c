@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rftp/shell/commands_remote.c: the commands about names at the server.
+ */
+#include "rftp/shell/commands_impl.h"
+
+#include "rftp/ui/escape.h"
+#include "rftp/ui/listing.h"
+#include "rftp/remote/remote.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Calls `each` for all names from word `first` on; one that fails does not keep the others back.
+ * The first error. */
+static int remote_each(struct client *c, const struct lexer_command *line, size_t first,
+	int (*each)(struct client *, const char *path, unsigned mask), unsigned mask)
+{
+	struct names names = {0};
+	int err = command_expand_remote(c, line, first, &names);
+
+	if (!err && !names.count) {
+		const struct command *command = command_find(line->words[0].text);
+
+		report_usage(&c->report, "usage: %s %s", command->name, command->usage);
+		err = -EINVAL;
+	}
+	for (size_t i = 0; i < names.count && (!err || c->session); i++) {
+		int e = c->session ? each(c, names.list[i], mask) : -ENOTCONN;
+
+		err = err ? err : e;
+	}
+	names_fini(&names);
+	return err;
+}
+
+/* ---- ls ---- */
+
+enum { LS_SINGLE = 1, LS_ALL = 2, LS_DETAILS = 4, LS_HUMAN = 8 };
+
+static struct listing_params ls_params(unsigned mask, const char *directory)
+{
+	return (struct listing_params){
+		.single = mask & LS_SINGLE,
+		.all = mask & LS_ALL,
+		.details = mask & LS_DETAILS,
+		.human = mask & LS_HUMAN,
+		.directory = directory,
+	};
+}
+
+static int ls_directory(struct client *c, const char *path, unsigned mask, bool title)
+{
+	struct listing_params params = ls_params(mask, path);
+	struct remote_list list;
+	struct text head = {0};
+	int err = remote_list(c->session, path, &list);
+
+	if (err)
+		return client_report(c, path, err);
+	if (title && !report_json(&c->report)) {
+		escape_display(&head, path, strlen(path));
+		text_puts(&head, ":\n");
+		report_write(&c->report, text_str(&head), head.len);
+		text_fini(&head);
+	}
+	listing_print(&c->report, &params, &list);
+	remote_list_free(&list);
+	return 0;
+}
+
+/* Files first, in one list, then what is in each directory; as ls(1). */
+static int ls_names(struct client *c, const struct names *names, unsigned mask)
+{
+	struct remote_entry *files = calloc(names->count, sizeof *files);
+	bool *directory = calloc(names->count, sizeof *directory);
+	struct listing_params params = ls_params(mask, NULL);
+	size_t count = 0;
+	int err = files && directory ? 0 : client_no_memory(c);
+
+	for (size_t i = 0; i < names->count && c->session && files && directory; i++) {
+		struct message_attr attr;
+		int e = remote_stat(c->session, names->list[i], &attr);
+
+		if (e)
+			err = client_report(c, names->list[i], e);
+		else if (attr.type == MESSAGE_DIRECTORY)
+			directory[i] = true;
+		else
+			files[count++] = (struct remote_entry){attr, names->list[i]};
+	}
+	if (count) {
+		struct remote_list list = {files, count};
+
+		listing_print(&c->report, &params, &list);
+	}
+	for (size_t i = 0; i < names->count && c->session && directory; i++) {
+		int e = directory[i] ? ls_directory(c, names->list[i], mask, names->count > 1) : 0;
+
+		err = err ? err : e;
+	}
+	free(files);
+	free(directory);
+	return err;
+}
+
+int command_ls(struct client *c, const struct lexer_command *line)
+{
+	struct names names = {0};
+	unsigned mask;
+	int first = command_flags(c, line, "1alh", &mask), err;
+
+	if (first < 0)
+		return first;
+	if ((size_t)first == line->count) {
+		if (!client_session(c))
+			return -ENOTCONN;
+		return ls_directory(c, c->cwd, mask, false);
+	}
+	err = command_expand_remote(c, line, (size_t)first, &names);
+	if (!err || (names.count && c->session)) {
+		int e = ls_names(c, &names, mask);
+
+		err = err ? err : e;
+	}
+	names_fini(&names);
+	return err;
+}
+
+/* ---- one request a name ---- */
+
+static int stat_each(struct client *c, const char *path, unsigned mask)
+{
+	struct message_attr attr;
+	int err = remote_stat(c->session, path, &attr);
+
+	(void)mask;
+	if (err)
+		return client_report(c, path, err);
+	listing_stat(&c->report, path, &attr);
+	return 0;
+}
+
+int command_stat(struct client *c, const struct lexer_command *line)
+{
+	return remote_each(c, line, 1, stat_each, 0);
+}
+
+static int mkdir_each(struct client *c, const char *path, unsigned mask)
+{
+	int err = remote_mkdir(c->session, path, mask);
+
+	return err ? client_report(c, path, err) : 0;
+}
+
+int command_mkdir(struct client *c, const struct lexer_command *line)
+{
+	unsigned mask;
+	int first = command_flags(c, line, "p", &mask);
+
+	return first < 0 ? first : remote_each(c, line, (size_t)first, mkdir_each, mask);
+}
+
+static int rmdir_each(struct client *c, const char *path, unsigned mask)
+{
+	int err = remote_rmdir(c->session, path);
+
+	(void)mask;
+	return err ? client_report(c, path, err) : 0;
+}
+
+int command_rmdir(struct client *c, const struct lexer_command *line)
+{
+	unsigned mask;
+	int first = command_flags(c, line, "", &mask);
+
+	return first < 0 ? first : remote_each(c, line, (size_t)first, rmdir_each, 0);
+}
+
+static int rm_each(struct client *c, const char *path, unsigned mask)
+{
+	int err = remote_remove(c->session, path);
+
+	(void)mask;
+	if (err == -EISDIR && c->session && !session_lost(c->session)) {
+		report_error(&c->report, EXIT_CODE_OK, STATUS_IS_DIRECTORY, path,
+			"is a directory (remove it with rmdir when it is empty)");
+		return err;
+	}
+	return err ? client_report(c, path, err) : 0;
+}
+
+int command_rm(struct client *c, const struct lexer_command *line)
+{
+	unsigned mask;
+	int first = command_flags(c, line, "", &mask);
+
+	return first < 0 ? first : remote_each(c, line, (size_t)first, rm_each, 0);
+}
+
+/* ---- mv ---- */
+
+static int mv_one(struct client *c, const char *from, const char *to, bool into, bool replace)
+{
+	size_t len;
+	const char *last = remote_last(from, &len);
+	char *name = into ? strndup(last, len) : NULL, *path = NULL;
+	int err;
+
+	if (into && name)
+		path = remote_join(to, name);
+	if (into && !path) {
+		err = client_no_memory(c);
+	} else {
+		err = remote_rename(c->session, from, into ? path : to, replace);
+		if (err)
+			client_report(c, from, err);
+	}
+	free(name);
+	free(path);
+	return err;
+}
+
+int command_mv(struct client *c, const struct lexer_command *line)
+{
+	struct names names = {0};
+	struct message_attr attr;
+	unsigned mask;
+	char *to = NULL;
+	bool into;
+	int first = command_flags(c, line, "n", &mask), err;
+	struct lexer_command sources = *line;
+
+	if (first < 0)
+		return first;
+	if (line->count - (size_t)first < 2) {
+		report_usage(&c->report, "usage: mv [-n] FROM... TO");
+		return -EINVAL;
+	}
+	sources.count--;
+	err = command_expand_remote(c, &sources, (size_t)first, &names);
+	if (!err && !(to = command_remote(c, &line->words[line->count - 1])))
+		err = -ENOMEM;
+	if (err)
+		goto done;
+	err = remote_stat(c->session, to, &attr);
+	if (err && session_lost(c->session)) {
+		client_report(c, to, err);
+		goto done;
+	}
+	into = !err && attr.type == MESSAGE_DIRECTORY;
+	err = 0;
+	if (!into && names.count > 1) {
+		report_error(&c->report, EXIT_CODE_OK, STATUS_NOT_DIRECTORY, to,
+			"several names need an existing directory to go into");
+		err = -ENOTDIR;
+		goto done;
+	}
+	for (size_t i = 0; i < names.count && c->session; i++) {
+		int e = mv_one(c, names.list[i], to, into, !mask && c->settings.replace);
+
+		err = err ? err : e;
+	}
+done:
+	free(to);
+	names_fini(&names);
+	return err;
+}
+
+int command_df(struct client *c, const struct lexer_command *line)
+{
+	struct message_statfs_reply fs;
+	unsigned mask; /* -h is how it is shown anyway */
+	int first = command_flags(c, line, "h", &mask), err;
+	struct session *s = first < 0 ? NULL : client_session(c);
+	char *path;
+
+	if (!s)
+		return first < 0 ? first : -ENOTCONN;
+	path = (size_t)first < line->count ? command_remote(c, &line->words[first])
+					   : strdup(c->cwd);
+	if (!path)
+		return -ENOMEM;
+	err = remote_statfs(s, path, &fs);
+	if (err)
+		client_report(c, path, err);
+	else
+		listing_statfs(&c->report, path, &fs);
+	free(path);
+	return err;
+}

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rftp/shell/commands_session.c: the commands about the connection, the place in it, and settings.
+ */
+#include "rftp/shell/commands_impl.h"
+
+#include "base/addr.h"
+#include "rftp/doctor/doctor.h"
+#include "rftp/ui/escape.h"
+#include "rftp/remote/remote.h"
+#include "rftp/remote/url.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Goes to an absolute path, if it is a directory. */
+static int session_go(struct client *c, char *path)
+{
+	struct session *s = client_session(c);
+	struct message_attr attr;
+	int err = s ? 0 : -ENOTCONN;
+
+	if (!err) {
+		err = remote_stat(s, path, &attr);
+		if (err)
+			client_report(c, path, err);
+	}
+	if (!err && attr.type != MESSAGE_DIRECTORY) {
+		err = -ENOTDIR;
+		report_error(&c->report, EXIT_CODE_OK, STATUS_NOT_DIRECTORY, path, NULL);
+	}
+	if (err) {
+		free(path);
+		return err;
+	}
+	free(c->previous);
+	c->previous = c->cwd;
+	c->cwd = path;
+	return 0;
+}
+
+int command_open(struct client *c, const struct lexer_command *line)
+{
+	const char *name = line->words[1].text, *why = "";
+	struct text text = {0};
+	struct url url;
+	char *given;
+	int err;
+
+	if (!url_is(name))
+		text_puts(&text, "rftp://");
+	text_puts(&text, name);
+	given = text_take(&text);
+	if (!given)
+		return client_no_memory(c);
+	err = url_parse(given, &url, &why);
+	free(given);
+	if (err) {
+		report_error(&c->report, err == -ENOMEM ? EXIT_CODE_OK : EXIT_CODE_USAGE,
+			status_from_errno(err), name, why);
+		return err;
+	}
+	err = client_open(c, url.host, url.port);
+	if (!err && strcmp(remote_normalize(url.path), "/")) {
+		err = session_go(c, url.path);
+		url.path = NULL;
+	}
+	url_fini(&url);
+	return err;
+}
+
+int command_close(struct client *c, const struct lexer_command *line)
+{
+	(void)line;
+	client_close(c);
+	return 0;
+}
+
+int command_cd(struct client *c, const struct lexer_command *line)
+{
+	char *path;
+
+	if (line->count > 1 && !strcmp(line->words[1].text, "-"))
+		path = strdup(c->previous);
+	else
+		path = remote_join(c->cwd, line->count > 1 ? line->words[1].text : "/");
+	if (!path)
+		return client_no_memory(c);
+	return session_go(c, remote_normalize(path));
+}
+
+int command_pwd(struct client *c, const struct lexer_command *line)
+{
+	struct text out = {0}, url = {0};
+
+	(void)line;
+	if (!client_session(c))
+		return -ENOTCONN;
+	/* an URL that can be given to rftp again: what is special in one is written as %NN */
+	text_printf(&url, strchr(c->host, ':') ? "rftp://[%s]" : "rftp://%s", c->host);
+	if (c->port != ADDR_DEFAULT_PORT)
+		text_printf(&url, ":%u", c->port);
+	for (const char *s = c->cwd; *s; s++) {
+		if (strchr("%*?[]\\", *s) || (unsigned char)*s <= ' ' || (unsigned char)*s >= 0x7f)
+			text_printf(&url, "%%%02X", (unsigned char)*s);
+		else
+			text_putc(&url, *s);
+	}
+	if (report_json(&c->report)) {
+		report_json_begin(&out, "pwd");
+		report_json_string(&out, "path", c->cwd);
+		report_json_string(&out, "url", text_str(&url));
+		report_json_end(&c->report, &out);
+	} else {
+		text_putc(&url, '\n');
+		report_write(&c->report, text_str(&url), url.len);
+	}
+	text_fini(&url);
+	return 0;
+}
+
+static void set_show(struct client *c, unsigned i)
+{
+	struct text value = {0}, out = {0};
+
+	settings_show(&c->settings, i, &value);
+	if (report_json(&c->report)) {
+		report_json_begin(&out, "setting");
+		report_json_string(&out, "name", settings_name(i));
+		report_json_string(&out, "value", text_str(&value));
+		report_json_end(&c->report, &out);
+	} else {
+		text_printf(&out, "%-16s %-8s %s (%s)\n", settings_name(i), text_str(&value),
+			settings_help(i), settings_values(i));
+		report_write(&c->report, text_str(&out), out.len);
+	}
+	text_fini(&out);
+	text_fini(&value);
+}
+
+int command_set(struct client *c, const struct lexer_command *line)
+{
+	const char *name = line->count > 1 ? line->words[1].text : NULL;
+	struct text why = {0};
+	bool found = false;
+	int err = 0;
+
+	if (line->count > 2) {
+		err = settings_set(&c->settings, name, line->words[2].text, &why);
+		if (!err) {
+			command_apply_settings(c);
+			if (c->session && (!strcmp(name, "fabric") || !strcmp(name, "crc")))
+				report_note(&c->report, "%s: takes effect at the next open", name);
+		}
+	} else {
+		for (unsigned i = 0; settings_name(i); i++) {
+			if (name && strcmp(settings_name(i), name))
+				continue;
+			set_show(c, i);
+			found = true;
+		}
+		if (!found) /* says what there is */
+			err = settings_set(&c->settings, name, "", &why);
+	}
+	if (err)
+		report_usage(&c->report, "%s", text_str(&why));
+	text_fini(&why);
+	return err;
+}
+
+/* Without a URL of the server that the shell is connected to. */
+int command_doctor(struct client *c, const struct lexer_command *line)
+{
+	struct doctor_params params = {.url = NULL};
+	struct text url = {0};
+	int err;
+
+	for (size_t i = 1; i < line->count; i++) {
+		const char *word = line->words[i].text,
+			   **to = url_is(word) ? &params.url : &params.directory;
+
+		if (*to) {
+			report_usage(&c->report, "usage: doctor [URL] [DIRECTORY]");
+			return -EINVAL;
+		}
+		*to = word;
+	}
+	if (!params.url && c->host) {
+		text_printf(&url, strchr(c->host, ':') ? "rftp://[%s]:%u" : "rftp://%s:%u", c->host,
+			c->port);
+		params.url = text_str(&url);
+	}
+	err = doctor_run(c, &params);
+	text_fini(&url);
+	return err;
+}
+
+int command_quit(struct client *c, const struct lexer_command *line)
+{
+	(void)line;
+	c->quit = true;
+	return 0;
+}

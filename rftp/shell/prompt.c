@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rftp/shell/prompt.c: owns readline's state and the history file.  Does not know what a line
+ * means.
+ */
+#include "rftp/shell/prompt.h"
+
+#include "rftp/shell/completion.h"
+#include "rftp/ui/escape.h"
+#include "rftp/shell/interrupt.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <readline/history.h>
+#include <readline/readline.h>
+
+#define PROMPT_HISTORY_LINES 2000
+
+/* readline hands a line over without a context */
+static char *prompt_line;
+static bool prompt_done;
+
+static void prompt_got(char *line)
+{
+	prompt_line = line;
+	prompt_done = true;
+	rl_callback_handler_remove(); /* the terminal as it was, while the command runs */
+}
+
+/* ---- history ---- */
+
+/* $XDG_STATE_HOME/rftp/history or ~/.local/state/rftp/history; false: no place for it. */
+static bool prompt_history_path(struct text *path)
+{
+	const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+
+	if (state && state[0] == '/')
+		text_puts(path, state);
+	else if (home && home[0] == '/')
+		text_printf(path, "%s/.local/state", home);
+	else
+		return false;
+	text_puts(path, "/rftp/history");
+	return !path->failed;
+}
+
+void prompt_start(struct client *c)
+{
+	struct text path = {0};
+
+	rl_readline_name = "rftp";
+	rl_outstream = isatty(STDOUT_FILENO) ? stdout : stderr;
+	rl_catch_signals = 0; /* interrupt's handlers stay; SIGWINCH is readline's */
+	completion_start(c);
+	using_history();
+	stifle_history(PROMPT_HISTORY_LINES);
+	if (prompt_history_path(&path))
+		read_history(text_str(&path)); /* none yet: none */
+	text_fini(&path);
+}
+
+void prompt_stop(struct client *c)
+{
+	struct text path = {0};
+	int err;
+
+	if (prompt_history_path(&path)) {
+		for (size_t i = 1; i < path.len; i++) {
+			if (path.data[i] != '/')
+				continue;
+			path.data[i] = '\0';
+			mkdir(path.data, 0700); /* there already, or write_history says so */
+			path.data[i] = '/';
+		}
+		err = write_history(text_str(&path));
+		if (!err)
+			chmod(text_str(&path), 0600);
+		else
+			report_verbose(&c->report, "%s: the history is not saved: %s",
+				text_str(&path), strerror(err));
+	}
+	text_fini(&path);
+	clear_history();
+	completion_stop();
+}
+
+/* ---- the line ---- */
+
+static void prompt_text(const struct client *c, struct text *out)
+{
+	text_puts(out, "rftp");
+	if (c->host) {
+		text_putc(out, ' ');
+		escape_display(out, c->host, strlen(c->host));
+		text_putc(out, ':');
+		escape_display(out, c->cwd, strlen(c->cwd));
+	}
+	text_puts(out, "> ");
+}
+
+/* Ctrl-C at the prompt: the line is given up, a new one begins. */
+static bool prompt_interrupted(void)
+{
+	int sig = interrupt_signal();
+
+	if (!sig)
+		return false;
+	if (sig != SIGINT) {
+		rl_callback_handler_remove();
+		fputc('\n', rl_outstream);
+		fflush(rl_outstream);
+		prompt_done = true;
+		return true;
+	}
+	interrupt_clear();
+	rl_free_line_state();
+	rl_callback_sigcleanup();
+	fputs("^C", rl_outstream);
+	rl_replace_line("", 1);
+	rl_crlf();
+	rl_on_new_line();
+	rl_redisplay();
+	return true;
+}
+
+static void prompt_lost(struct client *c)
+{
+	rl_clear_visible_line();
+	fflush(rl_outstream);
+	client_check(c);
+	rl_on_new_line();
+	rl_redisplay();
+}
+
+int prompt_read(struct client *c, char **line)
+{
+	struct text text = {0};
+
+	prompt_text(c, &text);
+	prompt_line = NULL;
+	prompt_done = false;
+	rl_callback_handler_install(text_str(&text), prompt_got);
+	while (!prompt_done) {
+		struct pollfd fds[] = {
+			{STDIN_FILENO, POLLIN, 0},
+			{interrupt_fd(), POLLIN, 0},
+			{c->session ? session_event_fd(c->session) : -1, POLLIN, 0},
+		};
+		int n = poll(fds, 3, -1);
+
+		if (n < 0 && errno == EINTR)
+			rl_check_signals(); /* the window's size */
+		if (prompt_interrupted() || n < 0)
+			continue;
+		if (fds[2].revents)
+			prompt_lost(c);
+		if (fds[0].revents)
+			rl_callback_read_char();
+	}
+	text_fini(&text);
+	*line = prompt_line;
+	if (!prompt_line) {
+		if (!interrupt_signal()) {
+			fputc('\n', rl_outstream);
+			fflush(rl_outstream);
+		}
+		return 0;
+	}
+	if (prompt_line[strspn(prompt_line, " \t")]) {
+		HIST_ENTRY *last =
+			history_length ? history_get(history_base + history_length - 1) : NULL;
+
+		if (prompt_line[0] != ' ' && (!last || strcmp(last->line, prompt_line)))
+			add_history(prompt_line);
+	}
+	return 1;
+}

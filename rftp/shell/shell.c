@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rftp/shell/shell.c: owns nothing.  Decides what an error or an interrupt means for the commands
+ * that follow.
+ */
+#include "rftp/shell/shell.h"
+
+#include "rftp/shell/commands.h"
+#include "rftp/shell/interrupt.h"
+#include "rftp/shell/prompt.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int shell_execute(struct client *c, const struct lexer_command *line)
+{
+	int err = command_run(c, line), flushed = report_flush(&c->report);
+
+	return err ? err : flushed;
+}
+
+/* One line or more.  Stops at the first error. */
+static int shell_lines(struct client *c, const char *text)
+{
+	struct lexer_command line;
+	const char *why;
+	int err = 0, r;
+
+	while (!err && !c->quit && (r = lexer_next(&text, &line, &why)) != 0) {
+		if (r == -ENOMEM)
+			return client_no_memory(c);
+		if (r < 0) {
+			report_usage(&c->report, "%s", why);
+			return r;
+		}
+		err = shell_execute(c, &line);
+		if (interrupt_signal())
+			err = -ECANCELED;
+		else if (err && line.ignore_error) {
+			report_forget(&c->report);
+			err = 0;
+		}
+		lexer_command_fini(&line);
+	}
+	return err;
+}
+
+int shell_run_text(struct client *c, const char *text)
+{
+	return shell_lines(c, text);
+}
+
+int shell_run_file(struct client *c, const char *path)
+{
+	bool standard = !strcmp(path, "-");
+	FILE *file = standard ? stdin : fopen(path, "re");
+	unsigned long number = 0;
+	char *line = NULL;
+	size_t size = 0;
+	ssize_t len = 0;
+	int err = 0;
+
+	if (!file) {
+		err = -errno;
+		report_error(&c->report, EXIT_CODE_OK, status_from_errno(err), path, NULL);
+		return err;
+	}
+	if (standard)
+		path = "standard input";
+	c->stdin_taken |= standard;
+	while (!err && !c->quit && !interrupt_signal() &&
+		(len = getline(&line, &size, file)) >= 0) {
+		number++;
+		if (strlen(line) != (size_t)len) {
+			report_usage(&c->report, "line %lu has a NUL byte", number);
+			err = -EINVAL;
+		} else {
+			err = shell_lines(c, line);
+		}
+		if (err)
+			report_note(&c->report, "stopped at line %lu of %s", number, path);
+	}
+	if (!err && ferror(file) && !interrupt_signal()) {
+		err = -EIO;
+		report_error(&c->report, EXIT_CODE_OK, STATUS_IO, path, NULL);
+	}
+	free(line);
+	if (!standard)
+		fclose(file);
+	return err;
+}
+
+void shell_run_terminal(struct client *c)
+{
+	char *line;
+
+	prompt_start(c);
+	while (!c->quit && prompt_read(c, &line)) {
+		report_forget(&c->report);
+		shell_lines(c, line);
+		free(line);
+		if (interrupt_signal() == SIGINT) /* it ended the command; the shell goes on */
+			interrupt_clear();
+		else if (interrupt_signal())
+			break;
+	}
+	report_forget(&c->report);
+	prompt_stop(c);
+}

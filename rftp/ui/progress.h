@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rftp/ui/progress: one line on stderr that is drawn over and over, and erased at the end.
+ */
+#ifndef RFTP_PROGRESS_H
+#define RFTP_PROGRESS_H
+
+#include "rftp/ui/text.h"
+
+#include <stdint.h>
+
+struct progress {
+	bool on;      /* stderr is a terminal, and nobody asked for quiet */
+	bool visible; /* a line stands there */
+	uint64_t started_ns, drawn_ns;
+	double rate; /* smoothed, bytes a second */
+	uint64_t last_bytes;
+};
+
+struct progress_state {
+	uint64_t bytes, total_bytes; /* total: MESSAGE_UNKNOWN if not known */
+	uint64_t files, total_files, errors;
+};
+
+void progress_start(struct progress *, bool on);
+/* Draws, at most ten times a second. */
+void progress_draw(struct progress *, const struct progress_state *);
+/* Takes the line away, before other output and at the end. */
+void progress_erase(struct progress *);
+
+/* The line as text of at most `columns` columns.  `elapsed_s` and `rate` as measured. */
+void progress_format(struct text *out, const struct progress_state *, double elapsed_s, double rate,
+	unsigned columns);
+
+#endif

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rftp/ui/report.c: owns stdout and stderr while the program works.  Does not know how it came to
+ * what it reports.
+ */
+#include "rftp/ui/report.h"
+
+#include "rftp/ui/escape.h"
+#include "rftp/ui/units.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+void report_init(struct report *r, const struct settings *settings)
+{
+	*r = (struct report){.settings = settings, .out = stdout};
+}
+
+void report_forget(struct report *r)
+{
+	r->code = EXIT_CODE_OK;
+	r->errors = 0;
+}
+
+bool report_json(const struct report *r)
+{
+	return r->settings->json;
+}
+
+/* ---- JSON ---- */
+
+void report_json_begin(struct text *t, const char *event)
+{
+	text_puts(t, "{\"event\":");
+	escape_json(t, event, strlen(event));
+}
+
+static void report_json_name(struct text *t, const char *name)
+{
+	text_putc(t, ',');
+	escape_json(t, name, strlen(name));
+	text_putc(t, ':');
+}
+
+void report_json_string(struct text *t, const char *name, const char *value)
+{
+	report_json_name(t, name);
+	if (value)
+		escape_json(t, value, strlen(value));
+	else
+		text_puts(t, "null");
+}
+
+void report_json_bytes(struct text *t, const char *name, const void *value, size_t len)
+{
+	report_json_name(t, name);
+	escape_json(t, value, len);
+}
+
+void report_json_number(struct text *t, const char *name, uint64_t value)
+{
+	report_json_name(t, name);
+	text_printf(t, "%ju", (uintmax_t)value);
+}
+
+void report_json_bool(struct text *t, const char *name, bool value)
+{
+	report_json_name(t, name);
+	text_puts(t, value ? "true" : "false");
+}
+
+void report_json_end(struct report *r, struct text *t)
+{
+	text_puts(t, "}\n");
+	report_write(r, text_str(t), t->len);
+	text_fini(t);
+}
+
+/* ---- output ---- */
+
+void report_write(struct report *r, const char *s, size_t n)
+{
+	progress_erase(&r->progress);
+	fwrite(s, 1, n, r->out);
+}
+
+int report_flush(struct report *r)
+{
+	errno = 0;
+	if (!fflush(r->out) && !ferror(r->out))
+		return 0;
+	if (r->out == stdout) {
+		int err = errno ? errno : EIO;
+
+		clearerr(stdout);
+		report_errorf(r, err, "standard output", "%s", strerror(err));
+		return -err;
+	}
+	return 0; /* nobody could be told */
+}
+
+/* One write, so that lines of several programs do not mix. */
+static void report_stderr(struct report *r, struct text *line)
+{
+	progress_erase(&r->progress);
+	fflush(stdout);
+	text_putc(line, '\n');
+	fwrite(text_str(line), 1, line->len, stderr);
+	text_fini(line);
+}
+
+/* Made text is escaped as a whole: no part of it can forge a line or reach the terminal. */
+static void report_line(struct report *r, const char *format, va_list ap)
+{
+	struct text line = {0};
+	char *message = NULL;
+
+	if (vasprintf(&message, format, ap) < 0)
+		return;
+	text_puts(&line, "rftp: ");
+	escape_display(&line, message, strlen(message));
+	report_stderr(r, &line);
+	free(message);
+}
+
+void report_verbose(struct report *r, const char *format, ...)
+{
+	va_list ap;
+
+	if (r->settings->verbosity < 1)
+		return;
+	va_start(ap, format);
+	report_line(r, format, ap);
+	va_end(ap);
+}
+
+void report_note(struct report *r, const char *format, ...)
+{
+	va_list ap;
+
+	if (r->settings->verbosity < 0)
+		return;
+	va_start(ap, format);
+	report_line(r, format, ap);
+	va_end(ap);
+}
+
+/* ---- errors ---- */
+
+void report_error(struct report *r, enum exit_code code, uint16_t status, const char *object,
+	const char *text)
+{
+	struct text line = {0}, json = {0};
+
+	/* a server's text names the object as well */
+	if (object && text && !strncmp(text, object, strlen(object)) &&
+		!strncmp(text + strlen(object), ": ", 2))
+		text += strlen(object) + 2;
+	if (!text || !*text)
+		text = status_text(status);
+	if (!code)
+		code = exit_code_from_status(status);
+	r->code = exit_code_join(r->code, code);
+	r->errors++;
+
+	text_puts(&line, "rftp: ");
+	if (object) {
+		escape_display(&line, object, strlen(object));
+		text_puts(&line, ": ");
+	}
+	escape_display(&line, text, strlen(text));
+	report_stderr(r, &line);
+	if (!report_json(r))
+		return;
+	report_json_begin(&json, "error");
+	report_json_string(&json, "object", object);
+	report_json_string(&json, "status", status_name(status));
+	report_json_number(&json, "code", code);
+	report_json_string(&json, "text", text);
+	report_json_end(r, &json);
+}
+
+void report_errorf(struct report *r, int error, const char *object, const char *format, ...)
+{
+	char *text = NULL;
+	va_list ap;
+
+	va_start(ap, format);
+	if (vasprintf(&text, format, ap) < 0)
+		text = NULL;
+	va_end(ap);
+	report_error(r, EXIT_CODE_OK, status_from_errno(error), object, text);
+	free(text);
+}
+
+void report_usage(struct report *r, const char *format, ...)
+{
+	char *text = NULL;
+	va_list ap;
+
+	va_start(ap, format);
+	if (vasprintf(&text, format, ap) < 0)
+		text = NULL;
+	va_end(ap);
+	report_error(r, EXIT_CODE_USAGE, STATUS_INVALID, NULL, text);
+	free(text);
+}
+
+/* ---- transfers ---- */
+
+void report_reason(struct text *out, uint16_t status, const char *text)
+{
+	const char *meaning = status_text(status);
+
+	if (text && *text && !strstr(text, meaning))
+		text_printf(out, "%s (%s)", meaning, text);
+	else
+		text_puts(out, text && *text ? text : meaning);
+}
+
+void report_file(struct report *r, const char *path, uint64_t bytes, uint16_t status,
+	const char *text, bool error)
+{
+	struct text json = {0}, whole = {0};
+
+	if (status)
+		report_reason(&whole, status, text);
+	if (report_json(r)) {
+		report_json_begin(&json, "file");
+		report_json_string(&json, "path", path);
+		report_json_number(&json, "bytes", bytes);
+		report_json_string(&json, "status", status_name(status));
+		report_json_string(&json, "text", text_str(&whole));
+		report_json_end(r, &json);
+	}
+	if (status && error)
+		report_error(r, EXIT_CODE_OK, status, path, text_str(&whole));
+	else if (!status && r->settings->verbosity > 1)
+		report_verbose(r, "%s: %ju bytes", path, (uintmax_t)bytes);
+	text_fini(&whole);
+}
+
+static void report_requests(struct text *t, const struct transfer_requests *n)
+{
+	text_printf(t,
+		",\"requests\":{\"writes\":%ju,\"sends\":%ju,\"reads\":%ju,\"signalled\":%ju,"
+		"\"receives\":%ju,"
+		"\"frames\":%ju,\"send_queue\":%u,\"receive_queue\":%u}",
+		(uintmax_t)n->writes, (uintmax_t)n->sends, (uintmax_t)n->reads,
+		(uintmax_t)n->signalled, (uintmax_t)n->receives, (uintmax_t)n->frames,
+		n->send_queue, n->receive_queue);
+}
+
+static void report_done_json(struct report *r, const struct report_done *d, double rate)
+{
+	struct text json = {0};
+
+	report_json_begin(&json, "done");
+	report_json_number(&json, "bytes", d->bytes);
+	text_printf(&json, ",\"seconds\":%.6f,\"bytes_per_second\":%.0f", d->seconds, rate);
+	report_json_string(&json, "fabric", d->fabric);
+	report_json_string(&json, "engine", d->engine);
+	report_json_number(&json, "channels", d->channels);
+	report_json_number(&json, "block", d->block);
+	report_json_bool(&json, "direct", d->direct);
+	report_json_number(&json, "files", d->files);
+	report_json_number(&json, "errors", d->errors);
+	report_requests(&json, &d->requests);
+	report_json_end(r, &json);
+}
+
+void report_done(struct report *r, const struct report_done *d, bool summary)
+{
+	double rate = d->seconds > 0 ? (double)d->bytes / d->seconds : 0;
+	char bytes[UNITS_TEXT_MAX], speed[UNITS_TEXT_MAX];
+
+	progress_erase(&r->progress);
+	if (report_json(r)) {
+		report_done_json(r, d, rate);
+		return;
+	}
+	if (!summary)
+		return;
+	units_format_size(d->bytes, bytes);
+	units_format_rate(rate, speed);
+	if (d->errors)
+		report_note(r, "%ju file%s, %s in %.2f s, %s; %ju failed", (uintmax_t)d->files,
+			d->files == 1 ? "" : "s", bytes, d->seconds, speed, (uintmax_t)d->errors);
+	else
+		report_note(r, "%ju file%s, %s in %.2f s, %s", (uintmax_t)d->files,
+			d->files == 1 ? "" : "s", bytes, d->seconds, speed);
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rftp/ui/report: everything that the program says, for people or as JSON lines; and what the
+ * errors so far mean for the exit code.
+ *
+ * An error is reported once, by whoever finds it, naming the thing; callers above pass the -errno
+ * on.
+ */
+#ifndef RFTP_REPORT_H
+#define RFTP_REPORT_H
+
+#include "rftp/exit_code.h"
+#include "rftp/ui/progress.h"
+#include "rftp/settings.h"
+#include "transfer/transfer.h"
+
+#include <stdio.h>
+
+struct report {
+	const struct settings *settings; /* json, verbosity */
+	FILE *out; /* results: stdout, or stderr while stdout carries a file */
+	struct progress progress;
+	enum exit_code code; /* of the errors since report_forget */
+	uint64_t errors;
+};
+
+struct report_done {
+	uint64_t bytes, files, errors;
+	double seconds;
+	const char *fabric, *engine; /* NULL: no transfer began */
+	uint32_t channels, block;
+	bool direct;
+	struct transfer_requests requests; /* of this side */
+};
+
+void report_init(struct report *, const struct settings *);
+void report_forget(struct report *);
+
+/* "rftp: OBJECT: TEXT".  `object` may be NULL.  `text` NULL or "": that of the status.  `code` 0:
+ * that of the status. */
+void report_error(struct report *, enum exit_code code, uint16_t status, const char *object,
+	const char *text);
+/* The same with a text made here, and a status from an errno. */
+void report_errorf(struct report *, int error, const char *object, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
+/* Wrong use: exit code 2. */
+void report_usage(struct report *, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* What a status and a text, which may be NULL or say the same, are together. */
+void report_reason(struct text *out, uint16_t status, const char *text);
+/* One file of a transfer.  `text` may be NULL.  `error`: a failure is reported as one, too. */
+void report_file(struct report *, const char *path, uint64_t bytes, uint16_t status,
+	const char *text, bool error);
+/* The end of a transfer.  `summary`: people get a line too (on stderr). */
+void report_done(struct report *, const struct report_done *, bool summary);
+
+/* For people who asked with -v, on stderr. */
+void report_verbose(struct report *, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* For people, on stderr, unless quiet. */
+void report_note(struct report *, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/*
+ * Results of commands: text for people as it is; or JSON: begin, fields, end.  report_json says
+ * which. A result that can not be written is an error (report_flush finds it): -errno, reported
+ * once.
+ */
+bool report_json(const struct report *);
+void report_json_begin(struct text *, const char *event);
+void report_json_string(struct text *, const char *name, const char *value); /* NULL: null */
+void report_json_bytes(struct text *, const char *name, const void *value, size_t len);
+void report_json_number(struct text *, const char *name, uint64_t value);
+void report_json_bool(struct text *, const char *name, bool value);
+void report_json_end(struct report *, struct text *); /* writes the line and frees */
+void report_write(struct report *, const char *, size_t);
+int report_flush(struct report *);
+
+#endif

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rftpd/jobs/transfer_job: see transfer_job.h.
+ */
+#include "rftpd/jobs/transfer_job.h"
+
+#include "base/clock.h"
+#include "proto/status.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+/* In the transfer's thread.  The path comes last: a long one is cut by the log, nothing else is. */
+static void log_file(void *ctx, const char *path, uint64_t bytes, uint16_t status, const char *text)
+{
+	const struct transfer_job *job = ctx;
+	const struct daemon_session *s = job->session;
+	const char *verb = job->type == MESSAGE_RETRIEVE ? "sent" : "stored";
+	double seconds = (double)(clock_now_ns() - job->stats.started_ns) / 1e9;
+
+	if (!status)
+		log_info("session %" PRIu32 " %s %s %" PRIu64 " bytes in %.3f s: %s", s->number,
+			s->peer, verb, bytes, seconds, *path ? path : "(memory)");
+	else
+		log_warning("session %" PRIu32 " %s not %s after %.3f s (%s%s%.300s): %s",
+			s->number, s->peer, verb, seconds, status_text(status),
+			text && *text ? ": " : "", text ? text : "", *path ? path : "(memory)");
+}
+
+static int job_new(struct daemon_session *s, uint16_t type,
+	const struct message_data_request *request, struct transfer_job **out)
+{
+	struct transfer_job *job = calloc(1, sizeof *job);
+
+	if (!job)
+		return -ENOMEM;
+	job->session = s;
+	job->type = type;
+	job->cancel_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (job->cancel_fd < 0) {
+		free(job);
+		return -errno;
+	}
+	job->params = (struct transfer_params){
+		.engine = request->engine,
+		.engines = s->engines,
+		.channels = request->channels,
+		.block = request->block,
+		.depth = request->depth,
+		.rtt_ns = (uint64_t)request->rtt_us * 1000,
+		.max_block = s->max_block,
+		.max_depth = s->max_depth,
+		.window_max_bytes = s->daemon->settings->max_window_bytes,
+		.cancel_fd = job->cancel_fd,
+		.cancel_status = STATUS_SHUTDOWN, /* the one thing that it is cancelled for */
+	};
+	*out = job;
+	return 0;
+}
+
+static enum end_direct direct_of(const struct message_data_request *request)
+{
+	static const enum end_direct values[] = {END_DIRECT_AUTO, END_DIRECT_ON, END_DIRECT_OFF};
+
+	return values[request->direct];
+}
+
+int transfer_job_new_store(struct daemon_session *s, const struct message_data_request *request,
+	const char *path, struct transfer_job **out)
+{
+	struct incoming_params params = {
+		.kind = request->kind == MESSAGE_DATA_NULL   ? INCOMING_NULL
+			: request->flags & MESSAGE_DATA_INTO ? INCOMING_INTO
+							     : INCOMING_AS,
+		.top = s->daemon->export_fd,
+		.path = path,
+		.fd = -1,
+		.replace = !(request->flags & MESSAGE_DATA_NO_REPLACE),
+		.direct = direct_of(request),
+		.done = log_file,
+	};
+	struct transfer_job *job;
+	int r = job_new(s, MESSAGE_STORE, request, &job);
+
+	if (r)
+		return r;
+	params.ctx = job;
+	r = incoming_new(&params, &job->incoming);
+	if (r) {
+		transfer_job_free(job);
+		return r;
+	}
+	*out = job;
+	return 0;
+}
+
+int transfer_job_new_retrieve(struct daemon_session *s, const struct message_data_request *request,
+	const char *path, const char *name, struct transfer_job **out)
+{
+	struct outgoing_params params = {
+		.top = s->daemon->export_fd,
+		.recursive = request->flags & MESSAGE_DATA_RECURSIVE,
+		.direct = direct_of(request),
+		.done = log_file,
+	};
+	struct transfer_job *job;
+	int r = job_new(s, MESSAGE_RETRIEVE, request, &job);
+
+	if (r)
+		return r;
+	params.ctx = job;
+	r = outgoing_new(&params, &job->outgoing);
+	if (!r && request->kind == MESSAGE_DATA_NULL)
+		r = outgoing_add_null(job->outgoing, request->size);
+	else if (!r)
+		r = outgoing_add(job->outgoing, path, name);
+	if (r) {
+		transfer_job_free(job);
+		return r;
+	}
+	job->measure = params.recursive;
+	*out = job;
+	return 0;
+}
+
+int transfer_job_new_feed(struct daemon_session *s, const struct message_feed *feed,
+	const char *path, struct transfer_job **out)
+{
+	const struct message_data_request any = {.kind = MESSAGE_DATA_FILES};
+	struct segments_params params = {
+		.top = s->daemon->export_fd,
+		.path = path,
+		.segment_bytes = feed->segment_bytes,
+		.segment_ns = feed->segment_ns,
+		.done = log_file,
+	};
+	struct transfer_job *job;
+	int r = job_new(s, MESSAGE_FEED, &any, &job);
+
+	if (r)
+		return r;
+	params.ctx = job;
+	r = segments_new(&params, &job->segments);
+	if (r) {
+		transfer_job_free(job);
+		return r;
+	}
+	*out = job;
+	return 0;
+}
+
+void transfer_job_free(struct transfer_job *job)
+{
+	if (!job)
+		return;
+	incoming_free(job->incoming);
+	outgoing_free(job->outgoing);
+	segments_free(job->segments);
+	close(job->cancel_fd);
+	free(job);
+}
+
+uint16_t transfer_job_type(const struct transfer_job *job)
+{
+	return job->type;
+}
+
+bool transfer_job_running(const struct transfer_job *job)
+{
+	return job->worker.started;
+}
+
+static void run(void *arg)
+{
+	struct transfer_job *job = arg;
+	struct link *link = job->session->link;
+
+	job->stats.started_ns = clock_now_ns();
+	job->result =
+		control_put(link_control(link), job->type | MESSAGE_REPLY, STATUS_OK, NULL, 0);
+	if (!job->result && job->type == MESSAGE_STORE)
+		job->result = transfer_receive(
+			link, &job->params, incoming_sink(job->incoming), &job->stats);
+	else if (!job->result && job->type == MESSAGE_FEED) {
+		job->result = transfer_receive(
+			link, &job->params, segments_sink(job->segments), &job->stats);
+		/* what is kept has its name when the session goes on */
+		segments_free(job->segments);
+		job->segments = NULL;
+	} else if (!job->result) {
+		if (job->measure) /* in this thread: a large tree takes its time */
+			outgoing_measure(job->outgoing);
+		job->result = transfer_send(
+			link, &job->params, outgoing_source(job->outgoing), &job->stats);
+	}
+	daemon_job_finished(job->session->daemon, job);
+}
+
+int transfer_job_start(struct transfer_job *job)
+{
+	return worker_start(&job->worker, "transfer", run, job);
+}
+
+void transfer_job_cancel(struct transfer_job *job)
+{
+	const uint64_t one = 1;
+
+	if (write(job->cancel_fd, &one, sizeof one) < 0) /* it is readable already, then */
+		log_debug("eventfd: %s", strerror(errno));
+}
+
+int transfer_job_finish(struct transfer_job *job, uint64_t *files, uint64_t *bytes)
+{
+	const struct daemon_session *s = job->session;
+	const char *name = message_name(job->type);
+	double seconds;
+
+	worker_stop(&job->worker);
+	*files += job->stats.files;
+	*bytes += job->stats.bytes;
+	seconds = (double)(job->stats.ended_ns - job->stats.started_ns) / 1e9;
+	if (job->result && job->result != -EREMOTEIO)
+		log_warning("session %" PRIu32 " %s %s ended after %.3f s and %" PRIu64
+			    " bytes: %s%s%s",
+			s->number, s->peer, name, seconds, job->stats.bytes,
+			job->stats.status ? status_text(job->stats.status) : strerror(-job->result),
+			job->stats.text[0] ? ": " : "", job->stats.text);
+	else
+		log_debug("session %" PRIu32 " %s %s: %" PRIu64 " files, %" PRIu64
+			  " bytes, %" PRIu64
+			  " errors in %.3f s over %u channels, blocks of %u, %u deep",
+			s->number, s->peer, name, job->stats.files, job->stats.bytes,
+			job->stats.errors, seconds, job->stats.channels, job->stats.block,
+			job->stats.depth);
+	return job->result;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rftpd/jobs/transfer_job: one transfer in a thread of its own, from the OK reply to its end.
+ *
+ * From start to finish the thread owns the link's control channel.
+ */
+#ifndef RFTPD_TRANSFER_JOB_H
+#define RFTPD_TRANSFER_JOB_H
+
+#include "base/worker.h"
+#include "rftpd/serve/daemon_session.h"
+#include "transfer/transfer.h"
+#include "tree/incoming.h"
+#include "tree/outgoing.h"
+#include "tree/segments.h"
+
+struct transfer_job {
+	TAILQ_ENTRY(transfer_job) finished_entry; /* the daemon's */
+	struct daemon_session *session;
+	uint16_t type;             /* MESSAGE_STORE, MESSAGE_RETRIEVE, MESSAGE_FEED */
+	struct incoming *incoming; /* STORE */
+	struct outgoing *outgoing; /* RETRIEVE */
+	struct segments *segments; /* FEED */
+	bool measure;              /* RETRIEVE: walk the trees for their sizes first */
+	struct transfer_params params;
+	struct transfer_stats stats;
+	struct worker worker;
+	int cancel_fd;
+	int result;
+};
+
+/* Made from a checked request.  `path` is a directory or file of the export.  0; -errno: what is
+ * wrong with the path. */
+int transfer_job_new_store(struct daemon_session *, const struct message_data_request *,
+	const char *path, struct transfer_job **out);
+int transfer_job_new_retrieve(struct daemon_session *, const struct message_data_request *,
+	const char *path, const char *name, struct transfer_job **out);
+int transfer_job_new_feed(struct daemon_session *, const struct message_feed *, const char *path,
+	struct transfer_job **out);
+/* It does not run (any more).  Takes NULL. */
+void transfer_job_free(struct transfer_job *);
+
+uint16_t transfer_job_type(const struct transfer_job *);
+bool transfer_job_running(const struct transfer_job *);
+/* The thread replies OK to the request and moves the data; then daemon_job_finished. */
+int transfer_job_start(struct transfer_job *);
+/* Stops it soon: the peer is told, what was begun is removed (a feed's is kept). */
+void transfer_job_cancel(struct transfer_job *);
+/* After daemon_job_finished: joins the thread, logs, adds up what was moved.  The transfer's
+ * result. */
+int transfer_job_finish(struct transfer_job *, uint64_t *files, uint64_t *bytes);
+
+#endif

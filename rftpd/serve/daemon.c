@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rftpd/serve/daemon: see daemon.h.
+ *
+ * Owns the loop, the signals and the export's descriptor.  Knows no message and no fabric.
+ */
+#include "rftpd/serve/daemon.h"
+
+#include "base/clock.h"
+#include "rftpd/serve/daemon_session.h"
+#include "rftpd/serve/listen.h"
+#include "rftpd/jobs/transfer_job.h"
+#include "tree/beneath.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#define CLOSING_NS (2 * NS_PER_S)   /* a client takes its last reply within this */
+#define STOPPING_NS (15 * NS_PER_S) /* transfers that are cancelled end within this */
+
+static int open_export(const struct daemon_settings *settings)
+{
+	int fd;
+
+	if (!settings->export) {
+		log_error("nothing to serve: name a directory with --export DIR");
+		return -EINVAL;
+	}
+	if (!beneath_supported()) {
+		log_error("this kernel has no openat2 (Linux 5.6, or it is filtered), which keeps "
+			  "clients "
+			  "inside the export");
+		return -EINVAL;
+	}
+	fd = open(settings->export, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0) {
+		log_error("export %s: %s", settings->export, strerror(errno));
+		return -EINVAL;
+	}
+	if (settings->writable && faccessat(fd, ".", W_OK, AT_EACCESS))
+		log_warning("export %s is :rw, but its top is not writable here: %s",
+			settings->export, strerror(errno));
+	return fd;
+}
+
+int daemon_check(const struct daemon_settings *settings)
+{
+	int fd = open_export(settings);
+
+	if (fd < 0)
+		return fd;
+	close(fd);
+	return listen_check(settings);
+}
+
+/* ---- signals ---- */
+
+static void stop(struct daemon *d)
+{
+	struct daemon_session *s, *next;
+
+	d->stopping = true;
+	listen_close(d);
+	for (s = TAILQ_FIRST(&d->sessions); s; s = next) {
+		next = TAILQ_NEXT(s, entry);
+		daemon_session_stop(s);
+	}
+}
+
+static void take_signal(void *owner)
+{
+	struct daemon *d = owner;
+	struct signalfd_siginfo info;
+	sigset_t set;
+
+	if (read(d->signals_fd, &info, sizeof info) != sizeof info)
+		return;
+	if (info.ssi_signo == SIGHUP) {
+		log_info("SIGHUP: nothing to reopen");
+		return;
+	}
+	log_info("%s: ending %u sessions", info.ssi_signo == SIGTERM ? "SIGTERM" : "SIGINT",
+		d->session_count);
+	/* from now on the next one ends the program at once, whatever this thread waits for */
+	poller_remove(&d->poller, &d->signals);
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+	stop(d);
+}
+
+static int watch_signals(struct daemon *d)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	d->signals_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (d->signals_fd < 0)
+		return -errno;
+	return poller_add(&d->poller, &d->signals, d->signals_fd, take_signal, d);
+}
+
+/* ---- transfers that ended ---- */
+
+void daemon_job_finished(struct daemon *d, struct transfer_job *job)
+{
+	const uint64_t one = 1;
+
+	pthread_mutex_lock(&d->finished_lock);
+	TAILQ_INSERT_TAIL(&d->finished_jobs, job, finished_entry);
+	pthread_mutex_unlock(&d->finished_lock);
+	if (write(d->finished_fd, &one, sizeof one) <
+		0) /* full would mean that it is readable anyway */
+		log_error("eventfd: %s", strerror(errno));
+}
+
+static void take_finished(void *owner)
+{
+	struct daemon *d = owner;
+	struct transfer_job *job;
+	uint64_t count;
+
+	if (read(d->finished_fd, &count, sizeof count) < 0)
+		return;
+	for (;;) {
+		pthread_mutex_lock(&d->finished_lock);
+		job = TAILQ_FIRST(&d->finished_jobs);
+		if (job)
+			TAILQ_REMOVE(&d->finished_jobs, job, finished_entry);
+		pthread_mutex_unlock(&d->finished_lock);
+		if (!job)
+			return;
+		daemon_session_job_finished(job->session);
+	}
+}
+
+static int watch_finished(struct daemon *d)
+{
+	d->finished_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (d->finished_fd < 0)
+		return -errno;
+	return poller_add(&d->poller, &d->finished, d->finished_fd, take_finished, d);
+}
+
+/* ---- life ---- */
+
+int daemon_init(struct daemon *d, const struct daemon_settings *settings)
+{
+	int r;
+
+	*d = (struct daemon){
+		.settings = settings,
+		.export_fd = -1,
+		.poller = {-1},
+		.signals_fd = -1,
+		.signals = {.fd = -1},
+		.finished_fd = -1,
+		.finished = {.fd = -1},
+		.devices = {.fd = -1, .watch = {.fd = -1}},
+		.next_session = 1,
+	};
+	TAILQ_INIT(&d->sessions);
+	TAILQ_INIT(&d->busy);
+	TAILQ_INIT(&d->dead);
+	TAILQ_INIT(&d->finished_jobs);
+	pthread_mutex_init(&d->finished_lock, NULL);
+	deadline_list_init(&d->handshakes, settings->handshake_timeout_s * NS_PER_S);
+	deadline_list_init(&d->idle, settings->idle_timeout_s * NS_PER_S);
+	deadline_list_init(&d->closing, CLOSING_NS);
+
+	d->export_fd = open_export(settings);
+	if (d->export_fd < 0)
+		return d->export_fd;
+	r = poller_init(&d->poller);
+	if (!r)
+		r = watch_signals(d);
+	if (!r)
+		r = watch_finished(d);
+	if (r) {
+		log_error("cannot set up the event loop: %s", strerror(-r));
+		return r == -EINVAL ? -EIO : r;
+	}
+	return listen_open(d);
+}
+
+static void bury(struct daemon *d)
+{
+	struct daemon_session *s;
+
+	while ((s = TAILQ_FIRST(&d->dead))) {
+		TAILQ_REMOVE(&d->dead, s, entry);
+		daemon_session_free(s);
+	}
+}
+
+void daemon_fini(struct daemon *d)
+{
+	struct daemon_session *s;
+
+	while ((s = TAILQ_FIRST(&d->sessions)))
+		daemon_session_drop(s, "the daemon ends");
+	bury(d);
+	listen_fini(d);
+	poller_fini(&d->poller);
+	if (d->finished_fd >= 0)
+		close(d->finished_fd);
+	if (d->signals_fd >= 0)
+		close(d->signals_fd);
+	if (d->export_fd >= 0)
+		close(d->export_fd);
+	pthread_mutex_destroy(&d->finished_lock);
+}
+
+static void expire(struct deadline_list *list, uint64_t now_ns)
+{
+	struct deadline *over;
+
+	while ((over = deadline_expired(list, now_ns)))
+		daemon_session_expired(over->owner, over);
+}
+
+static void give_turns(struct daemon *d)
+{
+	struct daemon_session *s, *last = TAILQ_LAST(&d->busy, daemon_busy);
+
+	while ((s = TAILQ_FIRST(&d->busy))) {
+		daemon_session_turn(s);
+		if (s == last)
+			break;
+	}
+}
+
+int daemon_run(struct daemon *d)
+{
+	uint64_t stop_by_ns = UINT64_MAX;
+
+	while (!d->stopping || d->session_count) {
+		struct deadline_list *lists[] = {&d->handshakes, &d->idle, &d->closing};
+		uint64_t until_ns = stop_by_ns, now_ns;
+		int r;
+
+		for (unsigned i = 0; i < 3; i++)
+			if (deadline_first_ns(lists[i]) < until_ns)
+				until_ns = deadline_first_ns(lists[i]);
+		if (!TAILQ_EMPTY(&d->busy))
+			until_ns = 0;
+		r = poller_wait(&d->poller, until_ns == UINT64_MAX ? -1 : clock_until_ms(until_ns));
+		if (r) {
+			log_error("event loop: %s", strerror(-r));
+			return r;
+		}
+		give_turns(d);
+		now_ns = clock_now_ns();
+		for (unsigned i = 0; i < 3; i++)
+			expire(lists[i], now_ns);
+		bury(d);
+		if (d->stopping && stop_by_ns == UINT64_MAX)
+			stop_by_ns = now_ns + STOPPING_NS;
+		if (now_ns >= stop_by_ns) {
+			log_warning("%u sessions did not end in time", d->session_count);
+			return -ETIMEDOUT;
+		}
+	}
+	return 0;
+}

@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rftpd/serve/daemon_session: see daemon_session.h.
+ *
+ * Owns the session's states and deadlines, and whose turn it is on the control channel.  What
+ * requests mean is handle's; what a transfer does is transfer_job's.
+ */
+#include "rftpd/serve/daemon_session.h"
+
+#include "base/clock.h"
+#include "proto/status.h"
+#include "rftpd/serve/handle.h"
+#include "rftpd/jobs/transfer_job.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TURN_FRAMES 64u            /* then the others have theirs */
+#define PENDING_HIGH (256u * 1024) /* a client that does not take its replies gets no more */
+
+static void try_start_job(struct daemon_session *);
+static void watch_control(struct daemon_session *);
+
+/* ---- life ---- */
+
+struct daemon_session *daemon_session_find(struct daemon *d, uint32_t number)
+{
+	struct daemon_session *s;
+
+	TAILQ_FOREACH(s, &d->sessions, entry)
+	if (s->number == number)
+		return s;
+	return NULL;
+}
+
+static uint32_t next_number(struct daemon *d)
+{
+	while (!d->next_session || daemon_session_find(d, d->next_session))
+		d->next_session++;
+	return d->next_session++;
+}
+
+void daemon_session_open(
+	struct daemon *d, struct fabric_chan *chan, const struct message_greeting *greeting)
+{
+	struct daemon_session *s = calloc(1, sizeof *s);
+	int r;
+
+	if (!s) {
+		log_error("no memory for another session");
+		fabric_chan_free(chan);
+		return;
+	}
+	s->daemon = d;
+	s->state = SESSION_NEW;
+	s->watch.fd = -1;
+	s->deadline.owner = s->channels_deadline.owner = s;
+	s->started_ns = clock_now_ns();
+	addr_format(fabric_chan_peer(chan), s->peer);
+	r = link_accept(chan, greeting, &s->link);
+	if (r) {
+		log_warning("%s: cannot be accepted: %s", s->peer, strerror(-r));
+		free(s);
+		return;
+	}
+	s->number = next_number(d);
+	TAILQ_INSERT_TAIL(&d->sessions, s, entry);
+	d->session_count++;
+	deadline_start(&d->handshakes, &s->deadline, s->started_ns);
+}
+
+void daemon_session_free(struct daemon_session *s)
+{
+	handle_list_free(s->listing);
+	transfer_job_free(s->job);
+	link_free(s->link);
+	free(s);
+}
+
+void daemon_session_drop(struct daemon_session *s, const char *why)
+{
+	struct daemon *d = s->daemon;
+
+	if (s->dead)
+		return;
+	log_info("session %" PRIu32 " %s ended after %.3f s: %" PRIu64 " files, %" PRIu64
+		 " bytes (%s)",
+		s->number, s->peer, (double)(clock_now_ns() - s->started_ns) / 1e9, s->files,
+		s->bytes, why);
+	s->dead = true;
+	deadline_stop(&s->deadline);
+	deadline_stop(&s->channels_deadline);
+	poller_remove(&d->poller, &s->watch);
+	if (s->busy)
+		TAILQ_REMOVE(&d->busy, s, busy_entry);
+	s->busy = false;
+	TAILQ_REMOVE(&d->sessions, s, entry);
+	d->session_count--;
+	TAILQ_INSERT_TAIL(&d->dead, s, entry);
+}
+
+/* CLOSING: once the last reply has left, disconnects and waits for the peer's part of it. */
+static void finish_closing(struct daemon_session *s)
+{
+	struct control *c = link_control(s->link);
+
+	if (s->disconnecting)
+		return;
+	control_push(c);
+	if (s->connected && control_pending_bytes(c))
+		return;
+	s->disconnecting = true;
+	poller_remove(&s->daemon->poller, &s->watch);
+	fabric_chan_disconnect(control_chan(c));
+}
+
+void daemon_session_close(struct daemon_session *s, const char *why)
+{
+	if (s->dead || s->state == SESSION_CLOSING)
+		return;
+	log_debug("session %" PRIu32 " %s: closing: %s", s->number, s->peer, why);
+	if (!s->connected) {
+		daemon_session_drop(s, why);
+		return;
+	}
+	s->state = SESSION_CLOSING;
+	s->why = why;
+	deadline_stop(&s->channels_deadline);
+	deadline_start(&s->daemon->closing, &s->deadline, clock_now_ns());
+	if (!poller_has(&s->watch))
+		watch_control(s);
+	if (!s->dead)
+		finish_closing(s);
+}
+
+void daemon_session_stop(struct daemon_session *s)
+{
+	if (s->state == SESSION_TRANSFER && transfer_job_running(s->job))
+		transfer_job_cancel(s->job);
+	else
+		daemon_session_close(s, "the daemon ends");
+}
+
+void daemon_session_ready(struct daemon_session *s)
+{
+	s->state = SESSION_READY;
+	deadline_start(&s->daemon->idle, &s->deadline, clock_now_ns());
+}
+
+/* ---- replies ---- */
+
+int daemon_session_reply(struct daemon_session *s, uint16_t type, const void *data, ssize_t len)
+{
+	if (len < 0)
+		return (int)len;
+	return control_put(
+		link_control(s->link), type | MESSAGE_REPLY, STATUS_OK, data, (size_t)len);
+}
+
+int daemon_session_refuse(
+	struct daemon_session *s, uint16_t type, uint16_t status, const char *format, ...)
+{
+	uint8_t data[MESSAGE_TEXT_MAX + 2];
+	char text[MESSAGE_TEXT_MAX + 1];
+	ssize_t len;
+	va_list ap;
+
+	va_start(ap, format);
+	vsnprintf(text, sizeof text, format, ap);
+	va_end(ap);
+	log_debug("session %" PRIu32 " %s: %s: %s", s->number, s->peer, message_name(type), text);
+	len = message_put_text(
+		(struct wire_bytes){(const uint8_t *)text, strlen(text)}, data, sizeof data);
+	if (len < 0)
+		return (int)len;
+	return control_put(link_control(s->link), type | MESSAGE_REPLY, status, data, (size_t)len);
+}
+
+/* ---- turns ---- */
+
+static const char *why_lost(int error)
+{
+	switch (error) {
+	case -EBADMSG:
+		return "it broke the protocol";
+	case 0:
+	case -ENOTCONN:
+	case -ECONNRESET:
+		return "the connection was closed";
+	default:
+		return strerror(-error);
+	}
+}
+
+static void become_busy(struct daemon_session *s)
+{
+	if (s->busy)
+		return;
+	s->busy = true;
+	TAILQ_INSERT_TAIL(&s->daemon->busy, s, busy_entry);
+}
+
+/* One frame, or one frame's worth of a listing: 1; 0: nothing can be done now; -errno. */
+static int step(struct daemon_session *s)
+{
+	struct control *c = link_control(s->link);
+	struct message_header h;
+	const uint8_t *data;
+	int r;
+
+	if (control_pending_bytes(c) > PENDING_HIGH) {
+		control_push(c);
+		if (control_pending_bytes(c) > PENDING_HIGH)
+			return 0;
+	}
+	if (s->listing)
+		r = handle_list_more(s);
+	else {
+		r = control_get(c, &h, &data);
+		if (r != 1)
+			return r;
+		r = handle_frame(s, &h, data);
+	}
+	if (!r && s->state == SESSION_READY)
+		deadline_start(&s->daemon->idle, &s->deadline, clock_now_ns());
+	return r ? r : 1;
+}
+
+void daemon_session_turn(struct daemon_session *s)
+{
+	unsigned left = TURN_FRAMES;
+	int r;
+
+	if (s->busy) {
+		TAILQ_REMOVE(&s->daemon->busy, s, busy_entry);
+		s->busy = false;
+	}
+	if (s->dead || s->state == SESSION_TRANSFER)
+		return;
+	/* armed first: what comes from here on makes the descriptor readable again */
+	r = control_arm(link_control(s->link));
+	while (!r && s->state & (SESSION_NEW | SESSION_READY)) {
+		if (!left--) {
+			become_busy(s);
+			return;
+		}
+		r = step(s);
+		if (!r)
+			return;
+		if (r == 1)
+			r = 0;
+	}
+	if (s->state == SESSION_CLOSING)
+		finish_closing(s);
+	else if (r)
+		daemon_session_drop(s, why_lost(r));
+}
+
+static void control_ready(void *owner)
+{
+	daemon_session_turn(owner);
+}
+
+static void watch_control(struct daemon_session *s)
+{
+	int r = poller_add(
+		&s->daemon->poller, &s->watch, control_fd(link_control(s->link)), control_ready, s);
+
+	if (r) {
+		log_error("session %" PRIu32 " %s: epoll: %s", s->number, s->peer, strerror(-r));
+		daemon_session_drop(s, "it cannot be watched");
+	}
+}
+
+/* ---- connection events and time ---- */
+
+static void control_event(struct daemon_session *s, const struct fabric_event *ev)
+{
+	if (ev->type == FABRIC_EVENT_CONNECTED) {
+		s->connected = true;
+		watch_control(s);
+		if (!s->dead)
+			daemon_session_turn(s);
+		return;
+	}
+	if (s->state == SESSION_TRANSFER && transfer_job_running(s->job)) {
+		s->lost = true; /* its thread sees it too, and ends */
+		return;
+	}
+	if (s->state == SESSION_READY)
+		daemon_session_turn(s); /* what it asked for before it went */
+	daemon_session_drop(s, s->state == SESSION_CLOSING ? s->why : why_lost(ev->error));
+}
+
+bool daemon_session_event(struct daemon_session *s, const struct fabric_event *ev)
+{
+	if (ev->chan == control_chan(link_control(s->link))) {
+		control_event(s, ev);
+		return true;
+	}
+	if (!s->channels_accepted || !link_channel_event(s->link, ev))
+		return false;
+	if (ev->type != FABRIC_EVENT_CONNECTED)
+		s->channels_failed++;
+	if (s->state == SESSION_TRANSFER && !transfer_job_running(s->job))
+		try_start_job(s);
+	return true;
+}
+
+bool daemon_session_accept_channel(
+	struct daemon_session *s, struct fabric_chan *chan, const struct message_greeting *greeting)
+{
+	if (s->state != SESSION_READY || !s->channels_deadline.list)
+		return false;
+	if (!link_accept_channel(s->link, chan, greeting) &&
+		++s->channels_accepted == s->channels_expected)
+		deadline_stop(&s->channels_deadline);
+	return true;
+}
+
+void daemon_session_expired(struct daemon_session *s, struct deadline *d)
+{
+	if (d == &s->channels_deadline) {
+		log_debug("session %" PRIu32 " %s: %u of %u data channels came", s->number, s->peer,
+			s->channels_accepted, s->channels_expected);
+		if (s->state == SESSION_TRANSFER && !transfer_job_running(s->job))
+			try_start_job(s);
+		return;
+	}
+	switch (s->state) {
+	case SESSION_NEW:
+		daemon_session_drop(s, "it said nothing in time");
+		break;
+	case SESSION_READY:
+		daemon_session_close(s, "idle");
+		break;
+	default:
+		daemon_session_drop(s, "it did not take its last reply");
+		break;
+	}
+}
+
+/* ---- transfers ---- */
+
+static void take_control_back(struct daemon_session *s)
+{
+	s->state = SESSION_READY;
+	watch_control(s);
+	if (s->dead)
+		return;
+	deadline_start(&s->daemon->idle, &s->deadline, clock_now_ns());
+	/* frames that came behind the transfer's last one would make no descriptor readable */
+	become_busy(s);
+}
+
+/* The client has seen its channels connect; we may not have yet, and could not send on them. */
+static void try_start_job(struct daemon_session *s)
+{
+	int r;
+
+	if (link_channel_count(s->link) < s->channels_accepted && !s->channels_failed &&
+		s->channels_deadline.list)
+		return;
+	deadline_stop(&s->channels_deadline);
+	if (!link_channel_count(s->link))
+		r = daemon_session_refuse(s, transfer_job_type(s->job), STATUS_INVALID,
+			"no data channel is connected");
+	else if ((r = transfer_job_start(s->job)))
+		r = daemon_session_refuse(s, transfer_job_type(s->job), status_from_errno(r),
+			"cannot start a transfer: %s", strerror(-r));
+	else
+		return;
+	transfer_job_free(s->job);
+	s->job = NULL;
+	take_control_back(s);
+	if (r)
+		daemon_session_drop(s, why_lost(r));
+}
+
+void daemon_session_start_job(struct daemon_session *s, struct transfer_job *job)
+{
+	s->job = job;
+	s->state = SESSION_TRANSFER;
+	deadline_stop(&s->deadline);
+	poller_remove(&s->daemon->poller, &s->watch);
+	/* data channels that never connect must not hold it up for ever */
+	deadline_start(&s->daemon->handshakes, &s->channels_deadline, clock_now_ns());
+	try_start_job(s);
+}
+
+void daemon_session_job_finished(struct daemon_session *s)
+{
+	int error = transfer_job_finish(s->job, &s->files, &s->bytes);
+
+	transfer_job_free(s->job);
+	s->job = NULL;
+	if (error && error != -EREMOTEIO) /* both sides have closed them */
+		s->channels_expected = s->channels_accepted = s->channels_failed = 0;
+	if (s->lost || transfer_session_lost(error)) {
+		daemon_session_drop(s, s->lost ? "the connection was closed" : why_lost(error));
+		return;
+	}
+	take_control_back(s);
+	if (s->daemon->stopping && !s->dead)
+		daemon_session_close(s, "the daemon ends");
+}

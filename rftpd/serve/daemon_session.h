@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rftpd/serve/daemon_session: one client: its channels, its state, its turn in the event loop.
+ *
+ *     NEW --HELLO--> READY --STORE, RETRIEVE--> TRANSFER --its thread ends--> READY
+ *     any --BYE, a violation, the end of the daemon--> CLOSING --its output is gone--> freed
+ *     any --the connection broke--> freed
+ *
+ * While a transfer runs its thread owns the control channel; the main thread does not touch it.
+ */
+#ifndef RFTPD_DAEMON_SESSION_H
+#define RFTPD_DAEMON_SESSION_H
+
+#include "base/addr.h"
+#include "rftpd/serve/daemon.h"
+#include "session/link.h"
+
+struct listing;
+
+enum daemon_session_state { /* bits: the dispatch table names sets of them */
+	SESSION_NEW = 1,
+	SESSION_READY = 2,
+	SESSION_TRANSFER = 4,
+	SESSION_CLOSING = 8,
+};
+
+struct daemon_session {
+	TAILQ_ENTRY(daemon_session) entry; /* in daemon->sessions, or in daemon->dead */
+	TAILQ_ENTRY(daemon_session) busy_entry;
+	struct daemon *daemon;
+	struct link *link;
+	uint32_t number;
+	enum daemon_session_state state;
+	bool connected, disconnecting, busy, dead;
+	bool lost; /* the connection went while a transfer ran */
+	struct watch watch;
+	struct deadline deadline;          /* HELLO, idle or closing */
+	struct deadline channels_deadline; /* of data channels that are expected */
+	const char *why;                   /* CLOSING: for the log */
+	char peer[ADDR_TEXT_MAX];
+
+	/* agreed by HELLO */
+	uint16_t max_channels;
+	uint32_t max_block, max_depth;
+	uint32_t engines;
+
+	/* data channels since the last CHANNELS request */
+	unsigned channels_expected, channels_accepted, channels_failed;
+
+	struct listing *listing;  /* a LIST that is being answered */
+	struct transfer_job *job; /* in TRANSFER */
+
+	/* for the log */
+	uint64_t started_ns, files, bytes;
+};
+
+/* ---- for the loop ---- */
+
+/* A control channel's request: takes over `chan`, accepts it and adds the session to the daemon's.
+ */
+void daemon_session_open(
+	struct daemon *, struct fabric_chan *chan, const struct message_greeting *);
+struct daemon_session *daemon_session_find(struct daemon *, uint32_t number);
+/* A data channel's request.  false: the session waits for none; `chan` is still the caller's. */
+bool daemon_session_accept_channel(
+	struct daemon_session *, struct fabric_chan *chan, const struct message_greeting *);
+/* A connection event: whether it was about one of the session's channels. */
+bool daemon_session_event(struct daemon_session *, const struct fabric_event *);
+void daemon_session_expired(struct daemon_session *, struct deadline *);
+/* Reads and answers what there is, for one turn. */
+void daemon_session_turn(struct daemon_session *);
+void daemon_session_job_finished(struct daemon_session *);
+/* The daemon ends: cancels its transfer, or closes. */
+void daemon_session_stop(struct daemon_session *);
+/* Sends what is queued, then closes.  `why` is for the log. */
+void daemon_session_close(struct daemon_session *, const char *why);
+/* Ends it now; it is freed when the loop's round ends. */
+void daemon_session_drop(struct daemon_session *, const char *why);
+void daemon_session_free(struct daemon_session *);
+
+/* ---- for the handlers: 0, or -errno, which ends the session ---- */
+
+/* The OK reply to a request of `type`; `len` may come from a put function. */
+int daemon_session_reply(struct daemon_session *, uint16_t type, const void *data, ssize_t len);
+/* The refusal of a request of `type`, with a text. */
+int daemon_session_refuse(struct daemon_session *, uint16_t type, uint16_t status,
+	const char *format, ...) __attribute__((format(printf, 4, 5)));
+/* HELLO is done. */
+void daemon_session_ready(struct daemon_session *);
+/* The control channel is the job's from now on, once all data channels are connected. */
+void daemon_session_start_job(struct daemon_session *, struct transfer_job *);
+
+#endif

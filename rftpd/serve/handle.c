@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rftpd/serve/handle: see handle.h.
+ *
+ * Owns the dispatch table: which message is allowed in which state, and which ones write.
+ */
+#include "rftpd/serve/handle.h"
+
+#include "proto/status.h"
+#include "proto/transfer.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define SHOWN_PATH_MAX 400u /* of a path in a text of at most MESSAGE_TEXT_MAX */
+
+static const struct row {
+	uint16_t type;
+	unsigned states;
+	bool writes; /* refused on a read-only export.  (STORE may be a bench, and looks itself.) */
+	int (*run)(struct daemon_session *, const uint8_t *data, size_t len);
+} rows[] = {
+	{MESSAGE_HELLO, SESSION_NEW, false, handle_hello},
+	{MESSAGE_BYE, SESSION_NEW | SESSION_READY, false, handle_bye},
+	{MESSAGE_PING, SESSION_READY, false, handle_ping},
+	{MESSAGE_CHANNELS, SESSION_READY, false, handle_channels},
+	{MESSAGE_STAT, SESSION_READY, false, handle_stat},
+	{MESSAGE_LIST, SESSION_READY, false, handle_list},
+	{MESSAGE_MKDIR, SESSION_READY, true, handle_mkdir},
+	{MESSAGE_RMDIR, SESSION_READY, true, handle_rmdir},
+	{MESSAGE_REMOVE, SESSION_READY, true, handle_remove},
+	{MESSAGE_RENAME, SESSION_READY, true, handle_rename},
+	{MESSAGE_STATFS, SESSION_READY, false, handle_statfs},
+	{MESSAGE_STORE, SESSION_READY, false, handle_store},
+	{MESSAGE_RETRIEVE, SESSION_READY, false, handle_retrieve},
+	{MESSAGE_FEED, SESSION_READY, true, handle_feed},
+	{TRANSFER_ABORT, SESSION_READY, false, handle_abort},
+};
+
+/* Says what was wrong, in a reply if the message has one; the session then ends. */
+static int violate(struct daemon_session *s, uint16_t type, const char *what)
+{
+	uint16_t answer =
+		type & MESSAGE_REPLY || !message_row(type | MESSAGE_REPLY) ? MESSAGE_BYE : type;
+
+	log_warning("session %" PRIu32 " %s broke the protocol: %s %s", s->number, s->peer,
+		message_name(type), what);
+	daemon_session_refuse(s, answer, STATUS_PROTOCOL, "%s %s", message_name(type), what);
+	daemon_session_close(s, "it broke the protocol");
+	return 0;
+}
+
+int handle_frame(struct daemon_session *s, const struct message_header *h, const uint8_t *data)
+{
+	const struct row *row = NULL;
+	int r;
+
+	for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++)
+		if (rows[i].type == h->type)
+			row = &rows[i];
+	if (!row)
+		return violate(s, h->type, "is not allowed between transfers");
+	if (!(row->states & s->state))
+		return violate(
+			s, h->type, s->state == SESSION_NEW ? "came before HELLO" : "came again");
+	if (h->response)
+		return violate(s, h->type, "has a response code");
+	if (row->writes && !s->daemon->settings->writable)
+		return daemon_session_refuse(
+			s, h->type, STATUS_READ_ONLY, "the export is read-only");
+	r = row->run(s, data, h->length);
+	if (r == -EBADMSG || r == -EMSGSIZE)
+		return violate(s, h->type, "is malformed");
+	return r;
+}
+
+/* ---- for all handlers ---- */
+
+void handle_path(char out[MESSAGE_PATH_MAX + 1], struct wire_bytes path)
+{
+	memcpy(out, path.data, path.len); /* its codec has bounded it and let no NUL pass */
+	out[path.len] = '\0';
+}
+
+int handle_refuse_path(struct daemon_session *s, uint16_t type, int error, const char *path)
+{
+	uint16_t status = status_from_errno(error);
+	size_t len = strlen(path);
+	const char *cut = "";
+
+	if (len > SHOWN_PATH_MAX) {
+		path += len - SHOWN_PATH_MAX;
+		cut = "...";
+	}
+	return daemon_session_refuse(s, type, status, "%s%s: %s", cut, path,
+		status == STATUS_OTHER ? strerror(error < 0 ? -error : error)
+				       : status_text(status));
+}
+
+void handle_attr(struct message_attr *attr, const struct stat *st)
+{
+	*attr = (struct message_attr){
+		.type = S_ISREG(st->st_mode)   ? MESSAGE_FILE
+			: S_ISDIR(st->st_mode) ? MESSAGE_DIRECTORY
+			: S_ISLNK(st->st_mode) ? MESSAGE_SYMLINK
+					       : MESSAGE_OTHER,
+		.mode = st->st_mode & 07777,
+		.uid = st->st_uid,
+		.gid = st->st_gid,
+		.size = (uint64_t)st->st_size,
+		.mtime_s = st->st_mtim.tv_sec,
+		.mtime_ns = (uint32_t)st->st_mtim.tv_nsec,
+	};
+}

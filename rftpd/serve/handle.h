@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rftpd/serve/handle: what each message means: one row a message in handle.c, its handler in
+ * handle_*.c.
+ *
+ * A handler answers by daemon_session_reply or _refuse.  It returns 0, or -errno, which ends the
+ * session: -EBADMSG for data that is not of the message's form.
+ */
+#ifndef RFTPD_HANDLE_H
+#define RFTPD_HANDLE_H
+
+#include "rftpd/serve/daemon_session.h"
+
+/* One frame from the client: 0 or -errno as above.  A violation was answered. */
+int handle_frame(struct daemon_session *, const struct message_header *, const uint8_t *data);
+
+/* handle_session.c */
+int handle_hello(struct daemon_session *, const uint8_t *data, size_t len);
+int handle_bye(struct daemon_session *, const uint8_t *data, size_t len);
+int handle_ping(struct daemon_session *, const uint8_t *data, size_t len);
+int handle_channels(struct daemon_session *, const uint8_t *data, size_t len);
+int handle_abort(struct daemon_session *, const uint8_t *data, size_t len);
+
+/* handle_names.c */
+int handle_stat(struct daemon_session *, const uint8_t *data, size_t len);
+int handle_mkdir(struct daemon_session *, const uint8_t *data, size_t len);
+int handle_rmdir(struct daemon_session *, const uint8_t *data, size_t len);
+int handle_remove(struct daemon_session *, const uint8_t *data, size_t len);
+int handle_rename(struct daemon_session *, const uint8_t *data, size_t len);
+int handle_statfs(struct daemon_session *, const uint8_t *data, size_t len);
+
+/* handle_list.c */
+int handle_list(struct daemon_session *, const uint8_t *data, size_t len);
+/* The next frame of the session's listing. */
+int handle_list_more(struct daemon_session *);
+void handle_list_free(struct listing *);
+
+/* handle_data.c */
+int handle_store(struct daemon_session *, const uint8_t *data, size_t len);
+int handle_retrieve(struct daemon_session *, const uint8_t *data, size_t len);
+
+/* handle_feed.c */
+int handle_feed(struct daemon_session *, const uint8_t *data, size_t len);
+
+/* ---- for all of them ---- */
+
+struct stat;
+/* A path of a message as a string. */
+void handle_path(char out[MESSAGE_PATH_MAX + 1], struct wire_bytes);
+/* Refuses with the status of `error` and a text that names the path. */
+int handle_refuse_path(struct daemon_session *, uint16_t type, int error, const char *path);
+void handle_attr(struct message_attr *, const struct stat *);
+
+#endif

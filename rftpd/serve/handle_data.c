@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rftpd/serve/handle_data: STORE and RETRIEVE: checks what is asked for and makes the transfer's
+ * job of it.
+ *
+ * What is wrong with the path itself is told in the reply; what is wrong with single files beneath
+ * it is the transfer's to tell.
+ */
+#include "proto/status.h"
+#include "rftpd/serve/handle.h"
+#include "rftpd/jobs/transfer_job.h"
+#include "tree/beneath.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+/* What both requests are refused for: 1 and answered; 0; -errno. */
+static int refuse_request(
+	struct daemon_session *s, uint16_t type, const struct message_data_request *request)
+{
+	int r = 0;
+
+	if (request->kind == MESSAGE_DATA_FILES && !message_path_ok(request->path))
+		r = daemon_session_refuse(s, type, STATUS_NAME, "no path is named");
+	else if (request->engine && !(s->engines & 1u << request->engine))
+		r = daemon_session_refuse(s, type, STATUS_UNSUPPORTED,
+			"engine %u is not what was agreed", request->engine);
+	else if (request->channels > link_channel_count(s->link) &&
+		 request->channels > s->channels_accepted)
+		r = daemon_session_refuse(s, type, STATUS_INVALID,
+			"%u data channels are asked for, %u are open", request->channels,
+			link_channel_count(s->link));
+	else if (request->block > s->max_block || request->depth > s->max_depth)
+		r = daemon_session_refuse(s, type, STATUS_INVALID,
+			"%u blocks of %u bytes are over what was agreed: %u of %u", request->depth,
+			request->block, s->max_depth, s->max_block);
+	else if (!s->channels_accepted)
+		r = daemon_session_refuse(s, type, STATUS_INVALID, "no data channel is open");
+	else
+		return 0;
+	return r ? r : 1;
+}
+
+/*
+ * The name that what lies at `path` has beneath the client's directory: the last component, or ""
+ * for the export's top.  false: it is "..".
+ */
+static bool last_component(const char *path, char name[MESSAGE_NAME_MAX + 1])
+{
+	size_t end = strlen(path), start;
+
+	for (;;) {
+		while (end && path[end - 1] == '/')
+			end--;
+		for (start = end; start && path[start - 1] != '/'; start--)
+			;
+		if (end - start != 1 || path[start] != '.')
+			break;
+		end = start; /* "." is where it stands */
+	}
+	if ((end - start == 2 && !memcmp(path + start, "..", 2)) || end - start > MESSAGE_NAME_MAX)
+		return false;
+	memcpy(name, path + start, end - start);
+	name[end - start] = '\0';
+	return true;
+}
+
+/* Whether what the client asks for may be read, so that the reply can say so. */
+static int check_readable(const struct daemon_session *s, const char *path)
+{
+	/* a FIFO must not hold us up, a terminal not become ours */
+	int fd = beneath_open(s->daemon->export_fd, path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
+
+	if (fd < 0)
+		return fd;
+	close(fd);
+	return 0;
+}
+
+/*
+ * Whether something may be stored at `path`: in it when it is a directory, else beside it.  (What
+ * is wrong with `path` otherwise, the transfer's sink says.)
+ */
+static int check_writable(const struct daemon_session *s, const char *path)
+{
+	char last[MESSAGE_NAME_MAX + 1];
+	int top = s->daemon->export_fd, r = 0;
+	int fd = beneath_open(top, path, O_PATH | O_DIRECTORY, 0);
+
+	if (fd < 0)
+		fd = beneath_open_parent(top, path, last);
+	if (fd < 0)
+		return fd == -EINVAL ? 0 : fd;
+	if (faccessat(fd, ".", W_OK | X_OK, AT_EACCESS))
+		r = -errno;
+	close(fd);
+	return r;
+}
+
+int handle_store(struct daemon_session *s, const uint8_t *data, size_t len)
+{
+	char path[MESSAGE_PATH_MAX + 1];
+	struct message_data_request request;
+	struct transfer_job *job;
+	int r = message_get_data_request(&request, data, len);
+
+	if (!r)
+		r = refuse_request(s, MESSAGE_STORE, &request);
+	if (r)
+		return r < 0 ? r : 0;
+	handle_path(path, request.path);
+	if (request.kind == MESSAGE_DATA_FILES && !s->daemon->settings->writable)
+		return daemon_session_refuse(
+			s, MESSAGE_STORE, STATUS_READ_ONLY, "the export is read-only");
+	r = transfer_job_new_store(s, &request, path, &job);
+	if (!r && request.kind == MESSAGE_DATA_FILES && (r = check_writable(s, path)))
+		transfer_job_free(job);
+	if (r)
+		return handle_refuse_path(s, MESSAGE_STORE, r, path);
+	daemon_session_start_job(s, job);
+	return 0;
+}
+
+int handle_retrieve(struct daemon_session *s, const uint8_t *data, size_t len)
+{
+	char path[MESSAGE_PATH_MAX + 1], name[MESSAGE_NAME_MAX + 1] = "";
+	struct message_data_request request;
+	struct transfer_job *job;
+	int r = message_get_data_request(&request, data, len);
+
+	if (!r)
+		r = refuse_request(s, MESSAGE_RETRIEVE, &request);
+	if (r)
+		return r < 0 ? r : 0;
+	handle_path(path, request.path);
+	if (request.kind == MESSAGE_DATA_FILES && request.flags & MESSAGE_DATA_INTO &&
+		!last_component(path, name))
+		return daemon_session_refuse(s, MESSAGE_RETRIEVE, STATUS_NAME,
+			"%.400s: has no name of its own to arrive under", path);
+	r = transfer_job_new_retrieve(s, &request, path, name, &job);
+	if (!r && request.kind == MESSAGE_DATA_FILES && (r = check_readable(s, path)))
+		transfer_job_free(job);
+	if (r)
+		return handle_refuse_path(s, MESSAGE_RETRIEVE, r, path);
+	daemon_session_start_job(s, job);
+	return 0;
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rftpd/serve/handle_session: HELLO, BYE, PING, CHANNELS, and an ABORT that came too late.
+ *
+ * Owns what is negotiated: the minima of both sides' limits.
+ */
+#include "base/clock.h"
+#include "engine/engine.h"
+#include "proto/status.h"
+#include "proto/transfer.h"
+#include "rftpd/serve/handle.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#define AGENT "rftpd/" RFTP_VERSION
+
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
+
+static uint32_t our_engines(void)
+{
+	uint32_t bits = 0;
+
+	for (unsigned i = 0; engine_at(i); i++)
+		bits |= 1u << engine_at(i)->id;
+	return bits;
+}
+
+int handle_hello(struct daemon_session *s, const uint8_t *data, size_t len)
+{
+	const struct daemon_settings *settings = s->daemon->settings;
+	uint8_t reply[26 + MESSAGE_NAME_MAX];
+	struct message_hello hello;
+	int r = message_get_hello(&hello, data, len);
+
+	if (r)
+		return r;
+	s->max_channels = (uint16_t)MIN(hello.max_channels, settings->max_channels);
+	s->max_block = (uint32_t)MIN(hello.max_block, settings->max_block_bytes);
+	s->max_depth = MIN(hello.max_depth, link_max_depth(s->link));
+	s->engines = hello.engines & our_engines();
+	if (!s->engines) {
+		r = daemon_session_refuse(s, MESSAGE_HELLO, STATUS_UNSUPPORTED,
+			"no engine that both sides have (client 0x%" PRIx32 ", daemon 0x%" PRIx32
+			")",
+			hello.engines, our_engines());
+		daemon_session_close(s, "no common engine");
+		return r;
+	}
+	log_info("session %" PRIu32 " %s connected: %s, %.*s", s->number, s->peer,
+		link_fabric_name(s->link), (int)hello.agent.len, (const char *)hello.agent.data);
+	hello = (struct message_hello){
+		.version = MIN(hello.version, MESSAGE_VERSION),
+		.max_channels = s->max_channels,
+		.max_block = s->max_block,
+		.max_depth = s->max_depth,
+		.engines = s->engines,
+		.session = s->number,
+		.flags = settings->writable ? 0 : MESSAGE_HELLO_READ_ONLY,
+		.agent = {(const uint8_t *)AGENT, strlen(AGENT)},
+	};
+	daemon_session_ready(s);
+	return daemon_session_reply(
+		s, MESSAGE_HELLO, reply, message_put_hello(&hello, reply, sizeof reply));
+}
+
+int handle_bye(struct daemon_session *s, const uint8_t *data, size_t len)
+{
+	int r = daemon_session_reply(s, MESSAGE_BYE, NULL, 0);
+
+	(void)data;
+	(void)len;
+	daemon_session_close(s, "bye");
+	return r;
+}
+
+int handle_ping(struct daemon_session *s, const uint8_t *data, size_t len)
+{
+	struct message_ping ping;
+	uint8_t reply[8];
+	int r = message_get_ping(&ping, data, len);
+
+	if (r)
+		return r;
+	if (!ping.cookie)
+		return 0; /* a transfer's keep-alive that crossed its end: it is not answered */
+	return daemon_session_reply(
+		s, MESSAGE_PING, reply, message_put_ping(&ping, reply, sizeof reply));
+}
+
+int handle_channels(struct daemon_session *s, const uint8_t *data, size_t len)
+{
+	struct message_channels wanted;
+	struct message_channels_reply channels;
+	uint8_t reply[20];
+	int r = message_get_channels(&wanted, data, len);
+
+	if (r)
+		return r;
+	s->channels_expected = s->channels_accepted = s->channels_failed = 0;
+	deadline_stop(&s->channels_deadline);
+	r = link_expect_channels(s->link, MIN(wanted.count, s->max_channels), &channels);
+	if (r)
+		return daemon_session_refuse(s, MESSAGE_CHANNELS, status_from_errno(r),
+			"data channels: %s", strerror(-r));
+	s->channels_expected = channels.count;
+	/* those that do not come in time are not waited for any more */
+	deadline_start(&s->daemon->handshakes, &s->channels_deadline, clock_now_ns());
+	return daemon_session_reply(s, MESSAGE_CHANNELS, reply,
+		message_put_channels_reply(&channels, reply, sizeof reply));
+}
+
+/* The client gave up a transfer that had ended here: it waits for our ABORT, and has closed its
+ * data channels. */
+int handle_abort(struct daemon_session *s, const uint8_t *data, size_t len)
+{
+	struct transfer_abort abort;
+	uint8_t answer[4 + MESSAGE_TEXT_MAX];
+	int r = transfer_get_abort(&abort, data, len);
+	ssize_t n;
+
+	if (r)
+		return r;
+	link_close_channels(s->link);
+	s->channels_expected = s->channels_accepted = s->channels_failed = 0;
+	deadline_stop(&s->channels_deadline);
+	abort = (struct transfer_abort){.status = STATUS_CANCELLED};
+	n = transfer_put_abort(&abort, answer, sizeof answer);
+	if (n < 0)
+		return (int)n;
+	return control_put(link_control(s->link), TRANSFER_ABORT, 0, answer, (size_t)n);
+}
