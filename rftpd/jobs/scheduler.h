@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rftpd/jobs/scheduler: who may use how much of the daemon's memory, files and threads, and when.
+ *
+ * A transfer asks for a lease before it runs: at least this much, at most that much.  What is free
+ * is given in the order of asking; who does not find its least waits in line, and nobody behind it
+ * is served before, so that small ones do not starve a large one.  A lease gets half of what is
+ * free, within what was asked for: the next one finds something, too.
+ *
+ * Who moves nothing for stall_ns while others wait is to give its lease back.  Patient leases, of
+ * transfers that wait for a stream of the peer's and may be silent for hours, keep theirs; all of
+ * them together have at most half of everything, and those that find the half taken let others
+ * pass.
+ *
+ * Pure: no thread, no lock, no I/O; the caller brings the clock, and all is called in its one
+ * thread.  The callbacks come from scheduler_run only; they may call anything here but
+ * scheduler_run.
+ */
+#ifndef RFTPD_SCHEDULER_H
+#define RFTPD_SCHEDULER_H
+
+#include "rftpd/jobs/budget.h"
+
+#include <sys/queue.h>
+
+#define SCHEDULER_TELL_NS UINT64_C(1000000000)  /* a new place in line is told so often at most */
+#define SCHEDULER_AGAIN_NS UINT64_C(5000000000) /* and the same one again after this */
+
+struct lease;
+
+struct lease_ops {
+	/* It has what `has` says. */
+	void (*granted)(struct lease *);
+	/* It waits; 1: it is the next.  Told when it begins to wait, when that changed, and now and
+	 * then. */
+	void (*queued)(struct lease *, unsigned position);
+	/* When what it is for last moved (clock of the caller's). */
+	uint64_t (*moved_ns)(const struct lease *);
+	/* It has moved nothing for too long: to be given back soon.  Once. */
+	void (*lost)(struct lease *);
+};
+
+enum lease_state { LEASE_NONE, LEASE_WAITING, LEASE_HELD };
+
+struct lease { /* zeroed: none */
+	const struct lease_ops *ops;
+	struct budget least, most; /* wanted */
+	bool patient;
+	/* the scheduler's; `has` may be read while it is held */
+	enum lease_state state;
+	struct budget has;
+	bool is_lost;
+	unsigned told; /* its place in line as last told; 0: not told */
+	uint64_t told_ns, waits_since_ns;
+	TAILQ_ENTRY(lease) entry;
+};
+
+struct scheduler {
+	struct budget total, free, patient; /* patient: what patient leases have */
+	uint64_t stall_ns;                  /* 0: nobody loses a lease */
+	TAILQ_HEAD(lease_list, lease) waiting, held;
+	unsigned waiting_count, held_count;
+};
+
+void scheduler_init(struct scheduler *, const struct budget *total, uint64_t stall_ns);
+
+/*
+ * Asks.  true: held already, without a callback; false: it waits in line until `granted`, or until
+ * it is released.  What is more than there is altogether is cut to that.
+ */
+bool scheduler_ask(struct scheduler *, struct lease *, uint64_t now_ns);
+/* Gives it back, or leaves the line.  Any state. */
+void scheduler_release(struct scheduler *, struct lease *);
+
+/* Grants what can be granted, tells places, takes leases from who stalls: after each round of the
+ * loop. */
+void scheduler_run(struct scheduler *, uint64_t now_ns);
+/* When to call it if nothing else happens; UINT64_MAX: need not be. */
+uint64_t scheduler_next_ns(const struct scheduler *, uint64_t now_ns);
+
+#endif
