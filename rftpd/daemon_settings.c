@@ -10,6 +10,7 @@
 #include "fabric/select.h"
 #include "proto/message.h"
 #include "proto/transfer.h"
+#include "rftpd/jobs/budget.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -56,6 +57,14 @@ static const struct row rows[] = {
 		"SIZE", "bytes of a block (16M)"},
 	{"max-window", KIND_SIZE, FIELD(max_window_bytes), 1u << 20, UINT64_C(1) << 40, "SIZE",
 		"memory of one transfer (512M)"},
+	{"memory", KIND_SIZE, FIELD(memory_bytes), BUDGET_MEMORY_MIN, UINT64_C(1) << 50, "SIZE",
+		"memory of all transfers (a quarter of what is free at the start)"},
+	{"open-files", KIND_NUMBER, FIELD(open_files), BUDGET_FILES_MIN, 1000000, "N",
+		"files that all transfers have open at once (an eighth of RLIMIT_NOFILE)"},
+	{"threads", KIND_NUMBER, FIELD(threads), BUDGET_THREADS_MIN, 65535, "N",
+		"threads of all transfers (16 for each CPU, at least 64)"},
+	{"stall-timeout", KIND_NUMBER, FIELD(stall_timeout_s), 0, 86400, "SECONDS",
+		"a transfer that moves nothing ends after this if others wait; 0: never (30)"},
 	{"handshake-timeout", KIND_NUMBER, FIELD(handshake_timeout_s), 1, 3600, "SECONDS",
 		"a client that connects says something within this (10)"},
 	{"idle-timeout", KIND_NUMBER, FIELD(idle_timeout_s), 0, 31536000, "SECONDS",
@@ -77,6 +86,7 @@ void daemon_settings_init(struct daemon_settings *s)
 		.max_channels = MESSAGE_CHANNELS_MAX,
 		.max_block_bytes = TRANSFER_BLOCK_MAX,
 		.max_window_bytes = UINT64_C(512) << 20,
+		.stall_timeout_s = 30,
 		.handshake_timeout_s = 10,
 		.log_level = LOG_LEVEL_INFO,
 	};

@@ -16,7 +16,7 @@
 
 #define DAEMON_LISTEN_MAX 16u
 #define DAEMON_LISTEN_DEFAULT "127.0.0.1:7387"
-#define DAEMON_SETTINGS_MAX 16u /* rows of the table, at most */
+#define DAEMON_SETTINGS_MAX 32u /* rows of the table, at most */
 #define DAEMON_WHY_MAX 256u     /* a reason, with its NUL */
 
 enum daemon_origin { DAEMON_ORIGIN_DEFAULT, DAEMON_ORIGIN_FILE, DAEMON_ORIGIN_COMMAND };
@@ -32,6 +32,9 @@ struct daemon_settings {
 	uint64_t max_sessions, max_channels;
 	uint64_t max_block_bytes;
 	uint64_t max_window_bytes; /* memory for the blocks of one transfer */
+	/* for all transfers together; 0: what suits the host (rftpd/jobs/budget) */
+	uint64_t memory_bytes, open_files, threads;
+	uint64_t stall_timeout_s; /* 0: none */
 	uint64_t handshake_timeout_s;
 	uint64_t idle_timeout_s; /* 0: none */
 	enum log_level log_level;

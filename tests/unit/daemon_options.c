@@ -49,6 +49,7 @@ static void every_option(void)
 			"--foreground --insecure --fabric soft --crc --max-sessions 7 "
 			"--max-channels=3 "
 			"--max-block 64K --max-window 2MiB --handshake-timeout 5 --idle-timeout 9 "
+			"--memory 1G --open-files 100 --threads 9 --stall-timeout 0 "
 			"--pid-file /run/p --log-level debug"),
 		0);
 	CHECK_EQ(o.action, DAEMON_ACTION_TEST);
@@ -62,6 +63,10 @@ static void every_option(void)
 	CHECK_EQ(o.settings.max_channels, 3);
 	CHECK_EQ(o.settings.max_block_bytes, 65536);
 	CHECK_EQ(o.settings.max_window_bytes, 2 << 20);
+	CHECK_EQ(o.settings.memory_bytes, 1 << 30);
+	CHECK_EQ(o.settings.open_files, 100);
+	CHECK_EQ(o.settings.threads, 9);
+	CHECK_EQ(o.settings.stall_timeout_s, 0);
 	CHECK_EQ(o.settings.handshake_timeout_s, 5);
 	CHECK_EQ(o.settings.idle_timeout_s, 9);
 	CHECK_EQ(o.settings.log_level, LOG_LEVEL_DEBUG);
@@ -138,6 +143,9 @@ static void what_is_wrong_is_named(void)
 		{"--max-block 32M", "32M"},
 		{"--max-window 1X", "1X"},
 		{"--max-window 99999999T", "max-window"},
+		{"--memory 1M", "memory"},
+		{"--open-files 7", "open-files"},
+		{"--threads 7", "threads"},
 		{"--handshake-timeout 0", "handshake-timeout"},
 		{"--log-level loud", "loud"},
 		{"--crc=maybe", "maybe"},
