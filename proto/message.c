@@ -14,7 +14,6 @@
 
 #define MESSAGE_MODE_MAX 07777u
 #define MESSAGE_NS_MAX 999999999u
-#define MESSAGE_BLOCK_MULTIPLE 4096u
 #define MESSAGE_LIST_HEAD_BYTES 3u
 #define MESSAGE_ENTRY_MIN 36u /* attributes 33, length 16, one byte of name */
 
@@ -388,103 +387,4 @@ int message_get_list_entry(struct message_entry *entry, struct wire *w)
 	entry->name = wire_get_bytes(w, MESSAGE_NAME_MAX);
 	wire_require(w, message_name_ok(entry->name));
 	return w->error;
-}
-
-/* ---- STORE and RETRIEVE ---- */
-
-static bool message_data_request_ok(const struct message_data_request *m)
-{
-	const uint32_t flags = MESSAGE_DATA_INTO | MESSAGE_DATA_RECURSIVE | MESSAGE_DATA_NO_REPLACE;
-
-	if (m->flags & ~flags || m->engine > MESSAGE_ENGINE_PULL ||
-		m->channels > MESSAGE_CHANNELS_MAX || m->depth > TRANSFER_DEPTH_MAX ||
-		m->direct > 2 || m->offset != 0)
-		return false;
-	if (m->block != 0 && (m->block % MESSAGE_BLOCK_MULTIPLE || m->block < TRANSFER_BLOCK_MIN ||
-				     m->block > TRANSFER_BLOCK_MAX))
-		return false;
-	switch (m->kind) {
-	case MESSAGE_DATA_FILES:
-		return m->size == 0 && message_path_ok(m->path);
-	case MESSAGE_DATA_NULL:
-		return m->size <= TRANSFER_SIZE_MAX && m->path.len == 0;
-	default:
-		return false;
-	}
-}
-
-int message_get_data_request(struct message_data_request *m, const void *buf, size_t len)
-{
-	struct wire w;
-
-	wire_init_get(&w, buf, len);
-	m->kind = wire_get_u8(&w);
-	m->flags = wire_get_u32(&w);
-	m->engine = wire_get_u8(&w);
-	m->channels = wire_get_u16(&w);
-	m->block = wire_get_u32(&w);
-	m->depth = wire_get_u32(&w);
-	m->rtt_us = wire_get_u32(&w);
-	m->direct = wire_get_u8(&w);
-	m->size = wire_get_u64(&w);
-	m->offset = wire_get_u64(&w);
-	m->path = wire_get_bytes(&w, MESSAGE_PATH_MAX);
-	wire_require(&w, message_data_request_ok(m));
-	return wire_finish(&w);
-}
-
-ssize_t message_put_data_request(const struct message_data_request *m, void *buf, size_t size)
-{
-	struct wire w;
-
-	wire_init_put(&w, buf, size);
-	wire_put_u8(&w, m->kind);
-	wire_put_u32(&w, m->flags);
-	wire_put_u8(&w, m->engine);
-	wire_put_u16(&w, m->channels);
-	wire_put_u32(&w, m->block);
-	wire_put_u32(&w, m->depth);
-	wire_put_u32(&w, m->rtt_us);
-	wire_put_u8(&w, m->direct);
-	wire_put_u64(&w, m->size);
-	wire_put_u64(&w, m->offset);
-	wire_put_bytes(&w, m->path, MESSAGE_PATH_MAX);
-	wire_require(&w, message_data_request_ok(m));
-	return wire_put_end(&w);
-}
-
-/* ---- FEED ---- */
-
-static bool message_feed_ok(const struct message_feed *m)
-{
-	return !m->flags && (!m->segment_bytes || m->segment_bytes >= MESSAGE_SEGMENT_BYTES_MIN) &&
-	       m->segment_bytes <= TRANSFER_SIZE_MAX &&
-	       (!m->segment_ns || m->segment_ns >= MESSAGE_SEGMENT_NS_MIN) &&
-	       m->segment_ns <= TRANSFER_SIZE_MAX;
-}
-
-int message_get_feed(struct message_feed *m, const void *buf, size_t len)
-{
-	struct wire w;
-
-	wire_init_get(&w, buf, len);
-	m->flags = wire_get_u32(&w);
-	m->segment_bytes = wire_get_u64(&w);
-	m->segment_ns = wire_get_u64(&w);
-	m->path = message_get_path_field(&w);
-	wire_require(&w, message_feed_ok(m));
-	return wire_finish(&w);
-}
-
-ssize_t message_put_feed(const struct message_feed *m, void *buf, size_t size)
-{
-	struct wire w;
-
-	wire_init_put(&w, buf, size);
-	wire_require(&w, message_feed_ok(m));
-	wire_put_u32(&w, m->flags);
-	wire_put_u64(&w, m->segment_bytes);
-	wire_put_u64(&w, m->segment_ns);
-	message_put_path_field(&w, m->path);
-	return wire_put_end(&w);
 }

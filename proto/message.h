@@ -60,7 +60,8 @@ enum message_type {
 	MESSAGE_STORE = 32,
 	MESSAGE_RETRIEVE = 33,
 	MESSAGE_FEED = 34,
-	/* 64..95 are the transfer messages: proto/transfer.h */
+	/* 64..95 are the transfer messages: proto/transfer.h; and, before one begins: */
+	MESSAGE_QUEUED = 83,
 };
 
 /* One row a message: the codec table.  Lengths are of the data.  NULL when there is no such type.
@@ -200,28 +201,37 @@ enum message_data_kind {
 #define MESSAGE_DATA_INTO 1u /* path is a directory: files go beneath it under their own names */
 #define MESSAGE_DATA_RECURSIVE 2u  /* directories are followed down */
 #define MESSAGE_DATA_NO_REPLACE 4u /* STORE: an existing file is an error */
+#define MESSAGE_DATA_STREAM 8u     /* STORE: of a stream, which may be silent for long */
 
 struct message_data_request { /* STORE, RETRIEVE */
 	uint8_t kind;         /* enum message_data_kind */
 	uint32_t flags;       /* MESSAGE_DATA_* */
 	uint8_t engine;       /* RETRIEVE: wanted engine; STORE: 0 */
 	uint16_t channels;    /* RETRIEVE: wanted, 0 = all open; STORE: 0 */
-	uint32_t block;       /* RETRIEVE: wanted block bytes, 0 = choose; STORE: 0 */
-	uint32_t depth;       /* RETRIEVE: wanted blocks, 0 = choose; STORE: 0 */
-	uint32_t rtt_us; /* RETRIEVE: the round trip that the client has measured, 0 = not known;
-			    STORE: 0 */
+	uint32_t block;  /* RETRIEVE: wanted block bytes; STORE: that OFFER will have; 0 = choose */
+	uint32_t depth;  /* wanted blocks, 0 = choose */
+	uint32_t rtt_us; /* the round trip that the client has measured, 0 = not known */
 	uint8_t direct;  /* the daemon's O_DIRECT: 0 auto, 1 on, 2 off */
-	uint64_t size;   /* RETRIEVE of MESSAGE_DATA_NULL: bytes to send; else 0 */
+	uint64_t size;   /* RETRIEVE of MESSAGE_DATA_NULL: bytes to send; STORE: that will be sent,
+			    0 = not known; else 0 */
 	uint64_t offset; /* reserved for resume: 0 */
 	struct wire_bytes path;
 };
 
+#define MESSAGE_STREAMS_MAX 255u
 /* FEED: the client sends streams, one a device; the daemon writes each in segments to path/NAME/ */
 struct message_feed {
 	uint32_t flags;         /* reserved: 0 */
+	uint16_t streams;       /* most of them at once, 1..MESSAGE_STREAMS_MAX */
 	uint64_t segment_bytes; /* a segment is closed before it would be larger; 0 = no limit */
 	uint64_t segment_ns;    /* and when it is so old; 0 = no limit */
 	struct wire_bytes path; /* a directory; made if it is not there */
+};
+
+/* QUEUED: before the reply to STORE, RETRIEVE or FEED, any number of times: the transfer waits
+ * until others give back what it needs. */
+struct message_queued {
+	uint32_t position; /* in line, from 1 */
 };
 
 int message_get_hello(struct message_hello *, const void *, size_t);
@@ -246,6 +256,8 @@ int message_get_data_request(struct message_data_request *, const void *, size_t
 ssize_t message_put_data_request(const struct message_data_request *, void *, size_t);
 int message_get_feed(struct message_feed *, const void *, size_t);
 ssize_t message_put_feed(const struct message_feed *, void *, size_t);
+int message_get_queued(struct message_queued *, const void *, size_t);
+ssize_t message_put_queued(const struct message_queued *, void *, size_t);
 /* The text of a refusal: bytes 0..512. */
 int message_get_text(struct wire_bytes *, const void *, size_t);
 ssize_t message_put_text(struct wire_bytes, void *, size_t);

@@ -44,6 +44,7 @@ RECODE(rename, message)
 RECODE(statfs_reply, message)
 RECODE(data_request, message)
 RECODE(feed, message)
+RECODE(queued, message)
 RECODE(offer, transfer)
 RECODE(accept, transfer)
 RECODE(file, transfer)
@@ -140,6 +141,7 @@ static const struct recode recode_table[] = {
 	{MESSAGE_RETRIEVE | MESSAGE_REPLY, recode_empty},
 	{MESSAGE_FEED, recode_message_feed},
 	{MESSAGE_FEED | MESSAGE_REPLY, recode_empty},
+	{MESSAGE_QUEUED, recode_message_queued},
 	{TRANSFER_OFFER, recode_transfer_offer},
 	{TRANSFER_ACCEPT, recode_transfer_accept},
 	{TRANSFER_GRANT, recode_grant},

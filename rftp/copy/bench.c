@@ -39,6 +39,7 @@ static int bench_put(struct mover *m, const struct bench_params *params)
 		goto err_free;
 	mover_request(m, MESSAGE_STORE, &request);
 	request.flags = 0;
+	mover_request_size(&request, outgoing);
 	err = remote_data(c->session, MESSAGE_STORE, &request);
 	err = err ? client_report(c, "bench", err) : mover_send(m, outgoing, "bench");
 err_free:

@@ -32,15 +32,25 @@ void mover_request(const struct mover *m, uint16_t type, struct message_data_req
 	const struct settings *s = &m->client->settings;
 
 	request->direct = s->direct == END_DIRECT_ON ? 1 : s->direct == END_DIRECT_OFF ? 2 : 0;
+	request->block = s->block;
+	request->depth = s->depth;
+	request->rtt_us = session_rtt_us(m->client->session);
 	if (type == MESSAGE_STORE) {
 		request->flags |= s->replace ? 0 : MESSAGE_DATA_NO_REPLACE;
 		return;
 	}
 	request->engine = s->engine;
 	request->channels = (uint16_t)link_channel_count(session_link(m->client->session));
-	request->block = s->block;
-	request->depth = s->depth;
-	request->rtt_us = session_rtt_us(m->client->session);
+}
+
+void mover_request_size(struct message_data_request *request, struct outgoing *outgoing)
+{
+	uint64_t bytes = outgoing_source(outgoing)->total_bytes;
+
+	if (bytes == MESSAGE_UNKNOWN)
+		request->flags |= MESSAGE_DATA_STREAM;
+	else
+		request->size = bytes < TRANSFER_SIZE_MAX ? bytes : TRANSFER_SIZE_MAX;
 }
 
 /* One transfer of several: what went before counts as well. */

@@ -123,6 +123,7 @@ static int put_store(struct put *p)
 	if (c->settings.recursive)
 		outgoing_measure(p->outgoing);
 	mover_request(&p->mover, MESSAGE_STORE, &request);
+	mover_request_size(&request, p->outgoing);
 	err = remote_data(c->session, MESSAGE_STORE, &request);
 	if (err)
 		return client_report(c, p->target, err);

@@ -52,7 +52,8 @@ static int peer_put(
 	struct doctor *d, struct session *s, uint64_t bytes, struct transfer_stats *stats)
 {
 	const struct outgoing_params out = {.top = AT_FDCWD};
-	const struct message_data_request request = {.kind = MESSAGE_DATA_NULL};
+	const struct message_data_request request = {
+		.kind = MESSAGE_DATA_NULL, .rtt_us = session_rtt_us(s), .size = bytes};
 	struct transfer_params params;
 	struct outgoing *outgoing;
 	int err = outgoing_new(&out, &outgoing);

@@ -154,6 +154,7 @@ static int feed_request(struct feed *f, const char *target)
 {
 	struct client *c = f->client;
 	struct message_feed request = {
+		.streams = (uint16_t)f->count,
 		.segment_bytes = c->settings.segment_bytes,
 		.segment_ns = c->settings.segment_ns,
 		.path = {(const uint8_t *)target, strlen(target)},

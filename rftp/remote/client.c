@@ -59,6 +59,13 @@ static void client_passed_over(void *ctx, const char *fabric, const char *why)
 	report_verbose(&c->report, "fabric %s passed over: %s", fabric, why);
 }
 
+static void client_queued(void *ctx, unsigned position)
+{
+	struct client *c = ctx;
+
+	report_queued(&c->report, position);
+}
+
 static int client_connect(struct client *c)
 {
 	const struct session_params params = {
@@ -81,6 +88,7 @@ static int client_connect(struct client *c)
 			&c->report, client_connect_code(err, &why), why.status, NULL, why.text);
 		return err;
 	}
+	session_on_queued(c->session, client_queued, c);
 	info = session_info(c->session);
 	report_verbose(&c->report, "connected to %s: %s%s, rtt %.3f ms", info->address, info->agent,
 		info->read_only ? " (read-only)" : "", (double)info->rtt_ns / 1e6);

@@ -30,6 +30,8 @@ struct session {
 	uint32_t number;
 	struct session_info info;
 	struct session_error error;
+	session_queued_function *queued;
+	void *queued_ctx;
 };
 
 static int session_fail(struct session *s, int error, uint16_t status, const char *format, ...)
@@ -117,6 +119,25 @@ int session_check(struct session *s)
 
 /* ---- requests ---- */
 
+void session_on_queued(struct session *s, session_queued_function *queued, void *ctx)
+{
+	s->queued = queued;
+	s->queued_ctx = ctx;
+}
+
+/* The transfer of a request waits in line: 0, or -EPROTO. */
+static int session_take_queued(struct session *s, uint16_t type, const uint8_t *data, size_t len)
+{
+	struct message_queued queued;
+
+	if ((type != MESSAGE_STORE && type != MESSAGE_RETRIEVE && type != MESSAGE_FEED) ||
+		message_get_queued(&queued, data, len))
+		return session_bad_reply(s, type);
+	if (s->queued)
+		s->queued(s->queued_ctx, queued.position);
+	return 0;
+}
+
 int session_reply(struct session *s, uint16_t type, const uint8_t **reply, size_t *reply_len)
 {
 	struct control *control = link_control(s->link);
@@ -130,6 +151,13 @@ int session_reply(struct session *s, uint16_t type, const uint8_t **reply, size_
 		err = control_get(control, &header, &data);
 		if (err == 1 && header.type == MESSAGE_PING)
 			continue; /* a transfer's keep-alive that crossed its end */
+		if (err == 1 && header.type == MESSAGE_QUEUED) {
+			err = session_take_queued(s, type, data, header.length);
+			if (err)
+				return err;
+			deadline = clock_now_ns() + SESSION_REPLY_MS * NS_PER_MS;
+			continue;
+		}
 		if (err)
 			break;
 		err = control_wait(control, clock_until_ms(deadline), s->cancel_fd);

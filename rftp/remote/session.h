@@ -43,6 +43,9 @@ struct session_info {
 	bool read_only;
 };
 
+/* A transfer that was asked for waits in line at the daemon; 1 is the next. */
+typedef void session_queued_function(void *ctx, unsigned position);
+
 /* Resolves, connects, says HELLO, measures the round trip.  Blocks.  0 or -errno with *error. */
 int session_open(const struct session_params *, struct session **out, struct session_error *error);
 /* Says BYE if it can. */
@@ -67,6 +70,8 @@ int session_call(struct session *, uint16_t type, const void *data, ssize_t len,
 	const uint8_t **reply, size_t *reply_len);
 /* One more reply of the same request (LIST). */
 int session_reply(struct session *, uint16_t type, const uint8_t **reply, size_t *reply_len);
+/* Who is told while a transfer waits. */
+void session_on_queued(struct session *, session_queued_function *, void *ctx);
 /* A reply that is not what it should be: ends the session.  -EPROTO. */
 int session_bad_reply(struct session *, uint16_t type);
 

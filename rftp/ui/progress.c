@@ -96,6 +96,30 @@ void progress_draw(struct progress *p, const struct progress_state *s)
 	text_fini(&line);
 }
 
+void progress_ordinal(struct text *out, unsigned number)
+{
+	static const char *const endings[] = {"th", "st", "nd", "rd"};
+	unsigned last = number % 10;
+
+	if (last > 3 || number / 10 % 10 == 1)
+		last = 0;
+	text_printf(out, "%u%s", number, endings[last]);
+}
+
+void progress_wait(struct progress *p, unsigned position)
+{
+	struct text line = {0};
+
+	if (!p->on)
+		return;
+	text_puts(&line, "\rwaiting: ");
+	progress_ordinal(&line, position);
+	text_puts(&line, " in line\033[K");
+	if (write(STDERR_FILENO, text_str(&line), line.len) > 0)
+		p->visible = true;
+	text_fini(&line);
+}
+
 void progress_erase(struct progress *p)
 {
 	static const char erase[] = "\r\033[K";

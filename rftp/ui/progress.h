@@ -25,9 +25,13 @@ struct progress_state {
 void progress_start(struct progress *, bool on);
 /* Draws, at most ten times a second. */
 void progress_draw(struct progress *, const struct progress_state *);
+/* The same line, of a transfer that waits in line at the server: "waiting: 3rd in line". */
+void progress_wait(struct progress *, unsigned position);
 /* Takes the line away, before other output and at the end. */
 void progress_erase(struct progress *);
 
+/* "1st", "2nd", "11th". */
+void progress_ordinal(struct text *out, unsigned number);
 /* The line as text of at most `columns` columns.  `elapsed_s` and `rate` as measured. */
 void progress_format(struct text *out, const struct progress_state *, double elapsed_s, double rate,
 	unsigned columns);

@@ -242,6 +242,24 @@ void report_file(struct report *r, const char *path, uint64_t bytes, uint16_t st
 	text_fini(&whole);
 }
 
+void report_queued(struct report *r, unsigned position)
+{
+	struct text json = {0}, place = {0};
+
+	if (report_json(r)) {
+		report_json_begin(&json, "queued");
+		report_json_number(&json, "position", position);
+		report_json_end(r, &json);
+		report_flush(r); /* it is of use now, or not at all */
+	} else if (r->progress.on) {
+		progress_wait(&r->progress, position);
+	} else {
+		progress_ordinal(&place, position);
+		report_verbose(r, "waiting: %s in line", text_str(&place));
+		text_fini(&place);
+	}
+}
+
 static void report_requests(struct text *t, const struct transfer_requests *n)
 {
 	text_printf(t,

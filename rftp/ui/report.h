@@ -51,6 +51,8 @@ void report_reason(struct text *out, uint16_t status, const char *text);
 /* One file of a transfer.  `text` may be NULL.  `error`: a failure is reported as one, too. */
 void report_file(struct report *, const char *path, uint64_t bytes, uint16_t status,
 	const char *text, bool error);
+/* A transfer waits in line at the server; 1 is the next. */
+void report_queued(struct report *, unsigned position);
 /* The end of a transfer.  `summary`: people get a line too (on stderr). */
 void report_done(struct report *, const struct report_done *, bool summary);
 

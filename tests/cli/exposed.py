@@ -48,7 +48,7 @@ class Beside:
 
 
 def feed(path=b"feed"):
-    return iwarp.FEED, struct.pack(">IQQ", 0, 0, 0) + iwarp.text(path)
+    return iwarp.FEED, struct.pack(">IHQQ", 0, 255, 0, 0) + iwarp.text(path)
 
 
 def result_of(store, *frames):

@@ -269,6 +269,7 @@ TRANSFERS = {
     iwarp.COMPLETE: (iwarp.complete(), 24, 24),
     iwarp.CLOSED: (iwarp.complete(), 24, 24),
     iwarp.ABORT: (iwarp.abort(), 4, 4 + 512),
+    iwarp.QUEUED: (struct.pack(">I", 1), 4, 4),
 }
 
 
@@ -396,14 +397,15 @@ def requests_with_wrong_values(top):
         (iwarp.RENAME, struct.pack(">I", 0) + text(b"f") + text(b"g") + b"x"),
     ]
     for type_ in (iwarp.STORE, iwarp.RETRIEVE):
-        for fields in ({"kind": 0}, {"kind": 3}, {"kind": 255}, {"flags": 8}, {"flags": 0x80000000},
+        for fields in ({"kind": 0}, {"kind": 3}, {"kind": 255}, {"flags": 16}, {"flags": 0x80000000},
                        {"engine": 5}, {"engine": 255}, {"channels": 65}, {"block": 1},
                        {"block": 65537}, {"block": 0xffffffff}, {"depth": 65537}, {"direct": 3},
-                       {"size": 1}, {"offset": 1}, {"path": b"a\0b"}, {"path": b"../x", "flags": 0},
+                       {"size": 1 << 63}, {"offset": 1}, {"path": b"a\0b"}, {"path": b"../x", "flags": 0},
                        {"kind": 2, "path": b"x"}, {"kind": 2, "size": 1 << 63, "path": b""}):
             bad.append((type_, iwarp.data_request(**fields)))
         bad.append((type_, iwarp.data_request() + b"x"))
         bad.append((type_, iwarp.data_request()[:-1]))
+    bad += [(iwarp.RETRIEVE, iwarp.data_request(**f)) for f in ({"size": 1}, {"flags": 8})]
     for type_, data in bad:
         session = Session(place.port, WAIT)
         session.hello()

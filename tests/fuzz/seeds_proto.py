@@ -57,7 +57,8 @@ write("fuzz_message", {
     "statfs-reply": frame(22 | REPLY, pack("QQQQQ", 5, 4, 3, 2, 1)),
     "store": frame(32, FILES),
     "retrieve-null": frame(33, NULLS),
-    "feed": frame(34, pack("IQQ", 0, 64 << 20, 10**10) + text(b"/feed")),
+    "feed": frame(34, pack("IHQQ", 0, 7, 64 << 20, 10**10) + text(b"/feed")),
+    "queued": frame(83, pack("I", 3)),
 })
 
 BLOCK = pack("IIQIIQ", 1, 2, 4 << 20, 65536, 0, 0x0123456789ABCDEF)

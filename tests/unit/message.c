@@ -22,7 +22,7 @@
 	"0000000000000000 0002 2f61"
 #define NULLS                                                                                      \
 	"02 00000000 00 0000 00000000 00000000 00000000 00 0000000100000000 0000000000000000 0000"
-#define FEED "00000000 0000000004000000 00000002540be400 0005 2f66656564"
+#define FEED "00000000 0007 0000000004000000 00000002540be400 0005 2f66656564"
 #define ENTRY ATTR " 0001 61"
 #define LIST2 "01 0002 " ENTRY ENTRY
 #define ENTRY_MAX ATTR " 00ff 62*255 "
@@ -92,8 +92,8 @@ static const struct sample samples[] = {
 		"0000000000000000 0fff 61*4095"},
 	{MESSAGE_RETRIEVE | MESSAGE_REPLY, NULL, ""},
 	{MESSAGE_FEED, NULL, FEED},
-	{MESSAGE_FEED, NULL, "00000000 0000000000000000 0000000000000000 0001 2f"},
-	{MESSAGE_FEED, NULL, "00000000 7fffffffffffffff 7fffffffffffffff 0fff 61*4095"},
+	{MESSAGE_FEED, NULL, "00000000 0001 0000000000000000 0000000000000000 0001 2f"},
+	{MESSAGE_FEED, NULL, "00000000 00ff 7fffffffffffffff 7fffffffffffffff 0fff 61*4095"},
 	{MESSAGE_FEED | MESSAGE_REPLY, NULL, ""},
 };
 
@@ -197,7 +197,8 @@ static const struct tweak tweaks[] = {
 	{recode_message_data_request, FILES, 0, 1, 3, BAD},
 	{recode_message_data_request, FILES, 0, 1, 2, BAD}, /* NULL has no path */
 	{recode_message_data_request, NULLS, 0, 1, 1, BAD}, /* files have one */
-	{recode_message_data_request, FILES, 1, 4, 8, BAD},
+	{recode_message_data_request, FILES, 1, 4, 8, 0},
+	{recode_message_data_request, FILES, 1, 4, 16, BAD},
 	{recode_message_data_request, FILES, 5, 1, 4, 0},
 	{recode_message_data_request, FILES, 5, 1, 5, BAD},
 	{recode_message_data_request, FILES, 6, 2, 0, 0},
@@ -216,7 +217,9 @@ static const struct tweak tweaks[] = {
 	{recode_message_data_request, FILES, 16, 4, UINT32_MAX, 0},
 	{recode_message_data_request, FILES, 20, 1, 2, 0},
 	{recode_message_data_request, FILES, 20, 1, 3, BAD},
-	{recode_message_data_request, FILES, 21, 8, 1, BAD},
+	{recode_message_data_request, FILES, 21, 8, 1, 0},
+	{recode_message_data_request, FILES, 21, 8, INT64_MAX, 0},
+	{recode_message_data_request, FILES, 21, 8, (uint64_t)INT64_MAX + 1, BAD},
 	{recode_message_data_request, NULLS, 21, 8, 0, 0},
 	{recode_message_data_request, NULLS, 21, 8, INT64_MAX, 0},
 	{recode_message_data_request, NULLS, 21, 8, (uint64_t)INT64_MAX + 1, BAD},
@@ -224,18 +227,21 @@ static const struct tweak tweaks[] = {
 	{recode_message_data_request, FILES, 40, 1, 0, BAD},
 	/* FEED */
 	{recode_message_feed, FEED, 0, 4, 1, BAD},
-	{recode_message_feed, FEED, 4, 8, 0, 0},
-	{recode_message_feed, FEED, 4, 8, 1, BAD},
-	{recode_message_feed, FEED, 4, 8, 4095, BAD},
-	{recode_message_feed, FEED, 4, 8, 4096, 0},
-	{recode_message_feed, FEED, 4, 8, (uint64_t)INT64_MAX + 1, BAD},
-	{recode_message_feed, FEED, 12, 8, 0, 0},
-	{recode_message_feed, FEED, 12, 8, 9999999, BAD},
-	{recode_message_feed, FEED, 12, 8, 10000000, 0},
-	{recode_message_feed, FEED, 12, 8, (uint64_t)INT64_MAX + 1, BAD},
-	{recode_message_feed, FEED, 20, 2, 6, -EMSGSIZE},
-	{recode_message_feed, FEED, 20, 2, 4, BAD},
-	{recode_message_feed, FEED, 23, 1, 0, BAD},
+	{recode_message_feed, FEED, 4, 2, 0, BAD},
+	{recode_message_feed, FEED, 4, 2, 255, 0},
+	{recode_message_feed, FEED, 4, 2, 256, BAD},
+	{recode_message_feed, FEED, 6, 8, 0, 0},
+	{recode_message_feed, FEED, 6, 8, 1, BAD},
+	{recode_message_feed, FEED, 6, 8, 4095, BAD},
+	{recode_message_feed, FEED, 6, 8, 4096, 0},
+	{recode_message_feed, FEED, 6, 8, (uint64_t)INT64_MAX + 1, BAD},
+	{recode_message_feed, FEED, 14, 8, 0, 0},
+	{recode_message_feed, FEED, 14, 8, 9999999, BAD},
+	{recode_message_feed, FEED, 14, 8, 10000000, 0},
+	{recode_message_feed, FEED, 14, 8, (uint64_t)INT64_MAX + 1, BAD},
+	{recode_message_feed, FEED, 22, 2, 6, -EMSGSIZE},
+	{recode_message_feed, FEED, 22, 2, 4, BAD},
+	{recode_message_feed, FEED, 25, 1, 0, BAD},
 	/* LIST reply */
 	{recode_list, LIST2, 0, 1, 0, 0},
 	{recode_list, LIST2, 0, 1, 2, BAD},
@@ -316,6 +322,7 @@ static void fields(void)
 	CHECK_EQ(statfs.total_files, 4);
 	CHECK_EQ(statfs.free_files, 5);
 	CHECK_EQ(message_get_feed(&feed, in, sample_parse(FEED, in)), 0);
+	CHECK_EQ(feed.streams, 7);
 	CHECK_EQ(feed.segment_bytes, 64 << 20);
 	CHECK_EQ(feed.segment_ns, 10000000000);
 	CHECK_EQ(feed.path.len, 5);

@@ -58,5 +58,23 @@ static void fits_every_width(void)
 		CHECK(strlen(line(&s, 1, 1e9, columns)) <= columns);
 }
 
-HARNESS_MAIN({"known_total", known_total}, {"unknown_total", unknown_total},
+static void ordinals(void)
+{
+	static const struct {
+		unsigned number;
+		const char *text;
+	} rows[] = {{1, "1st"}, {2, "2nd"}, {3, "3rd"}, {4, "4th"}, {10, "10th"}, {11, "11th"},
+		{12, "12th"}, {13, "13th"}, {21, "21st"}, {102, "102nd"}, {111, "111th"},
+		{1013, "1013th"}};
+
+	for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct text out = {0};
+
+		progress_ordinal(&out, rows[i].number);
+		CHECK(!strcmp(text_str(&out), rows[i].text));
+		text_fini(&out);
+	}
+}
+
+HARNESS_MAIN({"ordinals", ordinals}, {"known_total", known_total}, {"unknown_total", unknown_total},
 	{"fits_every_width", fits_every_width})

@@ -58,6 +58,8 @@ static const struct sample samples[] = {
 	{TRANSFER_ABORT, NULL, ABORT},
 	{TRANSFER_ABORT, NULL, "ffff 0000"},
 	{TRANSFER_ABORT, NULL, "0064 0200 21*512"},
+	{MESSAGE_QUEUED, NULL, "00000001"},
+	{MESSAGE_QUEUED, NULL, "ffffffff"},
 };
 
 static void all_samples(void)
@@ -143,6 +145,8 @@ static const struct tweak tweaks[] = {
 	{recode_transfer_result, RESULT, 22, 2, 2, BAD},
 	{recode_transfer_abort, ABORT, 0, 2, 0, BAD},
 	{recode_transfer_abort, ABORT, 2, 2, 513, BAD},
+	/* QUEUED */
+	{recode_message_queued, "00000001", 0, 4, 0, BAD},
 
 	BLOCK_(0, 4, 0, BAD), BLOCK_(0, 4, UINT32_MAX, 0), BLOCK_(4, 4, UINT32_MAX, 0),
 	BLOCK_(8, 8, INT64_MAX - 65536, 0), BLOCK_(8, 8, INT64_MAX - 65535, BAD),

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * proto/message_data.c: the requests that begin a transfer, and what may precede their replies.
+ */
+#include "proto/message.h"
+#include "proto/transfer.h"
+
+#include <errno.h>
+
+#define MESSAGE_BLOCK_MULTIPLE 4096u
+
+/* ---- STORE and RETRIEVE ---- */
+
+static bool message_data_request_ok(const struct message_data_request *m)
+{
+	const uint32_t flags = MESSAGE_DATA_INTO | MESSAGE_DATA_RECURSIVE |
+			       MESSAGE_DATA_NO_REPLACE | MESSAGE_DATA_STREAM;
+
+	if (m->flags & ~flags || m->engine > MESSAGE_ENGINE_PULL ||
+		m->channels > MESSAGE_CHANNELS_MAX || m->depth > TRANSFER_DEPTH_MAX ||
+		m->direct > 2 || m->offset != 0)
+		return false;
+	if (m->block != 0 && (m->block % MESSAGE_BLOCK_MULTIPLE || m->block < TRANSFER_BLOCK_MIN ||
+				     m->block > TRANSFER_BLOCK_MAX))
+		return false;
+	switch (m->kind) {
+	case MESSAGE_DATA_FILES:
+		return m->size <= TRANSFER_SIZE_MAX && message_path_ok(m->path);
+	case MESSAGE_DATA_NULL:
+		return m->size <= TRANSFER_SIZE_MAX && m->path.len == 0;
+	default:
+		return false;
+	}
+}
+
+int message_get_data_request(struct message_data_request *m, const void *buf, size_t len)
+{
+	struct wire w;
+
+	wire_init_get(&w, buf, len);
+	m->kind = wire_get_u8(&w);
+	m->flags = wire_get_u32(&w);
+	m->engine = wire_get_u8(&w);
+	m->channels = wire_get_u16(&w);
+	m->block = wire_get_u32(&w);
+	m->depth = wire_get_u32(&w);
+	m->rtt_us = wire_get_u32(&w);
+	m->direct = wire_get_u8(&w);
+	m->size = wire_get_u64(&w);
+	m->offset = wire_get_u64(&w);
+	m->path = wire_get_bytes(&w, MESSAGE_PATH_MAX);
+	wire_require(&w, message_data_request_ok(m));
+	return wire_finish(&w);
+}
+
+ssize_t message_put_data_request(const struct message_data_request *m, void *buf, size_t size)
+{
+	struct wire w;
+
+	wire_init_put(&w, buf, size);
+	wire_put_u8(&w, m->kind);
+	wire_put_u32(&w, m->flags);
+	wire_put_u8(&w, m->engine);
+	wire_put_u16(&w, m->channels);
+	wire_put_u32(&w, m->block);
+	wire_put_u32(&w, m->depth);
+	wire_put_u32(&w, m->rtt_us);
+	wire_put_u8(&w, m->direct);
+	wire_put_u64(&w, m->size);
+	wire_put_u64(&w, m->offset);
+	wire_put_bytes(&w, m->path, MESSAGE_PATH_MAX);
+	wire_require(&w, message_data_request_ok(m));
+	return wire_put_end(&w);
+}
+
+/* ---- FEED ---- */
+
+static bool message_feed_ok(const struct message_feed *m)
+{
+	return !m->flags && message_path_ok(m->path) && m->streams &&
+	       m->streams <= MESSAGE_STREAMS_MAX &&
+	       (!m->segment_bytes || m->segment_bytes >= MESSAGE_SEGMENT_BYTES_MIN) &&
+	       m->segment_bytes <= TRANSFER_SIZE_MAX &&
+	       (!m->segment_ns || m->segment_ns >= MESSAGE_SEGMENT_NS_MIN) &&
+	       m->segment_ns <= TRANSFER_SIZE_MAX;
+}
+
+int message_get_feed(struct message_feed *m, const void *buf, size_t len)
+{
+	struct wire w;
+
+	wire_init_get(&w, buf, len);
+	m->flags = wire_get_u32(&w);
+	m->streams = wire_get_u16(&w);
+	m->segment_bytes = wire_get_u64(&w);
+	m->segment_ns = wire_get_u64(&w);
+	m->path = wire_get_bytes(&w, MESSAGE_PATH_MAX);
+	wire_require(&w, message_feed_ok(m));
+	return wire_finish(&w);
+}
+
+ssize_t message_put_feed(const struct message_feed *m, void *buf, size_t size)
+{
+	struct wire w;
+
+	wire_init_put(&w, buf, size);
+	wire_require(&w, message_feed_ok(m));
+	wire_put_u32(&w, m->flags);
+	wire_put_u16(&w, m->streams);
+	wire_put_u64(&w, m->segment_bytes);
+	wire_put_u64(&w, m->segment_ns);
+	wire_put_bytes(&w, m->path, MESSAGE_PATH_MAX);
+	return wire_put_end(&w);
+}
+
+/* ---- QUEUED ---- */
+
+int message_get_queued(struct message_queued *m, const void *buf, size_t len)
+{
+	struct wire w;
+
+	wire_init_get(&w, buf, len);
+	m->position = wire_get_u32(&w);
+	wire_require(&w, m->position);
+	return wire_finish(&w);
+}
+
+ssize_t message_put_queued(const struct message_queued *m, void *buf, size_t size)
+{
+	struct wire w;
+
+	wire_init_put(&w, buf, size);
+	wire_require(&w, m->position);
+	wire_put_u32(&w, m->position);
+	return wire_put_end(&w);
+}
