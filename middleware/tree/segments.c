@@ -99,7 +99,7 @@ static int detach(struct segments_device *d)
 
 	if (!d->landing)
 		return 0;
-	if (!d->bytes) { /* the first write failed */
+	if (!d->bytes) { /* nothing came but empty packets */
 		landing_discard(d->landing);
 		d->landing = NULL;
 		return 0;
@@ -135,7 +135,8 @@ static uint64_t detach_due(struct segments *s)
 			continue; /* its writer looks at the clock itself */
 		if (is_due(d, now))
 			(void)detach(d);
-		if (d->landing && d->opened_ns + s->params.segment_ns < next)
+		/* without a byte in it there is nothing to close when its time comes */
+		if (d->landing && d->bytes && d->opened_ns + s->params.segment_ns < next)
 			next = d->opened_ns + s->params.segment_ns;
 	}
 	return next;
@@ -265,6 +266,11 @@ static int write_packet(struct segments_device *d, const struct block *b)
 		err = open_segment(d);
 	if (!err)
 		err = append(d, b);
+	if (err && d->landing && !d->bytes) { /* the first write failed: no segment is open */
+		landing_discard(d->landing);
+		d->landing = NULL;
+		d->number--; /* the next one has this number */
+	}
 	if (!err && most && d->bytes >= most)
 		err = rotate(d);
 	return err;

@@ -246,6 +246,34 @@ static void half_a_packet_is_none(void)
 	CHECK(is("d/00000001.seg", "whole"));
 }
 
+/* An open segment without a byte would have the closer look at it again and again. */
+static void a_first_write_that_fails_leaves_no_segment(void)
+{
+	struct rlimit old, limit;
+	struct device d;
+	char text[5001];
+	int err;
+
+	memset(text, 'x', 5000);
+	text[5000] = '\0';
+	CHECK_EQ(setup(scratch_dir(), 0, 1), 0);
+	CHECK_EQ(begin(&d, "d"), 0);
+	signal(SIGXFSZ, SIG_IGN);
+	getrlimit(RLIMIT_FSIZE, &old);
+	limit = old;
+	limit.rlim_cur = 4000;
+	setrlimit(RLIMIT_FSIZE, &limit);
+	err = put(&d, text);
+	setrlimit(RLIMIT_FSIZE, &old);
+	CHECK_EQ(err, -EFBIG);
+	CHECK_EQ(entries("d"), 0);
+	CHECK_EQ(put(&d, "fits"), 0);
+	CHECK(becomes("d/00000001.seg", "fits"));
+	CHECK_EQ(finish(&d, true), 0);
+	teardown();
+	CHECK_EQ(entries("d"), 1);
+}
+
 static void names_and_kinds_are_refused(void)
 {
 	static const char *const bad[] = {"", ".", "..", "a/b", "/a"};
@@ -322,6 +350,7 @@ HARNESS_MAIN({"whole packets up to the size", whole_packets_up_to_the_size},
 	{"numbers go on", numbers_go_on}, {"time closes what stalls", time_closes_what_stalls},
 	{"what was good is kept", what_was_good_is_kept},
 	{"half a packet is none", half_a_packet_is_none},
+	{"a first write that fails leaves no segment", a_first_write_that_fails_leaves_no_segment},
 	{"names and kinds are refused", names_and_kinds_are_refused},
 	{"a directory is made, and no descriptor left", a_directory_is_made_and_none_is_left},
 	{"a lost segment is told", a_lost_segment_is_told})
