@@ -41,7 +41,7 @@ static const struct status_row status_rows[] = {
 	{STATUS_NAME, ENAMETOOLONG, "name", "name is empty, too long or not allowed"},
 	/* openat2 says EXDEV when a path leaves its root; a rename's EXDEV is told apart as EREMOTE
 	 */
-	{STATUS_OUTSIDE, EXDEV, "outside", "leaves the exported directory"},
+	{STATUS_OUTSIDE, EXDEV, "outside", "leads outside of the exported or copied directory"},
 	{STATUS_NOT_REGULAR, ENXIO, "not-regular", "not a regular file"},
 	{STATUS_BUSY, EBUSY, "busy", "in use"},
 	{STATUS_CROSS_DEVICE, EREMOTE, "cross-device", "on another file system"},

@@ -9,6 +9,7 @@
 #include "tree/outgoing.h"
 
 #include "tree/beneath.h"
+#include "tree/outgoing_tree.h"
 #include "tree/walk.h"
 
 #include <errno.h>
@@ -43,7 +44,8 @@ struct outgoing {
 	struct outgoing_params params;
 	struct outgoing_root *roots;
 	size_t count, room, at;
-	struct walk *walk; /* of roots[at - 1] */
+	struct walk *walk;         /* of roots[at - 1] */
+	struct outgoing_tree tree; /* that it walks */
 	struct transfer_source source;
 };
 
@@ -96,14 +98,15 @@ static void outgoing_set_now(struct transfer_item *item)
 }
 
 /* Opens the item's file.  `flags`: O_NOFOLLOW or 0.  0 or -errno. */
-static int outgoing_open_file(struct outgoing *o, struct transfer_item *item, int flags)
+static int outgoing_open_file(
+	struct outgoing *o, struct transfer_item *item, int top, const char *path, int flags)
 {
 	struct outgoing_item *it = item->cookie;
 	int fd, err;
 
 	/* a FIFO that took the file's place meanwhile must not hang us, a terminal not become ours
 	 */
-	fd = beneath_open(o->params.top, it->path, O_RDONLY | O_NONBLOCK | O_NOCTTY | flags, 0);
+	fd = beneath_open(top, path, O_RDONLY | O_NONBLOCK | O_NOCTTY | flags, 0);
 	if (fd < 0)
 		return fd;
 	err = fstat(fd, &it->before) ? -errno : 0;
@@ -123,9 +126,9 @@ static int outgoing_open_file(struct outgoing *o, struct transfer_item *item, in
 }
 
 /* What a symbolic link in a tree leads to: 0 when it is a regular file. */
-static int outgoing_check_link(const struct outgoing *o, const char *path, struct stat *st)
+static int outgoing_check_link(int top, const char *path, struct stat *st)
 {
-	int err = beneath_stat(o->params.top, path, true, st);
+	int err = beneath_stat(top, path, true, st);
 
 	if (err)
 		return err;
@@ -135,9 +138,14 @@ static int outgoing_check_link(const struct outgoing *o, const char *path, struc
 static int outgoing_next_walked(
 	struct outgoing *o, const struct walk_entry *entry, struct transfer_item *item)
 {
+	char *path = outgoing_tree_path(&o->tree, entry->path);
 	struct stat st;
-	int err = outgoing_item_new(entry->path, entry->name, item);
+	int err;
 
+	if (!path)
+		return -ENOMEM;
+	err = outgoing_item_new(path, entry->name, item);
+	free(path);
 	if (err)
 		return err;
 	item->error = entry->error;
@@ -153,12 +161,12 @@ static int outgoing_next_walked(
 	case WALK_DIRECTORY:
 		break;
 	case WALK_FILE:
-		item->error = outgoing_open_file(o, item, O_NOFOLLOW);
+		item->error = outgoing_open_file(o, item, o->tree.top, entry->path, O_NOFOLLOW);
 		break;
 	case WALK_LINK:
-		item->error = outgoing_check_link(o, entry->path, &st);
+		item->error = outgoing_check_link(o->tree.top, entry->path, &st);
 		if (!item->error)
-			item->error = outgoing_open_file(o, item, 0);
+			item->error = outgoing_open_file(o, item, o->tree.top, entry->path, 0);
 		break;
 	case WALK_OTHER:
 		item->error = -ENXIO;
@@ -176,7 +184,7 @@ static int outgoing_next_root(
 		return err;
 	switch (root->kind) {
 	case OUTGOING_FILE:
-		item->error = outgoing_open_file(o, item, 0);
+		item->error = outgoing_open_file(o, item, o->params.top, root->path, 0);
 		break;
 	case OUTGOING_STREAM:
 		item->file.kind = TRANSFER_FILE_STREAM;
@@ -190,7 +198,8 @@ static int outgoing_next_root(
 		outgoing_set_now(item);
 		item->error = end_null_open(root->bytes, &item->end);
 		break;
-	case OUTGOING_DIRECTORY: /* is walked */
+	case OUTGOING_DIRECTORY: /* is walked, or can not be */
+		item->file.kind = TRANSFER_FILE_DIRECTORY;
 		break;
 	}
 	return 0;
@@ -211,6 +220,7 @@ static int outgoing_next(void *ctx, struct transfer_item *item)
 			else if (n == 0) {
 				walk_free(o->walk);
 				o->walk = NULL;
+				outgoing_tree_close(&o->tree);
 				continue;
 			}
 			return n ? n : 1;
@@ -222,9 +232,18 @@ static int outgoing_next(void *ctx, struct transfer_item *item)
 			n = outgoing_next_root(o, root, item);
 			return n ? n : 1;
 		}
-		n = walk_new(o->params.top, root->path, root->name, &o->walk);
-		if (n)
+		n = outgoing_tree_open(o->params.top, root->path, &o->tree);
+		if (n) { /* it went away meanwhile, or there are too many open files */
+			int err = outgoing_next_root(o, root, item);
+
+			item->error = n;
+			return err ? err : 1;
+		}
+		n = walk_new(o->tree.top, o->tree.path, root->name, &o->walk);
+		if (n) {
+			outgoing_tree_close(&o->tree);
 			return n;
+		}
 	}
 }
 
@@ -283,6 +302,7 @@ void outgoing_free(struct outgoing *o)
 	if (!o)
 		return;
 	walk_free(o->walk);
+	outgoing_tree_close(&o->tree);
 	for (size_t i = 0; i < o->count; i++) {
 		free(o->roots[i].path);
 		free(o->roots[i].name);
@@ -384,21 +404,28 @@ int outgoing_add_null(struct outgoing *o, uint64_t bytes)
 static int outgoing_measure_tree(struct outgoing *o, const struct outgoing_root *root)
 {
 	struct walk_entry entry;
+	struct outgoing_tree tree;
 	struct walk *walk;
 	struct stat st;
-	int n = walk_new(o->params.top, root->path, root->name, &walk);
+	int n = outgoing_tree_open(o->params.top, root->path, &tree);
 
 	if (n)
 		return n;
+	n = walk_new(tree.top, tree.path, root->name, &walk);
+	if (n) {
+		outgoing_tree_close(&tree);
+		return n;
+	}
 	while ((n = walk_next(walk, &entry)) > 0) {
 		uint64_t size = 0;
 
 		if ((entry.kind == WALK_FILE || entry.kind == WALK_LINK) && !entry.error &&
-			!outgoing_check_link(o, entry.path, &st))
+			!outgoing_check_link(tree.top, entry.path, &st))
 			size = (uint64_t)st.st_size;
 		outgoing_count(o, 1, size, size);
 	}
 	walk_free(walk);
+	outgoing_tree_close(&tree);
 	return n;
 }
 
@@ -420,7 +447,9 @@ void outgoing_measure(struct outgoing *o)
 		if (root->kind == OUTGOING_STREAM)
 			size = MESSAGE_UNKNOWN;
 		else if (root->kind == OUTGOING_FILE)
-			size = outgoing_check_link(o, root->path, &st) ? 0 : (uint64_t)st.st_size;
+			size = outgoing_check_link(o->params.top, root->path, &st)
+				       ? 0
+				       : (uint64_t)st.st_size;
 		outgoing_count(o, 1, size, size);
 	}
 }

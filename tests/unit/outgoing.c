@@ -302,8 +302,9 @@ static void files_are_opened_when_asked_for(void)
 		end_free(items[i].end);
 		source->done(source->ctx, &items[i], STATUS_CANCELLED, "stopped");
 	}
+	CHECK_EQ(scratch_open_fds(), fds + 1); /* the directory that is walked */
+	outgoing_free(o);                      /* in the middle of the walk */
 	CHECK_EQ(scratch_open_fds(), fds);
-	outgoing_free(o); /* in the middle of the walk */
 }
 
 static void streams_and_nothing(void)
@@ -383,6 +384,45 @@ static void too_deep_is_an_error_of_the_name(void)
 	outgoing_free(o);
 }
 
+/* The user's own tree: a directory in it becomes a link to somewhere else during the walk. */
+static void a_swapped_directory_leads_nowhere(void)
+{
+	const char *dir = scratch_dir();
+	struct outgoing *o = make(dir, AT_FDCWD, true);
+	const struct transfer_source *source = outgoing_source(o);
+	struct transfer_item item;
+	int fds = scratch_open_fds();
+	char want[300];
+
+	CHECK_EQ(mkdir(scratch_path(dir, "t"), 0755), 0);
+	CHECK_EQ(mkdir(scratch_path(dir, "t/d"), 0755), 0);
+	CHECK_EQ(mkdir(scratch_path(dir, "outside"), 0755), 0);
+	CHECK_EQ(mkdir(scratch_path(dir, "outside/s"), 0755), 0);
+	CHECK(scratch_write(scratch_path(dir, "outside/f"), "secret"));
+	CHECK(scratch_write(scratch_path(dir, "outside/s/f"), "secret"));
+	CHECK(scratch_write(scratch_path(dir, "t/d/f"), "1"));
+	CHECK(scratch_write(scratch_path(dir, "t/g"), "2"));
+	CHECK_EQ(mkdir(scratch_path(dir, "t/d/s"), 0755), 0);
+	CHECK_EQ(symlink("g", scratch_path(dir, "t/inside")), 0);
+	CHECK_EQ(symlink("../outside/f", scratch_path(dir, "t/outside")), 0);
+	CHECK_EQ(symlink("t", scratch_path(dir, "named")), 0);
+	CHECK_EQ(outgoing_add(o, scratch_path(dir, "named"), "t"), 0);
+	CHECK_EQ(source->next(source->ctx, &item), 1); /* t */
+	source->done(source->ctx, &item, 0, "");
+	CHECK_EQ(source->next(source->ctx, &item), 1); /* t/d, and its names are known */
+	source->done(source->ctx, &item, 0, "");
+	CHECK_EQ(rename(scratch_path(dir, "t/d"), scratch_path(dir, "was")), 0);
+	CHECK_EQ(symlink("../outside", scratch_path(dir, "t/d")), 0);
+	CHECK_EQ(drain(o), 5);
+	snprintf(want, sizeof(want), "t/d/f %d\nt/d/s %d\nt/g r 1\nt/inside r 1\nt/outside %d\n",
+		-EXDEV, -EXDEV, -EXDEV);
+	CHECK(!strcmp(item_text, want));
+	snprintf(want, sizeof(want), "/named/d/f %u 0\n", STATUS_OUTSIDE);
+	CHECK(!strncmp(log_text, want, strlen(want)));
+	outgoing_free(o);
+	CHECK_EQ(scratch_open_fds(), fds);
+}
+
 HARNESS_MAIN({"a_tree_in_order", a_tree_in_order},
 	{"the_destination_itself", the_destination_itself},
 	{"what_can_not_be_sent", what_can_not_be_sent},
@@ -390,4 +430,5 @@ HARNESS_MAIN({"a_tree_in_order", a_tree_in_order},
 	{"a_file_that_changes_is_stale", a_file_that_changes_is_stale},
 	{"files_are_opened_when_asked_for", files_are_opened_when_asked_for},
 	{"streams_and_nothing", streams_and_nothing},
-	{"too_deep_is_an_error_of_the_name", too_deep_is_an_error_of_the_name})
+	{"too_deep_is_an_error_of_the_name", too_deep_is_an_error_of_the_name},
+	{"a_swapped_directory_leads_nowhere", a_swapped_directory_leads_nowhere})
