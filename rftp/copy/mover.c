@@ -132,7 +132,9 @@ bool mover_outcome(
 	struct mover *m, const char *path, uint64_t bytes, uint16_t status, const char *text)
 {
 	m->outcomes++;
-	if (!status)
+	if (status)
+		m->failures++;
+	else
 		m->stored_bytes += bytes;
 	if (!mover_ends_all(status))
 		return status;
@@ -244,14 +246,22 @@ int mover_receive(struct mover *m, struct incoming *incoming, const char *object
 {
 	struct transfer_stats stats = {0};
 	struct transfer_params params;
-	uint64_t before = m->stored_bytes;
+	uint64_t before = m->stored_bytes, failures = m->failures;
 	int err;
 
 	m->file_errors = m->client->report.errors;
 	mover_params(m, &params);
 	err = transfer_receive(
 		session_link(m->client->session), &params, incoming_sink(incoming), &stats);
-	return mover_ended(m, &stats, m->stored_bytes - before, object, err);
+	err = mover_ended(m, &stats, m->stored_bytes - before, object, err);
+	/* the server tells the others one by one; of these no name can cross */
+	failures = m->failures - failures;
+	if (err == -EREMOTEIO && stats.errors > failures)
+		report_errorf(&m->client->report, -ENAMETOOLONG, object,
+			"%ju of the names in it are too long to be sent: these, and what is in "
+			"them, are left out",
+			(uintmax_t)(stats.errors - failures));
+	return err;
 }
 
 int mover_finish(struct mover *m, int error)

@@ -18,6 +18,7 @@ struct mover {
 	uint64_t base_errors;  /* the report's, at the start */
 	uint64_t file_errors;  /* and at the start of the transfer that runs */
 	uint64_t outcomes;     /* files that mover_file_done was told of */
+	uint64_t failures;     /* those of them that failed */
 	/* the first file that failed with what may have ended the whole transfer, too: reported
 	 * when it turns out that it did not */
 	uint16_t held_status;

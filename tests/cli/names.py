@@ -3,6 +3,7 @@
 """File names that are bytes: newlines, quotes, bytes that are no UTF-8, 255 of them; URL escapes."""
 
 import os
+import shutil
 from urllib.parse import quote_from_bytes
 
 import rftptest
@@ -106,6 +107,34 @@ def too_long_a_name(top):
     rftptest.fails((rftptest.KIND, rftptest.FAILED, rftptest.USAGE), f"{local}/f",
                    daemon.url("/".join(["d" * 200] * 30)))
     equal(tree(daemon.top), {}, "the export")
+
+
+def make_deep(top, count):
+    """Directories within directories, each with a name of 200 bytes and a file; `top` exists."""
+    fd = os.open(top, os.O_RDONLY | os.O_DIRECTORY)
+    for _ in range(count):
+        os.mkdir("d" * 200, dir_fd=fd)
+        inner = os.open("d" * 200, os.O_RDONLY | os.O_DIRECTORY, dir_fd=fd)
+        os.close(fd)
+        fd = inner
+        os.close(os.open("f", os.O_WRONLY | os.O_CREAT, dir_fd=fd))
+    os.close(fd)
+
+
+@case
+def what_is_too_deep_is_told(top):
+    daemon, local = places(top)
+    for where in (daemon.path("t"), f"{local}/t"):
+        os.mkdir(where)
+        make_deep(where, 25)
+    try:
+        rftptest.fails(rftptest.KIND, "-r", daemon.url("t"), f"{local}/got", says="too long")
+        rftptest.fails(rftptest.KIND, "-r", f"{local}/t", daemon.url("put"), says="name")
+        for got in (f"{local}/got", daemon.path("put")):
+            check(os.path.exists("/".join([got] + ["d" * 200] * 15 + ["f"])), "the rest of", got)
+    finally:  # the harness removes by whole paths
+        shutil.rmtree(local)
+        shutil.rmtree(daemon.path("t"))
 
 
 @case
