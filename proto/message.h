@@ -201,7 +201,7 @@ enum message_data_kind {
 #define MESSAGE_DATA_INTO 1u /* path is a directory: files go beneath it under their own names */
 #define MESSAGE_DATA_RECURSIVE 2u  /* directories are followed down */
 #define MESSAGE_DATA_NO_REPLACE 4u /* STORE: an existing file is an error */
-#define MESSAGE_DATA_STREAM 8u     /* STORE: of a stream, which may be silent for long */
+#define MESSAGE_DATA_STREAM 8u     /* the client's end is a stream, which may be silent for long */
 
 struct message_data_request { /* STORE, RETRIEVE */
 	uint8_t kind;         /* enum message_data_kind */
@@ -212,7 +212,7 @@ struct message_data_request { /* STORE, RETRIEVE */
 	uint32_t depth;  /* wanted blocks, 0 = choose */
 	uint32_t rtt_us; /* the round trip that the client has measured, 0 = not known */
 	uint8_t direct;  /* the daemon's O_DIRECT: 0 auto, 1 on, 2 off */
-	uint64_t size;   /* RETRIEVE of MESSAGE_DATA_NULL: bytes to send; STORE: that will be sent,
+	uint64_t size;   /* RETRIEVE of MESSAGE_DATA_NULL: bytes to send; STORE: of the one file,
 			    0 = not known; else 0 */
 	uint64_t offset; /* reserved for resume: 0 */
 	struct wire_bytes path;

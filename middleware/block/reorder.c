@@ -84,6 +84,11 @@ struct block *reorder_drain(struct reorder *r)
 	return NULL;
 }
 
+uint32_t reorder_held(const struct reorder *r)
+{
+	return r->held;
+}
+
 uint32_t reorder_next(const struct reorder *r)
 {
 	return r->next;

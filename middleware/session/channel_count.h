@@ -8,7 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Data channels worth opening: by the round trip (0: not known), and over TCP by CPUs; at most `max`. */
+/* Data channels worth opening: by the round trip (0: not known), and over TCP by CPUs; at most
+ * `max`. */
 uint16_t channel_count_choose(unsigned cpus, uint64_t rtt_ns, bool over_tcp, uint16_t max);
 
 #endif

@@ -125,14 +125,21 @@ struct fabric_cq *link_cq(const struct link *l)
 
 void link_close_channels(struct link *l)
 {
+	struct lane *lanes[MESSAGE_CHANNELS_MAX];
+	unsigned count;
+
+	/* freeing takes its time, and the event loop takes the lock for every event: not under it
+	 */
 	pthread_mutex_lock(&l->lock);
-	for (unsigned i = 0; i < l->lane_count; i++)
-		lane_free(l->lanes[i]);
+	count = l->lane_count;
+	memcpy(lanes, l->lanes, count * sizeof *lanes);
 	memset(l->lanes, 0, sizeof l->lanes);
 	l->lane_count = 0;
+	pthread_mutex_unlock(&l->lock);
+	for (unsigned i = 0; i < count; i++)
+		lane_free(lanes[i]);
 	fabric_cq_free(l->cq);
 	l->cq = NULL;
-	pthread_mutex_unlock(&l->lock);
 }
 
 static int make_cq(struct link *l, unsigned lanes)
@@ -475,18 +482,18 @@ int link_accept_channel(
 	struct link *l, struct fabric_chan *chan, const struct message_greeting *greeting)
 {
 	unsigned i = greeting->index;
-	int r = 0;
+	bool refused;
+	int r = -EACCES;
 
 	pthread_mutex_lock(&l->lock);
-	if (i >= l->lane_count || l->lanes[i] || !token_equal(greeting->token, l->token)) {
+	refused = i >= l->lane_count || l->lanes[i] || !token_equal(greeting->token, l->token);
+	if (refused)
 		log_warning("data channel %u refused: %s", i,
 			i < l->lane_count && !l->lanes[i] ? "wrong token" : "not expected");
-		r = -EACCES;
-	} else {
-		r = accept_lane(l, chan, i);
-	}
+	else
+		r = accept_lane(l, chan, i); /* which has freed it when it fails, for any reason */
 	pthread_mutex_unlock(&l->lock);
-	if (r == -EACCES)
+	if (refused)
 		refuse(chan, STATUS_REFUSED);
 	return r;
 }

@@ -302,6 +302,11 @@ void crew_submit_job(struct crew *c, struct crew_job *job)
 		start_job_thread(c); /* if not, those that run do it */
 }
 
+unsigned crew_jobs_out(const struct crew *c)
+{
+	return c->jobs_out;
+}
+
 unsigned crew_collect_jobs(struct crew *c, struct crew_job **done, unsigned max)
 {
 	unsigned n =

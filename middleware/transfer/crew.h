@@ -72,6 +72,7 @@ void crew_feed_add(struct crew *, struct crew_target *);
 void crew_feed_stop(struct crew *, struct crew_target *);
 bool crew_feed_hungry(const struct crew *); /* a stream has something, and there is no block */
 void crew_submit_job(struct crew *, struct crew_job *);
+unsigned crew_jobs_out(const struct crew *); /* submitted and not collected */
 unsigned crew_collect_jobs(struct crew *, struct crew_job **done, unsigned max);
 
 /* Arm, collect once more, then wait for the fd to be readable. */

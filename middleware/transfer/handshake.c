@@ -304,7 +304,7 @@ int handshake_accept(struct run *run, uint32_t *block_bytes)
 							   run->params->workers, worker_cpus()),
 				     .in_place = plan_in_place(
 					     run->params->workers, worker_cpus(), 0, false),
-				     .jobs = JOB_THREADS,
+				     .jobs = run->params->jobs ? run->params->jobs : JOB_THREADS,
 				     .blocks = pool_count(run->pool),
 				     .queued_jobs = HANDSHAKE_JOBS_MAX},
 			&run->crew);

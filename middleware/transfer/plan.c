@@ -9,6 +9,7 @@
 #include "transfer/plan.h"
 
 #include "block/block.h"
+#include "proto/transfer.h"
 
 #define WIRE_BYTES_PER_S 5000000000ull /* 40 Gb/s */
 #define LOCAL_WINDOW (8ull << 20)
@@ -26,7 +27,8 @@
 #define IN_PLACE_BLOCK (256u << 10)
 #define FEED_BLOCKS_MORE 8u /* of a feed's source: two for each stream, and these */
 #define FEED_BYTES (64ull << 20)
-#define SPARE_PART 8u /* of the memory that is left a side takes at most one such part */
+#define FILE_DESCRIPTORS 4u /* the file, its directory, and what walking there takes */
+#define SPARE_PART 8u       /* of the memory that is left a side takes at most one such part */
 
 static uint64_t at_least(uint64_t value, uint64_t low)
 {
@@ -95,6 +97,12 @@ uint64_t plan_share(uint64_t wanted, uint64_t spare)
 unsigned plan_workers(unsigned wish, unsigned cpus)
 {
 	return wish ? wish : (unsigned)at_most(at_least(cpus / 8, 1), 4);
+}
+
+unsigned plan_open_files(unsigned wish, uint64_t free_descriptors)
+{
+	return (unsigned)at_most(
+		at_least(wish ? wish : free_descriptors / FILE_DESCRIPTORS, 1), TRANSFER_OPEN_MAX);
 }
 
 bool plan_in_place(unsigned wish, unsigned cpus, uint32_t posts_bytes, bool delivered)

@@ -49,6 +49,10 @@ uint64_t plan_share(uint64_t wanted, uint64_t spare);
 /* I/O threads of one side: the wish, or what suits the CPUs. */
 unsigned plan_workers(unsigned wish, unsigned cpus);
 
+/* Files of a transfer that are open at once: the wish, or a share of the descriptors that are left.
+ */
+unsigned plan_open_files(unsigned wish, uint64_t free_descriptors);
+
 /* Whether a transfer's thread should do buffered I/O in place, rather than hand it to workers.
  * `posts_bytes`: bytes of a block that it posts to a device (fabric_caps.is_device), with
  * completions that say delivered or not; 0: it does not. */

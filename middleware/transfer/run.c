@@ -5,6 +5,7 @@
 #include "transfer/run.h"
 
 #include "base/clock.h"
+#include "base/limit.h"
 #include "base/log.h"
 #include "base/spare.h"
 #include "transfer/plan.h"
@@ -19,7 +20,9 @@
 #define IDLE_TIMEOUT_MS 60000
 #define KEEPALIVE_NS (5 * NS_PER_S) /* a side that has nothing to say says PING so often */
 #define PROGRESS_NS (NS_PER_S / 10)
-#define ABORT_TIMEOUT_MS 10000 /* the peer answers ABORT within this, or the session is lost */
+#define STILL_FACTOR 10u        /* a peer that lives may move nothing for so many idle time-outs */
+#define SLOW_BYTES_PER_S 16384u /* the slowest way that is not taken for a broken one */
+#define ABORT_TIMEOUT_MS 10000  /* the peer answers ABORT within this, or the session is lost */
 #define BLOCKS_MIN 2u
 
 void run_init(struct run *run, struct link *link, const struct transfer_params *params,
@@ -34,8 +37,9 @@ void run_init(struct run *run, struct link *link, const struct transfer_params *
 		.idle_timeout_ms =
 			params->idle_timeout_ms ? params->idle_timeout_ms : IDLE_TIMEOUT_MS,
 	};
-	run->heard_ns = run->told_ns = run->report_ns = clock_now_ns();
+	run->heard_ns = run->told_ns = run->report_ns = run->moved_ns = clock_now_ns();
 	memset(stats, 0, sizeof *stats);
+	stats->moved_ns = run->moved_ns;
 	stats->total_bytes = stats->total_files = MESSAGE_UNKNOWN;
 	stats->fabric = link_fabric_name(link);
 	stats->started_ns = stats->ended_ns = clock_now_ns();
@@ -72,40 +76,55 @@ static int take_abort(struct run *run, const uint8_t *data, size_t len)
 
 int run_get(struct run *run, struct message_header *h, const uint8_t **data)
 {
-	for (;;) {
-		int r = control_get(run->control, h, data);
+	int r = control_get(run->control, h, data);
 
-		if (r <= 0)
-			return r;
-		run->heard = true;
-		if (h->type == TRANSFER_ABORT)
-			return take_abort(run, *data, h->length);
-		if (h->type != MESSAGE_PING)
-			return 1;
-	}
+	if (r <= 0)
+		return r;
+	run->heard = true;
+	return h->type == TRANSFER_ABORT ? take_abort(run, *data, h->length) : 1;
 }
 
 static int fail_cancelled(struct run *run)
 {
-	uint16_t status =
-		run->params->cancel_status ? run->params->cancel_status : STATUS_CANCELLED;
+	const struct transfer_cancel *why = atomic_load(&run->params->cancel);
 
-	return run_fail(run, -ECANCELED, status, "%s", status_text(status));
+	if (why)
+		return run_fail(run, -ECANCELED, why->status, "%s", why->text);
+	return run_fail(run, -ECANCELED, STATUS_CANCELLED, "%s", status_text(STATUS_CANCELLED));
+}
+
+static bool cancelled(const struct run *run)
+{
+	struct pollfd fd = {run->params->cancel_fd, POLLIN, 0};
+
+	return poll(&fd, 1, 0) > 0;
 }
 
 int run_get_wait(struct run *run, struct message_header *h, const uint8_t **data)
 {
-	for (;;) {
-		int r = run_get(run, h, data);
+	uint64_t until_ns = clock_now_ns() + (uint64_t)run->idle_timeout_ms * NS_PER_MS;
+	int r;
 
-		if (r)
+	for (;;) {
+		unsigned frames = 0;
+
+		while ((r = run_get(run, h, data)) == 1 && h->type == MESSAGE_PING &&
+			++frames < RUN_FRAMES_MAX)
+			;
+		if (r < 0 || (r && h->type != MESSAGE_PING))
 			return r;
-		r = control_wait(run->control, run->idle_timeout_ms, run->params->cancel_fd);
+		if (!clock_until_ms(until_ns))
+			return run_fail(run, -ETIMEDOUT, STATUS_TIMEOUT,
+				"no answer from the peer for %d ms", run->idle_timeout_ms);
+		if (cancelled(run))
+			return fail_cancelled(run);
+		r = r ? 0
+		      : control_wait(
+				run->control, clock_until_ms(until_ns), run->params->cancel_fd);
 		if (r == -ECANCELED)
 			return fail_cancelled(run);
-		if (r)
-			return run_fail(run, r, STATUS_TIMEOUT, "no answer from the peer for %d ms",
-				run->idle_timeout_ms);
+		if (r && r != -ETIMEDOUT)
+			return r;
 	}
 }
 
@@ -156,12 +175,18 @@ int run_make_pool(struct run *run, uint32_t blocks, uint32_t block_bytes, unsign
 	return r;
 }
 
+unsigned run_open_files(const struct run *run)
+{
+	return plan_open_files(
+		run->params->open_files, run->params->open_files ? 0 : limit_free_files());
+}
+
 int run_poll(struct run *run, struct block **done, unsigned max)
 {
 	int n = run->engine->ops->poll(run->engine, done, max);
 
 	if (n > 0)
-		run->heard = true;
+		run->heard = run->moved = true;
 	if (n == -EBADMSG)
 		run_fail(run, n, STATUS_PROTOCOL,
 			"what the peer did on a data channel is not allowed by engine %s",
@@ -216,11 +241,36 @@ static void report(struct run *run, uint64_t now)
 	run->report_ns = now + PROGRESS_NS;
 }
 
-static bool cancelled(const struct run *run)
+/* How long the transfer may go without a move, waiting for `wait`; 0: for ever. */
+static uint64_t still_max_ns(const struct run *run, enum run_wait wait)
 {
-	struct pollfd fd = {run->params->cancel_fd, POLLIN, 0};
+	uint64_t idle = (uint64_t)run->idle_timeout_ms * NS_PER_MS, blocks;
 
-	return poll(&fd, 1, 0) > 0;
+	if (wait == RUN_WAIT_STREAM || run->params->patient)
+		return 0;
+	if (wait == RUN_WAIT_PEER)
+		return STILL_FACTOR * idle;
+	/* nothing can be seen of a block before all of it is there */
+	blocks = (uint64_t)run->stats->channels * run->stats->block * NS_PER_S / SLOW_BYTES_PER_S;
+	return idle + blocks < STILL_FACTOR * idle ? idle + blocks : STILL_FACTOR * idle;
+}
+
+/* Whether it moves.  0 or -ETIMEDOUT. */
+static int check_moves(struct run *run, uint64_t now)
+{
+	enum run_wait wait = run->waits ? run->waits(run) : RUN_WAIT_PEER;
+	uint64_t most = still_max_ns(run, wait);
+
+	if (run->moved || wait == RUN_WAIT_OURS)
+		run->moved_ns = now;
+	run->moved = false;
+	run->stats->moved_ns = run->moved_ns;
+	if (!most || now - run->moved_ns <= most)
+		return 0;
+	return run_fail(run, -ETIMEDOUT, STATUS_TIMEOUT, "nothing moved for %" PRIu64 " ms: %s",
+		(uint64_t)((now - run->moved_ns) / NS_PER_MS),
+		wait == RUN_WAIT_BLOCKS ? "blocks that were sent have not come"
+					: "the peer answers, but does not go on");
 }
 
 int run_tick(struct run *run)
@@ -234,9 +284,13 @@ int run_tick(struct run *run)
 		run->heard_ns = now;
 	}
 	if (now >= run->report_ns) {
+		int r = check_moves(run, now);
+
 		report(run, now);
 		if (cancelled(run))
 			return fail_cancelled(run);
+		if (r)
+			return r;
 	}
 	if (now - run->heard_ns > (uint64_t)run->idle_timeout_ms * NS_PER_MS)
 		return run_fail(run, -ETIMEDOUT, STATUS_TIMEOUT,
@@ -342,8 +396,9 @@ static int await_abort(struct run *run)
 		const uint8_t *frame;
 		int r = 0;
 
-		while (!run->peer_aborted && (r = run_get(run, &h, &frame)) == 1)
-			if (h.type < TRANSFER_OFFER)
+		while (!run->peer_aborted && clock_until_ms(deadline) &&
+			(r = run_get(run, &h, &frame)) == 1)
+			if (h.type < TRANSFER_OFFER && h.type != MESSAGE_PING)
 				return -EBADMSG;
 		if (r < 0 && r != -ECONNABORTED)
 			return r;

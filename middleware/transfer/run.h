@@ -14,6 +14,16 @@
 
 #define RUN_TEXT TRANSFER_TEXT
 
+#define RUN_FRAMES_MAX 64u /* taken in before other work has its turn */
+
+/* What a transfer that does not move waits for. */
+enum run_wait {
+	RUN_WAIT_OURS,   /* this side's disk or stream, or nothing: it may take for ever */
+	RUN_WAIT_STREAM, /* a stream of the peer's, which may be silent for as long */
+	RUN_WAIT_PEER,   /* the peer, who may have a slow disk */
+	RUN_WAIT_BLOCKS, /* blocks that the peer has sent: they are lost, or the way is stuck */
+};
+
 struct run {
 	struct link *link;
 	struct control *control;
@@ -24,10 +34,13 @@ struct run {
 	struct engine *engine;
 	struct crew *crew;
 	int idle_timeout_ms;
-	bool heard;         /* the peer did something since the last tick */
-	uint64_t heard_ns;  /* it last did, as of that tick */
-	uint64_t told_ns;   /* we last sent a frame */
-	uint64_t report_ns; /* when progress is due */
+	bool heard;        /* the peer did something since the last tick */
+	uint64_t heard_ns; /* it last did, as of that tick */
+	bool moved;        /* bytes, blocks or files got on since the last tick */
+	uint64_t moved_ns; /* they last did, or this side was to blame */
+	enum run_wait (*waits)(const struct run *); /* the loop's; NULL: RUN_WAIT_PEER */
+	uint64_t told_ns;                           /* we last sent a frame */
+	uint64_t report_ns;                         /* when progress is due */
 	bool peer_aborted;
 	unsigned lanes; /* that the engine uses */
 	/* the first error: what the peer is told */
@@ -42,11 +55,12 @@ int run_put(struct run *, uint16_t type, const void *data, ssize_t len);
 /* The same as engine_env.put. */
 int run_engine_put(void *run, uint16_t type, const void *data, size_t len);
 /*
- * The next frame for the transfer: 1, 0 or -errno.  Keep-alives are taken in here, and so is ABORT:
- * -ECONNABORTED with run->peer_aborted, its status and its text.
+ * The next frame for the transfer: 1, 0 or -errno.  It may be a keep-alive, which means nothing but
+ * that the peer lives.  ABORT is taken in here: -ECONNABORTED with run->peer_aborted, its status
+ * and its text.
  */
 int run_get(struct run *, struct message_header *, const uint8_t **data);
-/* Waits for a frame of type `type` or anything else that run_get gives. */
+/* Waits for the next one that is no keep-alive. */
 int run_get_wait(struct run *, struct message_header *, const uint8_t **data);
 
 /* Memory, registered, and pool of `blocks` blocks; fewer when memory for so many cannot be had (and
@@ -54,13 +68,20 @@ int run_get_wait(struct run *, struct message_header *, const uint8_t **data);
 int run_make_pool(struct run *, uint32_t blocks, uint32_t block_bytes, unsigned access);
 /* Takes completions in, as engine_ops.poll; a failure is recorded. */
 int run_poll(struct run *, struct block **done, unsigned max);
+/* Files that may be open at once: as the caller says, or as descriptors allow. */
+unsigned run_open_files(const struct run *);
 /* From now on requests on the first `lanes` data channels are the transfer's. */
 void run_count_requests(struct run *, unsigned lanes);
 /* Sink: nobody reaches the memory any more. */
 void run_revoke(struct run *);
 
-/* Once a round of the loop: time-outs, keep-alives, the progress callback, cancelling.  0,
- * -ECANCELED, -ETIMEDOUT, or what sending gave. */
+/*
+ * Once a round of the loop: time-outs, keep-alives, the progress callback, cancelling.  0,
+ * -ECANCELED, -ETIMEDOUT, or what sending gave.
+ *
+ * A peer that is silent is gone.  One that says keep-alives and moves nothing is given longer, as
+ * its disk may be slow, and as long as it likes while it waits for a stream of its own.
+ */
 int run_tick(struct run *);
 /*
  * Sleeps until a frame, a completion or a worker's result is there, or the next tick is due.

@@ -9,119 +9,21 @@
  * a file is whole, and has a job thread make it real.  What a peer may not do is -EBADMSG and ends
  * the session.
  */
-#include "transfer/run.h"
-
-#include "base/log.h"
-#include "transfer/handshake.h"
-#include "transfer/sink_file.h"
+#include "transfer/sink_impl.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <poll.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define BATCH 32u
-#define LEAVING_MAX (HANDSHAKE_JOBS_MAX - TRANSFER_OPEN_MAX)
-
-struct sink {
-	struct run run; /* first */
-	const struct transfer_sink *to;
-	uint32_t block;                             /* payload bytes */
-	struct sink_file *files[TRANSFER_OPEN_MAX]; /* by number modulo that */
-	/* failed files that the source is done with: only late blocks and their clean-up are to
-	 * come */
-	struct sink_file *leaving;
-	uint32_t leaving_count;
-	uint32_t last_number;
-	uint32_t open;
-	uint64_t source_errors;
-	bool complete_came, completed;
-	unsigned next_worker;
-};
 
 static struct sink *self(struct run *run)
 {
 	return (struct sink *)run;
 }
 
-/* ---- files ---- */
-
-static struct sink_file *find_file(struct sink *s, uint32_t number)
-{
-	struct sink_file *f = s->files[number % TRANSFER_OPEN_MAX];
-
-	if (f && f->file.file == number)
-		return f;
-	for (f = s->leaving; f && f->file.file != number; f = f->next)
-		;
-	return f;
-}
-
-/* Once a file, as soon as its outcome is known. */
-static int tell_result(struct sink *s, struct sink_file *f)
-{
-	struct transfer_result result = {
-		.file = f->file.file,
-		.status = f->status,
-		.size = f->status ? 0 : f->end.size,
-		.digest = f->status ? 0 : f->digest,
-		.text = {(const uint8_t *)f->text, strlen(f->text)},
-	};
-	uint8_t data[TRANSFER_TEXT + 64];
-
-	if (f->told)
-		return 0;
-	f->told = true;
-	return run_put(
-		&s->run, TRANSFER_RESULT, data, transfer_put_result(&result, data, sizeof data));
-}
-
-static void unlink_file(struct sink *s, struct sink_file *f)
-{
-	struct sink_file **at = &s->files[f->file.file % TRANSFER_OPEN_MAX];
-
-	if (*at == f) {
-		*at = NULL;
-	} else {
-		for (at = &s->leaving; *at != f; at = &(*at)->next)
-			;
-		*at = f->next;
-		s->leaving_count--;
-	}
-	s->open--;
-}
-
-/* The source may start the file that takes this one's slot once it has sent FILE_END and heard
- * RESULT, which a failed file gets early.  0, or -EBADMSG: it has not. */
-static int vacate(struct sink *s, struct sink_file **slot)
-{
-	struct sink_file *f = *slot;
-
-	if (!f)
-		return 0;
-	if (!f->told || !f->end_known || s->leaving_count == LEAVING_MAX)
-		return -EBADMSG;
-	*slot = NULL;
-	f->next = s->leaving;
-	s->leaving = f;
-	s->leaving_count++;
-	return 0;
-}
-
-static int file_finish(struct sink *s, struct sink_file *f)
-{
-	int r = tell_result(s, f);
-
-	if (f->status)
-		s->run.stats->errors++;
-	else
-		s->run.stats->files++;
-	s->to->done(s->to->ctx, &f->file, f->status, f->text);
-	unlink_file(s, f);
-	sink_file_free(f);
-	return r;
-}
+/* ---- frames ---- */
 
 static int check_finished(struct sink *s, struct sink_file *f)
 {
@@ -139,45 +41,22 @@ static int check_finished(struct sink *s, struct sink_file *f)
 /* A failure in the middle of a file: the source is told at once, so that it stops. */
 static int fail_early(struct sink *s, struct sink_file *f)
 {
-	int r = tell_result(s, f);
+	int r = sink_tell_result(s, f);
 
 	return r ? r : check_finished(s, f);
-}
-
-/* ---- frames ---- */
-
-static int open_file(struct sink *s, struct sink_file *f)
-{
-	struct transfer_ready ready = {.file = f->file.file};
-	uint8_t data[32];
-
-	/* refused, or a directory: there is nothing more to come */
-	if (sink_file_open(f, pool_count(s->run.pool)) || !f->target.end)
-		return file_finish(s, f);
-	if (end_is_direct(f->target.end))
-		s->run.stats->direct = true;
-	return run_put(
-		&s->run, TRANSFER_READY, data, transfer_put_ready(&ready, data, sizeof data));
 }
 
 static int take_file(struct sink *s, const uint8_t *data, size_t len)
 {
 	struct transfer_file file;
-	struct sink_file **slot, *f;
 	int r;
 
-	if (transfer_get_file(&file, data, len) || file.file != s->last_number + 1)
+	if (transfer_get_file(&file, data, len))
 		return -EBADMSG;
-	slot = &s->files[file.file % TRANSFER_OPEN_MAX];
-	if (vacate(s, slot))
-		return -EBADMSG; /* more files at once than may be */
-	r = sink_file_new(s->to, &file, &f);
-	if (r)
-		return r;
-	*slot = f;
-	s->last_number++;
-	s->open++;
-	return open_file(s, f);
+	r = sink_add_file(s, &file);
+	if (!r)
+		r = sink_open_files(s);
+	return r < 0 ? r : 0;
 }
 
 static int take_file_end(struct sink *s, const uint8_t *data, size_t len)
@@ -187,8 +66,8 @@ static int take_file_end(struct sink *s, const uint8_t *data, size_t len)
 
 	if (transfer_get_file_end(&end, data, len))
 		return -EBADMSG;
-	f = find_file(s, end.file);
-	if (!f || f->end_known)
+	f = sink_find_file(s, end.file);
+	if (!f || f->waits || f->end_known)
 		return -EBADMSG;
 	f->end = end;
 	f->end_known = true;
@@ -234,9 +113,14 @@ static int take_frames(struct sink *s)
 	const uint8_t *data;
 	int n = 0, r;
 
-	while (!s->complete_came && (r = run_get(&s->run, &h, &data)) != 0) {
-		if (r > 0)
+	while (!s->complete_came && n < (int)RUN_FRAMES_MAX &&
+		(r = run_get(&s->run, &h, &data)) != 0) {
+		if (r > 0 && h.type != MESSAGE_PING) {
+			s->run.moved |= h.type != TRANSFER_REQUEST; /* asking moves nothing */
 			r = take_frame(s, &h, data);
+		} else if (r > 0) {
+			r = 0;
+		}
 		if (r == -EBADMSG)
 			return run_fail(&s->run, r, STATUS_PROTOCOL,
 				"%s from the source is malformed or out of turn",
@@ -267,7 +151,7 @@ static int take_block(struct sink *s, struct block *b)
 
 	/* copied once: the peer can write there again, and what was checked must be what is used */
 	memcpy(prefix, b->payload - BLOCK_PREFIX_BYTES, sizeof prefix);
-	if (transfer_get_block(&h, prefix, s->block) || !(f = find_file(s, h.session)) ||
+	if (transfer_get_block(&h, prefix, s->block) || !(f = sink_find_file(s, h.session)) ||
 		!sink_file_takes(f, &h, s->block))
 		return run_fail(&s->run, -EBADMSG, STATUS_PROTOCOL,
 			"a block's header is not allowed: file %u, sequence %u, offset %llu, "
@@ -348,7 +232,7 @@ static int take_jobs(struct sink *s)
 	int r = 0;
 
 	for (unsigned i = 0; i < n && !r; i++)
-		r = file_finish(s, sink_file_of_job(done[i]));
+		r = sink_finish_file(s, sink_file_of_job(done[i]));
 	return r ? r : (int)n;
 }
 
@@ -367,6 +251,7 @@ static int work(struct run *run)
 		take_landed,
 		take_all_drained,
 		take_jobs,
+		sink_open_files,
 		take_frames,
 		flush,
 	};
@@ -449,49 +334,26 @@ static void salvage(struct sink *s, int error)
 	}
 }
 
-/* A transfer that was cut short: what has begun is removed, and each file is told. */
-static void drop_file(struct sink *s, struct sink_file *f)
-{
-	if (!f->job_out) { /* else its job has run to its end, one way or the other */
-		sink_file_fail(f, 0, s->run.status ? s->run.status : STATUS_DISCONNECTED, "%s",
-			s->run.text);
-		sink_file_settle(f);
-	}
-	f->told = true; /* there is nobody to tell */
-	file_finish(s, f);
-}
-
-static void drop_files(struct sink *s)
-{
-	while (s->leaving)
-		drop_file(s, s->leaving);
-	for (unsigned i = 0; i < TRANSFER_OPEN_MAX; i++)
-		if (s->files[i])
-			drop_file(s, s->files[i]);
-}
-
 int transfer_receive(struct link *link, const struct transfer_params *params,
 	const struct transfer_sink *to, struct transfer_stats *stats)
 {
-	struct sink *s = calloc(1, sizeof *s);
+	struct sink s = {.to = to};
 	int r;
 
-	if (!s)
-		return -ENOMEM;
-	run_init(&s->run, link, params, stats);
-	s->to = to;
-	r = handshake_accept(&s->run, &s->block);
+	run_init(&s.run, link, params, stats);
+	s.run.waits = sink_waits;
+	sink_files_init(&s);
+	r = handshake_accept(&s.run, &s.block);
 	if (!r)
-		r = loop(s);
-	if (r && to->keeps && s->run.crew)
-		salvage(s, r);
+		r = loop(&s);
+	if (r && to->keeps && s.run.crew)
+		salvage(&s, r);
 	if (!r)
-		r = close_transfer(s);
+		r = close_transfer(&s);
 	if (!r && stats->errors)
 		r = -EREMOTEIO;
-	r = run_end(&s->run, r);
-	drop_files(s);
-	free(s);
+	r = run_end(&s.run, r);
+	sink_drop_files(&s);
 	return r;
 }
 

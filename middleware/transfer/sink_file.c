@@ -73,6 +73,17 @@ int sink_file_open(struct sink_file *f, uint32_t window_blocks)
 	return 0; /* a failure of ours is settled as any other: it is open */
 }
 
+bool sink_file_is_stream(const struct sink_file *f)
+{
+	return f->file.kind == TRANSFER_FILE_STREAM;
+}
+
+void sink_file_again(struct sink_file *f)
+{
+	f->status = 0;
+	f->text[0] = '\0';
+}
+
 void sink_file_fail(struct sink_file *f, int error, uint16_t status, const char *format, ...)
 {
 	va_list ap;
@@ -83,13 +94,6 @@ void sink_file_fail(struct sink_file *f, int error, uint16_t status, const char 
 	va_start(ap, format);
 	vsnprintf(f->text, sizeof f->text, format, ap);
 	va_end(ap);
-}
-
-/* As the source sees it: its blocks may be short, so that sequence numbers take the place of a
- * grid. */
-static bool is_stream(const struct sink_file *f)
-{
-	return f->file.kind == TRANSFER_FILE_STREAM;
 }
 
 bool sink_file_takes(
@@ -103,8 +107,8 @@ bool sink_file_takes(
 		return false;
 	if (f->file.size != MESSAGE_UNKNOWN && end > f->file.size)
 		return false;
-	if (is_stream(f)) /* of any length: ranges find the holes; numbers are given as slots are
-			     used */
+	if (sink_file_is_stream(f)) /* of any length: ranges find the holes; numbers are given as
+			     slots are used */
 		return h->sequence < f->landed + f->window;
 	return h->offset % block_bytes == 0 && (h->length == block_bytes || end == f->file.size);
 }
@@ -126,8 +130,8 @@ void sink_file_written(struct sink_file *f, const struct block *b, uint32_t bloc
 	}
 	r = ranges_add(&f->ranges, b->offset, b->offset + b->length);
 	if (!r)
-		r = digest_tree_add(
-			f->tree, is_stream(f) ? b->sequence : b->offset / block_bytes, b->leaf);
+		r = digest_tree_add(f->tree,
+			sink_file_is_stream(f) ? b->sequence : b->offset / block_bytes, b->leaf);
 	if (r == -ENOMEM)
 		sink_file_fail(f, r, 0, "out of memory at offset %llu", offset);
 	else if (r)

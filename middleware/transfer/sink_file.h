@@ -18,12 +18,13 @@
 struct sink_file {
 	struct crew_target target; /* first: what block->owner points to */
 	struct crew_job job;
-	struct sink_file *next; /* the sink's list of leaving files */
+	struct sink_file *next; /* the sink's list of leaving files, or of waiting ones */
 	const struct transfer_sink *to;
 	struct transfer_file file; /* its name points to `name`, which is terminated */
 	char *name;
 	void *cookie;
 	bool end_known, job_out, told; /* FILE_END came; the job was submitted; RESULT was sent */
+	bool waits, opened;            /* to be opened; it has an end, which counts */
 	struct ranges ranges;
 	struct digest_tree *tree;
 	struct reorder *reorder; /* streams */
@@ -42,6 +43,12 @@ void sink_file_free(struct sink_file *);
 
 /* Asks the caller for the end.  0: open, or a directory (no end); else the file has failed. */
 int sink_file_open(struct sink_file *, uint32_t window_blocks);
+
+/* It could not be opened, and will be tried again. */
+void sink_file_again(struct sink_file *);
+/* As the source sees it: its blocks may be short, so that sequence numbers take the place of a
+ * grid. */
+bool sink_file_is_stream(const struct sink_file *);
 
 /* Records the first failure (status 0: from `error`). */
 void sink_file_fail(struct sink_file *, int error, uint16_t status, const char *format, ...)

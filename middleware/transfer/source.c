@@ -112,9 +112,13 @@ static int take_frames(struct source *s)
 	int n = 0, r;
 
 	/* after CLOSED the next frame is the session's */
-	while (!s->closed && (r = run_get(&s->run, &h, &data)) != 0) {
-		if (r > 0)
+	while (!s->closed && n < (int)RUN_FRAMES_MAX && (r = run_get(&s->run, &h, &data)) != 0) {
+		if (r > 0 && h.type != MESSAGE_PING) {
+			s->run.moved = true;
 			r = take_frame(s, &h, data);
+		} else if (r > 0) {
+			r = 0;
+		}
 		if (r == -EBADMSG)
 			return run_fail(&s->run, r, STATUS_PROTOCOL,
 				"%s from the sink is malformed or out of turn",
@@ -209,29 +213,27 @@ static int loop(struct source *s)
 int transfer_send(struct link *link, const struct transfer_params *params,
 	const struct transfer_source *from, struct transfer_stats *stats)
 {
-	struct source *s = calloc(1, sizeof *s);
-	int r = -ENOMEM;
+	struct source s = {.from = from};
+	int r;
 
-	if (s)
-		s->files = calloc(TRANSFER_OPEN_MAX, sizeof *s->files);
-	if (!s || !s->files) {
-		free(s);
-		return r;
-	}
-	run_init(&s->run, link, params, stats);
-	s->from = from;
-	s->reading_tail = &s->reading;
-	r = handshake_offer(&s->run, from, &s->plan);
+	run_init(&s.run, link, params, stats);
+	s.run.waits = source_waits;
+	s.open_max = run_open_files(&s.run);
+	s.reading_tail = &s.reading;
+	s.files = calloc(TRANSFER_OPEN_MAX, sizeof *s.files);
+	/* the peer waits for OFFER by now: it is told of this failure as of any other */
+	r = s.files ? handshake_offer(&s.run, from, &s.plan)
+		    : run_fail(&s.run, -ENOMEM, 0, "the table of files");
 	if (!r)
-		r = source_make_ring(s);
+		r = source_make_ring(&s);
 	if (!r)
-		r = loop(s);
+		r = loop(&s);
 	if (!r && stats->errors)
 		r = -EREMOTEIO;
-	r = run_end(&s->run, r);
-	source_drop_files(s);
-	free(s->filled);
-	free(s->files);
-	free(s);
+	r = run_end(&s.run, r);
+	if (s.files)
+		source_drop_files(&s);
+	free(s.filled);
+	free(s.files);
 	return r;
 }

@@ -108,8 +108,24 @@ bool source_may_start(const struct source *s)
 {
 	uint64_t ahead = 2ull * s->plan.depth * s->plan.block;
 
-	return !s->no_more && !s->files[(s->last_number + 1) % TRANSFER_OPEN_MAX].used &&
+	return !s->no_more && s->open < s->open_max &&
+	       !s->files[(s->last_number + 1) % TRANSFER_OPEN_MAX].used &&
 	       (s->unread_bytes < ahead || s->open < 2);
+}
+
+enum run_wait source_waits(const struct run *run)
+{
+	const struct source *s = (const struct source *)run;
+
+	/* full blocks without a slot at the sink, or none left to fill: it is the sink's turn */
+	if (s->filled_count || (s->from->feed && run->crew && crew_feed_hungry(run->crew)))
+		return RUN_WAIT_PEER;
+	if (s->from->feed && !s->completed)
+		return RUN_WAIT_OURS;
+	for (unsigned i = 0; i < TRANSFER_OPEN_MAX; i++)
+		if (s->files[i].used && s->files[i].in_crew)
+			return RUN_WAIT_OURS;
+	return RUN_WAIT_PEER;
 }
 
 /* Off the list of files that have something to read; the one that is done is nearly always its

@@ -39,6 +39,7 @@ struct source {
 	struct source_file *reading, **reading_tail;
 	uint32_t last_number;
 	uint32_t open;         /* files started and not done */
+	uint32_t open_max;     /* at once */
 	uint64_t unread_bytes; /* of files started */
 	bool no_more, completed, closed;
 	struct block **filled; /* ring of blocks to be sent */
@@ -63,6 +64,8 @@ int source_start_file(struct source *);
 void source_stop_reading(struct source *, struct source_file *);
 /* FILE_END, once all of it that will be sent is sent.  Safe to call at any time. */
 int source_end_file(struct source *, struct source_file *);
+/* For run.waits. */
+enum run_wait source_waits(const struct run *);
 /* A transfer that was cut short: each file that was started is told. */
 void source_drop_files(struct source *);
 

@@ -53,11 +53,18 @@ struct transfer_stats {
 	bool imm;                        /* its notices are WRITE_IMM */
 	_Atomic bool direct;             /* O_DIRECT was used for at least one file on this side */
 	uint64_t started_ns, ended_ns;
-	uint64_t starved;                  /* times the source had a full block and no credit */
+	uint64_t moved_ns; /* when it last moved, or had only its own disk or stream to wait for */
+	uint64_t starved;  /* times the source had a full block and no credit */
 	struct transfer_requests requests; /* at the end */
 	/* why the transfer was cut short, on this side or on the peer's; 0 and "" else */
 	uint16_t status;
 	char text[TRANSFER_TEXT];
+};
+
+/* Why a transfer is stopped. */
+struct transfer_cancel {
+	uint16_t status;
+	const char *text; /* ends before TRANSFER_TEXT */
 };
 
 struct transfer_params {
@@ -75,11 +82,17 @@ struct transfer_params {
 				       host can spare (plan_share) */
 	unsigned workers;          /* threads that do I/O and checksums; 0 = choose */
 	uint64_t rtt_ns;           /* measured; 0 = not known */
-	int idle_timeout_ms;       /* the peer moved nothing for so long: -ETIMEDOUT; 0 = 60,000.  A
-				      source       or sink that waits for its own stream does not count:
-				      it       sends PINGs       of its own (empty GRANT/REQUEST) */
-	int cancel_fd;             /* readable = stop: ABORT, -ECANCELED; -1 = none */
-	uint16_t cancel_status;    /* what the peer is then told; 0 = STATUS_CANCELLED */
+	int idle_timeout_ms;       /* nothing heard of the peer for so long: -ETIMEDOUT; 0 = 60,000.
+				      Keep-alives are heard, but move nothing: without a move it ends
+				      after ten times as long, earlier when blocks that were sent are
+				      missing.  A stream that waits for its data is not still */
+	bool patient;        /* source: the sink may wait for a stream of its own, and be still
+				for as long as it likes */
+	unsigned open_files; /* most of them at once; 0 = choose */
+	unsigned jobs;       /* sink: threads that sync and rename, at most; 0 = choose */
+	int cancel_fd;       /* readable = stop: ABORT, -ECANCELED; -1 = none */
+	/* what the peer is then told; NULL = STATUS_CANCELLED.  Set before cancel_fd is readable */
+	_Atomic(const struct transfer_cancel *) cancel;
 	/* Called from the transfer's thread about every 100 ms and at the end; may be NULL. */
 	void (*progress)(void *ctx, const struct transfer_stats *);
 	void *progress_ctx;

@@ -122,6 +122,8 @@ static int get_one(struct get *g, const char *path)
 	if (g->kind == INCOMING_INTO && len && !(len == 1 && last[0] == '.') &&
 		!(len == 2 && !memcmp(last, "..", 2)))
 		request.flags |= MESSAGE_DATA_INTO;
+	if (g->kind == INCOMING_STREAM)
+		request.flags |= MESSAGE_DATA_STREAM;
 	err = incoming_new(&params, &incoming);
 	if (err) {
 		report_errorf(&c->report, err, g->target, "%s%s",

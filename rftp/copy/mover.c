@@ -45,11 +45,12 @@ void mover_request(const struct mover *m, uint16_t type, struct message_data_req
 
 void mover_request_size(struct message_data_request *request, struct outgoing *outgoing)
 {
-	uint64_t bytes = outgoing_source(outgoing)->total_bytes;
+	const struct transfer_source *source = outgoing_source(outgoing);
+	uint64_t bytes = source->total_bytes;
 
 	if (bytes == MESSAGE_UNKNOWN)
 		request->flags |= MESSAGE_DATA_STREAM;
-	else
+	else if (bytes == source->largest_bytes) /* of many small files each takes a block */
 		request->size = bytes < TRANSFER_SIZE_MAX ? bytes : TRANSFER_SIZE_MAX;
 }
 

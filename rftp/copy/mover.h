@@ -32,7 +32,7 @@ void mover_start(struct mover *, struct client *);
 int mover_channels(struct mover *);
 /* Fills in the wishes of a STORE or RETRIEVE. */
 void mover_request(const struct mover *, uint16_t type, struct message_data_request *);
-/* STORE: how much there will be, or that nobody knows. */
+/* STORE: how much there will be, where it is one file; or that nobody knows. */
 void mover_request_size(struct message_data_request *, struct outgoing *);
 /* After the OK reply.  Errors are reported; `object` names the whole. */
 int mover_send(struct mover *, struct outgoing *, const char *object);

@@ -6,13 +6,23 @@
 
 #include "base/clock.h"
 #include "proto/status.h"
+#include "transfer/plan.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
+
+#define JOBS_MAX 4u      /* threads of a sink that sync and rename */
+#define SLOT_EXTRA 4096u /* of memory for a block, beside its payload */
+#define FILES_PART 8u    /* of the files that there are altogether, a tree asks for one such part */
+
+static const struct transfer_cancel job_shutdown = {STATUS_SHUTDOWN, "the daemon ends"};
+static const struct transfer_cancel job_stalled = {
+	STATUS_TIMEOUT, "nothing moved, and others wait for what it had"};
 
 /* In the transfer's thread.  The path comes last: a long one is cut by the log, nothing else is. */
 static void log_file(void *ctx, const char *path, uint64_t bytes, uint16_t status, const char *text)
@@ -30,6 +40,96 @@ static void log_file(void *ctx, const char *path, uint64_t bytes, uint16_t statu
 			s->number, s->peer, verb, seconds, status_text(status),
 			text && *text ? ": " : "", text ? text : "", *path ? path : "(memory)");
 }
+
+/* ---- what it needs ---- */
+
+static void lease_granted(struct lease *l)
+{
+	daemon_session_granted(((struct transfer_job *)l)->session);
+}
+
+static void lease_queued(struct lease *l, unsigned position)
+{
+	daemon_session_queued(((struct transfer_job *)l)->session, position);
+}
+
+static uint64_t lease_moved_ns(const struct lease *l)
+{
+	return atomic_load_explicit(
+		&((const struct transfer_job *)l)->moved_ns, memory_order_relaxed);
+}
+
+static void job_stop(struct transfer_job *job, const struct transfer_cancel *why)
+{
+	const uint64_t one = 1;
+
+	atomic_store(&job->params.cancel, why);
+	if (write(job->cancel_fd, &one, sizeof one) < 0) /* it is readable already, then */
+		log_debug("eventfd: %s", strerror(errno));
+}
+
+static void lease_lost(struct lease *l)
+{
+	job_stop((struct transfer_job *)l, &job_stalled);
+}
+
+static const struct lease_ops job_lease_ops = {
+	.granted = lease_granted,
+	.queued = lease_queued,
+	.moved_ns = lease_moved_ns,
+	.lost = lease_lost,
+};
+
+/* In the transfer's thread, some ten times a second. */
+static void note_progress(void *ctx, const struct transfer_stats *stats)
+{
+	struct transfer_job *job = ctx;
+
+	atomic_store_explicit(&job->moved_ns, stats->moved_ns, memory_order_relaxed);
+}
+
+/* The window that plan would choose, as far as it is known what will come.  What the source has of
+ * blocks may be more than the sink's window; this side is one of them. */
+static void job_wants(struct transfer_job *job, const struct message_data_request *request,
+	unsigned streams, unsigned files)
+{
+	const struct daemon_session *s = job->session;
+	bool sink = job->type != MESSAGE_RETRIEVE;
+	struct plan_facts facts = {
+		.block = request->block,
+		.depth = request->depth,
+		.max_block = s->max_block,
+		.max_depth = s->max_depth,
+		.open_channels = (uint16_t)(s->channels_accepted ? s->channels_accepted : 1),
+		.window_max_bytes = job->params.window_max_bytes,
+		.largest_bytes = sink && request->size ? request->size : UINT64_MAX,
+		.total_bytes = sink && request->size ? request->size : UINT64_MAX,
+		.streams = streams,
+		.rtt_ns = job->params.rtt_ns,
+		.cpus = worker_cpus(),
+	};
+	unsigned workers = plan_workers(0, worker_cpus());
+	struct plan plan;
+	uint64_t slot, blocks;
+
+	plan_make(&facts, &plan);
+	slot = plan.block + SLOT_EXTRA;
+	blocks = !sink && plan.source_blocks > plan.depth ? plan.source_blocks : plan.depth;
+	job->lease.ops = &job_lease_ops;
+	job->lease.patient = job->type == MESSAGE_FEED || request->flags & MESSAGE_DATA_STREAM;
+	job->lease.least = (struct budget){2 * slot, streams ? streams : 1, 2 + workers};
+	job->lease.most =
+		(struct budget){blocks * slot, files, 1 + workers + (sink ? JOBS_MAX : 1)};
+}
+
+bool transfer_job_ask(struct transfer_job *job)
+{
+	if (job->lease.state == LEASE_NONE)
+		return scheduler_ask(&job->session->daemon->scheduler, &job->lease, clock_now_ns());
+	return job->lease.state == LEASE_HELD;
+}
+
+/* ---- life ---- */
 
 static int job_new(struct daemon_session *s, uint16_t type,
 	const struct message_data_request *request, struct transfer_job **out)
@@ -56,10 +156,22 @@ static int job_new(struct daemon_session *s, uint16_t type,
 		.max_depth = s->max_depth,
 		.window_max_bytes = s->daemon->settings->max_window_bytes,
 		.cancel_fd = job->cancel_fd,
-		.cancel_status = STATUS_SHUTDOWN, /* the one thing that it is cancelled for */
+		.patient = request->flags & MESSAGE_DATA_STREAM,
+		.progress = note_progress,
+		.progress_ctx = job,
 	};
 	*out = job;
 	return 0;
+}
+
+/* Files of a tree that may be open at once. */
+static unsigned many_files(const struct daemon_session *s, uint8_t kind)
+{
+	uint32_t part = s->daemon->scheduler.total.files / FILES_PART;
+
+	if (kind == MESSAGE_DATA_NULL || !part)
+		return 1;
+	return part < TRANSFER_OPEN_MAX ? part : TRANSFER_OPEN_MAX;
 }
 
 static enum end_direct direct_of(const struct message_data_request *request)
@@ -89,6 +201,7 @@ int transfer_job_new_store(struct daemon_session *s, const struct message_data_r
 	if (r)
 		return r;
 	params.ctx = job;
+	job_wants(job, request, 0, many_files(s, request->kind));
 	r = incoming_new(&params, &job->incoming);
 	if (r) {
 		transfer_job_free(job);
@@ -113,6 +226,7 @@ int transfer_job_new_retrieve(struct daemon_session *s, const struct message_dat
 	if (r)
 		return r;
 	params.ctx = job;
+	job_wants(job, request, 0, params.recursive ? many_files(s, request->kind) : 1);
 	r = outgoing_new(&params, &job->outgoing);
 	if (!r && request->kind == MESSAGE_DATA_NULL)
 		r = outgoing_add_null(job->outgoing, request->size);
@@ -144,6 +258,7 @@ int transfer_job_new_feed(struct daemon_session *s, const struct message_feed *f
 	if (r)
 		return r;
 	params.ctx = job;
+	job_wants(job, &any, feed->streams, feed->streams);
 	r = segments_new(&params, &job->segments);
 	if (r) {
 		transfer_job_free(job);
@@ -157,6 +272,7 @@ void transfer_job_free(struct transfer_job *job)
 {
 	if (!job)
 		return;
+	scheduler_release(&job->session->daemon->scheduler, &job->lease);
 	incoming_free(job->incoming);
 	outgoing_free(job->outgoing);
 	segments_free(job->segments);
@@ -202,15 +318,21 @@ static void run(void *arg)
 
 int transfer_job_start(struct transfer_job *job)
 {
+	const struct budget *has = &job->lease.has;
+	unsigned workers = plan_workers(0, worker_cpus());
+
+	assert(job->lease.state == LEASE_HELD);
+	if (has->memory_bytes < job->params.window_max_bytes || !job->params.window_max_bytes)
+		job->params.window_max_bytes = has->memory_bytes;
+	job->params.open_files = has->files;
+	job->params.jobs = has->threads - 1 - workers;
+	atomic_store_explicit(&job->moved_ns, clock_now_ns(), memory_order_relaxed);
 	return worker_start(&job->worker, "transfer", run, job);
 }
 
 void transfer_job_cancel(struct transfer_job *job)
 {
-	const uint64_t one = 1;
-
-	if (write(job->cancel_fd, &one, sizeof one) < 0) /* it is readable already, then */
-		log_debug("eventfd: %s", strerror(errno));
+	job_stop(job, &job_shutdown);
 }
 
 int transfer_job_finish(struct transfer_job *job, uint64_t *files, uint64_t *bytes)

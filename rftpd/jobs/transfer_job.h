@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rftpd/jobs/transfer_job: one transfer in a thread of its own, from the OK reply to its end.
+ * rftpd/jobs/transfer_job: one transfer: what it needs of the daemon, then, in a thread of its own,
+ * from the OK reply to its end.
  *
- * From start to finish the thread owns the link's control channel.
+ * Its lease (rftpd/jobs/scheduler) says how much memory, how many files and threads it may use; it
+ * does not start without.  From start to finish the thread owns the link's control channel.
  */
 #ifndef RFTPD_TRANSFER_JOB_H
 #define RFTPD_TRANSFER_JOB_H
 
 #include "base/worker.h"
+#include "rftpd/jobs/scheduler.h"
 #include "rftpd/serve/daemon_session.h"
 #include "transfer/transfer.h"
 #include "tree/incoming.h"
@@ -15,6 +18,7 @@
 #include "tree/segments.h"
 
 struct transfer_job {
+	struct lease lease;                       /* first: lease_ops find the job by it */
 	TAILQ_ENTRY(transfer_job) finished_entry; /* the daemon's */
 	struct daemon_session *session;
 	uint16_t type;             /* MESSAGE_STORE, MESSAGE_RETRIEVE, MESSAGE_FEED */
@@ -24,6 +28,7 @@ struct transfer_job {
 	bool measure;              /* RETRIEVE: walk the trees for their sizes first */
 	struct transfer_params params;
 	struct transfer_stats stats;
+	_Atomic uint64_t moved_ns; /* when it last moved: the thread tells the loop */
 	struct worker worker;
 	int cancel_fd;
 	int result;
@@ -37,12 +42,15 @@ int transfer_job_new_retrieve(struct daemon_session *, const struct message_data
 	const char *path, const char *name, struct transfer_job **out);
 int transfer_job_new_feed(struct daemon_session *, const struct message_feed *, const char *path,
 	struct transfer_job **out);
-/* It does not run (any more).  Takes NULL. */
+/* It does not run (any more); its lease is given back.  Takes NULL. */
 void transfer_job_free(struct transfer_job *);
 
 uint16_t transfer_job_type(const struct transfer_job *);
 bool transfer_job_running(const struct transfer_job *);
-/* The thread replies OK to the request and moves the data; then daemon_job_finished. */
+/* Asks for its lease, once: true: it is held; false: daemon_session_granted will be called. */
+bool transfer_job_ask(struct transfer_job *);
+/* The lease is held.  The thread replies OK to the request and moves the data; then
+ * daemon_job_finished. */
 int transfer_job_start(struct transfer_job *);
 /* Stops it soon: the peer is told, what was begun is removed (a feed's is kept). */
 void transfer_job_cancel(struct transfer_job *);

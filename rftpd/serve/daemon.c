@@ -13,6 +13,7 @@
 #include "tree/beneath.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
@@ -153,6 +154,27 @@ static int watch_finished(struct daemon *d)
 
 /* ---- life ---- */
 
+/* What all transfers together may have: as the settings say, or what suits the host. */
+static void init_scheduler(struct daemon *d)
+{
+	const struct daemon_settings *settings = d->settings;
+	struct budget_host host;
+	struct budget total;
+
+	budget_measure_host(&host);
+	budget_of_host(&host, &total);
+	if (settings->memory_bytes)
+		total.memory_bytes = settings->memory_bytes;
+	if (settings->open_files)
+		total.files = (uint32_t)settings->open_files;
+	if (settings->threads)
+		total.threads = (uint32_t)settings->threads;
+	log_debug("transfers may have %" PRIu64 " MiB of memory, %" PRIu32 " open files, %" PRIu32
+		  " threads, all together",
+		total.memory_bytes >> 20, total.files, total.threads);
+	scheduler_init(&d->scheduler, &total, settings->stall_timeout_s * NS_PER_S);
+}
+
 int daemon_init(struct daemon *d, const struct daemon_settings *settings)
 {
 	int r;
@@ -176,6 +198,7 @@ int daemon_init(struct daemon *d, const struct daemon_settings *settings)
 	deadline_list_init(&d->handshakes, settings->handshake_timeout_s * NS_PER_S);
 	deadline_list_init(&d->idle, settings->idle_timeout_s * NS_PER_S);
 	deadline_list_init(&d->closing, CLOSING_NS);
+	init_scheduler(d);
 
 	d->export_fd = open_export(settings);
 	if (d->export_fd < 0)
@@ -251,6 +274,8 @@ int daemon_run(struct daemon *d)
 		for (unsigned i = 0; i < 3; i++)
 			if (deadline_first_ns(lists[i]) < until_ns)
 				until_ns = deadline_first_ns(lists[i]);
+		if (scheduler_next_ns(&d->scheduler, clock_now_ns()) < until_ns)
+			until_ns = scheduler_next_ns(&d->scheduler, clock_now_ns());
 		if (!TAILQ_EMPTY(&d->busy))
 			until_ns = 0;
 		r = poller_wait(&d->poller, until_ns == UINT64_MAX ? -1 : clock_until_ms(until_ns));
@@ -262,6 +287,7 @@ int daemon_run(struct daemon *d)
 		now_ns = clock_now_ns();
 		for (unsigned i = 0; i < 3; i++)
 			expire(lists[i], now_ns);
+		scheduler_run(&d->scheduler, now_ns);
 		bury(d);
 		if (d->stopping && stop_by_ns == UINT64_MAX)
 			stop_by_ns = now_ns + STOPPING_NS;

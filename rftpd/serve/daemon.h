@@ -9,6 +9,7 @@
 
 #include "fabric/fabric.h"
 #include "rftpd/daemon_settings.h"
+#include "rftpd/jobs/scheduler.h"
 #include "rftpd/serve/deadline.h"
 #include "rftpd/serve/poller.h"
 
@@ -69,6 +70,7 @@ struct daemon {
 	uint32_t next_session;
 
 	struct deadline_list handshakes, idle, closing;
+	struct scheduler scheduler;
 
 	/* transfers that ended, from their threads to ours */
 	int finished_fd;

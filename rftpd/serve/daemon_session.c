@@ -12,6 +12,7 @@
 #include "rftpd/serve/handle.h"
 #include "rftpd/jobs/transfer_job.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -86,6 +87,11 @@ void daemon_session_drop(struct daemon_session *s, const char *why)
 
 	if (s->dead)
 		return;
+	assert(s->state != SESSION_RUNNING); /* its thread uses what is freed */
+	if (s->job) { /* it leaves the line at once: what was its next is granted to others */
+		transfer_job_free(s->job);
+		s->job = NULL;
+	}
 	log_info("session %" PRIu32 " %s ended after %.3f s: %" PRIu64 " files, %" PRIu64
 		 " bytes (%s)",
 		s->number, s->peer, (double)(clock_now_ns() - s->started_ns) / 1e9, s->files,
@@ -121,11 +127,14 @@ void daemon_session_close(struct daemon_session *s, const char *why)
 {
 	if (s->dead || s->state == SESSION_CLOSING)
 		return;
+	assert(s->state != SESSION_RUNNING);
 	log_debug("session %" PRIu32 " %s: closing: %s", s->number, s->peer, why);
 	if (!s->connected) {
 		daemon_session_drop(s, why);
 		return;
 	}
+	transfer_job_free(s->job); /* one that was still waiting */
+	s->job = NULL;
 	s->state = SESSION_CLOSING;
 	s->why = why;
 	deadline_stop(&s->channels_deadline);
@@ -138,10 +147,16 @@ void daemon_session_close(struct daemon_session *s, const char *why)
 
 void daemon_session_stop(struct daemon_session *s)
 {
-	if (s->state == SESSION_TRANSFER && transfer_job_running(s->job))
+	if (s->state == SESSION_RUNNING) {
 		transfer_job_cancel(s->job);
-	else
-		daemon_session_close(s, "the daemon ends");
+		return;
+	}
+	if (s->state == SESSION_WAITING) {
+		daemon_session_refuse(
+			s, transfer_job_type(s->job), STATUS_SHUTDOWN, "the daemon ends");
+		daemon_session_give_up(s);
+	}
+	daemon_session_close(s, "the daemon ends");
 }
 
 void daemon_session_ready(struct daemon_session *s)
@@ -238,11 +253,11 @@ void daemon_session_turn(struct daemon_session *s)
 		TAILQ_REMOVE(&s->daemon->busy, s, busy_entry);
 		s->busy = false;
 	}
-	if (s->dead || s->state == SESSION_TRANSFER)
+	if (s->dead || s->state == SESSION_RUNNING)
 		return;
 	/* armed first: what comes from here on makes the descriptor readable again */
 	r = control_arm(link_control(s->link));
-	while (!r && s->state & (SESSION_NEW | SESSION_READY)) {
+	while (!r && s->state & (SESSION_NEW | SESSION_READY | SESSION_WAITING)) {
 		if (!left--) {
 			become_busy(s);
 			return;
@@ -286,10 +301,9 @@ static void control_event(struct daemon_session *s, const struct fabric_event *e
 			daemon_session_turn(s);
 		return;
 	}
-	if (s->state == SESSION_TRANSFER && transfer_job_running(s->job)) {
-		s->lost = true; /* its thread sees it too, and ends */
-		return;
-	}
+	s->lost = true;
+	if (s->state == SESSION_RUNNING)
+		return; /* its thread sees it too, and ends */
 	if (s->state == SESSION_READY)
 		daemon_session_turn(s); /* what it asked for before it went */
 	daemon_session_drop(s, s->state == SESSION_CLOSING ? s->why : why_lost(ev->error));
@@ -305,7 +319,7 @@ bool daemon_session_event(struct daemon_session *s, const struct fabric_event *e
 		return false;
 	if (ev->type != FABRIC_EVENT_CONNECTED)
 		s->channels_failed++;
-	if (s->state == SESSION_TRANSFER && !transfer_job_running(s->job))
+	if (s->state == SESSION_WAITING)
 		try_start_job(s);
 	return true;
 }
@@ -326,7 +340,7 @@ void daemon_session_expired(struct daemon_session *s, struct deadline *d)
 	if (d == &s->channels_deadline) {
 		log_debug("session %" PRIu32 " %s: %u of %u data channels came", s->number, s->peer,
 			s->channels_accepted, s->channels_expected);
-		if (s->state == SESSION_TRANSFER && !transfer_job_running(s->job))
+		if (s->state == SESSION_WAITING)
 			try_start_job(s);
 		return;
 	}
@@ -348,7 +362,8 @@ void daemon_session_expired(struct daemon_session *s, struct deadline *d)
 static void take_control_back(struct daemon_session *s)
 {
 	s->state = SESSION_READY;
-	watch_control(s);
+	if (!poller_has(&s->watch))
+		watch_control(s);
 	if (s->dead)
 		return;
 	deadline_start(&s->daemon->idle, &s->deadline, clock_now_ns());
@@ -356,36 +371,78 @@ static void take_control_back(struct daemon_session *s)
 	become_busy(s);
 }
 
+void daemon_session_give_up(struct daemon_session *s)
+{
+	transfer_job_free(s->job);
+	s->job = NULL;
+	take_control_back(s);
+}
+
 /* The client has seen its channels connect; we may not have yet, and could not send on them. */
+static bool channels_may_come(const struct daemon_session *s)
+{
+	return link_channel_count(s->link) < s->channels_accepted && !s->channels_failed &&
+	       s->channels_deadline.list;
+}
+
 static void try_start_job(struct daemon_session *s)
 {
 	int r;
 
-	if (link_channel_count(s->link) < s->channels_accepted && !s->channels_failed &&
-		s->channels_deadline.list)
+	if (channels_may_come(s))
 		return;
 	deadline_stop(&s->channels_deadline);
-	if (!link_channel_count(s->link))
+	if (!link_channel_count(s->link)) {
 		r = daemon_session_refuse(s, transfer_job_type(s->job), STATUS_INVALID,
 			"no data channel is connected");
-	else if ((r = transfer_job_start(s->job)))
+	} else if (!transfer_job_ask(s->job)) {
+		return; /* daemon_session_granted */
+	} else {
+		s->state = SESSION_RUNNING;
+		poller_remove(&s->daemon->poller, &s->watch);
+		r = transfer_job_start(s->job);
+		if (!r)
+			return;
 		r = daemon_session_refuse(s, transfer_job_type(s->job), status_from_errno(r),
 			"cannot start a transfer: %s", strerror(-r));
-	else
-		return;
-	transfer_job_free(s->job);
-	s->job = NULL;
-	take_control_back(s);
+	}
+	daemon_session_give_up(s);
+	if (r)
+		daemon_session_drop(s, why_lost(r));
+}
+
+void daemon_session_granted(struct daemon_session *s)
+{
+	try_start_job(s);
+}
+
+void daemon_session_queued(struct daemon_session *s, unsigned position)
+{
+	const struct message_queued queued = {.position = position};
+	uint8_t data[8];
+	ssize_t len = message_put_queued(&queued, data, sizeof data);
+	int r = len < 0 ? (int)len
+			: control_put(link_control(s->link), MESSAGE_QUEUED, STATUS_OK, data,
+				  (size_t)len);
+
+	if (position == 1 || !s->told_queued)
+		log_debug("session %" PRIu32 " %s: %s waits, %u in line", s->number, s->peer,
+			message_name(transfer_job_type(s->job)), position);
+	s->told_queued = true;
 	if (r)
 		daemon_session_drop(s, why_lost(r));
 }
 
 void daemon_session_start_job(struct daemon_session *s, struct transfer_job *job)
 {
+	if (s->lost) { /* nobody is there to send, or to take, anything */
+		transfer_job_free(job);
+		return;
+	}
 	s->job = job;
-	s->state = SESSION_TRANSFER;
+	s->told_queued = false;
+	s->state = SESSION_WAITING;
 	deadline_stop(&s->deadline);
-	poller_remove(&s->daemon->poller, &s->watch);
 	/* data channels that never connect must not hold it up for ever */
 	deadline_start(&s->daemon->handshakes, &s->channels_deadline, clock_now_ns());
 	try_start_job(s);
@@ -397,6 +454,7 @@ void daemon_session_job_finished(struct daemon_session *s)
 
 	transfer_job_free(s->job);
 	s->job = NULL;
+	s->state = SESSION_READY;
 	if (error && error != -EREMOTEIO) /* both sides have closed them */
 		s->channels_expected = s->channels_accepted = s->channels_failed = 0;
 	if (s->lost || transfer_session_lost(error)) {

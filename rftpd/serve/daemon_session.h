@@ -2,11 +2,15 @@
 /*
  * rftpd/serve/daemon_session: one client: its channels, its state, its turn in the event loop.
  *
- *     NEW --HELLO--> READY --STORE, RETRIEVE--> TRANSFER --its thread ends--> READY
+ *     NEW --HELLO--> READY --STORE, RETRIEVE, FEED--> WAITING --channels, lease--> RUNNING
+ *     WAITING --ABORT, no channel--> READY      RUNNING --its thread ends--> READY
  *     any --BYE, a violation, the end of the daemon--> CLOSING --its output is gone--> freed
- *     any --the connection broke--> freed
+ *     any but RUNNING --the connection broke--> freed
+ *     RUNNING --the connection broke--> RUNNING, until its thread ends, then freed
  *
- * While a transfer runs its thread owns the control channel; the main thread does not touch it.
+ * While a transfer is RUNNING its thread owns the control channel and what the session has; the
+ * main thread does not touch it, and nothing of the session is freed.  A session whose connection
+ * has gone starts nothing any more.
  */
 #ifndef RFTPD_DAEMON_SESSION_H
 #define RFTPD_DAEMON_SESSION_H
@@ -20,7 +24,8 @@ struct listing;
 enum daemon_session_state { /* bits: the dispatch table names sets of them */
 	SESSION_NEW = 1,
 	SESSION_READY = 2,
-	SESSION_TRANSFER = 4,
+	SESSION_WAITING = 4, /* a transfer, for its data channels or its lease */
+	SESSION_RUNNING = 16,
 	SESSION_CLOSING = 8,
 };
 
@@ -32,7 +37,8 @@ struct daemon_session {
 	uint32_t number;
 	enum daemon_session_state state;
 	bool connected, disconnecting, busy, dead;
-	bool lost; /* the connection went while a transfer ran */
+	bool told_queued;
+	bool lost; /* the connection has gone */
 	struct watch watch;
 	struct deadline deadline;          /* HELLO, idle or closing */
 	struct deadline channels_deadline; /* of data channels that are expected */
@@ -48,7 +54,7 @@ struct daemon_session {
 	unsigned channels_expected, channels_accepted, channels_failed;
 
 	struct listing *listing;  /* a LIST that is being answered */
-	struct transfer_job *job; /* in TRANSFER */
+	struct transfer_job *job; /* in WAITING and RUNNING */
 
 	/* for the log */
 	uint64_t started_ns, files, bytes;
@@ -87,7 +93,15 @@ int daemon_session_refuse(struct daemon_session *, uint16_t type, uint16_t statu
 	const char *format, ...) __attribute__((format(printf, 4, 5)));
 /* HELLO is done. */
 void daemon_session_ready(struct daemon_session *);
-/* The control channel is the job's from now on, once all data channels are connected. */
+/* Starts the job once all data channels are connected and its lease is held. */
 void daemon_session_start_job(struct daemon_session *, struct transfer_job *);
+
+/* What a job in WAITING had begun goes; READY again. */
+void daemon_session_give_up(struct daemon_session *);
+
+/* ---- for its job ---- */
+
+void daemon_session_granted(struct daemon_session *);
+void daemon_session_queued(struct daemon_session *, unsigned position);
 
 #endif

@@ -23,8 +23,8 @@ static const struct row {
 	int (*run)(struct daemon_session *, const uint8_t *data, size_t len);
 } rows[] = {
 	{MESSAGE_HELLO, SESSION_NEW, false, handle_hello},
-	{MESSAGE_BYE, SESSION_NEW | SESSION_READY, false, handle_bye},
-	{MESSAGE_PING, SESSION_READY, false, handle_ping},
+	{MESSAGE_BYE, SESSION_NEW | SESSION_READY | SESSION_WAITING, false, handle_bye},
+	{MESSAGE_PING, SESSION_READY | SESSION_WAITING, false, handle_ping},
 	{MESSAGE_CHANNELS, SESSION_READY, false, handle_channels},
 	{MESSAGE_STAT, SESSION_READY, false, handle_stat},
 	{MESSAGE_LIST, SESSION_READY, false, handle_list},
@@ -36,7 +36,7 @@ static const struct row {
 	{MESSAGE_STORE, SESSION_READY, false, handle_store},
 	{MESSAGE_RETRIEVE, SESSION_READY, false, handle_retrieve},
 	{MESSAGE_FEED, SESSION_READY, true, handle_feed},
-	{TRANSFER_ABORT, SESSION_READY, false, handle_abort},
+	{TRANSFER_ABORT, SESSION_READY | SESSION_WAITING, false, handle_abort},
 };
 
 /* Says what was wrong, in a reply if the message has one; the session then ends. */
@@ -63,8 +63,10 @@ int handle_frame(struct daemon_session *s, const struct message_header *h, const
 	if (!row)
 		return violate(s, h->type, "is not allowed between transfers");
 	if (!(row->states & s->state))
-		return violate(
-			s, h->type, s->state == SESSION_NEW ? "came before HELLO" : "came again");
+		return violate(s, h->type,
+			s->state == SESSION_NEW       ? "came before HELLO"
+			: s->state == SESSION_WAITING ? "came while a transfer waits"
+						      : "came again");
 	if (h->response)
 		return violate(s, h->type, "has a response code");
 	if (row->writes && !s->daemon->settings->writable)

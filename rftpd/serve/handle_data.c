@@ -130,9 +130,8 @@ int handle_retrieve(struct daemon_session *s, const uint8_t *data, size_t len)
 	struct transfer_job *job;
 	int r = message_get_data_request(&request, data, len);
 
-	if (!r && (request.flags & MESSAGE_DATA_STREAM ||
-			  (request.kind == MESSAGE_DATA_FILES && request.size)))
-		r = -EBADMSG; /* these are a STORE's */
+	if (!r && request.kind == MESSAGE_DATA_FILES && request.size)
+		r = -EBADMSG; /* that is a STORE's */
 	if (!r)
 		r = refuse_request(s, MESSAGE_RETRIEVE, &request);
 	if (r)

@@ -122,6 +122,8 @@ int handle_abort(struct daemon_session *s, const uint8_t *data, size_t len)
 
 	if (r)
 		return r;
+	if (s->state == SESSION_WAITING)
+		daemon_session_give_up(s);
 	link_close_channels(s->link);
 	s->channels_expected = s->channels_accepted = s->channels_failed = 0;
 	deadline_stop(&s->channels_deadline);

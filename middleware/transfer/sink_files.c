@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * transfer/sink_files: the files of a sink, from FILE to RESULT.
+ *
+ * Owns the table of them, and how many are open: the source may announce more than there are
+ * descriptors for, and those wait for their READY.
+ */
+#include "transfer/sink_impl.h"
+
+#include "base/log.h"
+
+#include <errno.h>
+#include <string.h>
+
+void sink_files_init(struct sink *s)
+{
+	s->waiting_tail = &s->waiting;
+	s->opened_max = run_open_files(&s->run);
+}
+
+struct sink_file *sink_find_file(struct sink *s, uint32_t number)
+{
+	struct sink_file *f = s->files[number % TRANSFER_OPEN_MAX];
+
+	if (f && f->file.file == number)
+		return f;
+	for (f = s->leaving; f && f->file.file != number; f = f->next)
+		;
+	return f;
+}
+
+/* Once a file, as soon as its outcome is known. */
+int sink_tell_result(struct sink *s, struct sink_file *f)
+{
+	struct transfer_result result = {
+		.file = f->file.file,
+		.status = f->status,
+		.size = f->status ? 0 : f->end.size,
+		.digest = f->status ? 0 : f->digest,
+		.text = {(const uint8_t *)f->text, strlen(f->text)},
+	};
+	uint8_t data[TRANSFER_TEXT + 64];
+
+	if (f->told)
+		return 0;
+	f->told = true;
+	return run_put(
+		&s->run, TRANSFER_RESULT, data, transfer_put_result(&result, data, sizeof data));
+}
+
+static void unlink_file(struct sink *s, struct sink_file *f)
+{
+	struct sink_file **at = &s->files[f->file.file % TRANSFER_OPEN_MAX];
+
+	if (*at == f) {
+		*at = NULL;
+	} else {
+		for (at = &s->leaving; *at != f; at = &(*at)->next)
+			;
+		*at = f->next;
+		s->leaving_count--;
+	}
+	s->open--;
+}
+
+/* The source may start the file that takes this one's slot once it has sent FILE_END and heard
+ * RESULT, which a failed file gets early.  0, or -EBADMSG: it has not. */
+static int vacate(struct sink *s, struct sink_file **slot)
+{
+	struct sink_file *f = *slot;
+
+	if (!f)
+		return 0;
+	if (!f->told || !f->end_known || s->leaving_count == SINK_LEAVING_MAX)
+		return -EBADMSG;
+	*slot = NULL;
+	f->next = s->leaving;
+	s->leaving = f;
+	s->leaving_count++;
+	return 0;
+}
+
+int sink_finish_file(struct sink *s, struct sink_file *f)
+{
+	int r = sink_tell_result(s, f);
+
+	if (f->status)
+		s->run.stats->errors++;
+	else
+		s->run.stats->files++;
+	s->opened -= f->opened;
+	s->to->done(s->to->ctx, &f->file, f->status, f->text);
+	unlink_file(s, f);
+	sink_file_free(f);
+	return r;
+}
+
+/* Asks the caller for its end.  0, or -EAGAIN: when others have ended. */
+static int open_file(struct sink *s, struct sink_file *f)
+{
+	struct transfer_ready ready = {.file = f->file.file};
+	uint8_t data[32];
+	int r = sink_file_open(f, pool_count(s->run.pool));
+
+	if ((r == -EMFILE || r == -ENFILE) && s->opened && !sink_file_is_stream(f)) {
+		log_debug("no descriptor for another file: %u at once from now on", s->opened);
+		s->opened_max = s->opened;
+		sink_file_again(f);
+		return -EAGAIN;
+	}
+	/* refused, or a directory: there is nothing more to come */
+	if (r || !f->target.end)
+		return sink_finish_file(s, f);
+	f->opened = true;
+	s->opened++;
+	if (end_is_direct(f->target.end))
+		s->run.stats->direct = true;
+	return run_put(
+		&s->run, TRANSFER_READY, data, transfer_put_ready(&ready, data, sizeof data));
+}
+
+int sink_open_files(struct sink *s)
+{
+	int n = 0;
+
+	/* in order, as the source reads them: the first that is not ready holds up the others */
+	while (s->waiting) {
+		struct sink_file *f = s->waiting;
+		bool full = s->opened >= s->opened_max;
+		int r;
+
+		if (full && !sink_file_is_stream(f))
+			return n;
+		/* streams may last for ever, so that to wait for one would be to wait for ever */
+		if (full)
+			sink_file_fail(
+				f, -EMFILE, STATUS_LIMIT, "over %u streams at once", s->opened_max);
+		s->waiting = f->next;
+		if (!s->waiting)
+			s->waiting_tail = &s->waiting;
+		f->next = NULL;
+		f->waits = false;
+		r = full ? sink_finish_file(s, f) : open_file(s, f);
+		if (r == -EAGAIN) {
+			f->waits = true;
+			f->next = s->waiting;
+			s->waiting = f;
+			if (!f->next)
+				s->waiting_tail = &f->next;
+			return n;
+		}
+		if (r)
+			return r;
+		n++;
+	}
+	return n;
+}
+
+int sink_add_file(struct sink *s, const struct transfer_file *file)
+{
+	struct sink_file **slot = &s->files[file->file % TRANSFER_OPEN_MAX], *f;
+	int r;
+
+	if (file->file != s->last_number + 1 || vacate(s, slot))
+		return -EBADMSG; /* more files at once than may be */
+	r = sink_file_new(s->to, file, &f);
+	if (r)
+		return r;
+	*slot = f;
+	s->last_number++;
+	s->open++;
+	f->waits = true;
+	*s->waiting_tail = f;
+	s->waiting_tail = &f->next;
+	return 0;
+}
+
+static bool is_missing_blocks(const struct sink_file *f)
+{
+	return (f->end_known && f->landed < f->end.blocks) ||
+	       (f->reorder && reorder_held(f->reorder));
+}
+
+enum run_wait sink_waits(const struct run *run)
+{
+	const struct sink *s = (const struct sink *)run;
+	enum run_wait wait = RUN_WAIT_PEER;
+
+	if (crew_jobs_out(run->crew))
+		return RUN_WAIT_OURS;
+	for (const struct sink_file *f = s->leaving; f; f = f->next)
+		if (is_missing_blocks(f))
+			wait = RUN_WAIT_BLOCKS;
+	for (unsigned i = 0; i < TRANSFER_OPEN_MAX; i++) {
+		const struct sink_file *f = s->files[i];
+
+		if (!f || f->waits)
+			continue;
+		if (f->in_crew)
+			return RUN_WAIT_OURS;
+		if (is_missing_blocks(f))
+			wait = RUN_WAIT_BLOCKS;
+		else if (wait == RUN_WAIT_PEER && !f->end_known && sink_file_is_stream(f))
+			wait = RUN_WAIT_STREAM;
+	}
+	return wait;
+}
+
+/* A transfer that was cut short: what has begun is removed, and each file is told. */
+static void drop_file(struct sink *s, struct sink_file *f)
+{
+	if (f->waits) { /* nothing was begun */
+		sink_file_fail(f, 0, s->run.status ? s->run.status : STATUS_DISCONNECTED, "%s",
+			s->run.text);
+	} else if (!f->job_out) { /* else its job has run to its end, one way or the other */
+		sink_file_fail(f, 0, s->run.status ? s->run.status : STATUS_DISCONNECTED, "%s",
+			s->run.text);
+		sink_file_settle(f);
+	}
+	f->told = true; /* there is nobody to tell */
+	sink_finish_file(s, f);
+}
+
+void sink_drop_files(struct sink *s)
+{
+	while (s->leaving)
+		drop_file(s, s->leaving);
+	for (unsigned i = 0; i < TRANSFER_OPEN_MAX; i++)
+		if (s->files[i])
+			drop_file(s, s->files[i]);
+}

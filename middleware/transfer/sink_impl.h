@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * transfer/sink_impl.h: the sink's state, and what its files ask of each other.
+ *
+ *   sink.c        the loop, the frames and the blocks it takes in
+ *   sink_files.c  the table of files: opening them as descriptors allow, telling how they ended
+ *
+ * Included by these only.  One thread, the transfer's.
+ */
+#ifndef TRANSFER_SINK_IMPL_H
+#define TRANSFER_SINK_IMPL_H
+
+#include "transfer/handshake.h"
+#include "transfer/run.h"
+#include "transfer/sink_file.h"
+
+#define SINK_LEAVING_MAX (HANDSHAKE_JOBS_MAX - TRANSFER_OPEN_MAX)
+
+struct sink {
+	struct run run; /* first */
+	const struct transfer_sink *to;
+	uint32_t block;                             /* payload bytes */
+	struct sink_file *files[TRANSFER_OPEN_MAX]; /* by number modulo that */
+	/* failed files that the source is done with: only late blocks and their clean-up are to
+	 * come */
+	struct sink_file *leaving;
+	uint32_t leaving_count;
+	uint32_t last_number;
+	uint32_t open;
+	/* of these: opened, at most so many, and those that wait for it, in order */
+	uint32_t opened, opened_max;
+	struct sink_file *waiting, **waiting_tail;
+	uint64_t source_errors;
+	bool complete_came, completed;
+	unsigned next_worker;
+};
+
+/* ---- sink_files.c ---- */
+
+void sink_files_init(struct sink *);
+struct sink_file *sink_find_file(struct sink *, uint32_t number); /* NULL: none of that number */
+/* A file that was announced: its slot in the table is taken.  0; -EBADMSG: it may not be. */
+int sink_add_file(struct sink *, const struct transfer_file *);
+/* Opens those that wait, while descriptors last.  How many, or -errno. */
+int sink_open_files(struct sink *);
+/* Tells the outcome, once a file, as soon as it is known. */
+int sink_tell_result(struct sink *, struct sink_file *);
+/* Its job is done, or there was none: the record goes. */
+int sink_finish_file(struct sink *, struct sink_file *);
+/* A transfer that was cut short: what has begun is removed, and each file is told. */
+void sink_drop_files(struct sink *);
+enum run_wait sink_waits(const struct run *);
+
+#endif
