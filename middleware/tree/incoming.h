@@ -25,6 +25,11 @@ struct incoming_params {
 	const char *path; /* copied */
 	int fd;           /* INCOMING_STREAM; stays the caller's */
 	bool replace;
+	/* What the peer was asked for, where it is the peer who names what comes: one name, and
+	 * what is beneath it when `tree` is set; "": the top itself.  Anything else is refused.
+	 * NULL: it may name what it likes. */
+	const char *asked; /* copied */
+	bool tree;
 	enum end_direct direct;
 	/* Outcome of each file, once: its path as opened here. May be NULL. */
 	void (*done)(

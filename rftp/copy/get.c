@@ -116,6 +116,7 @@ static int get_one(struct get *g, const char *path)
 	struct incoming *incoming;
 	size_t len;
 	const char *last = remote_last(path, &len);
+	char *asked;
 	int err;
 
 	/* "/", ".", "..": without a name of its own, what is in it goes right into the target */
@@ -124,7 +125,13 @@ static int get_one(struct get *g, const char *path)
 		request.flags |= MESSAGE_DATA_INTO;
 	if (g->kind == INCOMING_STREAM)
 		request.flags |= MESSAGE_DATA_STREAM;
+	asked = strndup(last, request.flags & MESSAGE_DATA_INTO ? len : 0);
+	if (!asked)
+		return client_no_memory(c);
+	params.asked = asked;
+	params.tree = c->settings.recursive;
 	err = incoming_new(&params, &incoming);
+	free(asked);
 	if (err) {
 		report_errorf(&c->report, err, g->target, "%s%s",
 			status_text(status_from_errno(err)),

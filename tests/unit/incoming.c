@@ -367,8 +367,51 @@ static void nothing_is_discarded(void)
 	incoming_free(NULL);
 }
 
+/* A server sends one file for one name, and a tree only beneath the one that was asked for. */
+static void only_what_was_asked_for(void)
+{
+	const char *dir = scratch_dir();
+	struct incoming_params p = params(INCOMING_INTO, AT_FDCWD, dir);
+	struct incoming *in;
+
+	p.asked = "report.txt";
+	CHECK_EQ(incoming_new(&p, &in), 0);
+	CHECK_EQ(receive(in, ".bashrc", "evil"), -EBADMSG);
+	CHECK_EQ(receive(in, "report.txt/x", "evil"), -EBADMSG);
+	CHECK_EQ(receive(in, "report.txt2", "evil"), -EBADMSG);
+	CHECK_EQ(receive(in, "", "evil"), -EBADMSG);
+	CHECK_EQ(receive_directory(in, "report.txt", 0755), -EBADMSG);
+	CHECK_EQ(receive(in, "report.txt", "good"), 0);
+	CHECK_EQ(receive(in, "report.txt", "evil"), -EBADMSG); /* once */
+	CHECK(scratch_is(scratch_path(dir, "report.txt"), "good"));
+	CHECK_EQ(scratch_entries(dir), 1);
+	incoming_free(in);
+
+	p.asked = "tree";
+	p.tree = true;
+	CHECK_EQ(incoming_new(&p, &in), 0);
+	CHECK_EQ(receive_directory(in, ".ssh", 0755), -EBADMSG);
+	CHECK_EQ(receive(in, ".ssh/authorized_keys", "evil"), -EBADMSG);
+	CHECK_EQ(receive(in, "tree2/x", "evil"), -EBADMSG);
+	CHECK_EQ(receive_directory(in, "tree", 0755), 0);
+	CHECK_EQ(receive(in, "tree/a/b", "good"), 0);
+	CHECK(scratch_is(scratch_path(dir, "tree/a/b"), "good"));
+	CHECK_EQ(scratch_entries(dir), 2);
+	incoming_free(in);
+
+	p = params(INCOMING_AS, AT_FDCWD, scratch_path(dir, "as"));
+	p.asked = "";
+	CHECK_EQ(incoming_new(&p, &in), 0);
+	CHECK_EQ(receive_directory(in, "", 0755), -EBADMSG);
+	CHECK_EQ(receive(in, "x", "evil"), -EBADMSG);
+	CHECK_EQ(receive(in, "", "good"), 0);
+	incoming_free(in);
+	CHECK_EQ(scratch_entries(dir), 3);
+}
+
 HARNESS_MAIN({"into_a_directory", into_a_directory}, {"as_a_name", as_a_name},
 	{"a_peers_names_stay_beneath", a_peers_names_stay_beneath},
+	{"only_what_was_asked_for", only_what_was_asked_for},
 	{"a_destination_that_is_moved_keeps_its_files",
 		a_destination_that_is_moved_keeps_its_files},
 	{"failures_leave_the_old_file", failures_leave_the_old_file},
