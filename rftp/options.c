@@ -130,7 +130,7 @@ static int options_names(struct options *o, struct text *why)
 		return options_doctor(o, why);
 	}
 	o->action = script || o->count < 2 ? OPTIONS_SHELL : OPTIONS_COPY;
-	if (o->action == OPTIONS_COPY && o->count > 2 && !strcmp(o->names[0], "feed")) {
+	if (!script && o->count && !strcmp(o->names[0], "feed")) {
 		o->action = OPTIONS_FEED;
 		o->names++;
 		o->count--;
@@ -141,9 +141,10 @@ static int options_names(struct options *o, struct text *why)
 	}
 	if (o->action == OPTIONS_SHELL && o->count == 1 && !url_is(o->names[0])) {
 		escape_display(why, o->names[0], strlen(o->names[0]));
-		text_puts(why, script ? ": not a URL (rftp://HOST[:PORT][/PATH])"
-				      : ": one name alone must be a URL to open "
-					"(rftp://HOST[:PORT][/PATH]); to copy, give SRC... DST");
+		text_puts(why, url_is_foreign(o->names[0]) ? ": only rftp:// is supported"
+			       : script ? ": not a URL (rftp://HOST[:PORT][/PATH])"
+					: ": one name alone must be a URL to open "
+					  "(rftp://HOST[:PORT][/PATH]); to copy, give SRC... DST");
 		return -EINVAL;
 	}
 	return 0;

@@ -72,14 +72,21 @@ static int copy_get(struct client *c, char *const *names, int count)
 int copy_run(struct client *c, char *const *names, int count)
 {
 	bool to = url_is(names[count - 1]);
+	const char *foreign = NULL;
 	int remote = 0;
 
 	for (int i = 0; i < count; i++) {
 		remote += url_is(names[i]);
+		if (url_is_foreign(names[i]))
+			foreign = names[i];
 		if (!names[i][0]) {
 			report_usage(&c->report, "a name is empty");
 			return -EINVAL;
 		}
+	}
+	if (!remote && foreign) {
+		report_usage(&c->report, "%s: only rftp:// is supported", foreign);
+		return -EINVAL;
 	}
 	if (!remote) {
 		report_usage(&c->report,

@@ -225,12 +225,14 @@ int feed_run(struct client *c, const char *const *words, size_t count, const cha
 
 int feed_main(struct client *c, char *const *names, int count)
 {
-	const char *why, *last = names[count - 1];
+	const char *why, *last = count ? names[count - 1] : "";
 	struct url url;
 	int err;
 
-	if (!url_is(last)) {
-		report_usage(&c->report, "usage: rftp feed NAME=SOURCE... rftp://HOST[:PORT]/DIR");
+	if (count < 2 || !url_is(last)) {
+		report_usage(&c->report,
+			"usage: rftp feed NAME=SOURCE... rftp://HOST[:PORT]/DIR (a file called "
+			"feed is given as ./feed)");
 		return -EINVAL;
 	}
 	err = url_parse(last, &url, &why);

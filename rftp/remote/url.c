@@ -13,11 +13,20 @@
 #include <strings.h>
 
 #define URL_SCHEME "rftp://"
+#define URL_BAD_PORT "the port must be a number from 1 to 65535"
 #define URL_AUTHORITY_MAX 320 /* "[" host "]:65535" and the NUL */
 
 bool url_is(const char *text)
 {
 	return !strncasecmp(text, URL_SCHEME, strlen(URL_SCHEME));
+}
+
+bool url_is_foreign(const char *text)
+{
+	size_t n =
+		strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+.-");
+
+	return n && !strncmp(text + n, "://", 3) && !url_is(text);
 }
 
 static int url_hex(char c)
@@ -76,6 +85,26 @@ err_free:
 	return -EINVAL;
 }
 
+/* Why addr_split did not take HOST:PORT, which may be changed. */
+static const char *url_why(char *authority)
+{
+	char host[URL_AUTHORITY_MAX];
+	uint16_t port;
+	char *end;
+
+	if (*authority == '[') {
+		end = strchr(authority, ']');
+		if (!end || (end[1] && end[1] != ':'))
+			return "an IPv6 address is written rftp://[ADDRESS]:PORT/";
+		end[1] = '\0';
+		if (addr_split(authority, host, sizeof host, ADDR_DEFAULT_PORT, &port))
+			return "there is no IPv6 address within the brackets";
+	} else if (strchr(strchrnul(authority, ':') + 1, ':')) {
+		return "an IPv6 address stands in brackets: rftp://[ADDRESS]:PORT/";
+	}
+	return URL_BAD_PORT;
+}
+
 int url_parse(const char *text, struct url *out, const char **why)
 {
 	char authority[URL_AUTHORITY_MAX];
@@ -86,7 +115,8 @@ int url_parse(const char *text, struct url *out, const char **why)
 	*out = (struct url){0};
 	*why = "";
 	if (!url_is(text)) {
-		*why = "a URL begins with rftp://";
+		*why = url_is_foreign(text) ? "only rftp:// is supported"
+					    : "a URL begins with rftp://";
 		return -EINVAL;
 	}
 	text += strlen(URL_SCHEME);
@@ -104,17 +134,13 @@ int url_parse(const char *text, struct url *out, const char **why)
 	}
 	err = addr_split(authority, out->host, sizeof out->host, ADDR_DEFAULT_PORT, &out->port);
 	if (err) {
-		*why = err == -ENAMETOOLONG
-			       ? "the host is too long"
-			       : "HOST:PORT is wrong (an IPv6 address stands in brackets)";
+		*why = !*authority            ? "the host is missing"
+		       : err == -ENAMETOOLONG ? "the host is too long"
+					      : url_why(authority);
 		return -EINVAL;
 	}
-	if (!out->host[0]) {
-		*why = "the host is missing";
-		return -EINVAL;
-	}
-	if (!out->port) {
-		*why = "port 0 can not be connected to";
+	if (!out->host[0] || !out->port) {
+		*why = out->host[0] ? URL_BAD_PORT : "the host is missing";
 		return -EINVAL;
 	}
 	return url_decode(slash, out, why);

@@ -20,6 +20,8 @@ struct url {
 
 /* Whether the text begins with "rftp://" (in any case): then it names the remote side. */
 bool url_is(const char *text);
+/* Whether it begins with another scheme, as in "sftp://". */
+bool url_is_foreign(const char *text);
 /* 0; -EINVAL (*why says what is wrong; it is not to be freed); -ENOMEM. */
 int url_parse(const char *text, struct url *out, const char **why);
 void url_fini(struct url *);

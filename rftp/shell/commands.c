@@ -232,15 +232,36 @@ int command_expand_remote(
 	return err;
 }
 
-int command_expand_local(struct client *c, const struct lexer_word *word, struct names *names)
+/* What "~" or "~user" in front of a word means; "" for one without.  NULL is reported. */
+static char *command_home(struct client *c, const struct lexer_word *word)
 {
-	const char *text = word->text;
+	char *user = strndup(word->pattern, strcspn(word->pattern, "/")), *home = NULL;
+	glob_t found = {0};
+
+	if (*word->pattern != '~' || (user && remote_has_magic(user))) {
+		home = strdup("");
+	} else if (user && glob(user, GLOB_TILDE_CHECK, NULL, &found)) {
+		report_error(&c->report, EXIT_CODE_OK, STATUS_NOT_FOUND, word->text,
+			"no such home directory");
+		goto done;
+	} else if (user) {
+		home = strdup(found.gl_pathv[0]);
+	}
+	if (!home)
+		client_no_memory(c);
+done:
+	globfree(&found);
+	free(user);
+	return home;
+}
+
+static int command_glob(
+	struct client *c, const char *pattern, const char *text, struct names *names)
+{
 	glob_t found = {0};
 	int err = 0;
 
-	if (!remote_has_magic(word->pattern) && word->pattern[0] != '~')
-		return names_add(names, strdup(text)) ? client_no_memory(c) : 0;
-	switch (glob(word->pattern, GLOB_TILDE_CHECK, NULL, &found)) {
+	switch (glob(pattern, 0, NULL, &found)) {
 	case 0:
 		for (size_t i = 0; i < found.gl_pathc && !err; i++)
 			if (names_add(names, strdup(found.gl_pathv[i])))
@@ -255,5 +276,28 @@ int command_expand_local(struct client *c, const struct lexer_word *word, struct
 		err = -EIO;
 	}
 	globfree(&found);
+	return err;
+}
+
+int command_expand_local(struct client *c, const struct lexer_word *word, struct names *names)
+{
+	char *home = command_home(c, word), *pattern;
+	struct text name = {0};
+	int err;
+
+	if (!home)
+		return -ENOENT;
+	if (remote_has_magic(word->pattern)) {
+		/* what is special in the home directory's name is not a pattern */
+		pattern = *home ? remote_join_pattern(home, strchrnul(word->pattern, '/') + 1)
+				: strdup(word->pattern);
+		err = pattern ? command_glob(c, pattern, word->text, names) : client_no_memory(c);
+		free(pattern);
+	} else {
+		text_puts(&name, home);
+		text_puts(&name, *home ? strchrnul(word->text, '/') : word->text);
+		err = names_add(names, text_take(&name)) ? client_no_memory(c) : 0;
+	}
+	free(home);
 	return err;
 }

@@ -48,7 +48,7 @@ int command_open(struct client *c, const struct lexer_command *line)
 	char *given;
 	int err;
 
-	if (!url_is(name))
+	if (!url_is(name) && !url_is_foreign(name))
 		text_puts(&text, "rftp://");
 	text_puts(&text, name);
 	given = text_take(&text);

@@ -100,6 +100,35 @@ def patterns(top):
 
 
 @case
+def what_is_wrong_is_what_is_said(top):
+    daemon, local = places(top)
+    for url, why in (("sftp://127.0.0.1/", "only rftp://"), ("127.0.0.1:99999", "1 to 65535"),
+                     ("rftp://127.0.0.1:x/", "1 to 65535"), ("rftp://::1/", "brackets")):
+        fails(USAGE, "-c", f"open {url}", says=why)
+    for names in (("a", "sftp://127.0.0.1/"), ("sftp://127.0.0.1/a", "."), ("sftp://127.0.0.1/",)):
+        fails(USAGE, *names, says="only rftp://")
+    for names in (("feed",), ("feed", daemon.url(""))):
+        result = fails(USAGE, *names, says="usage: rftp feed NAME=SOURCE")
+        check(b"./feed" in result.err, "a file of this name:", result)
+
+
+@case
+def names_beneath_the_home_directory(top):
+    daemon, local = places(top)
+    os.mkdir(f"{local}/a [home] $HOME")
+    env = {"HOME": f"{local}/a [home] $HOME"}
+    result = fails(NO_FILE, "-c", "put ~/.bashrc", daemon.url(""), env=env, says="no such file")
+    check(b".bashrc" in result.err, "no name in", result)
+    fails(NO_FILE, "-c", "put ~nobody-of-this-name/x", daemon.url(""), env=env, says="home directory")
+    make_file(f"{local}/a [home] $HOME/f", 100)
+    make_file(f"{local}/~x", 10)
+    works("-c", f"lcd {local}; put ~?; rm '~x'", daemon.url(""), env=env)
+    works("-c", "put ~/f; get f ~/new; lcd ~; put ~/n* n", daemon.url(""), env=env)
+    for name in (daemon.path("f"), f"{local}/a [home] $HOME/new", daemon.path("n")):
+        same_files(f"{local}/a [home] $HOME/f", name)
+
+
+@case
 def the_systems_shell(top):
     daemon, local = places(top)
     result = works("-c", f"lcd {local}; !echo said; echo and >done", daemon.url(""))

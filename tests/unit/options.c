@@ -67,6 +67,16 @@ static void actions(void)
 	CHECK_EQ(parse("doctor rftp://h rftp://i"), -EINVAL);
 	CHECK_EQ(parse("./doctor rftp://h"), 0);
 	CHECK_EQ(options.action, OPTIONS_COPY);
+	CHECK_EQ(parse("feed"), 0);
+	CHECK_EQ(options.action, OPTIONS_FEED);
+	CHECK_EQ(options.count, 0);
+	CHECK_EQ(parse("feed a=b rftp://h/"), 0);
+	CHECK_EQ(options.action, OPTIONS_FEED);
+	CHECK_EQ(options.count, 2);
+	CHECK_EQ(parse("./feed rftp://h/"), 0);
+	CHECK_EQ(options.action, OPTIONS_COPY);
+	CHECK_EQ(parse("sftp://h/"), -EINVAL);
+	CHECK(says("only rftp://"));
 	CHECK_EQ(parse("-b -"), 0);
 	CHECK(!strcmp(options.batch, "-"));
 	CHECK_EQ(parse("a b --help --bogus"), 0);

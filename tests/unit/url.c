@@ -64,6 +64,40 @@ static void patterns(void)
 	CHECK(reads("rftp://h/a\\b%5c", "h", 7387, "/a\\b\\", "/a\\\\b\\\\"));
 }
 
+/* Whether it is refused with these words. */
+static bool says(const char *text, const char *words)
+{
+	struct url url;
+	const char *why;
+
+	if (!url_parse(text, &url, &why)) {
+		url_fini(&url);
+		return false;
+	}
+	if (!strstr(why, words))
+		printf("# %s: %s\n", text, why);
+	return strstr(why, words);
+}
+
+static void reasons(void)
+{
+	CHECK(says("sftp://h/", "only rftp://"));
+	CHECK(says("h/a", "begins with rftp://"));
+	CHECK(says("rftp://h:99999/", "port must be a number from 1 to 65535"));
+	CHECK(says("rftp://h:0/", "port must be"));
+	CHECK(says("rftp://h:/", "port must be"));
+	CHECK(says("rftp://h:x/", "port must be"));
+	CHECK(says("rftp://[::1]:99999/", "port must be"));
+	CHECK(says("rftp://::1/", "stands in brackets"));
+	CHECK(says("rftp://[::1/", "[ADDRESS]"));
+	CHECK(says("rftp://[::1]7/", "[ADDRESS]"));
+	CHECK(says("rftp://[h]/", "no IPv6 address within"));
+	CHECK(says("rftp:///a", "host is missing"));
+	CHECK(says("rftp://:7/a", "host is missing"));
+	CHECK(url_is_foreign("sftp://h") && url_is_foreign("svn+ssh://h"));
+	CHECK(!url_is_foreign("rftp://h") && !url_is_foreign("h:7") && !url_is_foreign("://h"));
+}
+
 static void refusals(void)
 {
 	static const char *const bad[] = {"", "host/a", "http://h/", "rftp:/h/a", "rftp://",
@@ -95,4 +129,4 @@ static void which_side(void)
 }
 
 HARNESS_MAIN({"hosts", hosts}, {"paths", paths}, {"patterns", patterns}, {"refusals", refusals},
-	{"which_side", which_side})
+	{"reasons", reasons}, {"which_side", which_side})
