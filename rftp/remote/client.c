@@ -4,7 +4,7 @@
  */
 #include "rftp/remote/client.h"
 
-#include "base/log.h"
+#include "base/addr.h"
 #include "rftp/shell/interrupt.h"
 
 #include <errno.h>
@@ -100,6 +100,7 @@ static int client_connect(struct client *c)
 int client_open(struct client *c, const char *host, uint16_t port)
 {
 	char *name = strdup(host), *top = strdup("/"), *before = strdup("/");
+	int err;
 
 	if (!name || !top || !before) {
 		free(name);
@@ -114,7 +115,10 @@ int client_open(struct client *c, const char *host, uint16_t port)
 	free(c->previous);
 	c->cwd = top;
 	c->previous = before;
-	return client_connect(c);
+	err = client_connect(c);
+	if (err)
+		client_close(c); /* a server that was never reached is not taken up again */
+	return err;
 }
 
 void client_close(struct client *c)
@@ -123,6 +127,22 @@ void client_close(struct client *c)
 	c->session = NULL;
 	free(c->host);
 	c->host = NULL;
+}
+
+void client_server(const struct client *c, struct text *out)
+{
+	text_printf(out, strchr(c->host, ':') ? "[%s]" : "%s", c->host);
+	if (c->port != ADDR_DEFAULT_PORT)
+		text_printf(out, ":%u", c->port);
+}
+
+static void client_note(struct client *c, const char *before, const char *behind)
+{
+	struct text server = {0};
+
+	client_server(c, &server);
+	report_note(&c->report, "%s %s %s", before, text_str(&server), behind);
+	text_fini(&server);
 }
 
 static void client_drop(struct client *c)
@@ -137,8 +157,7 @@ bool client_check(struct client *c)
 		return false;
 	client_drop(c);
 	if (c->interactive)
-		report_note(&c->report, "connection to %s lost; the next command connects again",
-			c->host);
+		client_note(c, "connection to", "lost; the next command connects again");
 	return true;
 }
 
@@ -154,7 +173,7 @@ struct session *client_session(struct client *c)
 	}
 	if (client_connect(c))
 		return NULL;
-	report_note(&c->report, "connected to %s again", c->host);
+	client_note(c, "connected to", "again");
 	return c->session;
 }
 

@@ -14,7 +14,7 @@ struct client {
 	struct settings settings;
 	struct report report;
 	struct session *session; /* NULL: none, or lost */
-	char *host; /* of the last open: lost sessions are taken up again; NULL: none */
+	char *host; /* of the open that succeeded: a lost session is taken up again; NULL: none */
 	uint16_t port;
 	char *cwd, *previous; /* remote directory now and before (cd -) */
 	bool interactive;     /* a person types */
@@ -25,9 +25,12 @@ struct client {
 int client_init(struct client *, const struct settings *);
 void client_fini(struct client *);
 
-/* Connects, in place of what was there.  Errors are reported. */
+/* Connects, in place of what was there.  Errors are reported; then there is no server. */
 int client_open(struct client *, const char *host, uint16_t port);
 void client_close(struct client *);
+/* HOST[:PORT] of the server as a URL has it: the port where it is not the default, an IPv6 address
+ * in brackets. */
+void client_server(const struct client *, struct text *out);
 /*
  * The session, connected once more if it was lost meanwhile; NULL: not connected, which is
  * reported.

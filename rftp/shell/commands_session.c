@@ -4,7 +4,6 @@
  */
 #include "rftp/shell/commands_impl.h"
 
-#include "base/addr.h"
 #include "rftp/doctor/doctor.h"
 #include "rftp/ui/escape.h"
 #include "rftp/remote/remote.h"
@@ -98,9 +97,8 @@ int command_pwd(struct client *c, const struct lexer_command *line)
 	if (!client_session(c))
 		return -ENOTCONN;
 	/* an URL that can be given to rftp again: what is special in one is written as %NN */
-	text_printf(&url, strchr(c->host, ':') ? "rftp://[%s]" : "rftp://%s", c->host);
-	if (c->port != ADDR_DEFAULT_PORT)
-		text_printf(&url, ":%u", c->port);
+	text_puts(&url, "rftp://");
+	client_server(c, &url);
 	for (const char *s = c->cwd; *s; s++) {
 		if (strchr("%*?[]\\", *s) || (unsigned char)*s <= ' ' || (unsigned char)*s >= 0x7f)
 			text_printf(&url, "%%%02X", (unsigned char)*s);
@@ -187,8 +185,8 @@ int command_doctor(struct client *c, const struct lexer_command *line)
 		*to = word;
 	}
 	if (!params.url && c->host) {
-		text_printf(&url, strchr(c->host, ':') ? "rftp://[%s]:%u" : "rftp://%s:%u", c->host,
-			c->port);
+		text_puts(&url, "rftp://");
+		client_server(c, &url);
 		params.url = text_str(&url);
 	}
 	err = doctor_run(c, &params);

@@ -95,12 +95,18 @@ void prompt_stop(struct client *c)
 
 static void prompt_text(const struct client *c, struct text *out)
 {
+	struct text server = {0};
+
 	text_puts(out, "rftp");
 	if (c->host) {
+		client_server(c, &server);
 		text_putc(out, ' ');
-		escape_display(out, c->host, strlen(c->host));
+		escape_display(out, text_str(&server), server.len);
 		text_putc(out, ':');
 		escape_display(out, c->cwd, strlen(c->cwd));
+		text_fini(&server);
+		if (!c->session)
+			text_puts(out, " (lost)");
 	}
 	text_puts(out, "> ");
 }
@@ -132,9 +138,14 @@ static bool prompt_interrupted(void)
 
 static void prompt_lost(struct client *c)
 {
+	struct text text = {0};
+
 	rl_clear_visible_line();
 	fflush(rl_outstream);
 	client_check(c);
+	prompt_text(c, &text);
+	rl_set_prompt(text_str(&text));
+	text_fini(&text);
 	rl_on_new_line();
 	rl_redisplay();
 }

@@ -245,6 +245,46 @@ def prompt_and_commands_at_a_terminal(top):
 
 
 @case
+def the_prompt_names_the_server_that_is_open(top):
+    daemon, local = places(top)
+    taken = rftptest.socket.socket()  # nobody listens on its port
+    taken.bind(("127.0.0.1", 0))
+    port = taken.getsockname()[1]
+    t = Terminal(home=top)
+    t.expect(rb"rftp> $")
+    t.type(f"open {daemon.url('')}\n")
+    t.expect(rb"rftp 127\.0\.0\.1:%d:/> $" % daemon.port)
+    t.type(f"open 127.0.0.1:{port}\n")
+    t.expect(rb"refused.*rftp> $")
+    t.type("ls\n")
+    t.expect(rb"not connected.*rftp> $")
+    t.type(f"open {daemon.url('')}\n")
+    t.expect(rb"rftp 127\.0\.0\.1:%d:/> $" % daemon.port)
+    daemon.kill()
+    t.expect(rb"connection to 127\.0\.0\.1:%d lost.*rftp 127\.0\.0\.1:%d:/ \(lost\)> $" % (daemon.port, daemon.port))
+    t.type("quit\n")
+    equal(t.end(), 0, "exit code of quit")
+
+
+@case
+def an_ipv6_address_stands_in_brackets(top):
+    os.mkdir(os.path.join(top, "export"))
+    try:
+        rftptest.socket.create_server(("::1", 0), family=rftptest.socket.AF_INET6).close()
+    except OSError as e:
+        skip(f"no IPv6 here: {e}")
+    daemon = Daemon(os.path.join(top, "export"), listen="[::1]:0")
+    url = f"rftp://[::1]:{daemon.port}/"
+    t = Terminal(url, home=top)
+    t.expect(rb"rftp \[::1\]:%d:/> $" % daemon.port)
+    t.type("pwd\n")
+    t.expect(re.escape(url.encode()))
+    t.prompt()
+    t.type("quit\n")
+    equal(t.end(), 0, "exit code of quit")
+
+
+@case
 def names_do_not_reach_the_terminal_as_they_are(top):
     daemon, local = places(top)
     for name in (b"colour\x1b[31m", b"two\nlines", b"bell\x07", b"not \xff utf-8"):
