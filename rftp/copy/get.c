@@ -6,6 +6,7 @@
 
 #include "rftp/shell/interrupt.h"
 #include "rftp/copy/mover.h"
+#include "rftp/copy/targets.h"
 #include "rftp/remote/remote.h"
 
 #include <errno.h>
@@ -79,6 +80,66 @@ static int get_target(struct get *g, size_t count)
 	return 0;
 }
 
+/* What a path is called in a directory that takes it.  "/", ".", "..": *len is 0, they have no name
+ * of their own, and what is in them goes right into the target. */
+static const char *get_name(const char *path, size_t *len)
+{
+	const char *last = remote_last(path, len);
+
+	if ((*len == 1 && last[0] == '.') || (*len == 2 && !memcmp(last, "..", 2)))
+		*len = 0;
+	return last;
+}
+
+/* Adds what is in a directory at the server; what can not be listed adds nothing: the copy itself
+ * will say why.  0 or -errno (reported). */
+static int get_add_directory(struct client *c, struct targets *targets, const char *path)
+{
+	struct remote_list list;
+	int err = remote_list(c->session, path, &list);
+
+	if (err)
+		return session_lost(c->session) ? client_report(c, path, err) : 0;
+	for (size_t i = 0; i < list.count && !err; i++) {
+		const char *name = list.entries[i].name;
+
+		err = targets_add(targets, name, strlen(name), path);
+	}
+	remote_list_free(&list);
+	return err ? client_no_memory(c) : 0;
+}
+
+/* Two sources on one name: either would be lost.  0 or -errno (reported). */
+static int get_check_names(struct get *g, char *const *paths, size_t count)
+{
+	struct client *c = g->client;
+	const struct targets_entry *clash;
+	struct targets targets;
+	int err = 0;
+
+	if (count < 2 || g->kind != INCOMING_INTO)
+		return 0;
+	targets_init(&targets);
+	for (size_t i = 0; i < count && !err; i++) {
+		size_t len;
+		const char *name = get_name(paths[i], &len);
+
+		if (len)
+			err = targets_add(&targets, name, len, paths[i]) ? client_no_memory(c) : 0;
+		else if (c->settings.recursive)
+			err = get_add_directory(c, &targets, paths[i]);
+	}
+	clash = err ? NULL : targets_clash(&targets);
+	if (clash) {
+		err = -EEXIST;
+		report_errorf(&c->report, err, g->target,
+			"two sources would become %s here: %s and %s; nothing was copied",
+			clash[0].name, clash[0].source, clash[1].source);
+	}
+	targets_fini(&targets);
+	return err;
+}
+
 /* A server that leaves a file out has sent less than was asked for, whatever it says of its
  * success. */
 static int get_receive(struct get *g, struct incoming *incoming, const char *path, uint32_t flags)
@@ -115,13 +176,11 @@ static int get_one(struct get *g, const char *path)
 	};
 	struct incoming *incoming;
 	size_t len;
-	const char *last = remote_last(path, &len);
+	const char *last = get_name(path, &len);
 	char *asked;
 	int err;
 
-	/* "/", ".", "..": without a name of its own, what is in it goes right into the target */
-	if (g->kind == INCOMING_INTO && len && !(len == 1 && last[0] == '.') &&
-		!(len == 2 && !memcmp(last, "..", 2)))
+	if (g->kind == INCOMING_INTO && len)
 		request.flags |= MESSAGE_DATA_INTO;
 	if (g->kind == INCOMING_STREAM)
 		request.flags |= MESSAGE_DATA_STREAM;
@@ -169,6 +228,8 @@ int get_files(struct client *c, const char *const *patterns, size_t count, const
 		err = get_expand(c, patterns, count, &paths, &path_count);
 	if (!err && path_count)
 		err = get_target(&g, path_count > count ? path_count : count);
+	if (!err)
+		err = get_check_names(&g, paths, path_count);
 	for (size_t i = 0; i < path_count && !err; i++) {
 		err = get_one(&g, paths[i]);
 		/* one of several that can not be had does not keep the others back */

@@ -6,6 +6,7 @@
 #include "rftp/copy/put.h"
 
 #include "rftp/copy/mover.h"
+#include "rftp/copy/targets.h"
 #include "rftp/remote/remote.h"
 
 #include <errno.h>
@@ -19,6 +20,7 @@ struct put {
 	struct client *client;
 	struct outgoing *outgoing;
 	const char *target;
+	struct targets targets; /* what the sources are called beneath the target */
 	bool into;
 	size_t added;
 };
@@ -98,13 +100,31 @@ static int put_add(struct put *p, const char *source)
 	if (put_name(p, source, &name))
 		return client_no_memory(p->client);
 	err = outgoing_add(p->outgoing, source, name);
-	free(name);
-	if (!err)
+	if (!err) {
 		p->added++;
-	else
+		err = *name ? targets_add(&p->targets, name, strlen(name), source)
+			    : targets_add_directory(&p->targets, source);
+	}
+	free(name);
+	if (err == -ENOMEM)
+		return client_no_memory(p->client);
+	if (err)
 		report_error(&p->client->report, EXIT_CODE_OK, status_from_errno(err), source,
 			put_why(p, err));
 	return 0;
+}
+
+/* Two sources on one name: either would be lost.  0 or -EEXIST (reported). */
+static int put_check_names(struct put *p)
+{
+	const struct targets_entry *clash = targets_clash(&p->targets);
+
+	if (!clash)
+		return 0;
+	report_errorf(&p->client->report, -EEXIST, p->target,
+		"two sources would become %s here: %s and %s; nothing was copied", clash[0].name,
+		clash[0].source, clash[1].source);
+	return -EEXIST;
 }
 
 static int put_store(struct put *p)
@@ -142,6 +162,7 @@ int put_files(struct client *c, const char *const *sources, size_t count, const 
 	};
 	int err;
 
+	targets_init(&p.targets);
 	mover_start(&p.mover, c);
 	if (!client_session(c))
 		return mover_finish(&p.mover, -ENOTCONN);
@@ -154,8 +175,11 @@ int put_files(struct client *c, const char *const *sources, size_t count, const 
 		return mover_finish(&p.mover, client_no_memory(c));
 	for (size_t i = 0; i < count && !err; i++)
 		err = put_add(&p, sources[i]);
+	if (!err && p.into)
+		err = put_check_names(&p);
 	if (!err && p.added)
 		err = put_store(&p);
+	targets_fini(&p.targets);
 	outgoing_free(p.outgoing);
 	return mover_finish(&p.mover, err);
 }

@@ -28,6 +28,12 @@ static int data_flags(struct client *c, const struct lexer_command *line)
 		report_usage(&c->report, "usage: %s [-rn] SRC... [DST]", line->words[0].text);
 		return -EINVAL;
 	}
+	for (size_t i = (size_t)first; i < line->count; i++) {
+		if (!*line->words[i].text) {
+			report_usage(&c->report, "%s: a name is empty", line->words[0].text);
+			return -EINVAL;
+		}
+	}
 	if (mask & DATA_RECURSIVE)
 		c->settings.recursive = true;
 	if (mask & DATA_NO_REPLACE)
