@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A second implementation of the client's side of rftp-protocol(7), small and rude.
+"""A second implementation of rftp-protocol(7), small and rude: the client's side, and what a server needs.
 
 MPA, DDP, RDMAP, the control channel and the session messages over plain sockets, for tests that send
 what a correct client never would.  Written from the specification, not from the C code.
@@ -75,16 +75,19 @@ class Channel:
     way, which only revision 2 can agree on."""
 
     def __init__(self, port, private, timeout=20, flags=0, revision=1, reads=0):
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout)
+        self.begin(socket.create_connection(("127.0.0.1", port), timeout), timeout)
+        if reads:
+            flags, revision, private = ENHANCED, 2, struct.pack(">HH", reads, reads) + private
+        self.socket.sendall(mpa_frame(flags=flags, revision=revision, private=private))
+        self.reply_private = self.read_reply()[4 if reads else 0:]
+
+    def begin(self, connected, timeout):
+        self.socket = connected
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.socket.settimeout(timeout)
         self.buffer = b""
         self.msn = 0
         self.partial = b""
-        if reads:
-            flags, revision, private = ENHANCED, 2, struct.pack(">HH", reads, reads) + private
-        self.socket.sendall(mpa_frame(flags=flags, revision=revision, private=private))
-        self.reply_private = self.read_reply()[4 if reads else 0:]
 
     def take(self, count):
         while len(self.buffer) < count:
@@ -137,12 +140,17 @@ class Channel:
         self.take(-(2 + length) % 4 + 4)
         return ulpdu
 
+    def placed(self, ulpdu):
+        """A WRITE of the other side came."""
+        raise Dropped("a tagged segment came to a client")
+
     def receive(self):
         """The next SEND's payload.  A Terminate is a drop."""
         while True:
             ulpdu = self.segment()
             if ulpdu[0] & 0x80:
-                raise Dropped("a tagged segment came to a client")
+                self.placed(ulpdu)
+                continue
             opcode, queue = ulpdu[1] & 15, struct.unpack(">I", ulpdu[6:10])[0]
             if opcode == TERMINATE or queue == 2:
                 raise Dropped(f"terminated: {ulpdu[18:22].hex()}")
@@ -171,25 +179,45 @@ class Channel:
         self.socket.close()
 
 
-class Session:
-    """A control channel: frames in SENDs with credits."""
+class Accepted(Channel):
+    """The passive side: a connection that was accepted, with the private data of its request."""
 
-    def __init__(self, port, timeout=20, credits=8, reads=0, **private):
-        self.port, self.timeout, self.reads = port, timeout, reads
-        self.channel = Channel(port, greeting(credits=credits, **private), timeout, reads=reads)
-        magic, self.version, _, self.credits, self.status = \
-            struct.unpack(">IBBHH", self.channel.reply_private[:10])
-        if magic != MAGIC:
-            raise Dropped("not a welcome")
+    def __init__(self, connected, timeout=20):
+        self.begin(connected, timeout)
+        key, flags, revision, length = struct.unpack(">16sBBH", self.take(20))
+        if key != REQUEST_KEY:
+            raise Dropped(f"not an MPA request: {key!r}")
+        self.private = self.take(length)
+        self.enhanced = revision > 1 and bool(flags & ENHANCED)
+        if self.enhanced:
+            self.depths, self.private = self.private[:4], self.private[4:]
+        self.written = []
+
+    def answer(self, private, reject=False):
+        flags = (ENHANCED if self.enhanced else 0) | (REJECT if reject else 0)
+        self.raw(mpa_frame(REPLY_KEY, flags, 2 if self.enhanced else 1,
+                           (self.depths if self.enhanced else b"") + private))
+
+    def placed(self, ulpdu):
+        stag, offset = struct.unpack(">IQ", ulpdu[2:14])
+        self.written.append((stag, offset, ulpdu[14:]))
+
+
+class Control:
+    """The byte stream of a control channel, cut into SENDs with credits.  What is put between the stream
+    and the frames takes its place: all that is asked of it is read and write."""
+
+    def __init__(self, channel, credits):
+        self.channel = channel
+        self.credits = credits
         self.stream = b""
         self.owed = 0
-        self.number = 0
 
     def pump(self):
         message = self.channel.receive()
         credits, length = struct.unpack(">HH", message[:4])
         if length != len(message) - 4:
-            raise Dropped("the daemon sent a bad head")
+            raise Dropped("the other side sent a bad head")
         self.credits += credits
         self.stream += message[4:]
         self.owed += 1
@@ -203,26 +231,55 @@ class Session:
         owed, self.owed = self.owed, 0
         self.channel.send(struct.pack(">HH", owed, len(data)) + data)
 
-    def put_stream(self, data):
+    def write(self, data):
         for at in range(0, len(data), SEND_BYTES - 4):
             while self.credits < 2:
                 self.pump()
             self.piece(data[at:at + SEND_BYTES - 4])
 
+    def read(self, count):
+        """Takes them once all have come."""
+        while len(self.stream) < count:
+            self.pump()
+        taken, self.stream = self.stream[:count], self.stream[count:]
+        return taken
+
+
+class Frames:
+    """Frames over a byte stream, of either side."""
+
+    def __init__(self, stream):
+        self.bytes = stream
+        self.head = b""
+
     def put(self, type_, data=b"", response=0, length=None):
-        self.put_stream(struct.pack(">HHI", type_, response, len(data) if length is None else length)
-                        + data)
+        self.bytes.write(struct.pack(">HHI", type_, response, len(data) if length is None else length)
+                         + data)
 
     def get(self):
         """-> (type, response, data)"""
-        while True:
-            if len(self.stream) >= 8:
-                type_, response, length = struct.unpack(">HHI", self.stream[:8])
-                if len(self.stream) >= 8 + length:
-                    data = self.stream[8:8 + length]
-                    self.stream = self.stream[8 + length:]
-                    return type_, response, data
-            self.pump()
+        self.head = self.head or self.bytes.read(8)
+        type_, response, length = struct.unpack(">HHI", self.head)
+        data = self.bytes.read(length)
+        self.head = b""
+        return type_, response, data
+
+
+class Session(Frames):
+    """The client's side of a session."""
+
+    def __init__(self, port, timeout=20, credits=8, reads=0, **private):
+        self.port, self.timeout, self.reads = port, timeout, reads
+        self.channel = Channel(port, greeting(credits=credits, **private), timeout, reads=reads)
+        magic, self.version, _, credits, self.status = \
+            struct.unpack(">IBBHH", self.channel.reply_private[:10])
+        if magic != MAGIC:
+            raise Dropped("not a welcome")
+        super().__init__(Control(self.channel, credits))
+        self.number = 0
+
+    def put_stream(self, data):
+        self.bytes.write(data)
 
     def ask(self, type_, data=b""):
         """-> (status, data) of the reply"""
