@@ -6,7 +6,7 @@
 #include "rftp/copy/bench.h"
 
 #include "rftp/copy/mover.h"
-#include "rftp/remote/remote.h"
+#include "rftp/remote/remote_path.h"
 #include "rftp/ui/units.h"
 
 #include <errno.h>

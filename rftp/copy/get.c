@@ -7,7 +7,7 @@
 #include "rftp/shell/interrupt.h"
 #include "rftp/copy/mover.h"
 #include "rftp/copy/targets.h"
-#include "rftp/remote/remote.h"
+#include "rftp/remote/remote_path.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -16,7 +16,7 @@
 
 #include "end/end.h"
 #include "fabric/device.h"
-#include "rftp/remote/session.h"
+#include "session/calls.h"
 
 enum doctor_result {
 	DOCTOR_OK,

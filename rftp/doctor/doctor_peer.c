@@ -9,7 +9,7 @@
 
 #include "base/addr.h"
 #include "fabric/select.h"
-#include "rftp/remote/remote.h"
+#include "rftp/remote/remote_path.h"
 #include "rftp/ui/units.h"
 #include "tree/incoming.h"
 #include "tree/outgoing.h"

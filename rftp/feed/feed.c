@@ -8,7 +8,7 @@
 #include "rftp/feed/feed_source.h"
 #include "rftp/shell/interrupt.h"
 #include "rftp/copy/mover.h"
-#include "rftp/remote/remote.h"
+#include "rftp/remote/remote_path.h"
 #include "rftp/remote/url.h"
 
 #include <errno.h>

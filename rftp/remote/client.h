@@ -7,7 +7,7 @@
 #define RFTP_CLIENT_H
 
 #include "rftp/ui/report.h"
-#include "rftp/remote/session.h"
+#include "session/calls.h"
 #include "rftp/settings.h"
 
 struct client {

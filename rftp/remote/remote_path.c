@@ -3,7 +3,7 @@
  * rftp/remote/remote_path.c: remote paths as text, and patterns of them.  Knows requests only as
  * rftp/remote/remote offers them.
  */
-#include "rftp/remote/remote.h"
+#include "rftp/remote/remote_path.h"
 
 #include "rftp/ui/text.h"
 

@@ -5,7 +5,7 @@
 #include "rftp/shell/commands_impl.h"
 
 #include "base/log.h"
-#include "rftp/remote/remote.h"
+#include "rftp/remote/remote_path.h"
 
 #include <errno.h>
 #include <glob.h>

@@ -6,7 +6,7 @@
 
 #include "rftp/ui/escape.h"
 #include "rftp/ui/listing.h"
-#include "rftp/remote/remote.h"
+#include "rftp/remote/remote_path.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 
 #include "rftp/doctor/doctor.h"
 #include "rftp/ui/escape.h"
-#include "rftp/remote/remote.h"
+#include "rftp/remote/remote_path.h"
 #include "rftp/remote/url.h"
 
 #include <errno.h>

@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "rftp/shell/commands.h"
 #include "rftp/ui/escape.h"
-#include "rftp/remote/remote.h"
+#include "rftp/remote/remote_path.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -5,7 +5,7 @@
 #ifndef RFTP_LISTING_H
 #define RFTP_LISTING_H
 
-#include "rftp/remote/remote.h"
+#include "rftp/remote/remote_path.h"
 #include "rftp/ui/report.h"
 
 struct listing_params {

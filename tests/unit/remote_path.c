@@ -4,7 +4,7 @@
  */
 #include "tests/harness.h"
 
-#include "rftp/remote/remote.h"
+#include "rftp/remote/remote_path.h"
 
 static bool is(char *got, const char *wanted)
 {

@@ -7,7 +7,7 @@
 #ifndef RFTP_REMOTE_H
 #define RFTP_REMOTE_H
 
-#include "rftp/remote/session.h"
+#include "session/calls.h"
 
 struct remote_entry {
 	struct message_attr attr;

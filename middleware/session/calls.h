@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rftp/remote/session: one session with a daemon: connecting, HELLO, requests and their replies,
+ * session/calls: one session with a daemon: connecting, HELLO, requests and their replies,
  * and the data channels when a transfer needs them.
  *
  * Says nothing to the user: after an error session_error tells status and text.  One thread.

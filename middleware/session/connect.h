@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rftp/remote/connect: from a host's name to a connected link: which address, which fabric.
+ * session/connect: from a host's name to a connected link: which address, which fabric.
  */
 #ifndef RFTP_CONNECT_H
 #define RFTP_CONNECT_H
 
-#include "rftp/remote/session.h"
+#include "session/calls.h"
 
 /*
  * Tries each fabric that may be used, best first, on each address of the host in the resolver's

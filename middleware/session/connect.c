@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rftp/remote/connect.c: owns nothing that outlives a call.  Does not know what is said over the
+ * session/connect.c: owns nothing that outlives a call.  Does not know what is said over the
  * link.
  */
-#include "rftp/remote/connect.h"
+#include "session/connect.h"
 
 #include "base/addr.h"
 #include "base/worker.h"

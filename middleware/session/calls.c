@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rftp/remote/session.c: owns the fabric, the link and what HELLO agreed on.  Knows the session
+ * session/calls.c: owns the fabric, the link and what HELLO agreed on.  Knows the session
  * messages that every session has (HELLO, BYE, PING, CHANNELS); requests for names and files are
  * rftp/remote/remote's.
  */
-#include "rftp/remote/session.h"
+#include "session/calls.h"
 
 #include "base/clock.h"
 #include "engine/engine.h"
 #include "proto/message.h"
-#include "rftp/remote/connect.h"
+#include "session/connect.h"
 
 #include <errno.h>
 #include <stdarg.h>

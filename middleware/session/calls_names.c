@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rftp/remote/remote.c: owns the requests' encoding and what a listing gave.  Does not know who
+ * session/calls_names.c: owns the requests' encoding and what a listing gave.  Does not know who
  * asks.
  */
-#include "rftp/remote/remote.h"
+#include "rftp/remote/remote_path.h"
 
 #include <errno.h>
 #include <stdlib.h>
