@@ -149,6 +149,10 @@ check "rftp and rftpd name engines, and run none" "$(echo "$all_code" | grep -E 
 	grep -E '[^A-Za-z0-9_]engine_[a-z_]+[[:space:]]*\(' |
 	grep -vE '[^A-Za-z0-9_]engine_(at|by_id|by_name)[[:space:]]*\(')"
 
+# a daemon is a client too, later: what a client says to a daemon is in session/calls
+check "rftp leaves frames and connecting to session/calls" "$(echo "$all_code" | grep -E '^rftp/' |
+	grep -E '[^A-Za-z0-9_](control_[a-z_]+|link_(connect|open_channels)|message_(put|get)_[a-z_]+)[[:space:]]*\(')"
+
 for file in $all; do
 	lines=$(wc -l <"$file")
 	[ "$lines" -le 500 ] ||

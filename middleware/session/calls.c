@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * session/calls.c: owns the fabric, the link and what HELLO agreed on.  Knows the session
- * messages that every session has (HELLO, BYE, PING, CHANNELS); requests for names and files are
- * rftp/remote/remote's.
+ * session/calls.c: owns the fabric, the link and what HELLO agreed on.  It knows the messages that
+ * every session has (HELLO, BYE, PING, CHANNELS); the requests for names and files are in
+ * session/calls_names.
  */
 #include "session/calls.h"
 
 #include "base/clock.h"
 #include "engine/engine.h"
-#include "proto/message.h"
+#include "proto/transfer.h"
 #include "session/connect.h"
 
 #include <errno.h>
@@ -17,131 +17,131 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SESSION_REPLY_MS 60000 /* the daemon has so long to answer */
-#define SESSION_BYE_MS 500
-#define SESSION_PINGS 4
-#define SESSION_PINGS_NS (20 * NS_PER_MS) /* on a long way one or two PINGs say enough */
+#define CALLS_REPLY_MS 60000 /* the daemon has so long to answer */
+#define CALLS_BYE_MS 500
+#define CALLS_PINGS 4
+#define CALLS_PINGS_NS (20 * NS_PER_MS) /* on a long way one or two PINGs say enough */
 
-struct session {
+struct calls {
 	struct fabric *fabric;
 	struct link *link;
 	int cancel_fd, timeout_ms;
 	bool lost;
 	uint32_t number;
-	struct session_info info;
-	struct session_error error;
-	session_queued_function *queued;
+	struct calls_info info;
+	struct calls_error error;
+	calls_queued_function *queued;
 	void *queued_ctx;
 };
 
-static int session_fail(struct session *s, int error, uint16_t status, const char *format, ...)
+static int calls_fail(struct calls *c, int error, uint16_t status, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 
 /* Status 0: that of the errno. */
-static int session_fail(struct session *s, int error, uint16_t status, const char *format, ...)
+static int calls_fail(struct calls *c, int error, uint16_t status, const char *format, ...)
 {
 	va_list ap;
 
-	s->error.status = status ? status : status_from_errno(error);
+	c->error.status = status ? status : status_from_errno(error);
 	va_start(ap, format);
-	vsnprintf(s->error.text, sizeof s->error.text, format, ap);
+	vsnprintf(c->error.text, sizeof c->error.text, format, ap);
 	va_end(ap);
 	return error;
 }
 
 /* The connection is of no use any more. */
-static int session_lose(struct session *s, int error, const char *doing)
+static int calls_lose(struct calls *c, int error, const char *doing)
 {
-	s->lost = true;
+	c->lost = true;
 	switch (error) {
 	case -ECANCELED:
-		return session_fail(s, error, STATUS_CANCELLED, "interrupted");
+		return calls_fail(c, error, STATUS_CANCELLED, "interrupted");
 	case -ETIMEDOUT:
-		return session_fail(s, error, STATUS_TIMEOUT, "no answer to %s for %d s", doing,
-			SESSION_REPLY_MS / 1000);
+		return calls_fail(c, error, STATUS_TIMEOUT, "no answer to %s for %d s", doing,
+			CALLS_REPLY_MS / 1000);
 	case -EBADMSG:
 	case -EMSGSIZE:
 	case -EPROTO:
-		return session_fail(
-			s, -EPROTO, STATUS_PROTOCOL, "the server broke the protocol (%s)", doing);
+		return calls_fail(
+			c, -EPROTO, STATUS_PROTOCOL, "the server broke the protocol (%s)", doing);
 	default:
-		return session_fail(
-			s, -ECONNRESET, STATUS_DISCONNECTED, "connection lost (%s)", doing);
+		return calls_fail(
+			c, -ECONNRESET, STATUS_DISCONNECTED, "connection lost (%s)", doing);
 	}
 }
 
-int session_bad_reply(struct session *s, uint16_t type)
+int calls_bad_reply(struct calls *c, uint16_t type)
 {
-	return session_lose(s, -EPROTO, message_name(type | MESSAGE_REPLY));
+	return calls_lose(c, -EPROTO, message_name(type | MESSAGE_REPLY));
 }
 
-bool session_lost(const struct session *s)
+bool calls_lost(const struct calls *c)
 {
-	return s->lost;
+	return c->lost;
 }
 
-const struct session_info *session_info(const struct session *s)
+const struct calls_info *calls_info(const struct calls *c)
 {
-	return &s->info;
+	return &c->info;
 }
 
-uint32_t session_rtt_us(const struct session *s)
+uint32_t calls_rtt_us(const struct calls *c)
 {
-	uint64_t us = s->info.rtt_ns / 1000;
+	uint64_t us = c->info.rtt_ns / 1000;
 
 	return us < UINT32_MAX ? (uint32_t)us : UINT32_MAX;
 }
 
-const struct session_error *session_error(const struct session *s)
+const struct calls_error *calls_error(const struct calls *c)
 {
-	return &s->error;
+	return &c->error;
 }
 
-struct link *session_link(struct session *s)
+struct link *calls_link(struct calls *c)
 {
-	return s->link;
+	return c->link;
 }
 
-int session_event_fd(const struct session *s)
+int calls_event_fd(const struct calls *c)
 {
-	return link_event_fd(s->link);
+	return link_event_fd(c->link);
 }
 
-int session_check(struct session *s)
+int calls_check(struct calls *c)
 {
 	int err;
 
-	if (s->lost)
+	if (c->lost)
 		return -ENOTCONN;
-	err = link_check_events(s->link);
-	return err ? session_lose(s, err, "idle") : 0;
+	err = link_check_events(c->link);
+	return err ? calls_lose(c, err, "idle") : 0;
 }
 
 /* ---- requests ---- */
 
-void session_on_queued(struct session *s, session_queued_function *queued, void *ctx)
+void calls_on_queued(struct calls *c, calls_queued_function *queued, void *ctx)
 {
-	s->queued = queued;
-	s->queued_ctx = ctx;
+	c->queued = queued;
+	c->queued_ctx = ctx;
 }
 
 /* The transfer of a request waits in line: 0, or -EPROTO. */
-static int session_take_queued(struct session *s, uint16_t type, const uint8_t *data, size_t len)
+static int calls_take_queued(struct calls *c, uint16_t type, const uint8_t *data, size_t len)
 {
 	struct message_queued queued;
 
 	if ((type != MESSAGE_STORE && type != MESSAGE_RETRIEVE && type != MESSAGE_FEED) ||
 		message_get_queued(&queued, data, len))
-		return session_bad_reply(s, type);
-	if (s->queued)
-		s->queued(s->queued_ctx, queued.position);
+		return calls_bad_reply(c, type);
+	if (c->queued)
+		c->queued(c->queued_ctx, queued.position);
 	return 0;
 }
 
-int session_reply(struct session *s, uint16_t type, const uint8_t **reply, size_t *reply_len)
+int calls_reply(struct calls *c, uint16_t type, const uint8_t **reply, size_t *reply_len)
 {
-	struct control *control = link_control(s->link);
-	uint64_t deadline = clock_now_ns() + SESSION_REPLY_MS * NS_PER_MS;
+	struct control *control = link_control(c->link);
+	uint64_t deadline = clock_now_ns() + CALLS_REPLY_MS * NS_PER_MS;
 	struct message_header header;
 	struct wire_bytes text;
 	const uint8_t *data;
@@ -152,57 +152,55 @@ int session_reply(struct session *s, uint16_t type, const uint8_t **reply, size_
 		if (err == 1 && header.type == MESSAGE_PING)
 			continue; /* a transfer's keep-alive that crossed its end */
 		if (err == 1 && header.type == MESSAGE_QUEUED) {
-			err = session_take_queued(s, type, data, header.length);
+			err = calls_take_queued(c, type, data, header.length);
 			if (err)
 				return err;
-			deadline = clock_now_ns() + SESSION_REPLY_MS * NS_PER_MS;
+			deadline = clock_now_ns() + CALLS_REPLY_MS * NS_PER_MS;
 			continue;
 		}
 		if (err)
 			break;
-		err = control_wait(control, clock_until_ms(deadline), s->cancel_fd);
+		err = control_wait(control, clock_until_ms(deadline), c->cancel_fd);
 		if (err) /* the reply would come later, as that of another request */
-			return session_lose(s, err, message_name(type));
+			return calls_lose(c, err, message_name(type));
 	}
 	if (err < 0)
-		return session_lose(s, err, message_name(type));
+		return calls_lose(c, err, message_name(type));
 	if (header.type != (type | MESSAGE_REPLY))
-		return session_bad_reply(s, type);
+		return calls_bad_reply(c, type);
 	if (!header.response) {
 		*reply = data;
 		*reply_len = header.length;
 		return 0;
 	}
 	if (message_get_text(&text, data, header.length))
-		return session_bad_reply(s, type);
+		return calls_bad_reply(c, type);
 	err = status_to_errno(header.response);
 	/* what the client means by these is its own connection, not an answer */
-	return session_fail(s, err ? err : -EPROTO, header.response, "%.*s", (int)text.len,
+	return calls_fail(c, err ? err : -EPROTO, header.response, "%.*s", (int)text.len,
 		(const char *)text.data);
 }
 
-int session_call(struct session *s, uint16_t type, const void *data, ssize_t len,
-	const uint8_t **reply, size_t *reply_len)
+int calls_ask(struct calls *c, uint16_t type, const void *data, ssize_t len, const uint8_t **reply,
+	size_t *reply_len)
 {
 	const uint8_t *ignored;
 	size_t ignored_len;
 	int err;
 
-	if (s->lost)
-		return session_fail(s, -ENOTCONN, STATUS_DISCONNECTED, "not connected");
+	if (c->lost)
+		return calls_fail(c, -ENOTCONN, STATUS_DISCONNECTED, "not connected");
 	if (len < 0)
-		return session_fail(
-			s, (int)len, STATUS_NAME, "the name is too long or not allowed");
-	err = control_put(link_control(s->link), type, 0, data, (size_t)len);
+		return calls_fail(c, (int)len, STATUS_NAME, "the name is too long or not allowed");
+	err = control_put(link_control(c->link), type, 0, data, (size_t)len);
 	if (err)
-		return session_lose(s, err, message_name(type));
-	return session_reply(
-		s, type, reply ? reply : &ignored, reply_len ? reply_len : &ignored_len);
+		return calls_lose(c, err, message_name(type));
+	return calls_reply(c, type, reply ? reply : &ignored, reply_len ? reply_len : &ignored_len);
 }
 
 /* ---- opening ---- */
 
-static uint32_t session_engines(void)
+static uint32_t calls_engines(void)
 {
 	uint32_t bits = 0;
 
@@ -211,105 +209,103 @@ static uint32_t session_engines(void)
 	return bits;
 }
 
-static int session_hello(struct session *s)
+static int calls_hello(struct calls *c, const char *agent)
 {
-	static const char agent[] = "rftp/" RFTP_VERSION;
 	uint8_t data[512];
 	struct message_hello hello = {
 		.version = MESSAGE_VERSION,
 		.max_channels = MESSAGE_CHANNELS_MAX,
 		.max_block = TRANSFER_BLOCK_MAX,
-		.max_depth = link_max_depth(s->link),
-		.engines = session_engines(),
-		.agent = {(const uint8_t *)agent, sizeof agent - 1},
+		.max_depth = link_max_depth(c->link),
+		.engines = calls_engines(),
+		.agent = {(const uint8_t *)agent, strlen(agent)},
 	};
 	const struct message_hello asked = hello;
 	uint64_t started = clock_now_ns();
 	const uint8_t *reply;
 	size_t len;
-	int err = session_call(
-		s, MESSAGE_HELLO, data, message_put_hello(&hello, data, sizeof data), &reply, &len);
+	int err = calls_ask(
+		c, MESSAGE_HELLO, data, message_put_hello(&hello, data, sizeof data), &reply, &len);
 
 	if (err)
 		return err;
-	s->info.rtt_ns = clock_now_ns() - started;
+	c->info.rtt_ns = clock_now_ns() - started;
 	if (message_get_hello(&hello, reply, len) || hello.version > asked.version ||
 		hello.max_channels > asked.max_channels || hello.max_block > asked.max_block ||
 		hello.max_depth > asked.max_depth || hello.engines & ~asked.engines)
-		return session_bad_reply(s, MESSAGE_HELLO);
-	s->number = hello.session;
-	s->info.max_channels = hello.max_channels;
-	s->info.max_block = hello.max_block;
-	s->info.max_depth = hello.max_depth;
-	s->info.engines = hello.engines;
-	s->info.read_only = hello.flags & MESSAGE_HELLO_READ_ONLY;
-	snprintf(s->info.agent, sizeof s->info.agent, "%.*s", (int)hello.agent.len,
+		return calls_bad_reply(c, MESSAGE_HELLO);
+	c->number = hello.session;
+	c->info.max_channels = hello.max_channels;
+	c->info.max_block = hello.max_block;
+	c->info.max_depth = hello.max_depth;
+	c->info.engines = hello.engines;
+	c->info.read_only = hello.flags & MESSAGE_HELLO_READ_ONLY;
+	snprintf(c->info.agent, sizeof c->info.agent, "%.*s", (int)hello.agent.len,
 		(const char *)hello.agent.data);
 	return 0;
 }
 
 /* The least of a few is nearest to what the network itself takes. */
-static int session_measure(struct session *s)
+static int calls_measure(struct calls *c)
 {
 	uint64_t spent = 0;
 
-	for (unsigned i = 0; i < SESSION_PINGS && spent < SESSION_PINGS_NS; i++) {
+	for (unsigned i = 0; i < CALLS_PINGS && spent < CALLS_PINGS_NS; i++) {
 		struct message_ping ping = {.cookie = i + 1}, pong;
 		uint8_t data[16];
 		uint64_t started = clock_now_ns(), took;
 		const uint8_t *reply;
 		size_t len;
-		int err = session_call(s, MESSAGE_PING, data,
+		int err = calls_ask(c, MESSAGE_PING, data,
 			message_put_ping(&ping, data, sizeof data), &reply, &len);
 
 		if (err)
 			return err;
 		if (message_get_ping(&pong, reply, len) || pong.cookie != ping.cookie)
-			return session_bad_reply(s, MESSAGE_PING);
+			return calls_bad_reply(c, MESSAGE_PING);
 		took = clock_now_ns() - started;
 		spent += took;
-		if (took < s->info.rtt_ns)
-			s->info.rtt_ns = took;
+		if (took < c->info.rtt_ns)
+			c->info.rtt_ns = took;
 	}
 	return 0;
 }
 
-int session_open(
-	const struct session_params *params, struct session **out, struct session_error *error)
+int calls_open(const struct calls_params *params, struct calls **out, struct calls_error *error)
 {
-	struct session *s = calloc(1, sizeof *s);
+	struct calls *c = calloc(1, sizeof *c);
 	int err;
 
-	*error = (struct session_error){.status = STATUS_NO_MEMORY};
-	if (!s)
+	*error = (struct calls_error){.status = STATUS_NO_MEMORY};
+	if (!c)
 		return -ENOMEM;
-	s->cancel_fd = params->cancel_fd;
-	s->timeout_ms = params->connect_timeout_ms;
-	err = connect_any(params, &s->fabric, &s->link, s->info.address, &s->error);
+	c->cancel_fd = params->cancel_fd;
+	c->timeout_ms = params->connect_timeout_ms;
+	err = connect_any(params, &c->fabric, &c->link, c->info.address, &c->error);
 	if (err)
 		goto err_free;
-	s->info.fabric = link_fabric_name(s->link);
-	fabric_chan_describe(control_chan(link_control(s->link)), s->info.description,
-		sizeof s->info.description);
-	err = session_hello(s);
+	c->info.fabric = link_fabric_name(c->link);
+	fabric_chan_describe(control_chan(link_control(c->link)), c->info.description,
+		sizeof c->info.description);
+	err = calls_hello(c, params->agent);
 	if (!err)
-		err = session_measure(s);
+		err = calls_measure(c);
 	if (err)
 		goto err_free;
-	*out = s;
+	*out = c;
 	return 0;
 
 err_free:
-	*error = s->error;
-	s->lost = true; /* no BYE to who would not have us */
-	session_close(s);
+	*error = c->error;
+	c->lost = true; /* no BYE to who would not have us */
+	calls_close(c);
 	return err;
 }
 
-static void session_bye(struct session *s)
+static void calls_bye(struct calls *c)
 {
-	struct control *control = link_control(s->link);
-	uint64_t deadline = clock_now_ns() + SESSION_BYE_MS * NS_PER_MS;
+	struct control *control = link_control(c->link);
+	uint64_t deadline = clock_now_ns() + CALLS_BYE_MS * NS_PER_MS;
 	struct message_header header;
 	const uint8_t *data;
 
@@ -320,20 +316,20 @@ static void session_bye(struct session *s)
 			break;
 }
 
-void session_close(struct session *s)
+void calls_close(struct calls *c)
 {
-	if (!s)
+	if (!c)
 		return;
-	if (s->link && !s->lost)
-		session_bye(s);
-	link_free(s->link);
-	fabric_close(s->fabric);
-	free(s);
+	if (c->link && !c->lost)
+		calls_bye(c);
+	link_free(c->link);
+	fabric_close(c->fabric);
+	free(c);
 }
 
 /* ---- data channels ---- */
 
-int session_channels(struct session *s, unsigned count)
+int calls_channels(struct calls *c, unsigned count)
 {
 	struct message_channels request;
 	struct message_channels_reply granted;
@@ -342,43 +338,38 @@ int session_channels(struct session *s, unsigned count)
 	size_t len;
 	int err;
 
-	if (s->lost)
-		return session_fail(s, -ENOTCONN, STATUS_DISCONNECTED, "not connected");
+	if (c->lost)
+		return calls_fail(c, -ENOTCONN, STATUS_DISCONNECTED, "not connected");
 	if (!count)
-		count = link_suggest_channels(s->link, s->info.rtt_ns);
-	if (count > s->info.max_channels)
-		count = s->info.max_channels;
-	if (link_channel_count(s->link) == count)
+		count = link_suggest_channels(c->link, c->info.rtt_ns);
+	if (count > c->info.max_channels)
+		count = c->info.max_channels;
+	if (link_channel_count(c->link) == count)
 		return 0;
 	request.count = (uint16_t)count;
-	err = session_call(s, MESSAGE_CHANNELS, data,
+	err = calls_ask(c, MESSAGE_CHANNELS, data,
 		message_put_channels(&request, data, sizeof data), &reply, &len);
 	if (err)
 		return err;
 	if (message_get_channels_reply(&granted, reply, len) || !granted.count ||
 		granted.count > count)
-		return session_bad_reply(s, MESSAGE_CHANNELS);
-	s->info.max_channels = granted.count < count ? granted.count : s->info.max_channels;
-	err = link_open_channels(s->link, s->number, &granted, s->timeout_ms);
+		return calls_bad_reply(c, MESSAGE_CHANNELS);
+	c->info.max_channels = granted.count < count ? granted.count : c->info.max_channels;
+	err = link_open_channels(c->link, c->number, &granted, c->timeout_ms);
 	if (!err)
 		return 0;
-	s->lost = true;
-	return session_fail(s, err, 0, "the data channels can not be opened: %s",
+	c->lost = true;
+	return calls_fail(c, err, 0, "the data channels can not be opened: %s",
 		status_text(status_from_errno(err)));
 }
 
-int session_after_transfer(struct session *s, int error, const struct transfer_stats *stats)
+int calls_after_transfer(struct calls *c, int error, const struct calls_ending *ending)
 {
-	const char *text = stats->text;
-
-	if (transfer_session_lost(error)) {
-		session_lose(s, error, "transfer");
-		if (!*text)
-			return error;
-	} else {
-		session_fail(s, error, stats->status, "%s", text);
+	if (!ending->lost)
+		return calls_fail(c, error, ending->status, "%s", ending->text);
+	calls_lose(c, error, "transfer");
+	if (!*ending->text)
 		return error;
-	}
-	return session_fail(
-		s, error, s->error.status, "%s: %s", status_text(s->error.status), text);
+	return calls_fail(
+		c, error, c->error.status, "%s: %s", status_text(c->error.status), ending->text);
 }

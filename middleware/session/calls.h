@@ -1,37 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * session/calls: one session with a daemon: connecting, HELLO, requests and their replies,
- * and the data channels when a transfer needs them.
+ * session/calls: the client's half of the dialogue, for every program that is a client of a daemon:
+ * connecting, HELLO, requests and their replies, and the data channels when a transfer needs them.
  *
- * Says nothing to the user: after an error session_error tells status and text.  One thread.
+ * It has no settings and says nothing to a user: parameters come in a struct, who is to be told
+ * gives a callback, and after an error calls_error has status and text.  One thread at a time.  The
+ * requests for names and files are in session/calls_names.
  */
-#ifndef RFTP_SESSION_H
-#define RFTP_SESSION_H
+#ifndef SESSION_CALLS_H
+#define SESSION_CALLS_H
 
-#include "transfer/transfer.h"
+#include "proto/status.h"
+#include "session/link.h"
 
-struct session;
+struct calls;
 
-struct session_params {
+struct calls_params {
 	const char *host;
 	uint16_t port;
+	const char *agent;  /* what this program is called in HELLO: "rftp/1.0" */
 	const char *fabric; /* "": each of this build, until one connects */
 	bool crc;
 	int connect_timeout_ms;
 	int cancel_fd; /* readable: a wait for a reply ends with -ECANCELED, and the session too */
-	/* Without a wish: told of a fabric that another one is now tried after, and why.  May be
-	 * NULL. */
+	/* Where any fabric may be used: is told of one that another is now tried after, and why.
+	 * May be NULL. */
 	void (*passed_over)(void *ctx, const char *fabric, const char *why);
 	void *passed_over_ctx;
 };
 
-struct session_error {
+struct calls_error {
 	uint16_t status;
-	char text[MESSAGE_TEXT_MAX + 1]; /* may be "" : the status says it all */
+	char text[MESSAGE_TEXT_MAX + 1]; /* may be "": the status says it all */
 };
 
 /* What was agreed on and measured. */
-struct session_info {
+struct calls_info {
 	char address[64];                 /* that answered */
 	char description[160];            /* fabric_chan_describe */
 	char agent[MESSAGE_NAME_MAX + 1]; /* as the peer gives it: any bytes */
@@ -43,42 +47,50 @@ struct session_info {
 	bool read_only;
 };
 
+/* How a transfer on the session's channels failed. */
+struct calls_ending {
+	bool lost; /* and the session with it */
+	uint16_t status;
+	const char *text; /* may be "" */
+};
+
 /* A transfer that was asked for waits in line at the daemon; 1 is the next. */
-typedef void session_queued_function(void *ctx, unsigned position);
+typedef void calls_queued_function(void *ctx, unsigned position);
 
 /* Resolves, connects, says HELLO, measures the round trip.  Blocks.  0 or -errno with *error. */
-int session_open(const struct session_params *, struct session **out, struct session_error *error);
+int calls_open(const struct calls_params *, struct calls **out, struct calls_error *error);
 /* Says BYE if it can. */
-void session_close(struct session *);
+void calls_close(struct calls *);
 
-const struct session_info *session_info(const struct session *);
+const struct calls_info *calls_info(const struct calls *);
 /* info.rtt_ns as the protocol has it. */
-uint32_t session_rtt_us(const struct session *);
-const struct session_error *session_error(const struct session *);
-struct link *session_link(struct session *);
+uint32_t calls_rtt_us(const struct calls *);
+const struct calls_error *calls_error(const struct calls *);
+struct link *calls_link(struct calls *);
 /* Whether nothing can be asked of it any more. */
-bool session_lost(const struct session *);
-/* Readable when something happened to the connection; then session_check. */
-int session_event_fd(const struct session *);
-int session_check(struct session *);
+bool calls_lost(const struct calls *);
+/* Readable when something happened to the connection; then calls_check. */
+int calls_event_fd(const struct calls *);
+int calls_check(struct calls *);
 
 /*
  * Sends a request and waits for its reply: 0 with the reply's data (valid until the next call), or
- * -errno of the refusal (the session goes on) or of the connection (session_lost).
+ * -errno of the refusal (the session goes on) or of the connection (calls_lost).  `len` may be the
+ * error of what encoded the request.
  */
-int session_call(struct session *, uint16_t type, const void *data, ssize_t len,
-	const uint8_t **reply, size_t *reply_len);
+int calls_ask(struct calls *, uint16_t type, const void *data, ssize_t len, const uint8_t **reply,
+	size_t *reply_len);
 /* One more reply of the same request (LIST). */
-int session_reply(struct session *, uint16_t type, const uint8_t **reply, size_t *reply_len);
+int calls_reply(struct calls *, uint16_t type, const uint8_t **reply, size_t *reply_len);
 /* Who is told while a transfer waits. */
-void session_on_queued(struct session *, session_queued_function *, void *ctx);
+void calls_on_queued(struct calls *, calls_queued_function *, void *ctx);
 /* A reply that is not what it should be: ends the session.  -EPROTO. */
-int session_bad_reply(struct session *, uint16_t type);
+int calls_bad_reply(struct calls *, uint16_t type);
 
 /* Makes `count` data channels (0: chosen here), or as many as the peer allows. */
-int session_channels(struct session *, unsigned count);
-/* After transfer_send or transfer_receive gave an error: sets session_error, and whether the
- * session is lost.  Gives the error back. */
-int session_after_transfer(struct session *, int error, const struct transfer_stats *);
+int calls_channels(struct calls *, unsigned count);
+/* After a transfer gave an error: sets calls_error, and whether the session is lost.  Gives the
+ * error back. */
+int calls_after_transfer(struct calls *, int error, const struct calls_ending *);
 
 #endif

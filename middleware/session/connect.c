@@ -25,7 +25,7 @@
 #define CONNECT_TRY_MS 3000
 
 struct connect {
-	const struct session_params *params;
+	const struct calls_params *params;
 	struct addr addresses[CONNECT_ADDRESSES];
 	size_t count;
 	struct fabric *fabric;
@@ -33,7 +33,7 @@ struct connect {
 	char *address;
 	int timeout_ms; /* of one attempt */
 	int error;      /* of the most telling attempt with this fabric; 0: none */
-	struct session_error why;
+	struct calls_error why;
 };
 
 /*
@@ -265,13 +265,13 @@ static bool connect_fabric(struct connect *c, const char *name)
 	return false;
 }
 
-static bool connect_wants(const struct session_params *params, const char *name)
+static bool connect_wants(const struct calls_params *params, const char *name)
 {
 	return !params->fabric[0] || !strcmp(params->fabric, name);
 }
 
 /* Whether one after `i` may still be tried. */
-static bool connect_more(const struct session_params *params, unsigned i)
+static bool connect_more(const struct calls_params *params, unsigned i)
 {
 	while (select_name(++i))
 		if (connect_wants(params, select_name(i)))
@@ -279,7 +279,7 @@ static bool connect_more(const struct session_params *params, unsigned i)
 	return false;
 }
 
-static void connect_outcome(const struct connect *c, const char *name, struct session_error *error)
+static void connect_outcome(const struct connect *c, const char *name, struct calls_error *error)
 {
 	*error = c->why;
 	if (c->error == -ENODEV) /* nothing of the network: of which fabric says more */
@@ -288,9 +288,9 @@ static void connect_outcome(const struct connect *c, const char *name, struct se
 }
 
 /* With one fabric after the other, until the daemon or the user says that it is of no use. */
-static bool connect_fabrics(struct connect *c, struct session_error *error, int *outcome)
+static bool connect_fabrics(struct connect *c, struct calls_error *error, int *outcome)
 {
-	const struct session_params *params = c->params;
+	const struct calls_params *params = c->params;
 	const char *name;
 
 	*outcome = -ENODEV;
@@ -318,8 +318,8 @@ static bool connect_fabrics(struct connect *c, struct session_error *error, int 
 	return false;
 }
 
-int connect_any(const struct session_params *params, struct fabric **fabric, struct link **link,
-	char address[64], struct session_error *error)
+int connect_any(const struct calls_params *params, struct fabric **fabric, struct link **link,
+	char address[64], struct calls_error *error)
 {
 	struct connect c = {.params = params, .address = address};
 	int err = connect_resolve(&c);
@@ -329,7 +329,7 @@ int connect_any(const struct session_params *params, struct fabric **fabric, str
 		return c.error;
 	if (!connect_fabrics(&c, error, &err))
 		return err;
-	*error = (struct session_error){0};
+	*error = (struct calls_error){0};
 	*fabric = c.fabric;
 	*link = c.link;
 	return 0;

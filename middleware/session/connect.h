@@ -2,8 +2,8 @@
 /*
  * session/connect: from a host's name to a connected link: which address, which fabric.
  */
-#ifndef RFTP_CONNECT_H
-#define RFTP_CONNECT_H
+#ifndef SESSION_CONNECT_H
+#define SESSION_CONNECT_H
 
 #include "session/calls.h"
 
@@ -13,7 +13,7 @@
  * answered. -errno: *error says what became of the most telling attempt.  A refusal by the daemon
  * itself is final: it would refuse on another fabric, too.
  */
-int connect_any(const struct session_params *, struct fabric **fabric, struct link **link,
-	char address[64], struct session_error *error);
+int connect_any(const struct calls_params *, struct fabric **fabric, struct link **link,
+	char address[64], struct calls_error *error);
 
 #endif

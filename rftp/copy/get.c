@@ -95,17 +95,17 @@ static const char *get_name(const char *path, size_t *len)
  * will say why.  0 or -errno (reported). */
 static int get_add_directory(struct client *c, struct targets *targets, const char *path)
 {
-	struct remote_list list;
-	int err = remote_list(c->session, path, &list);
+	struct calls_list list;
+	int err = calls_list(c->session, path, &list);
 
 	if (err)
-		return session_lost(c->session) ? client_report(c, path, err) : 0;
+		return calls_lost(c->session) ? client_report(c, path, err) : 0;
 	for (size_t i = 0; i < list.count && !err; i++) {
 		const char *name = list.entries[i].name;
 
 		err = targets_add(targets, name, strlen(name), path);
 	}
-	remote_list_free(&list);
+	calls_list_free(&list);
 	return err ? client_no_memory(c) : 0;
 }
 
@@ -200,8 +200,8 @@ static int get_one(struct get *g, const char *path)
 	err = mover_channels(&g->mover);
 	if (!err) {
 		mover_request(&g->mover, MESSAGE_RETRIEVE, &request);
-		err = remote_data(c->session, MESSAGE_RETRIEVE, &request);
-		if (err == -EISDIR && !c->settings.recursive && !session_lost(c->session))
+		err = calls_retrieve(c->session, &request);
+		if (err == -EISDIR && !c->settings.recursive && !calls_lost(c->session))
 			report_error(&c->report, EXIT_CODE_OK, STATUS_IS_DIRECTORY, path,
 				"is a directory (use -r to copy directories)");
 		else if (err)

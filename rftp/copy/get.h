@@ -8,9 +8,9 @@
 #include "rftp/remote/client.h"
 
 /*
- * `patterns` are absolute remote paths as patterns (rftp/remote/remote).  `target` is a local name,
- * not empty: an existing directory takes the files under their own names, "-" is stdout, else it is
- * the one source's new name. 0 or -errno; errors are reported.
+ * `patterns` are absolute remote paths as patterns (rftp/remote/remote_path).  `target` is a local
+ * name, not empty: an existing directory takes the files under their own names, "-" is stdout, else
+ * it is the one source's new name. 0 or -errno; errors are reported.
  */
 int get_files(struct client *, const char *const *patterns, size_t count, const char *target);
 

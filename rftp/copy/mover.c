@@ -22,7 +22,7 @@ void mover_start(struct mover *m, struct client *client)
 int mover_channels(struct mover *m)
 {
 	struct client *c = m->client;
-	int err = session_channels(c->session, c->settings.channels);
+	int err = calls_channels(c->session, c->settings.channels);
 
 	return err ? client_report(c, NULL, err) : 0;
 }
@@ -34,13 +34,13 @@ void mover_request(const struct mover *m, uint16_t type, struct message_data_req
 	request->direct = s->direct == END_DIRECT_ON ? 1 : s->direct == END_DIRECT_OFF ? 2 : 0;
 	request->block = s->block;
 	request->depth = s->depth;
-	request->rtt_us = session_rtt_us(m->client->session);
+	request->rtt_us = calls_rtt_us(m->client->session);
 	if (type == MESSAGE_STORE) {
 		request->flags |= s->replace ? 0 : MESSAGE_DATA_NO_REPLACE;
 		return;
 	}
 	request->engine = s->engine;
-	request->channels = (uint16_t)link_channel_count(session_link(m->client->session));
+	request->channels = (uint16_t)link_channel_count(calls_link(m->client->session));
 }
 
 void mover_request_size(struct message_data_request *request, struct outgoing *outgoing)
@@ -72,7 +72,7 @@ static void mover_progress(void *ctx, const struct transfer_stats *stats)
 static void mover_params(struct mover *m, struct transfer_params *params)
 {
 	const struct settings *s = &m->client->settings;
-	const struct session_info *info = session_info(m->client->session);
+	const struct calls_info *info = calls_info(m->client->session);
 
 	*params = (struct transfer_params){
 		.engine = s->engine,
@@ -120,7 +120,7 @@ static void mover_explain(const struct mover *m, const struct transfer_stats *st
 		s->block ? " (asked for)" : " (from the sizes)", stats->depth, window,
 		s->depth ? " (asked for)" : " (from rtt and limits)", mover_notices(stats),
 		stats->direct ? "O_DIRECT" : "buffered",
-		(double)session_info(m->client->session)->rtt_ns / 1e6, (uintmax_t)stats->starved);
+		(double)calls_info(m->client->session)->rtt_ns / 1e6, (uintmax_t)stats->starved);
 }
 
 static bool mover_ends_all(uint16_t status)
@@ -219,7 +219,7 @@ static int mover_ended(struct mover *m, const struct transfer_stats *stats, uint
 		return error; /* single files were reported one by one */
 	if (error == -ECONNABORTED && c->report.errors > m->file_errors)
 		return error; /* one file that took the others with it: reported as well */
-	session_after_transfer(c->session, error, stats);
+	client_after_transfer(c->session, error, stats);
 	return client_report(c, object, error);
 }
 
@@ -234,7 +234,7 @@ int mover_send_source(struct mover *m, const struct transfer_source *source, con
 	mover_params(m, &params);
 	if (source->feed)
 		params.cancel_fd = -1;
-	err = transfer_send(session_link(m->client->session), &params, source, &stats);
+	err = transfer_send(calls_link(m->client->session), &params, source, &stats);
 	return mover_ended(m, &stats, m->stored_bytes - before, object, err);
 }
 
@@ -253,7 +253,7 @@ int mover_receive(struct mover *m, struct incoming *incoming, const char *object
 	m->file_errors = m->client->report.errors;
 	mover_params(m, &params);
 	err = transfer_receive(
-		session_link(m->client->session), &params, incoming_sink(incoming), &stats);
+		calls_link(m->client->session), &params, incoming_sink(incoming), &stats);
 	err = mover_ended(m, &stats, m->stored_bytes - before, object, err);
 	/* the server tells the others one by one; of these no name can cross */
 	failures = m->failures - failures;

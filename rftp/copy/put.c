@@ -31,7 +31,7 @@ static int put_into(struct client *c, const char *target, size_t count)
 	struct message_attr attr;
 	int err;
 
-	err = remote_stat(c->session, target, &attr);
+	err = calls_stat(c->session, target, &attr);
 	if (!err && attr.type == MESSAGE_DIRECTORY)
 		return 1;
 	if (err && err != -ENOENT)
@@ -144,7 +144,7 @@ static int put_store(struct put *p)
 		outgoing_measure(p->outgoing);
 	mover_request(&p->mover, MESSAGE_STORE, &request);
 	mover_request_size(&request, p->outgoing);
-	err = remote_data(c->session, MESSAGE_STORE, &request);
+	err = calls_store(c->session, &request);
 	if (err)
 		return client_report(c, p->target, err);
 	return mover_send(&p->mover, p->outgoing, p->target);

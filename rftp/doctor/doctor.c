@@ -202,9 +202,10 @@ int doctor_run(struct client *c, const struct doctor_params *params)
 	d.direct = c->settings.direct;
 	d.fabric = c->settings.fabric;
 	d.channels = c->settings.channels;
-	d.session = (struct session_params){
+	d.session = (struct calls_params){
 		.host = params->url ? url.host : NULL,
 		.port = url.port,
+		.agent = CLIENT_AGENT,
 		.crc = c->settings.crc,
 		.connect_timeout_ms = (int)c->settings.connect_timeout_ms,
 		.cancel_fd = interrupt_fd(),

@@ -40,9 +40,9 @@ struct doctor {
 	const char *root; /* in front of /sys, /proc and /dev: "" but in tests */
 	const char *directory;
 	enum end_direct direct;
-	const char *fabric;            /* "" : any */
-	struct session_params session; /* to connect with; host NULL: do not */
-	uint16_t channels;             /* of the rate test; 0: chosen */
+	const char *fabric;          /* "" : any */
+	struct calls_params session; /* to connect with; host NULL: do not */
+	uint16_t channels;           /* of the rate test; 0: chosen */
 	int (*probe)(const struct device_port *, struct device_probe *);
 	int (*try_register)(const struct device_port *, size_t bytes);
 	void (*row)(void *ctx, const struct doctor_row *);

@@ -9,7 +9,7 @@
 
 #include "base/addr.h"
 #include "fabric/select.h"
-#include "rftp/remote/remote_path.h"
+#include "rftp/remote/client.h"
 #include "rftp/ui/units.h"
 #include "tree/incoming.h"
 #include "tree/outgoing.h"
@@ -35,9 +35,9 @@ struct peer_rate {
 };
 
 static void peer_params(
-	const struct doctor *d, const struct session *s, struct transfer_params *params)
+	const struct doctor *d, const struct calls *s, struct transfer_params *params)
 {
-	const struct session_info *info = session_info(s);
+	const struct calls_info *info = calls_info(s);
 
 	*params = (struct transfer_params){
 		.engines = info->engines,
@@ -48,12 +48,11 @@ static void peer_params(
 	};
 }
 
-static int peer_put(
-	struct doctor *d, struct session *s, uint64_t bytes, struct transfer_stats *stats)
+static int peer_put(struct doctor *d, struct calls *s, uint64_t bytes, struct transfer_stats *stats)
 {
 	const struct outgoing_params out = {.top = AT_FDCWD};
 	const struct message_data_request request = {
-		.kind = MESSAGE_DATA_NULL, .rtt_us = session_rtt_us(s), .size = bytes};
+		.kind = MESSAGE_DATA_NULL, .rtt_us = calls_rtt_us(s), .size = bytes};
 	struct transfer_params params;
 	struct outgoing *outgoing;
 	int err = outgoing_new(&out, &outgoing);
@@ -62,27 +61,26 @@ static int peer_put(
 		return err;
 	err = outgoing_add_null(outgoing, bytes);
 	if (!err)
-		err = remote_data(s, MESSAGE_STORE, &request);
+		err = calls_store(s, &request);
 	if (!err) {
 		peer_params(d, s, &params);
-		err = transfer_send(session_link(s), &params, outgoing_source(outgoing), stats);
+		err = transfer_send(calls_link(s), &params, outgoing_source(outgoing), stats);
 		if (err)
-			session_after_transfer(s, err, stats);
+			client_after_transfer(s, err, stats);
 	}
 	outgoing_free(outgoing);
 	return err;
 }
 
-static int peer_get(
-	struct doctor *d, struct session *s, uint64_t bytes, struct transfer_stats *stats)
+static int peer_get(struct doctor *d, struct calls *s, uint64_t bytes, struct transfer_stats *stats)
 {
 	const struct incoming_params in = {
 		.kind = INCOMING_NULL, .top = AT_FDCWD, .path = "", .fd = -1, .replace = true};
 	const struct message_data_request request = {
 		.kind = MESSAGE_DATA_NULL,
 		.size = bytes,
-		.channels = (uint16_t)link_channel_count(session_link(s)),
-		.rtt_us = session_rtt_us(s),
+		.channels = (uint16_t)link_channel_count(calls_link(s)),
+		.rtt_us = calls_rtt_us(s),
 	};
 	struct transfer_params params;
 	struct incoming *incoming;
@@ -90,19 +88,19 @@ static int peer_get(
 
 	if (err)
 		return err;
-	err = remote_data(s, MESSAGE_RETRIEVE, &request);
+	err = calls_retrieve(s, &request);
 	if (!err) {
 		peer_params(d, s, &params);
-		err = transfer_receive(session_link(s), &params, incoming_sink(incoming), stats);
+		err = transfer_receive(calls_link(s), &params, incoming_sink(incoming), stats);
 		if (err)
-			session_after_transfer(s, err, stats);
+			client_after_transfer(s, err, stats);
 	}
 	incoming_free(incoming);
 	return err;
 }
 
 /* More and more, until it takes long enough to be measured. */
-static int peer_measure(struct doctor *d, struct session *s, bool get, struct peer_rate *out)
+static int peer_measure(struct doctor *d, struct calls *s, bool get, struct peer_rate *out)
 {
 	uint64_t bytes = PEER_FIRST_BYTES;
 
@@ -130,30 +128,29 @@ static double peer_per_second(const struct peer_rate *r)
 }
 
 /* Whether the TCP windows of this side are what bounds the rate. */
-static bool peer_is_bound(
-	const struct doctor *d, const struct session *s, const struct peer_rate *r)
+static bool peer_is_bound(const struct doctor *d, const struct calls *s, const struct peer_rate *r)
 {
-	double rtt = (double)session_info(s)->rtt_ns / 1e9, most;
+	double rtt = (double)calls_info(s)->rtt_ns / 1e9, most;
 
-	if (strcmp(session_info(s)->fabric, "soft") || rtt <= 0)
+	if (strcmp(calls_info(s)->fabric, "soft") || rtt <= 0)
 		return false;
 	most = (double)doctor_tcp_window(d) * r->channels / rtt;
 	return most > 0 && peer_per_second(r) > most / 2;
 }
 
-static void peer_rates(struct doctor *d, struct session *s, const char *object)
+static void peer_rates(struct doctor *d, struct calls *s, const char *object)
 {
 	char put_text[UNITS_TEXT_MAX], get_text[UNITS_TEXT_MAX], mend[PEER_MEND_BYTES];
 	struct peer_rate put, get;
 	uint64_t need;
-	int err = session_channels(s, d->channels);
+	int err = calls_channels(s, d->channels);
 
 	if (!err)
 		err = peer_measure(d, s, false, &put);
 	if (!err)
 		err = peer_measure(d, s, true, &get);
 	if (err) {
-		const struct session_error *why = session_error(s);
+		const struct calls_error *why = calls_error(s);
 
 		doctor_say(d, DOCTOR_FAIL, object, "rftp -vv -c bench URL  (and rftpd's log)", "%s",
 			why->text[0]
@@ -169,7 +166,7 @@ static void peer_rates(struct doctor *d, struct session *s, const char *object)
 		return;
 	}
 	/* 10 Gb/s on one connection, but no more than a host would give away */
-	need = (uint64_t)((double)session_info(s)->rtt_ns / 1e9 * 1.25e9) * 2;
+	need = (uint64_t)((double)calls_info(s)->rtt_ns / 1e9 * 1.25e9) * 2;
 	need = need < (1ull << 30) ? need : 1ull << 30;
 	snprintf(mend, sizeof mend,
 		"sysctl net.ipv4.tcp_rmem='4096 131072 %ju' net.ipv4.tcp_wmem='4096 65536 %ju'  "
@@ -204,7 +201,7 @@ static bool peer_is_behind_device(const struct doctor *d)
 }
 
 static void peer_no_answer(
-	struct doctor *d, const char *name, int err, const struct session_error *why, bool others)
+	struct doctor *d, const char *name, int err, const struct calls_error *why, bool others)
 {
 	bool devices = select_is_plugged(name),
 	     needed = !strcmp(d->fabric, name) || (!devices && !others);
@@ -243,17 +240,17 @@ void doctor_peer(struct doctor *d)
 	const char *name;
 
 	for (unsigned i = 0; d->session.host && (name = select_name(i)); i++) {
-		struct session_params params = d->session;
-		const struct session_info *info;
-		struct session_error why;
-		struct session *s;
+		struct calls_params params = d->session;
+		const struct calls_info *info;
+		struct calls_error why;
+		struct calls *s;
 		char object[40];
 		int err;
 
 		if (d->fabric[0] && strcmp(d->fabric, name))
 			continue;
 		params.fabric = name;
-		err = session_open(&params, &s, &why);
+		err = calls_open(&params, &s, &why);
 		d->check = "server";
 		if (err == -ECANCELED)
 			return;
@@ -262,7 +259,7 @@ void doctor_peer(struct doctor *d)
 			continue;
 		}
 		answered = true;
-		info = session_info(s);
+		info = calls_info(s);
 		snprintf(object, sizeof object, "fabric %s", name);
 		doctor_say(d, DOCTOR_OK, object, NULL, "%s answers: %s%s; %s", info->address,
 			info->agent, info->read_only ? " (read-only)" : "", info->description);
@@ -270,6 +267,6 @@ void doctor_peer(struct doctor *d)
 		doctor_say(d, DOCTOR_OK, object, NULL, "%.3f ms", (double)info->rtt_ns / 1e6);
 		d->check = "rate";
 		peer_rates(d, s, object);
-		session_close(s);
+		calls_close(s);
 	}
 }

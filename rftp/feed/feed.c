@@ -8,7 +8,7 @@
 #include "rftp/feed/feed_source.h"
 #include "rftp/shell/interrupt.h"
 #include "rftp/copy/mover.h"
-#include "rftp/remote/remote_path.h"
+#include "session/calls_names.h"
 #include "rftp/remote/url.h"
 
 #include <errno.h>
@@ -160,11 +160,11 @@ static int feed_request(struct feed *f, const char *target)
 		.path = {(const uint8_t *)target, strlen(target)},
 	};
 	/* the point of it: all devices share one, unless the user says otherwise */
-	int err = session_channels(c->session, c->settings.channels ? c->settings.channels : 1);
+	int err = calls_channels(c->session, c->settings.channels ? c->settings.channels : 1);
 
 	if (err)
 		return client_report(c, NULL, err);
-	err = remote_feed(c->session, &request);
+	err = calls_feed(c->session, &request);
 	return err ? client_report(c, target, err) : 0;
 }
 

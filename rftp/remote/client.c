@@ -22,7 +22,7 @@ int client_init(struct client *c, const struct settings *settings)
 
 void client_fini(struct client *c)
 {
-	session_close(c->session);
+	calls_close(c->session);
 	free(c->host);
 	free(c->cwd);
 	free(c->previous);
@@ -36,7 +36,7 @@ int client_no_memory(struct client *c)
 }
 
 /* The class of a failure to connect: the daemon's own answer tells more than "can not". */
-static enum exit_code client_connect_code(int error, const struct session_error *why)
+static enum exit_code client_connect_code(int error, const struct calls_error *why)
 {
 	switch (error) {
 	case -ECANCELED:
@@ -68,9 +68,10 @@ static void client_queued(void *ctx, unsigned position)
 
 static int client_connect(struct client *c)
 {
-	const struct session_params params = {
+	const struct calls_params params = {
 		.host = c->host,
 		.port = c->port,
+		.agent = CLIENT_AGENT,
 		.fabric = c->settings.fabric,
 		.crc = c->settings.crc,
 		.connect_timeout_ms = (int)c->settings.connect_timeout_ms,
@@ -78,9 +79,9 @@ static int client_connect(struct client *c)
 		.passed_over = client_passed_over,
 		.passed_over_ctx = c,
 	};
-	const struct session_info *info;
-	struct session_error why;
-	int err = session_open(&params, &c->session, &why);
+	const struct calls_info *info;
+	struct calls_error why;
+	int err = calls_open(&params, &c->session, &why);
 
 	if (err) {
 		c->session = NULL;
@@ -88,8 +89,8 @@ static int client_connect(struct client *c)
 			&c->report, client_connect_code(err, &why), why.status, NULL, why.text);
 		return err;
 	}
-	session_on_queued(c->session, client_queued, c);
-	info = session_info(c->session);
+	calls_on_queued(c->session, client_queued, c);
+	info = calls_info(c->session);
 	report_verbose(&c->report, "connected to %s: %s%s, rtt %.3f ms", info->address, info->agent,
 		info->read_only ? " (read-only)" : "", (double)info->rtt_ns / 1e6);
 	report_verbose(&c->report, "fabric %s (%s): %s", info->fabric,
@@ -123,7 +124,7 @@ int client_open(struct client *c, const char *host, uint16_t port)
 
 void client_close(struct client *c)
 {
-	session_close(c->session);
+	calls_close(c->session);
 	c->session = NULL;
 	free(c->host);
 	c->host = NULL;
@@ -147,13 +148,13 @@ static void client_note(struct client *c, const char *before, const char *behind
 
 static void client_drop(struct client *c)
 {
-	session_close(c->session);
+	calls_close(c->session);
 	c->session = NULL;
 }
 
 bool client_check(struct client *c)
 {
-	if (!c->session || !session_check(c->session))
+	if (!c->session || !calls_check(c->session))
 		return false;
 	client_drop(c);
 	if (c->interactive)
@@ -161,7 +162,7 @@ bool client_check(struct client *c)
 	return true;
 }
 
-struct session *client_session(struct client *c)
+struct calls *client_session(struct client *c)
 {
 	client_check(c);
 	if (c->session)
@@ -177,9 +178,20 @@ struct session *client_session(struct client *c)
 	return c->session;
 }
 
+int client_after_transfer(struct calls *calls, int error, const struct transfer_stats *stats)
+{
+	const struct calls_ending ending = {
+		.lost = transfer_session_lost(error),
+		.status = stats->status,
+		.text = stats->text,
+	};
+
+	return calls_after_transfer(calls, error, &ending);
+}
+
 int client_report(struct client *c, const char *object, int error)
 {
-	const struct session_error *why = c->session ? session_error(c->session) : NULL;
+	const struct calls_error *why = c->session ? calls_error(c->session) : NULL;
 	struct text text = {0};
 
 	if (why && why->status && error == -ENOMEM && why->status != STATUS_NO_MEMORY)
@@ -188,13 +200,13 @@ int client_report(struct client *c, const char *object, int error)
 		report_error(&c->report, EXIT_CODE_OK, status_from_errno(error), object, NULL);
 		return error;
 	}
-	if (session_lost(c->session)) /* the status says less than the text */
+	if (calls_lost(c->session)) /* the status says less than the text */
 		text_puts(&text, why->text);
 	else
 		report_reason(&text, why->status, why->text);
 	report_error(&c->report, EXIT_CODE_OK, why->status, object, text_str(&text));
 	text_fini(&text);
-	if (session_lost(c->session))
+	if (calls_lost(c->session))
 		client_drop(c);
 	return error;
 }

@@ -6,14 +6,17 @@
 #ifndef RFTP_CLIENT_H
 #define RFTP_CLIENT_H
 
-#include "rftp/ui/report.h"
-#include "session/calls.h"
 #include "rftp/settings.h"
+#include "rftp/ui/report.h"
+#include "session/calls_names.h"
+#include "transfer/transfer.h"
+
+#define CLIENT_AGENT "rftp/" RFTP_VERSION /* how the program calls itself */
 
 struct client {
 	struct settings settings;
 	struct report report;
-	struct session *session; /* NULL: none, or lost */
+	struct calls *session; /* NULL: none, or lost */
 	char *host; /* of the open that succeeded: a lost session is taken up again; NULL: none */
 	uint16_t port;
 	char *cwd, *previous; /* remote directory now and before (cd -) */
@@ -35,12 +38,14 @@ void client_server(const struct client *, struct text *out);
  * The session, connected once more if it was lost meanwhile; NULL: not connected, which is
  * reported.
  */
-struct session *client_session(struct client *);
+struct calls *client_session(struct client *);
 /* Something happened to the connection while nobody asked: whether it is lost now (it is reported).
  */
 bool client_check(struct client *);
 
-/* Reports a failed call of rftp/remote/remote or rftp/remote/session about `object`, and lets go of
+/* calls_after_transfer with what transfer_send or transfer_receive left in its statistics. */
+int client_after_transfer(struct calls *, int error, const struct transfer_stats *);
+/* Reports a failed call of session/calls or session/calls_names about `object`, and lets go of
  * the session when it is lost.  Gives `error` back. */
 int client_report(struct client *, const char *object, int error);
 /* -ENOMEM, reported. */

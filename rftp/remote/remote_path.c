@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rftp/remote/remote_path.c: remote paths as text, and patterns of them.  Knows requests only as
- * rftp/remote/remote offers them.
+ * rftp/remote/remote_path.c: remote paths as text, and patterns of them.  The requests are those of
+ * session/calls_names.
  */
 #include "rftp/remote/remote_path.h"
 
@@ -135,30 +135,30 @@ static char *remote_unescape(const char *pattern, size_t len)
 /* The names in `dir` that one component's pattern matches; `last`: of any kind, else directories
  * and what may be links to them. */
 static int remote_glob_dir(
-	struct session *s, const char *dir, const char *component, bool last, struct paths *out)
+	struct calls *s, const char *dir, const char *component, bool last, struct paths *out)
 {
-	struct remote_list list;
-	int err = remote_list(s, dir, &list);
+	struct calls_list list;
+	int err = calls_list(s, dir, &list);
 
 	if (err == -ENOENT || err == -EACCES || err == -ENOTDIR)
 		return 0; /* as a shell's pattern: nothing matches there */
 	if (err)
 		return err;
 	for (size_t i = 0; i < list.count && !err; i++) {
-		const struct remote_entry *e = &list.entries[i];
+		const struct calls_entry *e = &list.entries[i];
 
 		if (!last && e->attr.type != MESSAGE_DIRECTORY && e->attr.type != MESSAGE_SYMLINK)
 			continue;
 		if (!fnmatch(component, e->name, FNM_PERIOD))
 			err = paths_add(out, remote_join(dir, e->name));
 	}
-	remote_list_free(&list);
+	calls_list_free(&list);
 	return err;
 }
 
 /* All of `from`, each followed by one more component. */
 static int remote_glob_step(
-	struct session *s, struct paths *from, const char *component, bool last, struct paths *to)
+	struct calls *s, struct paths *from, const char *component, bool last, struct paths *to)
 {
 	bool magic = remote_has_magic(component);
 	int err = 0;
@@ -178,7 +178,7 @@ static int remote_glob_step(
 }
 
 /* Names behind the last special one were not looked up yet. */
-static int remote_glob_existing(struct session *s, struct paths *paths)
+static int remote_glob_existing(struct calls *s, struct paths *paths)
 {
 	size_t kept = 0;
 	int err = 0;
@@ -187,7 +187,7 @@ static int remote_glob_existing(struct session *s, struct paths *paths)
 		struct message_attr attr;
 
 		if (!err)
-			err = remote_stat(s, paths->list[i], &attr);
+			err = calls_stat(s, paths->list[i], &attr);
 		if (!err)
 			paths->list[kept++] = paths->list[i];
 		else
@@ -199,7 +199,7 @@ static int remote_glob_existing(struct session *s, struct paths *paths)
 	return err;
 }
 
-int remote_glob(struct session *s, const char *pattern, char ***out, size_t *count)
+int remote_glob(struct calls *s, const char *pattern, char ***out, size_t *count)
 {
 	struct paths now = {0}, next;
 	bool magic = false;

@@ -1,35 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rftp/remote/remote: the requests for names at the server, as calls; and remote paths as text.
- *
- * All give 0 or -errno with session_error(session), and say nothing to the user.
+ * rftp/remote/remote_path: paths at the server as text, and the names that a pattern stands for.
  */
-#ifndef RFTP_REMOTE_H
-#define RFTP_REMOTE_H
+#ifndef RFTP_REMOTE_PATH_H
+#define RFTP_REMOTE_PATH_H
 
-#include "session/calls.h"
-
-struct remote_entry {
-	struct message_attr attr;
-	char *name;
-};
-struct remote_list {
-	struct remote_entry *entries; /* sorted by name */
-	size_t count;
-};
-
-int remote_stat(struct session *, const char *path, struct message_attr *);
-int remote_list(struct session *, const char *path, struct remote_list *);
-void remote_list_free(struct remote_list *);
-int remote_mkdir(struct session *, const char *path, bool parents);
-int remote_rmdir(struct session *, const char *path);
-int remote_remove(struct session *, const char *path);
-int remote_rename(struct session *, const char *from, const char *to, bool replace);
-int remote_statfs(struct session *, const char *path, struct message_statfs_reply *);
-/* STORE or RETRIEVE; after 0 the transfer begins. */
-int remote_data(struct session *, uint16_t type, const struct message_data_request *);
-
-int remote_feed(struct session *, const struct message_feed *); /* likewise */
+#include "session/calls_names.h"
 
 /* `path` as seen from the directory `cwd`: absolute.  ".." is left for the server.  NULL: no
  * memory. */
@@ -44,9 +20,9 @@ const char *remote_last(const char *path, size_t *len);
 /*
  * The names that a pattern (of rftp/shell/lexer or rftp/remote/url) stands for, absolute and
  * sorted.  Without special characters it is just the path itself, there or not.  -ENOENT: nothing
- * matches.
+ * matches.  Other errors are those of session/calls_names.
  */
-int remote_glob(struct session *, const char *pattern, char ***paths, size_t *count);
+int remote_glob(struct calls *, const char *pattern, char ***paths, size_t *count);
 void remote_glob_free(char **paths, size_t count);
 bool remote_has_magic(const char *pattern);
 

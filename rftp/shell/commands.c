@@ -206,7 +206,7 @@ char *command_remote_pattern(struct client *c, const struct lexer_word *word)
 int command_expand_remote(
 	struct client *c, const struct lexer_command *line, size_t first, struct names *names)
 {
-	struct session *s = client_session(c);
+	struct calls *s = client_session(c);
 	int err = s ? 0 : -ENOTCONN;
 
 	for (size_t i = first; i < line->count && !err; i++) {
@@ -216,7 +216,7 @@ int command_expand_remote(
 		if (!pattern)
 			return -ENOMEM;
 		err = remote_glob(s, pattern, &found, &n);
-		if (err == -ENOENT && !session_lost(s)) {
+		if (err == -ENOENT && !calls_lost(s)) {
 			report_error(&c->report, EXIT_CODE_OK, STATUS_NOT_FOUND, pattern,
 				"nothing matches");
 		} else if (err) {

@@ -53,9 +53,9 @@ static struct listing_params ls_params(unsigned mask, const char *directory)
 static int ls_directory(struct client *c, const char *path, unsigned mask, bool title)
 {
 	struct listing_params params = ls_params(mask, path);
-	struct remote_list list;
+	struct calls_list list;
 	struct text head = {0};
-	int err = remote_list(c->session, path, &list);
+	int err = calls_list(c->session, path, &list);
 
 	if (err)
 		return client_report(c, path, err);
@@ -66,14 +66,14 @@ static int ls_directory(struct client *c, const char *path, unsigned mask, bool 
 		text_fini(&head);
 	}
 	listing_print(&c->report, &params, &list);
-	remote_list_free(&list);
+	calls_list_free(&list);
 	return 0;
 }
 
 /* Files first, in one list, then what is in each directory; as ls(1). */
 static int ls_names(struct client *c, const struct names *names, unsigned mask)
 {
-	struct remote_entry *files = calloc(names->count, sizeof *files);
+	struct calls_entry *files = calloc(names->count, sizeof *files);
 	bool *directory = calloc(names->count, sizeof *directory);
 	struct listing_params params = ls_params(mask, NULL);
 	size_t count = 0;
@@ -81,17 +81,17 @@ static int ls_names(struct client *c, const struct names *names, unsigned mask)
 
 	for (size_t i = 0; i < names->count && c->session && files && directory; i++) {
 		struct message_attr attr;
-		int e = remote_stat(c->session, names->list[i], &attr);
+		int e = calls_stat(c->session, names->list[i], &attr);
 
 		if (e)
 			err = client_report(c, names->list[i], e);
 		else if (attr.type == MESSAGE_DIRECTORY)
 			directory[i] = true;
 		else
-			files[count++] = (struct remote_entry){attr, names->list[i]};
+			files[count++] = (struct calls_entry){attr, names->list[i]};
 	}
 	if (count) {
-		struct remote_list list = {files, count};
+		struct calls_list list = {files, count};
 
 		listing_print(&c->report, &params, &list);
 	}
@@ -133,7 +133,7 @@ int command_ls(struct client *c, const struct lexer_command *line)
 static int stat_each(struct client *c, const char *path, unsigned mask)
 {
 	struct message_attr attr;
-	int err = remote_stat(c->session, path, &attr);
+	int err = calls_stat(c->session, path, &attr);
 
 	(void)mask;
 	if (err)
@@ -149,7 +149,7 @@ int command_stat(struct client *c, const struct lexer_command *line)
 
 static int mkdir_each(struct client *c, const char *path, unsigned mask)
 {
-	int err = remote_mkdir(c->session, path, mask);
+	int err = calls_mkdir(c->session, path, mask);
 
 	return err ? client_report(c, path, err) : 0;
 }
@@ -164,7 +164,7 @@ int command_mkdir(struct client *c, const struct lexer_command *line)
 
 static int rmdir_each(struct client *c, const char *path, unsigned mask)
 {
-	int err = remote_rmdir(c->session, path);
+	int err = calls_rmdir(c->session, path);
 
 	(void)mask;
 	return err ? client_report(c, path, err) : 0;
@@ -180,10 +180,10 @@ int command_rmdir(struct client *c, const struct lexer_command *line)
 
 static int rm_each(struct client *c, const char *path, unsigned mask)
 {
-	int err = remote_remove(c->session, path);
+	int err = calls_remove(c->session, path);
 
 	(void)mask;
-	if (err == -EISDIR && c->session && !session_lost(c->session)) {
+	if (err == -EISDIR && c->session && !calls_lost(c->session)) {
 		report_error(&c->report, EXIT_CODE_OK, STATUS_IS_DIRECTORY, path,
 			"is a directory (remove it with rmdir when it is empty)");
 		return err;
@@ -213,7 +213,7 @@ static int mv_one(struct client *c, const char *from, const char *to, bool into,
 	if (into && !path) {
 		err = client_no_memory(c);
 	} else {
-		err = remote_rename(c->session, from, into ? path : to, replace);
+		err = calls_rename(c->session, from, into ? path : to, replace);
 		if (err)
 			client_report(c, from, err);
 	}
@@ -244,8 +244,8 @@ int command_mv(struct client *c, const struct lexer_command *line)
 		err = -ENOMEM;
 	if (err)
 		goto done;
-	err = remote_stat(c->session, to, &attr);
-	if (err && session_lost(c->session)) {
+	err = calls_stat(c->session, to, &attr);
+	if (err && calls_lost(c->session)) {
 		client_report(c, to, err);
 		goto done;
 	}
@@ -273,7 +273,7 @@ int command_df(struct client *c, const struct lexer_command *line)
 	struct message_statfs_reply fs;
 	unsigned mask; /* -h is how it is shown anyway */
 	int first = command_flags(c, line, "h", &mask), err;
-	struct session *s = first < 0 ? NULL : client_session(c);
+	struct calls *s = first < 0 ? NULL : client_session(c);
 	char *path;
 
 	if (!s)
@@ -282,7 +282,7 @@ int command_df(struct client *c, const struct lexer_command *line)
 					   : strdup(c->cwd);
 	if (!path)
 		return -ENOMEM;
-	err = remote_statfs(s, path, &fs);
+	err = calls_statfs(s, path, &fs);
 	if (err)
 		client_report(c, path, err);
 	else

@@ -16,12 +16,12 @@
 /* Goes to an absolute path, if it is a directory. */
 static int session_go(struct client *c, char *path)
 {
-	struct session *s = client_session(c);
+	struct calls *s = client_session(c);
 	struct message_attr attr;
 	int err = s ? 0 : -ENOTCONN;
 
 	if (!err) {
-		err = remote_stat(s, path, &attr);
+		err = calls_stat(s, path, &attr);
 		if (err)
 			client_report(c, path, err);
 	}

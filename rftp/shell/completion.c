@@ -24,7 +24,7 @@
 static struct client *completion_client;
 static struct {
 	char *path;
-	struct remote_list list;
+	struct calls_list list;
 	uint64_t taken_ns;
 } completion_cache;
 
@@ -75,7 +75,7 @@ static char *completion_head(const char *word)
 	return strndup(word, slash ? (size_t)(slash - word) + 1 : 0);
 }
 
-static const struct remote_list *completion_list(struct client *c, const char *path)
+static const struct calls_list *completion_list(struct client *c, const char *path)
 {
 	uint64_t now = clock_now_ns();
 
@@ -85,8 +85,8 @@ static const struct remote_list *completion_list(struct client *c, const char *p
 	completion_stop();
 	completion_client = c;
 	/* without a connection there is nothing to offer; Tab does not make one, nor complain */
-	if (!c->session || session_check(c->session) ||
-		remote_list(c->session, path, &completion_cache.list))
+	if (!c->session || calls_check(c->session) ||
+		calls_list(c->session, path, &completion_cache.list))
 		return NULL;
 	completion_cache.path = strdup(path);
 	completion_cache.taken_ns = now;
@@ -98,10 +98,10 @@ static void completion_remote(
 {
 	char *head = completion_head(word);
 	char *path = head ? remote_join(c->cwd, head) : NULL;
-	const struct remote_list *list = path ? completion_list(c, path) : NULL;
+	const struct calls_list *list = path ? completion_list(c, path) : NULL;
 
 	for (size_t i = 0; list && i < list->count; i++) {
-		const struct remote_entry *e = &list->entries[i];
+		const struct calls_entry *e = &list->entries[i];
 		bool directory = e->attr.type == MESSAGE_DIRECTORY;
 
 		if (directories && !directory && e->attr.type != MESSAGE_SYMLINK)
@@ -361,7 +361,7 @@ void completion_start(struct client *c)
 
 void completion_stop(void)
 {
-	remote_list_free(&completion_cache.list);
+	calls_list_free(&completion_cache.list);
 	free(completion_cache.path);
 	completion_cache.path = NULL;
 	completion_client = NULL;

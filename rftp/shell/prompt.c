@@ -162,7 +162,7 @@ int prompt_read(struct client *c, char **line)
 		struct pollfd fds[] = {
 			{STDIN_FILENO, POLLIN, 0},
 			{interrupt_fd(), POLLIN, 0},
-			{c->session ? session_event_fd(c->session) : -1, POLLIN, 0},
+			{c->session ? calls_event_fd(c->session) : -1, POLLIN, 0},
 		};
 		int n = poll(fds, 3, -1);
 

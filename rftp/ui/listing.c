@@ -71,12 +71,12 @@ static void listing_json_attr(struct text *json, const struct message_attr *attr
 		json, ",\"mtime\":%jd,\"mtime_ns\":%u", (intmax_t)attr->mtime_s, attr->mtime_ns);
 }
 
-static bool listing_shown(const struct listing_params *p, const struct remote_entry *e)
+static bool listing_shown(const struct listing_params *p, const struct calls_entry *e)
 {
 	return p->all || !p->directory || e->name[0] != '.';
 }
 
-static void listing_name(struct text *out, const struct remote_entry *e, bool terminal)
+static void listing_name(struct text *out, const struct calls_entry *e, bool terminal)
 {
 	if (terminal)
 		escape_shell(out, e->name, strlen(e->name));
@@ -88,7 +88,7 @@ static void listing_name(struct text *out, const struct remote_entry *e, bool te
 }
 
 static void listing_json(
-	struct report *r, const struct listing_params *p, const struct remote_list *list)
+	struct report *r, const struct listing_params *p, const struct calls_list *list)
 {
 	for (size_t i = 0; i < list->count; i++) {
 		struct text json = {0};
@@ -104,10 +104,10 @@ static void listing_json(
 }
 
 static void listing_details(struct text *out, const struct listing_params *p,
-	const struct remote_list *list, bool terminal)
+	const struct calls_list *list, bool terminal)
 {
 	for (size_t i = 0; i < list->count; i++) {
-		const struct remote_entry *e = &list->entries[i];
+		const struct calls_entry *e = &list->entries[i];
 		char mode[11], when[32], size[UNITS_TEXT_MAX];
 
 		if (!listing_shown(p, e))
@@ -127,7 +127,7 @@ static void listing_details(struct text *out, const struct listing_params *p,
 
 /* In columns, down first, as many as the terminal has room for. */
 static void listing_columns(struct text *out, const struct listing_params *p,
-	const struct remote_list *list, size_t columns)
+	const struct calls_list *list, size_t columns)
 {
 	struct text *names = calloc(list->count + 1, sizeof *names);
 	size_t count = 0, widest = 1, across, down;
@@ -163,7 +163,7 @@ static void listing_columns(struct text *out, const struct listing_params *p,
 	free(names);
 }
 
-void listing_print(struct report *r, const struct listing_params *p, const struct remote_list *list)
+void listing_print(struct report *r, const struct listing_params *p, const struct calls_list *list)
 {
 	bool terminal = isatty(fileno(r->out));
 	struct winsize size = {0};

@@ -5,7 +5,7 @@
 #ifndef RFTP_LISTING_H
 #define RFTP_LISTING_H
 
-#include "rftp/remote/remote_path.h"
+#include "session/calls_names.h"
 #include "rftp/ui/report.h"
 
 struct listing_params {
@@ -16,7 +16,7 @@ struct listing_params {
 	const char *directory; /* the entries are beneath it; NULL: they are paths themselves */
 };
 
-void listing_print(struct report *, const struct listing_params *, const struct remote_list *);
+void listing_print(struct report *, const struct listing_params *, const struct calls_list *);
 /* All of one file's attributes. */
 void listing_stat(struct report *, const char *path, const struct message_attr *);
 void listing_statfs(struct report *, const char *path, const struct message_statfs_reply *);
