@@ -188,7 +188,7 @@ int transfer_job_new_store(struct daemon_session *s, const struct message_data_r
 		.kind = request->kind == MESSAGE_DATA_NULL   ? INCOMING_NULL
 			: request->flags & MESSAGE_DATA_INTO ? INCOMING_INTO
 							     : INCOMING_AS,
-		.top = s->daemon->export_fd,
+		.top = s->place->top,
 		.path = path,
 		.fd = -1,
 		.replace = !(request->flags & MESSAGE_DATA_NO_REPLACE),
@@ -215,7 +215,7 @@ int transfer_job_new_retrieve(struct daemon_session *s, const struct message_dat
 	const char *path, const char *name, struct transfer_job **out)
 {
 	struct outgoing_params params = {
-		.top = s->daemon->export_fd,
+		.top = s->place->top,
 		.recursive = request->flags & MESSAGE_DATA_RECURSIVE,
 		.direct = direct_of(request),
 		.done = log_file,
@@ -246,7 +246,7 @@ int transfer_job_new_feed(struct daemon_session *s, const struct message_feed *f
 {
 	const struct message_data_request any = {.kind = MESSAGE_DATA_FILES};
 	struct segments_params params = {
-		.top = s->daemon->export_fd,
+		.top = s->place->top,
 		.path = path,
 		.segment_bytes = feed->segment_bytes,
 		.segment_ns = feed->segment_ns,

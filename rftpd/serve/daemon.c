@@ -10,7 +10,6 @@
 #include "rftpd/serve/daemon_session.h"
 #include "rftpd/serve/listen.h"
 #include "rftpd/jobs/transfer_job.h"
-#include "tree/beneath.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -24,38 +23,40 @@
 #define CLOSING_NS (2 * NS_PER_S)   /* a client takes its last reply within this */
 #define STOPPING_NS (15 * NS_PER_S) /* transfers that are cancelled end within this */
 
-static int open_export(const struct daemon_settings *settings)
+static int open_export(const struct daemon_settings *settings, struct place *export)
 {
-	int fd;
+	int r;
 
+	*export = (struct place){.top = -1};
 	if (!settings->export) {
 		log_error("nothing to serve: name a directory with --export DIR");
 		return -EINVAL;
 	}
-	if (!beneath_supported()) {
+	r = place_open(export, settings->export, settings->writable ? PLACE_ALL : PLACE_READ_ONLY);
+	if (r == -ENOSYS) {
 		log_error("this kernel has no openat2 (Linux 5.6, or it is filtered), which keeps "
-			  "clients "
-			  "inside the export");
+			  "clients inside the export");
 		return -EINVAL;
 	}
-	fd = open(settings->export, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0) {
-		log_error("export %s: %s", settings->export, strerror(errno));
+	if (r) {
+		log_error("export %s: %s", settings->export, strerror(-r));
 		return -EINVAL;
 	}
-	if (settings->writable && faccessat(fd, ".", W_OK, AT_EACCESS))
+	r = settings->writable ? place_check_writable(export, "") : 0;
+	if (r)
 		log_warning("export %s is :rw, but its top is not writable here: %s",
-			settings->export, strerror(errno));
-	return fd;
+			settings->export, strerror(-r));
+	return 0;
 }
 
 int daemon_check(const struct daemon_settings *settings)
 {
-	int fd = open_export(settings);
+	struct place export;
+	int r = open_export(settings, &export);
 
-	if (fd < 0)
-		return fd;
-	close(fd);
+	if (r)
+		return r;
+	place_close(&export);
 	return listen_check(settings);
 }
 
@@ -181,7 +182,7 @@ int daemon_init(struct daemon *d, const struct daemon_settings *settings)
 
 	*d = (struct daemon){
 		.settings = settings,
-		.export_fd = -1,
+		.export = {.top = -1},
 		.poller = {-1},
 		.signals_fd = -1,
 		.signals = {.fd = -1},
@@ -200,9 +201,9 @@ int daemon_init(struct daemon *d, const struct daemon_settings *settings)
 	deadline_list_init(&d->closing, CLOSING_NS);
 	init_scheduler(d);
 
-	d->export_fd = open_export(settings);
-	if (d->export_fd < 0)
-		return d->export_fd;
+	r = open_export(settings, &d->export);
+	if (r)
+		return r;
 	r = poller_init(&d->poller);
 	if (!r)
 		r = watch_signals(d);
@@ -238,8 +239,7 @@ void daemon_fini(struct daemon *d)
 		close(d->finished_fd);
 	if (d->signals_fd >= 0)
 		close(d->signals_fd);
-	if (d->export_fd >= 0)
-		close(d->export_fd);
+	place_close(&d->export);
 	pthread_mutex_destroy(&d->finished_lock);
 }
 

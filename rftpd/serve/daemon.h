@@ -12,6 +12,7 @@
 #include "rftpd/jobs/scheduler.h"
 #include "rftpd/serve/deadline.h"
 #include "rftpd/serve/poller.h"
+#include "tree/place.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -50,7 +51,7 @@ struct listen_devices {
 
 struct daemon {
 	const struct daemon_settings *settings;
-	int export_fd; /* the top that every path is resolved beneath */
+	struct place export;
 	bool stopping;
 
 	struct poller poller;

@@ -33,6 +33,7 @@ struct daemon_session {
 	TAILQ_ENTRY(daemon_session) entry; /* in daemon->sessions, or in daemon->dead */
 	TAILQ_ENTRY(daemon_session) busy_entry;
 	struct daemon *daemon;
+	const struct place *place; /* what it may touch */
 	struct link *link;
 	uint32_t number;
 	enum daemon_session_state state;

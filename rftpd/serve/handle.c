@@ -2,7 +2,7 @@
 /*
  * rftpd/serve/handle: see handle.h.
  *
- * Owns the dispatch table: which message is allowed in which state, and which ones write.
+ * Owns the dispatch table: which message is allowed in which state.
  */
 #include "rftpd/serve/handle.h"
 
@@ -19,24 +19,23 @@
 static const struct row {
 	uint16_t type;
 	unsigned states;
-	bool writes; /* refused on a read-only export.  (STORE may be a bench, and looks itself.) */
 	int (*run)(struct daemon_session *, const uint8_t *data, size_t len);
 } rows[] = {
-	{MESSAGE_HELLO, SESSION_NEW, false, handle_hello},
-	{MESSAGE_BYE, SESSION_NEW | SESSION_READY | SESSION_WAITING, false, handle_bye},
-	{MESSAGE_PING, SESSION_READY | SESSION_WAITING, false, handle_ping},
-	{MESSAGE_CHANNELS, SESSION_READY, false, handle_channels},
-	{MESSAGE_STAT, SESSION_READY, false, handle_stat},
-	{MESSAGE_LIST, SESSION_READY, false, handle_list},
-	{MESSAGE_MKDIR, SESSION_READY, true, handle_mkdir},
-	{MESSAGE_RMDIR, SESSION_READY, true, handle_rmdir},
-	{MESSAGE_REMOVE, SESSION_READY, true, handle_remove},
-	{MESSAGE_RENAME, SESSION_READY, true, handle_rename},
-	{MESSAGE_STATFS, SESSION_READY, false, handle_statfs},
-	{MESSAGE_STORE, SESSION_READY, false, handle_store},
-	{MESSAGE_RETRIEVE, SESSION_READY, false, handle_retrieve},
-	{MESSAGE_FEED, SESSION_READY, true, handle_feed},
-	{TRANSFER_ABORT, SESSION_READY | SESSION_WAITING, false, handle_abort},
+	{MESSAGE_HELLO, SESSION_NEW, handle_hello},
+	{MESSAGE_BYE, SESSION_NEW | SESSION_READY | SESSION_WAITING, handle_bye},
+	{MESSAGE_PING, SESSION_READY | SESSION_WAITING, handle_ping},
+	{MESSAGE_CHANNELS, SESSION_READY, handle_channels},
+	{MESSAGE_STAT, SESSION_READY, handle_stat},
+	{MESSAGE_LIST, SESSION_READY, handle_list},
+	{MESSAGE_MKDIR, SESSION_READY, handle_mkdir},
+	{MESSAGE_RMDIR, SESSION_READY, handle_rmdir},
+	{MESSAGE_REMOVE, SESSION_READY, handle_remove},
+	{MESSAGE_RENAME, SESSION_READY, handle_rename},
+	{MESSAGE_STATFS, SESSION_READY, handle_statfs},
+	{MESSAGE_STORE, SESSION_READY, handle_store},
+	{MESSAGE_RETRIEVE, SESSION_READY, handle_retrieve},
+	{MESSAGE_FEED, SESSION_READY, handle_feed},
+	{TRANSFER_ABORT, SESSION_READY | SESSION_WAITING, handle_abort},
 };
 
 /* Says what was wrong, in a reply if the message has one; the session then ends. */
@@ -69,9 +68,6 @@ int handle_frame(struct daemon_session *s, const struct message_header *h, const
 						      : "came again");
 	if (h->response)
 		return violate(s, h->type, "has a response code");
-	if (row->writes && !s->daemon->settings->writable)
-		return daemon_session_refuse(
-			s, h->type, STATUS_READ_ONLY, "the export is read-only");
 	r = row->run(s, data, h->length);
 	if (r == -EBADMSG || r == -EMSGSIZE)
 		return violate(s, h->type, "is malformed");
@@ -92,6 +88,8 @@ int handle_refuse_path(struct daemon_session *s, uint16_t type, int error, const
 	size_t len = strlen(path);
 	const char *cut = "";
 
+	if (error == -EROFS && place_allows(s->place, PLACE_WRITE) == error)
+		return daemon_session_refuse(s, type, status, "the export is read-only");
 	if (len > SHOWN_PATH_MAX) {
 		path += len - SHOWN_PATH_MAX;
 		cut = "...";

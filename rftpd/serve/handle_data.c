@@ -9,12 +9,9 @@
 #include "proto/status.h"
 #include "rftpd/serve/handle.h"
 #include "rftpd/jobs/transfer_job.h"
-#include "tree/beneath.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <unistd.h>
 
 /* What both requests are refused for: 1 and answered; 0; -errno. */
 static int refuse_request(
@@ -67,38 +64,6 @@ static bool last_component(const char *path, char name[MESSAGE_NAME_MAX + 1])
 	return true;
 }
 
-/* Whether what the client asks for may be read, so that the reply can say so. */
-static int check_readable(const struct daemon_session *s, const char *path)
-{
-	/* a FIFO must not hold us up, a terminal not become ours */
-	int fd = beneath_open(s->daemon->export_fd, path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
-
-	if (fd < 0)
-		return fd;
-	close(fd);
-	return 0;
-}
-
-/*
- * Whether something may be stored at `path`: in it when it is a directory, else beside it.  (What
- * is wrong with `path` otherwise, the transfer's sink says.)
- */
-static int check_writable(const struct daemon_session *s, const char *path)
-{
-	char last[MESSAGE_NAME_MAX + 1];
-	int top = s->daemon->export_fd, r = 0;
-	int fd = beneath_open(top, path, O_PATH | O_DIRECTORY, 0);
-
-	if (fd < 0)
-		fd = beneath_open_parent(top, path, last);
-	if (fd < 0)
-		return fd == -EINVAL ? 0 : fd;
-	if (faccessat(fd, ".", W_OK | X_OK, AT_EACCESS))
-		r = -errno;
-	close(fd);
-	return r;
-}
-
 int handle_store(struct daemon_session *s, const uint8_t *data, size_t len)
 {
 	char path[MESSAGE_PATH_MAX + 1];
@@ -111,12 +76,10 @@ int handle_store(struct daemon_session *s, const uint8_t *data, size_t len)
 	if (r)
 		return r < 0 ? r : 0;
 	handle_path(path, request.path);
-	if (request.kind == MESSAGE_DATA_FILES && !s->daemon->settings->writable)
-		return daemon_session_refuse(
-			s, MESSAGE_STORE, STATUS_READ_ONLY, "the export is read-only");
-	r = transfer_job_new_store(s, &request, path, &job);
-	if (!r && request.kind == MESSAGE_DATA_FILES && (r = check_writable(s, path)))
-		transfer_job_free(job);
+	if (request.kind == MESSAGE_DATA_FILES)
+		r = place_check_writable(s->place, path);
+	if (!r)
+		r = transfer_job_new_store(s, &request, path, &job);
 	if (r)
 		return handle_refuse_path(s, MESSAGE_STORE, r, path);
 	daemon_session_start_job(s, job);
@@ -141,9 +104,10 @@ int handle_retrieve(struct daemon_session *s, const uint8_t *data, size_t len)
 		!last_component(path, name))
 		return daemon_session_refuse(s, MESSAGE_RETRIEVE, STATUS_NAME,
 			"%.400s: has no name of its own to arrive under", path);
-	r = transfer_job_new_retrieve(s, &request, path, name, &job);
-	if (!r && request.kind == MESSAGE_DATA_FILES && (r = check_readable(s, path)))
-		transfer_job_free(job);
+	if (request.kind == MESSAGE_DATA_FILES)
+		r = place_check_readable(s->place, path);
+	if (!r)
+		r = transfer_job_new_retrieve(s, &request, path, name, &job);
 	if (r)
 		return handle_refuse_path(s, MESSAGE_RETRIEVE, r, path);
 	daemon_session_start_job(s, job);

@@ -8,16 +8,12 @@
  */
 #include "proto/status.h"
 #include "rftpd/serve/handle.h"
-#include "tree/beneath.h"
 #include "tree/landing.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #define FRAME_BYTES 16384u /* some two hundred entries: the loop serves others in between */
 
@@ -67,20 +63,14 @@ int handle_list(struct daemon_session *s, const uint8_t *data, size_t len)
 	char path[MESSAGE_PATH_MAX + 1];
 	struct message_path m;
 	struct listing *l;
-	int fd, r = message_get_path(&m, data, len);
+	int r = message_get_path(&m, data, len);
 
 	if (r)
 		return r;
 	handle_path(path, m.path);
-	fd = beneath_open(s->daemon->export_fd, path, O_RDONLY | O_DIRECTORY, 0);
-	if (fd < 0)
-		return handle_refuse_path(s, MESSAGE_LIST, fd, path);
 	l = calloc(1, sizeof *l);
-	if (l)
-		l->dir = fdopendir(fd);
-	if (!l || !l->dir) {
-		r = l ? -errno : -ENOMEM;
-		close(fd);
+	r = l ? place_list(s->place, path, &l->dir) : -ENOMEM;
+	if (r) {
 		free(l);
 		return handle_refuse_path(s, MESSAGE_LIST, r, path);
 	}

@@ -2,17 +2,12 @@
 /*
  * rftpd/serve/handle_names: requests about names: STAT, MKDIR, RMDIR, REMOVE, RENAME, STATFS.
  *
- * All names are resolved beneath the export by tree/beneath.
+ * What may be done, and where, is the session's place's to say (tree/place).
  */
 #include "proto/status.h"
 #include "rftpd/serve/handle.h"
-#include "tree/beneath.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <sys/statvfs.h>
-#include <unistd.h>
 
 /* What a client may set: a daemon hands no set-user-id bits out. */
 #define MODE_ALLOWED 01777
@@ -46,7 +41,7 @@ int handle_stat(struct daemon_session *s, const uint8_t *data, size_t len)
 
 	if (r)
 		return r;
-	r = beneath_stat(s->daemon->export_fd, path, true, &st);
+	r = place_stat(s->place, path, true, &st);
 	if (r)
 		return handle_refuse_path(s, MESSAGE_STAT, r, path);
 	handle_attr(&attr, &st);
@@ -64,8 +59,7 @@ int handle_mkdir(struct daemon_session *s, const uint8_t *data, size_t len)
 		return r;
 	handle_path(path, m.path);
 	return answer(s, MESSAGE_MKDIR,
-		beneath_mkdir(s->daemon->export_fd, path, m.mode & MODE_ALLOWED,
-			m.flags & MESSAGE_MKDIR_PARENTS),
+		place_mkdir(s->place, path, m.mode & MODE_ALLOWED, m.flags & MESSAGE_MKDIR_PARENTS),
 		path);
 }
 
@@ -74,7 +68,7 @@ int handle_rmdir(struct daemon_session *s, const uint8_t *data, size_t len)
 	char path[MESSAGE_PATH_MAX + 1];
 	int r = get_path(path, data, len);
 
-	return r ? r : answer(s, MESSAGE_RMDIR, beneath_rmdir(s->daemon->export_fd, path), path);
+	return r ? r : answer(s, MESSAGE_RMDIR, place_rmdir(s->place, path), path);
 }
 
 int handle_remove(struct daemon_session *s, const uint8_t *data, size_t len)
@@ -82,7 +76,7 @@ int handle_remove(struct daemon_session *s, const uint8_t *data, size_t len)
 	char path[MESSAGE_PATH_MAX + 1];
 	int r = get_path(path, data, len);
 
-	return r ? r : answer(s, MESSAGE_REMOVE, beneath_unlink(s->daemon->export_fd, path), path);
+	return r ? r : answer(s, MESSAGE_REMOVE, place_remove(s->place, path), path);
 }
 
 int handle_rename(struct daemon_session *s, const uint8_t *data, size_t len)
@@ -96,7 +90,7 @@ int handle_rename(struct daemon_session *s, const uint8_t *data, size_t len)
 		return r;
 	handle_path(from, m.from);
 	handle_path(to, m.to);
-	r = beneath_rename(s->daemon->export_fd, from, to, m.flags & MESSAGE_RENAME_REPLACE);
+	r = place_rename(s->place, from, to, m.flags & MESSAGE_RENAME_REPLACE);
 	if (r == -EINVAL)
 		return daemon_session_refuse(s, MESSAGE_RENAME, STATUS_INVALID,
 			"%.240s to %.240s: a directory cannot go beneath itself, nor the top be "
@@ -105,8 +99,8 @@ int handle_rename(struct daemon_session *s, const uint8_t *data, size_t len)
 	if (!r)
 		return daemon_session_reply(s, MESSAGE_RENAME, NULL, 0);
 	/* name the one that is at fault */
-	return handle_refuse_path(s, MESSAGE_RENAME, r,
-		beneath_stat(s->daemon->export_fd, from, false, &st) ? from : to);
+	return handle_refuse_path(
+		s, MESSAGE_RENAME, r, place_stat(s->place, from, false, &st) ? from : to);
 }
 
 int handle_statfs(struct daemon_session *s, const uint8_t *data, size_t len)
@@ -115,17 +109,11 @@ int handle_statfs(struct daemon_session *s, const uint8_t *data, size_t len)
 	struct message_statfs_reply m;
 	struct statvfs fs;
 	uint8_t reply[40];
-	int fd, r = get_path(path, data, len);
+	int r = get_path(path, data, len);
 
 	if (r)
 		return r;
-	fd = beneath_open(s->daemon->export_fd, path, O_PATH, 0);
-	if (fd >= 0) {
-		r = fstatvfs(fd, &fs) ? -errno : 0;
-		close(fd);
-	} else {
-		r = fd;
-	}
+	r = place_statfs(s->place, path, &fs);
 	if (r)
 		return handle_refuse_path(s, MESSAGE_STATFS, r, path);
 	m = (struct message_statfs_reply){

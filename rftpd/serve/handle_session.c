@@ -57,7 +57,7 @@ int handle_hello(struct daemon_session *s, const uint8_t *data, size_t len)
 		.max_depth = s->max_depth,
 		.engines = s->engines,
 		.session = s->number,
-		.flags = settings->writable ? 0 : MESSAGE_HELLO_READ_ONLY,
+		.flags = place_allows(s->place, PLACE_WRITE) ? MESSAGE_HELLO_READ_ONLY : 0,
 		.agent = {(const uint8_t *)AGENT, strlen(AGENT)},
 	};
 	daemon_session_ready(s);

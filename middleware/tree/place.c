@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tree/place: see place.h.
+ *
+ * Owns which operation needs which right.  How names are kept beneath the directory is tree/beneath's.
+ */
+#include "tree/place.h"
+
+#include "tree/beneath.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+int place_open(struct place *p, const char *directory, unsigned rights)
+{
+	*p = (struct place){.top = -1};
+	if (!beneath_supported())
+		return -ENOSYS;
+	p->top = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (p->top < 0)
+		return -errno;
+	p->rights = rights;
+	return 0;
+}
+
+void place_close(struct place *p)
+{
+	if (p->top >= 0)
+		close(p->top);
+	*p = (struct place){.top = -1};
+}
+
+int place_allows(const struct place *p, unsigned rights)
+{
+	const unsigned changing = PLACE_WRITE | PLACE_DELETE;
+
+	if (!(rights & ~p->rights))
+		return 0;
+	return rights & ~p->rights & changing && !(p->rights & changing) ? -EROFS : -EACCES;
+}
+
+int place_stat(const struct place *p, const char *path, bool follow, struct stat *st)
+{
+	int err = place_allows(p, PLACE_LIST);
+
+	return err ? err : beneath_stat(p->top, path, follow, st);
+}
+
+int place_statfs(const struct place *p, const char *path, struct statvfs *fs)
+{
+	int fd, err = place_allows(p, PLACE_LIST);
+
+	if (err)
+		return err;
+	fd = beneath_open(p->top, path, O_PATH, 0);
+	if (fd < 0)
+		return fd;
+	err = fstatvfs(fd, fs) ? -errno : 0;
+	close(fd);
+	return err;
+}
+
+int place_list(const struct place *p, const char *path, DIR **out)
+{
+	int fd, err = place_allows(p, PLACE_LIST);
+
+	if (err)
+		return err;
+	fd = beneath_open(p->top, path, O_RDONLY | O_DIRECTORY, 0);
+	if (fd < 0)
+		return fd;
+	*out = fdopendir(fd);
+	if (*out)
+		return 0;
+	err = -errno;
+	close(fd);
+	return err;
+}
+
+int place_mkdir(const struct place *p, const char *path, mode_t mode, bool parents)
+{
+	int err = place_allows(p, PLACE_WRITE);
+
+	return err ? err : beneath_mkdir(p->top, path, mode, parents);
+}
+
+int place_rmdir(const struct place *p, const char *path)
+{
+	int err = place_allows(p, PLACE_DELETE);
+
+	return err ? err : beneath_rmdir(p->top, path);
+}
+
+int place_remove(const struct place *p, const char *path)
+{
+	int err = place_allows(p, PLACE_DELETE);
+
+	return err ? err : beneath_unlink(p->top, path);
+}
+
+int place_rename(const struct place *p, const char *from, const char *to, bool replace)
+{
+	int err = place_allows(p, PLACE_WRITE | PLACE_DELETE);
+
+	return err ? err : beneath_rename(p->top, from, to, replace);
+}
+
+int place_check_readable(const struct place *p, const char *path)
+{
+	int fd, err = place_allows(p, PLACE_READ);
+
+	if (err)
+		return err;
+	/* a FIFO must not be waited for, a terminal not become ours */
+	fd = beneath_open(p->top, path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
+	if (fd < 0)
+		return fd;
+	close(fd);
+	return 0;
+}
+
+int place_check_writable(const struct place *p, const char *path)
+{
+	int fd, err = place_allows(p, PLACE_WRITE);
+	char last[256];
+
+	if (err)
+		return err;
+	fd = beneath_open(p->top, path, O_PATH | O_DIRECTORY, 0);
+	if (fd < 0)
+		fd = beneath_open_parent(p->top, path, last);
+	if (fd < 0)
+		return fd == -EINVAL ? 0 : fd;
+	err = faccessat(fd, ".", W_OK | X_OK, AT_EACCESS) ? -errno : 0;
+	close(fd);
+	return err;
+}

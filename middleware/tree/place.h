@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tree/place: what a session may touch: one directory, what may be done beneath it, and every
+ * operation on names there.  Names cannot leave the directory (tree/beneath resolves them).
+ *
+ * An operation for which the place lacks a right does nothing: -EROFS where nothing may be changed
+ * at all, else -EACCES.  All others are 0 or a descriptor, or -errno as tree/beneath and the kernel
+ * say it.  Every operation may block for as long as the file system does.  A place does not change
+ * while it is in use, so any number of threads may use it.
+ */
+#ifndef TREE_PLACE_H
+#define TREE_PLACE_H
+
+#include <dirent.h>
+#include <stdbool.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/types.h>
+
+enum place_right {		/* bits */
+	PLACE_READ = 1,		/* what is in files */
+	PLACE_LIST = 2,		/* names and attributes */
+	PLACE_WRITE = 4,	/* make files and directories, and replace files */
+	PLACE_DELETE = 8,	/* remove and rename */
+};
+#define PLACE_READ_ONLY (PLACE_READ | PLACE_LIST)
+#define PLACE_ALL (PLACE_READ | PLACE_LIST | PLACE_WRITE | PLACE_DELETE)
+
+struct place {
+	int top; /* the directory's descriptor; beneath.h: AT_FDCWD for the user's own names */
+	unsigned rights;
+};
+
+/* Opens the directory.  -ENOSYS: this kernel cannot keep names beneath it (beneath_supported). */
+int place_open(struct place *, const char *directory, unsigned rights);
+/* Does nothing to one that was closed or is {.top = -1}. */
+void place_close(struct place *);
+
+/* 0, or -errno: what a missing one of `rights` is answered with. */
+int place_allows(const struct place *, unsigned rights);
+
+int place_stat(const struct place *, const char *path, bool follow, struct stat *);
+int place_statfs(const struct place *, const char *path, struct statvfs *);
+/* The directory's entries; closedir by the caller. */
+int place_list(const struct place *, const char *path, DIR **out);
+int place_mkdir(const struct place *, const char *path, mode_t mode, bool parents);
+int place_rmdir(const struct place *, const char *path);
+int place_remove(const struct place *, const char *path);
+int place_rename(const struct place *, const char *from, const char *to, bool replace);
+
+/* Whether a file or tree may be read at `path`; or one be written: in it when it is a directory,
+ * else beside it.  (What else is wrong with the path, who reads or writes there finds out.) */
+int place_check_readable(const struct place *, const char *path);
+int place_check_writable(const struct place *, const char *path);
+
+#endif
