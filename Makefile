@@ -23,6 +23,10 @@ mandir      ?= $(prefix)/share/man
 docdir      ?= $(prefix)/share/doc/rftp
 bashdir     ?= $(prefix)/share/bash-completion/completions
 unitdir     ?= $(prefix)/lib/systemd/system
+sysusersdir ?= $(prefix)/lib/sysusers.d
+tmpfilesdir ?= $(prefix)/lib/tmpfiles.d
+sysconfdir  ?= /etc
+statedir    ?= /var/lib/rftpd
 DESTDIR     ?=
 
 VERSION     := 0.1.0
@@ -209,21 +213,32 @@ format-check:
 MAN_PAGES   := $(wildcard man/*.[1-8])
 COMPLETION  := $(wildcard rftp/shell/completion.bash)
 
+FILL_IN     := sed -e 's|@sbindir@|$(sbindir)|g' -e 's|@sysconfdir@|$(sysconfdir)|g' -e 's|@statedir@|$(statedir)|g'
+# template:target, each with the directories of this installation in it
+TEMPLATES   := rftpd.conf:$(docdir)/rftpd.conf.example rftpd.service:$(unitdir)/rftpd.service \
+               rftpd.sysusers:$(sysusersdir)/rftpd.conf rftpd.tmpfiles:$(tmpfilesdir)/rftpd.conf
+
+# a configuration that is there already stays as it is
 install: all
-	install -d $(DESTDIR)$(bindir) $(DESTDIR)$(sbindir) $(DESTDIR)$(docdir) $(DESTDIR)$(unitdir)
+	install -d $(DESTDIR)$(bindir) $(DESTDIR)$(sbindir) $(DESTDIR)$(docdir) $(DESTDIR)$(unitdir) \
+		$(DESTDIR)$(sysusersdir) $(DESTDIR)$(tmpfilesdir) $(DESTDIR)$(sysconfdir)
+	install -d -m 750 $(DESTDIR)$(statedir)
 	install -m 755 $(B)/rftp $(DESTDIR)$(bindir)/rftp
 	install -m 755 $(B)/rftpd $(DESTDIR)$(sbindir)/rftpd
 	set -e; for page in $(MAN_PAGES); do \
 		install -D -m 644 $$page $(DESTDIR)$(mandir)/man$${page##*.}/$${page##*/}; done
 	install -m 644 README.md LICENSE $(DESTDIR)$(docdir)
-	install -m 644 rftpd/rftpd.conf $(DESTDIR)$(docdir)/rftpd.conf.example
-	sed 's|@sbindir@|$(sbindir)|' rftpd/rftpd.service >$(DESTDIR)$(unitdir)/rftpd.service
-	chmod 644 $(DESTDIR)$(unitdir)/rftpd.service
+	set -e; for pair in $(TEMPLATES); do to=$(DESTDIR)$${pair#*:}; \
+		$(FILL_IN) packaging/$${pair%%:*} >$$to; chmod 644 $$to; done
+	test -e $(DESTDIR)$(sysconfdir)/rftpd.conf || \
+		install -m 644 $(DESTDIR)$(docdir)/rftpd.conf.example $(DESTDIR)$(sysconfdir)/rftpd.conf
 	$(if $(COMPLETION),install -D -m 644 $(COMPLETION) $(DESTDIR)$(bashdir)/rftp)
 
+# the configuration and what was stored stay
 uninstall:
 	rm -f $(DESTDIR)$(bindir)/rftp $(DESTDIR)$(sbindir)/rftpd $(DESTDIR)$(bashdir)/rftp
-	rm -f $(DESTDIR)$(unitdir)/rftpd.service
+	rm -f $(DESTDIR)$(unitdir)/rftpd.service $(DESTDIR)$(sysusersdir)/rftpd.conf \
+		$(DESTDIR)$(tmpfilesdir)/rftpd.conf
 	set -e; for page in $(MAN_PAGES); do rm -f $(DESTDIR)$(mandir)/man$${page##*.}/$${page##*/}; done
 	rm -rf $(DESTDIR)$(docdir)
 

@@ -10,9 +10,10 @@
 #include <getopt.h>
 #include <string.h>
 
-enum { OPTION_SETTING = 256 }; /* + row: beyond any letter */
+enum { OPTION_FOREGROUND = 256, OPTION_SETTING }; /* + row: beyond any letter */
 
 static const struct option own[] = {
+	{"foreground", no_argument, NULL, OPTION_FOREGROUND},
 	{"config", required_argument, NULL, 'c'},
 	{"test-config", no_argument, NULL, 't'},
 	{"help", no_argument, NULL, 'h'},
@@ -69,6 +70,8 @@ static int take(struct daemon_options *o, int c, char why[DAEMON_WHY_MAX])
 			return -EINVAL;
 		}
 		o->config = optarg;
+		return 0;
+	case OPTION_FOREGROUND: /* it never leaves it */
 		return 0;
 	case 't':
 		if (o->action == DAEMON_ACTION_SERVE)
@@ -140,6 +143,7 @@ void daemon_options_usage(FILE *out)
 		     "names as above\n"
 		     "  -t, --test-config             check options and configuration, and end\n"
 		     "  -v, -q                        log more, log less\n"
+		     "  --foreground                  changes nothing: it never leaves it\n"
 		     "  --help, --version             show this, or the version, and end\n\n"
 		     "See rftpd(8) and rftpd.conf(5).\n");
 }

@@ -25,7 +25,6 @@ enum kind {
 	KIND_SWITCH,
 	KIND_NUMBER,
 	KIND_SIZE,
-	KIND_PATH,
 	KIND_LISTEN,
 	KIND_EXPORT,
 	KIND_FABRIC,
@@ -69,9 +68,7 @@ static const struct row rows[] = {
 		"a client that connects says something within this (10)"},
 	{"idle-timeout", KIND_NUMBER, FIELD(idle_timeout_s), 0, 31536000, "SECONDS",
 		"a session that asks for nothing is ended after this; 0: never (0)"},
-	{"pid-file", KIND_PATH, FIELD(pid_file), 0, 0, "FILE", "write the process number there"},
 	{"log-level", KIND_LEVEL, 0, 0, 0, "error|warning|info|debug", "what is logged (info)"},
-	{"foreground", KIND_SWITCH, FIELD(foreground), 0, 0, "yes|no", "do not detach"},
 	{"insecure", KIND_SWITCH, FIELD(insecure), 0, 0, "yes|no",
 		"listen beyond loopback, where anybody may then read, and write to a :rw export"},
 };
@@ -103,7 +100,6 @@ void daemon_settings_fini(struct daemon_settings *s)
 	clear_listen(s);
 	free(s->export);
 	free(s->fabric);
-	free(s->pid_file);
 	*s = (struct daemon_settings){0};
 }
 
@@ -331,11 +327,6 @@ static int set_row(struct daemon_settings *s, const struct row *row, const char 
 	case KIND_NUMBER:
 	case KIND_SIZE:
 		return set_number(field, row, value, why);
-	case KIND_PATH:
-		if (*value)
-			return set_text(field, value, strlen(value));
-		snprintf(why, DAEMON_WHY_MAX, "%s: no file is named", row->name);
-		return -EINVAL;
 	case KIND_LISTEN:
 		return set_listen(s, value, why);
 	case KIND_EXPORT:

@@ -26,9 +26,8 @@ struct daemon_settings {
 	unsigned listen_count;
 	char *export; /* NULL: not given */
 	bool writable;
-	char *fabric;   /* "auto", or names with commas between */
-	char *pid_file; /* NULL: none */
-	bool foreground, insecure, crc;
+	char *fabric; /* "auto", or names with commas between */
+	bool insecure, crc;
 	uint64_t max_sessions, max_channels;
 	uint64_t max_block_bytes;
 	uint64_t max_window_bytes; /* memory for the blocks of one transfer */

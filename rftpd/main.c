@@ -9,7 +9,7 @@
 #include "rftpd/conf.h"
 #include "rftpd/serve/daemon.h"
 #include "rftpd/daemon_options.h"
-#include "rftpd/detach.h"
+#include "rftpd/notify.h"
 #include "rftpd/serve/listen.h"
 
 #include <errno.h>
@@ -54,39 +54,25 @@ static int failure_code(int error)
 	return error == -EINVAL ? CODE_USAGE : CODE_FAILED;
 }
 
-/* In the process that serves.  `detach_fd` -1: stays in the foreground. */
-static int serve(const struct daemon_settings *settings, int detach_fd)
+static int serve(const struct daemon_settings *settings)
 {
-	struct pid_file pid_file = {.fd = -1};
 	struct daemon d;
 	int r = daemon_init(&d, settings);
 	int code = r ? failure_code(r) : CODE_FAILED;
 
 	if (r)
 		goto out;
-	if (settings->pid_file) {
-		r = pid_file_open(&pid_file, settings->pid_file);
-		if (r) {
-			log_error("pid-file %s: %s", settings->pid_file,
-				r == -EEXIST ? "another rftpd holds it" : strerror(-r));
-			goto out;
-		}
-	}
 	r = listen_announce(&d, stdout);
-	if (!r && detach_fd >= 0)
-		r = detach_finish(detach_fd);
 	if (r) {
 		log_error("cannot say that it is ready: %s", strerror(-r));
 		goto out;
 	}
+	notify_send("READY=1");
 	r = daemon_run(&d);
 	code = r && r != -ETIMEDOUT ? CODE_FAILED : CODE_OK;
-	if (r) { /* threads still use what daemon_fini would free */
-		pid_file_close(&pid_file);
+	if (r) /* threads still use what daemon_fini would free */
 		_exit(code);
-	}
 out:
-	pid_file_close(&pid_file);
 	daemon_fini(&d);
 	return code;
 }
@@ -95,7 +81,7 @@ int main(int argc, char **argv)
 {
 	struct daemon_options options;
 	char why[CONF_WHY_MAX];
-	int detach_fd = -1, code = CODE_USAGE, r;
+	int code = CODE_USAGE, r;
 
 	log_setup("rftpd", LOG_LEVEL_INFO);
 	r = daemon_options_parse(&options, argc, argv, why);
@@ -122,17 +108,12 @@ int main(int argc, char **argv)
 	}
 	code = CODE_FAILED;
 	r = prepare_signals();
-	if (!r && !options.settings.foreground) {
-		r = detach_start(&detach_fd, &code);
-		if (r == 1)
-			goto out;
-	}
 	if (r) {
 		log_error("cannot start: %s", strerror(-r));
 		goto out;
 	}
 	limit_raise_files();
-	code = serve(&options.settings, detach_fd);
+	code = serve(&options.settings);
 out:
 	daemon_options_fini(&options);
 	return code;

@@ -42,9 +42,9 @@ head -c "$((mib * 1048576))" /dev/urandom >"$top/home/large.bin"
 cd "$top/home"
 
 # a server for this directory, on a free port of the loopback interface
-printf '$ rftpd --listen 127.0.0.1:0 --export %s:rw --foreground &\n' ../export
+printf '$ rftpd --listen 127.0.0.1:0 --export %s:rw &\n' ../export
 mkfifo ../ready
-rftpd --listen 127.0.0.1:0 --export ../export:rw --foreground >../ready 2>../log &
+rftpd --listen 127.0.0.1:0 --export ../export:rw >../ready 2>../log &
 daemon=$!
 read -r ready address fabrics <../ready || {
 	cat ../log >&2

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "rftpd/serve/daemon_session.h"
 #include "rftpd/serve/listen.h"
+#include "rftpd/notify.h"
 #include "rftpd/jobs/transfer_job.h"
 
 #include <errno.h>
@@ -88,6 +89,7 @@ static void take_signal(void *owner)
 	}
 	log_info("%s: ending %u sessions", info.ssi_signo == SIGTERM ? "SIGTERM" : "SIGINT",
 		d->session_count);
+	notify_send("STOPPING=1");
 	/* from now on the next one ends the program at once, whatever this thread waits for */
 	poller_remove(&d->poller, &d->signals);
 	sigemptyset(&set);

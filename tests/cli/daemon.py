@@ -96,7 +96,7 @@ def sigint_and_sighup_do_not_crash_it(top):
 def only_loopback_unless_insecure(top):
     directory = export(top)
     for address in ("0.0.0.0:0", "[::]:0"):
-        result = rftpd("--listen", address, "--export", f"{directory}:rw", "--foreground")
+        result = rftpd("--listen", address, "--export", f"{directory}:rw")
         check(result.code != 0, address, "was listened on:", result)
         check(b"insecure" in result.err.lower(), address, "message:", result.err)
         equal(result.out, b"", "stdout")
@@ -109,8 +109,7 @@ def only_loopback_unless_insecure(top):
 def a_port_that_is_taken(top):
     with socket.create_server(("127.0.0.1", 0)) as s:
         port = s.getsockname()[1]
-        result = rftpd("--listen", f"127.0.0.1:{port}", "--export", f"{export(top)}:rw",
-                       "--foreground")
+        result = rftpd("--listen", f"127.0.0.1:{port}", "--export", f"{export(top)}:rw")
     check(result.code != 0 and str(port).encode() in result.err, "message:", result)
 
 
@@ -124,12 +123,12 @@ def wrong_options(top):
                       ["--export", f"{top}/missing:rw", "--listen", "127.0.0.1:0"],
                       ["--export", f"{directory}:rwx", "--listen", "127.0.0.1:0"],
                       ["--config", f"{top}/missing.conf"], ["extra"]):
-        result = rftpd("--foreground", *arguments)
+        result = rftpd(*arguments)
         check(result.code > 0, "rftpd", arguments, "should fail:", result)
         check(result.err.strip(), "rftpd", arguments, "no message")
         equal(result.out, b"", "stdout of", arguments)
     make_file(f"{top}/file", 10)
-    result = rftpd("--foreground", "--listen", "127.0.0.1:0", "--export", f"{top}/file:rw")
+    result = rftpd("--listen", "127.0.0.1:0", "--export", f"{top}/file:rw")
     check(result.code > 0 and b"file" in result.err, "an export that is a file:", result)
     for option in ("--help", "--version"):
         result = rftpd(option)
@@ -143,7 +142,7 @@ def a_config_file(top):
     config = write(f"{top}/good.conf", f"# a comment\n\nlisten = 127.0.0.1:0\nexport = {directory}:rw\n")
     result = rftpd("-t", "--config", config)
     equal(result.code, 0, "rftpd -t", result)
-    daemon = Daemon(directory, command=["--config", config, "--foreground"])
+    daemon = Daemon(directory, command=["--config", config])
     make_file(f"{top}/f", 5000)
     works(f"{top}/f", daemon.url("f"))
     same_files(f"{top}/f", daemon.path("f"))
@@ -159,7 +158,7 @@ def config_errors_name_the_line(top):
                        (3, good + "max-sessions = many\n"), (3, good + "max-sessions = -1\n"),
                        (3, good + "x" * 100000 + "\n")):
         config = write(f"{top}/bad.conf", text)
-        for arguments in (["-t", "--config", config], ["--config", config, "--foreground"]):
+        for arguments in (["-t", "--config", config], ["--config", config]):
             result = rftpd(*arguments)
             check(result.code > 0, shorten(text), "was taken:", result)
             check(re.search(rb"bad\.conf[: ]+(line )?%d\b" % line, result.err),
@@ -177,7 +176,7 @@ def shorten(text):
 
 @case
 def the_example_and_the_unit(top):
-    example = os.path.join(rftptest.REPOSITORY, "rftpd", "rftpd.conf")
+    example = os.path.join(rftptest.REPOSITORY, "packaging", "rftpd.conf")
     with open(example) as f:
         text = f.read()
     directory = export(top)

@@ -105,7 +105,7 @@ def a_daemon_for_verbs_alone(top):
         skip("this build has no verbs")
     os.mkdir(f"{top}/export")
     result = subprocess.run([os.path.join(rftptest.BUILD, "rftpd"), "--listen", "127.0.0.1:0", "--export",
-                             f"{top}/export:rw", "--foreground", "--fabric", "verbs"],
+                             f"{top}/export:rw", "--fabric", "verbs"],
                             capture_output=True, timeout=30 * rftptest.PATIENCE, check=False)
     equal(result.returncode, 1, "exit code", result)
     equal(result.stdout, b"", "ready line")

@@ -266,16 +266,15 @@ class Daemon:
     """rftpd on a free port of 127.0.0.1, serving `top`."""
 
     def __init__(self, top, mode="rw", *arguments, build=None, user=None, listen="127.0.0.1:0",
-                 command=None):
+                 command=None, env=None):
         self.top = top
         self.log = tempfile.TemporaryFile()
         self.stopped = False
-        command = command or ["--listen", listen, "--export", f"{os.fsdecode(top)}:{mode}",
-                              "--foreground"]
+        command = command or ["--listen", listen, "--export", f"{os.fsdecode(top)}:{mode}"]
         options = {"user": user} if user is not None else {}
         self.process = spawn([os.path.join(build or BUILD, "rftpd"), *command, *arguments],
                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self.log,
-                             env=clean_environment(), **options)
+                             env=clean_environment(env), **options)
         line = self.read_line(20)
         match = re.fullmatch(rb"ready (\S+):(\d+) (\S.*)\n", line)
         if not match:

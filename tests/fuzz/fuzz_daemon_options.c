@@ -28,7 +28,6 @@ static void check_settings(const struct daemon_settings *s)
 	for (unsigned i = 0; i < s->listen_count; i++)
 		must(s->listen[i] && *s->listen[i]);
 	must(!s->export || *s->export);
-	must(!s->pid_file || *s->pid_file);
 	must(s->max_sessions >= 1);
 	must(s->max_channels >= 1 && s->max_channels <= MESSAGE_CHANNELS_MAX);
 	must(s->max_block_bytes >= BLOCK_BYTES_MIN && s->max_block_bytes <= BLOCK_BYTES_MAX);

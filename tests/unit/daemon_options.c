@@ -26,9 +26,8 @@ static void defaults(void)
 
 	CHECK_EQ(parse(&o, ""), 0);
 	CHECK_EQ(o.action, DAEMON_ACTION_SERVE);
-	CHECK(!o.config && !o.settings.export && !o.settings.listen_count && !o.settings.pid_file);
-	CHECK(!o.settings.foreground && !o.settings.insecure && !o.settings.crc &&
-		!o.settings.writable);
+	CHECK(!o.config && !o.settings.export && !o.settings.listen_count);
+	CHECK(!o.settings.insecure && !o.settings.crc && !o.settings.writable);
 	CHECK_EQ(o.settings.max_sessions, 4096);
 	CHECK_EQ(o.settings.max_channels, 64);
 	CHECK_EQ(o.settings.max_block_bytes, 16 << 20);
@@ -50,15 +49,15 @@ static void every_option(void)
 			"--max-channels=3 "
 			"--max-block 64K --max-window 2MiB --handshake-timeout 5 --idle-timeout 9 "
 			"--memory 1G --open-files 100 --threads 9 --stall-timeout 0 "
-			"--pid-file /run/p --log-level debug"),
+			"--log-level debug"),
 		0);
 	CHECK_EQ(o.action, DAEMON_ACTION_TEST);
 	CHECK_EQ(o.settings.listen_count, 2);
 	CHECK(!strcmp(o.settings.listen[1], "[::1]:5"));
 	CHECK(!strcmp(o.settings.export, "/srv") && o.settings.writable);
-	CHECK(!strcmp(o.config, "/etc/x") && !strcmp(o.settings.pid_file, "/run/p"));
+	CHECK(!strcmp(o.config, "/etc/x"));
 	CHECK(!strcmp(o.settings.fabric, "soft"));
-	CHECK(o.settings.foreground && o.settings.insecure && o.settings.crc);
+	CHECK(o.settings.insecure && o.settings.crc);
 	CHECK_EQ(o.settings.max_sessions, 7);
 	CHECK_EQ(o.settings.max_channels, 3);
 	CHECK_EQ(o.settings.max_block_bytes, 65536);
@@ -78,10 +77,9 @@ static void every_option(void)
 	CHECK_EQ(parse(&o, "--version"), 0);
 	CHECK_EQ(o.action, DAEMON_ACTION_VERSION);
 	daemon_options_fini(&o);
-	CHECK_EQ(parse(&o, "-qq -v --max-sessions 1 --max-sessions 2 --foreground=no"), 0);
+	CHECK_EQ(parse(&o, "-qq -v --max-sessions 1 --max-sessions 2"), 0);
 	CHECK_EQ(o.settings.log_level, LOG_LEVEL_WARNING);
 	CHECK_EQ(o.settings.max_sessions, 2);
-	CHECK(!o.settings.foreground);
 	daemon_options_fini(&o);
 }
 

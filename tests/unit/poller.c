@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rftpd/serve/poller and rftpd/detach's pid file. */
-#include "rftpd/detach.h"
+/* rftpd/serve/poller. */
 #include "rftpd/serve/poller.h"
 #include "tests/harness.h"
 
 #include <sys/eventfd.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 struct bell {
@@ -60,73 +58,4 @@ static void each_ready_one_is_called(void)
 	poller_fini(&p);
 }
 
-static void one_process_holds_the_pid_file(void)
-{
-	const char *top = getenv("TMPDIR");
-	struct pid_file ours, theirs;
-	char dir[256], path[300];
-	long number = 0;
-	FILE *f;
-
-	snprintf(dir, sizeof dir, "%s/rftp-pid-XXXXXX", top ? top : "/tmp");
-	CHECK(mkdtemp(dir));
-	snprintf(path, sizeof path, "%s/pid", dir);
-	/* one that a crash has left is taken over */
-	f = fopen(path, "w");
-	fputs("123456789 and more\n", f);
-	fclose(f);
-	CHECK_EQ(pid_file_open(&ours, path), 0);
-	CHECK_EQ(pid_file_open(&theirs, path), -EEXIST);
-	pid_file_close(&theirs); /* must not remove ours */
-	f = fopen(path, "r");
-	CHECK(f && fscanf(f, "%ld\n", &number) == 1 && feof(f));
-	fclose(f);
-	CHECK_EQ(number, getpid());
-	pid_file_close(&ours);
-	pid_file_close(&ours);
-	CHECK(access(path, F_OK) < 0);
-	rmdir(dir);
-	CHECK_EQ(pid_file_open(&ours, path), -ENOENT);
-	CHECK_EQ(ours.fd, -1);
-}
-
-/* What the process that started a daemon learns: 0 by its word, else its exit code. */
-static int detached(int (*child)(int fd))
-{
-	int fd, code = -1, r = detach_start(&fd, &code);
-
-	if (!r)
-		_exit(child(fd));
-	return r == 1 ? code : -1;
-}
-
-static int serves(int fd)
-{
-	return detach_finish(fd) ? 1 : 5;
-}
-
-static int fails(int fd)
-{
-	close(fd);
-	return 7;
-}
-
-static int ends_without_a_word(int fd)
-{
-	(void)fd;
-	return 0;
-}
-
-static void the_starter_learns_how_it_went(void)
-{
-	fflush(stdout);
-	CHECK_EQ(detached(serves), 0);
-	CHECK_EQ(detached(fails), 7);
-	CHECK_EQ(detached(ends_without_a_word), 1);
-	while (wait(NULL) > 0)
-		;
-}
-
-HARNESS_MAIN({"each ready one is called", each_ready_one_is_called},
-	{"one process holds the pid file", one_process_holds_the_pid_file},
-	{"the starter learns how it went", the_starter_learns_how_it_went})
+HARNESS_MAIN({"each ready one is called", each_ready_one_is_called})

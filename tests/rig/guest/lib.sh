@@ -172,7 +172,7 @@ DAEMON=(rftpd)
 daemon_start() {
 	daemon_stop
 	: >$WORK/ready
-	"${SERVER[@]}" "${DAEMON[@]}" --foreground --insecure --listen $SERVER_ADDR:$PORT --export $EXPORT:rw \
+	"${SERVER[@]}" "${DAEMON[@]}" --insecure --listen $SERVER_ADDR:$PORT --export $EXPORT:rw \
 		"$@" >$WORK/ready 2>$WORK/daemon.log </dev/null &
 	echo $! >$WORK/daemon.pid
 	disown

@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""rftpd as a service: what `make install` brings, the unit, and what the service manager is told."""
+
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+
+import rftptest
+from rftptest import Daemon, case, check, equal, skip, wait_until
+
+
+def installed(top):
+    """`make install` into `top`: nothing of it leaves that directory."""
+    env = {k: v for k, v in rftptest.clean_environment().items() if not k.startswith("MAKE") and k != "MFLAGS"}
+    settings = [f"prefix={top}/usr", f"sysconfdir={top}/etc", f"statedir={top}/var/lib/rftpd",
+                f"B={os.path.relpath(rftptest.BUILD, rftptest.REPOSITORY)}", "DESTDIR="]
+    # the programs are built already; -o keeps make from looking whether they still are up to date
+    done = subprocess.run(["make", "-s", "-o", "all", "install", *settings], cwd=rftptest.REPOSITORY, env=env,
+                          capture_output=True)
+    equal(done.returncode, 0, "make install", done.stderr)
+    return f"{top}/usr"
+
+
+def unit(prefix):
+    """{name: [values]} of all sections."""
+    found = {}
+    with open(f"{prefix}/lib/systemd/system/rftpd.service") as f:
+        for line in f:
+            if "=" in line and not line.startswith("#"):
+                name, _, value = line.strip().partition("=")
+                found.setdefault(name, []).append(value)
+    return found
+
+
+def tool(name, *arguments):
+    if not shutil.which(name):
+        skip(f"no {name} here")
+    return subprocess.run([name, *arguments], capture_output=True, timeout=60 * rftptest.PATIENCE)
+
+
+@case
+def what_is_installed_can_be_run(top):
+    prefix = installed(top)
+    said = unit(prefix)
+    words = said["ExecStart"][0].split()
+    check(words[0] == f"{prefix}/sbin/rftpd" and f"{top}/etc/rftpd.conf" in words, "ExecStart:", words)
+    for path in ("bin/rftp", "share/man/man8/rftpd.8", "lib/sysusers.d/rftpd.conf", "lib/tmpfiles.d/rftpd.conf"):
+        check(os.path.exists(f"{prefix}/{path}"), path, "is not installed")
+    for where, _, files in os.walk(top):
+        for name in files:
+            if name.endswith((".conf", ".service", ".example")):
+                with open(os.path.join(where, name)) as f:
+                    check(not re.search("@[a-z]+@", f.read()), name, "has a place that is not filled in")
+    done = subprocess.run([*words, "--listen", "127.0.0.1:0", "-t"], capture_output=True, timeout=20)
+    equal(done.returncode, 0, "rftpd -t of the installed configuration", done.stderr)
+    # a second installation does not touch what the administrator wrote
+    with open(f"{top}/etc/rftpd.conf", "a") as f:
+        f.write("# mine\n")
+    installed(top)
+    with open(f"{top}/etc/rftpd.conf") as f:
+        check(f.read().endswith("# mine\n"), "the configuration was written over")
+
+
+@case
+def the_unit_lets_rdma_through_and_hides_no_failure(top):
+    said = unit(installed(top))
+    equal(said.get("PrivateDevices", ["no"]), ["no"], "PrivateDevices")
+    allowed = " ".join(said["DeviceAllow"])
+    check("char-infiniband_verbs rw" in allowed and "/dev/infiniband/rdma_cm rw" in allowed, allowed)
+    check("AF_NETLINK" in said["RestrictAddressFamilies"][0], said["RestrictAddressFamilies"])
+    equal(said["LimitMEMLOCK"], ["infinity"], "LimitMEMLOCK")
+    equal(said["Type"], ["notify"], "Type")
+    check(not any(name.startswith(("Condition", "PIDFile")) for name in said), "unit:", said)
+    # without its configuration it fails, with a message
+    done = subprocess.run([os.path.join(rftptest.BUILD, "rftpd"), "--config", f"{top}/missing.conf"],
+                          capture_output=True, timeout=20)
+    equal(done.returncode, int(said["RestartPreventExitStatus"][0]), "without a configuration")
+    check(b"missing.conf: No such file" in done.stderr, done.stderr)
+
+
+@case
+def systemd_finds_nothing_wrong_with_the_unit(top):
+    path = f"{installed(top)}/lib/systemd/system/rftpd.service"
+    done = tool("systemd-analyze", "verify", "--man=no", path)
+    equal((done.returncode, done.stdout + done.stderr), (0, b""), "systemd-analyze verify")
+    # 0 is as confined as can be, 100 not at all
+    done = tool("systemd-analyze", "security", "--offline=true", "--threshold=20", path)
+    if b"nrecognized option" in done.stderr:
+        skip("this systemd-analyze has no --offline")
+    equal(done.returncode, 0, "systemd-analyze security", done.stdout[-300:], done.stderr)
+
+
+@case
+def the_user_and_the_directory_can_be_made(top):
+    prefix = installed(top)
+    root = f"{top}/root"
+    os.makedirs(f"{root}/etc")
+    done = tool("systemd-sysusers", f"--root={root}", f"{prefix}/lib/sysusers.d/rftpd.conf")
+    equal(done.returncode, 0, "systemd-sysusers", done.stderr)
+    with open(f"{root}/etc/passwd") as f:
+        check(any(line.startswith("rftpd:") for line in f), "no user rftpd was made")
+    if not rftptest.ROOT:
+        skip("only root can give a directory to another user")
+    done = tool("systemd-tmpfiles", f"--root={root}", "--create", f"{prefix}/lib/tmpfiles.d/rftpd.conf")
+    equal(done.returncode, 0, "systemd-tmpfiles", done.stderr)
+    check(os.path.isdir(f"{root}{top}/var/lib/rftpd"), "no directory was made")
+
+
+@case
+def the_service_manager_is_told(top):
+    os.mkdir(f"{top}/export")
+    for name in (f"{top}/notify", f"@rftp-test-{os.getpid()}-{rftptest.rng().randrange(1 << 32)}"):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+            manager.settimeout(20 * rftptest.PATIENCE)
+            manager.bind("\0" + name[1:] if name[0] == "@" else name)
+            daemon = Daemon(f"{top}/export", env={"NOTIFY_SOCKET": name})
+            equal(manager.recv(4096), b"READY=1", "when it serves")
+            daemon.process.send_signal(signal.SIGTERM)
+            equal(manager.recv(4096), b"STOPPING=1", "when it ends")
+            wait_until(lambda: not daemon.alive(), "it ends")
+            daemon.stopped = True
+    # a manager that is not there is no reason to fail
+    daemon = Daemon(f"{top}/export", env={"NOTIFY_SOCKET": f"{top}/nobody"})
+    check(b"nobody" in daemon.stderr(), daemon.stderr())
+
+
+@case
+def it_stays_in_the_foreground(top):
+    os.mkdir(f"{top}/export")
+    for arguments in ([], ["--foreground"]):
+        daemon = Daemon(f"{top}/export", "ro", *arguments)
+        check(daemon.alive(), "it went into the background", arguments)
+        with open(f"/proc/{daemon.process.pid}/task/{daemon.process.pid}/children") as f:
+            equal(f.read(), "", "children")
+
+
+rftptest.main()
