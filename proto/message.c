@@ -374,7 +374,7 @@ int message_get_list_head(struct message_list_reply *m, struct wire *w, const vo
 	wire_init_get(w, buf, len);
 	m->more = wire_get_u8(w);
 	m->count = wire_get_u16(w);
-	wire_require(w, m->more <= 1 && m->count <= MESSAGE_LIST_MAX);
+	wire_require(w, m->more <= (m->count ? 1 : 0) && m->count <= MESSAGE_LIST_MAX);
 	/* a count that its bytes cannot hold is refused before anybody makes room for it */
 	if (!w->error && wire_left(w) < (size_t)m->count * MESSAGE_ENTRY_MIN)
 		w->error = -EMSGSIZE;

@@ -21,6 +21,7 @@ static const struct option options_long[] = {
 	{"depth", required_argument, NULL, OPTION_SETTING},
 	{"direct", required_argument, NULL, OPTION_SETTING},
 	{"connect-timeout", required_argument, NULL, OPTION_SETTING},
+	{"timeout", required_argument, NULL, OPTION_SETTING},
 	{"segment", required_argument, NULL, OPTION_SETTING},
 	{"drop", required_argument, NULL, OPTION_SETTING},
 	{"crc", no_argument, NULL, OPTION_CRC},
@@ -59,6 +60,7 @@ static const char options_text[] =
 	"  -v, --verbose             say what was chosen and why; twice: all details\n"
 	"      --json                one JSON object a line on stdout\n"
 	"      --connect-timeout S   seconds to try to connect (10)\n"
+	"      --timeout S           seconds that a server may be silent (60)\n"
 	"      --fabric NAME         transport: verbs (RDMA), soft (TCP) (auto)\n"
 	"      --engine NAME         how blocks cross: credit, status, window (auto)\n"
 	"      --channels N          connections that carry data: 1 to 64 (auto)\n"

@@ -13,14 +13,16 @@
 #include <errno.h>
 #include <string.h>
 
-#define SETTINGS_TIMEOUT_MS 10000u
+#define SETTINGS_CONNECT_TIMEOUT_MS 10000u
+#define SETTINGS_TIMEOUT_MS 60000u
 #define SETTINGS_SEGMENT_BYTES (64u << 20)
 #define SETTINGS_NS_PER_S 1000000000ull
 
 void settings_init(struct settings *s)
 {
 	*s = (struct settings){.replace = true,
-		.connect_timeout_ms = SETTINGS_TIMEOUT_MS,
+		.connect_timeout_ms = SETTINGS_CONNECT_TIMEOUT_MS,
+		.timeout_ms = SETTINGS_TIMEOUT_MS,
 		.segment_bytes = SETTINGS_SEGMENT_BYTES};
 }
 
@@ -180,7 +182,7 @@ static void show_direct(const struct settings *s, struct text *out)
 						     : "auto");
 }
 
-static int set_timeout(struct settings *s, const char *value, struct text *why)
+static int parse_seconds(const char *value, unsigned *ms, struct text *why)
 {
 	uint64_t n;
 
@@ -188,13 +190,28 @@ static int set_timeout(struct settings *s, const char *value, struct text *why)
 		text_puts(why, "1 to 86400 seconds");
 		return -EINVAL;
 	}
-	s->connect_timeout_ms = (unsigned)n * 1000;
+	*ms = (unsigned)n * 1000;
 	return 0;
+}
+
+static int set_connect_timeout(struct settings *s, const char *value, struct text *why)
+{
+	return parse_seconds(value, &s->connect_timeout_ms, why);
+}
+
+static void show_connect_timeout(const struct settings *s, struct text *out)
+{
+	text_printf(out, "%u", s->connect_timeout_ms / 1000);
+}
+
+static int set_timeout(struct settings *s, const char *value, struct text *why)
+{
+	return parse_seconds(value, &s->timeout_ms, why);
 }
 
 static void show_timeout(const struct settings *s, struct text *out)
 {
-	text_printf(out, "%u", s->connect_timeout_ms / 1000);
+	text_printf(out, "%u", s->timeout_ms / 1000);
 }
 
 /* One of them: a size, or seconds with an "s" behind. */
@@ -323,7 +340,9 @@ static const struct {
 	{"depth", "auto|1..65536", "blocks that the receiving side has", set_depth, show_depth},
 	{"direct", "auto|on|off", "O_DIRECT, past the page cache", set_direct, show_direct},
 	{"crc", "on|off", "fabric soft: ask for CRC32C on the wire", set_crc, show_crc},
-	{"connect-timeout", "SECONDS", "how long to try to connect", set_timeout, show_timeout},
+	{"connect-timeout", "SECONDS", "how long to try to connect", set_connect_timeout,
+		show_connect_timeout},
+	{"timeout", "SECONDS", "how long a server may be silent", set_timeout, show_timeout},
 	{"segment", "SIZE|SECONDSs|none", "feed: how large, how old a segment gets", set_segment,
 		show_segment},
 	{"drop", "none|oldest", "feed: packets that go when there is no room", set_drop, show_drop},

@@ -19,6 +19,7 @@ struct settings {
 	enum end_direct direct;
 	bool crc; /* soft: ask for MPA's CRC32C */
 	unsigned connect_timeout_ms;
+	unsigned timeout_ms;                /* of a server that does not answer or go on */
 	uint64_t segment_bytes, segment_ns; /* of a feed; 0 = no limit */
 	bool drop_oldest;
 	bool recursive;

@@ -12,12 +12,13 @@
 #include "session/connect.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define CALLS_REPLY_MS 60000 /* the daemon has so long to answer */
+#define CALLS_REPLY_MS 60000 /* the daemon has so long to answer, unless told otherwise */
 #define CALLS_BYE_MS 500
 #define CALLS_PINGS 4
 #define CALLS_PINGS_NS (20 * NS_PER_MS) /* on a long way one or two PINGs say enough */
@@ -25,7 +26,8 @@
 struct calls {
 	struct fabric *fabric;
 	struct link *link;
-	int cancel_fd, timeout_ms;
+	int cancel_fd, connect_timeout_ms;
+	int reply_timeout_ms; /* connect_timeout_ms until the session is open */
 	bool lost;
 	uint32_t number;
 	struct calls_info info;
@@ -58,7 +60,7 @@ static int calls_lose(struct calls *c, int error, const char *doing)
 		return calls_fail(c, error, STATUS_CANCELLED, "interrupted");
 	case -ETIMEDOUT:
 		return calls_fail(c, error, STATUS_TIMEOUT, "no answer to %s for %d s", doing,
-			CALLS_REPLY_MS / 1000);
+			c->reply_timeout_ms / 1000);
 	case -EBADMSG:
 	case -EMSGSIZE:
 	case -EPROTO:
@@ -138,10 +140,27 @@ static int calls_take_queued(struct calls *c, uint16_t type, const uint8_t *data
 	return 0;
 }
 
+static uint64_t calls_deadline(const struct calls *c)
+{
+	return clock_now_ns() + (uint64_t)c->reply_timeout_ms * NS_PER_MS;
+}
+
+/* Until another frame is there.  Who sends without a pause does not keep us from giving up. */
+static int calls_wait(struct calls *c, uint64_t deadline)
+{
+	struct pollfd cancel = {c->cancel_fd, POLLIN, 0};
+
+	if (!clock_until_ms(deadline))
+		return -ETIMEDOUT;
+	if (poll(&cancel, 1, 0) > 0)
+		return -ECANCELED;
+	return control_wait(link_control(c->link), clock_until_ms(deadline), c->cancel_fd);
+}
+
 int calls_reply(struct calls *c, uint16_t type, const uint8_t **reply, size_t *reply_len)
 {
 	struct control *control = link_control(c->link);
-	uint64_t deadline = clock_now_ns() + CALLS_REPLY_MS * NS_PER_MS;
+	uint64_t deadline = calls_deadline(c);
 	struct message_header header;
 	struct wire_bytes text;
 	const uint8_t *data;
@@ -149,18 +168,17 @@ int calls_reply(struct calls *c, uint16_t type, const uint8_t **reply, size_t *r
 
 	for (;;) {
 		err = control_get(control, &header, &data);
-		if (err == 1 && header.type == MESSAGE_PING)
-			continue; /* a transfer's keep-alive that crossed its end */
 		if (err == 1 && header.type == MESSAGE_QUEUED) {
 			err = calls_take_queued(c, type, data, header.length);
 			if (err)
 				return err;
-			deadline = clock_now_ns() + CALLS_REPLY_MS * NS_PER_MS;
-			continue;
-		}
-		if (err)
+			deadline = calls_deadline(c);
+		} else if (err && (err < 0 || header.type != MESSAGE_PING)) {
 			break;
-		err = control_wait(control, clock_until_ms(deadline), c->cancel_fd);
+		}
+		/* a PING is a transfer's keep-alive that crossed its end, and no answer: a peer who
+		 * sends nothing else has no longer than one who is silent */
+		err = calls_wait(c, deadline);
 		if (err) /* the reply would come later, as that of another request */
 			return calls_lose(c, err, message_name(type));
 	}
@@ -280,7 +298,7 @@ int calls_open(const struct calls_params *params, struct calls **out, struct cal
 	if (!c)
 		return -ENOMEM;
 	c->cancel_fd = params->cancel_fd;
-	c->timeout_ms = params->connect_timeout_ms;
+	c->connect_timeout_ms = c->reply_timeout_ms = params->connect_timeout_ms;
 	err = connect_any(params, &c->fabric, &c->link, c->info.address, &c->error);
 	if (err)
 		goto err_free;
@@ -292,6 +310,7 @@ int calls_open(const struct calls_params *params, struct calls **out, struct cal
 		err = calls_measure(c);
 	if (err)
 		goto err_free;
+	c->reply_timeout_ms = params->reply_timeout_ms ? params->reply_timeout_ms : CALLS_REPLY_MS;
 	*out = c;
 	return 0;
 
@@ -355,7 +374,7 @@ int calls_channels(struct calls *c, unsigned count)
 		granted.count > count)
 		return calls_bad_reply(c, MESSAGE_CHANNELS);
 	c->info.max_channels = granted.count < count ? granted.count : c->info.max_channels;
-	err = link_open_channels(c->link, c->number, &granted, c->timeout_ms);
+	err = link_open_channels(c->link, c->number, &granted, c->connect_timeout_ms);
 	if (!err)
 		return 0;
 	c->lost = true;

@@ -21,7 +21,8 @@ struct calls_params {
 	const char *agent;  /* what this program is called in HELLO: "rftp/1.0" */
 	const char *fabric; /* "": each of this build, until one connects */
 	bool crc;
-	int connect_timeout_ms;
+	int connect_timeout_ms; /* also of HELLO */
+	int reply_timeout_ms;   /* of every other request; 0: 60,000 */
 	int cancel_fd; /* readable: a wait for a reply ends with -ECANCELED, and the session too */
 	/* Where any fabric may be used: is told of one that another is now tried after, and why.
 	 * May be NULL. */

@@ -2,8 +2,8 @@
 /*
  * session/calls_names: the requests for names and files at the server, one function each.
  *
- * Each blocks until its reply is here, and gives 0 or -errno with calls_error (see session/calls.h).
- * Paths are absolute, as the server resolves them.
+ * Each blocks until its reply is here, and gives 0 or -errno with calls_error (see
+ * session/calls.h). Paths are absolute, as the server resolves them.
  */
 #ifndef SESSION_CALLS_NAMES_H
 #define SESSION_CALLS_NAMES_H
@@ -28,8 +28,8 @@ int calls_rmdir(struct calls *, const char *path);
 int calls_remove(struct calls *, const char *path);
 int calls_rename(struct calls *, const char *from, const char *to, bool replace);
 int calls_statfs(struct calls *, const char *path, struct message_statfs_reply *);
-/* After 0 the transfer begins: with transfer_send for a STORE and a FEED, with transfer_receive for a
- * RETRIEVE. */
+/* After 0 the transfer begins: with transfer_send for a STORE and a FEED, with transfer_receive for
+ * a RETRIEVE. */
 int calls_store(struct calls *, const struct message_data_request *);
 int calls_retrieve(struct calls *, const struct message_data_request *);
 int calls_feed(struct calls *, const struct message_feed *);

@@ -2,7 +2,8 @@
 /*
  * tree/place: see place.h.
  *
- * Owns which operation needs which right.  How names are kept beneath the directory is tree/beneath's.
+ * Owns which operation needs which right.  How names are kept beneath the directory is
+ * tree/beneath's.
  */
 #include "tree/place.h"
 

@@ -82,6 +82,7 @@ static void mover_params(struct mover *m, struct transfer_params *params)
 		.max_block = info->max_block,
 		.max_depth = info->max_depth,
 		.rtt_ns = info->rtt_ns,
+		.idle_timeout_ms = (int)s->timeout_ms,
 		.cancel_fd = interrupt_fd(),
 		.progress = mover_progress,
 		.progress_ctx = m,

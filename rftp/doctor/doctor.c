@@ -208,6 +208,7 @@ int doctor_run(struct client *c, const struct doctor_params *params)
 		.agent = CLIENT_AGENT,
 		.crc = c->settings.crc,
 		.connect_timeout_ms = (int)c->settings.connect_timeout_ms,
+		.reply_timeout_ms = (int)c->settings.timeout_ms,
 		.cancel_fd = interrupt_fd(),
 	};
 	d.row = doctor_show;

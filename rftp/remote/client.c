@@ -75,6 +75,7 @@ static int client_connect(struct client *c)
 		.fabric = c->settings.fabric,
 		.crc = c->settings.crc,
 		.connect_timeout_ms = (int)c->settings.connect_timeout_ms,
+		.reply_timeout_ms = (int)c->settings.timeout_ms,
 		.cancel_fd = interrupt_fd(),
 		.passed_over = client_passed_over,
 		.passed_over_ctx = c,

@@ -40,7 +40,7 @@ _rftp()
 	--segment) COMPREPLY=($(compgen -W '64M 1G 10s 64M,10s none' -- "$cur")); return ;;
 	--drop) COMPREPLY=($(compgen -W 'none oldest' -- "$cur")); return ;;
 	--block) COMPREPLY=($(compgen -W 'auto 64K 256K 1M 4M 16M' -- "$cur")); return ;;
-	--connect-timeout | -c | --command) return ;;
+	--connect-timeout | --timeout | -c | --command) return ;;
 	esac
 	case $cur in
 	rftp://*)
@@ -56,7 +56,7 @@ _rftp()
 		;;
 	-*)
 		COMPREPLY=($(compgen -W '--fabric --engine --channels --block --depth --direct --crc --segment --drop
-			--connect-timeout --recursive --no-replace --preserve --command --batch --quiet
+			--connect-timeout --timeout --recursive --no-replace --preserve --command --batch --quiet
 			--verbose --json --help --version' -- "$cur"))
 		;;
 	*)

@@ -10,7 +10,8 @@
 /* "file", "full/" with a file in it, "empty/" */
 static bool make(const char *dir)
 {
-	return !mkdir(scratch_path(dir, "empty"), 0755) && !mkdir(scratch_path(dir, "full"), 0755) &&
+	return !mkdir(scratch_path(dir, "empty"), 0755) &&
+	       !mkdir(scratch_path(dir, "full"), 0755) &&
 	       scratch_write(scratch_path(dir, "full/f"), "in it") &&
 	       scratch_write(scratch_path(dir, "file"), "file");
 }
