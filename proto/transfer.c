@@ -241,6 +241,7 @@ static bool transfer_file_ok(const struct transfer_file *m)
 		return m->size <= TRANSFER_SIZE_MAX || m->size == MESSAGE_UNKNOWN;
 	case TRANSFER_FILE_REGULAR:
 	case TRANSFER_FILE_DIRECTORY:
+	case TRANSFER_FILE_DIRECTORY_END:
 	case TRANSFER_FILE_NULL:
 		return m->size <= TRANSFER_SIZE_MAX;
 	default:

@@ -117,9 +117,12 @@ struct transfer_gathered {
 
 enum transfer_file_kind {
 	TRANSFER_FILE_REGULAR = 1,
-	TRANSFER_FILE_DIRECTORY = 2, /* no blocks, no FILE_END: answered with RESULT */
-	TRANSFER_FILE_STREAM = 3,    /* size unknown, blocks are delivered in order */
-	TRANSFER_FILE_NULL = 4,      /* bench: discarded */
+	TRANSFER_FILE_DIRECTORY = 2,     /* no blocks, no FILE_END: answered with RESULT */
+	TRANSFER_FILE_STREAM = 3,        /* size unknown, blocks are delivered in order */
+	TRANSFER_FILE_NULL = 4,          /* bench: discarded */
+	TRANSFER_FILE_DIRECTORY_END = 5, /* all that is in the directory of this name was announced:
+					    it gets its mode and time once that has arrived.
+					    Answered with RESULT, as a directory is */
 };
 struct transfer_file {
 	uint32_t file; /* number in the transfer, from 1, ascending; the block header's session */
@@ -145,7 +148,7 @@ struct transfer_result {
 	uint32_t file;
 	uint16_t status; /* 0: it is under its real name, on stable storage, with this digest */
 	uint64_t size, digest;
-	struct wire_bytes text; /* why not; 0..512 bytes */
+	struct wire_bytes text; /* why not, or what of it could not be kept; 0..512 bytes */
 };
 struct transfer_complete { /* COMPLETE and CLOSED */
 	uint64_t files, bytes, errors;

@@ -61,10 +61,10 @@ int sink_file_open(struct sink_file *f, uint32_t window_blocks)
 		f->status = status_from_errno(r);
 		return r;
 	}
-	f->text[0] = '\0';
 	f->window = window_blocks;
 	if (!f->target.end)
 		return 0;
+	f->text[0] = '\0';
 	r = digest_tree_new(&f->tree);
 	if (!r && end_is_stream(f->target.end))
 		r = reorder_new(window_blocks, &f->reorder);
@@ -185,8 +185,10 @@ void sink_file_settle(struct sink_file *f)
 		f->to->discard(f->to->ctx, f->cookie);
 		return;
 	}
-	r = f->to->commit(f->to->ctx, f->cookie, &f->file, f->end.size);
-	if (r)
+	r = f->to->commit(f->to->ctx, f->cookie, &f->file, f->end.size, f->text);
+	if (r && f->text[0])
+		f->status = status_from_errno(r);
+	else if (r)
 		sink_file_fail(f, r, 0, "giving it its name: %s", strerror(-r));
 }
 

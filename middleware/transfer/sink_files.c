@@ -15,6 +15,8 @@
 void sink_files_init(struct sink *s)
 {
 	s->waiting_tail = &s->waiting;
+	s->endings_tail = &s->endings;
+	s->oldest = 1;
 	s->opened_max = run_open_files(&s->run);
 }
 
@@ -80,13 +82,18 @@ static int vacate(struct sink *s, struct sink_file **slot)
 	return 0;
 }
 
+static bool ends_directory(const struct sink_file *f)
+{
+	return f->file.kind == TRANSFER_FILE_DIRECTORY_END;
+}
+
 int sink_finish_file(struct sink *s, struct sink_file *f)
 {
 	int r = sink_tell_result(s, f);
 
 	if (f->status)
 		s->run.stats->errors++;
-	else
+	else if (!ends_directory(f))
 		s->run.stats->files++;
 	s->opened -= f->opened;
 	s->to->done(s->to->ctx, &f->file, f->status, f->text);
@@ -119,14 +126,14 @@ static int open_file(struct sink *s, struct sink_file *f)
 		&s->run, TRANSFER_READY, data, transfer_put_ready(&ready, data, sizeof data));
 }
 
-int sink_open_files(struct sink *s)
+static int open_waiting(struct sink *s)
 {
 	int n = 0;
 
 	/* in order, as the source reads them: the first that is not ready holds up the others */
 	while (s->waiting) {
 		struct sink_file *f = s->waiting;
-		bool full = s->opened >= s->opened_max;
+		bool full = s->opened >= s->opened_max && !ends_directory(f);
 		int r;
 
 		if (full && !sink_file_is_stream(f))
@@ -139,6 +146,12 @@ int sink_open_files(struct sink *s)
 		if (!s->waiting)
 			s->waiting_tail = &s->waiting;
 		f->next = NULL;
+		if (ends_directory(f)) {
+			*s->endings_tail = f;
+			s->endings_tail = &f->next;
+			n++;
+			continue;
+		}
 		f->waits = false;
 		r = full ? sink_finish_file(s, f) : open_file(s, f);
 		if (r == -EAGAIN) {
@@ -154,6 +167,55 @@ int sink_open_files(struct sink *s)
 		n++;
 	}
 	return n;
+}
+
+/* Whether all that was announced before a file has ended, or failed and left nothing behind. */
+static bool is_oldest(struct sink *s, const struct sink_file *f)
+{
+	while (s->oldest < f->file.file) {
+		const struct sink_file *other = sink_find_file(s, s->oldest);
+
+		if (other && !ends_directory(other))
+			return false;
+		s->oldest++;
+	}
+	return true;
+}
+
+static int end_directories(struct sink *s)
+{
+	int n = 0;
+
+	while (s->endings && is_oldest(s, s->endings)) {
+		struct sink_file *f = s->endings;
+		int r;
+
+		s->endings = f->next;
+		if (!s->endings)
+			s->endings_tail = &s->endings;
+		f->next = NULL;
+		f->waits = false;
+		r = open_file(s, f);
+		if (r == -EAGAIN) {
+			f->waits = true;
+			f->next = s->endings;
+			s->endings = f;
+			if (!f->next)
+				s->endings_tail = &f->next;
+			return n;
+		}
+		if (r)
+			return r;
+		n++;
+	}
+	return n;
+}
+
+int sink_open_files(struct sink *s)
+{
+	int n = open_waiting(s), m = n < 0 ? 0 : end_directories(s);
+
+	return m < 0 ? m : n + m;
 }
 
 int sink_add_file(struct sink *s, const struct transfer_file *file)

@@ -30,6 +30,10 @@ struct sink {
 	/* of these: opened, at most so many, and those that wait for it, in order */
 	uint32_t opened, opened_max;
 	struct sink_file *waiting, **waiting_tail;
+	/* directories that get their mode and time once all announced before them has ended, in
+	 * order; of all that is announced, what is below this number has */
+	struct sink_file *endings, **endings_tail;
+	uint32_t oldest;
 	uint64_t source_errors;
 	bool complete_came, completed;
 	unsigned next_worker;
@@ -41,7 +45,8 @@ void sink_files_init(struct sink *);
 struct sink_file *sink_find_file(struct sink *, uint32_t number); /* NULL: none of that number */
 /* A file that was announced: its slot in the table is taken.  0; -EBADMSG: it may not be. */
 int sink_add_file(struct sink *, const struct transfer_file *);
-/* Opens those that wait, while descriptors last.  How many, or -errno. */
+/* Opens those that wait, while descriptors last, and ends the directories that can be.  How many,
+ * or -errno. */
 int sink_open_files(struct sink *);
 /* Tells the outcome, once a file, as soon as it is known. */
 int sink_tell_result(struct sink *, struct sink_file *);

@@ -11,6 +11,7 @@
 #include "transfer/source_impl.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 static struct source *self(struct run *run)
@@ -55,6 +56,9 @@ static int take_result(struct source *s, const uint8_t *data, size_t len)
 		source_file_fail(f, 0, STATUS_DIGEST,
 			"the sink has another digest: %016llx, here %016llx",
 			(unsigned long long)result.digest, (unsigned long long)f->digest);
+	if (!f->status) /* what of it could not be kept */
+		snprintf(f->text, sizeof f->text, "%.*s", (int)result.text.len,
+			(const char *)result.text.data);
 	if (!f->ready && !f->directory) {
 		/* refused before READY: nothing was read, nothing is to be ended */
 		source_stop_reading(s, f);

@@ -30,7 +30,7 @@ void source_file_finish(struct source *s, struct source_file *f)
 
 	if (f->status)
 		stats->errors++;
-	else
+	else if (f->item.file.kind != TRANSFER_FILE_DIRECTORY_END)
 		stats->files++;
 	f->item.sent_bytes = f->bytes;
 	f->item.sent_blocks = f->sequence;
@@ -74,7 +74,9 @@ int source_start_file(struct source *s)
 	f->target.end = f->item.end;
 	if (f->target.end && end_is_direct(f->target.end))
 		s->run.stats->direct = true;
-	f->directory = f->item.file.kind == TRANSFER_FILE_DIRECTORY && !f->item.error;
+	f->directory = (f->item.file.kind == TRANSFER_FILE_DIRECTORY ||
+			       f->item.file.kind == TRANSFER_FILE_DIRECTORY_END) &&
+		       !f->item.error;
 	if (f->item.error) {
 		/* the sink's people miss it as much as ours: it is announced, and ended with what
 		 * is wrong */

@@ -134,7 +134,7 @@ struct transfer_source {
 	 * May be NULL. */
 	int (*check)(void *ctx, const struct transfer_item *);
 	/* Exactly once for each item of `next`: status 0, or what failed and where (text may be
-	 * ""). */
+	 * "").  A text with status 0 is what could not be kept. */
 	void (*done)(void *ctx, const struct transfer_item *, uint16_t status, const char *text);
 	void *ctx;
 	const struct transfer_feed *feed;  /* NULL: files one after the other */
@@ -150,13 +150,16 @@ int transfer_send(struct link *, const struct transfer_params *, const struct tr
 struct transfer_sink {
 	/* A file is offered.  0: *end (open for writing, the transfer frees it; NULL for a
 	 * directory) and *cookie are set; -errno: refused, with a text of at most 511 bytes in
-	 * `text` (may stay ""). Runs in the transfer's thread. */
+	 * `text` (may stay "").  A DIRECTORY_END is offered when what came before it has ended; a
+	 * `text` of it is a note as commit's.  Runs in the transfer's thread. */
 	int (*open)(void *ctx, const struct transfer_file *, struct end **end, void **cookie,
 		char text[512]);
 	/* Every range landed, digests agree, the end is synced and freed: make it real (rename,
-	 * fsync of the directory).  0 or -errno.  Runs in a worker thread, for several files at
-	 * once. */
-	int (*commit)(void *ctx, void *cookie, const struct transfer_file *, uint64_t size);
+	 * fsync of the directory).  0, with a note in `text` of what could not be kept ("": all
+	 * was), or -errno, with what is to be told instead of its usual text.  Runs in a worker
+	 * thread, for several files at once. */
+	int (*commit)(void *ctx, void *cookie, const struct transfer_file *, uint64_t size,
+		char text[512]);
 	/* It failed: remove what was begun.  Same threads as commit.  The end is freed already. */
 	void (*discard)(void *ctx, void *cookie);
 	/* Exactly once for each file offered, after commit or discard.  Runs in the transfer's

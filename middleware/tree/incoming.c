@@ -10,6 +10,7 @@
 
 #include "tree/beneath.h"
 #include "tree/landing.h"
+#include "tree/metadata.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -60,29 +61,101 @@ static void incoming_path(const struct incoming *in, const char *name, char *out
 			length && in->path[length - 1] != '/' ? "/" : "", name);
 }
 
+/* Opens a directory of the transfer: one in the destination, or that itself. */
+static int incoming_directory(struct incoming *in, const char *name, int flags)
+{
+	return in->dir < 0 && *name ? -ENOTDIR
+	       : in->dir >= 0       ? beneath_open(in->dir, name, flags | O_DIRECTORY, 0)
+			      : beneath_open(in->params.top, in->path, flags | O_DIRECTORY, 0);
+}
+
+/* Its mode is its owner's affair: the administrator's, for an export's top. */
+static bool incoming_is_top(const struct incoming *in, const struct stat *st)
+{
+	struct stat top;
+
+	return in->params.top != AT_FDCWD && !fstat(in->params.top, &top) &&
+	       top.st_dev == st->st_dev && top.st_ino == st->st_ino;
+}
+
+/* One of ours that was there already may keep us out; it gets its mode when it is filled. */
+static void incoming_unlock(struct incoming *in, const char *name)
+{
+	char path[32];
+	struct stat st;
+	int fd = incoming_directory(in, name, O_PATH);
+
+	if (fd < 0)
+		return;
+	if (!fstat(fd, &st) && st.st_uid == geteuid() && (st.st_mode & 0700) != 0700 &&
+		!incoming_is_top(in, &st)) {
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		/* if it fails, the files that go into it say so */
+		if (chmod(path, (st.st_mode & 07777) | 0700))
+			errno = 0;
+	}
+	close(fd);
+}
+
 static int incoming_make_directory(struct incoming *in, const char *name, mode_t mode)
 {
-	int err;
+	int err = 0;
 
 	mode = (mode & 0777) | 0700;
 	if (*name)
-		return in->dir < 0 ? -ENOTDIR : beneath_mkdir(in->dir, name, mode, true);
-	if (in->dir >= 0)
+		err = in->dir < 0 ? -ENOTDIR : beneath_mkdir(in->dir, name, mode, true);
+	else if (in->dir < 0)
+		err = beneath_mkdir(in->params.top, in->path, mode, true);
+	if (err)
+		return err;
+	incoming_unlock(in, name);
+	return in->dir < 0 ? incoming_open_dir(in) : 0;
+}
+
+static void incoming_metadata(
+	const struct incoming *in, const struct transfer_file *file, struct metadata *metadata)
+{
+	*metadata = (struct metadata){.mode = (mode_t)file->mode,
+		.mtime_s = file->mtime_s,
+		.mtime_ns = file->mtime_ns,
+		.set_id = in->params.set_id};
+}
+
+/* All that is in it has arrived. */
+static int incoming_leave_directory(
+	struct incoming *in, const struct transfer_file *file, const char *name, char text[512])
+{
+	struct metadata metadata;
+	struct stat st;
+	int fd = incoming_directory(in, name, O_RDONLY), err = 0;
+
+	/* it could not be made, and that was told */
+	if (fd == -ENOENT || fd == -ENOTDIR)
 		return 0;
-	err = beneath_mkdir(in->params.top, in->path, mode, true);
-	return err ? err : incoming_open_dir(in);
+	if (fd == -EACCES) {
+		snprintf(text, 512, "its permissions and time are not kept: it can not be opened");
+		return 0;
+	}
+	if (fd < 0)
+		return fd;
+	incoming_metadata(in, file, &metadata);
+	if (fstat(fd, &st))
+		err = -errno;
+	else if (!incoming_is_top(in, &st))
+		err = metadata_set(fd, &metadata, text);
+	close(fd);
+	return err;
 }
 
 static int incoming_open_file(struct incoming *in, const struct transfer_file *file,
 	const char *name, struct landing **landing, struct end **end)
 {
-	struct landing_params lp = {.top = in->dir,
-		.path = name,
-		.mode = file->mode,
-		.replace = in->params.replace,
-		.parents = true};
+	struct landing_params lp = {
+		.top = in->dir, .path = name, .replace = in->params.replace, .parents = true};
 	int fd, err;
 
+	incoming_metadata(in, file, &lp.metadata);
+	lp.keep = file->kind == TRANSFER_FILE_REGULAR;
 	if (!*name) {
 		if (in->dir >= 0) /* INTO, or AS when the directory came before */
 			return -EISDIR;
@@ -117,6 +190,11 @@ static int incoming_refuse(const struct incoming *in, const char *name, int err,
 	return err;
 }
 
+static bool incoming_is_directory(const struct transfer_file *file)
+{
+	return file->kind == TRANSFER_FILE_DIRECTORY || file->kind == TRANSFER_FILE_DIRECTORY_END;
+}
+
 /* Whether a name is what was asked for: a server does not choose which files a client writes. */
 static bool incoming_asked(struct incoming *in, const struct transfer_file *file, const char *name)
 {
@@ -127,7 +205,7 @@ static bool incoming_asked(struct incoming *in, const struct transfer_file *file
 	if (in->params.tree)
 		return !length || (!strncmp(name, in->asked, length) &&
 					  (!name[length] || name[length] == '/'));
-	if (in->used || file->kind == TRANSFER_FILE_DIRECTORY || strcmp(name, in->asked) != 0)
+	if (in->used || incoming_is_directory(file) || strcmp(name, in->asked) != 0)
 		return false;
 	in->used = true;
 	return true;
@@ -159,6 +237,12 @@ static int incoming_open(void *ctx, const struct transfer_file *file, struct end
 			      : incoming_make_directory(in, name, (mode_t)file->mode);
 		return err ? incoming_refuse(in, name, err, text) : 0;
 	}
+	if (file->kind == TRANSFER_FILE_DIRECTORY_END) {
+		if (in->params.kind != INCOMING_INTO && in->params.kind != INCOMING_AS)
+			return 0;
+		err = incoming_leave_directory(in, file, name, text);
+		return err ? incoming_refuse(in, name, err, text) : 0;
+	}
 	f = calloc(1, sizeof(*f));
 	if (!f)
 		return -ENOMEM;
@@ -187,20 +271,21 @@ static int incoming_open(void *ctx, const struct transfer_file *file, struct end
 	return 0;
 }
 
-static int incoming_commit(void *ctx, void *cookie, const struct transfer_file *file, uint64_t size)
+static int incoming_commit(
+	void *ctx, void *cookie, const struct transfer_file *file, uint64_t size, char text[512])
 {
 	struct incoming_file *f = cookie;
 	struct landing *landing;
 	int err = 0;
 
 	(void)ctx;
+	(void)file;
 	if (!f)
 		return 0; /* a directory */
 	landing = f->landing;
 	f->landing = NULL;
 	if (landing)
-		err = landing_commit(landing, file->mtime_s,
-			file->kind == TRANSFER_FILE_STREAM ? UINT32_MAX : file->mtime_ns);
+		err = landing_commit(landing, text);
 	if (!err)
 		f->bytes = size;
 	return err;
@@ -236,7 +321,8 @@ static void incoming_done(
 			f->landing); /* there only if neither commit nor discard was called */
 		free(f);
 	}
-	if (!in->params.done)
+	/* a directory is told when it is made; of its end only what went wrong */
+	if (!in->params.done || (file->kind == TRANSFER_FILE_DIRECTORY_END && !status && !*text))
 		return;
 	if (file->name.len && file->name.len < sizeof(name)) {
 		memcpy(name, file->name.data, file->name.len);

@@ -3,6 +3,8 @@
  * tree/incoming: a directory, one file name, a stream or nothing as the sink of a transfer
  * (struct transfer_sink).  Names from the peer are checked (transfer_name_ok) and resolved beneath
  * the destination, never outside, also through symbolic links; files land as tree/landing says.
+ * Modes and times come along (tree/metadata), those of a directory when all in it has arrived; an
+ * export's top keeps its own.
  */
 #ifndef TREE_INCOMING_H
 #define TREE_INCOMING_H
@@ -25,13 +27,17 @@ struct incoming_params {
 	const char *path; /* copied */
 	int fd;           /* INCOMING_STREAM; stays the caller's */
 	bool replace;
+	/* Files get set-user-ID and set-group-ID, too: they are the user's own.  Else it is noted
+	 * that they do not. */
+	bool set_id;
 	/* What the peer was asked for, where it is the peer who names what comes: one name, and
 	 * what is beneath it when `tree` is set; "": the top itself.  Anything else is refused.
 	 * NULL: it may name what it likes. */
 	const char *asked; /* copied */
 	bool tree;
 	enum end_direct direct;
-	/* Outcome of each file, once: its path as opened here. May be NULL. */
+	/* Outcome of each file, once: its path as opened here; with status 0 a text is a note of
+	 * what could not be kept.  May be NULL. */
 	void (*done)(
 		void *ctx, const char *path, uint64_t bytes, uint16_t status, const char *text);
 	void *ctx;

@@ -30,8 +30,8 @@ struct landing {
 	int fd;
 	char last[256]; /* the real name in dir */
 	char temporary[LANDING_NAME_BYTES];
-	mode_t mode; /* of the file when it is there */
-	bool replace;
+	struct metadata metadata; /* of the file when it is there */
+	bool keep, replace;
 };
 
 bool landing_is_temporary(const char *name)
@@ -67,7 +67,7 @@ static int landing_check(
 }
 
 /* Makes the temporary file; only we may read it until it is whole. */
-static int landing_create(struct landing *landing, mode_t wanted, mode_t existing)
+static int landing_create(struct landing *landing, mode_t existing)
 {
 	uint64_t number;
 	struct stat st;
@@ -80,7 +80,8 @@ static int landing_create(struct landing *landing, mode_t wanted, mode_t existin
 		/* with the mode of the new file, to learn what umask and the directory's default
 		 * permissions make of it */
 		landing->fd = openat(landing->dir, landing->temporary,
-			O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, wanted & 0777);
+			O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+			landing->metadata.mode & 0777);
 		if (landing->fd >= 0)
 			break;
 		if (errno != EEXIST && errno != EINTR)
@@ -94,7 +95,8 @@ static int landing_create(struct landing *landing, mode_t wanted, mode_t existin
 		unlinkat(landing->dir, landing->temporary, 0);
 		return err;
 	}
-	landing->mode = existing != (mode_t)-1 ? existing : st.st_mode & 0777;
+	if (!landing->keep)
+		landing->metadata.mode = existing != (mode_t)-1 ? existing : st.st_mode & 0777;
 	return 0;
 }
 
@@ -129,6 +131,8 @@ int landing_open(const struct landing_params *p, struct landing **out)
 		return -ENOMEM;
 	landing->fd = -1;
 	landing->replace = p->replace;
+	landing->metadata = p->metadata;
+	landing->keep = p->keep;
 	landing->dir = beneath_open_parent(p->top, p->path, landing->last);
 	if (landing->dir == -ENOENT && p->parents) {
 		err = landing_make_parents(p);
@@ -143,7 +147,7 @@ int landing_open(const struct landing_params *p, struct landing **out)
 	err = landing_check(p, landing, &existing);
 	if (err)
 		goto err_close;
-	err = landing_create(landing, p->mode, existing);
+	err = landing_create(landing, existing);
 	if (err)
 		goto err_close;
 	*out = landing;
@@ -177,15 +181,16 @@ static void landing_free(struct landing *landing)
 	free(landing);
 }
 
-int landing_commit(struct landing *landing, int64_t mtime_s, uint32_t mtime_ns)
+int landing_commit(struct landing *landing, char text[512])
 {
-	struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {mtime_s, (long)mtime_ns}};
 	int err = 0;
 
+	text[0] = '\0';
 	/* journaling file systems keep the order of these and the rename, so the one fsync below is
 	 * enough: the data were flushed before */
-	if (fchmod(landing->fd, landing->mode) ||
-		(mtime_ns != UINT32_MAX && futimens(landing->fd, times)))
+	if (landing->keep)
+		err = metadata_set(landing->fd, &landing->metadata, text);
+	else if (fchmod(landing->fd, landing->metadata.mode))
 		err = -errno;
 	if (!err)
 		err = beneath_rename_at(landing->dir, landing->temporary, landing->dir,

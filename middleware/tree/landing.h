@@ -8,16 +8,20 @@
 #ifndef TREE_LANDING_H
 #define TREE_LANDING_H
 
+#include "tree/metadata.h"
+
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 struct landing;
 
 struct landing_params {
 	int top;          /* beneath.h; not owned */
 	const char *path; /* the real name beneath it */
-	mode_t mode;  /* permission bits of a new file, less umask; an existing one keeps its own */
+	/* What the file gets.  Without `keep`, only a new file its mode, less umask; an existing
+	 * one keeps its own, and the time is that of the last write. */
+	struct metadata metadata;
+	bool keep;
 	bool replace; /* an existing file may be replaced; else -EEXIST, at open and at commit */
 	bool parents; /* make missing directories */
 };
@@ -30,10 +34,10 @@ int landing_open(const struct landing_params *, struct landing **out);
 int landing_fd(const struct landing *);
 /* The one that the landing has: it closes it. */
 int landing_own_fd(const struct landing *);
-/* Sets times (mtime_ns == UINT32_MAX: leaves them) and mode, renames, fsyncs the directory.  The
- * caller has fsynced the file.  0: freed.  -errno: the temporary file is removed and the landing
+/* Sets mode and time, renames, fsyncs the directory.  The caller has fsynced the file.  0: freed,
+ * with a note in `text` as of metadata_set.  -errno: the temporary file is removed and the landing
  * freed. */
-int landing_commit(struct landing *, int64_t mtime_s, uint32_t mtime_ns);
+int landing_commit(struct landing *, char text[512]);
 void landing_discard(struct landing *); /* removes the temporary file */
 /* Whether a name is of the form of temporary names. */
 bool landing_is_temporary(const char *name);

@@ -82,7 +82,7 @@ static int outgoing_item_new(const char *path, const char *name, struct transfer
 
 static void outgoing_set_attributes(struct transfer_item *item, const struct stat *st)
 {
-	item->file.mode = st->st_mode & 0777;
+	item->file.mode = st->st_mode & 07777;
 	item->file.mtime_s = st->st_mtim.tv_sec;
 	item->file.mtime_ns = (uint32_t)st->st_mtim.tv_nsec;
 }
@@ -149,8 +149,9 @@ static int outgoing_next_walked(
 	if (err)
 		return err;
 	item->error = entry->error;
-	if (entry->kind == WALK_DIRECTORY) {
-		item->file.kind = TRANSFER_FILE_DIRECTORY;
+	if (entry->kind == WALK_DIRECTORY || entry->kind == WALK_LEAVE) {
+		item->file.kind = entry->kind == WALK_LEAVE ? TRANSFER_FILE_DIRECTORY_END
+							    : TRANSFER_FILE_DIRECTORY;
 		outgoing_set_attributes(item, &entry->st);
 	}
 	if (!item->error && !transfer_name_ok(item->file.name))
@@ -159,6 +160,7 @@ static int outgoing_next_walked(
 		return 0;
 	switch (entry->kind) {
 	case WALK_DIRECTORY:
+	case WALK_LEAVE:
 		break;
 	case WALK_FILE:
 		item->error = outgoing_open_file(o, item, o->tree.top, entry->path, O_NOFOLLOW);
@@ -173,6 +175,12 @@ static int outgoing_next_walked(
 		break;
 	}
 	return 0;
+}
+
+static bool outgoing_crosses(const struct walk_entry *entry)
+{
+	return transfer_name_ok(
+		(struct wire_bytes){(const uint8_t *)entry->name, strlen(entry->name)});
 }
 
 static int outgoing_next_root(
@@ -215,6 +223,8 @@ static int outgoing_next(void *ctx, struct transfer_item *item)
 	for (;;) {
 		if (o->walk) {
 			n = walk_next(o->walk, &entry);
+			if (n > 0 && entry.kind == WALK_LEAVE && !outgoing_crosses(&entry))
+				continue; /* it was told when it was entered */
 			if (n > 0)
 				n = outgoing_next_walked(o, &entry, item);
 			else if (n == 0) {
@@ -276,9 +286,11 @@ static void outgoing_done(
 	struct outgoing_item *it = item->cookie;
 	uint64_t bytes = status || item->file.size == MESSAGE_UNKNOWN ? 0 : item->file.size;
 
-	if (item->file.kind == TRANSFER_FILE_DIRECTORY)
+	if (item->file.kind == TRANSFER_FILE_DIRECTORY ||
+		item->file.kind == TRANSFER_FILE_DIRECTORY_END)
 		bytes = 0;
-	if (o->params.done)
+	/* a directory is told when it is made; of its end only what went wrong */
+	if (o->params.done && (item->file.kind != TRANSFER_FILE_DIRECTORY_END || status || *text))
 		o->params.done(o->params.ctx, it->path, bytes, status, text);
 	outgoing_item_free(it);
 }
@@ -419,6 +431,8 @@ static int outgoing_measure_tree(struct outgoing *o, const struct outgoing_root 
 	while ((n = walk_next(walk, &entry)) > 0) {
 		uint64_t size = 0;
 
+		if (entry.kind == WALK_LEAVE)
+			continue;
 		if ((entry.kind == WALK_FILE || entry.kind == WALK_LINK) && !entry.error &&
 			!outgoing_check_link(tree.top, entry.path, &st))
 			size = (uint64_t)st.st_size;

@@ -3,11 +3,12 @@
  * tree/outgoing: files and directory trees as the source of a transfer (struct transfer_source).
  *
  * Give it the names; it walks, opens, checks that a file did not change while it was read, and
- * hands each outcome on.  Order: as added; a directory before what is in it, its entries sorted by
- * name. Symbolic links to files are followed; one to a directory below the start of a walk is an
- * error of that name (-ELOOP), as is anything that is neither file nor directory (-ENXIO).  Entries
- * named like tree/landing's temporary files are left out of walks.  With `top` AT_FDCWD a tree is
- * confined beneath the directory that was added: a link in it that leads out is -EXDEV.
+ * hands each outcome on.  Order: as added; a directory before what is in it and once more behind
+ * that, its entries sorted by name. Symbolic links to files are followed; one to a directory below
+ * the start of a walk is an error of that name (-ELOOP), as is anything that is neither file nor
+ * directory (-ENXIO).  Entries named like tree/landing's temporary files are left out of walks.
+ * With `top` AT_FDCWD a tree is confined beneath the directory that was added: a link in it that
+ * leads out is -EXDEV.
  */
 #ifndef TREE_OUTGOING_H
 #define TREE_OUTGOING_H

@@ -83,11 +83,12 @@ static void device_free(struct segments_device *d)
 static int close_one(struct segment *segment)
 {
 	int err = fsync(landing_own_fd(segment->landing)) ? -errno : 0;
+	char text[512];
 
 	if (err)
 		landing_discard(segment->landing);
 	else
-		err = landing_commit(segment->landing, 0, UINT32_MAX);
+		err = landing_commit(segment->landing, text);
 	return err;
 }
 
@@ -197,7 +198,7 @@ static void run_closer(void *arg)
 static int open_segment(struct segments_device *d)
 {
 	char name[SEGMENT_DIGITS_MAX + sizeof SEGMENT_SUFFIX + 4];
-	struct landing_params params = {.top = d->dir, .path = name, .mode = 0666};
+	struct landing_params params = {.top = d->dir, .path = name, .metadata.mode = 0666};
 	int err = -EEXIST;
 
 	for (int tries = 0; err == -EEXIST && tries < SEGMENT_TRIES; tries++) {
@@ -402,7 +403,8 @@ static int segments_open(void *ctx, const struct transfer_file *file, struct end
 }
 
 /* No more comes: waits until all that came is safe. */
-static int segments_commit(void *ctx, void *cookie, const struct transfer_file *file, uint64_t size)
+static int segments_commit(
+	void *ctx, void *cookie, const struct transfer_file *file, uint64_t size, char text[512])
 {
 	struct segments *s = ctx;
 	struct segments_device *d = cookie;
@@ -410,6 +412,7 @@ static int segments_commit(void *ctx, void *cookie, const struct transfer_file *
 
 	(void)file;
 	(void)size;
+	(void)text;
 	pthread_mutex_lock(&s->lock);
 	err = detach(d);
 	while (d->closing)

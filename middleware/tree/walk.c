@@ -31,6 +31,8 @@ struct walk_list {
 	char **sorted; /* each at a name; its type is the byte before */
 	size_t count, at;
 	size_t path_length, name_length; /* of the directory itself */
+	mode_t mode;
+	struct timespec mtime;
 };
 
 struct walk {
@@ -58,13 +60,18 @@ static int walk_append(struct walk_text *t, const char *text)
 	return 0;
 }
 
+static void walk_cut(struct walk_text *t, size_t length)
+{
+	t->length = length;
+	t->text[length] = '\0';
+}
+
 /* Cuts the text back to the directory's, and puts an entry of it behind. */
 static int walk_join(struct walk_text *t, size_t length, const char *entry)
 {
 	int err = 0;
 
-	t->length = length;
-	t->text[length] = '\0';
+	walk_cut(t, length);
 	if (length && t->text[length - 1] != '/')
 		err = walk_append(t, "/");
 	return err ? err : walk_append(t, entry);
@@ -192,6 +199,8 @@ static int walk_enter(struct walk *walk, struct walk_entry *entry, int flags)
 		close(fd);
 		return 0;
 	}
+	list.mode = entry->st.st_mode;
+	list.mtime = entry->st.st_mtim;
 	entry->error = walk_list_read(&list, fd);
 	if (entry->error) {
 		walk_list_fini(&list);
@@ -224,6 +233,21 @@ static enum walk_kind walk_kind_of(const struct walk *walk, unsigned char type, 
 	}
 }
 
+/* The last list is read to its end. */
+static void walk_leave(struct walk *walk, struct walk_entry *entry)
+{
+	struct walk_list *list = &walk->stack[--walk->depth];
+
+	entry->kind = WALK_LEAVE;
+	entry->st.st_mode = list->mode;
+	entry->st.st_mtim = list->mtime;
+	walk_cut(&walk->path, list->path_length);
+	walk_cut(&walk->name, list->name_length);
+	entry->path = walk->path.text;
+	entry->name = walk->name.text;
+	walk_list_fini(list);
+}
+
 int walk_next(struct walk *walk, struct walk_entry *entry)
 {
 	struct walk_list *list;
@@ -236,12 +260,13 @@ int walk_next(struct walk *walk, struct walk_entry *entry)
 		entry->kind = WALK_DIRECTORY;
 		flags = 0;
 	} else {
-		while (walk->depth &&
-			walk->stack[walk->depth - 1].at == walk->stack[walk->depth - 1].count)
-			walk_list_fini(&walk->stack[--walk->depth]);
 		if (!walk->depth)
 			return 0;
 		list = &walk->stack[walk->depth - 1];
+		if (list->at == list->count) {
+			walk_leave(walk, entry);
+			return 1;
+		}
 		name = list->sorted[list->at++];
 		if (walk_join(&walk->path, list->path_length, name) ||
 			walk_join(&walk->name, list->name_length, name))

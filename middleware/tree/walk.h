@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tree/walk: the names of a directory tree in order: a directory before what is in it, entries
- * sorted by their bytes.
+ * tree/walk: the names of a directory tree in order: a directory before what is in it, and once
+ * more behind that; entries sorted by their bytes.
  *
  * Holds the names of the directories it is in, and no descriptor between calls.  Leaves out
  * temporary files of tree/landing.  Does not follow symbolic links, except for the start.
@@ -16,6 +16,7 @@ struct walk;
 
 enum walk_kind {
 	WALK_DIRECTORY, /* `st` is set; its entries come next */
+	WALK_LEAVE,     /* of a directory whose entries have come, `st` as it was before them */
 	WALK_FILE,      /* was a regular file when it was listed */
 	WALK_LINK,      /* a symbolic link */
 	WALK_OTHER,     /* a device, FIFO, socket */
@@ -26,7 +27,7 @@ struct walk_entry {
 	int error;        /* -errno: a directory that can not be read, a name that is too long */
 	const char *path; /* beneath `top`; both until the next call */
 	const char *name; /* beneath the destination */
-	struct stat st;   /* of a directory */
+	struct stat st;   /* of a directory: of one that is left only its mode and time are set */
 };
 
 /* `path`: a directory beneath `top` (beneath.h); `name`: what to call it.  0 or -ENOMEM. */

@@ -165,6 +165,7 @@ static int get_one(struct get *g, const char *path)
 		.path = g->target,
 		.fd = STDOUT_FILENO,
 		.replace = c->settings.replace,
+		.set_id = true,
 		.direct = c->settings.direct,
 		.done = mover_file_done,
 		.ctx = &g->mover,

@@ -227,6 +227,8 @@ void report_file(struct report *r, const char *path, uint64_t bytes, uint16_t st
 
 	if (status)
 		report_reason(&whole, status, text);
+	else if (text)
+		text_puts(&whole, text);
 	if (report_json(r)) {
 		report_json_begin(&json, "file");
 		report_json_string(&json, "path", path);
@@ -237,6 +239,8 @@ void report_file(struct report *r, const char *path, uint64_t bytes, uint16_t st
 	}
 	if (status && error)
 		report_error(r, EXIT_CODE_OK, status, path, text_str(&whole));
+	else if (!status && text && *text)
+		report_note(r, "%s: %s", path, text);
 	else if (!status && r->settings->verbosity > 1)
 		report_verbose(r, "%s: %ju bytes", path, (uintmax_t)bytes);
 	text_fini(&whole);

@@ -48,7 +48,8 @@ void report_usage(struct report *, const char *format, ...) __attribute__((forma
 
 /* What a status and a text, which may be NULL or say the same, are together. */
 void report_reason(struct text *out, uint16_t status, const char *text);
-/* One file of a transfer.  `text` may be NULL.  `error`: a failure is reported as one, too. */
+/* One file of a transfer.  `text` may be NULL; of one that arrived it is a note.  `error`: a
+ * failure is reported as one, too. */
 void report_file(struct report *, const char *path, uint64_t bytes, uint16_t status,
 	const char *text, bool error);
 /* A transfer waits in line at the server; 1 is the next. */

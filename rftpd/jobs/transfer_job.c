@@ -33,8 +33,9 @@ static void log_file(void *ctx, const char *path, uint64_t bytes, uint16_t statu
 	double seconds = (double)(clock_now_ns() - job->stats.started_ns) / 1e9;
 
 	if (!status)
-		log_info("session %" PRIu32 " %s %s %" PRIu64 " bytes in %.3f s: %s", s->number,
-			s->peer, verb, bytes, seconds, *path ? path : "(memory)");
+		log_info("session %" PRIu32 " %s %s %" PRIu64 " bytes in %.3f s%s%.300s: %s",
+			s->number, s->peer, verb, bytes, seconds, text && *text ? ", but " : "",
+			text ? text : "", *path ? path : "(memory)");
 	else
 		log_warning("session %" PRIu32 " %s not %s after %.3f s (%s%s%.300s): %s",
 			s->number, s->peer, verb, seconds, status_text(status),

@@ -189,7 +189,103 @@ def mode_and_time_come_along(top):
     for path in (daemon.path("f"), f"{local}/g"):
         got = os.stat(path)
         equal(got.st_mtime_ns, 1234567890123456789, "mtime of", path)
-        equal(got.st_mode & 0o111, 0o111 & 0o751, "x bits of", path)
+        equal(got.st_mode & 0o7777, 0o751, "mode of", path)
+
+
+def look(path):
+    got = os.lstat(path)
+    return oct(got.st_mode & 0o7777), got.st_mtime_ns
+
+
+@case
+def modes_of_existing_files_and_whatever_umask_says(top):
+    os.umask(0o077)
+    daemon, local = places(top)
+    for mode in (0o666, 0o444, 0o1640):
+        make_file(f"{local}/f", 1000)
+        os.chmod(f"{local}/f", mode)
+        make_file(daemon.path("old"), 9, 0o600)
+        make_file(f"{local}/old", 9, 0o600)
+        for to in ("old", f"new-{mode:o}"):
+            works(f"{local}/f", daemon.url(to))
+            works(daemon.url(to), f"{local}/{to}")
+            equal(look(daemon.path(to)), look(f"{local}/f"), "put", to)
+            equal(look(f"{local}/{to}"), look(f"{local}/f"), "get", to)
+    # what has no mode of its own gets what umask leaves, or keeps what was there
+    works("-", daemon.url("piped"), input=b"x")
+    equal(look(daemon.path("piped"))[0], oct(0o600), "from stdin")
+    os.chmod(daemon.path("piped"), 0o640)
+    works("-", daemon.url("piped"), input=b"xy")
+    equal(look(daemon.path("piped"))[0], oct(0o640), "from stdin, once more")
+
+
+@case
+def set_id_is_kept_or_told(top):
+    """One's own files get it; a daemon's do not, and that is said once of each."""
+    daemon, local = places(top)
+    os.mkdir(f"{local}/t")
+    for name, mode in (("u", 0o4755), ("g", 0o2755), ("s", 0o1755), ("plain", 0o755)):
+        make_file(f"{local}/t/{name}", 10)
+        os.chmod(f"{local}/t/{name}", mode)
+    said = works("-r", f"{local}/t", daemon.url("t")).err.decode()
+    equal(sorted(line.split("/")[-1] for line in said.splitlines()),
+          ["g: set-group-ID is not kept", "u: set-user-ID is not kept"], "what is said")
+    events = works("--json", f"{local}/t/u", daemon.url("u")).events()
+    equal([(e["status"], e["text"]) for e in events if e["event"] == "file"],
+          [("ok", "set-user-ID is not kept")], "the event")
+    for name, mode in (("u", 0o755), ("g", 0o755), ("s", 0o1755)):
+        equal(look(daemon.path(f"t/{name}"))[0], oct(mode), name)
+        os.chmod(daemon.path(f"t/{name}"), 0o6755)
+    equal(works("-r", daemon.url("t"), f"{local}/back").err, b"", "a get says")
+    for name in ("u", "g", "s"):
+        equal(look(f"{local}/back/{name}")[0], oct(0o6755), "back", name)
+
+
+@case
+def directories_keep_mode_and_time(top):
+    """Set last, so that neither the files in them nor a mode without write permission matters."""
+    os.umask(0o027)
+    daemon, local = places(top)
+    dirs = {"t": 0o755, "t/a": 0o555, "t/a/b": 0o700, "t/c": 0o2777, "t/empty": 0o500, "t/z": 0o1777}
+    for name in dirs:
+        os.mkdir(f"{local}/{name}")
+        for i in range(8):
+            make_file(f"{local}/{name}/{i}", 0 if name == "t/empty" else i * 100000, 0o604)
+    for i, name in enumerate(reversed(dirs)):
+        os.chmod(f"{local}/{name}", dirs[name])
+        os.utime(f"{local}/{name}", ns=(1, 1234567890123456789 + i))
+    os.mkdir(daemon.path("into"))
+    os.makedirs(daemon.path("into/t/a"), mode=0o700)
+    try:
+        for _ in range(2):  # and once more over what is there
+            works("-r", f"{local}/t", daemon.url("new/" if os.path.exists(daemon.path("new")) else "new"))
+            works("-r", f"{local}/t", daemon.url("into/"))
+            works("-r", daemon.url("into/t"), f"{local}/back")
+            os.path.exists(f"{local}/backs") or os.mkdir(f"{local}/backs")
+            works("-r", daemon.url("into/t"), f"{local}/backs")
+            for name in dirs:
+                for copy in (daemon.path("into/" + name), f"{local}/backs/{name}",
+                             f"{local}/back{name[1:]}", daemon.path("new" + name[1:])):
+                    if copy.endswith(("/back", "/new")) and os.path.exists(copy + "/t"):
+                        continue  # the second copy went into it
+                    equal(look(copy), look(f"{local}/{name}"), copy)
+    finally:
+        for where, names, _ in os.walk(top):
+            for name in names:
+                os.chmod(f"{where}/{name}", 0o700)
+
+
+@case
+def a_tree_into_the_export_leaves_its_top_alone(top):
+    daemon, local = places(top)
+    os.mkdir(f"{local}/t")
+    os.chmod(f"{local}/t", 0o700)
+    os.chmod(daemon.top, 0o751)
+    works("-r", f"{local}/t/.", daemon.url(""))
+    equal(look(daemon.top)[0], oct(0o751), "the export's top")
+    os.mkdir(daemon.path("d"))
+    works("-r", f"{local}/t/.", daemon.url("d"))
+    equal(look(daemon.path("d")), look(f"{local}/t"), "a directory in it")
 
 
 @case

@@ -453,7 +453,7 @@ def frames_in_the_wrong_state_of_a_transfer(top):
 @case(seconds=120)
 def files_with_wrong_fields(top):
     place = Place(top)
-    for fields in ({"number": 0}, {"kind": 0}, {"kind": 5}, {"kind": 255}, {"mode": 0o10000},
+    for fields in ({"number": 0}, {"kind": 0}, {"kind": 6}, {"kind": 255}, {"mode": 0o10000},
                    {"mtime_ns": 1000000000}, {"size": 1 << 63}, {"size": iwarp.UNKNOWN},
                    {"name": b"../x"}, {"name": b"/etc/x"}, {"name": b"a//b"}, {"name": b"a/"},
                    {"name": b"."}, {"name": b".."}, {"name": b"a/./b"}, {"name": b"a\0b"},

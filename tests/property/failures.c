@@ -149,11 +149,13 @@ static int sink_open(void *ctx, const struct transfer_file *file, struct end **e
 	return 0;
 }
 
-static int commit(void *ctx, void *cookie, const struct transfer_file *file, uint64_t size)
+static int commit(
+	void *ctx, void *cookie, const struct transfer_file *file, uint64_t size, char text[512])
 {
 	struct script *s = ctx;
 
 	(void)file;
+	(void)text;
 	if (size != s->sizes[(uintptr_t)cookie])
 		return -EIO;
 	s->committed++;

@@ -74,7 +74,7 @@ static int receive_file(
 		if (err)
 			sink->discard(sink->ctx, cookie);
 		else
-			err = sink->commit(sink->ctx, cookie, file, strlen(text));
+			err = sink->commit(sink->ctx, cookie, file, strlen(text), why);
 	}
 	sink->done(sink->ctx, file, status_from_errno(err), why);
 	return err;
@@ -93,6 +93,67 @@ static int receive_directory(struct incoming *in, const char *name, uint32_t mod
 
 	file.mode = mode;
 	return receive_file(in, &file, "", 0);
+}
+
+static int leave_directory(struct incoming *in, const char *name, uint32_t mode)
+{
+	struct transfer_file file = file_of(TRANSFER_FILE_DIRECTORY_END, name, 0);
+
+	file.mode = mode;
+	file.mtime_ns = 123456789;
+	return receive_file(in, &file, "", 0);
+}
+
+static bool has(const char *path, mode_t mode, bool time)
+{
+	struct stat st;
+
+	if (stat(path, &st) || (st.st_mode & 07777) != mode)
+		return false;
+	return !time || (st.st_mtim.tv_sec == 1000000000 && st.st_mtim.tv_nsec == 123456789);
+}
+
+static void directories_get_their_mode_and_time_last(void)
+{
+	const char *dir = scratch_dir();
+	int top = open(dir, O_PATH | O_DIRECTORY);
+	struct incoming_params p = params(INCOMING_INTO, top, "/in");
+	struct incoming *in;
+	struct stat before;
+
+	umask(077);
+	CHECK_EQ(mkdir(scratch_path(dir, "in"), 0755), 0);
+	CHECK_EQ(incoming_new(&p, &in), 0);
+	CHECK_EQ(receive_directory(in, "d", 02575), 0);
+	CHECK(has(scratch_path(dir, "in/d"), 0700, false));
+	CHECK_EQ(receive(in, "d/f", "one"), 0);
+	CHECK(has(scratch_path(dir, "in/d/f"), 0644, false)); /* whatever umask says */
+	CHECK_EQ(leave_directory(in, "d", 02575), 0);
+	CHECK(has(scratch_path(dir, "in/d"), 02575, true));
+	/* it is opened for what goes into it once more, and an existing one gets the mode, too */
+	CHECK_EQ(chmod(scratch_path(dir, "in/d"), 0555), 0);
+	CHECK_EQ(receive_directory(in, "d", 0511), 0);
+	CHECK(has(scratch_path(dir, "in/d"), 0755, false));
+	CHECK_EQ(leave_directory(in, "d", 0511), 0);
+	CHECK(has(scratch_path(dir, "in/d"), 0511, true));
+	/* what was not made was told already; a link leads nowhere */
+	CHECK_EQ(leave_directory(in, "no", 0755), 0);
+	CHECK_EQ(leave_directory(in, "d/f", 0700), 0);
+	CHECK_EQ(symlink("../..", scratch_path(dir, "in/out")), 0);
+	CHECK_EQ(leave_directory(in, "out", 0700), -EXDEV);
+	CHECK_EQ(leave_directory(in, "", 0750), 0);
+	CHECK(has(scratch_path(dir, "in"), 0750, true));
+	incoming_free(in);
+	CHECK(!strcmp(log_text, "/in/d 0 0\n/in/d/f 0 3\n/in/d 0 0\n/in/out 208 0\n"));
+	/* an export's top keeps its own */
+	CHECK_EQ(stat(dir, &before), 0);
+	p = params(INCOMING_INTO, top, "/");
+	CHECK_EQ(incoming_new(&p, &in), 0);
+	CHECK_EQ(leave_directory(in, "", 0755), 0);
+	CHECK(has(dir, before.st_mode & 07777, false));
+	CHECK(!has(dir, before.st_mode & 07777, true));
+	incoming_free(in);
+	close(top);
 }
 
 static void into_a_directory(void)
@@ -409,7 +470,8 @@ static void only_what_was_asked_for(void)
 	CHECK_EQ(scratch_entries(dir), 3);
 }
 
-HARNESS_MAIN({"into_a_directory", into_a_directory}, {"as_a_name", as_a_name},
+HARNESS_MAIN({"directories_get_their_mode_and_time_last", directories_get_their_mode_and_time_last},
+	{"into_a_directory", into_a_directory}, {"as_a_name", as_a_name},
 	{"a_peers_names_stay_beneath", a_peers_names_stay_beneath},
 	{"only_what_was_asked_for", only_what_was_asked_for},
 	{"a_destination_that_is_moved_keeps_its_files",

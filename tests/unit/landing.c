@@ -10,6 +10,8 @@
 
 #include <sys/wait.h>
 
+static char note[512];
+
 struct place {
 	const char *dir;
 	int top;
@@ -36,8 +38,11 @@ static const char *in_top(const struct place *p, const char *name)
 
 static struct landing_params params(const struct place *p, const char *path)
 {
-	return (struct landing_params){
-		.top = p->top, .path = path, .mode = 0640, .replace = true, .parents = false};
+	return (struct landing_params){.top = p->top,
+		.path = path,
+		.metadata.mode = 0640,
+		.replace = true,
+		.parents = false};
 }
 
 /* Opens a landing and writes `text` to it. */
@@ -65,18 +70,53 @@ static void new_file_appears_at_commit(void)
 	CHECK(place_make(&p));
 	fds = scratch_open_fds();
 	lp = params(&p, "/file");
-	lp.mode = 04777;
+	lp.metadata = (struct metadata){
+		.mode = 06777, .mtime_s = 1000000007, .mtime_ns = 123456789, .set_id = true};
+	lp.keep = true;
 	CHECK_EQ(land(&lp, "new", &landing), 0);
 	CHECK_EQ(access(in_top(&p, "file"), F_OK), -1);
 	CHECK_EQ(scratch_entries(scratch_path(p.dir, "top")), 1);
-	CHECK_EQ(landing_commit(landing, 1000000007, 123456789), 0);
+	CHECK_EQ(landing_commit(landing, note), 0);
 	CHECK(scratch_is(in_top(&p, "file"), "new"));
 	CHECK_EQ(stat(in_top(&p, "file"), &st), 0);
-	CHECK_EQ(st.st_mode & 07777, 0755); /* less umask, and never set-user-ID */
+	CHECK_EQ(st.st_mode & 07777, 06777); /* umask takes nothing */
+	CHECK(!strcmp(note, ""));
 	CHECK_EQ(st.st_mtim.tv_sec, 1000000007);
 	CHECK_EQ(st.st_mtim.tv_nsec, 123456789);
 	CHECK_EQ(scratch_entries(scratch_path(p.dir, "top")), 1);
 	CHECK_EQ(scratch_open_fds(), fds);
+	close(p.top);
+}
+
+static void what_is_not_kept_is_noted(void)
+{
+	struct landing_params lp;
+	struct landing *landing;
+	struct place p;
+	struct stat st;
+
+	CHECK(place_make(&p));
+	lp = params(&p, "file");
+	lp.metadata = (struct metadata){.mode = 06755, .mtime_s = 7};
+	lp.keep = true;
+	CHECK_EQ(land(&lp, "new", &landing), 0);
+	CHECK_EQ(landing_commit(landing, note), 0);
+	CHECK_EQ(stat(in_top(&p, "file"), &st), 0);
+	CHECK_EQ(st.st_mode & 07777, 0755);
+	CHECK(!strcmp(note, "set-user-ID and set-group-ID are not kept"));
+	/* an existing file gets the new mode, without `keep` it has its own, and no umask */
+	lp.metadata = (struct metadata){.mode = 04666, .mtime_s = 7};
+	CHECK_EQ(land(&lp, "new", &landing), 0);
+	CHECK_EQ(landing_commit(landing, note), 0);
+	CHECK_EQ(stat(in_top(&p, "file"), &st), 0);
+	CHECK_EQ(st.st_mode & 07777, 0666);
+	CHECK(!strcmp(note, "set-user-ID is not kept"));
+	lp.keep = false;
+	lp.metadata.mode = 0600;
+	CHECK_EQ(land(&lp, "new", &landing), 0);
+	CHECK_EQ(landing_commit(landing, note), 0);
+	CHECK_EQ(stat(in_top(&p, "file"), &st), 0);
+	CHECK_EQ(st.st_mode & 07777, 0666);
 	close(p.top);
 }
 
@@ -98,7 +138,7 @@ static void old_file_stays_until_commit(void)
 	CHECK_EQ(scratch_entries(scratch_path(p.dir, "top")), 1);
 
 	CHECK_EQ(land(&lp, "new", &landing), 0);
-	CHECK_EQ(landing_commit(landing, 0, UINT32_MAX), 0);
+	CHECK_EQ(landing_commit(landing, note), 0);
 	CHECK(scratch_is(in_top(&p, "file"), "new"));
 	CHECK_EQ(stat(in_top(&p, "file"), &st), 0);
 	CHECK_EQ(st.st_mode & 07777, 0604); /* keeps its own */
@@ -119,7 +159,7 @@ static void the_temporary_file_is_private_and_known_by_name(void)
 
 	CHECK(place_make(&p));
 	lp = params(&p, "file");
-	lp.mode = 0666;
+	lp.metadata.mode = 0666;
 	CHECK_EQ(land(&lp, "new", &landing), 0);
 	dir = opendir(scratch_path(p.dir, "top"));
 	CHECK(dir);
@@ -152,13 +192,13 @@ static void without_replace_an_existing_file_is_kept(void)
 	lp.replace = false;
 	CHECK_EQ(land(&lp, "new", &landing), 0);
 	CHECK(scratch_write(in_top(&p, "file"), "somebody was faster"));
-	CHECK_EQ(landing_commit(landing, 0, UINT32_MAX), -EEXIST);
+	CHECK_EQ(landing_commit(landing, note), -EEXIST);
 	CHECK(scratch_is(in_top(&p, "file"), "somebody was faster"));
 	CHECK_EQ(landing_open(&lp, &landing), -EEXIST);
 	CHECK_EQ(scratch_entries(scratch_path(p.dir, "top")), 1);
 	CHECK_EQ(unlink(in_top(&p, "file")), 0);
 	CHECK_EQ(land(&lp, "new", &landing), 0);
-	CHECK_EQ(landing_commit(landing, 0, UINT32_MAX), 0);
+	CHECK_EQ(landing_commit(landing, note), 0);
 	CHECK(scratch_is(in_top(&p, "file"), "new"));
 	close(p.top);
 }
@@ -211,10 +251,10 @@ static void links_are_replaced_not_written_through(void)
 	CHECK_EQ(symlink("../outside/new", in_top(&p, "dangling")), 0);
 	lp = params(&p, "link");
 	CHECK_EQ(land(&lp, "new", &landing), 0);
-	CHECK_EQ(landing_commit(landing, 0, UINT32_MAX), 0);
+	CHECK_EQ(landing_commit(landing, note), 0);
 	lp = params(&p, "dangling");
 	CHECK_EQ(land(&lp, "new", &landing), 0);
-	CHECK_EQ(landing_commit(landing, 0, UINT32_MAX), 0);
+	CHECK_EQ(landing_commit(landing, note), 0);
 	CHECK_EQ(lstat(in_top(&p, "link"), &st), 0);
 	CHECK(S_ISREG(st.st_mode));
 	CHECK(scratch_is(scratch_path(p.dir, "outside/secret"), "secret"));
@@ -236,7 +276,7 @@ static void a_moved_parent_redirects_nothing(void)
 	CHECK_EQ(rename(in_top(&p, "a"), in_top(&p, "moved")), 0);
 	CHECK_EQ(mkdir(in_top(&p, "a"), 0755), 0);
 	CHECK_EQ(symlink("../../outside", in_top(&p, "a/b")), 0);
-	CHECK_EQ(landing_commit(landing, 0, UINT32_MAX), 0);
+	CHECK_EQ(landing_commit(landing, note), 0);
 	CHECK(scratch_is(scratch_path(p.dir, "outside/file"), "secret"));
 	CHECK(scratch_is(in_top(&p, "moved/b/file"), "new"));
 	CHECK_EQ(scratch_entries(in_top(&p, "moved/b")), 1);
@@ -263,7 +303,7 @@ static void a_removed_parent_is_an_error(void)
 		unlinkat(dirfd(dir), entry->d_name, 0);
 	closedir(dir);
 	CHECK_EQ(rmdir(in_top(&p, "a")), 0);
-	CHECK_EQ(landing_commit(landing, 0, UINT32_MAX), -ENOENT);
+	CHECK_EQ(landing_commit(landing, note), -ENOENT);
 	CHECK_EQ(scratch_open_fds(), fds);
 	close(p.top);
 }
@@ -278,7 +318,7 @@ static void a_directory_that_came_meanwhile_is_kept(void)
 	lp = params(&p, "file");
 	CHECK_EQ(land(&lp, "new", &landing), 0);
 	CHECK_EQ(mkdir(in_top(&p, "file"), 0755), 0);
-	CHECK_EQ(landing_commit(landing, 0, UINT32_MAX), -EISDIR);
+	CHECK_EQ(landing_commit(landing, note), -EISDIR);
 	CHECK_EQ(scratch_entries(scratch_path(p.dir, "top")), 1);
 	close(p.top);
 }
@@ -299,7 +339,7 @@ static void names_of_any_bytes_land(void)
 		lp = params(&p, names[i]);
 		lp.parents = true;
 		CHECK_EQ(land(&lp, names[i], &landing), 0);
-		CHECK_EQ(landing_commit(landing, 0, UINT32_MAX), 0);
+		CHECK_EQ(landing_commit(landing, note), 0);
 		CHECK(scratch_is(in_top(&p, names[i]), names[i]));
 	}
 	memset(longest, 'x', 256);
@@ -325,7 +365,7 @@ static void many_at_once_in_one_directory(void)
 		CHECK_EQ(land(&lp, i % 2 ? "second" : "first", &landings[i]), 0);
 	}
 	for (int i = 0; i < MANY; i++)
-		CHECK_EQ(landing_commit(landings[i], 0, UINT32_MAX), 0);
+		CHECK_EQ(landing_commit(landings[i], note), 0);
 	CHECK(scratch_is(in_top(&p, "f0"), "second"));
 	CHECK_EQ(scratch_entries(scratch_path(p.dir, "top")), MANY / 2);
 	close(p.top);
@@ -343,7 +383,8 @@ static void a_full_disk_leaves_the_old_file(void)
 		SKIP("may not mount a small file system");
 	CHECK(scratch_write(scratch_path(dir, "file"), "old"));
 	top = open(dir, O_PATH | O_DIRECTORY);
-	lp = (struct landing_params){.top = top, .path = "file", .mode = 0644, .replace = true};
+	lp = (struct landing_params){
+		.top = top, .path = "file", .metadata.mode = 0644, .replace = true};
 	CHECK_EQ(landing_open(&lp, &landing), 0);
 	fd = landing_fd(landing);
 	memset(block, 'x', sizeof(block));
@@ -386,6 +427,7 @@ static void no_permission_is_said(void)
 }
 
 HARNESS_MAIN({"new_file_appears_at_commit", new_file_appears_at_commit},
+	{"what_is_not_kept_is_noted", what_is_not_kept_is_noted},
 	{"old_file_stays_until_commit", old_file_stays_until_commit},
 	{"the_temporary_file_is_private_and_known_by_name",
 		the_temporary_file_is_private_and_known_by_name},

@@ -96,7 +96,7 @@ static int finish(struct device *d, bool well)
 
 	end_free(d->end);
 	if (well)
-		err = sink->commit(sink->ctx, d->cookie, &d->file, 0);
+		err = sink->commit(sink->ctx, d->cookie, &d->file, 0, d->text);
 	else
 		sink->discard(sink->ctx, d->cookie);
 	sink->done(sink->ctx, &d->file, well ? status_from_errno(err) : STATUS_CHECKSUM, "");

@@ -122,7 +122,7 @@ static const struct tweak tweaks[] = {
 
 	FILE_(0, 4, 0, BAD), FILE_(0, 4, UINT32_MAX, 0), FILE_(4, 1, 0, BAD),
 	FILE_(4, 1, TRANSFER_FILE_DIRECTORY, 0), FILE_(4, 1, TRANSFER_FILE_NULL, 0),
-	FILE_(4, 1, 5, BAD), FILE_(5, 4, 07777, 0), FILE_(5, 4, 010000, BAD),
+	FILE_(4, 1, 5, 0), FILE_(4, 1, 6, BAD), FILE_(5, 4, 07777, 0), FILE_(5, 4, 010000, BAD),
 	FILE_(17, 4, 1000000000, BAD), FILE_(21, 8, INT64_MAX, 0),
 	FILE_(21, 8, (uint64_t)INT64_MAX + 1, BAD),
 	FILE_(21, 8, UINT64_MAX, BAD), /* unknown: streams only */
