@@ -363,6 +363,8 @@ ssize_t message_list_end(struct message_list_writer *writer, bool more)
 
 	if (writer->wire.error)
 		return writer->wire.error;
+	if (more && !writer->count)
+		return -EBADMSG;
 	wire_init_put(&head, writer->wire.start, MESSAGE_LIST_HEAD_BYTES);
 	wire_put_u8(&head, more);
 	wire_put_u16(&head, writer->count);

@@ -28,6 +28,8 @@ struct calls {
 	struct link *link;
 	int cancel_fd, connect_timeout_ms;
 	int reply_timeout_ms; /* connect_timeout_ms until the session is open */
+	uint64_t
+		opening_ends_ns; /* what HELLO and the PINGs behind it have in all; 0: it is open */
 	bool lost;
 	uint32_t number;
 	struct calls_info info;
@@ -142,6 +144,8 @@ static int calls_take_queued(struct calls *c, uint16_t type, const uint8_t *data
 
 static uint64_t calls_deadline(const struct calls *c)
 {
+	if (c->opening_ends_ns)
+		return c->opening_ends_ns;
 	return clock_now_ns() + (uint64_t)c->reply_timeout_ms * NS_PER_MS;
 }
 
@@ -305,11 +309,13 @@ int calls_open(const struct calls_params *params, struct calls **out, struct cal
 	c->info.fabric = link_fabric_name(c->link);
 	fabric_chan_describe(control_chan(link_control(c->link)), c->info.description,
 		sizeof c->info.description);
+	c->opening_ends_ns = calls_deadline(c);
 	err = calls_hello(c, params->agent);
 	if (!err)
 		err = calls_measure(c);
 	if (err)
 		goto err_free;
+	c->opening_ends_ns = 0;
 	c->reply_timeout_ms = params->reply_timeout_ms ? params->reply_timeout_ms : CALLS_REPLY_MS;
 	*out = c;
 	return 0;

@@ -245,6 +245,7 @@ static const struct tweak tweaks[] = {
 	/* LIST reply */
 	{recode_list, LIST2, 0, 1, 0, 0},
 	{recode_list, LIST2, 0, 1, 2, BAD},
+	{recode_list, "00 0000", 0, 1, 1, BAD}, /* nothing, and more of it */
 	{recode_list, LIST2, 1, 2, 1, BAD},
 	{recode_list, LIST2, 1, 2, 3, -EMSGSIZE},
 	{recode_list, LIST2, 1, 2, 1025, BAD},
