@@ -79,6 +79,14 @@ int calls_bad_reply(struct calls *c, uint16_t type)
 	return calls_lose(c, -EPROTO, message_name(type | MESSAGE_REPLY));
 }
 
+int calls_too_long(struct calls *c, uint16_t type)
+{
+	c->lost = true;
+	return calls_fail(c, -EMSGSIZE, STATUS_LIMIT,
+		"the answer to %s is too long: this side would have to hold all of it",
+		message_name(type));
+}
+
 bool calls_lost(const struct calls *c)
 {
 	return c->lost;

@@ -87,6 +87,9 @@ int calls_reply(struct calls *, uint16_t type, const uint8_t **reply, size_t *re
 void calls_on_queued(struct calls *, calls_queued_function *, void *ctx);
 /* A reply that is not what it should be: ends the session.  -EPROTO. */
 int calls_bad_reply(struct calls *, uint16_t type);
+/* More of it than this side can hold: ends the session, since the rest would be taken for other
+ * replies.  -EMSGSIZE. */
+int calls_too_long(struct calls *, uint16_t type);
 
 /* Makes `count` data channels (0: chosen here), or as many as the peer allows. */
 int calls_channels(struct calls *, unsigned count);

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define CALLS_REQUEST_MAX (2 * MESSAGE_PATH_MAX + 64)
-#define CALLS_ENTRIES_MAX (16u << 20) /* of a listing: what a client should hold */
+#define CALLS_LIST_BYTES_MAX (512ull << 20) /* of a listing: what a client should hold */
 
 static struct wire_bytes calls_bytes(const char *path)
 {
@@ -128,8 +128,9 @@ static int calls_list_frame(
 
 	if (message_get_list_head(&head, &wire, reply, len))
 		return calls_bad_reply(c, MESSAGE_LIST);
-	if (list->count + head.count > CALLS_ENTRIES_MAX)
-		return calls_bad_reply(c, MESSAGE_LIST);
+	list->bytes += len + head.count * sizeof *entries;
+	if (list->bytes > CALLS_LIST_BYTES_MAX)
+		return calls_too_long(c, MESSAGE_LIST);
 	entries = realloc(list->entries, (list->count + head.count + 1) * sizeof *entries);
 	if (!entries)
 		return -ENOMEM;

@@ -17,6 +17,7 @@ struct calls_entry {
 struct calls_list {
 	struct calls_entry *entries; /* sorted by name */
 	size_t count;
+	uint64_t bytes; /* that it holds, roughly */
 };
 
 int calls_stat(struct calls *, const char *path, struct message_attr *);

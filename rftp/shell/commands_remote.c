@@ -91,7 +91,7 @@ static int ls_names(struct client *c, const struct names *names, unsigned mask)
 			files[count++] = (struct calls_entry){attr, names->list[i]};
 	}
 	if (count) {
-		struct calls_list list = {files, count};
+		struct calls_list list = {.entries = files, .count = count};
 
 		listing_print(&c->report, &params, &list);
 	}

@@ -119,9 +119,10 @@ class Channel:
         except OSError as e:
             raise Dropped(str(e)) from None
 
-    def send(self, payload):
-        self.msn += 1
-        self.raw(fpdu(untagged(payload, self.msn)))
+    def send(self, *payloads):
+        fpdus = [fpdu(untagged(p, self.msn + i)) for i, p in enumerate(payloads, 1)]
+        self.msn += len(payloads)
+        self.raw(b"".join(fpdus))
 
     def write(self, stag, offset, payload):
         for at in range(0, len(payload), 32768):
@@ -232,10 +233,17 @@ class Control:
         self.channel.send(struct.pack(">HH", owed, len(data)) + data)
 
     def write(self, data):
-        for at in range(0, len(data), SEND_BYTES - 4):
+        at, step = 0, SEND_BYTES - 4
+        while at < len(data):
             while self.credits < 2:
                 self.pump()
-            self.piece(data[at:at + SEND_BYTES - 4])
+            # as many at once as there are credits for
+            pieces = [data[i:i + step] for i in range(at, len(data), step)[:self.credits - 1]]
+            heads = [struct.pack(">HH", 0 if i else self.owed, len(p)) for i, p in enumerate(pieces)]
+            self.owed = 0
+            self.credits -= len(pieces)
+            self.channel.send(*[h + p for h, p in zip(heads, pieces)])
+            at += step * len(pieces)
 
     def read(self, count):
         """Takes them once all have come."""
