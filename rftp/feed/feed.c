@@ -20,6 +20,7 @@ struct feed {
 	struct client *client;
 	struct feed_source *sources;
 	size_t count, next;
+	struct feed_keeper keeper; /* of those that are commands */
 };
 
 /* ---- what the transfer asks ---- */
@@ -40,7 +41,7 @@ static int feed_next(void *ctx, struct transfer_item *item)
 		.cookie = s,
 	};
 	if (!s->end) /* a command: it begins when there is somebody to listen */
-		item->error = feed_source_open(s, (unsigned)f->count);
+		item->error = feed_source_open(s, (unsigned)f->count, &f->keeper);
 	item->end = s->end;
 	s->end = NULL;
 	return 1;
@@ -131,9 +132,14 @@ static int feed_open(struct feed *f)
 	int err = 0;
 
 	for (size_t i = 0; i < f->count && !err; i++) {
-		if (feed_source_is_command(&f->sources[i]))
+		if (feed_source_is_command(&f->sources[i])) {
+			err = f->keeper.pid ? 0 : feed_keeper_start(&f->keeper);
+			if (err)
+				report_error(&f->client->report, EXIT_CODE_OK, STATUS_OTHER,
+					f->sources[i].name, strerror(-err));
 			continue;
-		err = feed_source_open(&f->sources[i], (unsigned)f->count);
+		}
+		err = feed_source_open(&f->sources[i], (unsigned)f->count, &f->keeper);
 		if (err)
 			report_error(&f->client->report, EXIT_CODE_OK, status_from_errno(err),
 				f->sources[i].from, NULL);
@@ -146,6 +152,7 @@ static void feed_free(struct feed *f)
 	for (size_t i = 0; f->sources && i < f->count; i++)
 		feed_source_fini(&f->sources[i]);
 	free(f->sources);
+	feed_keeper_stop(&f->keeper);
 }
 
 /* ---- the feed ---- */
@@ -195,7 +202,7 @@ static int feed_send(struct feed *f, const char *target)
 								    : FEED_REAP_NOW);
 	}
 	if (in_order) /* what the signal asked for is done */
-		interrupt_clear();
+		interrupt_answered();
 	return err;
 }
 

@@ -85,6 +85,8 @@ static int spawn(struct feed_source *s, int out)
 			&s->pid, "/bin/sh", &actions, &attr, (char *const *)argv, environ);
 	if (err)
 		s->pid = 0;
+	else
+		feed_keeper_add(s->keeper, s->pid);
 	posix_spawn_file_actions_destroy(&actions);
 	posix_spawnattr_destroy(&attr);
 	return -err;
@@ -105,10 +107,11 @@ static int open_command(struct feed_source *s)
 	return fds[0];
 }
 
-int feed_source_open(struct feed_source *s, unsigned share)
+int feed_source_open(struct feed_source *s, unsigned share, const struct feed_keeper *keeper)
 {
 	int fd, most = PIPES_BYTES / (int)share, err;
 
+	s->keeper = keeper;
 	/* a FIFO's writer may come later; a terminal does not become ours */
 	fd = feed_source_is_command(s)
 		     ? open_command(s)
@@ -135,6 +138,20 @@ static bool wait_until(struct feed_source *s, uint64_t deadline_ns, int *status)
 	}
 }
 
+/* Its leader has ended: what it left running in the group ends, too.  The group's number is not
+ * given anew as long as there is a member. */
+static void end_group(pid_t group, uint64_t deadline_ns)
+{
+	if (kill(-group, SIGTERM))
+		return;
+	while (clock_until_ms(deadline_ns)) {
+		poll(NULL, 0, REAP_STEP_MS);
+		if (kill(-group, 0))
+			return;
+	}
+	kill(-group, SIGKILL);
+}
+
 int feed_source_reap(struct feed_source *s, enum feed_reap how)
 {
 	uint64_t now = clock_now_ns();
@@ -153,6 +170,8 @@ int feed_source_reap(struct feed_source *s, enum feed_reap how)
 		}
 		status = 0; /* as we wanted it */
 	}
+	end_group(s->pid, clock_now_ns() + (how == FEED_REAP_IF_ENDED ? 0 : REAP_NS));
+	feed_keeper_remove(s->keeper, s->pid);
 	s->pid = 0;
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }

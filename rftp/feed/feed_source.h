@@ -7,16 +7,18 @@
 #define RFTP_FEED_SOURCE_H
 
 #include "end/end.h"
+#include "rftp/feed/feed_keeper.h"
 
 #include <stdint.h>
 #include <sys/types.h>
 
 struct feed_source {
 	char *name;
-	const char *from; /* what follows '=' in the user's word */
-	struct end *end;  /* open; NULL: not yet, or taken */
-	pid_t pid;        /* of the command; 0: none, or reaped */
-	bool ended;       /* its stream, by itself or in order */
+	const char *from;                 /* what follows '=' in the user's word */
+	struct end *end;                  /* open; NULL: not yet, or taken */
+	pid_t pid;                        /* of the command; 0: none, or reaped */
+	const struct feed_keeper *keeper; /* of its command */
+	bool ended;                       /* its stream, by itself or in order */
 };
 
 enum feed_reap {
@@ -31,10 +33,11 @@ void feed_source_fini(struct feed_source *);
 bool feed_source_is_command(const struct feed_source *);
 
 /* Opens it, for reading without waiting for a writer; of a command, starts it.  `share`: how many
- * sources there are, which have to share what pipes may hold.  0 or -errno. */
-int feed_source_open(struct feed_source *, unsigned share);
+ * sources there are, which have to share what pipes may hold.  `keeper` outlives the command.  0 or
+ * -errno. */
+int feed_source_open(struct feed_source *, unsigned share, const struct feed_keeper *keeper);
 /* The command's exit status as the shell counts it (128 + signal); -1: no command, or it goes on.
- */
+ * What the command has left running in its process group is ended with it. */
 int feed_source_reap(struct feed_source *, enum feed_reap);
 
 #endif

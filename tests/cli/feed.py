@@ -15,7 +15,7 @@ import time
 
 import rftptest
 from rftptest import DENIED, LOST, NO_FILE, REFUSED, USAGE, Daemon, Proxy, case, check, equal, fails, \
-    finish, leftovers, make_file, start_rftp, wait_until, works
+    finish, leftovers, make_file, scaled, start_rftp, wait_until, works
 
 K, M = 1 << 10, 1 << 20
 
@@ -180,6 +180,56 @@ def sigterm_and_sigint_end_it_in_order(top):
         check(len(zeros) == told["zeros"]["bytes"] > 0 and not zeros.strip(b"\0"), told)
         equal(leftovers(daemon.top), [], "temporary files")
         w.close()
+
+
+def processes(marker):
+    """Those whose command line has this word."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as f:
+                if marker.encode() in f.read().split(b"\0"):
+                    found.append(int(pid))
+        except OSError:
+            pass
+    return found
+
+
+@case(seconds=120)
+def a_signal_that_comes_twice_within_a_moment_is_one(top):
+    # as timeout(1) does: to its child, and then to its process group
+    daemon, _ = places(top)
+    for i in range(scaled(16)):
+        marker = f"{rftptest.rng().randrange(1 << 40)}.5"
+        process = start_rftp("feed", f"t{i}=|echo hello; exec sleep {marker}", daemon.url(""))
+        wait_until(lambda: [n for n in leftovers(daemon.path(f"t{i}")) if os.path.getsize(n) == 6], "its first bytes")
+        for pause in (0, rftptest.rng().random() * 0.002):
+            time.sleep(pause)
+            process.send_signal(signal.SIGTERM)
+        result = finish(process)
+        equal(result.code, 0, "exit code in round", i, result)
+        equal(kept(daemon.path(f"t{i}")), b"hello\n", "what was stored in round", i)
+        equal(processes(marker), [], "commands that live on in round", i)
+
+
+@case
+def commands_always_end(top):
+    daemon, _ = places(top)
+    commands = {"plain": "sleep {0}", "pipeline": "sleep {0} | cat", "background": "sleep {0} & sleep {0}",
+                "deaf": "trap '' TERM; sleep {0}; sleep {0}"}
+    ends = {"SIGKILL": lambda p: rftptest.kill(p), "the hard way": lambda p: (
+        p.send_signal(signal.SIGINT), time.sleep(0.6), p.send_signal(signal.SIGINT)),
+        "SIGTERM": lambda p: p.send_signal(signal.SIGTERM)}
+    for end, by in ends.items():
+        marker = f"{rftptest.rng().randrange(1 << 40)}.5"
+        process = start_rftp("feed", *[f"{name}=|" + text.format(marker) for name, text in commands.items()],
+                             daemon.url(end.replace(" ", "-")))
+        wait_until(lambda: len(processes(marker)) == 5, "the commands run")
+        by(process)
+        process.wait(20 * rftptest.PATIENCE)
+        wait_until(lambda: not processes(marker), lambda: f"after {end}: {processes(marker)}", 20)
+    works("feed", f"t=|echo; sleep {marker} >/dev/null &", daemon.url("by-itself"))
+    equal(processes(marker), [], "what a command that ended by itself has left")
 
 
 @case
