@@ -8,9 +8,11 @@
  */
 #include "tree/incoming.h"
 
+#include "base/log.h"
 #include "tree/beneath.h"
 #include "tree/landing.h"
 #include "tree/metadata.h"
+#include "tree/temporary.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -121,6 +123,34 @@ static void incoming_metadata(
 		.set_id = in->params.set_id};
 }
 
+static void incoming_sweep(const struct incoming *in, int dir)
+{
+	struct temporary_swept swept = {0};
+
+	if (in->params.sweep && temporary_sweep(dir, NULL, &swept))
+		log_debug("a directory that may not be read is not swept");
+	if (swept.files)
+		log_debug("removed %llu temporary files that were left behind",
+			(unsigned long long)swept.files);
+}
+
+/* Where a single file went, and what names go beneath. */
+static void incoming_sweep_destination(struct incoming *in)
+{
+	char last[256];
+	int dir;
+
+	if (in->dir >= 0) {
+		incoming_sweep(in, in->dir);
+	} else if (in->params.kind == INCOMING_AS) {
+		dir = beneath_open_parent(in->params.top, in->path, last);
+		if (dir < 0)
+			return;
+		incoming_sweep(in, dir);
+		close(dir);
+	}
+}
+
 /* All that is in it has arrived. */
 static int incoming_leave_directory(
 	struct incoming *in, const struct transfer_file *file, const char *name, char text[512])
@@ -138,6 +168,7 @@ static int incoming_leave_directory(
 	}
 	if (fd < 0)
 		return fd;
+	incoming_sweep(in, fd); /* which would change its time */
 	incoming_metadata(in, file, &metadata);
 	if (fstat(fd, &st))
 		err = -errno;
@@ -404,6 +435,8 @@ void incoming_free(struct incoming *in)
 		landing_discard(f->landing);
 		free(f);
 	}
+	if (in->params.sweep)
+		incoming_sweep_destination(in);
 	if (in->dir >= 0)
 		close(in->dir);
 	free(in->asked);

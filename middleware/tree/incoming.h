@@ -30,6 +30,8 @@ struct incoming_params {
 	/* Files get set-user-ID and set-group-ID, too: they are the user's own.  Else it is noted
 	 * that they do not. */
 	bool set_id;
+	/* Left-behind temporary files are removed from the directories that files go to. */
+	bool sweep;
 	/* What the peer was asked for, where it is the peer who names what comes: one name, and
 	 * what is beneath it when `tree` is set; "": the top itself.  Anything else is refused.
 	 * NULL: it may name what it likes. */

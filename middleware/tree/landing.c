@@ -9,40 +9,23 @@
 #include "tree/landing.h"
 
 #include "tree/beneath.h"
+#include "tree/temporary.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
-
-#define LANDING_PREFIX ".rftp-"
-#define LANDING_SUFFIX ".part"
-#define LANDING_DIGITS 16
-#define LANDING_NAME_BYTES sizeof(LANDING_PREFIX "0123456789abcdef" LANDING_SUFFIX)
-#define LANDING_TRIES 16
 
 struct landing {
 	int dir;
 	int fd;
 	char last[256]; /* the real name in dir */
-	char temporary[LANDING_NAME_BYTES];
+	char temporary[TEMPORARY_NAME_BYTES];
 	struct metadata metadata; /* of the file when it is there */
 	bool keep, replace;
 };
-
-bool landing_is_temporary(const char *name)
-{
-	const char *digits = name + strlen(LANDING_PREFIX);
-
-	return strlen(name) == LANDING_NAME_BYTES - 1 &&
-	       !strncmp(name, LANDING_PREFIX, strlen(LANDING_PREFIX)) &&
-	       strspn(digits, "0123456789abcdef") == LANDING_DIGITS &&
-	       !strcmp(digits + LANDING_DIGITS, LANDING_SUFFIX);
-}
 
 /* Looks at what bears the real name now; *mode is its mode, or stays. */
 static int landing_check(
@@ -69,26 +52,14 @@ static int landing_check(
 /* Makes the temporary file; only we may read it until it is whole. */
 static int landing_create(struct landing *landing, mode_t existing)
 {
-	uint64_t number;
 	struct stat st;
 
-	for (int tries = 0; tries < LANDING_TRIES; tries++) {
-		if (getrandom(&number, sizeof(number), 0) != sizeof(number))
-			return -EIO;
-		snprintf(landing->temporary, sizeof(landing->temporary),
-			LANDING_PREFIX "%016llx" LANDING_SUFFIX, (unsigned long long)number);
-		/* with the mode of the new file, to learn what umask and the directory's default
-		 * permissions make of it */
-		landing->fd = openat(landing->dir, landing->temporary,
-			O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-			landing->metadata.mode & 0777);
-		if (landing->fd >= 0)
-			break;
-		if (errno != EEXIST && errno != EINTR)
-			return -errno;
-	}
+	/* with the mode of the new file, to learn what umask and the directory's default
+	 * permissions make of it */
+	landing->fd =
+		temporary_create(landing->dir, landing->metadata.mode & 0777, landing->temporary);
 	if (landing->fd < 0)
-		return -EEXIST;
+		return landing->fd;
 	if (fstat(landing->fd, &st) || fchmod(landing->fd, 0600)) {
 		int err = -errno;
 

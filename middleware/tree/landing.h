@@ -2,8 +2,8 @@
 /*
  * tree/landing: one arriving file: a hidden temporary name beside the real one, then the rename.
  *
- * The temporary name is ".rftp-" + 16 hex digits + ".part" in the directory of the real name. Until
- * commit the old file is untouched.
+ * The temporary name is tree/temporary's, in the directory of the real one.  Until commit the old
+ * file is untouched.
  */
 #ifndef TREE_LANDING_H
 #define TREE_LANDING_H
@@ -39,7 +39,5 @@ int landing_own_fd(const struct landing *);
  * freed. */
 int landing_commit(struct landing *, char text[512]);
 void landing_discard(struct landing *); /* removes the temporary file */
-/* Whether a name is of the form of temporary names. */
-bool landing_is_temporary(const char *name);
 
 #endif

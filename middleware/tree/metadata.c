@@ -22,8 +22,8 @@ static void metadata_note(char note[512], const char *what, const char *why)
 {
 	size_t length = strlen(note);
 
-	snprintf(note + length, 512 - length, "%s%s%s%s%s", length ? "; " : "", what, *why ? " (" : "",
-		why, *why ? ")" : "");
+	snprintf(note + length, 512 - length, "%s%s%s%s%s", length ? "; " : "", what,
+		*why ? " (" : "", why, *why ? ")" : "");
 }
 
 /* Names those bits of `mode` beyond rwx that a file does not have. */

@@ -6,7 +6,7 @@
  * hands each outcome on.  Order: as added; a directory before what is in it and once more behind
  * that, its entries sorted by name. Symbolic links to files are followed; one to a directory below
  * the start of a walk is an error of that name (-ELOOP), as is anything that is neither file nor
- * directory (-ENXIO).  Entries named like tree/landing's temporary files are left out of walks.
+ * directory (-ENXIO).  Entries named like tree/temporary's are left out of walks.
  * With `top` AT_FDCWD a tree is confined beneath the directory that was added: a link in it that
  * leads out is -EXDEV.
  */

@@ -9,7 +9,7 @@
 #include "tree/walk.h"
 
 #include "tree/beneath.h"
-#include "tree/landing.h"
+#include "tree/temporary.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -128,7 +128,7 @@ static int walk_list_read(struct walk_list *list, int fd)
 			break;
 		}
 		if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, "..") &&
-			!landing_is_temporary(entry->d_name))
+			!temporary_is_name(entry->d_name))
 			err = walk_list_add(list, entry);
 	}
 	closedir(dir);

@@ -4,7 +4,7 @@
  * more behind that; entries sorted by their bytes.
  *
  * Holds the names of the directories it is in, and no descriptor between calls.  Leaves out
- * temporary files of tree/landing.  Does not follow symbolic links, except for the start.
+ * the names of tree/temporary.  Does not follow symbolic links, except for the start.
  */
 #ifndef TREE_WALK_H
 #define TREE_WALK_H

@@ -166,6 +166,7 @@ static int get_one(struct get *g, const char *path)
 		.fd = STDOUT_FILENO,
 		.replace = c->settings.replace,
 		.set_id = true,
+		.sweep = true,
 		.direct = c->settings.direct,
 		.done = mover_file_done,
 		.ctx = &g->mover,

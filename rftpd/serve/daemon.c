@@ -215,6 +215,8 @@ int daemon_init(struct daemon *d, const struct daemon_settings *settings)
 		log_error("cannot set up the event loop: %s", strerror(-r));
 		return r == -EINVAL ? -EIO : r;
 	}
+	if (settings->writable)
+		sweeper_start(&d->sweeper, d->export.top);
 	return listen_open(d);
 }
 
@@ -236,6 +238,7 @@ void daemon_fini(struct daemon *d)
 		daemon_session_drop(s, "the daemon ends");
 	bury(d);
 	listen_fini(d);
+	sweeper_stop(&d->sweeper);
 	poller_fini(&d->poller);
 	if (d->finished_fd >= 0)
 		close(d->finished_fd);

@@ -12,6 +12,7 @@
 #include "rftpd/jobs/scheduler.h"
 #include "rftpd/serve/deadline.h"
 #include "rftpd/serve/poller.h"
+#include "rftpd/sweeper.h"
 #include "tree/place.h"
 
 #include <pthread.h>
@@ -72,6 +73,7 @@ struct daemon {
 
 	struct deadline_list handshakes, idle, closing;
 	struct scheduler scheduler;
+	struct sweeper sweeper;
 
 	/* transfers that ended, from their threads to ours */
 	int finished_fd;

@@ -3,12 +3,10 @@
  * rftpd/serve/handle_list: LIST.
  *
  * A listing is read as fast as the client takes it: a frame is made when the ones before have left,
- * so a directory of any size costs one frame of memory.  Temporary names of arriving files are not
- * shown.
+ * so a directory of any size costs one frame of memory.
  */
 #include "proto/status.h"
 #include "rftpd/serve/handle.h"
-#include "tree/landing.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -46,8 +44,7 @@ static int next_entry(struct listing *l)
 		if (!e)
 			return -errno;
 		if (!message_name_ok(
-			    (struct wire_bytes){(const uint8_t *)e->d_name, strlen(e->d_name)}) ||
-			landing_is_temporary(e->d_name))
+			    (struct wire_bytes){(const uint8_t *)e->d_name, strlen(e->d_name)}))
 			continue;
 		/* one that has gone since, or may not be looked at, is passed over */
 		if (fstatat(dirfd(l->dir), e->d_name, &st, AT_SYMLINK_NOFOLLOW))

@@ -7,6 +7,7 @@
 
 #include "tests/scratch.h"
 #include "tree/landing.h"
+#include "tree/temporary.h"
 
 #include <sys/wait.h>
 
@@ -164,7 +165,7 @@ static void the_temporary_file_is_private_and_known_by_name(void)
 	dir = opendir(scratch_path(p.dir, "top"));
 	CHECK(dir);
 	while ((entry = readdir(dir)))
-		if (landing_is_temporary(entry->d_name)) {
+		if (temporary_is_name(entry->d_name)) {
 			found++;
 			CHECK_EQ(fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW), 0);
 			CHECK_EQ(st.st_mode & 07777, 0600);
@@ -172,12 +173,12 @@ static void the_temporary_file_is_private_and_known_by_name(void)
 	closedir(dir);
 	CHECK_EQ(found, 1);
 	landing_discard(landing);
-	CHECK(landing_is_temporary(".rftp-0123456789abcdef.part"));
-	CHECK(!landing_is_temporary(".rftp-0123456789abcdeg.part"));
-	CHECK(!landing_is_temporary(".rftp-0123456789abcdef.par"));
-	CHECK(!landing_is_temporary(".rftp-0123456789abcde.part"));
-	CHECK(!landing_is_temporary(".rftp-"));
-	CHECK(!landing_is_temporary(""));
+	CHECK(temporary_is_name(".rftp-0123456789abcdef.part"));
+	CHECK(!temporary_is_name(".rftp-0123456789abcdeg.part"));
+	CHECK(!temporary_is_name(".rftp-0123456789abcdef.par"));
+	CHECK(!temporary_is_name(".rftp-0123456789abcde.part"));
+	CHECK(!temporary_is_name(".rftp-"));
+	CHECK(!temporary_is_name(""));
 	close(p.top);
 }
 

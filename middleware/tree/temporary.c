@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tree/temporary.c: see temporary.h.
+ *
+ * Owns the form of the names and the order of locking: a file has its name before it has its lock,
+ * so whoever makes it looks whether it still has the name once the lock is there, and whoever
+ * removes it does so under the lock.
+ */
+#include "tree/temporary.h"
+
+#include "tree/beneath.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#define TEMPORARY_PREFIX ".rftp-"
+#define TEMPORARY_SUFFIX ".part"
+#define TEMPORARY_DIGITS 16
+#define TEMPORARY_HOST_DIGITS 8
+#define TEMPORARY_TRIES 16
+#define TEMPORARY_OLD_S (24 * 60 * 60)
+
+bool temporary_is_name(const char *name)
+{
+	const char *digits = name + strlen(TEMPORARY_PREFIX);
+
+	return strlen(name) == TEMPORARY_NAME_BYTES - 1 &&
+	       !strncmp(name, TEMPORARY_PREFIX, strlen(TEMPORARY_PREFIX)) &&
+	       strspn(digits, "0123456789abcdef") == TEMPORARY_DIGITS &&
+	       !strcmp(digits + TEMPORARY_DIGITS, TEMPORARY_SUFFIX);
+}
+
+/* Of the host's name: FNV-1a. */
+static uint32_t temporary_host(void)
+{
+	struct utsname host;
+	uint32_t hash = 2166136261u;
+
+	if (uname(&host))
+		return 0;
+	for (const char *c = host.nodename; *c; c++)
+		hash = (hash ^ (unsigned char)*c) * 16777619u;
+	return hash;
+}
+
+/* The file may have been swept between its name and its lock: 0, or -EAGAIN to try another. */
+static int temporary_lock(int fd)
+{
+	struct stat st;
+
+	if (flock(fd, LOCK_EX | LOCK_NB))
+		return errno == EWOULDBLOCK || errno == EINTR ? -EAGAIN : 0; /* or no locks here */
+	if (fstat(fd, &st))
+		return -errno;
+	return st.st_nlink ? 0 : -EAGAIN;
+}
+
+int temporary_create(int dir, mode_t mode, char name[TEMPORARY_NAME_BYTES])
+{
+	uint32_t host = temporary_host(), number;
+	int err = -EEXIST;
+
+	for (int tries = 0; tries < TEMPORARY_TRIES; tries++) {
+		int fd;
+
+		if (getrandom(&number, sizeof(number), 0) != sizeof(number))
+			return -EIO;
+		snprintf(name, TEMPORARY_NAME_BYTES, TEMPORARY_PREFIX "%08x%08x" TEMPORARY_SUFFIX,
+			host, number);
+		fd = openat(dir, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+		if (fd < 0 && errno != EEXIST && errno != EINTR)
+			return -errno;
+		if (fd < 0)
+			continue;
+		err = temporary_lock(fd);
+		if (!err)
+			return fd;
+		unlinkat(dir, name, 0);
+		close(fd);
+		if (err != -EAGAIN)
+			return err;
+	}
+	return err;
+}
+
+/* Whether nobody writes to it.  Where its writer's lock is seen, the lock says so, and is ours
+ * then. */
+static bool temporary_is_left(int fd, const char *name, const struct stat *st)
+{
+	char host[TEMPORARY_HOST_DIGITS + 1];
+	bool old = time(NULL) - st->st_mtim.tv_sec > TEMPORARY_OLD_S;
+
+	snprintf(host, sizeof(host), "%08x", temporary_host());
+	if (flock(fd, LOCK_EX | LOCK_NB))
+		return errno != EWOULDBLOCK && old;
+	return old || !strncmp(name + strlen(TEMPORARY_PREFIX), host, TEMPORARY_HOST_DIGITS);
+}
+
+static void temporary_sweep_one(int dir, const char *name, struct temporary_swept *swept)
+{
+	/* for writing: some file systems give the lock for nothing less */
+	int fd = openat(dir, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0)
+		return; /* not ours, or gone */
+	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && temporary_is_left(fd, name, &st) &&
+		!unlinkat(dir, name, 0)) {
+		swept->files++;
+		swept->bytes += (uint64_t)st.st_blocks * 512;
+	}
+	close(fd);
+}
+
+/* Paths beneath the top, each ended by NUL, the next one to look at last. */
+struct temporary_paths {
+	char *text;
+	size_t length, room;
+};
+
+static int temporary_push(struct temporary_paths *paths, const char *dir, const char *name)
+{
+	size_t need = paths->length + strlen(dir) + strlen(name) + 2;
+	char *grown;
+
+	if (need > paths->room) {
+		grown = realloc(paths->text, need * 2);
+		if (!grown)
+			return -ENOMEM;
+		paths->text = grown;
+		paths->room = need * 2;
+	}
+	paths->length += (size_t)sprintf(
+				 paths->text + paths->length, "%s%s%s", dir, *dir ? "/" : "", name) +
+			 1;
+	return 0;
+}
+
+/* The last path, as memory of its own; NULL: none is left, or no memory. */
+static char *temporary_pop(struct temporary_paths *paths)
+{
+	size_t start = paths->length;
+
+	if (!start)
+		return NULL;
+	for (start--; start && paths->text[start - 1]; start--)
+		;
+	paths->length = start;
+	return strdup(paths->text + start);
+}
+
+static bool temporary_is_directory(int dir, const struct dirent *entry)
+{
+	struct stat st;
+
+	if (entry->d_type != DT_UNKNOWN)
+		return entry->d_type == DT_DIR;
+	return !fstatat(dir, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) && S_ISDIR(st.st_mode);
+}
+
+/* `paths`: where directories in it are noted; NULL: they are passed over. */
+static int temporary_read(int dir, const char *path, const atomic_bool *stop,
+	struct temporary_paths *paths, struct temporary_swept *swept)
+{
+	struct dirent *entry;
+	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), err = 0;
+	DIR *stream = fd < 0 ? NULL : fdopendir(fd);
+
+	if (!stream) {
+		err = -errno;
+		if (fd >= 0)
+			close(fd);
+		return err;
+	}
+	while (!err && (!stop || !atomic_load_explicit(stop, memory_order_relaxed)) &&
+		(entry = readdir(stream))) {
+		if (temporary_is_name(entry->d_name))
+			temporary_sweep_one(fd, entry->d_name, swept);
+		else if (paths && strcmp(entry->d_name, ".") && strcmp(entry->d_name, "..") &&
+			 temporary_is_directory(fd, entry))
+			err = temporary_push(paths, path, entry->d_name);
+	}
+	closedir(stream);
+	return err;
+}
+
+int temporary_sweep(int dir, const atomic_bool *stop, struct temporary_swept *swept)
+{
+	return temporary_read(dir, "", stop, NULL, swept);
+}
+
+int temporary_sweep_tree(int top, const atomic_bool *stop, struct temporary_swept *swept)
+{
+	struct temporary_paths paths = {0};
+	char *path = strdup("");
+	int err = path ? 0 : -ENOMEM;
+
+	while (path && !err && !atomic_load_explicit(stop, memory_order_relaxed)) {
+		int dir = beneath_open(top, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+
+		if (dir >= 0) { /* else it is gone, or none of our business */
+			err = temporary_read(dir, path, stop, &paths, swept);
+			close(dir);
+		}
+		free(path);
+		path = err == -ENOMEM ? NULL : temporary_pop(&paths);
+		err = err == -ENOMEM || (!path && paths.length) ? -ENOMEM : 0;
+	}
+	free(path);
+	free(paths.text);
+	return err;
+}
