@@ -124,10 +124,13 @@ struct message_hello {           /* request and reply have the same shape */
 	uint32_t max_depth;      /* blocks of one transfer, 1..65536 */
 	uint32_t engines;        /* bit n = enum message_engine n */
 	uint32_t session;        /* reply: number of this session; request: 0 */
-	uint32_t flags;          /* reply: bit 0 = the export is read-only */
+	uint32_t flags;          /* MESSAGE_HELLO_*; request: in its upper half the client's port */
 	struct wire_bytes agent; /* "rftp/0.1.0", 0..255 bytes, for people */
 };
-#define MESSAGE_HELLO_READ_ONLY 1u
+#define MESSAGE_HELLO_READ_ONLY 1u /* reply: the export is read-only */
+#define MESSAGE_HELLO_DIRECT 2u /* reply: the control channel comes from the port in the request   \
+				 */
+#define MESSAGE_HELLO_PORT_SHIFT 16
 
 /* ---- PING: measures the round trip; the reply has the same cookie.  Cookie 0 is a keep-alive:
  * either side may send it at any time after HELLO, nobody answers it ---- */

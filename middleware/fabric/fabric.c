@@ -184,6 +184,16 @@ const struct sockaddr *fabric_chan_peer(const struct fabric_chan *chan)
 	return (const struct sockaddr *)&chan->peer;
 }
 
+uint64_t fabric_chan_rtt_ns(const struct fabric_chan *chan)
+{
+	return chan->rtt_ns;
+}
+
+uint16_t fabric_chan_local_port(const struct fabric_chan *chan)
+{
+	return chan->local_port;
+}
+
 void fabric_chan_describe(const struct fabric_chan *chan, char *out, size_t size)
 {
 	chan->fabric->ops->chan_describe(chan, out, size);

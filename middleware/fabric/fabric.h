@@ -166,6 +166,14 @@ const struct fabric_caps *fabric_chan_caps(const struct fabric_chan *);
 const char *fabric_chan_name(const struct fabric_chan *);
 /* The peer's address. */
 const struct sockaddr *fabric_chan_peer(const struct fabric_chan *);
+/*
+ * Once connected, what the transport saw of the round trip while it connected, which no program had
+ * a part in; 0: it does not say.  It is the way to whom the transport is connected: to a relay,
+ * where one carries the bytes on.  And this end's port, 0: not known, by which two ends can tell
+ * that none does.
+ */
+uint64_t fabric_chan_rtt_ns(const struct fabric_chan *);
+uint16_t fabric_chan_local_port(const struct fabric_chan *);
 /* "device, port, GID, MTU" or "tcp 127.0.0.1:40000 > 127.0.0.1:7387, crc off": for people. */
 void fabric_chan_describe(const struct fabric_chan *, char *out, size_t size);
 

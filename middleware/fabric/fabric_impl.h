@@ -77,6 +77,9 @@ struct fabric_chan {
 	void *context;
 	struct fabric_caps caps;
 	struct sockaddr_storage peer;
+	/* known once connected; 0: not known */
+	uint64_t rtt_ns;
+	uint16_t local_port;
 };
 
 #endif

@@ -27,6 +27,14 @@ static uint32_t our_engines(void)
 	return bits;
 }
 
+/* Whether the control channel ends at the client itself, and not at a relay. */
+static bool is_direct(const struct daemon_session *s, const struct message_hello *hello)
+{
+	uint32_t port = hello->flags >> MESSAGE_HELLO_PORT_SHIFT;
+
+	return port && port == addr_port(fabric_chan_peer(control_chan(link_control(s->link))));
+}
+
 int handle_hello(struct daemon_session *s, const uint8_t *data, size_t len)
 {
 	const struct daemon_settings *settings = s->daemon->settings;
@@ -57,7 +65,8 @@ int handle_hello(struct daemon_session *s, const uint8_t *data, size_t len)
 		.max_depth = s->max_depth,
 		.engines = s->engines,
 		.session = s->number,
-		.flags = place_allows(s->place, PLACE_WRITE) ? MESSAGE_HELLO_READ_ONLY : 0,
+		.flags = (place_allows(s->place, PLACE_WRITE) ? MESSAGE_HELLO_READ_ONLY : 0) |
+			 (is_direct(s, &hello) ? MESSAGE_HELLO_DIRECT : 0),
 		.agent = {(const uint8_t *)AGENT, strlen(AGENT)},
 	};
 	daemon_session_ready(s);

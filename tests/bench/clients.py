@@ -11,7 +11,7 @@ differs is how many clients there are at a time.  So what a client costs by itse
 connect, is in every row, and the ratio of the rates says what the crowd costs.  The rows take turns,
 round by round.
 
-Threads and memory are the daemon's, at their peak, beyond what it has when it is idle; the budget is
+CPU is of the daemon and the clients together.  Threads and memory are the daemon's, at their peak, beyond what it has when it is idle; the budget is
 what it says that transfers may have all together.  Exit code 1 when a client failed, or when the
 daemon went over its budget.  Rates depend on the host and are only shown.
 """
@@ -21,6 +21,7 @@ import collections
 import os
 import re
 import resource
+import select
 import shutil
 import statistics
 import subprocess
@@ -51,6 +52,14 @@ def budget_of(export, arguments):
     return Budget(int(found[1]) << 20, int(found[2]))
 
 
+def cpu_seconds(pid):
+    """Of the daemon, and of the clients that have ended."""
+    with open(f"/proc/{pid}/stat", "rb") as f:
+        fields = f.read().rpartition(b")")[2].split()
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK") + usage.ru_utime + usage.ru_stime
+
+
 def status(pid, name):
     with open(f"/proc/{pid}/status") as f:
         for line in f:
@@ -64,7 +73,8 @@ class Row:
 
     def __init__(self, clients, options, top):
         self.clients, self.options, self.top = clients, options, top
-        self.rates, self.failures, self.threads, self.resident, self.waited = [], [], 0, 0, 0
+        self.rates, self.cpu, self.failures = [], [], []
+        self.threads = self.resident = self.waited = 0
 
     def start(self, daemon, number, where):
         target = os.path.join(where, f"f{number}")
@@ -94,27 +104,34 @@ class Row:
         where = tempfile.mkdtemp(dir=export)
         os.chmod(where, 0o755)
         idle_threads, idle_kb = daemon.threads(), status(pid, "VmHWM")
-        running, started = {}, 0
+        running, started, poll = {}, 0, select.poll()
+        cpu = cpu_seconds(pid)
         begin = look = time.monotonic()
         while started < self.options.files or running:
-            while started < self.options.files and len(running) < self.clients:
-                process, log, target = self.start(daemon, started, os.path.basename(where))
-                running[process.pid] = (process, log, target)
+            if started < self.options.files and len(running) < self.clients:
+                one = self.start(daemon, started, os.path.basename(where))
+                fd = os.pidfd_open(one[0].pid)
+                poll.register(fd, select.POLLIN)
+                running[fd] = one
                 started += 1
-                if time.monotonic() > look:
-                    break
-            for one, (process, log, target) in list(running.items()):
-                if process.poll() is not None:
-                    self.end(daemon, *running.pop(one))
-                elif time.monotonic() - begin > self.options.patience:
-                    os.killpg(one, 9)
+            full = started == self.options.files or len(running) == self.clients
+            for fd, _ in poll.poll(20 if full else 0):
+                poll.unregister(fd)
+                os.close(fd)
+                one = running.pop(fd)
+                one[0].wait()
+                self.end(daemon, *one)
             if time.monotonic() > look:
                 self.threads = max(self.threads, daemon.threads() - idle_threads)
                 look = time.monotonic() + 0.02
-            time.sleep(0.001)
+                if look - begin > self.options.patience:
+                    for process, *_ in running.values():
+                        process.kill()
         seconds = time.monotonic() - begin
+        bytes_ = self.options.files * self.options.size
         self.resident = max(self.resident, (status(pid, "VmHWM") - idle_kb) << 10)
-        self.rates.append(self.options.files * self.options.size / seconds)
+        self.cpu.append((cpu_seconds(pid) - cpu) / (bytes_ / 1e9))
+        self.rates.append(bytes_ / seconds)
         daemon.stop()
         os.rmdir(where)
 
@@ -146,12 +163,12 @@ def raise_descriptors():
 
 def show(rows, budget):
     first = statistics.median(rows[0].rates)
-    print("| clients at once | failed | had to wait | threads | resident | rate | ratio |")
-    print("|---:|---:|---:|---:|---:|---:|---:|")
+    print("| clients at once | failed | had to wait | threads | resident | CPU s/GB | rate | ratio |")
+    print("|---:|---:|---:|---:|---:|---:|---:|---:|")
     for row in rows:
         ratios = [a / b for a, b in zip(row.rates, rows[0].rates)]
         print(f"| {row.clients} | {len(row.failures)} | {row.waited} | {row.threads} "
-              f"| {row.resident / 2**20:.0f} MiB | {statistics.median(row.rates) / 1e9:.2f} GB/s "
+              f"| {row.resident / 2**20:.0f} MiB | {statistics.median(row.cpu):.2f} | {statistics.median(row.rates) / 1e9:.2f} GB/s "
               f"| {statistics.median(ratios):.2f} |")
     print(f"\nBudget: {budget.threads} threads, {budget.memory >> 20} MiB; rate of {rows[0].clients}: "
           f"{first / 1e9:.2f} GB/s")

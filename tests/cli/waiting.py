@@ -7,6 +7,7 @@ The daemon has little to lend here, so that a few transfers are enough to take a
 """
 
 import os
+import re
 import signal
 import socket
 import struct
@@ -14,7 +15,7 @@ import struct
 import iwarp
 import rftptest
 from iwarp import Session
-from rftptest import (Daemon, case, check, equal, finish, leftovers, make_file, same_files, scaled,
+from rftptest import (Daemon, Proxy, case, check, equal, finish, leftovers, make_file, same_files, scaled,
                       start_rftp, wait_until, works)
 from rude import WAIT, Place
 
@@ -69,11 +70,39 @@ def many_clients_share_little(top):
         most = max(most, daemon.threads())
         result = finish(client, timeout=100)
         equal(result.code, 0, result)
+        # a busy host is no long way, for which more channels are opened than there are CPUs for
+        check(result.done()["channels"] <= 4, "channels:", result.done())
         most = max(most, daemon.threads())
     for i in range(len(clients)):
         same_files(f"{top}/local", daemon.path(f"f{i}"))
     check(most <= before + 8, most, "threads, but", before, "and 8 were to be enough")
     equal(leftovers(daemon.top), [], "left over")
+    daemon.stop()
+
+
+@case
+def a_relay_is_not_the_peer(top):
+    """The daemon says whether the control channel is the client's own; through a relay the round trip is
+    that of a reply, and not what TCP sees of the way to the relay."""
+    os.mkdir(f"{top}/export")
+    daemon = Daemon(f"{top}/export")
+    session = Session(daemon.port, WAIT)
+    port = session.channel.socket.getsockname()[1]
+    for told, direct in ((0, 0), (port, 2), (port ^ 1, 0)):
+        session = session or Session(daemon.port, WAIT)
+        told = told and told - port + session.channel.socket.getsockname()[1]
+        reply = session.hello(flags=told << 16)
+        equal(struct.unpack(">I", reply[20:24])[0] & 2, direct, "the flag of HELLO's reply to port", told)
+        session.close()
+        session = None
+    proxy = Proxy(daemon.port, delay=0.02)
+    try:
+        for url, least, most in ((daemon.url(), 0, 20), (proxy.url(), 20, 10000)):
+            said = works("-v", "-c", "pwd", url).err.decode()
+            rtt = float(re.search(r"rtt ([0-9.]+) ms", said)[1])
+            check(least <= rtt < most, "a round trip of", rtt, "ms to", url)
+    finally:
+        proxy.close()
     daemon.stop()
 
 

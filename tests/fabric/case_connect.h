@@ -86,6 +86,7 @@ static void private_client(struct side *s)
 		link_wait_connected(l);
 		priv_check(s, l->priv, l->priv_len, priv_sizes[i], 50 + i);
 		must(s, fabric_chan_peer(l->chan)->sa_family == s->dst.ss_family);
+		must(s, fabric_chan_rtt_ns(l->chan) < 10 * NS_PER_S);
 		must_eq(s, addr_port(fabric_chan_peer(l->chan)),
 			addr_port((struct sockaddr *)&s->dst));
 		link_say_first(l);
@@ -111,6 +112,8 @@ static void private_server(struct side *s)
 		must(s, fabric_chan_peer(r.chan)->sa_family == AF_INET ||
 				fabric_chan_peer(r.chan)->sa_family == AF_INET6);
 		fabric_chan_describe(r.chan, text, sizeof text);
+		if (!strcmp(fabric_chan_name(r.chan), "soft"))
+			must(s, fabric_chan_local_port(r.chan) && fabric_chan_rtt_ns(r.chan));
 		must(s, text[0]);
 		memset(text, 'x', sizeof text);
 		fabric_chan_describe(r.chan, text, 4); /* cut, terminated, not overrun */

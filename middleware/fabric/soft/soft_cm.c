@@ -151,6 +151,8 @@ static void chan_begin(struct soft_chan *chan, bool initiator)
 	soft_chan_move(chan, &chan->thread->others);
 	pthread_mutex_lock(&chan->lock);
 	chan->base.caps.has_read = chan->ord > 0;
+	chan->base.rtt_ns = soft_rtt_ns(chan->fd);
+	chan->base.local_port = addr_port(&chan->local.sa);
 	chan->open = true;
 	pthread_mutex_unlock(&chan->lock);
 	event->type = FABRIC_EVENT_CONNECTED;

@@ -13,7 +13,7 @@
  *   soft_queue.c   eq and cq                     soft_tx.c     requests and responses into FPDUs
  *   soft_thread.c  the progress threads          soft_rx.c     FPDUs from the socket
  *   soft_listen.c  listeners                     soft_place.c  where their payload goes
- *   soft_cm.c      MPA set-up, both sides
+ *   soft_cm.c      MPA set-up, both sides         soft_rtt.c    the round trip as TCP sees it
  */
 #ifndef FABRIC_SOFT_IMPL_H
 #define FABRIC_SOFT_IMPL_H
@@ -187,6 +187,8 @@ enum soft_phase {
 
 /* Latency over batching, and a dead peer is noticed.  None of it is fatal if it fails. */
 void soft_socket_tune(int fd);
+/* The least round trip that TCP has seen (soft_rtt.c); 0: not known. */
+uint64_t soft_rtt_ns(int fd);
 
 static inline socklen_t soft_addr_bytes(const struct sockaddr *sa)
 {
