@@ -27,7 +27,6 @@ enum transfer_type {
 	TRANSFER_ACCEPT = 65,
 	TRANSFER_GRANT = 66,
 	TRANSFER_REQUEST = 67,
-	TRANSFER_NOTICE = 68,
 	TRANSFER_FILE = 69,
 	TRANSFER_READY = 70,
 	TRANSFER_FILE_END = 71,
@@ -50,11 +49,8 @@ enum transfer_type {
 enum transfer_notice {
 	TRANSFER_NOTICE_BEHIND =
 		1, /* on the data channel, right behind the data: WRITE_IMM with the
-		      block's index where both sides have it, else SEND of NOTICE */
-	TRANSFER_NOTICE_CONTROL =
-		2, /* RFTP's own: NOTICE on the control channel after the source's local
-		      completion; one round trip later, kept to be measured */
-	TRANSFER_NOTICE_GATHERED = 3, /* on the data channel, one SEND behind the payloads of
+		      block's index where both sides have it, else a SEND of it */
+	TRANSFER_NOTICE_GATHERED = 2, /* on the data channel, one SEND behind the payloads of
 					several blocks, with their headers: transfer_get_gathered */
 };
 

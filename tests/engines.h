@@ -19,6 +19,7 @@
 
 #define RIG_BLOCK BLOCK_BYTES_MIN
 #define RIG_MS 10000
+#define RIG_QUEUE 256u
 
 /* One side: memory, pool, engine. */
 struct half {
@@ -26,13 +27,16 @@ struct half {
 	struct arena arena;
 	struct fabric_mr *mr;
 	struct pool *pool;
-	struct engine *engine;
 };
 
 struct rig {
 	struct pair pair;
 	unsigned lanes;
 	struct half source, sink; /* the client's, the daemon's */
+	struct engine_source *from;
+	struct engine_sink *to;
+	struct block *queued[RIG_QUEUE]; /* filled, and not given to the engine yet */
+	unsigned queued_count;
 };
 
 static void half_init(struct half *h, struct link *link, uint32_t blocks, unsigned access)
@@ -51,8 +55,6 @@ static void half_init(struct half *h, struct link *link, uint32_t blocks, unsign
 
 static void half_fini(struct half *h)
 {
-	if (h->engine)
-		h->engine->ops->close(h->engine);
 	fabric_mr_free(h->mr);
 	pool_free(h->pool);
 	arena_fini(&h->arena);
@@ -85,11 +87,15 @@ static void rig_open(struct rig *rig, unsigned lanes, uint32_t source_blocks, ui
 
 static void rig_close(struct rig *rig)
 {
-	if (rig->source.engine)
-		engine_stop(rig->source.engine);
+	if (rig->from)
+		rig->from->ops->stop(rig->from);
 	/* nothing lands in memory that is gone */
 	link_close_channels(rig->source.link);
 	link_close_channels(rig->sink.link);
+	if (rig->from)
+		rig->from->ops->close(rig->from);
+	if (rig->to)
+		rig->to->ops->close(rig->to);
 	half_fini(&rig->source);
 	half_fini(&rig->sink);
 	pair_close(&rig->pair);
@@ -118,7 +124,7 @@ static inline void rig_open_sink(struct rig *rig, const struct engine_ops *ops, 
 	int r;
 
 	env.imm = imm;
-	r = ops->sink_open(&env, &rig->sink.engine);
+	r = ops->sink->open(&env, &rig->to);
 	assert(!r);
 }
 
@@ -128,40 +134,53 @@ static inline void rig_open_source(struct rig *rig, const struct engine_ops *ops
 	int r;
 
 	env.imm = imm;
-	if (rig->sink.engine) {
-		env.remote_status_base = rig->sink.engine->status_base;
-		env.remote_status_key = rig->sink.engine->status_key;
+	if (rig->to && rig->to->status_mr) {
+		env.remote_status_base = fabric_mr_base(rig->to->status_mr);
+		env.remote_status_key = fabric_mr_key(rig->to->status_mr);
 	}
-	r = ops->source_open(&env, &rig->source.engine);
+	r = ops->source->open(&env, &rig->from);
 	assert(!r);
 }
 
-/* Gives the source's engine one block with `mark` in it: 1; 0 no block of ours, or no slot, is
- * free; -errno. */
+/* Slots that the source's engine knows to be free; -errno. */
+static inline int rig_room(const struct rig *rig)
+{
+	return rig->from->ops->room(rig->from, 0);
+}
+
+/* Fills one block with `mark`, for rig_leave to send: 1; 0 no block of ours, or no slot, is free;
+ * -errno. */
 static int rig_queue(struct rig *rig, uint8_t mark)
 {
-	struct engine *e = rig->source.engine;
+	int room = rig_room(rig);
 	struct block *b;
-	int r;
 
-	if (!e->ops->room(e)) {
-		r = e->ops->starving(e);
-		return r;
-	}
+	if (room <= (int)rig->queued_count)
+		return rig->queued_count ? 0 : rig->from->ops->room(rig->from, 1);
 	b = pool_take(rig->source.pool, BLOCK_FILLING);
 	if (!b)
 		return 0;
 	memset(b->payload - BLOCK_PREFIX_BYTES, mark, BLOCK_PREFIX_BYTES + RIG_BLOCK);
 	b->length = RIG_BLOCK;
 	pool_move(b, BLOCK_FILLED);
-	r = e->ops->send(e, b);
-	return r ? r : 1;
+	assert(rig->queued_count < RIG_QUEUE);
+	rig->queued[rig->queued_count++] = b;
+	return 1;
+}
+
+/* Sends what is queued, at once. */
+static inline int rig_leave(struct rig *rig)
+{
+	unsigned count = rig->queued_count;
+
+	rig->queued_count = 0;
+	return count ? rig->from->ops->send(rig->from, rig->queued, count) : 0;
 }
 
 /* As rig_queue, and it leaves. */
 static inline int rig_send(struct rig *rig, uint8_t mark)
 {
-	int sent = rig_queue(rig, mark), r = rig->source.engine->ops->flush(rig->source.engine);
+	int sent = rig_queue(rig, mark), r = rig_leave(rig);
 
 	return r ? r : sent;
 }
@@ -183,7 +202,7 @@ static inline int rig_send_to(struct rig *rig, unsigned *sent, unsigned most)
 static int rig_poll_source(struct rig *rig)
 {
 	struct block *done[32];
-	int n = rig->source.engine->ops->poll(rig->source.engine, done, 32);
+	int n = rig->from->ops->poll(rig->from, done, 32);
 
 	for (int i = 0; i < n; i++)
 		pool_give(rig->source.pool, done[i]);
@@ -201,7 +220,7 @@ static int rig_land(struct rig *rig, struct block **b)
 	if (b == NULL)
 		return count = 0;
 	while (!count) {
-		count = rig->sink.engine->ops->poll(rig->sink.engine, queued, 32);
+		count = rig->to->ops->poll(rig->to, queued, 32);
 		if (count < 0) {
 			int r = count;
 
@@ -236,7 +255,7 @@ static int rig_drain(struct rig *rig, struct block *b)
 	if (b->state == BLOCK_LANDED)
 		pool_move(b, BLOCK_DRAINING);
 	pool_give(rig->sink.pool, b);
-	return rig->sink.engine->ops->flush(rig->sink.engine);
+	return engine_sink_flush(rig->to);
 }
 
 /* Sink: what poll says once it says something: blocks or -errno. */
@@ -246,7 +265,7 @@ static inline int rig_poll_sink_until(struct rig *rig)
 	int n = 0;
 
 	for (int i = 0; i < RIG_MS * 20 && !n; i++) {
-		n = rig->sink.engine->ops->poll(rig->sink.engine, done, 32);
+		n = rig->to->ops->poll(rig->to, done, 32);
 		if (!n)
 			usleep(50);
 	}
@@ -263,7 +282,7 @@ static inline int rig_post(
 	wr->flags = FABRIC_SIGNALED | FABRIC_INLINE;
 	wr->sge = &sge;
 	wr->sge_count = 1;
-	return lane_post(link_lanes(rig->source.link)[lane], wr);
+	return lane_post(link_lanes(rig->source.link)[lane], wr, 0);
 }
 
 #endif

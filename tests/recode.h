@@ -146,7 +146,6 @@ static const struct recode recode_table[] = {
 	{TRANSFER_ACCEPT, recode_transfer_accept},
 	{TRANSFER_GRANT, recode_grant},
 	{TRANSFER_REQUEST, recode_empty},
-	{TRANSFER_NOTICE, recode_notice},
 	{TRANSFER_FILE, recode_transfer_file},
 	{TRANSFER_READY, recode_transfer_ready},
 	{TRANSFER_FILE_END, recode_transfer_file_end},

@@ -56,6 +56,7 @@ struct block {
 	uint64_t leaf;     /* XXH3-64 of the payload */
 	int error;         /* 0, or -errno from the end that filled or drained it */
 	void *owner;       /* the loop's file of this block; opaque here */
+	struct block *next; /* in a list of its owner */
 };
 
 #endif

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * engine/engine: the engines of this build.
+ * engine/engine: the engines of this build, and what is the same for all of them.
  */
 #include "engine/engine.h"
 
+#include "base/clock.h"
+#include "engine/sender.h"
+
 #include <string.h>
+
+#define SPIN_NS 10000u /* what is due so soon is not worth sleeping for */
 
 static const struct engine_ops *const engines[] = {
 	&engine_credit,
@@ -33,39 +38,69 @@ const struct engine_ops *engine_by_id(unsigned id)
 	return NULL;
 }
 
-int64_t engine_nap_ns(struct engine *e)
+const char *engine_lacks(const struct engine_ops *ops, const struct fabric_caps *caps)
 {
-	return e->ops->nap_ns ? e->ops->nap_ns(e) : -1;
+	if ((ops->needs & ENGINE_NEEDS_READ) && !caps->has_read)
+		return "RDMA READ";
+	if ((ops->needs & ENGINE_NEEDS_ORDER) && !caps->write_ordered)
+		return "WRITEs that become visible in order";
+	return NULL;
 }
 
-uint64_t engine_lull_ns(struct engine *e)
+int64_t engine_sleep_ns(const struct engine *e)
 {
-	return e->ops->lull_ns ? e->ops->lull_ns(e) : 0;
+	uint64_t now;
+
+	if (e->wake_ns == ENGINE_NEVER)
+		return -1;
+	now = clock_now_ns();
+	return e->wake_ns <= now + SPIN_NS ? 0 : (int64_t)(e->wake_ns - now);
 }
 
-void engine_retain(struct engine *e, struct block *b)
+uint64_t engine_source_moderation_ns(const struct engine_source *e)
 {
-	if (e->ops->retain)
-		e->ops->retain(e, b);
+	return e->ops->moderate ? sender_moderation_ns(e->sender) : 0;
 }
 
-void engine_revoke(struct engine *e)
+int engine_source_frame(struct engine_source *e, uint16_t type, const uint8_t *data, size_t len)
 {
-	if (e->ops->revoke)
-		e->ops->revoke(e);
+	for (const struct engine_source_frame *f = e->ops->frames; f->type; f++)
+		if (f->type == type) {
+			int r = f->take(e, data, len);
+
+			return r ? r : 1;
+		}
+	return 0;
 }
 
-void engine_stop(struct engine *e)
+int engine_sink_frame(struct engine_sink *e, uint16_t type, const uint8_t *data, size_t len)
 {
-	if (e->ops->stop)
-		e->ops->stop(e);
+	e->heard = true;
+	for (const struct engine_sink_frame *f = e->ops->frames; f->type; f++)
+		if (f->type == type) {
+			int r = f->take(e, data, len);
+
+			return r ? r : 1;
+		}
+	return 0;
 }
 
-const char *engine_lacks(const struct engine_ops *ops, struct lane *const *lanes, unsigned count)
+void engine_sink_retain(struct engine_sink *e, struct block *b)
 {
-	const char *what = NULL;
+	b->next = e->retained;
+	e->retained = b;
+}
 
-	for (unsigned i = 0; i < count && ops->lacks && !what; i++)
-		what = ops->lacks(fabric_chan_caps(lanes[i]->chan));
-	return what;
+int engine_sink_flush(struct engine_sink *e)
+{
+	int r = e->ops->flush(e);
+
+	e->retained = NULL;
+	return r;
+}
+
+void engine_sink_revoke(struct engine_sink *e)
+{
+	fabric_mr_free(e->status_mr);
+	e->status_mr = NULL;
 }

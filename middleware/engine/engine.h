@@ -4,12 +4,17 @@
  *
  * An engine moves FILLED blocks of the source's pool into blocks of the sink's pool over data
  * channels, and yields them LANDED.  It owns how the sink learns of a block and how the source
- * learns where there is room.  It knows no files: headers are written and read by the loops above
- * it.
+ * learns where there is room.  Files are not its business: the loops above it write and read the
+ * headers.
+ *
+ * Each engine has two halves, one for the source and one for the sink.  All operations of a half
+ * are set, in every engine.  What only some engines have is said in data: the rights that its
+ * memory needs, the frames that it takes, what a data channel must be able to do, when the loop
+ * has to look again.
  *
  * One thread owns an engine: the transfer's.  It sleeps on the lanes' completion queue, which only
  * the engine polls.  An engine may have a thread of its own behind that, which polls the queue,
- * too: what it learns comes out of `poll`, `room` and `settle` like anything else, errors too.
+ * too: what it learns comes out of `poll`, `room` and `settle` like anything else, errors included.
  * Errors are -errno and end the transfer: -EBADMSG for what a peer may not do, -ENOTCONN /
  * -ECONNRESET for a broken channel.
  */
@@ -22,12 +27,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#define ENGINE_NEVER UINT64_MAX
+#define ENGINE_FRAMES_MAX 2u /* kinds of frames that a half may take, and a row that ends them */
+
 /* What both sides of a transfer know when the engine is opened. */
 struct engine_env {
 	struct pool *pool;
 	struct fabric_pd *pd; /* of the session: for memory of the engine's own */
-	struct fabric_mr *
-		mr; /* of the pool's memory: the sink's is remotely writable, the source's is not */
+	struct fabric_mr *mr; /* of the pool's memory, registered with the half's `access` */
 	struct fabric_cq *cq; /* of all lanes; the engine polls it until it is stopped or closed */
 	struct lane *const *lanes;
 	unsigned lane_count;
@@ -45,78 +52,118 @@ struct engine_env {
 	void *put_ctx;
 };
 
-struct engine; /* each engine embeds `struct engine` first */
+/* What both halves have. */
+struct engine {
+	/* When the loop is to look again although no completion has woken it, by clock_now_ns;
+	 * ENGINE_NEVER.  The engine sets it in its operations. */
+	uint64_t wake_ns;
+};
+
+/* ---- the source's half ---- */
+
+struct engine_source { /* each embeds it first */
+	struct engine common;
+	const struct engine_source_ops *ops;
+	struct sender *sender; /* its blocks that are with the fabric */
+};
+
+struct engine_source_ops {
+	unsigned access; /* that its blocks' memory must be registered with: FABRIC_LOCAL, ... */
+	/* All that completions tell of is blocks that have left: the loop may sleep through some
+	 * (engine/moderation.h). */
+	bool moderate;
+	/* Frames of the control channel that it takes: 0 or -errno.  Ended by a type of 0. */
+	struct engine_source_frame {
+		uint16_t type;
+		int (*take)(struct engine_source *, const uint8_t *data, size_t len);
+	} frames[ENGINE_FRAMES_MAX];
+
+	/* The env is copied; what it points to outlives the engine. */
+	int (*open)(const struct engine_env *, struct engine_source **out);
+	/* Takes completions in.  Blocks that were sent and are the caller's again (still SENDING):
+	 * how many, at most `max`, which may be 1; 0: nothing is left to take in; -errno. */
+	int (*poll)(struct engine_source *, struct block **done, unsigned max);
+	/* How many blocks `send` takes now, or -errno.  `wanted` blocks are filled: while there is
+	 * room for none of them it is asked each round, and every 100 ms, and the engine may ask
+	 * the sink for more. */
+	int (*room)(struct engine_source *, unsigned wanted);
+	/* FILLED blocks with their prefixes written, no more than there is room for: become
+	 * SENDING.  They are posted when it returns, and those that go well together, together. */
+	int (*send)(struct engine_source *, struct block *const *blocks, unsigned count);
+	/* No block is to come any more, and the sink has emptied all: 1 nothing that was posted,
+	 * and nothing that the sink sends, is under way; 0 not yet (ask again when woken); -errno
+	 */
+	int (*settle)(struct engine_source *);
+	/* Before the lanes go, and before their counts are read: ends the engine's thread if it has
+	 * one, and takes in what has completed.  Only itself or `close` may follow. */
+	void (*stop)(struct engine_source *);
+	/* Stops it, too.  What was posted must not be under way any more. */
+	void (*close)(struct engine_source *);
+};
+
+/* ---- the sink's half ---- */
+
+struct engine_sink { /* each embeds it first */
+	struct engine common;
+	const struct engine_sink_ops *ops;
+	struct fabric_mr *status_mr; /* status bytes that the source may write and read; NULL: it
+					has none */
+	struct block *retained;      /* a list, since the last flush */
+	bool heard;                  /* a frame came since the last poll that cared */
+};
+
+struct engine_sink_ops {
+	unsigned access; /* as a source's */
+	struct engine_sink_frame {
+		uint16_t type;
+		int (*take)(struct engine_sink *, const uint8_t *data, size_t len);
+	} frames[ENGINE_FRAMES_MAX];
+
+	int (*open)(const struct engine_env *, struct engine_sink **out);
+	/* As a source's; blocks that have LANDED. */
+	int (*poll)(struct engine_sink *, struct block **done, unsigned max);
+	/* Gives free blocks to the source.  Once a round of the loop, by engine_sink_flush. */
+	int (*flush)(struct engine_sink *);
+	void (*close)(struct engine_sink *);
+};
+
+/* ---- engines ---- */
+
+/* What an engine needs of each data channel. */
+enum engine_need {
+	ENGINE_NEEDS_READ = 1,
+	ENGINE_NEEDS_ORDER = 2, /* WRITEs become visible in order */
+};
 
 struct engine_ops {
 	const char *name;
-	uint8_t id;   /* enum message_engine */
-	bool notices; /* blocks are told of by notices, which may be WRITE_IMM */
-	/* What a data channel lacks that the engine cannot do without: for people; NULL = nothing.
-	 * May be NULL: it takes all. */
-	const char *(*lacks)(const struct fabric_caps *);
-	/* The env is copied; what it points to outlives the engine. */
-	int (*source_open)(const struct engine_env *, struct engine **out);
-	int (*sink_open)(const struct engine_env *, struct engine **out);
-	void (*close)(struct engine *);
-	/* A frame of the control channel: 1 it was the engine's, 0 it was not, -errno. */
-	int (*message)(struct engine *, uint16_t type, const uint8_t *data, size_t len);
-	/* Takes completions in.  Blocks that are the caller's again: source, sent ones (still
-	 * SENDING); sink, LANDED ones.  How many (at most `max`, which may be 1), or -errno; 0:
-	 * nothing is left to take in. */
-	int (*poll)(struct engine *, struct block **done, unsigned max);
-	/* Sends what is batched: grants, requests.  Once a round of the loop. */
-	int (*flush)(struct engine *);
-
-	/* source: how many blocks `send` takes now */
-	unsigned (*room)(struct engine *);
-	/* source: a FILLED block with its prefix written; becomes SENDING */
-	int (*send)(struct engine *, struct block *);
-	/* source: a block is filled and there is no room for it: asked each round, and every 100 ms
-	 */
-	int (*starving)(struct engine *);
-	/* source: no block is to come any more, and the sink has emptied all: 1 nothing that was
-	 * posted, and nothing that the sink sends, is under way; 0 not yet (ask again when woken);
-	 * -errno */
-	int (*settle)(struct engine *);
-
-	/* The rest may be NULL. */
-
-	/* How long the loop may sleep if no completion wakes it: -1 for ever, 0 not at all, else
-	 * ns. */
-	int64_t (*nap_ns)(struct engine *);
-	/* source: how long it goes well if the loop sleeps through completions, too: ns, 0 not at
-	 * all. */
-	uint64_t (*lull_ns)(struct engine *);
-	/* sink: this LANDED block will stay for a while: what cannot wait for it should go round it
-	 */
-	void (*retain)(struct engine *, struct block *);
-	/* sink: takes the engine's own memory away from the peer */
-	void (*revoke)(struct engine *);
-
-	/* An engine with a thread of its own: ends it; the queue is for others again.  Before the
-	 * lanes go, and before their counts are read; only `close` may follow, which does it too.
-	 */
-	void (*stop)(struct engine *);
-};
-
-struct engine {
-	const struct engine_ops *ops;
-	/* sink, once open: what ACCEPT tells of the engine's own memory; else 0 */
-	uint64_t status_base;
-	uint32_t status_key;
+	uint8_t id;     /* enum message_engine */
+	unsigned needs; /* bits of enum engine_need */
+	bool notices;   /* blocks are told of by notices, which may be WRITE_IMM */
+	const struct engine_source_ops *source;
+	const struct engine_sink_ops *sink;
 };
 
 extern const struct engine_ops engine_credit;
 extern const struct engine_ops engine_status;
 extern const struct engine_ops engine_window;
 
-int64_t engine_nap_ns(struct engine *);
-uint64_t engine_lull_ns(struct engine *);
-void engine_retain(struct engine *, struct block *);
-void engine_revoke(struct engine *);
-void engine_stop(struct engine *);
-/* What the lanes lack for it, or NULL. */
-const char *engine_lacks(const struct engine_ops *, struct lane *const *lanes, unsigned count);
+/* How long the loop may sleep if nothing wakes it: -1 for ever, 0 not at all, else ns. */
+int64_t engine_sleep_ns(const struct engine *);
+/* How long it goes well if the loop sleeps through completions, too: ns, 0 not at all. */
+uint64_t engine_source_moderation_ns(const struct engine_source *);
+/* A frame of the control channel: 1 it was the engine's, 0 it was not, -errno. */
+int engine_source_frame(struct engine_source *, uint16_t type, const uint8_t *data, size_t len);
+int engine_sink_frame(struct engine_sink *, uint16_t type, const uint8_t *data, size_t len);
+/* This LANDED block will stay for a while: a source that can be told goes round it. */
+void engine_sink_retain(struct engine_sink *, struct block *);
+/* Once a round of the loop: grants, ACKs, status bytes.  0 or -errno. */
+int engine_sink_flush(struct engine_sink *);
+/* Takes the engine's own memory away from the peer. */
+void engine_sink_revoke(struct engine_sink *);
+
+/* What a data channel lacks that the engine cannot do without: for people; NULL = nothing. */
+const char *engine_lacks(const struct engine_ops *, const struct fabric_caps *);
 
 /* By name or by id; NULL when this build has no such engine. */
 const struct engine_ops *engine_by_name(const char *name);

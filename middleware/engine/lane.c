@@ -78,8 +78,7 @@ int lane_new(struct fabric_chan *chan, struct fabric_pd *pd, struct fabric_cq *c
 	l->depth = depth;
 	l->receives = calloc(receives_count(depth), sizeof *l->receives);
 	l->idle = malloc((depth + 1) * sizeof *l->idle);
-	l->spans = malloc(send_depth(depth) * sizeof *l->spans);
-	if (!l->receives || !l->idle || !l->spans)
+	if (!l->receives || !l->idle || send_queue_init(&l->queue, send_depth(depth)))
 		goto err_free;
 	for (uint32_t i = 0; i <= depth; i++)
 		l->idle[i] = depth - i;
@@ -108,14 +107,14 @@ void lane_free(struct lane *l)
 	}
 	free(l->receives);
 	free(l->idle);
-	free(l->spans);
+	send_queue_fini(&l->queue);
 	free(l);
 }
 
 void lane_reset_counts(struct lane *l)
 {
 	l->counts = (struct lane_counts){
-		.send_queue = l->sends_out,
+		.send_queue = l->queue.out,
 		.receive_queue = l->depth + 1 - l->idle_count,
 	};
 }
@@ -137,50 +136,35 @@ static void count_request(struct lane *l, const struct fabric_wr *wr)
 		n->writes++;
 		break;
 	}
-	l->sends_out++;
-	l->silent++;
-	if (l->sends_out > n->send_queue)
-		n->send_queue = l->sends_out;
-	if (!(wr->flags & FABRIC_SIGNALED))
-		return;
-	n->signalled++;
-	l->spans[(l->span_head + l->span_count++) % send_depth(l->depth)] = l->silent;
-	l->silent = 0;
+	n->signalled += (wr->flags & FABRIC_SIGNALED) != 0;
 }
 
-int lane_post(struct lane *l, const struct fabric_wr *list)
+int lane_post(struct lane *l, const struct fabric_wr *list, uint32_t blocks)
 {
 	int r = fabric_post_send(l->chan, list);
 
-	for (; !r && list; list = list->next)
+	for (; !r && list; list = list->next) {
+		struct send_count n = {.requests = 1, .blocks = list->next ? 0 : blocks};
+
 		count_request(l, list);
+		send_queue_post(&l->queue, n, list->flags & FABRIC_SIGNALED);
+		if (l->queue.out > l->counts.send_queue)
+			l->counts.send_queue = l->queue.out;
+	}
 	return r;
 }
 
-uint32_t lane_send_room(const struct lane *l)
-{
-	return send_depth(l->depth) - l->sends_out;
-}
-
-/* A signalled request is done, and so are the silent ones before it. */
-static void take_span(struct lane *l)
-{
-	assert(l->span_count);
-	l->sends_out -= l->spans[l->span_head];
-	l->span_head = (l->span_head + 1) % send_depth(l->depth);
-	l->span_count--;
-}
-
-int lane_completion(const struct fabric_wc *wc)
+int lane_completion(const struct fabric_wc *wc, uint32_t *blocks)
 {
 	struct lane *l = fabric_chan_context(wc->chan);
 
+	*blocks = 0;
 	if (wc->status != FABRIC_OK) {
 		log_error("data channel %u: %s", l->number, fabric_status_name(wc->status));
 		return -ECONNRESET;
 	}
 	if (wc->opcode != FABRIC_RECV && wc->opcode != FABRIC_RECV_IMM)
-		take_span(l);
+		*blocks = send_queue_complete(&l->queue);
 	if (LANE_ID_WHAT(wc->id) != LANE_GREETING)
 		return 1;
 	if (wc->opcode == FABRIC_RECV) {
@@ -226,7 +210,7 @@ int lane_greet(struct lane *l)
 
 	assert(l->idle_count == l->depth + 1);
 	l->greeted = true;
-	return lane_post(l, &wr);
+	return lane_post(l, &wr, 0);
 }
 
 int lane_expect_greeting(struct lane *l)

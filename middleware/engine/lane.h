@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * engine/lane: one data channel as engines see it: its queue pair, and the small receives that
- * notices land in.  Knows no blocks.  (A lane is the channel; "lane" keeps its name apart from
- * fabric_chan.)
+ * notices land in.  (A lane is the channel; "lane" keeps its name apart from fabric_chan.)
  *
  * A lane's channel has room for 2 * depth + 2 sends (data and notice of each block that can be
  * outstanding, two READs) and depth + 1 receives, so neither queue can overflow while no more than
  * `depth` blocks are out.
  *
- * One thread uses a lane; or one its sending half (lane_post, lane_send_room, lane_greet,
+ * One thread uses a lane; or one its sending half (lane_post, lane_greet, its send queue,
  * completions of sends) and another its receiving half (lane_post_notices, lane_take_notice,
  * completions of receives).
  */
 #ifndef ENGINE_LANE_H
 #define ENGINE_LANE_H
 
+#include "engine/send_queue.h"
 #include "fabric/fabric.h"
 
 #include <stdatomic.h>
@@ -27,11 +27,9 @@
 enum lane_request {
 	LANE_GREETING = 1, /* the connecting side's first SEND, and the receive for it */
 	LANE_NOTICE = 2,   /* receive; low half: slot */
-	LANE_DATA = 3,     /* WRITE of a block; low half: source's block index */
-	LANE_BEHIND = 4,   /* SEND or WRITE_IMM that ends a block's posting; low half likewise */
-	LANE_STATUS = 5,   /* READ of the sink's status bytes */
-	LANE_ACK = 6,      /* SEND of an ACK; low half: the sink's block index */
-	LANE_FLUSH = 7,    /* WRITE of nothing: its completion says that all before it are done */
+	LANE_DATA = 3,     /* WRITE of a block, and what tells of it; low half: its index */
+	LANE_STATUS = 4,   /* READ of the sink's status bytes */
+	LANE_ACK = 5,      /* SEND of an ACK; low half: the sink's block index */
 };
 #define LANE_ID(what, number) ((uint64_t)(what) << 32 | (uint32_t)(number))
 #define LANE_ID_WHAT(id) ((enum lane_request)((id) >> 32))
@@ -63,10 +61,7 @@ struct lane {
 	uint32_t *idle; /* slots that are not posted */
 	uint32_t idle_count;
 	bool greeted; /* accepting side: the peer has sent first */
-	/* sending: requests that are not known to be done, and those of them that a signalled one
-	 * tells of: a ring, oldest at `span_head` */
-	uint32_t sends_out, silent;
-	uint32_t *spans, span_head, span_count;
+	struct send_queue queue;
 	uint64_t outstanding_bytes; /* posted WRITEs without completion: for striping */
 	struct lane_counts counts;  /* each by its half */
 	_Atomic bool dead;          /* set from connection events */
@@ -80,13 +75,13 @@ int lane_new(struct fabric_chan *chan, struct fabric_pd *, struct fabric_cq *, u
 	uint32_t depth, struct lane **out);
 void lane_free(struct lane *);
 
-/* Posts a list of requests as one, and counts them.  As fabric_post_send. */
-int lane_post(struct lane *, const struct fabric_wr *list);
-/* Requests that the send queue takes now. */
-uint32_t lane_send_room(const struct lane *);
+/* Posts a list of requests as one, and counts them, and the blocks that the source sends by it.
+ * As fabric_post_send. */
+int lane_post(struct lane *, const struct fabric_wr *list, uint32_t blocks);
 /* Each completion of a lane passes here first: 1 it is the engine's; 0 it was a greeting;
- * -ECONNRESET the request failed, and with it the channel. */
-int lane_completion(const struct fabric_wc *);
+ * -ECONNRESET the request failed, and with it the channel.  `blocks`: of those that were posted,
+ * oldest first, so many are done with it. */
+int lane_completion(const struct fabric_wc *, uint32_t *blocks);
 /* Starts counting anew. */
 void lane_reset_counts(struct lane *);
 

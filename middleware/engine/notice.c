@@ -20,26 +20,24 @@ uint8_t *notice_pad(const struct block *b)
 	return b->payload - BLOCK_ALIGN;
 }
 
-int notice_post(const struct engine_env *env, struct lane *lane, struct block *b, uint32_t index,
-	bool signal)
+int notice_post(const struct engine_env *env, struct sender *sender, struct lane *lane,
+	struct block *b, uint32_t index)
 {
 	bool inlined = fabric_chan_caps(lane->chan)->inline_max >= LANE_NOTICE_BYTES;
-	unsigned flags = signal ? FABRIC_SIGNALED : 0;
 	struct transfer_notice_msg msg = {.index = index};
 	struct fabric_sge data = {
 		b->payload - BLOCK_PREFIX_BYTES, BLOCK_PREFIX_BYTES + b->length, env->mr};
 	struct fabric_sge small = {notice_pad(b), 0, env->mr};
 	struct fabric_wr notice = {
-		.id = LANE_ID(LANE_BEHIND, b->index),
+		.id = LANE_ID(LANE_DATA, b->index),
 		.opcode = FABRIC_SEND,
-		.flags = flags | (inlined ? FABRIC_INLINE : 0),
+		.flags = inlined ? FABRIC_INLINE : 0,
 		.sge = &small,
 		.sge_count = 1,
 	};
 	struct fabric_wr write = {
-		.id = LANE_ID(env->imm ? LANE_BEHIND : LANE_DATA, b->index),
+		.id = LANE_ID(LANE_DATA, b->index),
 		.opcode = env->imm ? FABRIC_WRITE_IMM : FABRIC_WRITE,
-		.flags = env->imm ? flags : 0,
 		.sge = &data,
 		.sge_count = 1,
 		.remote_addr = notice_slot_addr(env, index),
@@ -47,27 +45,26 @@ int notice_post(const struct engine_env *env, struct lane *lane, struct block *b
 		.imm = index,
 	};
 
-	if (!env->imm) {
-		small.bytes = (uint32_t)transfer_put_notice(&msg, small.addr, LANE_NOTICE_BYTES);
-		write.next = &notice;
-	}
-	return lane_post(lane, &write);
+	if (env->imm)
+		return sender_post(sender, lane, &write, &write, &b, 1);
+	small.bytes = (uint32_t)transfer_put_notice(&msg, small.addr, LANE_NOTICE_BYTES);
+	write.next = &notice;
+	return sender_post(sender, lane, &write, &notice, &b, 1);
 }
 
-int notice_post_gathered(const struct engine_env *env, struct lane *lane,
-	struct block *const *blocks, const uint32_t *indices, unsigned count, bool signal)
+int notice_post_gathered(const struct engine_env *env, struct sender *sender, struct lane *lane,
+	struct block *const *blocks, const uint32_t *indices, unsigned count)
 {
 	struct block *last = blocks[count - 1];
 	struct fabric_sge data[TRANSFER_GATHERED_MAX];
 	struct fabric_wr writes[TRANSFER_GATHERED_MAX];
 	uint8_t *entries = notice_pad(last);
 	struct fabric_sge headers = {entries, count * TRANSFER_GATHERED_BYTES, env->mr};
+	bool inlined = fabric_chan_caps(lane->chan)->inline_max >= headers.bytes;
 	struct fabric_wr notice = {
-		.id = LANE_ID(LANE_BEHIND, last->index),
+		.id = LANE_ID(LANE_DATA, last->index),
 		.opcode = FABRIC_SEND,
-		.flags = (signal ? FABRIC_SIGNALED : 0) |
-			 (fabric_chan_caps(lane->chan)->inline_max >= headers.bytes ? FABRIC_INLINE
-										    : 0),
+		.flags = inlined ? FABRIC_INLINE : 0,
 		.sge = &headers,
 		.sge_count = 1,
 	};
@@ -88,25 +85,7 @@ int notice_post_gathered(const struct engine_env *env, struct lane *lane,
 			.remote_key = env->remote_key,
 		};
 	}
-	return lane_post(lane, writes);
-}
-
-int notice_post_alone(
-	const struct engine_env *env, struct lane *lane, struct block *b, uint32_t index)
-{
-	struct fabric_sge data = {
-		b->payload - BLOCK_PREFIX_BYTES, BLOCK_PREFIX_BYTES + b->length, env->mr};
-	struct fabric_wr write = {
-		.id = LANE_ID(LANE_BEHIND, b->index),
-		.opcode = FABRIC_WRITE,
-		.flags = FABRIC_SIGNALED,
-		.sge = &data,
-		.sge_count = 1,
-		.remote_addr = notice_slot_addr(env, index),
-		.remote_key = env->remote_key,
-	};
-
-	return lane_post(lane, &write);
+	return sender_post(sender, lane, writes, &notice, blocks, count);
 }
 
 int notice_take(const struct fabric_wc *wc, bool imm, uint32_t slots, uint32_t *index)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * engine/notice: one block on its way to a slot of the sink, with the notice behind it: for the
- * engines whose blocks are told of by notices.  Knows neither credits nor windows.
+ * engines whose blocks are told of by notices.
  */
 #ifndef ENGINE_NOTICE_H
 #define ENGINE_NOTICE_H
 
-#include "engine/engine.h"
+#include "engine/sender.h"
 
 /* Remote address of slot `index`, where the block's prefix goes. */
 uint64_t notice_slot_addr(const struct engine_env *, uint32_t index);
@@ -14,17 +14,13 @@ uint64_t notice_slot_addr(const struct engine_env *, uint32_t index);
  * LANE_NOTICE_BYTES. */
 uint8_t *notice_pad(const struct block *);
 
-/* Posts the block to slot `index` and its notice: WRITE_IMM, or WRITE and SEND.  The last request
- * has the id LANE_BEHIND with the block's own index; `signal`: and a completion. */
+/* Posts the block to slot `index` and its notice: WRITE_IMM, or WRITE and SEND. */
 int notice_post(
-	const struct engine_env *, struct lane *, struct block *, uint32_t index, bool signal);
-/* Payloads to slots of the sink, and one notice of them behind, with their headers: a list of
- * blocks, at most TRANSFER_GATHERED_MAX.  The last request has the id LANE_BEHIND with the last
- * block's index. */
-int notice_post_gathered(const struct engine_env *, struct lane *, struct block *const *,
-	const uint32_t *indices, unsigned count, bool signal);
-/* The block alone, with a completion of the same id. */
-int notice_post_alone(const struct engine_env *, struct lane *, struct block *, uint32_t index);
+	const struct engine_env *, struct sender *, struct lane *, struct block *, uint32_t index);
+/* Payloads to slots of the sink, and one notice of them behind, with their headers: at most
+ * TRANSFER_GATHERED_MAX blocks. */
+int notice_post_gathered(const struct engine_env *, struct sender *, struct lane *,
+	struct block *const *, const uint32_t *indices, unsigned count);
 
 /* A receive brought the number of a slot, as a WRITE_IMM's if `imm`: it must be less than `slots`.
  * Then that many receives are posted on the lane again.  0, -EBADMSG, or as fabric_post_recv. */

@@ -176,6 +176,7 @@ int link_wait_greeted(struct link *l, unsigned count, int timeout_ms, int cancel
 	while (i < count) {
 		struct pollfd fds[2] = {{fabric_cq_fd(l->cq), POLLIN, 0}, {cancel_fd, POLLIN, 0}};
 		struct fabric_wc wc;
+		uint32_t sent;
 		int r;
 
 		if (l->lanes[i]->greeted) {
@@ -188,7 +189,7 @@ int link_wait_greeted(struct link *l, unsigned count, int timeout_ms, int cancel
 		if (r < 0)
 			return r;
 		if (r) {
-			r = lane_completion(&wc);
+			r = lane_completion(&wc, &sent);
 			if (r < 0)
 				return r;
 			continue;

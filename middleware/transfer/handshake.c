@@ -35,13 +35,14 @@ static uint32_t depth_max(const struct run *run)
 static int check_engine(struct run *run, uint8_t number, uint8_t notice, unsigned channels)
 {
 	const struct engine_ops *ops = engine_by_id(number);
-	const char *lacks;
+	const char *lacks = NULL;
 
 	if (!ops || (run->params->engines && !(run->params->engines & 1u << number)))
 		return run_fail(run, -EOPNOTSUPP, STATUS_UNSUPPORTED,
 			"engine %u%s%s is not one that both sides have", number, ops ? ", " : "",
 			ops ? ops->name : "");
-	lacks = engine_lacks(ops, link_lanes(run->link), channels);
+	for (unsigned i = 0; i < channels && !lacks; i++)
+		lacks = engine_lacks(ops, fabric_chan_caps(link_lanes(run->link)[i]->chan));
 	if (lacks)
 		return run_fail(run, -EOPNOTSUPP, STATUS_UNSUPPORTED,
 			"the engine %s needs %s, and %s has not", ops->name, lacks,
@@ -51,11 +52,6 @@ static int check_engine(struct run *run, uint8_t number, uint8_t notice, unsigne
 	if (ops->id != MESSAGE_ENGINE_CREDIT)
 		return run_fail(run, -EOPNOTSUPP, STATUS_UNSUPPORTED,
 			"the engine %s has no notices of kind %u", ops->name, notice);
-	if (notice == TRANSFER_NOTICE_CONTROL && !caps_of(run)->write_delivered)
-		return run_fail(run, -EOPNOTSUPP, STATUS_UNSUPPORTED,
-			"notices on the control channel need a fabric whose completions mean "
-			"delivery; %s is none",
-			run->stats->fabric);
 	return 0;
 }
 
@@ -203,7 +199,7 @@ int handshake_offer(struct run *run, const struct transfer_source *from, struct 
 	if (r)
 		return r;
 	plan->source_blocks = plan_source_blocks(&facts, plan->block, accept.depth);
-	r = run_make_pool(run, plan->source_blocks, plan->block, FABRIC_LOCAL);
+	r = run_make_pool(run, plan->source_blocks, plan->block, ops->source->access);
 	if (r)
 		return run_fail(run, r, 0, "memory for %u blocks of %u bytes", plan->source_blocks,
 			plan->block);
@@ -215,9 +211,12 @@ int handshake_offer(struct run *run, const struct transfer_source *from, struct 
 	env.remote_status_base = accept.status_base;
 	env.remote_status_key = accept.status_key;
 	run_count_requests(run, plan->channels);
-	r = ops->source_open(&env, &run->engine);
-	if (!r)
+	r = ops->source->open(&env, &run->source);
+	if (!r) {
+		run->engine = ops;
+		run->common = &run->source->common;
 		r = make_crew(run, from->feed, plan);
+	}
 	fill_stats(run, ops, &offer, accept.depth, env.imm);
 	return r;
 }
@@ -262,11 +261,13 @@ static int answer(struct run *run, const struct transfer_offer *offer, bool imm)
 		.base = fabric_mr_base(run->memory->mr),
 		.key = fabric_mr_key(run->memory->mr),
 		.flags = imm ? TRANSFER_ACCEPT_IMM : 0,
-		.status_base = run->engine->status_base,
-		.status_key = run->engine->status_key,
 	};
 	uint8_t data[64];
 
+	if (run->sink->status_mr) {
+		accept.status_base = fabric_mr_base(run->sink->status_mr);
+		accept.status_key = fabric_mr_key(run->sink->status_mr);
+	}
 	return run_put(run, TRANSFER_ACCEPT, data, transfer_put_accept(&accept, data, sizeof data));
 }
 
@@ -293,13 +294,15 @@ int handshake_accept(struct run *run, uint32_t *block_bytes)
 	imm = (offer.flags & TRANSFER_OFFER_IMM) && offer.notice == TRANSFER_NOTICE_BEHIND &&
 	      ops->notices && caps_of(run)->has_imm;
 	depth = choose_depth(run, &offer);
-	r = run_make_pool(run, depth, offer.block, FABRIC_REMOTE_WRITE);
+	r = run_make_pool(run, depth, offer.block, ops->sink->access);
 	if (r)
 		return run_fail(run, r, 0, "memory for %u blocks of %u bytes", depth, offer.block);
 	env = make_env(run, offer.channels, offer.notice, imm);
 	run_count_requests(run, offer.channels);
-	r = ops->sink_open(&env, &run->engine);
-	if (!r)
+	r = ops->sink->open(&env, &run->sink);
+	if (!r) {
+		run->engine = ops;
+		run->common = &run->sink->common;
 		r = crew_new(&(struct crew_params){.workers = plan_workers(
 							   run->params->workers, worker_cpus()),
 				     .in_place = plan_in_place(
@@ -308,6 +311,7 @@ int handshake_accept(struct run *run, uint32_t *block_bytes)
 				     .blocks = pool_count(run->pool),
 				     .queued_jobs = HANDSHAKE_JOBS_MAX},
 			&run->crew);
+	}
 	if (!r)
 		r = answer(run, &offer, imm);
 	*block_bytes = offer.block;

@@ -183,14 +183,15 @@ unsigned run_open_files(const struct run *run)
 
 int run_poll(struct run *run, struct block **done, unsigned max)
 {
-	int n = run->engine->ops->poll(run->engine, done, max);
+	int n = run->source ? run->source->ops->poll(run->source, done, max)
+			    : run->sink->ops->poll(run->sink, done, max);
 
 	if (n > 0)
 		run->heard = run->moved = true;
 	if (n == -EBADMSG)
 		run_fail(run, n, STATUS_PROTOCOL,
 			"what the peer did on a data channel is not allowed by engine %s",
-			run->engine->ops->name);
+			run->engine->name);
 	else if (n < 0)
 		run_fail(run, n, 0, "a data channel broke");
 	return n;
@@ -228,8 +229,8 @@ static void sum_requests(struct run *run)
 
 void run_revoke(struct run *run)
 {
-	if (run->engine)
-		engine_revoke(run->engine);
+	if (run->sink)
+		engine_sink_revoke(run->sink);
 	memory_revoke(run->memory);
 }
 
@@ -306,15 +307,15 @@ int run_tick(struct run *run)
 	return run_put(run, MESSAGE_PING, cookie, message_put_ping(&ping, cookie, sizeof cookie));
 }
 
-/* Sleeps until one is readable, run_tick has work, or `nap_ns` is over.  0 or -errno. */
-static int sleep_on(struct run *run, struct pollfd *fds, unsigned count, int64_t nap_ns)
+/* Sleeps until one is readable, run_tick has work, or `most_ns` is over.  0 or -errno. */
+static int sleep_on(struct run *run, struct pollfd *fds, unsigned count, int64_t most_ns)
 {
 	uint64_t now = clock_now_ns();
 	uint64_t ns = run->report_ns > now ? run->report_ns - now : 0;
 	struct timespec ts;
 
-	if (nap_ns >= 0 && (uint64_t)nap_ns < ns)
-		ns = (uint64_t)nap_ns;
+	if (most_ns >= 0 && (uint64_t)most_ns < ns)
+		ns = (uint64_t)most_ns;
 	ts = (struct timespec){.tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S)};
 	return ppoll(fds, count, &ts, NULL) < 0 && errno != EINTR ? -errno : 0;
 }
@@ -340,14 +341,14 @@ int run_wait(struct run *run, int (*again)(struct run *))
 		{crew_fd(run->crew), POLLIN, 0},
 		{link_event_fd(run->link), POLLIN, 0},
 	};
-	uint64_t lull = engine_lull_ns(run->engine);
+	uint64_t longer = run->source ? engine_source_moderation_ns(run->source) : 0;
 	int r;
 
-	if (lull) {
-		r = sleep_on(run, fds, 1, (int64_t)lull);
+	if (longer) {
+		r = sleep_on(run, fds, 1, (int64_t)longer);
 		return r >= 0 && fds[0].revents ? fail_cancelled(run) : r;
 	}
-	if (!engine_nap_ns(run->engine))
+	if (!engine_sleep_ns(run->common))
 		return 0;
 	r = spin(run, again);
 	if (r)
@@ -360,7 +361,7 @@ int run_wait(struct run *run, int (*again)(struct run *))
 		r = again(run);
 	if (!r) {
 		/* the engine is asked again: `again` may have taken in what it was waiting for */
-		r = sleep_on(run, fds, 5, engine_nap_ns(run->engine));
+		r = sleep_on(run, fds, 5, engine_sleep_ns(run->common));
 		/* the channels' state is in their lanes then; the control channel tells of its own
 		 * end itself */
 		if (fds[4].revents)
@@ -430,8 +431,8 @@ int run_end(struct run *run, int error)
 	struct transfer_stats *stats = run->stats;
 
 	crew_free(run->crew);
-	if (run->engine)
-		engine_stop(run->engine);
+	if (run->source)
+		run->source->ops->stop(run->source);
 	/* nobody else touches blocks or channels from here on */
 	sum_requests(run);
 	if (error && error != -EREMOTEIO) {
@@ -441,10 +442,14 @@ int run_end(struct run *run, int error)
 		/* what is in flight would land in memory that is gone: no channel, no landing */
 		link_close_channels(run->link);
 	}
-	if (run->engine)
-		run->engine->ops->close(run->engine);
-	run->engine = NULL;
 	run_revoke(run);
+	if (run->source)
+		run->source->ops->close(run->source);
+	if (run->sink)
+		run->sink->ops->close(run->sink);
+	run->source = NULL;
+	run->sink = NULL;
+	run->common = NULL;
 	pool_free(run->pool);
 	memory_give(run->memory);
 	stats->status = run->status;

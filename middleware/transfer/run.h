@@ -31,7 +31,10 @@ struct run {
 	struct transfer_stats *stats;
 	struct memory *memory; /* the session's */
 	struct pool *pool;
-	struct engine *engine;
+	const struct engine_ops *engine;
+	struct engine_source *source; /* one of these two, */
+	struct engine_sink *sink;
+	struct engine *common; /* and what both have; NULL: none is open */
 	struct crew *crew;
 	int idle_timeout_ms;
 	bool heard;        /* the peer did something since the last tick */
@@ -66,7 +69,7 @@ int run_get_wait(struct run *, struct message_header *, const uint8_t **data);
 /* Memory, registered, and pool of `blocks` blocks; fewer when memory for so many cannot be had (and
  * a warning says so).  -ENOMEM: not even two. */
 int run_make_pool(struct run *, uint32_t blocks, uint32_t block_bytes, unsigned access);
-/* Takes completions in, as engine_ops.poll; a failure is recorded. */
+/* Takes completions in, as the engine's poll; a failure is recorded. */
 int run_poll(struct run *, struct block **done, unsigned max);
 /* Files that may be open at once: as the caller says, or as descriptors allow. */
 unsigned run_open_files(const struct run *);

@@ -91,7 +91,7 @@ static int take_complete(struct sink *s, const uint8_t *data, size_t len)
 
 static int take_frame(struct sink *s, const struct message_header *h, const uint8_t *data)
 {
-	int r = s->run.engine->ops->message(s->run.engine, h->type, data, h->length);
+	int r = engine_sink_frame(s->run.sink, h->type, data, h->length);
 
 	if (r)
 		return r < 0 ? r : 0;
@@ -182,7 +182,7 @@ static int take_block(struct sink *s, struct block *b)
 	while ((b = reorder_get(f->reorder)))
 		submit(s, f, b);
 	if (first->state == BLOCK_LANDED) /* one before it is missing */
-		engine_retain(s->run.engine, first);
+		engine_sink_retain(s->run.sink, first);
 	return 0;
 }
 
@@ -238,7 +238,7 @@ static int take_jobs(struct sink *s)
 
 static int flush(struct sink *s)
 {
-	return s->run.engine->ops->flush(s->run.engine);
+	return engine_sink_flush(s->run.sink);
 }
 
 /* ---- the loop ---- */

@@ -92,7 +92,7 @@ static int take_closed(struct source *s, const uint8_t *data, size_t len)
 
 static int take_frame(struct source *s, const struct message_header *h, const uint8_t *data)
 {
-	int r = s->run.engine->ops->message(s->run.engine, h->type, data, h->length);
+	int r = engine_source_frame(s->run.source, h->type, data, h->length);
 
 	if (r)
 		return r < 0 ? r : 0;
@@ -134,11 +134,6 @@ static int take_frames(struct source *s)
 	return n;
 }
 
-static int flush(struct source *s)
-{
-	return s->run.engine->ops->flush(s->run.engine);
-}
-
 /* ---- the loop ---- */
 
 static int complete(struct source *s)
@@ -166,7 +161,6 @@ static int work(struct run *run)
 		source_take_filled,
 		source_fill_blocks,
 		source_send_blocks,
-		flush,
 	};
 
 	for (unsigned i = 0; i < sizeof steps / sizeof *steps; i++) {
@@ -185,7 +179,7 @@ static int work(struct run *run)
 	}
 	if (s->no_more && !s->open && !s->completed) {
 		/* nothing of this transfer may be left on a channel for the next one */
-		int r = s->run.engine->ops->settle(s->run.engine);
+		int r = s->run.source->ops->settle(s->run.source);
 
 		if (r > 0)
 			r = complete(s);

@@ -48,7 +48,7 @@ static int feed_blocks(struct source *s)
 	int n = 0, r = 0;
 
 	if (s->from->feed->drop_oldest && s->filled_count && !pool_free_count(s->run.pool) &&
-		crew_feed_hungry(s->run.crew) && !s->run.engine->ops->room(s->run.engine))
+		crew_feed_hungry(s->run.crew) && !s->run.source->ops->room(s->run.source, 0))
 		r = drop_oldest(s);
 	if (r)
 		return r;
@@ -163,7 +163,8 @@ int source_take_filled(struct source *s)
 	return r ? r : (int)n;
 }
 
-static int send_block(struct source *s, struct block *b)
+/* The next of its file: its header and its place in the digest. */
+static int prepare(struct source *s, struct block *b)
 {
 	struct source_file *f = b->owner;
 	bool stream = f->item.file.kind == TRANSFER_FILE_STREAM;
@@ -175,19 +176,14 @@ static int send_block(struct source *s, struct block *b)
 	};
 	uint8_t *prefix = b->payload - BLOCK_PREFIX_BYTES;
 	uint64_t leaf = stream ? f->sequence : b->offset / s->plan.block;
-	int r;
 
 	transfer_put_block(&header, prefix);
 	header.sum = digest_block_sum(b->leaf, prefix);
 	transfer_put_block(&header, prefix);
 	b->sequence = f->sequence++;
 	f->bytes += b->length;
-	f->in_crew--;
 	atomic_fetch_add_explicit(&s->run.stats->bytes, b->length, memory_order_relaxed);
-	r = digest_tree_add(f->tree, leaf, b->leaf);
-	if (!r)
-		r = s->run.engine->ops->send(s->run.engine, b);
-	return r ? r : source_end_file(s, f);
+	return digest_tree_add(f->tree, leaf, b->leaf);
 }
 
 /* Whether its blocks go no further: the sink gave it up.  Of an end that could not be read on,
@@ -197,32 +193,75 @@ static bool is_given_up(const struct source *s, const struct source_file *f)
 	return s->from->feed ? f->answered : f->status;
 }
 
+static struct block *take_first(struct source *s)
+{
+	struct block *b = s->filled[s->filled_head];
+
+	s->filled_head = (s->filled_head + 1) % s->filled_room;
+	s->filled_count--;
+	return b;
+}
+
+/* It is with the fabric, or goes no further: one less that its file waits for. */
+static int leave(struct source *s, struct block *b)
+{
+	struct source_file *f = b->owner;
+
+	f->in_crew--;
+	return source_end_file(s, f);
+}
+
+/* The first filled block, if there is one; those that are given up are dropped before it. */
+static int find_first(struct source *s, int *dropped)
+{
+	int r = 0;
+
+	while (s->filled_count && !r && is_given_up(s, s->filled[s->filled_head]->owner)) {
+		struct block *b = take_first(s);
+
+		pool_give(s->run.pool, b);
+		r = leave(s, b);
+		(*dropped)++;
+	}
+	return r;
+}
+
+/* How many blocks the engine takes now, or -errno. */
+static int ask_room(struct source *s)
+{
+	int room = s->run.source->ops->room(s->run.source, s->filled_count);
+
+	if (!room)
+		s->run.stats->starved++;
+	if (room == -ECONNRESET)
+		run_fail(&s->run, room, 0, "a data channel broke");
+	return room;
+}
+
 int source_send_blocks(struct source *s)
 {
-	const struct engine_ops *ops = s->run.engine->ops;
-	int n = 0, r = 0;
+	int n = 0, r = find_first(s, &n);
 
 	while (s->filled_count && !r) {
-		struct block *b = s->filled[s->filled_head];
-		struct source_file *f = b->owner;
+		struct block *blocks[BATCH];
+		unsigned count = 0;
+		int room = ask_room(s);
 
-		if (!is_given_up(s, f) && !ops->room(s->run.engine)) {
-			s->run.stats->starved++;
-			r = ops->starving(s->run.engine);
-			if (r == -ECONNRESET)
-				run_fail(&s->run, r, 0, "a data channel broke");
+		if (room <= 0) {
+			r = room;
 			break;
 		}
-		s->filled_head = (s->filled_head + 1) % s->filled_room;
-		s->filled_count--;
-		n++;
-		if (is_given_up(s, f)) {
-			pool_give(s->run.pool, b);
-			f->in_crew--;
-			r = source_end_file(s, f);
-		} else {
-			r = send_block(s, b);
+		while (count < BATCH && count < (unsigned)room && s->filled_count && !r) {
+			blocks[count] = take_first(s);
+			r = prepare(s, blocks[count++]);
+			if (!r)
+				r = find_first(s, &n);
 		}
+		if (!r)
+			r = s->run.source->ops->send(s->run.source, blocks, count);
+		for (unsigned i = 0; i < count && !r; i++)
+			r = leave(s, blocks[i]);
+		n += (int)count;
 	}
 	return r ? r : n;
 }

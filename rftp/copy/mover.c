@@ -96,8 +96,6 @@ static const char *mover_notices(const struct transfer_stats *stats)
 	switch (stats->notice) {
 	case TRANSFER_NOTICE_GATHERED:
 		return "notices gathered";
-	case TRANSFER_NOTICE_CONTROL:
-		return "notices on the control channel";
 	default:
 		return stats->imm ? "notices immediate" : "notices sent behind";
 	}

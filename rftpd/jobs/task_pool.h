@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rftpd/jobs/task_pool: threads for what may block, such as every operation on names: the event loop
- * hands a task over and is told when it is done.
+ * rftpd/jobs/task_pool: threads for what may block, such as every operation on names: the event
+ * loop hands a task over and is told when it is done.
  *
  * A few threads do, as long as file systems answer.  When tasks wait and no thread takes one for
  * TASK_PATIENCE_NS, all threads are stuck, and one more is started, up to a bound; a thread that

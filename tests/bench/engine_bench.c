@@ -48,7 +48,7 @@ struct source {
 	unsigned first_device, devices; /* of this session */
 	uint64_t start_ns;
 	uint8_t *frame;
-	bool ask; /* starving asks for room; the delay of synchronization asks by itself */
+	bool ask; /* the sink is asked for room; the delay of synchronization asks by itself */
 	bool settled;
 };
 
@@ -95,34 +95,46 @@ static void update_wanted(struct source *s)
 	}
 }
 
-/* One round: whether anything was done. */
-static bool work_source(void *ctx)
+/* Sends what is there at the same time, as a transfer does.  Whether there was something. */
+static bool send_filled(struct source *s)
 {
-	struct source *s = ctx;
 	const struct config *c = s->side.config;
-	bool did;
+	struct block *blocks[32];
+	unsigned count = 0, room = 0;
 
-	take_frames(&s->side);
-	did = take_sent(&s->side) > 0;
-	update_wanted(s);
-	while (s->filled || fill_next(s)) {
+	if (!s->filled && !fill_next(s))
+		return false;
+	room = side_room(&s->side, s->ask);
+	while (count < room && count < sizeof blocks / sizeof *blocks &&
+		(s->filled || fill_next(s))) {
 		struct block *b = s->filled;
 
-		if (!s->ask && !s->side.engine->ops->room(s->side.engine))
-			break;
 		if (is(c, "latency"))
 			s->side.shared->sent_ns = clock_now_ns();
 		if (is(c, "devices"))
 			s->side.shared->cost[b->sequence * c->devices + b->session] =
 				clock_now_ns();
-		if (!send_one(&s->side, b))
-			break;
+		blocks[count++] = b;
 		s->filled = NULL;
 		s->sent++;
-		did = true;
 		update_wanted(s);
 	}
-	must("flush", s->side.engine->ops->flush(s->side.engine));
+	if (count)
+		must("send", s->side.from->ops->send(s->side.from, blocks, count));
+	return count;
+}
+
+/* One round: whether anything was done. */
+static bool work_source(void *ctx)
+{
+	struct source *s = ctx;
+	bool did;
+
+	take_frames(&s->side);
+	did = take_sent(&s->side) > 0;
+	update_wanted(s);
+	while (send_filled(s))
+		did = true;
 	return did;
 }
 
@@ -142,7 +154,7 @@ static bool settle_source(void *ctx)
 
 	if (work_source(s))
 		return true;
-	r = s->side.engine->ops->settle(s->side.engine);
+	r = s->side.from->ops->settle(s->side.from);
 	must("settle", r);
 	s->settled = r > 0;
 	return r > 0;
@@ -212,8 +224,7 @@ static bool work_room(void *ctx)
 {
 	struct source *s = ctx;
 
-	return work_source(s) ||
-	       s->side.engine->ops->room(s->side.engine) == s->side.config->sink_blocks;
+	return work_source(s) || side_room(&s->side, 0) == s->side.config->sink_blocks;
 }
 
 static bool hear_release(void *ctx)
@@ -228,7 +239,6 @@ static bool hear_release(void *ctx)
 static void run_sync(struct source *s)
 {
 	const struct config *c = s->side.config;
-	const struct engine_ops *ops = s->side.engine->ops;
 	bool asks = c->ops == &engine_status;
 	uint64_t from = 0;
 
@@ -244,11 +254,9 @@ static void run_sync(struct source *s)
 				side_wait(&s->side, -1, hear_release, s);
 		if (asks) {
 			from = clock_now_ns();
-			must("starving", ops->starving(s->side.engine));
+			side_room(&s->side, 1);
 		}
-		if (c->ops == &engine_window) /* by room only who wants it is woken */
-			must("starving", ops->starving(s->side.engine));
-		while (ops->room(s->side.engine) < c->sink_blocks)
+		while (side_room(&s->side, 0) < c->sink_blocks)
 			if (!work_room(s))
 				side_wait(&s->side, -1, work_room, s);
 		add_sample(s->side.shared,
@@ -350,7 +358,7 @@ static void land_flow(struct sink *s, struct block *b, const struct transfer_blo
 		if (since >= RETAIN_FROM_NS && !s->kept_once) {
 			s->kept = b;
 			s->kept_once = true;
-			engine_retain(s->side.engine, b);
+			engine_sink_retain(s->side.to, b);
 			return;
 		}
 	} else if (is(c, "devices")) {
@@ -374,7 +382,7 @@ static void land(struct sink *s, struct block *b, uint64_t now)
 	} else if (is(s->config, "latency")) {
 		add_sample(shared, now - shared->sent_ns);
 		release(&s->side, b);
-		must("flush", s->side.engine->ops->flush(s->side.engine));
+		must("flush", engine_sink_flush(s->side.to));
 		shared->landed++;
 		ring(s->config->to_source);
 	} else {
@@ -393,7 +401,7 @@ static void release_all(struct sink *s)
 	shared->release_ns = from;
 	for (uint32_t i = 0; i < s->held_count; i++)
 		release(&s->side, s->held[i]);
-	must("flush", s->side.engine->ops->flush(s->side.engine));
+	must("flush", engine_sink_flush(s->side.to));
 	if (shared->landed < SIDES_SAMPLES)
 		shared->cost[shared->landed] = clock_now_ns() - from;
 	s->held_count = 0;
@@ -404,9 +412,8 @@ static void release_all(struct sink *s)
 static bool work_sink(void *ctx)
 {
 	struct sink *s = ctx;
-	const struct engine_ops *ops = s->side.engine->ops;
 	struct block *done[32];
-	int n = ops->poll(s->side.engine, done, 32);
+	int n = s->side.to->ops->poll(s->side.to, done, 32);
 	uint64_t now;
 
 	must("poll", n);
@@ -422,7 +429,7 @@ static bool work_sink(void *ctx)
 	}
 	if (s->held_count && s->held_count == s->config->sink_blocks)
 		release_all(s);
-	must("flush", ops->flush(s->side.engine));
+	must("flush", engine_sink_flush(s->side.to));
 	return n > 0 || (s->side.over && s->landed == s->side.total);
 }
 
@@ -443,7 +450,7 @@ static void run_sink(void *ctx)
 	while (!s->side.over || s->landed < s->side.total)
 		if (!work_sink(s))
 			side_wait(&s->side, until_release(s), work_sink, s);
-	engine_revoke(s->side.engine);
+	engine_sink_revoke(s->side.to);
 	s->config->shared->blocks += s->landed;
 	tell_complete(&s->side, s->landed);
 	/* a source that has it already may have left */

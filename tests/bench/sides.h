@@ -91,8 +91,10 @@ struct side {
 	struct arena arena;
 	struct fabric_mr *mr;
 	struct pool *pool;
-	struct engine *engine;
-	int wake_fd; /* the other side's bell; -1: none */
+	struct engine_source *from; /* one of these, */
+	struct engine_sink *to;
+	struct engine *engine; /* and what both have */
+	int wake_fd;           /* the other side's bell; -1: none */
 	uint64_t frames;
 	bool over;      /* COMPLETE, or CLOSED, has come */
 	uint64_t total; /* blocks, as COMPLETE said */
@@ -318,20 +320,23 @@ static void side_open_sink(
 		.config = c, .shared = c->shared, .link = link, .session = session, .wake_fd = -1};
 	await("data channels", link_channel_count(link) == c->channels);
 	must("greeting", link_wait_greeted(link, c->channels, SIDES_MS, -1));
-	lacks = engine_lacks(c->ops, link_lanes(link), c->channels);
+	lacks = engine_lacks(c->ops, caps);
 	if (lacks) {
 		fprintf(stderr, "engine_bench: %s needs %s\n", c->ops->name, lacks);
 		_exit(2);
 	}
-	make_pool(s, c->sink_blocks, FABRIC_REMOTE_WRITE);
+	make_pool(s, c->sink_blocks, c->ops->sink->access);
 	env = side_env(s);
 	env.imm = m->imm = env.notice == TRANSFER_NOTICE_BEHIND && c->ops->notices && caps->has_imm;
-	must("engine of the sink", c->ops->sink_open(&env, &s->engine));
+	must("engine of the sink", c->ops->sink->open(&env, &s->to));
+	s->engine = &s->to->common;
 	m->depth = c->sink_blocks;
 	m->base = fabric_mr_base(s->mr);
 	m->key = fabric_mr_key(s->mr);
-	m->status_base = s->engine->status_base;
-	m->status_key = s->engine->status_key;
+	if (s->to->status_mr) {
+		m->status_base = fabric_mr_base(s->to->status_mr);
+		m->status_key = fabric_mr_key(s->to->status_mr);
+	}
 	m->opened = true;
 }
 
@@ -350,7 +355,7 @@ static void side_open_source(
 		.source = true,
 		.wake_fd = c->to_source};
 	await("the sink's engine", m->opened);
-	make_pool(s, c->source_blocks, FABRIC_LOCAL);
+	make_pool(s, c->source_blocks, c->ops->source->access);
 	env = side_env(s);
 	env.imm = m->imm;
 	env.remote_depth = m->depth;
@@ -359,7 +364,8 @@ static void side_open_source(
 	env.remote_key = m->key;
 	env.remote_status_base = m->status_base;
 	env.remote_status_key = m->status_key;
-	must("engine of the source", c->ops->source_open(&env, &s->engine));
+	must("engine of the source", c->ops->source->open(&env, &s->from));
+	s->engine = &s->from->common;
 	/* the side that connects sends first, on the control channel too */
 	must("ping", control_put(link_control(link), MESSAGE_PING, 0, cookie,
 			     (size_t)message_put_ping(&ping, cookie, sizeof cookie)));
@@ -396,7 +402,8 @@ static void side_close(struct side *s)
 	struct usage *u = s->source ? &s->shared->source[s->session] : &s->shared->sink[s->session];
 
 	u->thread_ns = thread_cpu_ns() - s->thread_ns;
-	engine_stop(s->engine);
+	if (s->from)
+		s->from->ops->stop(s->from);
 	measure_memory(u);
 	u->frames = s->frames;
 	u->pool_bytes = s->arena.bytes;
@@ -414,7 +421,10 @@ static void side_close(struct side *s)
 			u->requests.receive_queue = n->receive_queue;
 	}
 	link_close_channels(s->link);
-	s->engine->ops->close(s->engine);
+	if (s->from)
+		s->from->ops->close(s->from);
+	if (s->to)
+		s->to->ops->close(s->to);
 	fabric_mr_free(s->mr);
 	pool_free(s->pool);
 	arena_fini(&s->arena);
@@ -433,7 +443,8 @@ static void take_frames(struct side *s)
 		struct transfer_complete complete;
 
 		must("control channel", r);
-		r = s->engine->ops->message(s->engine, h.type, data, h.length);
+		r = s->from ? engine_source_frame(s->from, h.type, data, h.length)
+			    : engine_sink_frame(s->to, h.type, data, h.length);
 		must("frame", r);
 		if (r || h.type == MESSAGE_PING)
 			continue;
@@ -480,14 +491,14 @@ static void side_wait(struct side *s, int64_t most_ns, bool (*again)(void *), vo
 	uint64_t bell;
 	int64_t nap;
 
-	if (!engine_nap_ns(s->engine))
+	if (!engine_sleep_ns(s->engine))
 		return;
 	must("arm", control_arm(link_control(s->link)));
 	must("arm", fabric_cq_arm(link_cq(s->link)));
 	if (again(ctx))
 		return;
 	/* asked again: what was done above may have changed it */
-	nap = engine_nap_ns(s->engine);
+	nap = engine_sleep_ns(s->engine);
 	if (most_ns >= 0 && (nap < 0 || most_ns < nap))
 		nap = most_ns;
 	ts = (struct timespec){.tv_sec = (time_t)((uint64_t)nap / NS_PER_S),
@@ -526,25 +537,22 @@ static void check_stamp(struct side *s, const struct block *b, struct transfer_b
 		s->shared->torn++;
 }
 
-/* A filled block leaves, if there is room: whether it did. */
-static bool send_one(struct side *s, struct block *b)
+/* Blocks that may leave now; `wanted`: there is one, and the sink is asked if there is no room. */
+static unsigned side_room(struct side *s, unsigned wanted)
 {
-	const struct engine_ops *ops = s->engine->ops;
+	int room = s->from->ops->room(s->from, wanted);
 
-	if (!ops->room(s->engine)) {
+	must("room", room);
+	if (!room && wanted)
 		s->shared->source[s->session].starved++;
-		must("starving", ops->starving(s->engine));
-		return false;
-	}
-	must("send", ops->send(s->engine, b));
-	return true;
+	return (unsigned)room;
 }
 
 /* Takes what was sent back: how much. */
 static int take_sent(struct side *s)
 {
 	struct block *done[32];
-	int n = s->engine->ops->poll(s->engine, done, 32);
+	int n = s->from->ops->poll(s->from, done, 32);
 
 	must("poll", n);
 	for (int i = 0; i < n; i++)

@@ -261,7 +261,6 @@ TRANSFERS = {
     iwarp.ACCEPT: (iwarp.accept(), 36, 36),
     iwarp.GRANT: (iwarp.grant([0]), 6, 2 + 4 * 4096),
     iwarp.REQUEST: (b"", 0, 0),
-    iwarp.NOTICE: (bytes(4), 4, 4),
     iwarp.FILE: (iwarp.file(), 31, 31 + 4095),
     iwarp.READY: (struct.pack(">IQ", 1, 0), 12, 12),
     iwarp.FILE_END: (iwarp.file_end(), 30, 30),
@@ -424,8 +423,8 @@ def requests_with_wrong_values(top):
 @case(seconds=120)
 def offers_with_wrong_fields(top):
     place = Place(top)
-    for fields in ({"engine": 0}, {"engine": 2}, {"engine": 255}, {"notice": 0}, {"notice": 4},
-                   {"engine": 3, "notice": 3},
+    for fields in ({"engine": 0}, {"engine": 2}, {"engine": 255}, {"notice": 0}, {"notice": 3},
+                   {"engine": 3, "notice": 2},
                    {"channels": 0}, {"channels": 2}, {"channels": 65}, {"block": 0},
                    {"block": 65535}, {"block": 65537}, {"block": 32768}, {"block": 1 << 25},
                    {"block": 0xfffff000}, {"depth": 0}, {"depth": 65537}, {"depth": 0xffffffff},

@@ -29,13 +29,14 @@ static struct engine_env engine_half_env(struct engine_half *h, uint8_t notice, 
 	};
 }
 
-static void engine_half_begin(struct engine_half *h, bool source)
+static void engine_half_begin(struct engine_half *h, const struct engine_ops *ops, bool source)
 {
 	uint32_t blocks = source ? ENGINE_SOURCE_BLOCKS : ENGINE_SLOTS;
-	unsigned access = source ? FABRIC_LOCAL : FABRIC_REMOTE_WRITE;
+	unsigned access = source ? ops->source->access : ops->sink->access;
 	size_t bytes = pool_bytes(blocks, ENGINE_BLOCK_BYTES);
 	struct side *s = h->side;
 
+	h->engine = ops;
 	h->source = source;
 	h->sent = h->landed = h->drained = h->frames = h->kept_until = 0;
 	h->settled = h->emptied = h->over = false;
@@ -64,39 +65,54 @@ static struct lane_counts engine_counts(const struct engine_half *h)
 	return sum;
 }
 
+/* Sends what is filled, and there is room for, at once.  Whether there was something. */
+static bool source_sends(struct engine_half *h)
+{
+	const struct engine_source_ops *ops = h->from->ops;
+	struct block *blocks[ENGINE_BATCH];
+	struct side *s = h->side;
+	unsigned count = 0;
+	int room = ops->room(h->from, 0);
+
+	must(s, room >= 0);
+	while (h->sent < ENGINE_BLOCKS && count < ENGINE_BATCH) {
+		if (!h->waiting && (h->waiting = pool_take(h->pool, BLOCK_FILLING)))
+			engine_fill(h, h->waiting);
+		if (!h->waiting || (int)count == room)
+			break;
+		blocks[count++] = h->waiting;
+		h->waiting = NULL;
+		h->sent++;
+	}
+	if (count)
+		must_eq(s, ops->send(h->from, blocks, count), 0);
+	return count;
+}
+
 static bool source_round(struct engine_half *h)
 {
-	const struct engine_ops *ops = h->engine->ops;
+	const struct engine_source_ops *ops = h->from->ops;
 	struct side *s = h->side;
 	struct block *done[ENGINE_BATCH];
 	bool any = engine_notes(h);
-	int n = ops->poll(h->engine, done, ENGINE_BATCH);
+	int n = ops->poll(h->from, done, ENGINE_BATCH);
 
 	must(s, n >= 0 && n <= (int)ENGINE_BATCH);
 	for (int i = 0; i < n; i++) {
 		must_eq(s, done[i]->state, BLOCK_SENDING);
 		pool_give(h->pool, done[i]);
 	}
-	while (h->sent < ENGINE_BLOCKS) {
-		if (!h->waiting && (h->waiting = pool_take(h->pool, BLOCK_FILLING)))
-			engine_fill(h, h->waiting);
-		if (!h->waiting || !ops->room(h->engine))
-			break;
-		must_eq(s, ops->send(h->engine, h->waiting), 0);
-		h->waiting = NULL;
-		h->sent++;
+	while (source_sends(h))
 		any = true;
-	}
 	if (h->waiting)
-		must_eq(s, ops->starving(h->engine), 0);
-	must_eq(s, ops->flush(h->engine), 0);
+		must(s, ops->room(h->from, 1) >= 0);
 	return any || n > 0;
 }
 
 static bool source_settles(struct engine_half *h)
 {
 	bool any = source_round(h);
-	int settled = h->engine->ops->settle(h->engine);
+	int settled = h->from->ops->settle(h->from);
 
 	must(h->side, settled >= 0);
 	h->settled = settled;
@@ -112,7 +128,7 @@ static void engine_check_source(const struct engine_half *h, bool imm, uint8_t n
 	struct lane_counts n = engine_counts(h);
 	struct side *s = h->side;
 
-	switch (h->engine->ops->id) {
+	switch (h->engine->id) {
 	case MESSAGE_ENGINE_STATUS: /* a byte behind each block, or behind several, and once more to
 				       flush */
 		must(s, n.writes > ENGINE_BLOCKS && n.writes <= 2 * ENGINE_BLOCKS + ENGINE_LANES);
@@ -130,8 +146,7 @@ static void engine_check_source(const struct engine_half *h, bool imm, uint8_t n
 		if (notice == TRANSFER_NOTICE_GATHERED)
 			must(s, n.sends >= refills && n.sends <= ENGINE_BLOCKS);
 		else
-			must_eq(s, n.sends,
-				imm || notice == TRANSFER_NOTICE_CONTROL ? 0 : ENGINE_BLOCKS);
+			must_eq(s, n.sends, imm ? 0 : ENGINE_BLOCKS);
 		must(s, h->frames > refills); /* GRANTs */
 		must_eq(s, n.reads, 0);
 	}
@@ -144,7 +159,7 @@ static void engine_source(
 	struct engine_env env;
 	struct note memory, status;
 
-	engine_half_begin(h, true);
+	engine_half_begin(h, ops, true);
 	memory = note_recv(s);
 	must_eq(s, memory.w[0], ENGINE_MEMORY);
 	status = note_recv(s);
@@ -156,7 +171,7 @@ static void engine_source(
 	env.remote_key = (uint32_t)memory.w[4];
 	env.remote_status_base = status.w[1];
 	env.remote_status_key = (uint32_t)status.w[2];
-	must_eq(s, ops->source_open(&env, &h->engine), 0);
+	must_eq(s, ops->source->open(&env, &h->from), 0);
 	while (h->sent < ENGINE_BLOCKS || !h->emptied)
 		engine_wait(h, source_round);
 	while (!h->settled)
@@ -165,18 +180,17 @@ static void engine_source(
 	note_send(s, (struct note){{ENGINE_COMPLETE}, 0});
 	while (!h->over) /* a GRANT may be on its way */
 		engine_wait(h, source_round);
-	engine_stop(h->engine);
+	h->from->ops->stop(h->from);
 	engine_check_source(h, imm, notice);
 	engine_half_end(h);
 }
 
 static bool sink_round(struct engine_half *h)
 {
-	const struct engine_ops *ops = h->engine->ops;
 	struct block *done[ENGINE_BATCH];
 	bool any = engine_notes(h);
 	struct side *s = h->side;
-	int n = ops->poll(h->engine, done, ENGINE_BATCH);
+	int n = h->to->ops->poll(h->to, done, ENGINE_BATCH);
 
 	must(s, n >= 0 && n <= (int)ENGINE_BATCH);
 	for (int i = 0; i < n; i++) {
@@ -189,7 +203,7 @@ static bool sink_round(struct engine_half *h)
 		h->kept = done[i];
 		h->kept_until = h->landed + ENGINE_KEEP_FOR;
 		h->kept_alone = sequence + ENGINE_SLOTS;
-		engine_retain(h->engine, h->kept);
+		engine_sink_retain(h->to, h->kept);
 	}
 	/* one that came late, by its channel, may be what all slots of a sliding window wait for:
 	 * no block behind them comes while it is kept */
@@ -198,7 +212,7 @@ static bool sink_round(struct engine_half *h)
 		engine_drain(h, h->kept);
 		h->kept = NULL;
 	}
-	must_eq(s, ops->flush(h->engine), 0);
+	must_eq(s, engine_sink_flush(h->to), 0);
 	if (h->drained == ENGINE_BLOCKS && !h->emptied) {
 		h->emptied = true;
 		note_send(s, (struct note){{ENGINE_EMPTIED}, 0});
@@ -215,8 +229,8 @@ static void engine_check_sink(const struct engine_half *h)
 	for (unsigned i = 0; i < ENGINE_BLOCKS; i++)
 		must(s, h->seen[i]);
 	must_eq(s, n.writes + n.reads, 0);
-	must_eq(s, n.sends, h->engine->ops->id == MESSAGE_ENGINE_WINDOW ? ENGINE_BLOCKS : 0);
-	if (h->engine->ops->id == MESSAGE_ENGINE_STATUS)
+	must_eq(s, n.sends, h->engine->id == MESSAGE_ENGINE_WINDOW ? ENGINE_BLOCKS : 0);
+	if (h->engine->id == MESSAGE_ENGINE_STATUS)
 		must_eq(s, n.receives, 0);
 }
 
@@ -224,22 +238,25 @@ static void engine_sink(
 	struct engine_half *h, const struct engine_ops *ops, uint8_t notice, bool imm)
 {
 	struct side *s = h->side;
+	const struct fabric_mr *mr;
 	struct engine_env env;
 
-	engine_half_begin(h, false);
+	engine_half_begin(h, ops, false);
 	env = engine_half_env(h, notice, imm);
-	must_eq(s, ops->sink_open(&env, &h->engine), 0);
+	must_eq(s, ops->sink->open(&env, &h->to), 0);
+	mr = h->to->status_mr;
 	note_send(s,
 		(struct note){{ENGINE_MEMORY, pool_count(h->pool), pool_stride(ENGINE_BLOCK_BYTES),
 				      fabric_mr_base(h->mr), fabric_mr_key(h->mr)},
 			0});
-	note_send(s,
-		(struct note){{ENGINE_STATUS, h->engine->status_base, h->engine->status_key}, 0});
+	note_send(s, (struct note){{ENGINE_STATUS, mr ? fabric_mr_base(mr) : 0,
+					   mr ? fabric_mr_key(mr) : 0},
+			     0});
 	while (!h->over)
 		engine_wait(h, sink_round);
 	must(s, h->emptied);
 	engine_check_sink(h);
-	engine_revoke(h->engine);
+	engine_sink_revoke(h->to);
 	engine_half_end(h);
 	note_send(s, (struct note){{ENGINE_CLOSED}, 0});
 }
@@ -261,7 +278,7 @@ static void engine_transfer(struct engine_half *h, const struct engine_ops *ops,
 static bool engine_can(struct engine_half *h, const struct engine_ops *ops)
 {
 	const struct fabric_caps *caps = fabric_chan_caps(h->lanes[0]->chan);
-	const char *lacks = engine_lacks(ops, h->lanes, ENGINE_LANES);
+	const char *lacks = engine_lacks(ops, caps);
 	struct side *s = h->side;
 
 	if (ops->id != MESSAGE_ENGINE_STATUS)
@@ -295,7 +312,6 @@ static void engine_half(struct side *s, const struct engine_ops *ops)
 	struct engine_half *h = engine_half_new(s);
 	const struct fabric_caps *caps = fabric_chan_caps(h->lanes[0]->chan);
 	bool imm = least_of_both(s, caps->has_imm) && ops->notices;
-	bool delivered = least_of_both(s, caps->write_delivered);
 
 	engine_agree_on_seed(h);
 	if (!engine_can(h, ops))
@@ -308,8 +324,6 @@ static void engine_half(struct side *s, const struct engine_ops *ops)
 		return;
 	engine_transfer(h, ops, true, TRANSFER_NOTICE_GATHERED, false);
 	engine_transfer(h, ops, false, TRANSFER_NOTICE_GATHERED, false);
-	if (delivered)
-		engine_transfer(h, ops, false, TRANSFER_NOTICE_CONTROL, false);
 }
 
 static void engine_credit_half(struct side *s)

@@ -53,7 +53,9 @@ struct engine_half {
 	struct arena arena;
 	struct fabric_mr *mr;
 	struct pool *pool;
-	struct engine *engine;
+	const struct engine_ops *engine;
+	struct engine_source *from; /* one of these */
+	struct engine_sink *to;
 	uint32_t sent, landed, drained, frames;
 	struct block *waiting, *kept; /* filled, but there is no slot; landed, not given back yet */
 	uint32_t kept_until,
@@ -73,12 +75,16 @@ static void engine_tell(struct side *);
 
 static void engine_half_end(struct engine_half *h)
 {
-	if (h->engine)
-		h->engine->ops->close(h->engine);
+	if (h->from)
+		h->from->ops->close(h->from);
+	if (h->to)
+		h->to->ops->close(h->to);
 	fabric_mr_free(h->mr);
 	pool_free(h->pool);
 	arena_fini(&h->arena);
 	h->engine = NULL;
+	h->from = NULL;
+	h->to = NULL;
 	h->mr = NULL;
 	h->pool = NULL;
 	h->arena = (struct arena){0};
@@ -88,8 +94,8 @@ static void engine_half_free(struct side *s)
 {
 	struct engine_half *h = s->undo_of;
 
-	if (h->engine)
-		engine_stop(h->engine);
+	if (h->from)
+		h->from->ops->stop(h->from);
 	/* nothing lands in memory that is gone */
 	for (unsigned i = 0; i < ENGINE_LANES; i++) {
 		if (h->links[i])
@@ -108,6 +114,7 @@ static void engine_lane_open(struct engine_half *h, unsigned number)
 	struct link *l = link_blank(s);
 	struct fabric_chan *chan;
 	struct fabric_wc wc;
+	uint32_t sent;
 
 	if (s->client)
 		chan = link_dial_chan(s, (const struct sockaddr *)&s->dst);
@@ -138,7 +145,7 @@ static void engine_lane_open(struct engine_half *h, unsigned number)
 	}
 	wc = cq_next(s, h->cq);
 	must(s, wc.chan == chan);
-	must_eq(s, lane_completion(&wc), 0);
+	must_eq(s, lane_completion(&wc, &sent), 0);
 	must(s, h->lanes[number]->greeted);
 }
 
@@ -244,6 +251,7 @@ static int engine_put(void *ctx, uint16_t type, const void *data, size_t len)
 static void engine_take_note(struct engine_half *h, const struct note *note)
 {
 	size_t len = (size_t)(note->w[0] >> 32);
+	const uint8_t *data = (const uint8_t *)note->w + ENGINE_DATA_AT;
 	struct side *s = h->side;
 	uint16_t type;
 
@@ -264,8 +272,8 @@ static void engine_take_note(struct engine_half *h, const struct note *note)
 	memcpy(&type, (const uint8_t *)note->w + ENGINE_FRAME_AT, sizeof type);
 	h->frames++;
 	must_eq(s,
-		h->engine->ops->message(
-			h->engine, type, (const uint8_t *)note->w + ENGINE_DATA_AT, len),
+		(h->source ? engine_source_frame(h->from, type, data, len)
+			   : engine_sink_frame(h->to, type, data, len)),
 		1);
 }
 
@@ -322,7 +330,7 @@ static void engine_tell(struct side *s)
 		return;
 	printf("#   %s of %s: sent %u landed %u drained %u, %u frames, %u notes not "
 	       "taken%s%s%s%s%s\n",
-		h->source ? "source" : "sink", h->engine->ops->name, h->sent, h->landed, h->drained,
+		h->source ? "source" : "sink", h->engine->name, h->sent, h->landed, h->drained,
 		h->frames, s->inbox_count, h->waiting ? ", one waits" : "",
 		h->kept ? ", one kept" : "", h->emptied ? ", emptied" : "",
 		h->settled ? ", settled" : "", h->over ? ", over" : "");
@@ -337,16 +345,17 @@ static void engine_tell(struct side *s)
 		if (states[i])
 			printf("#   %u blocks %s\n", states[i],
 				pool_state_name((enum block_state)i));
-	if (h->source)
-		printf("#   room for %u\n", h->engine->ops->room(h->engine));
+	if (h->from)
+		printf("#   room for %d\n", h->from->ops->room(h->from, 0));
 	for (unsigned i = 0; i < ENGINE_LANES; i++) {
 		const struct lane *l = h->lanes[i];
 
 		printf("#   lane %u: writes %" PRIu64 " sends %" PRIu64 " receives %" PRIu64
 		       "; out: %u requests, "
 		       "%u completions, %" PRIu64 " bytes; %u receives idle; ended %d\n",
-			i, l->counts.writes, l->counts.sends, l->counts.receives, l->sends_out,
-			l->span_count, l->outstanding_bytes, l->idle_count, h->links[i]->ended);
+			i, l->counts.writes, l->counts.sends, l->counts.receives, l->queue.out,
+			l->queue.span_count, l->outstanding_bytes, l->idle_count,
+			h->links[i]->ended);
 	}
 	engine_tell_cq("control", s->control->cq);
 	engine_tell_cq("lanes'", h->cq);
@@ -417,7 +426,7 @@ static void engine_wait(struct engine_half *h, bool (*round)(struct engine_half 
 			return;
 		if (!left)
 			must(s, !"a block within the deadline");
-		nap = engine_nap_ns(h->engine);
+		nap = engine_sleep_ns(h->source ? &h->from->common : &h->to->common);
 		woken = engine_sleep(h, fds, nap, &mark, &left) || nap >= 0;
 	}
 }

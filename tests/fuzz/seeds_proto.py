@@ -71,7 +71,6 @@ write("fuzz_transfer", {
                                0x7E0000000000, 0xCAFEF00D),
     "grant": b"\x42" + pack("HIII", 3, 0, 1, 65535),
     "request": b"\x43",
-    "notice": b"\x44" + pack("I", 42),
     "file": b"\x45" + pack("IBIqIQ", 1, 1, 0o644, 1700000000, 5, 1 << 32) + text(b"a/b"),
     "file-stream": b"\x45" + pack("IBIqIQ", 2, 3, 0o600, -1, 0, 2**64 - 1) + text(b""),
     "ready": b"\x46" + pack("IQ", 1, 0),

@@ -217,8 +217,7 @@ static const char *one(uint64_t seed, const struct loop_faults *faults, bool *cl
 
 	if (params.engine == MESSAGE_ENGINE_CREDIT &&
 		harness_random(&rng) % 4 == 0) /* else gathered */
-		params.notice =
-			harness_random(&rng) % 2 ? TRANSFER_NOTICE_CONTROL : TRANSFER_NOTICE_BEHIND;
+		params.notice = TRANSFER_NOTICE_BEHIND;
 
 	wipe(from_dir);
 	wipe(to_dir);

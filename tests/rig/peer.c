@@ -200,7 +200,7 @@ static int write_silently(
 		.remote_key = env->remote_key,
 	};
 
-	return lane_post(lane, &write);
+	return lane_post(lane, &write, 0);
 }
 
 /* One block of a posting, on its way to slot `index`. */
@@ -225,8 +225,8 @@ static int misplace(
 	return r;
 }
 
-WRAP(int, notice_post_gathered, const struct engine_env *env, struct lane *lane,
-	struct block *const *blocks, const uint32_t *indices, unsigned count, bool signal)
+WRAP(int, notice_post_gathered, const struct engine_env *env, struct sender *sender,
+	struct lane *lane, struct block *const *blocks, const uint32_t *indices, unsigned count)
 {
 	uint32_t ours[TRANSFER_GATHERED_MAX];
 	int r = 0;
@@ -235,15 +235,15 @@ WRAP(int, notice_post_gathered, const struct engine_env *env, struct lane *lane,
 		ours[i] = indices[i];
 		r = misplace(env, lane, blocks[i], &ours[i]);
 	}
-	return r ? r : __real_notice_post_gathered(env, lane, blocks, ours, count, signal);
+	return r ? r : __real_notice_post_gathered(env, sender, lane, blocks, ours, count);
 }
 
-WRAP(int, notice_post, const struct engine_env *env, struct lane *lane, struct block *b,
-	uint32_t index, bool signal)
+WRAP(int, notice_post, const struct engine_env *env, struct sender *sender, struct lane *lane,
+	struct block *b, uint32_t index)
 {
 	int r = misplace(env, lane, b, &index);
 
-	return r ? r : __real_notice_post(env, lane, b, index, signal);
+	return r ? r : __real_notice_post(env, sender, lane, b, index);
 }
 
 /* ---- with the memory of the lane's notices ---- */
@@ -261,7 +261,7 @@ static int reach(struct lane *lane, enum fabric_opcode opcode, uint64_t addr, ui
 	};
 
 	fprintf(stderr, "peer: a bad %s\n", opcode == FABRIC_READ ? "read" : "write");
-	return lane_post(lane, &wr);
+	return lane_post(lane, &wr, 0);
 }
 
 /* The daemon has said CLOSED; the channels are still there. */

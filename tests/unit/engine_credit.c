@@ -16,10 +16,9 @@ static int hand_over(void *ctx, uint16_t type, const void *data, size_t len)
 {
 	struct rig *rig = ctx;
 
-	if (!rig->source.engine)
+	if (!rig->from)
 		return 0; /* the test plays the source */
-	return rig->source.engine->ops->message(rig->source.engine, type, data, len) < 0 ? -EBADMSG
-											 : 0;
+	return engine_source_frame(rig->from, type, data, len) < 0 ? -EBADMSG : 0;
 }
 
 static struct engine_env env_of(struct rig *rig, const struct half *h)
@@ -38,11 +37,11 @@ static void open_engines(struct rig *rig, bool source)
 
 	rig_land(rig, NULL);
 	env = env_of(rig, &rig->sink);
-	CHECK_EQ(engine_credit.sink_open(&env, &rig->sink.engine), 0);
+	CHECK_EQ(engine_credit.sink->open(&env, &rig->to), 0);
 	env = env_of(rig, &rig->source);
 	if (source)
-		CHECK_EQ(engine_credit.source_open(&env, &rig->source.engine), 0);
-	CHECK_EQ(engine_credit.flush(rig->sink.engine), 0); /* the first grants */
+		CHECK_EQ(engine_credit.source->open(&env, &rig->from), 0);
+	CHECK_EQ(engine_sink_flush(rig->to), 0); /* the first grants */
 }
 
 static struct lane_counts sums(const struct rig *rig, const struct half *h)
@@ -77,7 +76,7 @@ static void many_blocks_one_notice(void)
 			while (sent < ROUNDS && (r = rig_queue(&rig, (uint8_t)sent)) == 1)
 				sent++;
 			CHECK(r >= 0);
-			CHECK_EQ(engine_credit.flush(rig.source.engine), 0);
+			CHECK_EQ(rig_leave(&rig), 0);
 			while (landed < sent) {
 				struct block *b;
 				unsigned mark;
@@ -99,7 +98,7 @@ static void many_blocks_one_notice(void)
 		CHECK(n.sends <= ROUNDS / 4);
 		CHECK(n.signalled <= n.sends);
 		for (int i = 0, r = 0; r != 1 && i < RIG_MS * 20; i++) {
-			r = engine_credit.settle(rig.source.engine);
+			r = rig.from->ops->settle(rig.from);
 			CHECK(r >= 0);
 			CHECK_EQ(rig_poll_source(&rig), 0);
 			CHECK(i + 1 < RIG_MS * 20);
@@ -120,7 +119,7 @@ static void few_slots_gather_little(void)
 	lane_reset_counts(link_lanes(rig.source.link)[0]);
 	for (unsigned i = 0; i < 3; i++)
 		CHECK_EQ(rig_queue(&rig, (uint8_t)i), 1);
-	CHECK_EQ(engine_credit.flush(rig.source.engine), 0);
+	CHECK_EQ(rig_leave(&rig), 0);
 	CHECK_EQ(sums(&rig, &rig.source).sends, 3);
 	rig_close(&rig);
 }
@@ -175,7 +174,7 @@ static void check_notice(const uint32_t *indices, unsigned count, int more, int 
 	sge.addr = pool_at(rig.source.pool, 0)->payload;
 	sge.mr = rig.source.mr;
 	sge.bytes = (uint32_t)((int)put_entries(sge.addr, indices, count) + more);
-	CHECK_EQ(lane_post(link_lanes(rig.source.link)[0], &wr), 0);
+	CHECK_EQ(lane_post(link_lanes(rig.source.link)[0], &wr, 0), 0);
 	n = rig_poll_sink_until(&rig);
 	rig_close(&rig);
 	CHECK(answer == -1 ? n < 0 : n == answer);

@@ -27,7 +27,7 @@ static void blocks_cross_and_the_sink_posts_nothing(void)
 		rig_land(&rig, NULL);
 		rig_open_sink(&rig, &engine_status, false);
 		rig_open_source(&rig, &engine_status, false);
-		CHECK_EQ(rig.source.engine->ops->room(rig.source.engine), SLOTS);
+		CHECK_EQ(rig_room(&rig), SLOTS);
 		while (landed < ROUNDS) {
 			struct block *b = NULL;
 
@@ -43,7 +43,7 @@ static void blocks_cross_and_the_sink_posts_nothing(void)
 			}
 		}
 		for (int i = 0; i < RIG_MS && !settled; i++) {
-			settled = rig.source.engine->ops->settle(rig.source.engine);
+			settled = rig.from->ops->settle(rig.from);
 			CHECK_EQ(rig_poll_source(&rig), 0);
 			usleep(200);
 		}
@@ -84,7 +84,6 @@ static void neighbours_bytes_go_together(void)
 		uint64_t random = harness_seed(), writes = 0;
 		struct block *held[MANY];
 		unsigned held_count = 0;
-		struct engine *e;
 		struct rig rig;
 
 		rig_open(&rig, lanes, 2 * MANY, MANY);
@@ -93,7 +92,6 @@ static void neighbours_bytes_go_together(void)
 		rig_land(&rig, NULL);
 		rig_open_sink(&rig, &engine_status, false);
 		rig_open_source(&rig, &engine_status, false);
-		e = rig.source.engine;
 		while (landed < ROUNDS) {
 			unsigned batch = 1 + (unsigned)(harness_random(&random) % MANY);
 			int r = 1;
@@ -103,7 +101,7 @@ static void neighbours_bytes_go_together(void)
 				sent += r > 0;
 			}
 			CHECK(r >= 0);
-			CHECK_EQ(e->ops->flush(e), 0);
+			CHECK_EQ(rig_leave(&rig), 0);
 			CHECK_EQ(rig_poll_source(&rig), 0);
 			for (; landed < sent; landed++) {
 				struct block **b = &held[held_count++];
@@ -146,13 +144,19 @@ static void one_write_for_all_bytes(void)
 	rig_open_source(&rig, &engine_status, false);
 	for (unsigned i = 0; i < 8; i++)
 		CHECK_EQ(rig_queue(&rig, (uint8_t)i), 1);
-	CHECK_EQ(rig.source.engine->ops->flush(rig.source.engine), 0);
+	CHECK_EQ(rig_leave(&rig), 0);
 	CHECK_EQ(link_lanes(rig.source.link)[0]->counts.writes, 8 + 1);
 	for (unsigned i = 0; i < 8; i++) {
 		CHECK_EQ(rig_land(&rig, &b), 0);
 		CHECK(rig_holds(b, (uint8_t)i));
 	}
 	rig_close(&rig);
+}
+
+static void retain(struct rig *rig, struct block *b)
+{
+	engine_sink_retain(rig->to, b);
+	CHECK_EQ(engine_sink_flush(rig->to), 0);
 }
 
 static void a_kept_block_is_gone_round(void)
@@ -167,7 +171,7 @@ static void a_kept_block_is_gone_round(void)
 	rig_open_source(&rig, &engine_status, false);
 	CHECK_EQ(rig_send(&rig, 1), 1);
 	CHECK_EQ(rig_land(&rig, &kept), 0);
-	engine_retain(rig.sink.engine, kept);
+	retain(&rig, kept);
 	/* the two others go on and on */
 	for (unsigned landed = 0; landed < 100;) {
 		int r = rig_send(&rig, (uint8_t)(sent + 2));
@@ -207,8 +211,8 @@ static int write_byte(struct rig *rig, uint32_t index, uint8_t byte)
 {
 	struct fabric_wr wr = {
 		.opcode = FABRIC_WRITE,
-		.remote_addr = rig->sink.engine->status_base + index,
-		.remote_key = rig->sink.engine->status_key,
+		.remote_addr = fabric_mr_base(rig->to->status_mr) + index,
+		.remote_key = fabric_mr_key(rig->to->status_mr),
 	};
 
 	return rig_post(rig, 0, &wr, &byte, 1);
@@ -242,7 +246,7 @@ static void bytes_that_no_source_may_write(void)
 			CHECK_EQ(rig_land(&rig, &b), 0);
 			CHECK_EQ(b->index, 17);
 			if (wrongs[i].retain)
-				engine_retain(rig.sink.engine, b);
+				retain(&rig, b);
 			pool_move(b, BLOCK_DRAINING);
 			CHECK_EQ(write_byte(&rig, 17, wrongs[i].then), 0);
 		}
@@ -265,7 +269,7 @@ static void it_yields_as_few_as_are_asked_for(void)
 			CHECK_EQ(write_byte(&rig, i, 1), 0);
 		for (int i = 0; i < RIG_MS * 20 && landed < 20; i++) {
 			struct block *done[20] = {NULL};
-			int n = rig.sink.engine->ops->poll(rig.sink.engine, done, max);
+			int n = rig.to->ops->poll(rig.to, done, max);
 
 			CHECK(n >= 0 && (unsigned)n <= max);
 			for (int k = 0; k < n; k++) {
@@ -293,7 +297,7 @@ static void one_at_a_time_is_fair(void)
 	CHECK_EQ(write_byte(&rig, 0, 1), 0);
 	CHECK_EQ(write_byte(&rig, 5, 1), 0);
 	for (int i = 0; i < 4 && !came; i++) {
-		while (!rig.sink.engine->ops->poll(rig.sink.engine, done, 1))
+		while (!rig.to->ops->poll(rig.to, done, 1))
 			usleep(50);
 		CHECK(done[0]);
 		came = done[0]->index == 5;
@@ -340,12 +344,16 @@ static void bytes_of_no_slot(void)
 
 static void after_revoke_nobody_reaches_them(void)
 {
+	struct fabric_wr wr = {.opcode = FABRIC_WRITE};
+	uint8_t byte = 1;
 	struct rig rig;
 
 	rig_open(&rig, 1, 2, 4);
 	rig_open_sink(&rig, &engine_status, false);
-	engine_revoke(rig.sink.engine);
-	CHECK_EQ(write_byte(&rig, 0, 1), 0);
+	wr.remote_addr = fabric_mr_base(rig.to->status_mr);
+	wr.remote_key = fabric_mr_key(rig.to->status_mr);
+	engine_sink_revoke(rig.to);
+	CHECK_EQ(rig_post(&rig, 0, &wr, &byte, 1), 0);
 	CHECK_EQ(rig_poll_sink_until(&rig), -ECONNRESET);
 	rig_close(&rig);
 }
@@ -356,14 +364,19 @@ static void a_source_that_goes_away_is_noticed(void)
 
 	rig_open(&rig, 2, 2, 4);
 	rig_open_sink(&rig, &engine_status, false);
-	CHECK(engine_nap_ns(rig.sink.engine) >= 0); /* it does not sleep for ever */
-	CHECK_EQ(rig.sink.engine->ops->poll(rig.sink.engine, (struct block *[32]){0}, 32), 0);
+	CHECK(engine_sleep_ns(&rig.to->common) >= 0); /* it does not sleep for ever */
+	CHECK_EQ(rig.to->ops->poll(rig.to, (struct block *[32]){0}, 32), 0);
 	link_close_channels(rig.source.link);
 	CHECK_EQ(rig_poll_sink_until(&rig), -ECONNRESET);
 	rig_close(&rig);
 }
 
-static void a_sink_naps_longer_and_longer(void)
+static int poll_nothing(struct rig *rig)
+{
+	return rig->to->ops->poll(rig->to, (struct block *[32]){0}, 32);
+}
+
+static void a_sink_sleeps_longer_and_longer(void)
 {
 	struct loop_faults faults = {.seed = harness_seed(), .no_watch = true};
 	struct block *b = NULL;
@@ -374,9 +387,11 @@ static void a_sink_naps_longer_and_longer(void)
 	rig_land(&rig, NULL);
 	rig_open_sink(&rig, &engine_status, false);
 	usleep(2000);
-	before = engine_nap_ns(rig.sink.engine);
+	CHECK_EQ(poll_nothing(&rig), 0);
+	before = engine_sleep_ns(&rig.to->common);
 	usleep(50000);
-	after = engine_nap_ns(rig.sink.engine);
+	CHECK_EQ(poll_nothing(&rig), 0);
+	after = engine_sleep_ns(&rig.to->common);
 	CHECK(before > 0 && after >= before);
 	CHECK(after <= 5000000);
 	/* with all blocks in the sink's hands nothing can come */
@@ -384,7 +399,7 @@ static void a_sink_naps_longer_and_longer(void)
 		CHECK_EQ(write_byte(&rig, i, 1), 0);
 		CHECK_EQ(rig_land(&rig, &b), 0);
 	}
-	CHECK_EQ(engine_nap_ns(rig.sink.engine), -1);
+	CHECK_EQ(engine_sleep_ns(&rig.to->common), -1);
 	rig_close(&rig);
 }
 
@@ -398,7 +413,7 @@ static void a_sink_is_woken_where_that_can_be(void)
 	rig_open(&rig, 1, 2, 2);
 	rig_land(&rig, NULL);
 	rig_open_sink(&rig, &engine_status, false);
-	CHECK(engine_nap_ns(rig.sink.engine) > 5000000);
+	CHECK(engine_sleep_ns(&rig.to->common) > 5000000);
 	fd.fd = fabric_cq_fd(link_cq(rig.sink.link));
 	CHECK_EQ(fabric_cq_arm(link_cq(rig.sink.link)), 0);
 	CHECK_EQ(poll(&fd, 1, 0), 0);
@@ -413,11 +428,11 @@ static void it_refuses_fabrics_that_cannot(void)
 {
 	struct fabric_caps caps = {.write_ordered = true, .has_read = true};
 
-	CHECK(!engine_status.lacks(&caps));
+	CHECK(!engine_lacks(&engine_status, &caps));
 	caps.write_ordered = false;
-	CHECK(strstr(engine_status.lacks(&caps), "order"));
+	CHECK(strstr(engine_lacks(&engine_status, &caps), "order"));
 	caps = (struct fabric_caps){.write_ordered = true};
-	CHECK(strstr(engine_status.lacks(&caps), "READ"));
+	CHECK(strstr(engine_lacks(&engine_status, &caps), "READ"));
 }
 
 /* ---- the source against a sink that the test plays ---- */
@@ -441,7 +456,7 @@ static void fake_open(struct fake *f)
 	env = rig_env(&f->rig, &f->rig.source);
 	env.remote_status_base = fabric_mr_base(f->mr);
 	env.remote_status_key = fabric_mr_key(f->mr);
-	r = engine_status.source_open(&env, &f->rig.source.engine);
+	r = engine_status.source->open(&env, &f->rig.from);
 	assert(!r);
 }
 
@@ -473,16 +488,16 @@ static void fake_fill(struct fake *f)
 /* Has the source read until it has room, fails, or has read in vain for a while. */
 static int fake_sync(struct fake *f)
 {
-	struct engine *e = f->rig.source.engine;
+	struct engine_source *e = f->rig.from;
 
 	for (int i = 0; i < 1000; i++) {
 		int r = rig_poll_source(&f->rig);
 
 		if (r)
 			return r;
-		if (e->ops->room(e))
-			return (int)e->ops->room(e);
-		r = e->ops->starving(e);
+		if (e->ops->room(e, 0))
+			return e->ops->room(e, 0);
+		r = e->ops->room(e, 1);
 		if (r)
 			return r;
 		usleep(50);
@@ -514,13 +529,13 @@ static void the_source_takes_what_is_free(void)
 static void a_second_read_leaves_behind_the_first(void)
 {
 	struct lane_counts *n;
-	struct engine *e;
+	struct engine_source *e;
 	uint64_t reads;
 	struct fake f;
 
 	fake_open(&f);
 	fake_fill(&f);
-	e = f.rig.source.engine;
+	e = f.rig.from;
 	n = &link_lanes(f.rig.source.link)[0]->counts;
 	reads = n->reads;
 	for (unsigned round = 0; round < 20; round++) {
@@ -528,18 +543,18 @@ static void a_second_read_leaves_behind_the_first(void)
 
 		while (n->reads ==
 			reads) /* there may be a pause; or one has left with the last slots */
-			CHECK_EQ(e->ops->starving(e), 0);
+			CHECK_EQ(e->ops->room(e, 1), 0);
 		usleep(2000); /* carried out */
 		__atomic_store_n(&f.bytes[first], 0, __ATOMIC_RELEASE);
 		__atomic_store_n(&f.bytes[other], 0, __ATOMIC_RELEASE);
 		for (unsigned i = 0; i < 5; i++)
-			CHECK_EQ(e->ops->starving(e), 0);
+			CHECK_EQ(e->ops->room(e, 1), 0);
 		CHECK_EQ(n->reads, reads + 2);
-		for (unsigned i = 0; i < RIG_MS && e->ops->room(e) < 2; i++) {
+		for (unsigned i = 0; i < RIG_MS && e->ops->room(e, 0) < 2; i++) {
 			CHECK_EQ(rig_poll_source(&f.rig), 0);
 			usleep(1000);
 		}
-		CHECK_EQ(e->ops->room(e), 2);
+		CHECK_EQ(e->ops->room(e, 0), 2);
 		CHECK_EQ(n->reads, reads + 2);
 		reads = n->reads;
 		CHECK_EQ(rig_send(&f.rig, 1), 1);
@@ -564,8 +579,8 @@ static void it_reads_less_and_less_often_in_vain(void)
 		int64_t nap;
 
 		CHECK_EQ(rig_poll_source(&f.rig), 0);
-		CHECK_EQ(f.rig.source.engine->ops->starving(f.rig.source.engine), 0);
-		nap = engine_nap_ns(f.rig.source.engine);
+		CHECK_EQ(f.rig.from->ops->room(f.rig.from, 1), 0);
+		nap = engine_sleep_ns(&f.rig.from->common);
 		CHECK(nap <= 10000000);
 	}
 	printf("# %" PRIu64 " READs in 100 ms\n", n->reads);
@@ -607,17 +622,17 @@ static void bytes_of_no_slot_mean_nothing(void)
  * READs all came too late to see it.  `*wrong_rig`: the set-up did not work. */
 static int try_changed_slots(uint8_t wrong, int polls, bool *wrong_rig)
 {
-	struct engine *e;
+	struct engine_source *e;
 	struct fake f;
 	int r = 1;
 
 	fake_open(&f);
-	e = f.rig.source.engine;
+	e = f.rig.from;
 	/* READs come early enough once blocks had to wait for them */
 	for (unsigned round = 0; round < 20 && r >= 0; round++) {
-		while (e->ops->room(e) > 1 && (r = rig_send(&f.rig, 1)) == 1)
+		while (e->ops->room(e, 0) > 1 && (r = rig_send(&f.rig, 1)) == 1)
 			;
-		*wrong_rig |= e->ops->room(e) != 1;
+		*wrong_rig |= e->ops->room(e, 0) != 1;
 		r = rig_send(&f.rig, 1);
 		*wrong_rig |= r != 1;
 		for (uint32_t i = 0; i < SLOTS && !*wrong_rig; i++)
@@ -677,7 +692,7 @@ int main(int argc, char **argv)
 		{"status bytes of no slot", bytes_of_no_slot},
 		{"after revoke nobody reaches them", after_revoke_nobody_reaches_them},
 		{"a source that goes away is noticed", a_source_that_goes_away_is_noticed},
-		{"a sink naps longer and longer", a_sink_naps_longer_and_longer},
+		{"a sink sleeps longer and longer", a_sink_sleeps_longer_and_longer},
 		{"it refuses fabrics that cannot", it_refuses_fabrics_that_cannot},
 		{"a sink is woken where that can be", a_sink_is_woken_where_that_can_be},
 		{"the source takes what is free", the_source_takes_what_is_free},

@@ -41,7 +41,6 @@ static const struct sample samples[] = {
 	{TRANSFER_GRANT, NULL, "0001 0000ffff"},
 	{TRANSFER_GRANT, NULL, "1000 00*16384"},
 	{TRANSFER_REQUEST, NULL, ""},
-	{TRANSFER_NOTICE, NULL, NOTICE},
 	{TRANSFER_FILE, NULL, FILE_MIN},
 	{TRANSFER_FILE, NULL, FILE_NAMED},
 	{TRANSFER_FILE, NULL,
@@ -94,7 +93,7 @@ static void codec_table(void)
 
 static const struct tweak tweaks[] = {
 	OFFER_(0, 1, 0, BAD), OFFER_(0, 1, 4, 0), OFFER_(0, 1, 5, BAD), OFFER_(1, 1, 0, BAD),
-	OFFER_(1, 1, 2, 0), OFFER_(1, 1, 3, 0), OFFER_(1, 1, 4, BAD), OFFER_(2, 2, 0, BAD),
+	OFFER_(1, 1, 2, 0), OFFER_(1, 1, 3, BAD), OFFER_(1, 1, 255, BAD), OFFER_(2, 2, 0, BAD),
 	OFFER_(2, 2, 1, 0), OFFER_(2, 2, 64, 0), OFFER_(2, 2, 65, BAD), OFFER_(4, 4, 0, BAD),
 	OFFER_(4, 4, 61440, BAD), OFFER_(4, 4, 65536, 0), OFFER_(4, 4, 65536 + 512, BAD),
 	OFFER_(4, 4, 65536 + 4096, 0), OFFER_(4, 4, 16777216, 0),

@@ -10,16 +10,7 @@
 
 #define SLACK_NS 1000ul
 
-const char *status_lacks(const struct fabric_caps *caps)
-{
-	if (!caps->has_read)
-		return "RDMA READ";
-	if (!caps->write_ordered)
-		return "WRITEs that become visible in order";
-	return NULL;
-}
-
-int status_naps_fine(void)
+int status_sleeps_fine(void)
 {
 	int before = prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0);
 
@@ -27,7 +18,7 @@ int status_naps_fine(void)
 	return before;
 }
 
-void status_naps_coarse(int before)
+void status_sleeps_coarse(int before)
 {
 	if (before > 0)
 		prctl(PR_SET_TIMERSLACK, (unsigned long)before, 0, 0, 0);
@@ -36,7 +27,7 @@ void status_naps_coarse(int before)
 const struct engine_ops engine_status = {
 	.name = "status",
 	.id = MESSAGE_ENGINE_STATUS,
-	.lacks = status_lacks,
-	.source_open = status_source_open,
-	.sink_open = status_sink_open,
+	.needs = ENGINE_NEEDS_READ | ENGINE_NEEDS_ORDER,
+	.source = &status_source_ops,
+	.sink = &status_sink_ops,
 };

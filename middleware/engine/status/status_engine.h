@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * engine/status/status_engine: the two halves of the engine `status` (Xiao et al., sections 3.2
+ * engine/status/status_engine: the engine `status` (Xiao et al., sections 3.2
  * to 3.4).
  *
  * Each slot of the sink has a status byte, in a region of its own at the sink.  The source writes a
@@ -16,13 +16,12 @@
 
 #include "engine/engine.h"
 
-int status_source_open(const struct engine_env *, struct engine **out);
-int status_sink_open(const struct engine_env *, struct engine **out);
-const char *status_lacks(const struct fabric_caps *);
+extern const struct engine_source_ops status_source_ops;
+extern const struct engine_sink_ops status_sink_ops;
 
-/* The calling thread's naps end within a microsecond of their time, not within the 50 that Linux
- * gives.  For status_naps_coarse: how it was. */
-int status_naps_fine(void);
-void status_naps_coarse(int before);
+/* The calling thread's sleeps end within a microsecond of their time, not within the 50 that Linux
+ * gives.  Gives how it was, for status_sleeps_coarse. */
+int status_sleeps_fine(void);
+void status_sleeps_coarse(int before);
 
 #endif

@@ -27,15 +27,14 @@
 #define WORD 8u            /* bytes looked at together */
 #define SPIN_NS 10000u     /* the loop looks again at once for so long, */
 #define SPIN_GAP_NS 50000u /* if blocks came so fast lately */
-#define NAP_MIN_NS 20000
-#define NAP_MAX_NS 5000000
-#define WATCHED_NAP_NS 100000000 /* where the fabric wakes us */
+#define SLEEP_MIN_NS 20000u
+#define SLEEP_MAX_NS 5000000u
+#define WATCHED_SLEEP_NS 100000000u /* where the fabric wakes us */
 
 struct status_sink {
-	struct engine base;
+	struct engine_sink base;
 	struct engine_env env;
-	struct arena arena; /* the bytes: whole pages, nobody else's */
-	struct fabric_mr *mr;
+	struct arena arena;   /* the bytes: whole pages, nobody else's */
 	uint8_t *expected;    /* what each byte must be, unless it became 1 where this is 0 */
 	uint32_t words, next; /* slot to look at next */
 	uint32_t open;        /* slots that the source may fill */
@@ -45,23 +44,17 @@ struct status_sink {
 	int slack_ns;         /* of this thread, before */
 };
 
-static struct status_sink *self(struct engine *e)
+static struct status_sink *self(struct engine_sink *e)
 {
 	return (struct status_sink *)e;
 }
 
-static void revoke(struct engine *e)
-{
-	fabric_mr_free(self(e)->mr);
-	self(e)->mr = NULL;
-}
-
-static void sink_close(struct engine *e)
+static void sink_close(struct engine_sink *e)
 {
 	struct status_sink *s = self(e);
 
-	status_naps_coarse(s->slack_ns);
-	revoke(e);
+	status_sleeps_coarse(s->slack_ns);
+	engine_sink_revoke(e);
 	arena_fini(&s->arena);
 	free(s->expected);
 	free(s);
@@ -164,7 +157,8 @@ static int check_lanes(struct status_sink *s)
 
 	while ((n = fabric_cq_poll(s->env.cq, wc, POLL_BATCH)) > 0)
 		for (int i = 0; i < n; i++) {
-			int r = lane_completion(&wc[i]);
+			uint32_t sent;
+			int r = lane_completion(&wc[i], &sent);
 
 			if (r < 0)
 				return r;
@@ -177,84 +171,67 @@ static int check_lanes(struct status_sink *s)
 	return n;
 }
 
-static int poll_sink(struct engine *e, struct block **done, unsigned max)
+/* When the loop is to look again, as of now. */
+static void plan_wake(struct status_sink *s, uint64_t now)
+{
+	uint64_t idle = now - s->active_ns, sleep_ns;
+
+	if (!s->open) {
+		s->base.common.wake_ns = ENGINE_NEVER; /* a block that is drained comes first */
+	} else if (s->watched) {
+		s->base.common.wake_ns = now + WATCHED_SLEEP_NS;
+	} else if (idle < SPIN_NS && s->gap_ns < SPIN_GAP_NS) {
+		s->base.common.wake_ns = now;
+	} else {
+		sleep_ns = idle > s->gap_ns ? idle / 2 : s->gap_ns / 2;
+		s->base.common.wake_ns = now + (sleep_ns < SLEEP_MIN_NS          ? SLEEP_MIN_NS
+						       : sleep_ns > SLEEP_MAX_NS ? SLEEP_MAX_NS
+										 : sleep_ns);
+	}
+}
+
+static int sink_poll(struct engine_sink *e, struct block **done, unsigned max)
 {
 	struct status_sink *s = self(e);
 	int got = look(s, done, max);
 	uint64_t now;
 
-	if (!got)
-		return check_lanes(s);
 	if (got < 0)
 		return got;
 	now = clock_now_ns();
-	s->gap_ns = (3 * s->gap_ns + (now - s->active_ns) / (uint64_t)got) / 4;
-	s->active_ns = now;
-	return got;
+	if (got)
+		s->gap_ns = (3 * s->gap_ns + (now - s->active_ns) / (uint64_t)got) / 4;
+	if (got || e->heard) /* frames foretell blocks */
+		s->active_ns = now;
+	e->heard = false;
+	plan_wake(s, now);
+	return got ? got : check_lanes(s);
 }
 
-static int64_t nap_ns(struct engine *e)
+/* Slots whose blocks stay for a while: the source is told to go round them. */
+static void close_retained(struct status_sink *s)
+{
+	for (struct block *b = s->base.retained; b; b = b->next) {
+		if (b->state != BLOCK_LANDED)
+			continue; /* it was not for long */
+		s->expected[b->index] = TRANSFER_BYTE_UNAVAILABLE;
+		__atomic_store_n(byte_of(s, b->index), TRANSFER_BYTE_UNAVAILABLE, __ATOMIC_RELEASE);
+	}
+}
+
+static int sink_flush(struct engine_sink *e)
 {
 	struct status_sink *s = self(e);
-	uint64_t idle;
-	int64_t nap;
+	bool closed = !s->open;
 
-	if (!s->open)
-		return -1; /* a block that is drained comes first, and wakes us */
-	if (s->watched)
-		return WATCHED_NAP_NS;
-	idle = clock_now_ns() - s->active_ns;
-	if (idle < SPIN_NS && s->gap_ns < SPIN_GAP_NS)
-		return 0;
-	nap = (int64_t)(idle > s->gap_ns ? idle / 2 : s->gap_ns / 2);
-	return nap < NAP_MIN_NS ? NAP_MIN_NS : nap > NAP_MAX_NS ? NAP_MAX_NS : nap;
-}
-
-/* None is the engine's; but frames foretell blocks. */
-static int message(struct engine *e, uint16_t type, const uint8_t *data, size_t len)
-{
-	(void)type;
-	(void)data;
-	(void)len;
-	self(e)->active_ns = clock_now_ns();
+	close_retained(s);
+	open_free(s);
+	if (closed && s->open)
+		plan_wake(s, clock_now_ns());
 	return 0;
 }
 
-static int flush(struct engine *e)
-{
-	open_free(self(e));
-	return 0;
-}
-
-static void retain(struct engine *e, struct block *b)
-{
-	struct status_sink *s = self(e);
-
-	assert(b->state == BLOCK_LANDED);
-	s->expected[b->index] = TRANSFER_BYTE_UNAVAILABLE;
-	__atomic_store_n(byte_of(s, b->index), TRANSFER_BYTE_UNAVAILABLE, __ATOMIC_RELEASE);
-}
-
-static int settle(struct engine *e)
-{
-	(void)e;
-	return 1;
-}
-
-static const struct engine_ops sink_ops = {
-	.name = "status",
-	.id = MESSAGE_ENGINE_STATUS,
-	.close = sink_close,
-	.message = message,
-	.poll = poll_sink,
-	.flush = flush,
-	.settle = settle,
-	.nap_ns = nap_ns,
-	.retain = retain,
-	.revoke = revoke,
-};
-
-int status_sink_open(const struct engine_env *env, struct engine **out)
+static int sink_open(const struct engine_env *env, struct engine_sink **out)
 {
 	struct status_sink *s = calloc(1, sizeof *s);
 	uint32_t bytes = transfer_status_bytes(pool_count(env->pool));
@@ -262,7 +239,7 @@ int status_sink_open(const struct engine_env *env, struct engine **out)
 
 	if (!s)
 		return -ENOMEM;
-	s->base.ops = &sink_ops;
+	s->base.ops = &status_sink_ops;
 	s->env = *env;
 	s->words = (bytes + WORD - 1) / WORD;
 	s->expected = calloc(s->words, WORD);
@@ -272,17 +249,24 @@ int status_sink_open(const struct engine_env *env, struct engine **out)
 	 */
 	if (!r)
 		r = fabric_mr_new(env->pd, s->arena.base, bytes,
-			FABRIC_REMOTE_WRITE | FABRIC_REMOTE_READ, &s->mr);
+			FABRIC_REMOTE_WRITE | FABRIC_REMOTE_READ, &s->base.status_mr);
 	if (r) {
 		sink_close(&s->base);
 		return r;
 	}
-	s->watched = !fabric_mr_watch(s->mr, env->cq);
-	s->base.status_base = fabric_mr_base(s->mr);
-	s->base.status_key = fabric_mr_key(s->mr);
-	s->slack_ns = status_naps_fine();
+	s->watched = !fabric_mr_watch(s->base.status_mr, env->cq);
+	s->slack_ns = status_sleeps_fine();
 	s->active_ns = clock_now_ns();
 	open_free(s);
+	plan_wake(s, s->active_ns);
 	*out = &s->base;
 	return 0;
 }
+
+const struct engine_sink_ops status_sink_ops = {
+	.access = FABRIC_REMOTE_WRITE,
+	.open = sink_open,
+	.poll = sink_poll,
+	.flush = sink_flush,
+	.close = sink_close,
+};

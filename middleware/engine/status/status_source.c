@@ -3,8 +3,8 @@
  * engine/status/status_source: the source's half of the engine `status`.
  *
  * Of the paper's three regions of status bytes it has the first (which of our blocks are full:
- * flight) and the second, the copy of the sink's bytes.  Slots are filled in the order in which
- * they became free.
+ * engine/sender) and the second, the copy of the sink's bytes.  Slots are filled in the order in
+ * which they became free.
  *
  * Blocks that are ready at the same time go together: their WRITEs, then their bytes, those of
  * neighbouring slots by one WRITE.
@@ -19,8 +19,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "engine/flight.h"
-#include "engine/gather.h"
+#include "engine/batch.h"
 #include "engine/notice.h"
 #include "engine/status/status_sync.h"
 #include "proto/transfer.h"
@@ -30,14 +29,13 @@
 #include <string.h>
 
 #define READS_MAX 2u
-#define SPIN_NS 10000u /* a READ that is due so soon is not worth sleeping for */
 
-_Static_assert(GATHER_MAX <= LANE_NOTICE_BYTES, "their status bytes go inline on every lane");
+_Static_assert(BATCH_BLOCKS_MAX <= LANE_NOTICE_BYTES, "their status bytes go inline on every lane");
 
 struct slot {
 	uint8_t byte;  /* the copy: enum transfer_byte */
 	uint8_t lane;  /* that it was last written on */
-	uint64_t post; /* of that lane: flight_posts after it; 0: its byte was seen since */
+	uint64_t post; /* of that lane: sender_posts after it; 0: its byte was seen since */
 };
 
 /* A READ under way, and where its answer goes. */
@@ -48,13 +46,12 @@ struct reading {
 };
 
 struct status_source {
-	struct engine base;
+	struct engine_source base;
 	struct engine_env env;
-	struct flight *flight;
-	struct gather gather;
+	struct batch_limit limit;
 	struct status_sync sync;
 	/* registered: for each READ, where it puts the sink's whole region, `span` bytes, of which
-	 * those of the slots come first and the rest says nothing; then GATHER_MAX of
+	 * those of the slots come first and the rest says nothing; then BATCH_BLOCKS_MAX of
 	 * TRANSFER_BYTE_DATA, to be written where there is no inline data */
 	uint8_t *bytes, *full;
 	struct fabric_mr *bytes_mr;
@@ -69,18 +66,18 @@ struct status_source {
 	int slack_ns;           /* of this thread, before */
 };
 
-static struct status_source *self(struct engine *e)
+static struct status_source *self(struct engine_source *e)
 {
 	return (struct status_source *)e;
 }
 
-static void source_close(struct engine *e)
+static void source_close(struct engine_source *e)
 {
 	struct status_source *s = self(e);
 
-	status_naps_coarse(s->slack_ns);
+	status_sleeps_coarse(s->slack_ns);
 	fabric_mr_free(s->bytes_mr);
-	flight_free(s->flight);
+	sender_free(s->base.sender);
 	free(s->bytes);
 	free(s->slots);
 	free(s->free);
@@ -105,35 +102,30 @@ static uint32_t take_free(struct status_source *s)
 /* ---- writing blocks ---- */
 
 /* The smallest slots first. */
-static void sort_slots(const struct gather *g, uint32_t *sorted)
+static void sort_slots(const uint32_t *slots, unsigned count, uint32_t *sorted)
 {
-	for (unsigned i = 0; i < g->count; i++) {
+	for (unsigned i = 0; i < count; i++) {
 		unsigned at = i;
 
-		for (; at && sorted[at - 1] > g->indices[i]; at--)
+		for (; at && sorted[at - 1] > slots[i]; at--)
 			sorted[at] = sorted[at - 1];
-		sorted[at] = g->indices[i];
+		sorted[at] = slots[i];
 	}
 }
 
 /* The blocks, and behind them their slots' bytes. */
-static int post_gathered(struct status_source *s)
+static int post_batch(struct status_source *s, struct lane *lane, struct block *const *blocks,
+	const uint32_t *slots, unsigned count)
 {
 	const struct engine_env *env = &s->env;
-	struct gather *g = &s->gather;
-	bool inlined, signal;
-	struct fabric_wr wr[2 * GATHER_MAX];
-	struct fabric_sge sge[2 * GATHER_MAX];
-	uint32_t sorted[GATHER_MAX];
-	unsigned n = 0, count = g->count;
-	int r;
+	bool inlined = fabric_chan_caps(lane->chan)->inline_max >= BATCH_BLOCKS_MAX;
+	struct fabric_wr wr[2 * BATCH_BLOCKS_MAX];
+	struct fabric_sge sge[2 * BATCH_BLOCKS_MAX];
+	uint32_t sorted[BATCH_BLOCKS_MAX];
+	unsigned n = 0;
 
-	if (!count)
-		return 0;
-	inlined = fabric_chan_caps(g->lane->chan)->inline_max >= GATHER_MAX;
-	signal = flight_signals(s->flight, g->lane, count);
 	for (; n < count; n++) {
-		struct block *b = g->blocks[n];
+		struct block *b = blocks[n];
 
 		sge[n] = (struct fabric_sge){
 			b->payload - BLOCK_PREFIX_BYTES, BLOCK_PREFIX_BYTES + b->length, env->mr};
@@ -143,11 +135,11 @@ static int post_gathered(struct status_source *s)
 			.opcode = FABRIC_WRITE,
 			.sge = &sge[n],
 			.sge_count = 1,
-			.remote_addr = notice_slot_addr(env, g->indices[n]),
+			.remote_addr = notice_slot_addr(env, slots[n]),
 			.remote_key = env->remote_key,
 		};
 	}
-	sort_slots(g, sorted);
+	sort_slots(slots, count, sorted);
 	for (unsigned i = 0, run; i < count; i += run, n++) {
 		for (run = 1; i + run < count && sorted[i + run] == sorted[i] + run; run++)
 			;
@@ -164,13 +156,24 @@ static int post_gathered(struct status_source *s)
 		};
 	}
 	wr[n - 1].next = NULL;
-	wr[n - 1].id = LANE_ID(LANE_BEHIND, g->blocks[count - 1]->index);
-	wr[n - 1].flags |= signal ? FABRIC_SIGNALED : 0;
-	r = lane_post(g->lane, wr);
-	for (unsigned i = 0; i < count && !r; i++)
-		flight_add(s->flight, g->lane, g->blocks[i], signal && i + 1 == count);
-	gather_clear(g);
-	return r;
+	return sender_post(s->base.sender, lane, wr, &wr[n - 1], blocks, count);
+}
+
+static int send_batch(struct status_source *s, struct block *const *blocks, unsigned count)
+{
+	struct lane *lane = sender_pick(s->base.sender);
+	uint32_t slots[BATCH_BLOCKS_MAX];
+	uint64_t post = sender_posts(s->base.sender, lane);
+
+	for (unsigned i = 0; i < count; i++) {
+		slots[i] = take_free(s);
+		s->slots[slots[i]] = (struct slot){
+			.byte = TRANSFER_BYTE_DATA,
+			.lane = (uint8_t)lane->number,
+			.post = ++post,
+		};
+	}
+	return post_batch(s, lane, blocks, slots, count);
 }
 
 /* ---- reading the sink's bytes ---- */
@@ -183,7 +186,7 @@ static struct lane *pick_read_lane(const struct status_source *s)
 	uint64_t most = 0;
 
 	for (unsigned i = 0; i < s->env.lane_count; i++) {
-		uint64_t unfenced = flight_posts(s->flight, s->env.lanes[i]) - s->fenced[i];
+		uint64_t unfenced = sender_posts(s->base.sender, s->env.lanes[i]) - s->fenced[i];
 
 		if (unfenced > most) {
 			most = unfenced;
@@ -195,7 +198,6 @@ static struct lane *pick_read_lane(const struct status_source *s)
 
 static int post_read(struct status_source *s)
 {
-	int r = post_gathered(s); /* or it would say nothing of those slots */
 	struct reading *reading = &s->reads[(s->read_head + s->reads_out) % READS_MAX];
 	struct lane *lane = s->reads_out ? s->read_lane : pick_read_lane(s);
 	struct fabric_sge all = {reading->bytes, s->span, s->bytes_mr};
@@ -210,11 +212,11 @@ static int post_read(struct status_source *s)
 	};
 
 	reading->second = s->reads_out++ > 0;
-	reading->posts = flight_posts(s->flight, lane);
+	reading->posts = sender_posts(s->base.sender, lane);
 	s->read_lane = lane;
 	if (!reading->second)
 		status_sync_asked(&s->sync);
-	return r ? r : lane_post(lane, &read);
+	return lane_post(lane, &read, 0);
 }
 
 static int read_if_due(struct status_source *s)
@@ -267,7 +269,6 @@ static int take_answer(struct status_source *s)
 	for (uint32_t i = 0; i < s->depth && !r; i++)
 		r = merge(s, i, reading->bytes[i], reading->posts);
 	s->fenced[s->read_lane->number] = reading->posts;
-	flight_done(s->flight, s->read_lane, reading->posts);
 	(reading->second ? status_sync_second_answered : status_sync_answered)(
 		&s->sync, clock_now_ns(), left, s->free_count - left, s->unavailable);
 	return r;
@@ -275,15 +276,16 @@ static int take_answer(struct status_source *s)
 
 /* ---- the engine ---- */
 
-static unsigned room(struct engine *e)
+/* When the loop is to look again: a READ is due, and nothing else wakes it before. */
+static void plan_wake(struct status_source *s)
 {
-	return self(e)->free_count;
+	s->base.common.wake_ns =
+		!s->waiting || s->reads_out || s->free_count ? ENGINE_NEVER : s->sync.next_ns;
 }
 
-static int starving(struct engine *e)
+/* A block waits, and no slot is free. */
+static int ask(struct status_source *s)
 {
-	struct status_source *s = self(e);
-
 	s->waiting = true;
 	if (!s->reads_out)
 		return read_if_due(s);
@@ -291,93 +293,80 @@ static int starving(struct engine *e)
 	return s->reads_out < READS_MAX && status_sync_second(&s->sync) ? post_read(s) : 0;
 }
 
-static int send_block(struct engine *e, struct block *b)
+static int source_room(struct engine_source *e, unsigned wanted)
 {
 	struct status_source *s = self(e);
-	struct gather *g = &s->gather;
-	uint32_t index;
-	int r;
+	int r = s->free_count || !wanted ? (int)s->free_count : ask(s);
 
-	if (!s->free_count)
-		return -EAGAIN;
-	r = gather_takes(g, b) ? 0 : post_gathered(s);
-	if (r)
-		return r;
-	if (!g->count)
-		g->lane = flight_pick(s->flight);
-	index = take_free(s);
-	gather_add(g, b, index);
-	s->slots[index] = (struct slot){
-		.byte = TRANSFER_BYTE_DATA,
-		.lane = (uint8_t)g->lane->number,
-		.post = flight_posts(s->flight, g->lane) + g->count,
-	};
+	plan_wake(s);
+	return r;
+}
+
+static int source_send(struct engine_source *e, struct block *const *blocks, unsigned count)
+{
+	struct status_source *s = self(e);
+	int r = 0;
+
 	s->waiting = false;
-	/* the last of them: a clock is looked at only when it is time */
-	return s->free_count <= s->sync.lead && s->free_count ? read_if_due(s) : 0;
+	for (unsigned n; count && !r; blocks += n, count -= n) {
+		n = batch_next(&s->limit, blocks, count);
+		/* a READ that is due before the last slots are used leaves before them, too */
+		if (s->free_count > s->sync.lead && s->free_count - n < s->sync.lead)
+			n = s->free_count - s->sync.lead;
+		r = send_batch(s, blocks, n);
+		/* a clock is looked at only when it is time */
+		if (!r && s->free_count <= s->sync.lead && s->free_count)
+			r = read_if_due(s);
+	}
+	plan_wake(s);
+	return r;
 }
 
-static int take_other(void *ctx, const struct fabric_wc *wc)
+static int take_completion(struct status_source *s, const struct fabric_wc *wc)
 {
-	return LANE_ID_WHAT(wc->id) == LANE_STATUS ? take_answer(ctx) : 0;
+	int r = sender_completion(s->base.sender, wc);
+
+	return r > 0 && LANE_ID_WHAT(wc->id) == LANE_STATUS ? take_answer(s) : r < 0 ? r : 0;
 }
 
-static int poll_source(struct engine *e, struct block **done, unsigned max)
-{
-	static const struct flight_ops ops = {.other = take_other};
-	struct status_source *s = self(e);
-
-	return flight_poll(s->flight, &ops, s, done, max);
-}
-
-static int message(struct engine *e, uint16_t type, const uint8_t *data, size_t len)
-{
-	(void)e;
-	(void)type;
-	(void)data;
-	(void)len;
-	return 0;
-}
-
-static int flush(struct engine *e)
-{
-	return post_gathered(self(e));
-}
-
-static int settle(struct engine *e)
+static int source_poll(struct engine_source *e, struct block **done, unsigned max)
 {
 	struct status_source *s = self(e);
-	int r = post_gathered(s);
+	unsigned got = sender_done(e->sender, done, max);
 
-	return r ? r : s->reads_out ? 0 : flight_flush(s->flight);
+	/* until the queue is empty: the loop may go to sleep when there is nothing */
+	while (!got) {
+		struct fabric_wc wc[SENDER_POLL_BATCH];
+		int n = fabric_cq_poll(s->env.cq, wc, SENDER_POLL_BATCH);
+
+		if (n <= 0)
+			return n;
+		for (int i = 0; i < n; i++) {
+			int r = take_completion(s, &wc[i]);
+
+			if (r < 0)
+				return r;
+		}
+		plan_wake(s);
+		got = sender_done(e->sender, done, max);
+	}
+	return (int)got;
 }
 
-static int64_t nap_ns(struct engine *e)
+static int source_settle(struct engine_source *e)
 {
-	struct status_source *s = self(e);
-	uint64_t now;
-
-	if (!s->waiting || s->reads_out || s->free_count)
-		return -1;
-	now = clock_now_ns();
-	return s->sync.next_ns <= now + SPIN_NS ? 0 : (int64_t)(s->sync.next_ns - now);
+	return self(e)->reads_out ? 0 : sender_flush(e->sender);
 }
 
-static const struct engine_ops source_ops = {
-	.name = "status",
-	.id = MESSAGE_ENGINE_STATUS,
-	.close = source_close,
-	.message = message,
-	.poll = poll_source,
-	.flush = flush,
-	.room = room,
-	.send = send_block,
-	.starving = starving,
-	.settle = settle,
-	.nap_ns = nap_ns,
-};
+static void source_stop(struct engine_source *e)
+{
+	struct block *sent[SENDER_POLL_BATCH];
 
-int status_source_open(const struct engine_env *env, struct engine **out)
+	while (source_poll(e, sent, SENDER_POLL_BATCH) > 0)
+		;
+}
+
+static int source_open(const struct engine_env *env, struct engine_source **out)
 {
 	struct status_source *s = calloc(1, sizeof *s);
 	size_t bytes;
@@ -385,12 +374,13 @@ int status_source_open(const struct engine_env *env, struct engine **out)
 
 	if (!s)
 		return r;
-	s->base.ops = &source_ops;
+	s->base.ops = &status_source_ops;
+	s->base.common.wake_ns = ENGINE_NEVER;
 	s->env = *env;
 	s->depth = env->remote_depth;
 	s->span = transfer_status_bytes(s->depth);
 	status_sync_init(&s->sync, s->depth, env->lane_count);
-	bytes = READS_MAX * (size_t)s->span + GATHER_MAX;
+	bytes = READS_MAX * (size_t)s->span + BATCH_BLOCKS_MAX;
 	s->bytes = calloc(1, bytes);
 	s->slots = calloc(s->depth, sizeof *s->slots);
 	s->free = calloc(s->depth, sizeof *s->free);
@@ -398,17 +388,17 @@ int status_source_open(const struct engine_env *env, struct engine **out)
 		goto err_close;
 	for (unsigned i = 0; i < READS_MAX; i++)
 		s->reads[i].bytes = s->bytes + i * (size_t)s->span;
-	s->full = s->bytes + bytes - GATHER_MAX;
-	memset(s->full, TRANSFER_BYTE_DATA, GATHER_MAX);
+	s->full = s->bytes + bytes - BATCH_BLOCKS_MAX;
+	memset(s->full, TRANSFER_BYTE_DATA, BATCH_BLOCKS_MAX);
 	r = fabric_mr_new(env->pd, s->bytes, bytes, FABRIC_LOCAL, &s->bytes_mr);
 	if (!r)
-		r = flight_new(env, &s->flight);
-	gather_init(&s->gather, env);
+		r = sender_new(env, &s->base.sender);
 	if (r)
 		goto err_close;
+	s->limit = batch_limit_for(env);
 	for (uint32_t i = 0; i < s->depth; i++)
 		put_free(s, i);
-	s->slack_ns = status_naps_fine();
+	s->slack_ns = status_sleeps_fine();
 	*out = &s->base;
 	return 0;
 
@@ -416,3 +406,14 @@ err_close:
 	source_close(&s->base);
 	return r;
 }
+
+const struct engine_source_ops status_source_ops = {
+	.access = FABRIC_LOCAL,
+	.open = source_open,
+	.poll = source_poll,
+	.room = source_room,
+	.send = source_send,
+	.settle = source_settle,
+	.stop = source_stop,
+	.close = source_close,
+};

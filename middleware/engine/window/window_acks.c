@@ -19,9 +19,9 @@
 #include <unistd.h>
 
 #define POLL_BATCH 32
-/* the thread's naps: each twice the one before while the loop comes by, or nothing comes */
-#define NAP_MIN_NS NS_PER_MS
-#define NAP_MAX_NS (64 * NS_PER_MS)
+/* the thread's sleeps: each twice the one before while the loop comes by, or nothing comes */
+#define SLEEP_MIN_NS NS_PER_MS
+#define SLEEP_MAX_NS (64 * NS_PER_MS)
 
 struct acks {
 	struct fabric_cq *cq;
@@ -67,11 +67,12 @@ static int take_ack(struct acks *a, const struct fabric_wc *wc, uint64_t *head)
 /* One completion: 1 it is the loop's, 0, -errno. */
 static int take_one(struct acks *a, const struct fabric_wc *wc, uint64_t *head)
 {
+	uint32_t sent;
 	int r;
 
 	if (wc->status != FABRIC_OK || (wc->opcode != FABRIC_RECV && wc->opcode != FABRIC_RECV_IMM))
 		return 1;
-	r = lane_completion(wc);
+	r = lane_completion(wc, &sent);
 	return r > 0 ? take_ack(a, wc, head) : r;
 }
 
@@ -121,16 +122,16 @@ static void run(void *arg)
 {
 	struct acks *a = arg;
 	struct pollfd fd = {a->stop_fd, POLLIN, 0};
-	uint64_t looks = 0, nap = NAP_MIN_NS;
+	uint64_t looks = 0, sleep_ns = SLEEP_MIN_NS;
 
 	for (;;) {
-		struct timespec ts = {.tv_nsec = (long)nap};
+		struct timespec ts = {.tv_nsec = (long)sleep_ns};
 
 		if (ppoll(&fd, 1, &ts, NULL) > 0)
 			return;
-		nap = look_for_loop(a, &looks) ? NAP_MIN_NS
-		      : nap < NAP_MAX_NS       ? 2 * nap
-					       : NAP_MAX_NS;
+		sleep_ns = look_for_loop(a, &looks)  ? SLEEP_MIN_NS
+			   : sleep_ns < SLEEP_MAX_NS ? 2 * sleep_ns
+						     : SLEEP_MAX_NS;
 	}
 }
 
@@ -146,7 +147,7 @@ static uint32_t ring_room(const struct engine_env *env)
 	uint32_t room = pool_count(env->pool) + env->lane_count;
 
 	for (unsigned i = 0; i < env->lane_count; i++)
-		room += env->lanes[i]->span_count;
+		room += env->lanes[i]->queue.span_count;
 	/* a lane's end comes for each request that is out: the first will do, it is the last look
 	 */
 	return room + 1;

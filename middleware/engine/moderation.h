@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * engine/lull: how long a source may look away.  Pure.
+ * engine/moderation: how long a source may look away.  Pure.
  *
  * While nearly all its blocks wait to be sent, one more that was sent changes nothing: it is filled
  * again, and waits behind all others.  With small blocks, to be woken for each is most of what the
@@ -11,17 +11,17 @@
  * delivered, blocks that are under way are on the link, not waiting, and one that comes back should
  * go at once.
  */
-#ifndef ENGINE_LULL_H
-#define ENGINE_LULL_H
+#ifndef ENGINE_MODERATION_H
+#define ENGINE_MODERATION_H
 
 #include <stdint.h>
 
-#define LULL_BLOCKS_MIN 32u /* fewer are never many enough to look away from */
-#define LULL_NS_MIN 20000u  /* less is not worth a sleep */
-#define LULL_NS_MAX 2000000u
+#define MODERATION_BLOCKS_MIN 32u /* fewer are never many enough to look away from */
+#define MODERATION_NS_MIN 20000u  /* less is not worth a sleep */
+#define MODERATION_NS_MAX 2000000u
 
 /* Of `blocks` that the source has, `out` are under way, and one comes back every `gap_ns`: for how
  * long that goes well without it, so that more than half stay under way.  0: not at all. */
-uint64_t lull_ns(uint32_t blocks, uint32_t out, uint64_t gap_ns);
+uint64_t moderation_ns(uint32_t blocks, uint32_t out, uint64_t gap_ns);
 
 #endif

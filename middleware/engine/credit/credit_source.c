@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * engine/credit/credit_source: the source's half of the engine `credit`.
+ */
+#include "engine/credit/credit_engine.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "block/credit.h"
+#include "engine/batch.h"
+#include "engine/notice.h"
+#include "proto/transfer.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define LAST_WORD_NS NS_PER_S /* the sink says why it closes a channel: on the control channel */
+_Static_assert(BATCH_BLOCKS_MAX == TRANSFER_GATHERED_MAX, "one notice has room for a batch");
+
+struct credit_source {
+	struct engine_source base;
+	struct engine_env env;
+	struct credit_book *book;
+	struct batch_limit limit;
+	bool asked;         /* a REQUEST is out */
+	uint64_t broken_ns; /* since when a lane is dead; 0: none is */
+};
+
+static struct credit_source *self(struct engine_source *e)
+{
+	return (struct credit_source *)e;
+}
+
+/* ---- blocks ---- */
+
+/* They leave on one lane, with one notice. */
+static int send_batch(struct credit_source *c, struct block *const *blocks, unsigned count)
+{
+	uint32_t indices[BATCH_BLOCKS_MAX];
+	int r = 0;
+
+	for (unsigned i = 0; i < count && !r; i++)
+		r = credit_book_spend(c->book, &indices[i]);
+	return r ? r
+		 : notice_post_gathered(&c->env, c->base.sender, sender_pick(c->base.sender),
+			   blocks, indices, count);
+}
+
+/* One block and its notice. */
+static int send_alone(struct credit_source *c, struct block *b)
+{
+	uint32_t index;
+	int r = credit_book_spend(c->book, &index);
+
+	return r ? r : notice_post(&c->env, c->base.sender, sender_pick(c->base.sender), b, index);
+}
+
+static int source_send(struct engine_source *e, struct block *const *blocks, unsigned count)
+{
+	struct credit_source *c = self(e);
+	bool gathered = c->env.notice == TRANSFER_NOTICE_GATHERED;
+	int r = 0;
+
+	for (unsigned n; count && !r; blocks += n, count -= n) {
+		n = gathered ? batch_next(&c->limit, blocks, count) : 1;
+		r = gathered ? send_batch(c, blocks, n) : send_alone(c, blocks[0]);
+	}
+	return r;
+}
+
+static int source_poll(struct engine_source *e, struct block **done, unsigned max)
+{
+	unsigned got = sender_done(e->sender, done, max);
+
+	/* until the queue is empty: the loop may go to sleep when there is nothing */
+	while (!got) {
+		struct fabric_wc wc[SENDER_POLL_BATCH];
+		int n = fabric_cq_poll(self(e)->env.cq, wc, SENDER_POLL_BATCH);
+
+		if (n <= 0)
+			return n;
+		for (int i = 0; i < n; i++) {
+			int r = sender_completion(e->sender, &wc[i]);
+
+			if (r < 0)
+				return r;
+		}
+		got = sender_done(e->sender, done, max);
+	}
+	return (int)got;
+}
+
+/* ---- credits ---- */
+
+static int take_grant(struct engine_source *e, const uint8_t *data, size_t len)
+{
+	struct credit_source *c = self(e);
+	struct transfer_grant grant;
+	uint32_t indices[64];
+
+	if (transfer_get_grant(&grant, data, len))
+		return -EBADMSG;
+	for (unsigned i = 0; i < grant.count;) {
+		unsigned n = 0;
+
+		while (n < 64 && i < grant.count)
+			indices[n++] = transfer_grant_index(&grant, i++);
+		if (credit_book_add(c->book, indices, n)) {
+			log_error("the sink granted a block twice, or one that it does not have");
+			return -EBADMSG;
+		}
+	}
+	c->asked = false;
+	return 0;
+}
+
+/* With nothing posted no completion tells of a lane that broke, and the sink may never notice. */
+static int check_lanes(struct credit_source *c)
+{
+	unsigned i = 0;
+
+	while (i < c->env.lane_count && !c->env.lanes[i]->dead)
+		i++;
+	if (i == c->env.lane_count)
+		return 0;
+	if (!c->broken_ns)
+		c->broken_ns = clock_now_ns();
+	if (clock_now_ns() - c->broken_ns < LAST_WORD_NS)
+		return 0;
+	log_error("data channel %u: broken, or closed by the peer", i);
+	return -ECONNRESET;
+}
+
+static int source_room(struct engine_source *e, unsigned wanted)
+{
+	struct credit_source *c = self(e);
+	uint32_t room = credit_book_available(c->book);
+	int r;
+
+	if (room || !wanted)
+		return (int)room;
+	r = check_lanes(c);
+	if (r || c->asked)
+		return r;
+	c->asked = true;
+	return c->env.put(c->env.put_ctx, TRANSFER_REQUEST, NULL, 0);
+}
+
+/* ---- beginning and end ---- */
+
+static int source_settle(struct engine_source *e)
+{
+	return sender_flush(e->sender);
+}
+
+static void source_stop(struct engine_source *e)
+{
+	struct block *sent[SENDER_POLL_BATCH];
+
+	while (source_poll(e, sent, SENDER_POLL_BATCH) > 0)
+		;
+}
+
+static void source_close(struct engine_source *e)
+{
+	struct credit_source *c = self(e);
+
+	credit_book_free(c->book);
+	sender_free(c->base.sender);
+	free(c);
+}
+
+static int source_open(const struct engine_env *env, struct engine_source **out)
+{
+	struct credit_source *c = calloc(1, sizeof *c);
+	int r;
+
+	if (!c)
+		return -ENOMEM;
+	c->base.ops = &credit_source_ops;
+	c->base.common.wake_ns = ENGINE_NEVER;
+	c->env = *env;
+	c->limit = batch_limit_for(env);
+	r = credit_book_new(env->remote_depth, &c->book);
+	if (!r)
+		r = sender_new(env, &c->base.sender);
+	if (r) {
+		source_close(&c->base);
+		return r;
+	}
+	*out = &c->base;
+	return 0;
+}
+
+const struct engine_source_ops credit_source_ops = {
+	.access = FABRIC_LOCAL,
+	.moderate = true,
+	.frames = {{TRANSFER_GRANT, take_grant}},
+	.open = source_open,
+	.poll = source_poll,
+	.room = source_room,
+	.send = source_send,
+	.settle = source_settle,
+	.stop = source_stop,
+	.close = source_close,
+};

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * engine/sender: see sender.h.
+ */
+#include "engine/sender.h"
+
+#include "base/clock.h"
+#include "engine/moderation.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#define EVERY_MAX 16u /* blocks that one completion may tell of */
+
+/* One lane's blocks, in the order of posting: a ring. */
+struct sender_lane {
+	struct block **ring;
+	uint64_t posts, done; /* blocks, ever; their difference is in the ring */
+};
+
+struct sender {
+	struct lane *const *lanes;
+	unsigned lane_count, last_lane;
+	uint32_t blocks;
+	struct send_count every;  /* that is signalled */
+	bool local;               /* completions say that a block has left, no more */
+	uint32_t out;             /* blocks with the fabric */
+	uint64_t gap_ns, last_ns; /* between two that were done, lately; the last */
+	struct block **ready;     /* done and not taken: a ring */
+	uint32_t ready_head, ready_count;
+	struct sender_lane lane[];
+};
+
+int sender_new(const struct engine_env *env, struct sender **out)
+{
+	struct sender *s = calloc(1, sizeof *s + env->lane_count * sizeof s->lane[0]);
+	uint32_t every;
+	bool good;
+
+	if (!s)
+		return -ENOMEM;
+	s->lanes = env->lanes;
+	s->lane_count = env->lane_count;
+	s->blocks = pool_count(env->pool);
+	s->local = !fabric_chan_caps(env->lanes[0]->chan)->write_delivered;
+	s->last_ns = clock_now_ns();
+	every = s->blocks / (2 * s->lane_count + 2);
+	s->every.requests = UINT32_MAX;
+	s->every.blocks = every < 1 ? 1 : every > EVERY_MAX ? EVERY_MAX : every;
+	s->ready = calloc(s->blocks, sizeof *s->ready);
+	good = s->ready;
+	for (unsigned i = 0; i < s->lane_count; i++) {
+		s->lane[i].ring = calloc(s->blocks, sizeof *s->lane[i].ring);
+		good = good && s->lane[i].ring;
+	}
+	if (!good) {
+		sender_free(s);
+		return -ENOMEM;
+	}
+	*out = s;
+	return 0;
+}
+
+void sender_free(struct sender *s)
+{
+	if (!s)
+		return;
+	for (unsigned i = 0; i < s->lane_count; i++)
+		free(s->lane[i].ring);
+	free(s->ready);
+	free(s);
+}
+
+struct lane *sender_pick(struct sender *s)
+{
+	struct lane *const *lanes = s->lanes;
+	unsigned best = 0;
+
+	for (unsigned k = 1; k <= s->lane_count; k++) {
+		unsigned i = (s->last_lane + k) % s->lane_count;
+
+		if (k == 1 || lanes[i]->outstanding_bytes < lanes[best]->outstanding_bytes)
+			best = i;
+	}
+	s->last_lane = best;
+	return lanes[best];
+}
+
+int sender_post(struct sender *s, struct lane *lane, const struct fabric_wr *list,
+	struct fabric_wr *last, struct block *const *blocks, unsigned count)
+{
+	struct sender_lane *l = &s->lane[lane->number];
+	/* how many requests it is does not matter here: `every` has blocks */
+	struct send_count posting = {.requests = 1, .blocks = count};
+	int r;
+
+	if (send_queue_due(&lane->queue, posting, s->every))
+		last->flags |= FABRIC_SIGNALED;
+	r = lane_post(lane, list, count);
+	if (r)
+		return r;
+	for (unsigned i = 0; i < count; i++) {
+		pool_move(blocks[i], BLOCK_SENDING);
+		l->ring[l->posts++ % s->blocks] = blocks[i];
+		lane->outstanding_bytes += blocks[i]->length;
+	}
+	s->out += count;
+	assert(s->out <= s->blocks);
+	return 0;
+}
+
+uint64_t sender_posts(const struct sender *s, const struct lane *lane)
+{
+	return s->lane[lane->number].posts;
+}
+
+static void note_pace(struct sender *s, uint32_t done)
+{
+	uint64_t now;
+
+	if (!s->local || s->blocks < MODERATION_BLOCKS_MIN)
+		return;
+	now = clock_now_ns();
+	s->gap_ns = (3 * s->gap_ns + (now - s->last_ns) / done) / 4;
+	s->last_ns = now;
+}
+
+uint64_t sender_moderation_ns(const struct sender *s)
+{
+	return s->local ? moderation_ns(s->blocks, s->out, s->gap_ns) : 0;
+}
+
+int sender_completion(struct sender *s, const struct fabric_wc *wc)
+{
+	struct lane *lane = fabric_chan_context(wc->chan);
+	struct sender_lane *l = &s->lane[lane->number];
+	uint32_t sent;
+	int r = lane_completion(wc, &sent);
+
+	assert(r < 0 || sent <= l->posts - l->done);
+	for (uint32_t i = 0; i < sent; i++) {
+		struct block *b = l->ring[l->done++ % s->blocks];
+
+		lane->outstanding_bytes -= b->length;
+		s->ready[(s->ready_head + s->ready_count++) % s->blocks] = b;
+	}
+	s->out -= sent;
+	if (sent)
+		note_pace(s, sent);
+	return r;
+}
+
+unsigned sender_done(struct sender *s, struct block **done, unsigned max)
+{
+	unsigned n = 0;
+
+	while (n < max && s->ready_count) {
+		done[n++] = s->ready[s->ready_head];
+		s->ready_head = (s->ready_head + 1) % s->blocks;
+		s->ready_count--;
+	}
+	return n;
+}
+
+int sender_flush(struct sender *s)
+{
+	bool settled = !s->ready_count;
+
+	for (unsigned i = 0; i < s->lane_count; i++) {
+		struct fabric_wr nothing = {
+			.id = LANE_ID(LANE_DATA, 0),
+			.opcode = FABRIC_WRITE,
+			.flags = FABRIC_SIGNALED,
+		};
+		int r;
+
+		if (s->lane[i].done == s->lane[i].posts)
+			continue;
+		settled = false;
+		if (!s->lanes[i]->queue.silent.blocks)
+			continue; /* a completion of all is to come */
+		r = lane_post(s->lanes[i], &nothing, 0);
+		if (r)
+			return r;
+	}
+	return settled;
+}

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * engine/window/window_sink: the sink's half of the engine `window`.
+ */
+#include "engine/window/window_engine.h"
+
+#include "base/log.h"
+#include "engine/notice.h"
+#include "proto/transfer.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#define POLL_BATCH 32
+#define ACKS_SILENT_MAX 16u
+
+static const struct send_count acks_every = {.requests = ACKS_SILENT_MAX, .blocks = UINT32_MAX};
+
+/* A slot, as the sink sees it. */
+enum slot_state {
+	SLOT_OPEN,  /* the source may fill it */
+	SLOT_FULL,  /* it holds a block */
+	SLOT_EMPTY, /* emptied, without its ACK: one before it is full */
+};
+
+struct window_sink {
+	struct engine_sink base;
+	struct engine_env env;
+	uint32_t depth;
+	uint64_t head; /* of all slots ever used: the oldest without ACK */
+	enum slot_state *slots;
+	struct lane **came_by;
+};
+
+static struct window_sink *self(struct engine_sink *e)
+{
+	return (struct window_sink *)e;
+}
+
+static int land(struct window_sink *w, const struct fabric_wc *wc, struct block **done)
+{
+	uint32_t index;
+	int r = notice_take(wc, w->env.imm, w->depth, &index);
+
+	if (r)
+		return r;
+	if (w->slots[index] != SLOT_OPEN) {
+		log_error("the source filled slot %u, which has no ACK", index);
+		return -EBADMSG;
+	}
+	w->slots[index] = SLOT_FULL;
+	w->came_by[index] = fabric_chan_context(wc->chan);
+	*done = pool_at(w->env.pool, index);
+	assert((*done)->state == BLOCK_GRANTED);
+	pool_move(*done, BLOCK_LANDED);
+	return 1;
+}
+
+static int sink_poll(struct engine_sink *e, struct block **done, unsigned max)
+{
+	struct window_sink *w = self(e);
+	struct fabric_wc wc[POLL_BATCH];
+	int got = 0, n;
+
+	/* until the queue is empty: the loop may go to sleep when nothing has landed */
+	do {
+		n = fabric_cq_poll(w->env.cq, wc, max < POLL_BATCH ? (int)max : POLL_BATCH);
+		for (int i = 0; i < n; i++) {
+			uint32_t sent;
+			int r = lane_completion(&wc[i], &sent);
+
+			if (r > 0 && LANE_ID_WHAT(wc[i].id) == LANE_NOTICE)
+				r = land(w, &wc[i], done + got);
+			else if (r > 0)
+				r = 0;
+			if (r < 0)
+				return r;
+			got += r;
+		}
+	} while (n > 0 && !got);
+	return n < 0 ? n : got;
+}
+
+/* 1 it was posted; 0 the lane is full of others; -errno */
+static int post_ack(struct window_sink *w, uint32_t index)
+{
+	struct lane *lane = w->came_by[index];
+	struct block *b = pool_at(w->env.pool, index);
+	bool inlined = fabric_chan_caps(lane->chan)->inline_max >= LANE_NOTICE_BYTES;
+	const struct send_count one = {.requests = 1};
+	struct transfer_notice_msg msg = {.index = index};
+	struct fabric_sge sge = {notice_pad(b), 0, w->env.mr};
+	struct fabric_wr ack = {
+		.id = LANE_ID(LANE_ACK, index),
+		.opcode = FABRIC_SEND,
+		.flags = inlined ? FABRIC_INLINE : 0,
+		.sge = &sge,
+		.sge_count = 1,
+	};
+	int r;
+
+	if (!send_queue_room(&lane->queue))
+		return 0;
+	/* signalled before the queue can fill up with silent ones */
+	if (send_queue_due(&lane->queue, one, acks_every) ||
+		send_queue_room(&lane->queue) <= ACKS_SILENT_MAX)
+		ack.flags |= FABRIC_SIGNALED;
+	sge.bytes = (uint32_t)transfer_put_notice(&msg, sge.addr, LANE_NOTICE_BYTES);
+	r = lane_post(lane, &ack, 0);
+	return r ? r : 1;
+}
+
+static int sink_flush(struct engine_sink *e)
+{
+	struct window_sink *w = self(e);
+	struct block *b;
+
+	/* GRANTED from here on for the pool; whether the source may write there, `slots` says */
+	while ((b = pool_take(w->env.pool, BLOCK_GRANTED)))
+		w->slots[b->index] = SLOT_EMPTY;
+	for (;;) {
+		uint32_t index = (uint32_t)(w->head % w->depth);
+		int r;
+
+		if (w->slots[index] != SLOT_EMPTY)
+			return 0;
+		r = post_ack(w, index);
+		if (r <= 0)
+			return r;
+		w->slots[index] = SLOT_OPEN;
+		w->head++;
+	}
+}
+
+static void sink_close(struct engine_sink *e)
+{
+	struct window_sink *w = self(e);
+
+	free(w->slots);
+	free(w->came_by);
+	free(w);
+}
+
+static int sink_open(const struct engine_env *env, struct engine_sink **out)
+{
+	struct window_sink *w = calloc(1, sizeof *w);
+	int r = -ENOMEM;
+
+	if (!w)
+		return r;
+	w->base.ops = &window_sink_ops;
+	w->base.common.wake_ns = ENGINE_NEVER;
+	w->env = *env;
+	w->depth = pool_count(env->pool);
+	w->slots = calloc(w->depth, sizeof *w->slots); /* all OPEN */
+	w->came_by = calloc(w->depth, sizeof *w->came_by);
+	if (w->slots && w->came_by)
+		r = window_post_receives(env, w->depth);
+	if (r) {
+		sink_close(&w->base);
+		return r;
+	}
+	while (pool_take(env->pool, BLOCK_GRANTED))
+		;
+	*out = &w->base;
+	return 0;
+}
+
+const struct engine_sink_ops window_sink_ops = {
+	.access = FABRIC_REMOTE_WRITE,
+	.open = sink_open,
+	.poll = sink_poll,
+	.flush = sink_flush,
+	.close = sink_close,
+};
