@@ -97,6 +97,9 @@ $(TESTS) $(BENCHES): $(B)/tests/%: $(B)/obj/tests/%.o $(CLIENT_LIB) $(DAEMON_LIB
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(RFTP_CFLAGS) -o $@ $^ $(LDFLAGS) $(CLIENT_LIBS) $(LDLIBS)
 
+# it changes what is sent
+$(B)/tests/property/flips: LDFLAGS += -Wl,--wrap=control_put
+
 $(B)/obj/%.o: %.c | $(B)/needed
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D)

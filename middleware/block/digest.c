@@ -216,7 +216,23 @@ int digest_tree_add(struct digest_tree *t, uint64_t index, uint64_t leaf)
 	return 0;
 }
 
-int digest_tree_root(struct digest_tree *t, uint64_t count, uint64_t size, uint64_t *root)
+static uint64_t digest_root(uint64_t size, uint64_t top, uint64_t entry)
+{
+	const uint64_t parts[3] = {size, top, entry};
+	uint8_t bytes[24];
+
+	for (int i = 0; i < 24; i++)
+		bytes[i] = (uint8_t)(parts[i / 8] >> (56 - i % 8 * 8));
+	return digest_leaf_base(bytes, sizeof bytes);
+}
+
+uint64_t digest_entry_root(uint64_t entry)
+{
+	return digest_root(0, 0, entry);
+}
+
+int digest_tree_root(
+	struct digest_tree *t, uint64_t count, uint64_t size, uint64_t entry, uint64_t *root)
 {
 	uint64_t top = 0;
 	bool any = false;
@@ -231,6 +247,6 @@ int digest_tree_root(struct digest_tree *t, uint64_t count, uint64_t size, uint6
 		top = any ? digest_pair(t->spine[level], top) : t->spine[level];
 		any = true;
 	}
-	*root = digest_pair(size, top);
+	*root = digest_root(size, top, entry);
 	return 0;
 }

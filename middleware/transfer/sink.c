@@ -53,7 +53,7 @@ static int take_file(struct sink *s, const uint8_t *data, size_t len)
 
 	if (transfer_get_file(&file, data, len))
 		return -EBADMSG;
-	r = sink_add_file(s, &file);
+	r = sink_add_file(s, &file, digest_leaf(data, len));
 	if (!r)
 		r = sink_open_files(s);
 	return r < 0 ? r : 0;

@@ -19,8 +19,8 @@ static void run_job(struct crew_job *job)
 	sink_file_settle(sink_file_of_job(job));
 }
 
-int sink_file_new(
-	const struct transfer_sink *to, const struct transfer_file *file, struct sink_file **out)
+int sink_file_new(const struct transfer_sink *to, const struct transfer_file *file, uint64_t entry,
+	struct sink_file **out)
 {
 	struct sink_file *f = calloc(1, sizeof *f);
 
@@ -35,6 +35,8 @@ int sink_file_new(
 	f->name[file->name.len] = '\0';
 	f->to = to;
 	f->file = *file;
+	f->entry = entry;
+	f->digest = digest_entry_root(entry); /* a directory's, and all there is of it */
 	f->file.name.data = (const uint8_t *)f->name;
 	f->job.run = run_job;
 	ranges_init(&f->ranges, SPANS_MAX);
@@ -160,11 +162,12 @@ void sink_file_judge(struct sink_file *f)
 			(unsigned long long)end->size);
 	if (f->status)
 		return;
-	r = digest_tree_root(f->tree, end->blocks, end->size, &f->digest);
+	r = digest_tree_root(f->tree, end->blocks, end->size, f->entry, &f->digest);
 	if (r)
 		sink_file_fail(f, r, STATUS_INCOMPLETE, "blocks are missing from its digest");
 	else if (f->digest != end->digest)
-		sink_file_fail(f, 0, STATUS_DIGEST, "digest %016llx, the source has %016llx",
+		sink_file_fail(f, 0, STATUS_DIGEST,
+			"digest %016llx of what it is and holds, the source has %016llx",
 			(unsigned long long)f->digest, (unsigned long long)end->digest);
 }
 

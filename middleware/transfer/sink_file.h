@@ -32,13 +32,15 @@ struct sink_file {
 	uint64_t landed;         /* blocks */
 	uint64_t in_crew;        /* blocks being verified and written */
 	struct transfer_file_end end;
+	uint64_t entry;  /* digest of its FILE */
 	uint64_t digest; /* ours */
 	uint16_t status; /* 0, or the first thing that failed */
 	char text[TRANSFER_TEXT];
 };
 
-int sink_file_new(
-	const struct transfer_sink *, const struct transfer_file *, struct sink_file **out);
+/* `entry`: the digest of the FILE that announced it, as it came. */
+int sink_file_new(const struct transfer_sink *, const struct transfer_file *, uint64_t entry,
+	struct sink_file **out);
 void sink_file_free(struct sink_file *);
 
 /* Asks the caller for the end.  0: open, or a directory (no end); else the file has failed. */

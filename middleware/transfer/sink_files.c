@@ -218,14 +218,14 @@ int sink_open_files(struct sink *s)
 	return m < 0 ? m : n + m;
 }
 
-int sink_add_file(struct sink *s, const struct transfer_file *file)
+int sink_add_file(struct sink *s, const struct transfer_file *file, uint64_t entry)
 {
 	struct sink_file **slot = &s->files[file->file % TRANSFER_OPEN_MAX], *f;
 	int r;
 
 	if (file->file != s->last_number + 1 || vacate(s, slot))
 		return -EBADMSG; /* more files at once than may be */
-	r = sink_file_new(s->to, file, &f);
+	r = sink_file_new(s->to, file, entry, &f);
 	if (r)
 		return r;
 	*slot = f;

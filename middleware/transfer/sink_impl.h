@@ -44,7 +44,7 @@ struct sink {
 void sink_files_init(struct sink *);
 struct sink_file *sink_find_file(struct sink *, uint32_t number); /* NULL: none of that number */
 /* A file that was announced: its slot in the table is taken.  0; -EBADMSG: it may not be. */
-int sink_add_file(struct sink *, const struct transfer_file *);
+int sink_add_file(struct sink *, const struct transfer_file *, uint64_t entry);
 /* Opens those that wait, while descriptors last, and ends the directories that can be.  How many,
  * or -errno. */
 int sink_open_files(struct sink *);

@@ -51,8 +51,7 @@ static int take_result(struct source *s, const uint8_t *data, size_t len)
 	if (result.status)
 		source_file_fail(f, 0, result.status, "%.*s", (int)result.text.len,
 			(const char *)result.text.data);
-	else if (!f->directory && !f->status &&
-		 (result.digest != f->digest || result.size != f->bytes))
+	else if (!f->status && (result.digest != f->digest || result.size != f->bytes))
 		source_file_fail(f, 0, STATUS_DIGEST,
 			"the sink has another digest: %016llx, here %016llx",
 			(unsigned long long)result.digest, (unsigned long long)f->digest);

@@ -45,10 +45,15 @@ void source_file_finish(struct source *s, struct source_file *f)
 static int announce(struct source *s, struct source_file *f)
 {
 	uint8_t data[MESSAGE_PATH_MAX + 64];
+	ssize_t len;
 
 	f->item.file.file = f->number;
-	return run_put(
-		&s->run, TRANSFER_FILE, data, transfer_put_file(&f->item.file, data, sizeof data));
+	len = transfer_put_file(&f->item.file, data, sizeof data);
+	if (len > 0)
+		f->entry = digest_leaf(data, (size_t)len);
+	if (f->directory)
+		f->digest = digest_entry_root(f->entry);
+	return run_put(&s->run, TRANSFER_FILE, data, len);
 }
 
 bool source_file_open_ended(const struct source_file *f)
@@ -167,7 +172,7 @@ int source_end_file(struct source *s, struct source_file *f)
 				"changed while it was read");
 	}
 	if (!f->status) { /* a file that failed may have holes */
-		r = digest_tree_root(f->tree, f->sequence, f->bytes, &f->digest);
+		r = digest_tree_root(f->tree, f->sequence, f->bytes, f->entry, &f->digest);
 		if (r)
 			return r;
 	}

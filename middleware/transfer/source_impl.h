@@ -26,6 +26,7 @@ struct source_file {
 	uint64_t dropped;     /* blocks of a feed that nobody had room for */
 	uint32_t in_crew;     /* blocks being filled, and filled ones waiting to be sent */
 	struct digest_tree *tree;
+	uint64_t entry; /* digest of its FILE */
 	uint64_t digest;
 	uint16_t status;
 	char text[TRANSFER_TEXT];

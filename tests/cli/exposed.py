@@ -63,8 +63,8 @@ def result_of(store, *frames):
 
 
 def file_end(payload):
-    return iwarp.FILE_END, iwarp.file_end(
-        size=len(payload), digest=iwarp.digest(len(payload), iwarp.xxh3(payload)))
+    return iwarp.FILE_END, lambda session: iwarp.file_end(size=len(payload), digest=iwarp.digest(
+        len(payload), iwarp.xxh3(payload), entry=session.entry))
 
 
 def close_transfer(store):

@@ -254,13 +254,17 @@ class Control:
 
 
 class Frames:
-    """Frames over a byte stream, of either side."""
+    """Frames over a byte stream, of either side.  Data may be a function, which is called with this."""
 
     def __init__(self, stream):
         self.bytes = stream
         self.head = b""
+        self.entry = None  # digest of the last FILE that was sent
 
     def put(self, type_, data=b"", response=0, length=None):
+        data = data(self) if callable(data) else data
+        if type_ == FILE and 16 <= len(data) <= 128:
+            self.entry = xxh3(data)
         self.bytes.write(struct.pack(">HHI", type_, response, len(data) if length is None else length)
                          + data)
 
@@ -373,10 +377,11 @@ def abort(status=108, why=b""):
 
 # ---- checksums ----
 
-# the first bytes of XXH3's secret: as many as it takes for 16 to 32 bytes of input
-SECRET = struct.unpack("<7Q", bytes.fromhex(
+# the first bytes of XXH3's secret: as many as it takes for 16 to 128 bytes of input
+SECRET = struct.unpack("<16Q", bytes.fromhex(
     "b8fe6c3923a44bbe7c01812cf721ad1cded46de9839097db7240a4a4b7b3671fcb79e64eccc0e578825ad07dccff7221"
-    "b8084674f743248e"))
+    "b8084674f743248ee03590e6813a264c3c2852bb91c300cb88d0658b1b532ea371644897a20df94e3819ef46a9deacd8"
+    "a8fa763fe39c343ff9dcbbc7c70b4f1d8a51e04bcdb45931c89f7ec9d9787364"))
 BITS = (1 << 64) - 1
 
 
@@ -385,27 +390,29 @@ def fold(a, b):
 
 
 def xxh3(data):
-    """XXH3 of 64 bits with seed 0, of 16 to 32 bytes."""
-    assert 16 <= len(data) <= 32
-    first, second = struct.unpack("<2Q", data[:16])
+    """XXH3 of 64 bits with seed 0, of 16 to 128 bytes."""
+    assert 16 <= len(data) <= 128
     if len(data) == 16:
+        first, second = struct.unpack("<2Q", data)
         low, high = first ^ SECRET[3] ^ SECRET[4], second ^ SECRET[5] ^ SECRET[6]
         h = 16 + int.from_bytes(low.to_bytes(8, "little"), "big") + high + fold(low, high)
     else:
-        third, fourth = struct.unpack("<2Q", data[-16:])
-        h = len(data) * 0x9e3779b185ebca87 + fold(first ^ SECRET[0], second ^ SECRET[1]) \
-            + fold(third ^ SECRET[2], fourth ^ SECRET[3])
+        h = len(data) * 0x9e3779b185ebca87
+        for i in range((len(data) - 1) // 32 + 1):
+            for at, secret in ((16 * i, 4 * i), (len(data) - 16 * i - 16, 4 * i + 2)):
+                a, b = struct.unpack("<2Q", data[at:at + 16])
+                h += fold(a ^ SECRET[secret], b ^ SECRET[secret + 1])
     h &= BITS
     h = (h ^ h >> 37) * 0x165667919e3779f9 & BITS
     return h ^ h >> 32
 
 
-def digest(size, *leaves):
-    """The root of the tree over a file's leaves."""
+def digest(size, *leaves, entry):
+    """The root of the tree over a file's leaves, with the digest of its FILE."""
     while len(leaves) > 1:
         leaves = [xxh3(struct.pack(">2Q", *pair)) if len(pair) > 1 else pair[0]
                   for pair in (leaves[i:i + 2] for i in range(0, len(leaves), 2))]
-    return xxh3(struct.pack(">2Q", size, *leaves))
+    return xxh3(struct.pack(">3Q", size, leaves[0] if leaves else 0, entry))
 
 
 def right_block(payload, **fields):

@@ -134,7 +134,8 @@ class ServerSession(Frames):
         if payload:
             self.block(payload, session=number)
         right = {"number": number, "size": len(payload), "blocks": 1 if payload else 0,
-                 "digest": iwarp.digest(len(payload), *[iwarp.xxh3(payload)] if payload else [])}
+                 "digest": iwarp.digest(len(payload), *[iwarp.xxh3(payload)] if payload else [],
+                                        entry=self.entry)}
         self.put(iwarp.FILE_END, iwarp.file_end(**right | (end or {})))
         return self.until(iwarp.RESULT)
 

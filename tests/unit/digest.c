@@ -18,6 +18,18 @@ static uint64_t model_pair(uint64_t left, uint64_t right)
 	return digest_leaf(bytes, sizeof bytes);
 }
 
+#define ENTRY 0x0123456789abcdefull /* digest of what else the files are */
+
+static uint64_t model_entry(uint64_t size, uint64_t top, uint64_t entry)
+{
+	const uint64_t parts[3] = {size, top, entry};
+	uint8_t bytes[24];
+
+	for (int i = 0; i < 24; i++)
+		bytes[i] = (uint8_t)(parts[i / 8] >> (56 - i % 8 * 8));
+	return digest_leaf(bytes, sizeof bytes);
+}
+
 /* The definition, word for word; uses up `leaves`. */
 static uint64_t model_root(uint64_t *leaves, size_t count, uint64_t size)
 {
@@ -35,7 +47,7 @@ static uint64_t model_root(uint64_t *leaves, size_t count, uint64_t size)
 		}
 		top = leaves[0];
 	}
-	return model_pair(size, top);
+	return model_entry(size, top, ENTRY);
 }
 
 static void shuffle(uint64_t *order, size_t count, uint64_t *seed)
@@ -151,7 +163,7 @@ static bool tree_agrees(const uint64_t *order, size_t count, uint64_t *seed)
 		leaves[i] = harness_random(seed);
 	for (size_t i = 0; i < count; i++)
 		same &= digest_tree_add(t, order[i], leaves[order[i]]) == 0;
-	same &= digest_tree_root(t, count, size, &root) == 0;
+	same &= digest_tree_root(t, count, size, ENTRY, &root) == 0;
 	same &= root == model_root(leaves, count, size);
 	if (!same)
 		printf("# %zu leaves\n", count);
@@ -223,7 +235,7 @@ static void a_leaf_comes_once(void)
 			came[i] = true;
 		}
 		/* what was refused left no trace */
-		CHECK_EQ(digest_tree_root(t, COUNT, 1, &root), 0);
+		CHECK_EQ(digest_tree_root(t, COUNT, 1, ENTRY, &root), 0);
 		expected = model_root(leaves, COUNT, 1);
 		CHECK(root == expected);
 		digest_tree_free(t);
@@ -242,10 +254,10 @@ static void a_missing_or_surplus_leaf_is_told(void)
 		for (uint64_t i = 0; i < COUNT; i++)
 			if (i != missing)
 				CHECK_EQ(digest_tree_add(t, i, i), 0);
-		CHECK_EQ(digest_tree_root(t, COUNT, 1, &root), -ENODATA);
-		CHECK_EQ(digest_tree_root(t, COUNT - 1, 1, &root),
+		CHECK_EQ(digest_tree_root(t, COUNT, 1, ENTRY, &root), -ENODATA);
+		CHECK_EQ(digest_tree_root(t, COUNT - 1, 1, ENTRY, &root),
 			missing == COUNT - 1 ? 0 : -ENODATA);
-		CHECK_EQ(digest_tree_root(t, COUNT + 1, 1, &root), -ENODATA);
+		CHECK_EQ(digest_tree_root(t, COUNT + 1, 1, ENTRY, &root), -ENODATA);
 		digest_tree_free(t);
 	}
 }
@@ -256,8 +268,9 @@ static void the_empty_file_and_the_far_index(void)
 	uint64_t root;
 
 	CHECK_EQ(digest_tree_new(&t), 0);
-	CHECK_EQ(digest_tree_root(t, 0, 0, &root), 0);
-	CHECK(root == model_pair(0, 0));
+	CHECK_EQ(digest_tree_root(t, 0, 0, ENTRY, &root), 0);
+	CHECK(root == model_entry(0, 0, ENTRY));
+	CHECK(digest_entry_root(ENTRY) == root);
 	/* a peer's offset may be anything */
 	CHECK_EQ(digest_tree_add(t, UINT64_MAX, 1), 0);
 	CHECK_EQ(digest_tree_add(t, UINT64_MAX, 1), -EEXIST);
@@ -265,16 +278,16 @@ static void the_empty_file_and_the_far_index(void)
 	CHECK_EQ(digest_tree_add(t, UINT64_MAX, 1), -EEXIST);
 	CHECK_EQ(digest_tree_add(t, 1ull << 63, 2), 0);
 	CHECK_EQ(digest_tree_add(t, 1ull << 63, 2), -EEXIST);
-	CHECK_EQ(digest_tree_root(t, 0, 0, &root), -ENODATA);
+	CHECK_EQ(digest_tree_root(t, 0, 0, ENTRY, &root), -ENODATA);
 	digest_tree_free(t);
 	digest_tree_free(NULL);
 }
 
-static void size_order_and_count_all_matter(void)
+static void size_order_count_and_entry_all_matter(void)
 {
-	uint64_t roots[4];
+	uint64_t roots[5];
 
-	for (int i = 0; i < 4; i++) {
+	for (int i = 0; i < 5; i++) {
 		struct digest_tree *t;
 
 		CHECK_EQ(digest_tree_new(&t), 0);
@@ -282,7 +295,9 @@ static void size_order_and_count_all_matter(void)
 		CHECK_EQ(digest_tree_add(t, 1, i == 1 ? 1 : 2), 0);
 		if (i == 2)
 			CHECK_EQ(digest_tree_add(t, 2, 0), 0);
-		CHECK_EQ(digest_tree_root(t, i == 2 ? 3 : 2, i == 3 ? 8 : 9, &roots[i]), 0);
+		CHECK_EQ(digest_tree_root(
+				 t, i == 2 ? 3 : 2, i == 3 ? 8 : 9, ENTRY + (i == 4), &roots[i]),
+			0);
 		for (int j = 0; j < i; j++)
 			CHECK(roots[j] != roots[i]);
 		digest_tree_free(t);
@@ -299,4 +314,4 @@ HARNESS_MAIN({"leaf_is_xxh3", leaf_is_xxh3},
 	{"a_leaf_comes_once", a_leaf_comes_once},
 	{"a_missing_or_surplus_leaf_is_told", a_missing_or_surplus_leaf_is_told},
 	{"the_empty_file_and_the_far_index", the_empty_file_and_the_far_index},
-	{"size_order_and_count_all_matter", size_order_and_count_all_matter})
+	{"size_order_count_and_entry_all_matter", size_order_count_and_entry_all_matter})
