@@ -9,34 +9,27 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <stdio.h>
 #include <string.h>
 
-enum { OPTION_SETTING = 256, OPTION_JSON, OPTION_CRC };
+enum { OPTION_SETTING = 256 }; /* + row: beyond any letter */
 
-static const struct option options_long[] = {
-	{"fabric", required_argument, NULL, OPTION_SETTING},
-	{"engine", required_argument, NULL, OPTION_SETTING},
-	{"channels", required_argument, NULL, OPTION_SETTING},
-	{"block", required_argument, NULL, OPTION_SETTING},
-	{"depth", required_argument, NULL, OPTION_SETTING},
-	{"direct", required_argument, NULL, OPTION_SETTING},
-	{"connect-timeout", required_argument, NULL, OPTION_SETTING},
-	{"timeout", required_argument, NULL, OPTION_SETTING},
-	{"segment", required_argument, NULL, OPTION_SETTING},
-	{"drop", required_argument, NULL, OPTION_SETTING},
-	{"crc", no_argument, NULL, OPTION_CRC},
-	{"recursive", no_argument, NULL, 'r'},
-	{"no-replace", no_argument, NULL, 'n'},
-	{"preserve", no_argument, NULL, 'p'},
-	{"command", required_argument, NULL, 'c'},
-	{"batch", required_argument, NULL, 'b'},
-	{"quiet", no_argument, NULL, 'q'},
-	{"verbose", no_argument, NULL, 'v'},
-	{"json", no_argument, NULL, OPTION_JSON},
-	{"help", no_argument, NULL, 'h'},
-	{"version", no_argument, NULL, 'V'},
-	{NULL, 0, NULL, 0},
+/* Those that are no settings. */
+static const struct own {
+	const char *name;
+	char letter;
+	const char *value; /* NULL: it takes none */
+	const char *help;
+} own[] = {
+	{"command", 'c', "COMMANDS", "run the commands and end"},
+	{"batch", 'b', "FILE", "run the commands in FILE ('-': stdin) and end"},
+	{"quiet", 'q', NULL, "no progress, errors only"},
+	{"verbose", 'v', NULL, "say what was chosen and why; twice: all details"},
+	{"preserve", 'p', NULL, "taken for compatibility: times and modes are always kept"},
+	{"help", 'h', NULL, "show this"},
+	{"version", 'V', NULL, "show the version"},
 };
+#define OWN (sizeof own / sizeof *own)
 
 static const char options_text[] =
 	"usage: rftp [OPTIONS] SRC... DST       copy files; one side is rftp://HOST[:PORT]/PATH,\n"
@@ -49,34 +42,102 @@ static const char options_text[] =
 	"       rftp [OPTIONS] -b FILE [URL]    run commands, stop at the first error\n"
 	"       rftp [OPTIONS] doctor [URL] [DIRECTORY]\n"
 	"                                       what keeps rftp from working well, and how to mend "
-	"it\n"
-	"\n"
-	"  -r, --recursive           copy directories and what is in them\n"
-	"  -n, --no-replace          an existing file is an error\n"
-	"  -p, --preserve            taken for compatibility: times and modes are always kept\n"
-	"  -c, --command COMMANDS    run the commands and end\n"
-	"  -b, --batch FILE          run the commands in FILE ('-': stdin) and end\n"
-	"  -q, --quiet               no progress, errors only\n"
-	"  -v, --verbose             say what was chosen and why; twice: all details\n"
-	"      --json                one JSON object a line on stdout\n"
-	"      --connect-timeout S   seconds to try to connect (10)\n"
-	"      --timeout S           seconds that a server may be silent (60)\n"
-	"      --fabric NAME         transport: verbs (RDMA), soft (TCP) (auto)\n"
-	"      --engine NAME         how blocks cross: credit, status, window (auto)\n"
-	"      --channels N          connections that carry data: 1 to 64 (auto)\n"
-	"      --block SIZE          64K to 16M (auto)\n"
-	"      --depth N             blocks at the receiving side (auto)\n"
-	"      --direct auto|on|off  O_DIRECT (auto)\n"
-	"      --crc                 fabric soft: CRC32C on the wire\n"
-	"      --segment SIZE|SECs   feed: begin another file at this size or age (64M)\n"
-	"      --drop none|oldest    feed: without room, wait, or drop packets (none)\n"
-	"  -V, --version  -h, --help\n"
-	"\n"
-	"See rftp(1) for examples, exit codes and the JSON fields.\n";
+	"it\n\n";
+
+#define HELP_COLUMN 36
+
+static void help_line(struct text *out, char letter, const char *name, const char *value,
+	const char *help, const char *standard)
+{
+	size_t start = out->len;
+	int left;
+
+	if (letter)
+		text_printf(out, "  -%c, ", letter);
+	else
+		text_puts(out, "      ");
+	text_printf(out, "--%s%s%s", name, value ? " " : "", value ? value : "");
+	left = HELP_COLUMN - (int)(out->len - start);
+	text_printf(out, "%*s%s", left > 2 ? left : 2, "", help);
+	if (standard)
+		text_printf(out, " (%s)", standard);
+	text_putc(out, '\n');
+}
 
 void options_help(struct text *out)
 {
+	struct settings standard;
+
+	settings_init(&standard);
 	text_puts(out, options_text);
+	for (size_t i = 0; i < OWN; i++)
+		help_line(out, own[i].letter, own[i].name, own[i].value, own[i].help, NULL);
+	for (unsigned i = 0; settings_at(i); i++) {
+		const struct setting *s = settings_at(i);
+		struct text values = {0}, value = {0};
+
+		settings_values(i, &values);
+		settings_show(&standard, i, &value);
+		if (s->option)
+			help_line(out, s->letter, s->option, s->given ? NULL : text_str(&values),
+				s->option_help ? s->option_help : s->help,
+				s->given ? NULL : text_str(&value));
+		text_fini(&value);
+		text_fini(&values);
+	}
+	text_puts(out, "\nSee rftp(1) for examples, exit codes and the JSON fields.\n");
+}
+
+/* What getopt_long asks for, from both tables. */
+struct known {
+	struct option names[OWN + SETTINGS_MAX + 1];
+	char letters[2 * (OWN + SETTINGS_MAX) + 2];
+};
+
+static void know(struct known *k, const char *name, int letter, bool value, int code)
+{
+	size_t n = 0, len = strlen(k->letters);
+
+	while (k->names[n].name)
+		n++;
+	k->names[n] = (struct option){
+		name, value ? required_argument : no_argument, NULL, letter ? letter : code};
+	if (letter)
+		snprintf(k->letters + len, sizeof k->letters - len, "%c%s", letter,
+			value ? ":" : "");
+}
+
+static void know_all(struct known *k)
+{
+	*k = (struct known){.letters = ":"};
+	for (size_t i = 0; i < OWN; i++)
+		know(k, own[i].name, own[i].letter, own[i].value, 0);
+	for (unsigned i = 0; settings_at(i); i++)
+		if (settings_at(i)->option)
+			know(k, settings_at(i)->option, settings_at(i)->letter,
+				!settings_at(i)->given, OPTION_SETTING + (int)i);
+}
+
+/* The setting that getopt's `c` stands for; NULL: none. */
+static const struct setting *setting_of(int c)
+{
+	for (unsigned i = 0; settings_at(i); i++)
+		if (settings_at(i)->option &&
+			(c == OPTION_SETTING + (int)i || (c && c == settings_at(i)->letter)))
+			return settings_at(i);
+	return NULL;
+}
+
+static int options_setting(
+	struct options *o, const struct setting *s, const char *value, struct text *why)
+{
+	int err;
+
+	text_puts(why, "--");
+	err = settings_set(&o->settings, s->name, s->given ? s->given : value, why);
+	if (!err)
+		text_clear(why);
+	return err;
 }
 
 static void options_bad(char *const *argv, int letter, struct text *why)
@@ -154,35 +215,24 @@ static int options_names(struct options *o, struct text *why)
 
 int options_parse(int argc, char **argv, struct options *o, struct text *why)
 {
-	int c, index, err = 0;
+	struct known known;
+	int c, err;
 
 	*o = (struct options){.action = OPTIONS_SHELL};
 	settings_init(&o->settings);
 	if (argc < 1)
 		return 0;
+	know_all(&known);
 	optind = 0; /* glibc: start over, whatever was parsed before */
 	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":rnpc:b:qvhV", options_long, &index)) >= 0) {
-		switch (c) {
-		case OPTION_SETTING:
-			text_puts(why, "--");
-			err = settings_set(&o->settings, options_long[index].name, optarg, why);
+	while ((c = getopt_long(argc, argv, known.letters, known.names, NULL)) >= 0) {
+		if (setting_of(c)) {
+			err = options_setting(o, setting_of(c), optarg, why);
 			if (err)
 				return err;
-			text_clear(why);
-			break;
-		case OPTION_CRC:
-			o->settings.crc = true;
-			break;
-		case OPTION_JSON:
-			o->settings.json = true;
-			break;
-		case 'r':
-			o->settings.recursive = true;
-			break;
-		case 'n':
-			o->settings.replace = false;
-			break;
+			continue;
+		}
+		switch (c) {
 		case 'p':
 			break;
 		case 'c':

@@ -328,52 +328,90 @@ BOOLEAN(recursive)
 BOOLEAN(replace)
 BOOLEAN(json)
 
-static const struct {
-	const char *name, *values, *help;
+static const char *engine_name_at(unsigned i)
+{
+	return engine_at(i) ? engine_at(i)->name : NULL;
+}
+
+static const struct row {
+	struct setting setting;
+	const char *values;            /* what may be set */
+	const char *(*more)(unsigned); /* and these names; NULL: no more */
 	int (*set)(struct settings *, const char *, struct text *);
 	void (*show)(const struct settings *, struct text *);
-} settings_table[] = {
-	{"fabric", "auto|NAME", "transport between the hosts", set_fabric, show_fabric},
-	{"engine", "auto|NAME", "how blocks cross", set_engine, show_engine},
-	{"channels", "auto|1..64", "connections that carry data", set_channels, show_channels},
-	{"block", "auto|64K..16M", "bytes of a block", set_block, show_block},
-	{"depth", "auto|1..65536", "blocks that the receiving side has", set_depth, show_depth},
-	{"direct", "auto|on|off", "O_DIRECT, past the page cache", set_direct, show_direct},
-	{"crc", "on|off", "fabric soft: ask for CRC32C on the wire", set_crc, show_crc},
-	{"connect-timeout", "SECONDS", "how long to try to connect", set_connect_timeout,
-		show_connect_timeout},
-	{"timeout", "SECONDS", "how long a server may be silent", set_timeout, show_timeout},
-	{"segment", "SIZE|SECONDSs|none", "feed: how large, how old a segment gets", set_segment,
-		show_segment},
-	{"drop", "none|oldest", "feed: packets that go when there is no room", set_drop, show_drop},
-	{"recursive", "on|off", "get and put follow directories down", set_recursive,
-		show_recursive},
-	{"replace", "on|off", "get and put replace existing files", set_replace, show_replace},
-	{"json", "on|off", "reports as one JSON object a line", set_json, show_json},
-	{"verbosity", "quiet|normal|verbose|debug", "how much is said", set_verbosity,
-		show_verbosity},
+} rows[] = {
+	{{.name = "recursive",
+		 .option = "recursive",
+		 .letter = 'r',
+		 .given = "on",
+		 .help = "copy directories and what is in them"},
+		"on|off", NULL, set_recursive, show_recursive},
+	{{.name = "replace",
+		 .option = "no-replace",
+		 .letter = 'n',
+		 .given = "off",
+		 .help = "replace existing files",
+		 .option_help = "an existing file is an error"},
+		"on|off", NULL, set_replace, show_replace},
+	{{.name = "fabric",
+		 .option = "fabric",
+		 .help = "transport: verbs is RDMA, soft is iWARP over TCP"},
+		"auto", select_name, set_fabric, show_fabric},
+	{{.name = "engine", .option = "engine", .help = "how blocks cross"}, "auto", engine_name_at,
+		set_engine, show_engine},
+	{{.name = "channels", .option = "channels", .help = "connections that carry data"},
+		"auto|1..64", NULL, set_channels, show_channels},
+	{{.name = "block", .option = "block", .help = "bytes of a block"}, "auto|64K..16M", NULL,
+		set_block, show_block},
+	{{.name = "depth", .option = "depth", .help = "blocks that the receiving side has"},
+		"auto|1..65536", NULL, set_depth, show_depth},
+	{{.name = "direct", .option = "direct", .help = "O_DIRECT, past the page cache"},
+		"auto|on|off", NULL, set_direct, show_direct},
+	{{.name = "crc",
+		 .option = "crc",
+		 .given = "on",
+		 .help = "fabric soft: ask for CRC32C on the wire"},
+		"on|off", NULL, set_crc, show_crc},
+	{{.name = "connect-timeout",
+		 .option = "connect-timeout",
+		 .help = "how long to try to connect"},
+		"SECONDS", NULL, set_connect_timeout, show_connect_timeout},
+	{{.name = "timeout", .option = "timeout", .help = "how long a server may be silent"},
+		"SECONDS", NULL, set_timeout, show_timeout},
+	{{.name = "segment",
+		 .option = "segment",
+		 .help = "feed: begin another file at this size or age"},
+		"none|SIZE|SECONDSs", NULL, set_segment, show_segment},
+	{{.name = "drop",
+		 .option = "drop",
+		 .help = "feed: without room, wait (none), or drop the oldest packets"},
+		"none|oldest", NULL, set_drop, show_drop},
+	{{.name = "json",
+		 .option = "json",
+		 .given = "on",
+		 .help = "report as one JSON object a line"},
+		"on|off", NULL, set_json, show_json},
+	{{.name = "verbosity", .help = "how much is said"}, "quiet|normal|verbose|debug", NULL,
+		set_verbosity, show_verbosity},
 };
-#define SETTINGS (sizeof settings_table / sizeof *settings_table)
+#define ROWS (sizeof rows / sizeof *rows)
+_Static_assert(ROWS <= SETTINGS_MAX, "those who keep something of each have room");
 
-const char *settings_name(unsigned i)
+const struct setting *settings_at(unsigned i)
 {
-	return i < SETTINGS ? settings_table[i].name : NULL;
+	return i < ROWS ? &rows[i].setting : NULL;
 }
 
-const char *settings_values(unsigned i)
+void settings_values(unsigned i, struct text *out)
 {
-	return i < SETTINGS ? settings_table[i].values : NULL;
-}
-
-const char *settings_help(unsigned i)
-{
-	return i < SETTINGS ? settings_table[i].help : NULL;
+	text_puts(out, rows[i].values);
+	for (unsigned k = 0; rows[i].more && rows[i].more(k); k++)
+		text_printf(out, "|%s", rows[i].more(k));
 }
 
 void settings_show(const struct settings *s, unsigned i, struct text *out)
 {
-	if (i < SETTINGS)
-		settings_table[i].show(s, out);
+	rows[i].show(s, out);
 }
 
 int settings_set(struct settings *s, const char *name, const char *value, struct text *why)
@@ -381,10 +419,10 @@ int settings_set(struct settings *s, const char *name, const char *value, struct
 	struct text list = {0};
 	int err = -ENOENT;
 
-	for (size_t i = 0; i < SETTINGS; i++) {
-		if (strcmp(settings_table[i].name, name))
+	for (size_t i = 0; i < ROWS; i++) {
+		if (strcmp(rows[i].setting.name, name))
 			continue;
-		err = settings_table[i].set(s, value, &list);
+		err = rows[i].set(s, value, &list);
 		if (err) {
 			text_printf(why, "%s can not be ", name);
 			escape_shell(why, value, strlen(value));
@@ -396,7 +434,7 @@ int settings_set(struct settings *s, const char *name, const char *value, struct
 	text_puts(why, "no such setting: ");
 	escape_display(why, name, strlen(name));
 	text_puts(why, "; there are");
-	for (size_t i = 0; i < SETTINGS; i++)
-		text_printf(why, "%s %s", i ? "," : "", settings_table[i].name);
+	for (size_t i = 0; i < ROWS; i++)
+		text_printf(why, "%s %s", i ? "," : "", rows[i].setting.name);
 	return err;
 }

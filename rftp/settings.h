@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * rftp/settings: what the user may choose for transfers and reports, by name, in one table that
- * serves the long options and the shell's `set` alike.  Zeros mean auto.
+ * serves the options, --help, the shell's `set` and completion alike.  Zeros mean auto.
  */
 #ifndef RFTP_SETTINGS_H
 #define RFTP_SETTINGS_H
@@ -30,10 +30,20 @@ struct settings {
 
 void settings_init(struct settings *);
 
+#define SETTINGS_MAX 48u /* there are fewer */
+
+struct setting {
+	const char *name, *help;
+	const char *option;      /* the long option; NULL: not by one of its own */
+	char letter;             /* the short one; 0: none */
+	const char *given;       /* what the option sets if it takes no value; NULL: it takes one */
+	const char *option_help; /* what the option does, where `help` does not say so; or NULL */
+};
+
 /* The i-th setting, NULL past the last. */
-const char *settings_name(unsigned i);
-const char *settings_values(unsigned i); /* "auto|on|off": what may be set */
-const char *settings_help(unsigned i);
+const struct setting *settings_at(unsigned i);
+/* What it may be set to: "auto|on|off"; capitals and digits stand for something to fill in. */
+void settings_values(unsigned i, struct text *out);
 /* Its value now, as settings_set would take it. */
 void settings_show(const struct settings *, unsigned i, struct text *out);
 

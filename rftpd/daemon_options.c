@@ -12,15 +12,22 @@
 
 enum { OPTION_FOREGROUND = 256, OPTION_SETTING }; /* + row: beyond any letter */
 
-static const struct option own[] = {
-	{"foreground", no_argument, NULL, OPTION_FOREGROUND},
-	{"config", required_argument, NULL, 'c'},
-	{"test-config", no_argument, NULL, 't'},
-	{"help", no_argument, NULL, 'h'},
-	{"version", no_argument, NULL, 'V'},
+static const struct own {
+	const char *name;
+	int code;          /* a letter, which is an option too, or OPTION_ */
+	const char *value; /* NULL: it takes none */
+	const char *help;
+} own[] = {
+	{"config", 'c', "FILE", "read settings from FILE: `name = value`, names as above"},
+	{"test-config", 't', NULL, "check all that can be checked without serving, and end"},
+	{"verbose", 'v', NULL, "log one level more"},
+	{"quiet", 'q', NULL, "log one level less"},
+	{"foreground", OPTION_FOREGROUND, NULL, "changes nothing: it never leaves the foreground"},
+	{"help", 'h', NULL, "show this, and end"},
+	{"version", 'V', NULL, "show the version, and end"},
 };
 #define OWN (sizeof own / sizeof *own)
-#define LETTERS ":tvq"
+#define LETTERS ":c:tvqhV"
 
 /* `table` has room for all and the end mark. */
 static void make_table(struct option table[DAEMON_SETTINGS_MAX + OWN + 1])
@@ -31,8 +38,10 @@ static void make_table(struct option table[DAEMON_SETTINGS_MAX + OWN + 1])
 		table[n] = (struct option){daemon_settings_name(n),
 			daemon_settings_is_switch(n) ? optional_argument : required_argument, NULL,
 			OPTION_SETTING + (int)n};
-	memcpy(table + n, own, sizeof own);
-	table[n + OWN] = (struct option){0};
+	for (size_t i = 0; i < OWN; i++, n++)
+		table[n] = (struct option){own[i].name,
+			own[i].value ? required_argument : no_argument, NULL, own[i].code};
+	table[n] = (struct option){0};
 }
 
 static int change_level(struct daemon_settings *s, int by, char why[DAEMON_WHY_MAX])
@@ -48,11 +57,12 @@ static int change_level(struct daemon_settings *s, int by, char why[DAEMON_WHY_M
 static int refuse_option(int argc, char **argv, int c, char why[DAEMON_WHY_MAX])
 {
 	const char *word = optind > 0 && optind <= argc ? argv[optind - 1] : "";
+	bool is_long = !strncmp(word, "--", 2);
 
 	/* among grouped letters optind is still at the group; optopt then names the letter */
-	if (c == ':' && (optopt >= OPTION_SETTING || optopt == 'c'))
+	if (c == ':')
 		snprintf(why, DAEMON_WHY_MAX, "%.100s needs a value", word);
-	else if (optopt > 0 && optopt < OPTION_SETTING && !strchr("chV", optopt))
+	else if (optopt > 0 && optopt < OPTION_FOREGROUND && !is_long)
 		snprintf(why, DAEMON_WHY_MAX, "unknown option -%c", optopt);
 	else if (optopt)
 		snprintf(why, DAEMON_WHY_MAX, "%.100s takes no value", word);
@@ -127,23 +137,39 @@ void daemon_options_fini(struct daemon_options *o)
 	daemon_settings_fini(&o->settings);
 }
 
+#define HELP_COLUMN 37
+
+static void show_option(
+	FILE *out, int letter, const char *name, const char *value, const char *help)
+{
+	char left[64];
+
+	snprintf(left, sizeof left, "--%s%s%s", name, value ? " " : "", value ? value : "");
+	if (letter)
+		fprintf(out, "  -%c, %-*s %s", letter, HELP_COLUMN - 7, left, help);
+	else
+		fprintf(out, "      %-*s %s", HELP_COLUMN - 7, left, help);
+}
+
 void daemon_options_usage(FILE *out)
 {
-	fprintf(out, "usage: rftpd --export DIR[:ro|:rw] [--listen ADDR:PORT]... [OPTION]...\n"
-		     "       rftpd --config FILE [-t] [OPTION]...\n"
-		     "Serves a directory to rftp over RDMA, or TCP where there is none.\n\n");
+	fputs("usage: rftpd --export DIR[:ro|:rw] [--listen ADDR:PORT]... [OPTION]...\n"
+	      "       rftpd --config FILE [-t] [OPTION]...\n"
+	      "Serves a directory to rftp over RDMA, or TCP where there is none.\n\n",
+		out);
 	for (unsigned i = 0; daemon_settings_name(i); i++) {
-		char left[64];
+		bool is_switch = daemon_settings_is_switch(i);
 
-		snprintf(left, sizeof left, daemon_settings_is_switch(i) ? "--%s" : "--%s %s",
-			daemon_settings_name(i), daemon_settings_values(i));
-		fprintf(out, "  %-29s %s\n", left, daemon_settings_help(i));
+		show_option(out, 0, daemon_settings_name(i),
+			is_switch ? NULL : daemon_settings_values(i), daemon_settings_help(i));
+		if (daemon_settings_default(i) && !is_switch)
+			fprintf(out, " (%s)", daemon_settings_default(i));
+		fputc('\n', out);
 	}
-	fprintf(out, "  --config FILE                 read settings from FILE: `name = value`, "
-		     "names as above\n"
-		     "  -t, --test-config             check options and configuration, and end\n"
-		     "  -v, -q                        log more, log less\n"
-		     "  --foreground                  changes nothing: it never leaves it\n"
-		     "  --help, --version             show this, or the version, and end\n\n"
-		     "See rftpd(8) and rftpd.conf(5).\n");
+	for (size_t i = 0; i < OWN; i++) {
+		show_option(out, own[i].code < OPTION_FOREGROUND ? own[i].code : 0, own[i].name,
+			own[i].value, own[i].help);
+		fputc('\n', out);
+	}
+	fputs("\nSee rftpd(8) and rftpd.conf(5).\n", out);
 }

@@ -37,57 +37,47 @@ struct row {
 	size_t offset; /* of the field, for kinds that have one */
 	uint64_t min, max;
 	const char *values, *help;
+	const char *standard; /* the default: a value, or in words what it depends on; NULL: none */
 };
 
 #define FIELD(name) offsetof(struct daemon_settings, name)
 
 static const struct row rows[] = {
 	{"listen", KIND_LISTEN, 0, 0, 0, "ADDR:PORT",
-		"listen there; may be repeated; port 0 takes a free one (" DAEMON_LISTEN_DEFAULT
-		")"},
-	{"export", KIND_EXPORT, 0, 0, 0, "DIR[:ro|:rw]", "the directory that is served (:ro)"},
-	{"fabric", KIND_FABRIC, 0, 0, 0, "auto|NAME[,NAME...]", "transports to serve (auto)"},
-	{"crc", KIND_SWITCH, FIELD(crc), 0, 0, "yes|no", "ask for a CRC on every packet of `soft`"},
-	{"max-sessions", KIND_NUMBER, FIELD(max_sessions), 1, 1000000, "N",
-		"sessions at once (4096)"},
+		"listen there; may be repeated; port 0 takes a free one", DAEMON_LISTEN_DEFAULT},
+	{"export", KIND_EXPORT, 0, 0, 0, "DIR[:ro|:rw]",
+		"the directory that is served; :ro unless :rw is said", NULL},
+	{"fabric", KIND_FABRIC, 0, 0, 0, "auto|NAME[,NAME...]", "transports to serve", "auto"},
+	{"crc", KIND_SWITCH, FIELD(crc), 0, 0, "yes|no", "ask for a CRC on every packet of `soft`",
+		"no"},
+	{"max-sessions", KIND_NUMBER, FIELD(max_sessions), 1, 1000000, "N", "sessions at once",
+		"4096"},
 	{"max-channels", KIND_NUMBER, FIELD(max_channels), 1, MESSAGE_CHANNELS_MAX, "N",
-		"data channels of a session (64)"},
+		"data channels of a session", "64"},
 	{"max-block", KIND_SIZE, FIELD(max_block_bytes), TRANSFER_BLOCK_MIN, TRANSFER_BLOCK_MAX,
-		"SIZE", "bytes of a block (16M)"},
+		"SIZE", "bytes of a block", "16M"},
 	{"max-window", KIND_SIZE, FIELD(max_window_bytes), 1u << 20, UINT64_C(1) << 40, "SIZE",
-		"memory of one transfer (512M)"},
+		"memory of one transfer", "512M"},
 	{"memory", KIND_SIZE, FIELD(memory_bytes), BUDGET_MEMORY_MIN, UINT64_C(1) << 50, "SIZE",
-		"memory of all transfers (a quarter of what is free at the start)"},
+		"memory of all transfers", "a quarter of what is available"},
 	{"open-files", KIND_NUMBER, FIELD(open_files), BUDGET_FILES_MIN, 1000000, "N",
-		"files that all transfers have open at once (an eighth of RLIMIT_NOFILE)"},
+		"files that all transfers have open at once", "an eighth of RLIMIT_NOFILE"},
 	{"threads", KIND_NUMBER, FIELD(threads), BUDGET_THREADS_MIN, 65535, "N",
-		"threads of all transfers (16 for each CPU, at least 64)"},
+		"threads of all transfers", "16 for each CPU, at least 64"},
 	{"stall-timeout", KIND_NUMBER, FIELD(stall_timeout_s), 0, 86400, "SECONDS",
-		"a transfer that moves nothing ends after this if others wait; 0: never (30)"},
+		"a transfer that moves nothing ends after this if others wait; 0: never", "30"},
 	{"handshake-timeout", KIND_NUMBER, FIELD(handshake_timeout_s), 1, 3600, "SECONDS",
-		"a client that connects says something within this (10)"},
+		"a client that connects says something within this", "10"},
 	{"idle-timeout", KIND_NUMBER, FIELD(idle_timeout_s), 0, 31536000, "SECONDS",
-		"a session that asks for nothing is ended after this; 0: never (0)"},
-	{"log-level", KIND_LEVEL, 0, 0, 0, "error|warning|info|debug", "what is logged (info)"},
+		"a session that asks for nothing is ended after this; 0: never", "0"},
+	{"log-level", KIND_LEVEL, 0, 0, 0, "error|warning|info|debug", "what is logged", "info"},
 	{"insecure", KIND_SWITCH, FIELD(insecure), 0, 0, "yes|no",
-		"listen beyond loopback, where anybody may then read, and write to a :rw export"},
+		"listen beyond loopback, where anybody may then read, and write to a :rw export",
+		"no"},
 };
 
 #define ROWS (sizeof rows / sizeof *rows)
 _Static_assert(ROWS <= DAEMON_SETTINGS_MAX, "room for the origin of every row");
-
-void daemon_settings_init(struct daemon_settings *s)
-{
-	*s = (struct daemon_settings){
-		.max_sessions = 4096,
-		.max_channels = MESSAGE_CHANNELS_MAX,
-		.max_block_bytes = TRANSFER_BLOCK_MAX,
-		.max_window_bytes = UINT64_C(512) << 20,
-		.stall_timeout_s = 30,
-		.handshake_timeout_s = 10,
-		.log_level = LOG_LEVEL_INFO,
-	};
-}
 
 static void clear_listen(struct daemon_settings *s)
 {
@@ -123,7 +113,17 @@ const char *daemon_settings_help(unsigned i)
 	return rows[i].help;
 }
 
+const char *daemon_settings_default(unsigned i)
+{
+	return rows[i].standard;
+}
+
 /* ---- forms ---- */
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
 
 static int parse_switch(const char *value, bool *out)
 {
@@ -148,7 +148,7 @@ static int parse_number(const char *value, bool suffixes, uint64_t *out)
 	const char *letter;
 	char *end;
 
-	if (*value < '0' || *value > '9') /* strtoull also takes signs and blanks */
+	if (!is_digit(*value)) /* strtoull also takes signs and blanks */
 		return -EINVAL;
 	errno = 0;
 	n = strtoull(value, &end, 10);
@@ -335,6 +335,22 @@ static int set_row(struct daemon_settings *s, const struct row *row, const char 
 		return set_fabric(s, value, why);
 	default:
 		return set_level(s, value, why);
+	}
+}
+
+/* Addresses and fabrics are not put there: without any, all who ask take the default. */
+void daemon_settings_init(struct daemon_settings *s)
+{
+	char why[DAEMON_WHY_MAX];
+
+	*s = (struct daemon_settings){0};
+	for (unsigned i = 0; i < ROWS; i++) {
+		enum kind kind = rows[i].kind;
+
+		if (kind == KIND_LEVEL || kind == KIND_SWITCH)
+			(void)set_row(s, &rows[i], rows[i].standard, why);
+		else if ((kind == KIND_NUMBER || kind == KIND_SIZE) && is_digit(*rows[i].standard))
+			(void)set_row(s, &rows[i], rows[i].standard, why);
 	}
 }
 

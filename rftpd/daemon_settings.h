@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rftpd/daemon_settings: what may be configured, in one table that serves the long options and the
- * configuration file alike.
+ * rftpd/daemon_settings: what may be configured, in one table that serves the long options, --help
+ * and the configuration file alike.
  *
  * It checks the form of each value and nothing that needs the host: no file, address or device is
  * looked at.  What the command line says outweighs the file, whichever is read first.
@@ -58,5 +58,7 @@ const char *daemon_settings_name(unsigned i);
 bool daemon_settings_is_switch(unsigned i);
 const char *daemon_settings_values(unsigned i);
 const char *daemon_settings_help(unsigned i);
+/* What it is unless given: a value, or words; NULL: it has none. */
+const char *daemon_settings_default(unsigned i);
 
 #endif

@@ -120,20 +120,23 @@ int command_pwd(struct client *c, const struct lexer_command *line)
 
 static void set_show(struct client *c, unsigned i)
 {
-	struct text value = {0}, out = {0};
+	struct text value = {0}, values = {0}, out = {0};
 
 	settings_show(&c->settings, i, &value);
+	settings_values(i, &values);
 	if (report_json(&c->report)) {
 		report_json_begin(&out, "setting");
-		report_json_string(&out, "name", settings_name(i));
+		report_json_string(&out, "name", settings_at(i)->name);
 		report_json_string(&out, "value", text_str(&value));
+		report_json_string(&out, "values", text_str(&values));
 		report_json_end(&c->report, &out);
 	} else {
-		text_printf(&out, "%-16s %-8s %s (%s)\n", settings_name(i), text_str(&value),
-			settings_help(i), settings_values(i));
+		text_printf(&out, "%-16s %-8s %s (%s)\n", settings_at(i)->name, text_str(&value),
+			settings_at(i)->help, text_str(&values));
 		report_write(&c->report, text_str(&out), out.len);
 	}
 	text_fini(&out);
+	text_fini(&values);
 	text_fini(&value);
 }
 
@@ -152,8 +155,8 @@ int command_set(struct client *c, const struct lexer_command *line)
 				report_note(&c->report, "%s: takes effect at the next open", name);
 		}
 	} else {
-		for (unsigned i = 0; settings_name(i); i++) {
-			if (name && strcmp(settings_name(i), name))
+		for (unsigned i = 0; settings_at(i); i++) {
+			if (name && strcmp(settings_at(i)->name, name))
 				continue;
 			set_show(c, i);
 			found = true;

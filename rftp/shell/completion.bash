@@ -33,14 +33,17 @@ _rftp()
 	fi
 	COMPREPLY=()
 	case $prev in
-	--fabric) COMPREPLY=($(compgen -W 'auto verbs soft' -- "$cur")); return ;;
-	--engine) COMPREPLY=($(compgen -W 'auto credit status window' -- "$cur")); return ;;
-	--direct) COMPREPLY=($(compgen -W 'auto on off' -- "$cur")); return ;;
-	--channels | --depth) COMPREPLY=($(compgen -W 'auto' -- "$cur")); return ;;
-	--segment) COMPREPLY=($(compgen -W '64M 1G 10s 64M,10s none' -- "$cur")); return ;;
-	--drop) COMPREPLY=($(compgen -W 'none oldest' -- "$cur")); return ;;
-	--block) COMPREPLY=($(compgen -W 'auto 64K 256K 1M 4M 16M' -- "$cur")); return ;;
-	--connect-timeout | --timeout | -c | --command) return ;;
+	-b | --batch) compopt -o filenames; COMPREPLY=($(compgen -f -- "$cur")); return ;;
+	-c | --command) return ;;
+	--*)
+		# --help is made from the table of options: "--direct auto|on|off"; capitals and digits stand for
+		# something to fill in
+		words=$("${COMP_WORDS[0]}" --help 2>/dev/null | sed -n "s/^.* $prev \([^ ]\{1,\}\).*/\1/p")
+		if [[ $words ]]; then
+			COMPREPLY=($(compgen -W "$(tr '|' '\n' <<<"$words" | grep -v '[A-Z0-9]')" -- "$cur"))
+			return
+		fi
+		;;
 	esac
 	case $cur in
 	rftp://*)
@@ -55,9 +58,8 @@ _rftp()
 		fi
 		;;
 	-*)
-		COMPREPLY=($(compgen -W '--fabric --engine --channels --block --depth --direct --crc --segment --drop
-			--connect-timeout --timeout --recursive --no-replace --preserve --command --batch --quiet
-			--verbose --json --help --version' -- "$cur"))
+		words=$("${COMP_WORDS[0]}" --help 2>/dev/null | grep -o '^ \{2,6\}\(-., \)\?--[a-z-]*' | grep -o -- '--.*')
+		COMPREPLY=($(compgen -W "$words" -- "$cur"))
 		;;
 	*)
 		compopt -o filenames

@@ -138,16 +138,18 @@ static void completion_local(struct completions *found, const char *word, bool d
 
 static void completion_values(struct completions *found, const char *word, const char *setting)
 {
-	for (unsigned i = 0; settings_name(i); i++) {
-		char *values, *rest, *value;
+	for (unsigned i = 0; settings_at(i); i++) {
+		struct text values = {0};
+		char *rest, *value;
 
-		if (strcmp(settings_name(i), setting))
+		if (strcmp(settings_at(i)->name, setting))
 			continue;
-		values = rest = strdup(settings_values(i));
-		while (values && (value = strsep(&rest, "|")))
+		settings_values(i, &values);
+		rest = values.data;
+		while (rest && (value = strsep(&rest, "|")))
 			if (!strpbrk(value, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"))
 				completion_add(found, word, "", value, false);
-		free(values);
+		text_fini(&values);
 	}
 }
 
@@ -175,8 +177,8 @@ static void completion_argument(struct client *c, struct completions *found,
 		if (line->count > 2)
 			completion_values(found, word, line->words[1].text);
 		else
-			for (unsigned i = 0; settings_name(i); i++)
-				completion_add(found, word, "", settings_name(i), false);
+			for (unsigned i = 0; settings_at(i); i++)
+				completion_add(found, word, "", settings_at(i)->name, false);
 		break;
 	case COMMAND_NAME:
 		for (unsigned i = 0; command_at(i); i++)

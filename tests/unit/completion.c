@@ -67,6 +67,9 @@ static void settings(void)
 	CHECK(gives("set d", "depth,direct,drop,"));
 	CHECK(gives("set direct o", "off,on,"));
 	CHECK(gives("set block ", "auto,"));
+	CHECK(gives("set engine ", "auto,credit,status,window,"));
+	CHECK(gives("set fabric s", "soft,"));
+	CHECK(gives("set nothing ", ""));
 	client_fini(&client);
 }
 

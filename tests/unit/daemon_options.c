@@ -77,6 +77,16 @@ static void every_option(void)
 	CHECK_EQ(parse(&o, "--version"), 0);
 	CHECK_EQ(o.action, DAEMON_ACTION_VERSION);
 	daemon_options_fini(&o);
+	CHECK_EQ(parse(&o, "-V"), 0);
+	CHECK_EQ(o.action, DAEMON_ACTION_VERSION);
+	daemon_options_fini(&o);
+	CHECK_EQ(parse(&o, "-h"), 0);
+	CHECK_EQ(o.action, DAEMON_ACTION_HELP);
+	daemon_options_fini(&o);
+	CHECK_EQ(parse(&o, "-tc /etc/x --foreground"), 0);
+	CHECK_EQ(o.action, DAEMON_ACTION_TEST);
+	CHECK(!strcmp(o.config, "/etc/x"));
+	daemon_options_fini(&o);
 	CHECK_EQ(parse(&o, "-qq -v --max-sessions 1 --max-sessions 2"), 0);
 	CHECK_EQ(o.settings.log_level, LOG_LEVEL_WARNING);
 	CHECK_EQ(o.settings.max_sessions, 2);
@@ -124,7 +134,8 @@ static void what_is_wrong_is_named(void)
 		{"--listen", "--listen"},
 		{"--config", "--config"},
 		{"--max", "--max"},
-		{"--help=1", "--help"},
+		{"--help=1", "--help=1 takes no value"},
+		{"-c", "-c needs a value"},
 		{"extra", "extra"},
 		{"--listen ::1", "::1"},
 		{"--listen 1.2.3.4:99999", "99999"},

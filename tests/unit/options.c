@@ -168,12 +168,12 @@ static void shown_is_settable(void)
 		0);
 	s = options.settings;
 	settings_init(&again);
-	for (unsigned i = 0; settings_name(i); i++) {
+	for (unsigned i = 0; settings_at(i); i++) {
 		struct text value = {0};
 
 		settings_show(&s, i, &value);
 		text_clear(&why);
-		if (settings_set(&again, settings_name(i), text_str(&value), &why))
+		if (settings_set(&again, settings_at(i)->name, text_str(&value), &why))
 			printf("# %s\n", text_str(&why));
 		CHECK(!why.len);
 		text_fini(&value);
