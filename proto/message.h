@@ -128,8 +128,9 @@ struct message_hello {           /* request and reply have the same shape */
 	struct wire_bytes agent; /* "rftp/0.1.0", 0..255 bytes, for people */
 };
 #define MESSAGE_HELLO_READ_ONLY 1u /* reply: the export is read-only */
-#define MESSAGE_HELLO_DIRECT 2u /* reply: the control channel comes from the port in the request   \
-				 */
+#define MESSAGE_HELLO_DIRECT                                                                       \
+	2u /* reply: the control channel comes from the port in the request                        \
+	    */
 #define MESSAGE_HELLO_PORT_SHIFT 16
 
 /* ---- PING: measures the round trip; the reply has the same cookie.  Cookie 0 is a keep-alive:

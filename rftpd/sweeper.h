@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rftpd/sweeper: removes what transfers left behind that were cut off by the end of their process: at
- * the start of the daemon and once a day, in a thread that has the disk when others leave it.
+ * rftpd/sweeper: removes what transfers left behind that were cut off by the end of their process:
+ * at the start of the daemon and once a day, in a thread that has the disk when others leave it.
  */
 #ifndef RFTPD_SWEEPER_H
 #define RFTPD_SWEEPER_H
@@ -19,8 +19,8 @@ struct sweeper {
 	atomic_bool stop;
 };
 
-/* Sweeps beneath a directory, which stays the caller's.  Without a thread it is not done, and that is
- * logged.  Signals are blocked already. */
+/* Sweeps beneath a directory, which stays the caller's.  Without a thread it is not done, and that
+ * is logged.  Signals are blocked already. */
 void sweeper_start(struct sweeper *, int top);
 /* Does nothing if it was not started. */
 void sweeper_stop(struct sweeper *);

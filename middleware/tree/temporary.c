@@ -140,9 +140,9 @@ static int temporary_push(struct temporary_paths *paths, const char *dir, const 
 		paths->text = grown;
 		paths->room = need * 2;
 	}
-	paths->length += (size_t)sprintf(
-				 paths->text + paths->length, "%s%s%s", dir, *dir ? "/" : "", name) +
-			 1;
+	paths->length +=
+		(size_t)sprintf(paths->text + paths->length, "%s%s%s", dir, *dir ? "/" : "", name) +
+		1;
 	return 0;
 }
 

@@ -3,10 +3,10 @@
  * tree/temporary: the hidden names that files have while they arrive, and how those are found that
  * nobody writes to any more.
  *
- * A name is ".rftp-" + 16 hex digits + ".part": 8 of the host, 8 by chance.  Its writer holds a lock
- * (flock) on the file as long as it has it open, which the kernel takes away when the writer dies,
- * however it dies.  A file without a lock is removed; where the lock of another host's writer may
- * not be seen, or there are no locks, only one that has not been written to for a day.
+ * A name is ".rftp-" + 16 hex digits + ".part": 8 of the host, 8 by chance.  Its writer holds a
+ * lock (flock) on the file as long as it has it open, which the kernel takes away when the writer
+ * dies, however it dies.  A file without a lock is removed; where the lock of another host's writer
+ * may not be seen, or there are no locks, only one that has not been written to for a day.
  */
 #ifndef TREE_TEMPORARY_H
 #define TREE_TEMPORARY_H
@@ -32,8 +32,8 @@ struct temporary_swept {
  * -errno: it could not be read.  Adds to `swept`.  Ends early once `stop`, which may be NULL, is
  * set. */
 int temporary_sweep(int dir, const atomic_bool *stop, struct temporary_swept *swept);
-/* The same for all directories beneath `top`, too; links are not followed.  For a thread of its own:
- * it takes as long as it takes, and less of the disk's time than others.  -ENOMEM. */
+/* The same for all directories beneath `top`, too; links are not followed.  For a thread of its
+ * own: it takes as long as it takes, and less of the disk's time than others.  -ENOMEM. */
 int temporary_sweep_tree(int top, const atomic_bool *stop, struct temporary_swept *swept);
 
 #endif
