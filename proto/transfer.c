@@ -216,7 +216,7 @@ bool transfer_name_ok(struct wire_bytes name)
 
 	if (left == 0)
 		return true;
-	if (left > MESSAGE_PATH_MAX)
+	if (left > TRANSFER_NAME_MAX)
 		return false;
 	while ((slash = memchr(at, '/', left))) {
 		size_t len = (size_t)(slash - at);
@@ -260,7 +260,7 @@ int transfer_get_file(struct transfer_file *m, const void *buf, size_t len)
 	m->mtime_s = (int64_t)wire_get_u64(&w);
 	m->mtime_ns = wire_get_u32(&w);
 	m->size = wire_get_u64(&w);
-	m->name = wire_get_bytes(&w, MESSAGE_PATH_MAX);
+	m->name = wire_get_bytes(&w, TRANSFER_NAME_MAX);
 	wire_require(&w, transfer_file_ok(m));
 	return wire_finish(&w);
 }
@@ -276,7 +276,7 @@ ssize_t transfer_put_file(const struct transfer_file *m, void *buf, size_t size)
 	wire_put_u64(&w, (uint64_t)m->mtime_s);
 	wire_put_u32(&w, m->mtime_ns);
 	wire_put_u64(&w, m->size);
-	wire_put_bytes(&w, m->name, MESSAGE_PATH_MAX);
+	wire_put_bytes(&w, m->name, TRANSFER_NAME_MAX);
 	wire_require(&w, transfer_file_ok(m));
 	return wire_put_end(&w);
 }

@@ -40,6 +40,7 @@ enum transfer_type {
 #define TRANSFER_BLOCK_MAX 16777216u
 #define TRANSFER_DEPTH_MAX 65536u             /* blocks of a sink */
 #define TRANSFER_GRANTS_MAX 4096u             /* indices in one GRANT */
+#define TRANSFER_NAME_MAX 16383u              /* bytes of a FILE's name */
 #define TRANSFER_OPEN_MAX 256u                /* files between FILE and RESULT at once */
 #define TRANSFER_SIZE_MAX 0x7fffffffffffffffu /* of a file, and of offset + length: fits off_t */
 #define TRANSFER_BLOCKS_MAX 0x100000000u      /* of a file: sequence has 32 bits */
@@ -198,7 +199,7 @@ int transfer_get_block(
 void transfer_put_block(const struct transfer_block *, uint8_t bytes[TRANSFER_BLOCK_BYTES]);
 
 /* Whether bytes are a file's name that may cross: relative, no empty, "." or ".." component, no
- * NUL, at most 4095 bytes, components at most 255; empty is allowed. */
+ * NUL, at most TRANSFER_NAME_MAX bytes, components at most 255; empty is allowed. */
 bool transfer_name_ok(struct wire_bytes);
 
 #endif

@@ -44,7 +44,7 @@ void source_file_finish(struct source *s, struct source_file *f)
 
 static int announce(struct source *s, struct source_file *f)
 {
-	uint8_t data[MESSAGE_PATH_MAX + 64];
+	uint8_t data[TRANSFER_NAME_MAX + 64];
 	ssize_t len;
 
 	f->item.file.file = f->number;

@@ -14,6 +14,7 @@
 #include <limits.h>
 #include <linux/openat2.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -47,26 +48,76 @@ bool beneath_supported(void)
 	return fd != -ENOSYS && fd != -EPERM; /* EPERM: a sandbox that does not know the call */
 }
 
-int beneath_open(int top, const char *path, int flags, mode_t mode)
+/* Opens a path that the kernel takes.  `own`: `dir` is closed. */
+static int beneath_step(int dir, bool own, bool confined, const char *path, int flags, mode_t mode)
 {
 	int fd;
 
-	flags |= O_CLOEXEC;
-	if (top != AT_FDCWD) {
-		path += strspn(path, "/");
-		return beneath_resolve(top, *path ? path : ".", flags, mode);
+	if (confined) {
+		fd = beneath_resolve(dir, path, flags, mode);
+	} else {
+		do
+			fd = openat(dir, path, flags, mode);
+		while (fd < 0 && errno == EINTR);
+		fd = fd < 0 ? -errno : fd;
 	}
-	do
-		fd = open(path, flags, mode);
-	while (fd < 0 && errno == EINTR);
-	return fd < 0 ? -errno : fd;
+	if (own)
+		close(dir);
+	return fd;
+}
+
+/* The directory that all of a long path leads to but for what the kernel takes, which is left in
+ * *path.  The caller closes it. */
+static int beneath_descend(int top, const char **path)
+{
+	char part[PATH_MAX];
+	int dir = top;
+
+	while (strlen(*path) >= PATH_MAX) {
+		size_t length = PATH_MAX - 1;
+
+		while (length && (*path)[length] != '/')
+			length--;
+		if (!length) {
+			if (dir != top)
+				close(dir);
+			return -ENAMETOOLONG;
+		}
+		memcpy(part, *path, length);
+		part[length] = '\0';
+		dir = beneath_step(dir, dir != top, top != AT_FDCWD, part,
+			O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
+		if (dir < 0)
+			return dir;
+		*path += length;
+		*path += strspn(*path, "/");
+	}
+	if (!**path)
+		*path = ".";
+	return dir;
+}
+
+int beneath_open(int top, const char *path, int flags, mode_t mode)
+{
+	int fd = top;
+
+	if (top != AT_FDCWD)
+		path += strspn(path, "/");
+	if (strlen(path) >= PATH_MAX) {
+		fd = beneath_descend(top, &path);
+		if (fd < 0)
+			return fd;
+	}
+	if (top != AT_FDCWD && !*path)
+		path = ".";
+	return beneath_step(fd, fd != top, top != AT_FDCWD, path, flags | O_CLOEXEC, mode);
 }
 
 int beneath_stat(int top, const char *path, bool follow, struct stat *st)
 {
 	int fd, err;
 
-	if (top == AT_FDCWD)
+	if (top == AT_FDCWD && strlen(path) < PATH_MAX)
 		return fstatat(top, path, st, follow ? 0 : AT_SYMLINK_NOFOLLOW) ? -errno : 0;
 	fd = beneath_open(top, path, O_PATH | (follow ? 0 : O_NOFOLLOW), 0);
 	if (fd < 0)
@@ -86,8 +137,9 @@ static int beneath_open_dir(int top, const char *path)
 
 int beneath_open_parent(int top, const char *path, char last[256])
 {
-	char dir[PATH_MAX];
 	size_t end = strlen(path), start, length;
+	char *dir;
+	int fd;
 
 	while (end && path[end - 1] == '/')
 		end--;
@@ -97,15 +149,18 @@ int beneath_open_parent(int top, const char *path, char last[256])
 	if (!length || (length == 1 && path[start] == '.') ||
 		(length == 2 && !memcmp(path + start, "..", 2)))
 		return -EINVAL;
-	if (length > NAME_MAX || start >= sizeof(dir))
+	if (length > NAME_MAX)
 		return -ENAMETOOLONG;
 	memcpy(last, path + start, length);
 	last[length] = '\0';
-	memcpy(dir, path, start);
-	dir[start] = '\0';
 	/* an absolute path of the user's own keeps its slash, so "" can only be the current
 	 * directory */
-	return beneath_open_dir(top, start ? dir : ".");
+	dir = start ? strndup(path, start) : strdup(".");
+	if (!dir)
+		return -ENOMEM;
+	fd = beneath_open_dir(top, dir);
+	free(dir);
+	return fd;
 }
 
 int beneath_sync(int dir)
@@ -133,26 +188,24 @@ static int beneath_mkdir_one(int top, const char *path, mode_t mode)
 /* Makes the directories above the last component that are missing. */
 static int beneath_mkdir_parents(int top, const char *path)
 {
-	char part[PATH_MAX];
+	char *part = strdup(path);
 	size_t length = strlen(path);
-	int err;
+	int err = part ? 0 : -ENOMEM;
 
-	if (length >= sizeof(part))
-		return -ENAMETOOLONG;
 	while (length && path[length - 1] == '/')
 		length--;
-	memcpy(part, path, length);
-	for (size_t i = 1; i < length; i++) {
+	for (size_t i = 1; !err && i < length; i++) {
 		if (path[i] != '/' || path[i - 1] == '/')
 			continue;
 		part[i] = '\0';
 		err = beneath_mkdir_one(top, part, 0777);
 		part[i] = '/';
 		/* "." and ".." on the way are there already, or the next one says why not */
-		if (err && err != -EEXIST && err != -EINVAL)
-			return err;
+		if (err == -EEXIST || err == -EINVAL)
+			err = 0;
 	}
-	return 0;
+	free(part);
+	return err;
 }
 
 int beneath_mkdir(int top, const char *path, mode_t mode, bool parents)

@@ -7,6 +7,10 @@
  * slashes of a path are dropped: it is absolute from `top`.  "" and "/" are `top` itself.  With
  * `top` AT_FDCWD the path is the user's own and is resolved as usual.
  *
+ * A path may be of any length: one that is longer than the kernel takes (4095 bytes) is resolved in
+ * parts, each beneath the directory that the one before led to; a ".." or a link that leads out of
+ * that is -EXDEV then.
+ *
  * 0 or a descriptor, or -errno.  -ENAMETOOLONG, -ELOOP, -EACCES, ... as the kernel says them.
  */
 #ifndef TREE_BENEATH_H

@@ -21,7 +21,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define INCOMING_NAME_BYTES 4096 /* transfer_name_ok allows 4095 */
+#define INCOMING_NAME_BYTES (TRANSFER_NAME_MAX + 1)
 
 /* A file on its way: the transfer's cookie. */
 struct incoming_file {

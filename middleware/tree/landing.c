@@ -13,7 +13,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -74,16 +73,16 @@ static int landing_create(struct landing *landing, mode_t existing)
 static int landing_make_parents(const struct landing_params *p)
 {
 	const char *slash = strrchr(p->path, '/');
-	char dir[PATH_MAX];
+	char *dir;
 	int err;
 
 	if (!slash || slash == p->path)
 		return 0;
-	if ((size_t)(slash - p->path) >= sizeof(dir))
-		return -ENAMETOOLONG;
-	memcpy(dir, p->path, (size_t)(slash - p->path));
-	dir[slash - p->path] = '\0';
+	dir = strndup(p->path, (size_t)(slash - p->path));
+	if (!dir)
+		return -ENOMEM;
 	err = beneath_mkdir(p->top, dir, 0777, true);
+	free(dir);
 	return err == -EINVAL ? 0 : err; /* "..": opening it says more */
 }
 

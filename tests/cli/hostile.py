@@ -261,7 +261,7 @@ TRANSFERS = {
     iwarp.ACCEPT: (iwarp.accept(), 36, 36),
     iwarp.GRANT: (iwarp.grant([0]), 6, 2 + 4 * 4096),
     iwarp.REQUEST: (b"", 0, 0),
-    iwarp.FILE: (iwarp.file(), 31, 31 + 4095),
+    iwarp.FILE: (iwarp.file(), 31, 31 + 16383),
     iwarp.READY: (struct.pack(">IQ", 1, 0), 12, 12),
     iwarp.FILE_END: (iwarp.file_end(), 30, 30),
     iwarp.RESULT: (struct.pack(">IHQQ", 1, 0, 0, 0) + iwarp.text(b""), 24, 24 + 512),

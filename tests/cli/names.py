@@ -109,16 +109,78 @@ def too_long_a_name(top):
     equal(tree(daemon.top), {}, "the export")
 
 
-def make_deep(top, count):
-    """Directories within directories, each with a name of 200 bytes and a file; `top` exists."""
+def make_deep(top, count, name="d" * 200, files=1):
+    """Directories within directories, each with files and a mode and time of its own; `top` exists."""
     fd = os.open(top, os.O_RDONLY | os.O_DIRECTORY)
-    for _ in range(count):
-        os.mkdir("d" * 200, dir_fd=fd)
-        inner = os.open("d" * 200, os.O_RDONLY | os.O_DIRECTORY, dir_fd=fd)
+    for depth in range(count):
+        os.mkdir(name, dir_fd=fd)
+        inner = os.open(name, os.O_RDONLY | os.O_DIRECTORY, dir_fd=fd)
+        for i in range(files):
+            file = os.open(f"f{i}", os.O_WRONLY | os.O_CREAT, dir_fd=inner)
+            os.write(file, b"%d of %d" % (i, depth))
+            os.close(file)
+        os.chmod(inner, 0o700 | depth % 0o77)
+        os.utime(inner, ns=(1, 1234567890123456789 + depth))
         os.close(fd)
         fd = inner
-        os.close(os.open("f", os.O_WRONLY | os.O_CREAT, dir_fd=fd))
     os.close(fd)
+
+
+def same_deep(a, b, count, name="d" * 200, files=1):
+    """Compares by descriptors what make_deep made with a copy of it."""
+    fds = [os.open(top, os.O_RDONLY | os.O_DIRECTORY) for top in (a, b)]
+    for depth in range(count):
+        inner = [os.open(name, os.O_RDONLY | os.O_DIRECTORY, dir_fd=fd) for fd in fds]
+        for fd in fds:
+            os.close(fd)
+        fds = inner
+        stats = [os.fstat(fd) for fd in fds]
+        equal(*[(oct(s.st_mode), s.st_mtime_ns) for s in stats], "directory", depth)
+        equal(*[sorted(os.listdir(fd)) for fd in fds], "names at depth", depth)
+        for i in range(files):
+            contents = []
+            for fd in fds:
+                file = os.open(f"f{i}", os.O_RDONLY, dir_fd=fd)
+                contents.append(os.read(file, 100))
+                os.close(file)
+            equal(*contents, "file", i, "at depth", depth)
+    for fd in fds:
+        os.close(fd)
+
+
+def both_ways(daemon, local, *shape, **options):
+    """A tree that is too deep for whole paths, put and got; the harness would remove by whole paths."""
+    try:
+        os.mkdir(f"{local}/t")
+        make_deep(f"{local}/t", *shape, **options)
+        before = len(os.listdir(f"/proc/{daemon.process.pid}/fd"))
+        works("-r", f"{local}/t", daemon.url("t"))
+        same_deep(f"{local}/t", daemon.path("t"), *shape, **options)
+        works("-r", daemon.url("t"), f"{local}/back")
+        same_deep(f"{local}/t", f"{local}/back", *shape, **options)
+        works("-r", daemon.url("t"), f"{local}/back/again")  # and over what is there
+        works("-r", f"{local}/t/.", daemon.url("t"))
+        same_deep(f"{local}/t", daemon.path("t"), *shape, **options)
+        daemon_fds = len(os.listdir(f"/proc/{daemon.process.pid}/fd"))
+        check(daemon_fds <= before + 20, daemon_fds, "descriptors, before it", before)
+    finally:
+        for where in (f"{local}/t", f"{local}/back", daemon.path("t")):
+            shutil.rmtree(where, ignore_errors=True)
+
+
+@case(seconds=180)
+def a_tree_deeper_than_a_path_may_be(top):
+    daemon, local = places(top)
+    both_ways(daemon, local, 30)  # 6,000 bytes
+    both_ways(daemon, local, 80)  # 16,000
+    both_ways(daemon, local, 400, "n" * 15)  # 6,400, and more levels than files that are open at once
+
+
+@case(seconds=180)
+def many_long_names_at_once(top):
+    """More of them than the control channel keeps before they are read."""
+    daemon, local = places(top)
+    both_ways(daemon, local, 70, files=6)
 
 
 @case
@@ -126,15 +188,16 @@ def what_is_too_deep_is_told(top):
     daemon, local = places(top)
     for where in (daemon.path("t"), f"{local}/t"):
         os.mkdir(where)
-        make_deep(where, 25)
+        make_deep(where, 100)
     try:
         rftptest.fails(rftptest.KIND, "-r", daemon.url("t"), f"{local}/got", says="too long")
         rftptest.fails(rftptest.KIND, "-r", f"{local}/t", daemon.url("put"), says="name")
-        for got in (f"{local}/got", daemon.path("put")):
-            check(os.path.exists("/".join([got] + ["d" * 200] * 15 + ["f"])), "the rest of", got)
+        same_deep(daemon.path("t"), f"{local}/got", 80)
+        same_deep(f"{local}/t", daemon.path("put"), 80)
     finally:  # the harness removes by whole paths
         shutil.rmtree(local)
         shutil.rmtree(daemon.path("t"))
+        shutil.rmtree(daemon.path("put"))
 
 
 @case

@@ -255,7 +255,7 @@ static void a_peers_names_stay_beneath(void)
 	struct incoming_params p;
 	struct transfer_file file;
 	struct incoming *in;
-	char longest[4200];
+	static char longest[16500];
 
 	CHECK_EQ(mkdir(scratch_path(dir, "in"), 0755), 0);
 	CHECK_EQ(mkdir(scratch_path(dir, "outside"), 0755), 0);
@@ -280,11 +280,11 @@ static void a_peers_names_stay_beneath(void)
 	file.name.len = 3;
 	CHECK_EQ(receive_file(in, &file, "x", 0), -ENAMETOOLONG);
 	memset(longest, 'n', sizeof(longest));
-	for (int i = 200; i < 4200; i += 200)
+	for (int i = 200; i < 16500; i += 200)
 		longest[i] = '/';
-	longest[4199] = '\0';
+	longest[16499] = '\0';
 	CHECK_EQ(receive(in, longest, "x"), -ENAMETOOLONG);
-	longest[4095] = '\0';
+	longest[16383] = '\0';
 	CHECK_EQ(receive(in, longest, "deep"), 0);
 	CHECK_EQ(receive(in, "inside/x", "x"), 0);
 	CHECK(scratch_is(scratch_path(dir, "in/sub/x"), "x"));

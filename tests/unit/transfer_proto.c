@@ -44,9 +44,20 @@ static const struct sample samples[] = {
 	{TRANSFER_FILE, NULL, FILE_MIN},
 	{TRANSFER_FILE, NULL, FILE_NAMED},
 	{TRANSFER_FILE, NULL,
-		"ffffffff 03 00000fff 8000000000000000 00000000 ffffffffffffffff 0fff "
+		"ffffffff 03 00000fff 8000000000000000 00000000 ffffffffffffffff 3fff "
 		"61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f "
-		"61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255"},
+		"61*255 2f 61*255 2f "
+		"61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f "
+		"61*255 2f 61*255 2f "
+		"61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f "
+		"61*255 2f 61*255 2f "
+		"61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f "
+		"61*255 2f 61*255 2f "
+		"61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f "
+		"61*255 2f 61*255 2f "
+		"61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f "
+		"61*255 2f 61*255 2f "
+		"61*255 2f 61*255 2f 61*255 2f 61*255"},
 	{TRANSFER_READY, NULL, READY},
 	{TRANSFER_FILE_END, NULL, FILE_END},
 	{TRANSFER_RESULT, NULL, RESULT},
@@ -291,7 +302,7 @@ static void put_refuses(void)
 	static uint8_t buf[SAMPLE_MAX];
 	static uint32_t indices[TRANSFER_GRANTS_MAX + 1];
 	struct transfer_abort ended = {0, {NULL, 0}};
-	struct transfer_file file = {1, TRANSFER_FILE_REGULAR, 0644, 0, 0, 0, {buf, 4096}};
+	struct transfer_file file = {1, TRANSFER_FILE_REGULAR, 0644, 0, 0, 0, {buf, 16384}};
 
 	CHECK_EQ(transfer_put_grant(indices, 0, buf, sizeof(buf)), -EBADMSG);
 	CHECK_EQ(transfer_put_grant(indices, TRANSFER_GRANTS_MAX, buf, sizeof(buf)), 16386);
@@ -327,7 +338,7 @@ static void names(void)
 		"a\nb", "\xff\xfe", "-rf", "a\\..\\b"};
 	static const char *const bad[] = {"/", "/a", "a/", "a//b", "//", ".", "..", "./a", "../a",
 		"a/.", "a/..", "a/./b", "a/../b", "a/b/..", "/.."};
-	static char longest[4200];
+	static char longest[16500];
 
 	for (size_t i = 0; i < COUNT(good); i++)
 		CHECK(name_ok(good[i], strlen(good[i])));
@@ -341,8 +352,8 @@ static void names(void)
 	CHECK(name_ok(longest, 255));
 	CHECK(!name_ok(longest, 256));
 	CHECK(name_ok(longest, 257));
-	CHECK(name_ok(longest, 4095));
-	CHECK(!name_ok(longest, 4097));
+	CHECK(name_ok(longest, 16383));
+	CHECK(!name_ok(longest, 16385));
 	longest[255] = 'x';
 	CHECK(!name_ok(longest, 256));
 	CHECK(!name_ok(longest, 300));
