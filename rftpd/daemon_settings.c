@@ -43,7 +43,7 @@ struct row {
 #define FIELD(name) offsetof(struct daemon_settings, name)
 
 static const struct row rows[] = {
-	{"listen", KIND_LISTEN, 0, 0, 0, "ADDR:PORT",
+	{"listen", KIND_LISTEN, 0, 0, 0, "[ADDR:]PORT",
 		"listen there; may be repeated; port 0 takes a free one", DAEMON_LISTEN_DEFAULT},
 	{"export", KIND_EXPORT, 0, 0, 0, "DIR[:ro|:rw]",
 		"the directory that is served; :ro unless :rw is said", NULL},
@@ -213,9 +213,20 @@ static int set_text(char **field, const char *value, size_t len)
 
 static int set_listen(struct daemon_settings *s, const char *value, char why[DAEMON_WHY_MAX])
 {
-	char host[256];
+	char host[256], alone[sizeof "127.0.0.1:65535"];
 	uint16_t port;
 
+	if (*value && !value[strspn(value, "0123456789")]) { /* as a host it would be 0.0.28.219 */
+		uint64_t n = 0;
+
+		if (parse_number(value, false, &n) || n > UINT16_MAX) {
+			snprintf(why, DAEMON_WHY_MAX, "listen: %.60s is no port (0 to 65535)",
+				value);
+			return -EINVAL;
+		}
+		snprintf(alone, sizeof alone, "127.0.0.1:%u", (unsigned)n);
+		value = alone;
+	}
 	if (addr_split(value, host, sizeof host, ADDR_DEFAULT_PORT, &port)) {
 		snprintf(why, DAEMON_WHY_MAX,
 			"listen: \"%.100s\" is not ADDR:PORT (an IPv6 address stands in brackets: "
@@ -368,7 +379,10 @@ int daemon_settings_set(struct daemon_settings *s, enum daemon_origin origin, co
 		snprintf(why, DAEMON_WHY_MAX, "unknown setting \"%.100s\"", name);
 		return -ENOENT;
 	}
-	if (origin == DAEMON_ORIGIN_FILE && s->origin[i] == origin && rows[i].kind != KIND_LISTEN) {
+	/* of another option the last one on the command line counts, but nobody means to lose an
+	 * export */
+	if (s->origin[i] == origin && rows[i].kind != KIND_LISTEN &&
+		(origin == DAEMON_ORIGIN_FILE || rows[i].kind == KIND_EXPORT)) {
 		snprintf(why, DAEMON_WHY_MAX, "%s is given twice", name);
 		return -EEXIST;
 	}

@@ -46,7 +46,7 @@ void daemon_settings_fini(struct daemon_settings *);
 
 /*
  * One value.  -ENOENT: no such name; -EINVAL: not such a value; -EEXIST: a single value given twice
- * in the file (on the command line the last one counts); -ENOSPC: too many; -ENOMEM.  `why` then
+ * in the file (on the command line the last one counts, of exports none); -ENOSPC: too many; -ENOMEM.  `why` then
  * says so.
  */
 int daemon_settings_set(struct daemon_settings *, enum daemon_origin, const char *name,

@@ -58,7 +58,7 @@ int daemon_check(const struct daemon_settings *settings)
 	if (r)
 		return r;
 	place_close(&export);
-	return listen_check(settings);
+	return listen_trial(settings);
 }
 
 /* ---- signals ---- */

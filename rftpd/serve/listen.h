@@ -10,6 +10,9 @@
 
 /* Whether the addresses can be resolved and may be listened on.  0 or -EINVAL, logged. */
 int listen_check(const struct daemon_settings *);
+/* Whether all fabrics and ports can be had: listens for a moment, serves nobody.  0 or -EINVAL,
+ * logged. */
+int listen_trial(const struct daemon_settings *);
 /* Opens the fabrics and listens.  -EINVAL as above; -errno; logged. */
 int listen_open(struct daemon *);
 /* "ready ADDR:PORT FABRIC[,FABRIC...]", a line for each address; flushed.  0 or -errno. */

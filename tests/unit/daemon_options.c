@@ -83,6 +83,10 @@ static void every_option(void)
 	CHECK_EQ(parse(&o, "-h"), 0);
 	CHECK_EQ(o.action, DAEMON_ACTION_HELP);
 	daemon_options_fini(&o);
+	CHECK_EQ(parse(&o, "--listen 7387 --listen 0"), 0);
+	CHECK(!strcmp(o.settings.listen[0], "127.0.0.1:7387"));
+	CHECK(!strcmp(o.settings.listen[1], "127.0.0.1:0"));
+	daemon_options_fini(&o);
 	CHECK_EQ(parse(&o, "-tc /etc/x --foreground"), 0);
 	CHECK_EQ(o.action, DAEMON_ACTION_TEST);
 	CHECK(!strcmp(o.config, "/etc/x"));
@@ -159,6 +163,9 @@ static void what_is_wrong_is_named(void)
 		{"--log-level loud", "loud"},
 		{"--crc=maybe", "maybe"},
 		{"--config a --config b", "--config"},
+		{"--export /a --export /b:rw", "export is given twice"},
+		{"--listen 65536", "65536 is no port"},
+		{"--listen 99999999999999999999", "is no port"},
 	};
 	struct daemon_options o;
 
