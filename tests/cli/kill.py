@@ -104,8 +104,11 @@ def client_killed(top):
     for way in ("put", "get"):
         for point in points():
             copy = place.prepare(way)
-            proxy = Proxy(daemon.port, call=point, called=lambda: rftptest.kill(client))
+            started = []  # it may come as far as that before start_rftp returns
+            proxy = Proxy(daemon.port, call=point, called=lambda: rftptest.kill(
+                wait_until(lambda: started, "the client is started")[0]))
             client = rftptest.start_rftp(*place.arguments(way, proxy))
+            started.append(client)
             what = f"{way}, client killed after {point} bytes"
             result = rftptest.finish(client)
             check(result.code in (OK, -signal.SIGKILL), what, result)
