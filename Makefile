@@ -124,17 +124,24 @@ $(B)/needed:
 
 # ---- tests ----
 
+# what tests preload into the programs; without the sanitizers, which are in those
+PRELOADS    := $(patsubst tests/%.c,$(B)/tests/%.so,$(wildcard tests/preload/*.c))
+$(PRELOADS): $(B)/tests/%.so: tests/%.c | $(B)/needed
+	$(call say,CC,$<)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -std=c11 -D_GNU_SOURCE $(WARN) -fPIC -shared -o $@ $< -ldl
+
 # Some kernels place memory where ThreadSanitizer of older compilers does not expect it.
 NO_ASLR     := $(if $(findstring thread,$(SAN)),$(shell setarch -R true 2>/dev/null && echo setarch -R))
 RUN_TESTS    = RFTP_BUILD=$(abspath $(B)) RFTP_SAN=$(SAN) $(NO_ASLR) tests/run
 
-check: all $(TESTS)
+check: all $(TESTS) $(PRELOADS)
 	$(Q)$(RUN_TESTS) $(TESTS) tests/rooms.sh $(CLI_TESTS)
 
 check-c: $(TESTS)
 	$(Q)$(RUN_TESTS) $(TESTS)
 
-check-cli: all
+check-cli: all $(PRELOADS)
 	$(Q)$(RUN_TESTS) $(CLI_TESTS)
 
 demo: all

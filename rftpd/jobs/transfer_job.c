@@ -133,18 +133,26 @@ bool transfer_job_ask(struct transfer_job *job)
 /* ---- life ---- */
 
 static int job_new(struct daemon_session *s, uint16_t type,
-	const struct message_data_request *request, struct transfer_job **out)
+	const struct message_data_request *request, const char *path, struct transfer_job **out)
 {
 	struct transfer_job *job = calloc(1, sizeof *job);
+	int r;
 
 	if (!job)
 		return -ENOMEM;
 	job->session = s;
 	job->type = type;
+	job->request = *request;
+	job->request.path = (struct wire_bytes){0};
+	job->path = strdup(path);
+	if (!job->path) {
+		r = -ENOMEM;
+		goto err_job;
+	}
 	job->cancel_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (job->cancel_fd < 0) {
-		free(job);
-		return -errno;
+		r = -errno;
+		goto err_path;
 	}
 	job->params = (struct transfer_params){
 		.engine = request->engine,
@@ -163,6 +171,12 @@ static int job_new(struct daemon_session *s, uint16_t type,
 	};
 	*out = job;
 	return 0;
+
+err_path:
+	free(job->path);
+err_job:
+	free(job);
+	return r;
 }
 
 /* Files of a tree that may be open at once. */
@@ -185,59 +199,28 @@ static enum end_direct direct_of(const struct message_data_request *request)
 int transfer_job_new_store(struct daemon_session *s, const struct message_data_request *request,
 	const char *path, struct transfer_job **out)
 {
-	struct incoming_params params = {
-		.kind = request->kind == MESSAGE_DATA_NULL   ? INCOMING_NULL
-			: request->flags & MESSAGE_DATA_INTO ? INCOMING_INTO
-							     : INCOMING_AS,
-		.top = s->place->top,
-		.path = path,
-		.fd = -1,
-		.replace = !(request->flags & MESSAGE_DATA_NO_REPLACE),
-		.direct = direct_of(request),
-		.done = log_file,
-	};
-	struct transfer_job *job;
-	int r = job_new(s, MESSAGE_STORE, request, &job);
+	int r = job_new(s, MESSAGE_STORE, request, path, out);
 
-	if (r)
-		return r;
-	params.ctx = job;
-	job_wants(job, request, 0, many_files(s, request->kind));
-	r = incoming_new(&params, &job->incoming);
-	if (r) {
-		transfer_job_free(job);
-		return r;
-	}
-	*out = job;
-	return 0;
+	if (!r)
+		job_wants(*out, request, 0, many_files(s, request->kind));
+	return r;
 }
 
 int transfer_job_new_retrieve(struct daemon_session *s, const struct message_data_request *request,
 	const char *path, const char *name, struct transfer_job **out)
 {
-	struct outgoing_params params = {
-		.top = s->place->top,
-		.recursive = request->flags & MESSAGE_DATA_RECURSIVE,
-		.direct = direct_of(request),
-		.done = log_file,
-	};
 	struct transfer_job *job;
-	int r = job_new(s, MESSAGE_RETRIEVE, request, &job);
+	int r = job_new(s, MESSAGE_RETRIEVE, request, path, &job);
 
 	if (r)
 		return r;
-	params.ctx = job;
-	job_wants(job, request, 0, params.recursive ? many_files(s, request->kind) : 1);
-	r = outgoing_new(&params, &job->outgoing);
-	if (!r && request->kind == MESSAGE_DATA_NULL)
-		r = outgoing_add_null(job->outgoing, request->size);
-	else if (!r)
-		r = outgoing_add(job->outgoing, path, name);
-	if (r) {
+	job->name = strdup(name);
+	if (!job->name) {
 		transfer_job_free(job);
-		return r;
+		return -ENOMEM;
 	}
-	job->measure = params.recursive;
+	job->measure = request->flags & MESSAGE_DATA_RECURSIVE;
+	job_wants(job, request, 0, job->measure ? many_files(s, request->kind) : 1);
 	*out = job;
 	return 0;
 }
@@ -246,27 +229,86 @@ int transfer_job_new_feed(struct daemon_session *s, const struct message_feed *f
 	const char *path, struct transfer_job **out)
 {
 	const struct message_data_request any = {.kind = MESSAGE_DATA_FILES};
-	struct segments_params params = {
-		.top = s->place->top,
-		.path = path,
-		.segment_bytes = feed->segment_bytes,
-		.segment_ns = feed->segment_ns,
-		.done = log_file,
-	};
-	struct transfer_job *job;
-	int r = job_new(s, MESSAGE_FEED, &any, &job);
+	int r = job_new(s, MESSAGE_FEED, &any, path, out);
 
 	if (r)
 		return r;
-	params.ctx = job;
-	job_wants(job, &any, feed->streams, feed->streams);
-	r = segments_new(&params, &job->segments);
-	if (r) {
-		transfer_job_free(job);
-		return r;
-	}
-	*out = job;
+	(*out)->feed = *feed;
+	(*out)->feed.path = (struct wire_bytes){0};
+	job_wants(*out, &any, feed->streams, feed->streams);
 	return 0;
+}
+
+static int open_store(struct transfer_job *job, const struct place *place)
+{
+	const struct message_data_request *request = &job->request;
+	const struct incoming_params params = {
+		.kind = request->kind == MESSAGE_DATA_NULL   ? INCOMING_NULL
+			: request->flags & MESSAGE_DATA_INTO ? INCOMING_INTO
+							     : INCOMING_AS,
+		.top = place->top,
+		.path = job->path,
+		.fd = -1,
+		.replace = !(request->flags & MESSAGE_DATA_NO_REPLACE),
+		.direct = direct_of(request),
+		.done = log_file,
+		.ctx = job,
+	};
+	int r = 0;
+
+	if (request->kind == MESSAGE_DATA_FILES)
+		r = place_check_writable(place, job->path);
+	return r ? r : incoming_new(&params, &job->incoming);
+}
+
+static int open_retrieve(struct transfer_job *job, const struct place *place)
+{
+	const struct message_data_request *request = &job->request;
+	const struct outgoing_params params = {
+		.top = place->top,
+		.recursive = request->flags & MESSAGE_DATA_RECURSIVE,
+		.direct = direct_of(request),
+		.done = log_file,
+		.ctx = job,
+	};
+	bool null = request->kind == MESSAGE_DATA_NULL;
+	int r = null ? 0 : place_check_readable(place, job->path);
+
+	if (!r)
+		r = outgoing_new(&params, &job->outgoing);
+	if (r)
+		return r;
+	return null ? outgoing_add_null(job->outgoing, request->size)
+		    : outgoing_add(job->outgoing, job->path, job->name);
+}
+
+static int open_feed(struct transfer_job *job, const struct place *place)
+{
+	const struct segments_params params = {
+		.top = place->top,
+		.path = job->path,
+		.segment_bytes = job->feed.segment_bytes,
+		.segment_ns = job->feed.segment_ns,
+		.done = log_file,
+		.ctx = job,
+	};
+	int r = place_allows(place, PLACE_WRITE);
+
+	return r ? r : segments_new(&params, &job->segments);
+}
+
+int transfer_job_open(struct transfer_job *job)
+{
+	const struct place *place = job->session->place;
+
+	switch (job->type) {
+	case MESSAGE_STORE:
+		return open_store(job, place);
+	case MESSAGE_RETRIEVE:
+		return open_retrieve(job, place);
+	default:
+		return open_feed(job, place);
+	}
 }
 
 void transfer_job_free(struct transfer_job *job)
@@ -278,12 +320,19 @@ void transfer_job_free(struct transfer_job *job)
 	outgoing_free(job->outgoing);
 	segments_free(job->segments);
 	close(job->cancel_fd);
+	free(job->path);
+	free(job->name);
 	free(job);
 }
 
 uint16_t transfer_job_type(const struct transfer_job *job)
 {
 	return job->type;
+}
+
+const char *transfer_job_path(const struct transfer_job *job)
+{
+	return job->path;
 }
 
 bool transfer_job_running(const struct transfer_job *job)

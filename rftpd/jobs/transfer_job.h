@@ -21,11 +21,14 @@ struct transfer_job {
 	struct lease lease;                       /* first: lease_ops find the job by it */
 	TAILQ_ENTRY(transfer_job) finished_entry; /* the daemon's */
 	struct daemon_session *session;
-	uint16_t type;             /* MESSAGE_STORE, MESSAGE_RETRIEVE, MESSAGE_FEED */
-	struct incoming *incoming; /* STORE */
-	struct outgoing *outgoing; /* RETRIEVE */
-	struct segments *segments; /* FEED */
-	bool measure;              /* RETRIEVE: walk the trees for their sizes first */
+	uint16_t type;                       /* MESSAGE_STORE, MESSAGE_RETRIEVE, MESSAGE_FEED */
+	char *path, *name;                   /* of the request; name: RETRIEVE */
+	struct message_data_request request; /* without its path */
+	struct message_feed feed;            /* FEED; without its path */
+	struct incoming *incoming;           /* STORE */
+	struct outgoing *outgoing;           /* RETRIEVE */
+	struct segments *segments;           /* FEED */
+	bool measure;                        /* RETRIEVE: walk the trees for their sizes first */
 	struct transfer_params params;
 	struct transfer_stats stats;
 	_Atomic uint64_t moved_ns; /* when it last moved: the thread tells the loop */
@@ -34,18 +37,22 @@ struct transfer_job {
 	int result;
 };
 
-/* Made from a checked request.  `path` is a directory or file of the export.  0; -errno: what is
- * wrong with the path. */
+/* Made from a checked request; the path is looked at by transfer_job_open.  0 or -errno. */
 int transfer_job_new_store(struct daemon_session *, const struct message_data_request *,
 	const char *path, struct transfer_job **out);
+/* `name`: what it is called beneath the client's directory. */
 int transfer_job_new_retrieve(struct daemon_session *, const struct message_data_request *,
 	const char *path, const char *name, struct transfer_job **out);
 int transfer_job_new_feed(struct daemon_session *, const struct message_feed *, const char *path,
 	struct transfer_job **out);
+/* In any thread, and it may block: opens what the path names in the session's place.  0; -errno:
+ * what is wrong with the path. */
+int transfer_job_open(struct transfer_job *);
 /* It does not run (any more); its lease is given back.  Takes NULL. */
 void transfer_job_free(struct transfer_job *);
 
 uint16_t transfer_job_type(const struct transfer_job *);
+const char *transfer_job_path(const struct transfer_job *);
 bool transfer_job_running(const struct transfer_job *);
 /* Asks for its lease, once: true: it is held; false: daemon_session_granted will be called. */
 bool transfer_job_ask(struct transfer_job *);

@@ -7,9 +7,11 @@
 #include "rftpd/serve/daemon.h"
 
 #include "base/clock.h"
+#include "base/worker.h"
 #include "rftpd/serve/daemon_session.h"
 #include "rftpd/serve/listen.h"
 #include "rftpd/notify.h"
+#include "rftpd/jobs/task_pool.h"
 #include "rftpd/jobs/transfer_job.h"
 
 #include <errno.h>
@@ -22,6 +24,8 @@
 #include <unistd.h>
 
 #define CLOSING_NS (2 * NS_PER_S)   /* a client takes its last reply within this */
+#define TASK_THREADS_FEW 4u         /* for work on names, where file systems answer */
+#define TASK_THREADS_MOST 256u      /* and where they do not: a session has one at most */
 #define STOPPING_NS (15 * NS_PER_S) /* transfers that are cancelled end within this */
 
 static int open_export(const struct daemon_settings *settings, struct place *export)
@@ -155,6 +159,23 @@ static int watch_finished(struct daemon *d)
 	return poller_add(&d->poller, &d->finished, d->finished_fd, take_finished, d);
 }
 
+/* ---- tasks ---- */
+
+static void take_tasks(void *owner)
+{
+	task_pool_take_done(((struct daemon *)owner)->tasks);
+}
+
+static int start_tasks(struct daemon *d)
+{
+	unsigned few = worker_cpus() < TASK_THREADS_FEW ? worker_cpus() : TASK_THREADS_FEW;
+	int r = task_pool_new(few + 1, TASK_THREADS_MOST, &d->tasks);
+
+	if (r)
+		return r;
+	return poller_add(&d->poller, &d->tasks_done, task_pool_fd(d->tasks), take_tasks, d);
+}
+
 /* ---- life ---- */
 
 /* What all transfers together may have: as the settings say, or what suits the host. */
@@ -190,6 +211,7 @@ int daemon_init(struct daemon *d, const struct daemon_settings *settings)
 		.signals = {.fd = -1},
 		.finished_fd = -1,
 		.finished = {.fd = -1},
+		.tasks_done = {.fd = -1},
 		.devices = {.fd = -1, .watch = {.fd = -1}},
 		.next_session = 1,
 	};
@@ -211,6 +233,8 @@ int daemon_init(struct daemon *d, const struct daemon_settings *settings)
 		r = watch_signals(d);
 	if (!r)
 		r = watch_finished(d);
+	if (!r)
+		r = start_tasks(d);
 	if (r) {
 		log_error("cannot set up the event loop: %s", strerror(-r));
 		return r == -EINVAL ? -EIO : r;
@@ -239,6 +263,7 @@ void daemon_fini(struct daemon *d)
 	bury(d);
 	listen_fini(d);
 	sweeper_stop(&d->sweeper);
+	task_pool_free(d->tasks);
 	poller_fini(&d->poller);
 	if (d->finished_fd >= 0)
 		close(d->finished_fd);
@@ -281,6 +306,8 @@ int daemon_run(struct daemon *d)
 				until_ns = deadline_first_ns(lists[i]);
 		if (scheduler_next_ns(&d->scheduler, clock_now_ns()) < until_ns)
 			until_ns = scheduler_next_ns(&d->scheduler, clock_now_ns());
+		if (task_pool_next_ns(d->tasks) < until_ns)
+			until_ns = task_pool_next_ns(d->tasks);
 		if (!TAILQ_EMPTY(&d->busy))
 			until_ns = 0;
 		r = poller_wait(&d->poller, until_ns == UINT64_MAX ? -1 : clock_until_ms(until_ns));
@@ -293,6 +320,7 @@ int daemon_run(struct daemon *d)
 		for (unsigned i = 0; i < 3; i++)
 			expire(lists[i], now_ns);
 		scheduler_run(&d->scheduler, now_ns);
+		task_pool_tend(d->tasks, now_ns);
 		bury(d);
 		if (d->stopping && stop_by_ns == UINT64_MAX)
 			stop_by_ns = now_ns + STOPPING_NS;

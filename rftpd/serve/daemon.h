@@ -21,6 +21,7 @@
 
 struct daemon;
 struct daemon_session;
+struct task_pool;
 struct transfer_job;
 
 #define DAEMON_TRANSPORTS_MAX 4u
@@ -74,6 +75,8 @@ struct daemon {
 	struct deadline_list handshakes, idle, closing;
 	struct scheduler scheduler;
 	struct sweeper sweeper;
+	struct task_pool *tasks; /* work on names */
+	struct watch tasks_done;
 
 	/* transfers that ended, from their threads to ours */
 	int finished_fd;

@@ -19,7 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TURN_FRAMES 64u            /* then the others have theirs */
+#define TURN_FRAMES 64u                                 /* then the others have theirs */
+#define SESSION_LEASED (SESSION_RUNNING | SESSION_TASK) /* a thread uses it */
 #define PENDING_HIGH (256u * 1024) /* a client that does not take its replies gets no more */
 
 static void try_start_job(struct daemon_session *);
@@ -88,7 +89,7 @@ void daemon_session_drop(struct daemon_session *s, const char *why)
 
 	if (s->dead)
 		return;
-	assert(s->state != SESSION_RUNNING); /* its thread uses what is freed */
+	assert(!(s->state & SESSION_LEASED)); /* a thread uses what is freed */
 	if (s->job) { /* it leaves the line at once: what was its next is granted to others */
 		transfer_job_free(s->job);
 		s->job = NULL;
@@ -128,7 +129,7 @@ void daemon_session_close(struct daemon_session *s, const char *why)
 {
 	if (s->dead || s->state == SESSION_CLOSING)
 		return;
-	assert(s->state != SESSION_RUNNING);
+	assert(!(s->state & SESSION_LEASED));
 	log_debug("session %" PRIu32 " %s: closing: %s", s->number, s->peer, why);
 	if (!s->connected) {
 		daemon_session_drop(s, why);
@@ -152,6 +153,8 @@ void daemon_session_stop(struct daemon_session *s)
 		transfer_job_cancel(s->job);
 		return;
 	}
+	if (s->state == SESSION_TASK)
+		return; /* when it is done */
 	if (s->state == SESSION_WAITING) {
 		daemon_session_refuse(
 			s, transfer_job_type(s->job), STATUS_SHUTDOWN, "the daemon ends");
@@ -160,10 +163,39 @@ void daemon_session_stop(struct daemon_session *s)
 	daemon_session_close(s, "the daemon ends");
 }
 
+static const char *why_lost(int error)
+{
+	switch (error) {
+	case -EBADMSG:
+		return "it broke the protocol";
+	case 0:
+	case -ENOTCONN:
+	case -ECONNRESET:
+		return "the connection was closed";
+	default:
+		return strerror(-error);
+	}
+}
+
+void daemon_session_break(struct daemon_session *s, int error)
+{
+	daemon_session_drop(s, why_lost(error));
+}
+
+static void become_busy(struct daemon_session *s)
+{
+	if (s->busy)
+		return;
+	s->busy = true;
+	TAILQ_INSERT_TAIL(&s->daemon->busy, s, busy_entry);
+}
+
 void daemon_session_ready(struct daemon_session *s)
 {
 	s->state = SESSION_READY;
 	deadline_start(&s->daemon->idle, &s->deadline, clock_now_ns());
+	/* frames that came meanwhile make no descriptor readable any more */
+	become_busy(s);
 }
 
 /* ---- replies ---- */
@@ -196,28 +228,6 @@ int daemon_session_refuse(
 }
 
 /* ---- turns ---- */
-
-static const char *why_lost(int error)
-{
-	switch (error) {
-	case -EBADMSG:
-		return "it broke the protocol";
-	case 0:
-	case -ENOTCONN:
-	case -ECONNRESET:
-		return "the connection was closed";
-	default:
-		return strerror(-error);
-	}
-}
-
-static void become_busy(struct daemon_session *s)
-{
-	if (s->busy)
-		return;
-	s->busy = true;
-	TAILQ_INSERT_TAIL(&s->daemon->busy, s, busy_entry);
-}
 
 /* One frame, or one frame's worth of a listing: 1; 0: nothing can be done now; -errno. */
 static int step(struct daemon_session *s)
@@ -258,6 +268,11 @@ void daemon_session_turn(struct daemon_session *s)
 		return;
 	/* armed first: what comes from here on makes the descriptor readable again */
 	r = control_arm(link_control(s->link));
+	if (s->state == SESSION_TASK) { /* frames wait; replies to earlier ones may leave */
+		if (control_pending_bytes(link_control(s->link)))
+			control_push(link_control(s->link));
+		return;
+	}
 	while (!r && s->state & (SESSION_NEW | SESSION_READY | SESSION_WAITING)) {
 		if (!left--) {
 			become_busy(s);
@@ -272,7 +287,7 @@ void daemon_session_turn(struct daemon_session *s)
 	if (s->state == SESSION_CLOSING)
 		finish_closing(s);
 	else if (r)
-		daemon_session_drop(s, why_lost(r));
+		daemon_session_break(s, r);
 }
 
 static void control_ready(void *owner)
@@ -307,7 +322,10 @@ static void control_event(struct daemon_session *s, const struct fabric_event *e
 		return; /* its thread sees it too, and ends */
 	if (s->state == SESSION_READY)
 		daemon_session_turn(s); /* what it asked for before it went */
-	daemon_session_drop(s, s->state == SESSION_CLOSING ? s->why : why_lost(ev->error));
+	if (s->state == SESSION_TASK)   /* it ends with it */
+		poller_remove(&s->daemon->poller, &s->watch);
+	else
+		daemon_session_drop(s, s->state == SESSION_CLOSING ? s->why : why_lost(ev->error));
 }
 
 bool daemon_session_event(struct daemon_session *s, const struct fabric_event *ev)
@@ -328,7 +346,7 @@ bool daemon_session_event(struct daemon_session *s, const struct fabric_event *e
 bool daemon_session_accept_channel(
 	struct daemon_session *s, struct fabric_chan *chan, const struct message_greeting *greeting)
 {
-	if (s->state != SESSION_READY || !s->channels_deadline.list)
+	if (!(s->state & (SESSION_READY | SESSION_TASK)) || !s->channels_deadline.list)
 		return false;
 	if (!link_accept_channel(s->link, chan, greeting) &&
 		++s->channels_accepted == s->channels_expected)
@@ -362,14 +380,10 @@ void daemon_session_expired(struct daemon_session *s, struct deadline *d)
 
 static void take_control_back(struct daemon_session *s)
 {
-	s->state = SESSION_READY;
 	if (!poller_has(&s->watch))
 		watch_control(s);
-	if (s->dead)
-		return;
-	deadline_start(&s->daemon->idle, &s->deadline, clock_now_ns());
-	/* frames that came behind the transfer's last one would make no descriptor readable */
-	become_busy(s);
+	if (!s->dead)
+		daemon_session_ready(s);
 }
 
 void daemon_session_give_up(struct daemon_session *s)
@@ -409,7 +423,7 @@ static void try_start_job(struct daemon_session *s)
 	}
 	daemon_session_give_up(s);
 	if (r)
-		daemon_session_drop(s, why_lost(r));
+		daemon_session_break(s, r);
 }
 
 void daemon_session_granted(struct daemon_session *s)
@@ -431,7 +445,7 @@ void daemon_session_queued(struct daemon_session *s, unsigned position)
 			message_name(transfer_job_type(s->job)), position);
 	s->told_queued = true;
 	if (r)
-		daemon_session_drop(s, why_lost(r));
+		daemon_session_break(s, r);
 }
 
 void daemon_session_start_job(struct daemon_session *s, struct transfer_job *job)

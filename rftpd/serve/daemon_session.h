@@ -5,12 +5,14 @@
  *     NEW --HELLO--> READY --STORE, RETRIEVE, FEED--> WAITING --channels, lease--> RUNNING
  *     WAITING --ABORT, no channel--> READY      RUNNING --its thread ends--> READY
  *     any --BYE, a violation, the end of the daemon--> CLOSING --its output is gone--> freed
- *     any but RUNNING --the connection broke--> freed
- *     RUNNING --the connection broke--> RUNNING, until its thread ends, then freed
+ *     READY --a request that may block--> TASK --it is done, and answered--> READY or WAITING
+ *     any but RUNNING and TASK --the connection broke--> freed
+ *     RUNNING, TASK --the connection broke--> the same, until the thread is done, then freed
  *
  * While a transfer is RUNNING its thread owns the control channel and what the session has; the
- * main thread does not touch it, and nothing of the session is freed.  A session whose connection
- * has gone starts nothing any more.
+ * main thread does not touch it, and nothing of the session is freed.  In TASK a thread of the pool
+ * works on names in the session's place (rftpd/serve/session_task); frames wait meanwhile.  A
+ * session whose connection has gone starts nothing any more.
  */
 #ifndef RFTPD_DAEMON_SESSION_H
 #define RFTPD_DAEMON_SESSION_H
@@ -27,6 +29,7 @@ enum daemon_session_state { /* bits: the dispatch table names sets of them */
 	SESSION_WAITING = 4, /* a transfer, for its data channels or its lease */
 	SESSION_RUNNING = 16,
 	SESSION_CLOSING = 8,
+	SESSION_TASK = 32,
 };
 
 struct daemon_session {
@@ -92,8 +95,10 @@ int daemon_session_reply(struct daemon_session *, uint16_t type, const void *dat
 /* The refusal of a request of `type`, with a text. */
 int daemon_session_refuse(struct daemon_session *, uint16_t type, uint16_t status,
 	const char *format, ...) __attribute__((format(printf, 4, 5)));
-/* HELLO is done. */
+/* READY: HELLO is done, or what kept it from the next frame. */
 void daemon_session_ready(struct daemon_session *);
+/* Ends it now, for the reason that `error` is. */
+void daemon_session_break(struct daemon_session *, int error);
 /* Starts the job once all data channels are connected and its lease is held. */
 void daemon_session_start_job(struct daemon_session *, struct transfer_job *);
 

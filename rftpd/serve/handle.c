@@ -78,7 +78,8 @@ int handle_frame(struct daemon_session *s, const struct message_header *h, const
 
 void handle_path(char out[MESSAGE_PATH_MAX + 1], struct wire_bytes path)
 {
-	memcpy(out, path.data, path.len); /* its codec has bounded it and let no NUL pass */
+	if (path.len)
+		memcpy(out, path.data, path.len); /* its codec has bounded it and let no NUL pass */
 	out[path.len] = '\0';
 }
 

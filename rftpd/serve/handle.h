@@ -38,6 +38,9 @@ void handle_list_free(struct listing *);
 /* handle_data.c */
 int handle_store(struct daemon_session *, const uint8_t *data, size_t len);
 int handle_retrieve(struct daemon_session *, const uint8_t *data, size_t len);
+struct transfer_job;
+/* Opens what the job is about in a task, and then starts it, or says why not.  Takes it over. */
+int handle_open_job(struct daemon_session *, struct transfer_job *);
 
 /* handle_feed.c */
 int handle_feed(struct daemon_session *, const uint8_t *data, size_t len);

@@ -3,15 +3,73 @@
  * rftpd/serve/handle_data: STORE and RETRIEVE: checks what is asked for and makes the transfer's
  * job of it.
  *
- * What is wrong with the path itself is told in the reply; what is wrong with single files beneath
- * it is the transfer's to tell.
+ * What the path names is opened by a task.  What is wrong with it is told in the reply; what is
+ * wrong with single files beneath it is the transfer's to tell.
  */
 #include "proto/status.h"
 #include "rftpd/serve/handle.h"
+#include "rftpd/serve/session_task.h"
 #include "rftpd/jobs/transfer_job.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+
+/* ---- opening what a transfer is about ---- */
+
+struct open_task {
+	struct session_task base; /* first */
+	struct transfer_job *job;
+	int error;
+};
+
+static void work_open(struct session_task *task)
+{
+	struct open_task *t = (struct open_task *)task;
+
+	t->error = transfer_job_open(t->job);
+}
+
+static void forget_open(struct session_task *task)
+{
+	struct open_task *t = (struct open_task *)task;
+
+	transfer_job_free(t->job);
+	free(t);
+}
+
+static int answer_open(struct session_task *task)
+{
+	struct open_task *t = (struct open_task *)task;
+	struct daemon_session *s = task->session;
+	int r = 0;
+
+	if (t->error) {
+		r = handle_refuse_path(
+			s, transfer_job_type(t->job), t->error, transfer_job_path(t->job));
+	} else {
+		daemon_session_start_job(s, t->job);
+		t->job = NULL;
+	}
+	forget_open(task);
+	return r;
+}
+
+int handle_open_job(struct daemon_session *s, struct transfer_job *job)
+{
+	struct open_task *t = calloc(1, sizeof *t);
+
+	if (!t) {
+		transfer_job_free(job);
+		return -ENOMEM;
+	}
+	t->base = (struct session_task){
+		.session = s, .work = work_open, .answer = answer_open, .forget = forget_open};
+	t->job = job;
+	return session_task_start(&t->base, transfer_job_type(job));
+}
+
+/* ---- requests ---- */
 
 /* What both requests are refused for: 1 and answered; 0; -errno. */
 static int refuse_request(
@@ -76,14 +134,8 @@ int handle_store(struct daemon_session *s, const uint8_t *data, size_t len)
 	if (r)
 		return r < 0 ? r : 0;
 	handle_path(path, request.path);
-	if (request.kind == MESSAGE_DATA_FILES)
-		r = place_check_writable(s->place, path);
-	if (!r)
-		r = transfer_job_new_store(s, &request, path, &job);
-	if (r)
-		return handle_refuse_path(s, MESSAGE_STORE, r, path);
-	daemon_session_start_job(s, job);
-	return 0;
+	r = transfer_job_new_store(s, &request, path, &job);
+	return r ? handle_refuse_path(s, MESSAGE_STORE, r, path) : handle_open_job(s, job);
 }
 
 int handle_retrieve(struct daemon_session *s, const uint8_t *data, size_t len)
@@ -104,12 +156,6 @@ int handle_retrieve(struct daemon_session *s, const uint8_t *data, size_t len)
 		!last_component(path, name))
 		return daemon_session_refuse(s, MESSAGE_RETRIEVE, STATUS_NAME,
 			"%.400s: has no name of its own to arrive under", path);
-	if (request.kind == MESSAGE_DATA_FILES)
-		r = place_check_readable(s->place, path);
-	if (!r)
-		r = transfer_job_new_retrieve(s, &request, path, name, &job);
-	if (r)
-		return handle_refuse_path(s, MESSAGE_RETRIEVE, r, path);
-	daemon_session_start_job(s, job);
-	return 0;
+	r = transfer_job_new_retrieve(s, &request, path, name, &job);
+	return r ? handle_refuse_path(s, MESSAGE_RETRIEVE, r, path) : handle_open_job(s, job);
 }

@@ -20,11 +20,6 @@ int handle_feed(struct daemon_session *s, const uint8_t *data, size_t len)
 		return daemon_session_refuse(
 			s, MESSAGE_FEED, STATUS_INVALID, "no data channel is open");
 	handle_path(path, request.path);
-	r = place_allows(s->place, PLACE_WRITE);
-	if (!r)
-		r = transfer_job_new_feed(s, &request, path, &job);
-	if (r)
-		return handle_refuse_path(s, MESSAGE_FEED, r, path);
-	daemon_session_start_job(s, job);
-	return 0;
+	r = transfer_job_new_feed(s, &request, path, &job);
+	return r ? handle_refuse_path(s, MESSAGE_FEED, r, path) : handle_open_job(s, job);
 }

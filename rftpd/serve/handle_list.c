@@ -3,20 +3,26 @@
  * rftpd/serve/handle_list: LIST.
  *
  * A listing is read as fast as the client takes it: a frame is made when the ones before have left,
- * so a directory of any size costs one frame of memory.
+ * so a directory of any size costs one frame of memory.  Each frame is a task: the directory may
+ * take its time.
  */
 #include "proto/status.h"
 #include "rftpd/serve/handle.h"
+#include "rftpd/serve/session_task.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define FRAME_BYTES 16384u /* some two hundred entries: the loop serves others in between */
+#define FRAME_BYTES 16384u /* some two hundred entries */
 
 struct listing {
+	struct session_task task; /* first: makes a frame */
 	DIR *dir;
+	uint8_t frame[FRAME_BYTES];
+	ssize_t frame_bytes; /* or what putting it together failed with */
+	int result;          /* of the reading: 1 (there is more), 0, -errno */
 	/* an entry that did not fit the last frame */
 	bool has_entry;
 	struct message_attr attr;
@@ -28,7 +34,8 @@ void handle_list_free(struct listing *l)
 {
 	if (!l)
 		return;
-	closedir(l->dir);
+	if (l->dir)
+		closedir(l->dir);
 	free(l);
 }
 
@@ -55,36 +62,18 @@ static int next_entry(struct listing *l)
 	}
 }
 
-int handle_list(struct daemon_session *s, const uint8_t *data, size_t len)
+/* Opens the directory first; then one frame of what is in it. */
+static void work_list(struct session_task *task)
 {
-	char path[MESSAGE_PATH_MAX + 1];
-	struct message_path m;
-	struct listing *l;
-	int r = message_get_path(&m, data, len);
-
-	if (r)
-		return r;
-	handle_path(path, m.path);
-	l = calloc(1, sizeof *l);
-	r = l ? place_list(s->place, path, &l->dir) : -ENOMEM;
-	if (r) {
-		free(l);
-		return handle_refuse_path(s, MESSAGE_LIST, r, path);
-	}
-	memcpy(l->path, path, sizeof path);
-	s->listing = l;
-	return handle_list_more(s);
-}
-
-int handle_list_more(struct daemon_session *s)
-{
-	struct listing *l = s->listing;
+	struct listing *l = (struct listing *)task;
 	struct message_list_writer writer;
-	uint8_t frame[FRAME_BYTES];
-	ssize_t n;
-	int r = 1;
+	int r = l->dir ? 1 : place_list(task->session->place, l->path, &l->dir);
 
-	message_list_begin(&writer, frame, sizeof frame);
+	if (r < 0) {
+		l->result = r;
+		return;
+	}
+	message_list_begin(&writer, l->frame, sizeof l->frame);
 	for (;;) {
 		struct message_entry entry;
 
@@ -96,21 +85,58 @@ int handle_list_more(struct daemon_session *s)
 		}
 		entry = (struct message_entry){
 			l->attr, {(const uint8_t *)l->name, strlen(l->name)}};
+		r = 1;
 		if (message_list_add(&writer, &entry) == -EMSGSIZE && writer.count)
 			break;
 		l->has_entry = false;
 	}
-	if (r < 0) { /* what was sent before it is void: a refusal ends the listing as `more` 0 does
-		      */
-		r = handle_refuse_path(s, MESSAGE_LIST, r, l->path);
+	l->result = r;
+	l->frame_bytes = message_list_end(&writer, r == 1);
+}
+
+static int answer_list(struct session_task *task)
+{
+	struct listing *l = (struct listing *)task;
+	struct daemon_session *s = task->session;
+	int r;
+
+	if (l->result < 0) /* what was sent before it is void: a refusal ends the listing as `more`
+			      0 does */
+		r = handle_refuse_path(s, MESSAGE_LIST, l->result, l->path);
+	else
+		r = daemon_session_reply(s, MESSAGE_LIST, l->frame, l->frame_bytes);
+	if (l->result != 1) {
 		handle_list_free(l);
 		s->listing = NULL;
+	}
+	return r;
+}
+
+static void forget_list(struct session_task *task)
+{
+	task->session->listing = NULL;
+	handle_list_free((struct listing *)task);
+}
+
+int handle_list(struct daemon_session *s, const uint8_t *data, size_t len)
+{
+	struct message_path m;
+	struct listing *l;
+	int r = message_get_path(&m, data, len);
+
+	if (r)
 		return r;
-	}
-	n = message_list_end(&writer, r == 1);
-	if (r == 0) {
-		handle_list_free(l);
-		s->listing = NULL;
-	}
-	return daemon_session_reply(s, MESSAGE_LIST, frame, n);
+	l = calloc(1, sizeof *l);
+	if (!l)
+		return -ENOMEM;
+	l->task = (struct session_task){
+		.session = s, .work = work_list, .answer = answer_list, .forget = forget_list};
+	handle_path(l->path, m.path);
+	s->listing = l;
+	return handle_list_more(s);
+}
+
+int handle_list_more(struct daemon_session *s)
+{
+	return session_task_start(&s->listing->task, MESSAGE_LIST);
 }

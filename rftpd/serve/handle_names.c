@@ -2,127 +2,244 @@
 /*
  * rftpd/serve/handle_names: requests about names: STAT, MKDIR, RMDIR, REMOVE, RENAME, STATFS.
  *
- * What may be done, and where, is the session's place's to say (tree/place).
+ * Each is a task: the session's place does the work (tree/place), which may take its time.
  */
 #include "proto/status.h"
 #include "rftpd/serve/handle.h"
+#include "rftpd/serve/session_task.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 /* What a client may set: a daemon hands no set-user-id bits out. */
 #define MODE_ALLOWED 01777
 
-static int get_path(char path[MESSAGE_PATH_MAX + 1], const uint8_t *data, size_t len)
+struct asked {
+	uint16_t type;
+	void (*work)(struct session_task *);
+	int (*answer)(struct session_task *);
+	struct wire_bytes path, to; /* to: RENAME */
+	mode_t mode;
+	bool flag; /* MKDIR: parents; RENAME: replace */
+};
+
+struct name_task {
+	struct session_task base; /* first */
+	uint16_t type;
+	char path[MESSAGE_PATH_MAX + 1], to[MESSAGE_PATH_MAX + 1];
+	mode_t mode;
+	bool flag;
+	/* found */
+	int error;
+	bool to_is_at_fault; /* RENAME */
+	struct stat st;
+	struct statvfs fs;
+};
+
+static struct name_task *of(struct session_task *t)
+{
+	return (struct name_task *)t;
+}
+
+static void forget(struct session_task *t)
+{
+	free(of(t));
+}
+
+static int begin(struct daemon_session *s, const struct asked *asked)
+{
+	struct name_task *t = malloc(sizeof *t);
+
+	if (!t)
+		return -ENOMEM;
+	t->base = (struct session_task){
+		.session = s, .work = asked->work, .answer = asked->answer, .forget = forget};
+	t->type = asked->type;
+	t->mode = asked->mode;
+	t->flag = asked->flag;
+	t->error = 0;
+	handle_path(t->path, asked->path);
+	handle_path(t->to, asked->to);
+	return session_task_start(&t->base, t->type);
+}
+
+/* A request that has a path and nothing else. */
+static int begin_path(struct daemon_session *s, struct asked asked, const uint8_t *data, size_t len)
 {
 	struct message_path m;
 	int r = message_get_path(&m, data, len);
 
-	if (!r)
-		handle_path(path, m.path);
-	return r;
+	asked.path = m.path;
+	return r ? r : begin(s, &asked);
 }
 
 /* The answer to a request that has no result but that it was done.  The calls' -EINVAL says that
  * the path has no last component of its own. */
-static int answer(struct daemon_session *s, uint16_t type, int error, const char *path)
+static int answer_done(struct session_task *task)
 {
-	if (error)
-		return handle_refuse_path(s, type, error == -EINVAL ? -ENAMETOOLONG : error, path);
-	return daemon_session_reply(s, type, NULL, 0);
+	struct name_task *t = of(task);
+	struct daemon_session *s = task->session;
+	int r = t->error ? handle_refuse_path(s, t->type,
+				   t->error == -EINVAL ? -ENAMETOOLONG : t->error, t->path)
+			 : daemon_session_reply(s, t->type, NULL, 0);
+
+	free(t);
+	return r;
+}
+
+/* ---- STAT ---- */
+
+static void work_stat(struct session_task *t)
+{
+	of(t)->error = place_stat(t->session->place, of(t)->path, true, &of(t)->st);
+}
+
+static int answer_stat(struct session_task *task)
+{
+	struct name_task *t = of(task);
+	struct message_attr attr;
+	uint8_t reply[33];
+	int r;
+
+	if (t->error)
+		return answer_done(task);
+	handle_attr(&attr, &t->st);
+	r = daemon_session_reply(
+		task->session, MESSAGE_STAT, reply, message_put_attr(&attr, reply, sizeof reply));
+	free(t);
+	return r;
 }
 
 int handle_stat(struct daemon_session *s, const uint8_t *data, size_t len)
 {
-	char path[MESSAGE_PATH_MAX + 1];
-	struct message_attr attr;
-	struct stat st;
-	uint8_t reply[33];
-	int r = get_path(path, data, len);
+	return begin_path(s,
+		(struct asked){.type = MESSAGE_STAT, .work = work_stat, .answer = answer_stat},
+		data, len);
+}
 
-	if (r)
-		return r;
-	r = place_stat(s->place, path, true, &st);
-	if (r)
-		return handle_refuse_path(s, MESSAGE_STAT, r, path);
-	handle_attr(&attr, &st);
-	return daemon_session_reply(
-		s, MESSAGE_STAT, reply, message_put_attr(&attr, reply, sizeof reply));
+/* ---- MKDIR, RMDIR, REMOVE ---- */
+
+static void work_mkdir(struct session_task *t)
+{
+	of(t)->error = place_mkdir(t->session->place, of(t)->path, of(t)->mode, of(t)->flag);
 }
 
 int handle_mkdir(struct daemon_session *s, const uint8_t *data, size_t len)
 {
-	char path[MESSAGE_PATH_MAX + 1];
 	struct message_mkdir m;
 	int r = message_get_mkdir(&m, data, len);
+	struct asked asked = {.type = MESSAGE_MKDIR, .work = work_mkdir, .answer = answer_done};
 
 	if (r)
 		return r;
-	handle_path(path, m.path);
-	return answer(s, MESSAGE_MKDIR,
-		place_mkdir(s->place, path, m.mode & MODE_ALLOWED, m.flags & MESSAGE_MKDIR_PARENTS),
-		path);
+	asked.mode = m.mode & MODE_ALLOWED;
+	asked.flag = m.flags & MESSAGE_MKDIR_PARENTS;
+	asked.path = m.path;
+	return begin(s, &asked);
+}
+
+static void work_rmdir(struct session_task *t)
+{
+	of(t)->error = place_rmdir(t->session->place, of(t)->path);
 }
 
 int handle_rmdir(struct daemon_session *s, const uint8_t *data, size_t len)
 {
-	char path[MESSAGE_PATH_MAX + 1];
-	int r = get_path(path, data, len);
+	return begin_path(s,
+		(struct asked){.type = MESSAGE_RMDIR, .work = work_rmdir, .answer = answer_done},
+		data, len);
+}
 
-	return r ? r : answer(s, MESSAGE_RMDIR, place_rmdir(s->place, path), path);
+static void work_remove(struct session_task *t)
+{
+	of(t)->error = place_remove(t->session->place, of(t)->path);
 }
 
 int handle_remove(struct daemon_session *s, const uint8_t *data, size_t len)
 {
-	char path[MESSAGE_PATH_MAX + 1];
-	int r = get_path(path, data, len);
+	return begin_path(s,
+		(struct asked){.type = MESSAGE_REMOVE, .work = work_remove, .answer = answer_done},
+		data, len);
+}
 
-	return r ? r : answer(s, MESSAGE_REMOVE, place_remove(s->place, path), path);
+/* ---- RENAME ---- */
+
+static void work_rename(struct session_task *task)
+{
+	const struct place *place = task->session->place;
+	struct name_task *t = of(task);
+
+	t->error = place_rename(place, t->path, t->to, t->flag);
+	t->to_is_at_fault = t->error && !place_stat(place, t->path, false, &t->st);
+}
+
+static int answer_rename(struct session_task *task)
+{
+	struct name_task *t = of(task);
+	int r;
+
+	if (t->error == -EINVAL)
+		r = daemon_session_refuse(task->session, MESSAGE_RENAME, STATUS_INVALID,
+			"%.240s to %.240s: a directory cannot go beneath itself, nor the top be "
+			"renamed",
+			t->path, t->to);
+	else if (t->error)
+		r = handle_refuse_path(task->session, MESSAGE_RENAME, t->error,
+			t->to_is_at_fault ? t->to : t->path);
+	else
+		r = daemon_session_reply(task->session, MESSAGE_RENAME, NULL, 0);
+	free(t);
+	return r;
 }
 
 int handle_rename(struct daemon_session *s, const uint8_t *data, size_t len)
 {
-	char from[MESSAGE_PATH_MAX + 1], to[MESSAGE_PATH_MAX + 1];
 	struct message_rename m;
-	struct stat st;
 	int r = message_get_rename(&m, data, len);
+	struct asked asked = {.type = MESSAGE_RENAME, .work = work_rename, .answer = answer_rename};
 
 	if (r)
 		return r;
-	handle_path(from, m.from);
-	handle_path(to, m.to);
-	r = place_rename(s->place, from, to, m.flags & MESSAGE_RENAME_REPLACE);
-	if (r == -EINVAL)
-		return daemon_session_refuse(s, MESSAGE_RENAME, STATUS_INVALID,
-			"%.240s to %.240s: a directory cannot go beneath itself, nor the top be "
-			"renamed",
-			from, to);
-	if (!r)
-		return daemon_session_reply(s, MESSAGE_RENAME, NULL, 0);
-	/* name the one that is at fault */
-	return handle_refuse_path(
-		s, MESSAGE_RENAME, r, place_stat(s->place, from, false, &st) ? from : to);
+	asked.flag = m.flags & MESSAGE_RENAME_REPLACE;
+	asked.path = m.from;
+	asked.to = m.to;
+	return begin(s, &asked);
+}
+
+/* ---- STATFS ---- */
+
+static void work_statfs(struct session_task *t)
+{
+	of(t)->error = place_statfs(t->session->place, of(t)->path, &of(t)->fs);
+}
+
+static int answer_statfs(struct session_task *task)
+{
+	struct name_task *t = of(task);
+	const struct statvfs *fs = &t->fs;
+	struct message_statfs_reply m;
+	uint8_t reply[40];
+	int r;
+
+	if (t->error)
+		return answer_done(task);
+	m = (struct message_statfs_reply){
+		.total_bytes = (uint64_t)fs->f_blocks * fs->f_frsize,
+		.free_bytes = (uint64_t)fs->f_bfree * fs->f_frsize,
+		.available_bytes = (uint64_t)fs->f_bavail * fs->f_frsize,
+		.total_files = fs->f_files,
+		.free_files = fs->f_ffree,
+	};
+	r = daemon_session_reply(task->session, MESSAGE_STATFS, reply,
+		message_put_statfs_reply(&m, reply, sizeof reply));
+	free(t);
+	return r;
 }
 
 int handle_statfs(struct daemon_session *s, const uint8_t *data, size_t len)
 {
-	char path[MESSAGE_PATH_MAX + 1];
-	struct message_statfs_reply m;
-	struct statvfs fs;
-	uint8_t reply[40];
-	int r = get_path(path, data, len);
-
-	if (r)
-		return r;
-	r = place_statfs(s->place, path, &fs);
-	if (r)
-		return handle_refuse_path(s, MESSAGE_STATFS, r, path);
-	m = (struct message_statfs_reply){
-		.total_bytes = (uint64_t)fs.f_blocks * fs.f_frsize,
-		.free_bytes = (uint64_t)fs.f_bfree * fs.f_frsize,
-		.available_bytes = (uint64_t)fs.f_bavail * fs.f_frsize,
-		.total_files = fs.f_files,
-		.free_files = fs.f_ffree,
-	};
-	return daemon_session_reply(
-		s, MESSAGE_STATFS, reply, message_put_statfs_reply(&m, reply, sizeof reply));
+	return begin_path(s,
+		(struct asked){
+			.type = MESSAGE_STATFS, .work = work_statfs, .answer = answer_statfs},
+		data, len);
 }

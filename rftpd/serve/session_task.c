@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rftpd/serve/session_task: see session_task.h.
+ */
+#include "rftpd/serve/session_task.h"
+
+#include "base/clock.h"
+#include "proto/status.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+static void task_run(struct task *task)
+{
+	struct session_task *t = (struct session_task *)task;
+
+	t->work(t);
+}
+
+static void task_ended(struct daemon_session *s, struct session_task *t)
+{
+	int r;
+
+	assert(s->state == SESSION_TASK);
+	s->state = SESSION_READY;
+	if (s->lost) {
+		t->forget(t);
+		daemon_session_break(s, -ENOTCONN);
+		return;
+	}
+	r = t->answer(t);
+	if (s->dead)
+		return;
+	if (r)
+		daemon_session_break(s, r);
+	else if (s->daemon->stopping)
+		daemon_session_stop(s);
+	else if (s->state == SESSION_READY)
+		daemon_session_ready(s);
+}
+
+static void task_done(struct task *task)
+{
+	struct session_task *t = (struct session_task *)task;
+
+	task_ended(t->session, t);
+}
+
+int session_task_start(struct session_task *t, uint16_t type)
+{
+	struct daemon_session *s = t->session;
+	int r;
+
+	t->task.run = task_run;
+	t->task.done = task_done;
+	r = task_pool_start(s->daemon->tasks, &t->task, clock_now_ns());
+	if (!r) {
+		assert(s->state == SESSION_READY);
+		s->state = SESSION_TASK;
+		deadline_stop(&s->deadline);
+		return 0;
+	}
+	t->forget(t);
+	return daemon_session_refuse(
+		s, type, status_from_errno(r), "no thread can be started: %s", strerror(-r));
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rftpd/serve/session_task: a part of a request that may block, such as every operation on names,
+ * done beside the event loop.
+ *
+ * While its task runs the session is in SESSION_TASK: it reads no further frame, has no other task,
+ * and is not freed.
+ */
+#ifndef RFTPD_SESSION_TASK_H
+#define RFTPD_SESSION_TASK_H
+
+#include "rftpd/jobs/task_pool.h"
+#include "rftpd/serve/daemon_session.h"
+
+struct session_task {
+	struct task task; /* first */
+	struct daemon_session *session;
+	/* In a thread of the pool.  Of the session it may use what does not change: its place. */
+	void (*work)(struct session_task *);
+	/* In the loop, when the work is done: takes the task over and answers.  0, or -errno, which
+	 * ends the session. */
+	int (*answer)(struct session_task *);
+	/* Instead of the answer, when nobody is there to hear it. */
+	void (*forget)(struct session_task *);
+};
+
+/* Begins the work; `session` and the three functions are set.  The task is taken over: a request of
+ * `type` is refused when no thread can be started.  0 or -errno as of handlers. */
+int session_task_start(struct session_task *, uint16_t type);
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tests/preload/hang.c: a directory that does not answer, as a file server that has gone.
+ *
+ * Preloaded into a program, it makes every openat2 of a path with the component RFTP_TEST_HANG in
+ * it wait for as long as the file RFTP_TEST_GATE is there.  Who waits makes a file beside it first,
+ * RFTP_TEST_GATE.N, so that a test can see it.
+ */
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+long syscall(long number, ...);
+
+static void wait_at(const char *gate)
+{
+	static _Atomic unsigned count;
+	char name[4096];
+	int fd;
+
+	snprintf(name, sizeof name, "%s.%u", gate, count++);
+	fd = open(name, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	if (fd >= 0)
+		close(fd);
+	while (!access(gate, F_OK)) /* the test opens it by removing the file */
+		usleep(5000);
+}
+
+long syscall(long number, ...)
+{
+	const char *hang = getenv("RFTP_TEST_HANG"), *gate = getenv("RFTP_TEST_GATE");
+	long (*next)(long, ...) = (long (*)(long, ...))dlsym(RTLD_NEXT, "syscall");
+	long a[6];
+	va_list ap;
+
+	va_start(ap, number);
+	for (int i = 0; i < 6; i++)
+		a[i] = va_arg(ap, long);
+	va_end(ap);
+	if (number == SYS_openat2 && hang && gate && strstr((const char *)a[1], hang) &&
+		!access(gate, F_OK))
+		wait_at(gate);
+	return next(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+}
