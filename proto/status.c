@@ -55,6 +55,8 @@ static const struct status_row status_rows[] = {
 	{STATUS_DIGEST, EUCLEAN, "digest", "the file's digest is wrong"},
 	{STATUS_INCOMPLETE, ENODATA, "incomplete", "parts of the file are missing or overlap"},
 	{STATUS_NO_MEMORY, ENOMEM, "no-memory", "out of memory"},
+	{STATUS_UNSYNCED, ENOTRECOVERABLE, "unsynced",
+		"it is in its place, but a crash of the host may undo that"},
 	{STATUS_OTHER, EREMOTEIO, "other", "some other error"},
 };
 

@@ -46,7 +46,8 @@ enum status {
 	STATUS_DIGEST = 305,     /* the file's digest is wrong */
 	STATUS_INCOMPLETE = 306, /* ranges are missing or overlap */
 	STATUS_NO_MEMORY = 307,
-	STATUS_OTHER = 399, /* an errno without a row here */
+	STATUS_UNSYNCED = 308, /* a file has its name, but may lose it when the host crashes */
+	STATUS_OTHER = 399,    /* an errno without a row here */
 };
 
 /* Text for people, "no such file or directory"; never NULL. */

@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -171,7 +172,10 @@ int landing_commit(struct landing *landing, char text[512])
 	}
 	err = beneath_sync(landing->dir);
 	landing_free(landing);
-	return err;
+	if (!err)
+		return 0;
+	snprintf(text, 512, "fsync of its directory: %s", strerror(-err));
+	return -ENOTRECOVERABLE;
 }
 
 void landing_discard(struct landing *landing)

@@ -36,7 +36,8 @@ int landing_fd(const struct landing *);
 int landing_own_fd(const struct landing *);
 /* Sets mode and time, renames, fsyncs the directory.  The caller has fsynced the file.  0: freed,
  * with a note in `text` as of metadata_set.  -errno: the temporary file is removed and the landing
- * freed. */
+ * freed; only with -ENOTRECOVERABLE the file has its name, since it was the fsync of the directory
+ * that failed, as `text` says. */
 int landing_commit(struct landing *, char text[512]);
 void landing_discard(struct landing *); /* removes the temporary file */
 

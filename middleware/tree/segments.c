@@ -179,7 +179,8 @@ static void run_closer(void *arg)
 		err = close_one(segment);
 		d = segment->device;
 		if (err)
-			log_warning("a segment of %s in %s is lost: %s", d->name, s->path,
+			log_warning("a segment of %s in %s %s: %s", d->name, s->path,
+				err == -ENOTRECOVERABLE ? "may not survive a crash" : "is lost",
 				strerror(-err));
 		free(segment);
 		pthread_mutex_lock(&s->lock);

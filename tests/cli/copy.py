@@ -306,6 +306,38 @@ def an_existing_file_is_replaced_or_kept(top):
 
 
 @case
+def onto_a_link_and_through_one(top):
+    """A link is replaced by what arrives, and what it led to stays; one to a directory is followed.
+    Of links at the server relative ones that stay inside are followed, absolute ones are not."""
+    daemon, local = places(top)
+    make_file(f"{local}/new", 1000)
+    for where in (daemon.top, local):
+        os.mkdir(f"{where}/d")
+        make_file(f"{where}/to", 10)
+        os.symlink("to", f"{where}/link")
+        os.symlink("nowhere", f"{where}/dangling")
+        os.symlink("d", f"{where}/dirlink")
+    make_file(daemon.path("got"), 1000)
+    for name in ("link", "dangling"):
+        works(f"{local}/new", daemon.url(name))
+        works(daemon.url("got"), f"{local}/{name}")
+        for where in (daemon.top, local):
+            check(not os.path.islink(f"{where}/{name}"), name, "of", where, "is a link still")
+            equal(os.path.getsize(f"{where}/{name}"), 1000, name)
+            equal(os.path.getsize(f"{where}/to"), 10, "what the link led to")
+            check(not os.path.exists(f"{where}/nowhere"), "made through a dangling link")
+    works(f"{local}/new", daemon.url("dirlink"))
+    works(daemon.url("got"), f"{local}/dirlink")
+    same_files(f"{local}/new", daemon.path("d/new"))
+    same_files(daemon.path("got"), f"{local}/d/got")
+    os.symlink("d/new", daemon.path("inside"))
+    os.symlink(daemon.path("d/new"), daemon.path("absolute"))
+    works(daemon.url("inside"), f"{local}/inside")
+    same_files(f"{local}/new", f"{local}/inside")
+    rftptest.fails(rftptest.DENIED, daemon.url("absolute"), f"{local}/absolute", says="outside")
+
+
+@case
 def json_has_the_fields(top):
     daemon, local = places(top)
     make_file(f"{local}/f", 5 * M)

@@ -4,6 +4,7 @@
 
 import os
 import re
+import shutil
 import socket
 import subprocess
 
@@ -350,6 +351,48 @@ def bad_commands(top):
             continue  # to the top, as a shell does
         check(result.code == USAGE, repr(command), "should exit with 2:", result)
         check(result.err.strip(), "no message:", command)
+
+
+SYNC_FAILS = """
+#define _GNU_SOURCE
+#include <errno.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int fsync(int fd)
+{
+	struct stat st;
+	if (!fstat(fd, &st) && S_ISDIR(st.st_mode)) {
+		errno = EIO;
+		return -1;
+	}
+	return (int)syscall(SYS_fsync, fd);
+}
+"""
+
+
+@case
+def the_fsync_of_a_directory_fails(top):
+    """The new file is there, and the client says so: it may only not survive a crash."""
+    if rftptest.SANITIZED or not shutil.which("cc"):
+        rftptest.skip("needs LD_PRELOAD and a compiler")
+    with open(f"{top}/sync.c", "w") as f:
+        f.write(SYNC_FAILS)
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", f"{top}/sync.so", f"{top}/sync.c"], check=True)
+    with open(f"{top}/rftpd", "w") as f:
+        f.write(f'#!/bin/sh\nLD_PRELOAD={top}/sync.so exec {os.path.abspath(rftptest.BUILD)}/rftpd "$@"\n')
+    os.chmod(f"{top}/rftpd", 0o755)
+    for name in ("e", "l"):
+        os.mkdir(f"{top}/{name}")
+    daemon = Daemon(f"{top}/e", build=top)
+    make_file(f"{top}/l/f", 100000)
+    make_file(daemon.path("f"), 10)
+    fails(rftptest.LOCAL_IO, f"{top}/l/f", daemon.url("f"), says="in its place")
+    rftptest.same_files(f"{top}/l/f", daemon.path("f"))
+    rftptest.fails(rftptest.LOCAL_IO, daemon.url("f"), f"{top}/l/g", says="in its place",
+                   env={"LD_PRELOAD": f"{top}/sync.so"})
+    rftptest.same_files(f"{top}/l/f", f"{top}/l/g")
+    equal(leftovers(top), [], "temporary files")
 
 
 rftptest.main()

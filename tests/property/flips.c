@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/property/flips: transfers in which one bit of one FILE changes between the source, which has
- * encoded it, and the sink.  control_put is wrapped for that (see Makefile).
+ * tests/property/flips: transfers in which one bit of one FILE changes between the source, which
+ * has encoded it, and the sink.  control_put is wrapped for that (see Makefile).
  *
  * Property: it is noticed.  The source's transfer fails, and where it says that a file arrived, it
  * is there under its name, with its bytes, mode and time.  RFTP_TRANSFERS sets the number of
@@ -84,8 +84,7 @@ static void fill(uint8_t *data, unsigned i)
 
 static void set_times(const char *path, unsigned i)
 {
-	const struct timespec times[2] = {
-		{1000000000 + i, 123456789}, {1000000000 + i, 123456789}};
+	const struct timespec times[2] = {{1000000000 + i, 123456789}, {1000000000 + i, 123456789}};
 
 	assert(!utimensat(AT_FDCWD, path, times, 0));
 }
@@ -277,9 +276,9 @@ static void flips(void)
 	uint64_t rng = harness_seed();
 
 	snprintf(top, sizeof top, "%s/rftp-flips-XXXXXX",
-		tmp			     ? tmp
+		tmp                         ? tmp
 		: !access("/dev/shm", W_OK) ? "/dev/shm"
-					     : "/tmp");
+					    : "/tmp");
 	CHECK(mkdtemp(top));
 	snprintf(from_dir, sizeof from_dir, "%s/from", top);
 	snprintf(to_dir, sizeof to_dir, "%s/to", top);

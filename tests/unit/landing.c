@@ -9,6 +9,7 @@
 #include "tree/landing.h"
 #include "tree/temporary.h"
 
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 static char note[512];
@@ -86,6 +87,39 @@ static void new_file_appears_at_commit(void)
 	CHECK_EQ(st.st_mtim.tv_nsec, 123456789);
 	CHECK_EQ(scratch_entries(scratch_path(p.dir, "top")), 1);
 	CHECK_EQ(scratch_open_fds(), fds);
+	close(p.top);
+}
+
+/* In place of libc's, for the modules under test, too. */
+static bool directory_fails;
+
+int fsync(int fd)
+{
+	struct stat st;
+
+	if (directory_fails && !fstat(fd, &st) && S_ISDIR(st.st_mode)) {
+		errno = EIO;
+		return -1;
+	}
+	return (int)syscall(SYS_fsync, fd);
+}
+
+static void the_directorys_fsync_fails(void)
+{
+	struct landing_params lp;
+	struct landing *landing;
+	struct place p;
+
+	CHECK(place_make(&p));
+	CHECK(scratch_write(in_top(&p, "file"), "old"));
+	lp = params(&p, "file");
+	CHECK_EQ(land(&lp, "new", &landing), 0);
+	directory_fails = true;
+	CHECK_EQ(landing_commit(landing, note), -ENOTRECOVERABLE);
+	directory_fails = false;
+	CHECK(strstr(note, "fsync of its directory"));
+	CHECK(scratch_is(in_top(&p, "file"), "new"));
+	CHECK_EQ(scratch_entries(scratch_path(p.dir, "top")), 1);
 	close(p.top);
 }
 
@@ -428,6 +462,7 @@ static void no_permission_is_said(void)
 }
 
 HARNESS_MAIN({"new_file_appears_at_commit", new_file_appears_at_commit},
+	{"the_directorys_fsync_fails", the_directorys_fsync_fails},
 	{"what_is_not_kept_is_noted", what_is_not_kept_is_noted},
 	{"old_file_stays_until_commit", old_file_stays_until_commit},
 	{"the_temporary_file_is_private_and_known_by_name",
