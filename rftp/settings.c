@@ -38,15 +38,30 @@ static bool is_auto(const char *value)
 	return !strcmp(value, "auto");
 }
 
+/* Names with commas between, each of them known. */
+static bool is_fabric_list(const char *list)
+{
+	bool known;
+
+	do {
+		size_t len = strcspn(list, ",");
+
+		known = false;
+		for (unsigned i = 0; select_name(i); i++)
+			known |= strlen(select_name(i)) == len &&
+				 !strncmp(select_name(i), list, len);
+		list += len;
+	} while (known && *list++);
+	return known;
+}
+
 static int set_fabric(struct settings *s, const char *value, struct text *why)
 {
 	if (is_auto(value)) {
 		s->fabric[0] = '\0';
 		return 0;
 	}
-	for (unsigned i = 0; select_name(i); i++) {
-		if (strcmp(select_name(i), value) || strlen(value) >= sizeof s->fabric)
-			continue;
+	if (is_fabric_list(value) && strlen(value) < sizeof s->fabric) {
 		strcpy(s->fabric, value);
 		return 0;
 	}

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 struct settings {
-	char fabric[16]; /* "" = the best that connects */
+	char fabric[16]; /* names with commas between, in order; "" = the best that connects */
 	uint8_t engine;  /* enum message_engine; 0 = auto */
 	uint16_t channels;
 	uint32_t block, depth;

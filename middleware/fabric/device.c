@@ -274,6 +274,21 @@ static uint64_t stamp_of(const char *root, const char *class_dir)
 	return stamp;
 }
 
+bool device_in_software(const char *root, const char *netdev, char name[64])
+{
+	struct device_port ports[DEVICE_PORTS_MAX];
+	unsigned count = device_ports(root, ports);
+	bool hardware = false, over = false;
+
+	for (unsigned i = 0; i < count && !over; i++) {
+		over = !strcmp(ports[i].netdev, netdev);
+		if (over || !i)
+			memcpy(name, ports[i].device, sizeof ports[i].device);
+		hardware = over ? ports[i].driver[0] : hardware || ports[i].driver[0];
+	}
+	return count && !hardware;
+}
+
 uint64_t device_stamp(const char *root)
 {
 	/* a device that is about to go, and waits until we have closed it, goes from the second

@@ -52,6 +52,10 @@ unsigned device_gids(
  */
 const struct device_gid *device_pick_gid(const struct device_port *, const struct device_gid *gids,
 	unsigned count, const struct sockaddr *source);
+/* The name of the device that connections over the interface use, if it is one in software (rxe,
+ * siw), which has no driver of a piece of hardware; also if no other kind is there at all.  false:
+ * it is hardware, or there is none. */
+bool device_in_software(const char *root, const char *netdev, char name[64]);
 /* Another number when devices came or went; 0: there is none. */
 uint64_t device_stamp(const char *root);
 /* Whether one of them speaks iWARP. */

@@ -96,6 +96,19 @@ int select_reaches(const char *name, const struct sockaddr *dst, char why[SELECT
 	return -ENODEV;
 }
 
+bool select_comes_last(const char *name, const struct sockaddr *dst, char why[SELECT_WHY_MAX])
+{
+	const struct fabric_choice *f = find(name);
+	struct sockaddr_storage source;
+	char netdev[IF_NAMESIZE], device[64];
+
+	if (!f || !f->devices || addr_is_loopback(dst) || device_route(dst, &source, netdev) ||
+		!device_in_software("", netdev, device))
+		return false;
+	snprintf(why, SELECT_WHY_MAX, "%s is RDMA in software, and soft is faster", device);
+	return true;
+}
+
 void select_explain(const char *name, const struct sockaddr *dst, char why[SELECT_WHY_MAX])
 {
 	const struct fabric_choice *f = find(name);

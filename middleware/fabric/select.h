@@ -27,6 +27,11 @@ const char *select_open_text(int error);
  * 0, or -ENODEV with the reason.  Sends nothing.
  */
 int select_reaches(const char *name, const struct sockaddr *dst, char why[SELECT_WHY_MAX]);
+/*
+ * Whether the fabrics behind it should be tried before, as far as that can be told: the device that
+ * leads to `dst` is one in software, which costs more than soft.  The reason is in `why`.
+ */
+bool select_comes_last(const char *name, const struct sockaddr *dst, char why[SELECT_WHY_MAX]);
 /* After a dial gave -ENODEV: what leads there instead ("the way is eth0"). */
 void select_explain(const char *name, const struct sockaddr *dst, char why[SELECT_WHY_MAX]);
 

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #define CONNECT_ADDRESSES 16u
+#define CONNECT_FABRICS 4u
 /* An address that another fabric may still reach: RDMA's messages are dropped without a word by
  * hosts and firewalls that know TCP only, and people wait. */
 #define CONNECT_TRY_MS 3000
@@ -265,18 +266,45 @@ static bool connect_fabric(struct connect *c, const char *name)
 	return false;
 }
 
-static bool connect_wants(const struct calls_params *params, const char *name)
+/* The fabrics in the order of a list such as "verbs,soft"; what is not known is left out. */
+static unsigned connect_listed(const char *list, const char *order[CONNECT_FABRICS])
 {
-	return !params->fabric[0] || !strcmp(params->fabric, name);
+	unsigned n = 0;
+
+	for (const char *at = list; *at; at += strcspn(at, ","), at += *at == ',') {
+		size_t len = strcspn(at, ",");
+		const char *name;
+
+		for (unsigned i = 0; (name = select_name(i)) && n < CONNECT_FABRICS; i++)
+			if (strlen(name) == len && !strncmp(name, at, len))
+				order[n++] = name;
+	}
+	return n;
 }
 
-/* Whether one after `i` may still be tried. */
-static bool connect_more(const struct calls_params *params, unsigned i)
+/* All fabrics, best first; one that is slow on the way to the host is the last resort. */
+static unsigned connect_order(const struct connect *c, const char *order[CONNECT_FABRICS])
 {
-	while (select_name(++i))
-		if (connect_wants(params, select_name(i)))
-			return true;
-	return false;
+	const struct sockaddr *sa = (const struct sockaddr *)&c->addresses[0].ss;
+	const struct calls_params *params = c->params;
+	const char *last[CONNECT_FABRICS], *name;
+	char why[SELECT_WHY_MAX];
+	unsigned n = 0, lasts = 0;
+
+	if (params->fabric[0])
+		return connect_listed(params->fabric, order);
+	for (unsigned i = 0; (name = select_name(i)) && n + lasts < CONNECT_FABRICS; i++) {
+		if (!select_name(i + 1) || !select_comes_last(name, sa, why)) {
+			order[n++] = name;
+			continue;
+		}
+		last[lasts++] = name;
+		if (params->passed_over)
+			params->passed_over(params->passed_over_ctx, name, why);
+	}
+	for (unsigned i = 0; i < lasts; i++)
+		order[n++] = last[i];
+	return n;
 }
 
 static void connect_outcome(const struct connect *c, const char *name, struct calls_error *error)
@@ -291,14 +319,14 @@ static void connect_outcome(const struct connect *c, const char *name, struct ca
 static bool connect_fabrics(struct connect *c, struct calls_error *error, int *outcome)
 {
 	const struct calls_params *params = c->params;
-	const char *name;
+	const char *order[CONNECT_FABRICS];
+	unsigned count = connect_order(c, order);
 
 	*outcome = -ENODEV;
-	for (unsigned i = 0; (name = select_name(i)); i++) {
-		bool more = connect_more(params, i);
+	for (unsigned i = 0; i < count; i++) {
+		const char *name = order[i];
+		bool more = i + 1 < count;
 
-		if (!connect_wants(params, name))
-			continue;
 		c->error = 0;
 		c->timeout_ms = more && params->connect_timeout_ms > CONNECT_TRY_MS
 					? CONNECT_TRY_MS

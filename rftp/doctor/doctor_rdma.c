@@ -104,9 +104,11 @@ void doctor_modules(struct doctor *d)
 			"apt-get install libibverbs-dev librdmacm-dev && make VERBS=yes",
 			"this rftp is built without verbs: fabric soft only");
 	if (!d->port_count && !drivers.len)
+		/* RDMA in software is for trying things out: soft is faster */
 		doctor_say(d, doctor_wants_verbs(d) ? DOCTOR_FAIL : DOCTOR_INFO, "",
-			nic_software(d, mend), "no driver of an RDMA device is loaded%s%s",
-			core.len ? "; loaded: " : "", text_str(&core));
+			doctor_wants_verbs(d) ? nic_software(d, mend) : NULL,
+			"no driver of an RDMA device is loaded%s%s", core.len ? "; loaded: " : "",
+			text_str(&core));
 	else if (d->port_count && !doctor_exists(d, "/dev/infiniband/rdma_cm"))
 		doctor_say(d, DOCTOR_FAIL, "", "modprobe rdma_ucm",
 			"no /dev/infiniband/rdma_cm: connections can not be managed (loaded: "
@@ -137,12 +139,13 @@ static void nic_device(struct doctor *d, const struct device_port *p)
 	switch (err) {
 	case 0:
 		doctor_say(d, DOCTOR_OK, p->device, NULL,
-			"%s%s%s, its provider library opens it%s%s",
+			"%s%s%s, its provider library opens it%s%s%s",
 			p->iwarp                             ? "iWARP"
 			: !strcmp(p->link_layer, "Ethernet") ? "RoCE"
 							     : "InfiniBand",
 			p->driver[0] ? ", driver " : ", in software", p->driver,
-			probe.firmware[0] ? ", firmware " : "", probe.firmware);
+			probe.firmware[0] ? ", firmware " : "", probe.firmware,
+			p->driver[0] ? "" : "; soft is faster, so --fabric=auto passes it over");
 		break;
 	case -ENOSYS:
 		doctor_say(

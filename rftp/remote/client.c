@@ -95,7 +95,10 @@ static int client_connect(struct client *c)
 	report_verbose(&c->report, "connected to %s: %s%s, rtt %.3f ms", info->address, info->agent,
 		info->read_only ? " (read-only)" : "", (double)info->rtt_ns / 1e6);
 	report_verbose(&c->report, "fabric %s (%s): %s", info->fabric,
-		c->settings.fabric[0] ? "asked for" : "the best that connected", info->description);
+		c->settings.fabric[0] && !strchr(c->settings.fabric, ',')
+			? "asked for"
+			: "the best that connected",
+		info->description);
 	return 0;
 }
 

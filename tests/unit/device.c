@@ -160,6 +160,25 @@ static void a_device_that_is_not_there(void)
 	CHECK_EQ(device_register(&port, 4096), err);
 }
 
+static void in_software(void)
+{
+	const char *root = scratch_dir();
+	char name[64] = "", path[512];
+
+	CHECK(!device_in_software(root, "eth7", name));
+	fake_roce(root, "rxe0"); /* over eth7 */
+	CHECK(device_in_software(root, "eth7", name) && !strcmp(name, "rxe0"));
+	CHECK(device_in_software(root, "vlan9", name)); /* there is no other */
+	/* a real one decides for its own interface, and for those that no device is known of */
+	fake_port(root, &(struct fake_port){.device = "mlx5_0", .numa_node = "0"});
+	fake_gid(root, "mlx5_0", 3, FAKE_GID_10_6_0_1, "RoCE v2", "eth9");
+	snprintf(path, sizeof path, "%s/sys/class/infiniband/mlx5_0/device/driver", root);
+	CHECK_EQ(symlink("../../bus/pci/drivers/mlx5_core", path), 0);
+	CHECK(!device_in_software(root, "eth9", name));
+	CHECK(!device_in_software(root, "vlan9", name));
+	CHECK(device_in_software(root, "eth7", name) && !strcmp(name, "rxe0"));
+}
+
 /* What `auto` knows before it dials. */
 static void choosing(void)
 {
@@ -175,6 +194,7 @@ static void choosing(void)
 		CHECK_EQ(select_reaches(name, (struct sockaddr *)&loopback, why),
 			select_is_plugged(name) ? -ENODEV : 0);
 		CHECK(!select_is_plugged(name) || strstr(why, "loopback"));
+		CHECK(!select_comes_last(name, (struct sockaddr *)&loopback, why));
 		select_explain(name, (struct sockaddr *)&loopback, why);
 		CHECK(strstr(why, "no RDMA device leads"));
 	}
@@ -189,4 +209,4 @@ HARNESS_MAIN({"a_host_without", a_host_without}, {"roce", roce},
 	{"ip_over_infiniband", ip_over_infiniband}, {"stamps", stamps},
 	{"more_ports_than_there_is_room_for", more_ports_than_there_is_room_for},
 	{"routes", routes}, {"a_device_that_is_not_there", a_device_that_is_not_there},
-	{"choosing", choosing})
+	{"in_software", in_software}, {"choosing", choosing})

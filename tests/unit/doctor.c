@@ -132,7 +132,8 @@ static void without_devices_nothing_is_to_mend(void)
 	new_host();
 	run();
 	CHECK(row_is("rdma device", DOCTOR_INFO, "no RDMA device", NULL));
-	CHECK(row_is("rdma modules", DOCTOR_INFO, "no driver", "rdma_rxe"));
+	CHECK(row_is("rdma modules", DOCTOR_INFO, "no driver", NULL));
+	CHECK(!row_of("rdma modules")->mend[0]); /* rxe would be slower than soft */
 	CHECK(row_is("port", DOCTOR_SKIP, "no RDMA device", NULL));
 	CHECK(row_is("locked memory", DOCTOR_OK, "none is locked", NULL));
 	CHECK(row_is("huge pages", DOCTOR_OK, "3 of 4 pages of 2048 KiB", NULL));

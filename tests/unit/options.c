@@ -107,6 +107,8 @@ static void values(void)
 		!options.settings.channels && !options.settings.block && !options.settings.depth);
 	CHECK_EQ(options.settings.direct, END_DIRECT_AUTO);
 	CHECK(options.settings.replace);
+	CHECK_EQ(parse("--fabric soft,soft a b"), 0);
+	CHECK(!strcmp(options.settings.fabric, "soft,soft"));
 	CHECK_EQ(parse("--chan=2 a b"), 0);
 	CHECK_EQ(options.settings.channels, 2);
 }
@@ -137,6 +139,8 @@ static void refusals(void)
 	CHECK(says("--json takes no value"));
 	CHECK_EQ(parse("--fabric x a b"), -EINVAL);
 	CHECK(says("auto, ") && says("soft"));
+	CHECK_EQ(parse("--fabric soft, a b"), -EINVAL);
+	CHECK_EQ(parse("--fabric auto,soft a b"), -EINVAL);
 	CHECK_EQ(parse("--engine x a b"), -EINVAL);
 	CHECK(says("auto, credit"));
 	CHECK_EQ(parse("--channels 65 a b"), -EINVAL);
