@@ -222,7 +222,8 @@ static int wait_answer(struct fabric_eq *eq, const struct fabric_chan *chan, uin
 			continue;
 		switch (ev.type) {
 		case FABRIC_EVENT_CONNECTED:
-			if (message_get_welcome(welcome, ev.priv, ev.priv_len) || welcome->status)
+			if (message_get_welcome(welcome, ev.priv, ev.priv_len) || welcome->status ||
+				welcome->version > MESSAGE_VERSION)
 				return -EPROTO;
 			return 0;
 		case FABRIC_EVENT_REJECTED:

@@ -45,6 +45,15 @@ void run_init(struct run *run, struct link *link, const struct transfer_params *
 	stats->started_ns = stats->ended_ns = clock_now_ns();
 }
 
+struct transfer_complete run_sums(const struct run *run)
+{
+	return (struct transfer_complete){
+		.files = run->stats->files,
+		.bytes = run->arrived_bytes,
+		.errors = run->stats->errors,
+	};
+}
+
 int run_put(struct run *run, uint16_t type, const void *data, ssize_t len)
 {
 	if (len < 0)

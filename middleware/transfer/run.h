@@ -44,12 +44,16 @@ struct run {
 	enum run_wait (*waits)(const struct run *); /* the loop's; NULL: RUN_WAIT_PEER */
 	uint64_t told_ns;                           /* we last sent a frame */
 	uint64_t report_ns;                         /* when progress is due */
+	uint64_t arrived_bytes;                     /* of the files that arrived well */
 	bool peer_aborted;
 	unsigned lanes; /* that the engine uses */
 	/* the first error: what the peer is told */
 	uint16_t status;
 	char text[RUN_TEXT];
 };
+
+/* What COMPLETE and CLOSED say: both sides count the same. */
+struct transfer_complete run_sums(const struct run *);
 
 void run_init(struct run *, struct link *, const struct transfer_params *, struct transfer_stats *);
 

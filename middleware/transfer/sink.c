@@ -85,7 +85,7 @@ static int take_complete(struct sink *s, const uint8_t *data, size_t len)
 		if (s->files[i] && (!s->files[i]->told || !s->files[i]->end_known))
 			return -EBADMSG;
 	s->complete_came = true;
-	s->source_errors = complete.errors;
+	s->source_sums = complete;
 	return 0;
 }
 
@@ -241,12 +241,31 @@ static int flush(struct sink *s)
 	return engine_sink_flush(s->run.sink);
 }
 
+/* What the source counts is what came.  0 or -EBADMSG. */
+static int check_sums(struct sink *s)
+{
+	const struct transfer_complete *sums = &s->source_sums;
+
+	/* files whose names could not even cross are errors of this transfer, too */
+	if (s->run.stats->errors < sums->errors)
+		s->run.stats->errors = sums->errors;
+	if (sums->files == s->run.stats->files && sums->bytes == s->run.arrived_bytes &&
+		sums->errors == s->run.stats->errors)
+		return 0;
+	return run_fail(&s->run, -EBADMSG, STATUS_PROTOCOL,
+		"what the source counts does not add up: %ju files of %ju bytes and %ju that "
+		"failed, here %ju of %ju and %ju",
+		(uintmax_t)sums->files, (uintmax_t)sums->bytes, (uintmax_t)sums->errors,
+		(uintmax_t)s->run.stats->files, (uintmax_t)s->run.arrived_bytes,
+		(uintmax_t)s->run.stats->errors);
+}
+
 /* ---- the loop ---- */
 
 static int work(struct run *run)
 {
 	struct sink *s = self(run);
-	int total = 0;
+	int total = 0, r;
 	static int (*const steps[])(struct sink *) = {
 		take_landed,
 		take_all_drained,
@@ -264,10 +283,10 @@ static int work(struct run *run)
 		total += n;
 	}
 	s->completed = s->complete_came && !s->open;
-	/* files whose names could not even cross are errors of this transfer, too */
-	if (s->completed && s->run.stats->errors < s->source_errors)
-		s->run.stats->errors = s->source_errors;
-	return s->completed ? 1 : total;
+	if (!s->completed)
+		return total;
+	r = check_sums(s);
+	return r ? r : 1;
 }
 
 static int loop(struct sink *s)
@@ -289,11 +308,7 @@ static int loop(struct sink *s)
 /* The last word of a transfer that went well, after the memory is nobody's any more. */
 static int close_transfer(struct sink *s)
 {
-	struct transfer_complete closed = {
-		.files = s->run.stats->files,
-		.bytes = s->run.stats->bytes,
-		.errors = s->run.stats->errors,
-	};
+	const struct transfer_complete closed = run_sums(&s->run);
 	uint8_t data[64];
 
 	run_revoke(&s->run);

@@ -91,10 +91,12 @@ int sink_finish_file(struct sink *s, struct sink_file *f)
 {
 	int r = sink_tell_result(s, f);
 
-	if (f->status)
+	if (f->status) {
 		s->run.stats->errors++;
-	else if (!ends_directory(f))
+	} else if (!ends_directory(f)) {
 		s->run.stats->files++;
+		s->run.arrived_bytes += f->end.size;
+	}
 	s->opened -= f->opened;
 	s->to->done(s->to->ctx, &f->file, f->status, f->text);
 	unlink_file(s, f);

@@ -34,7 +34,7 @@ struct sink {
 	 * order; of all that is announced, what is below this number has */
 	struct sink_file *endings, **endings_tail;
 	uint32_t oldest;
-	uint64_t source_errors;
+	struct transfer_complete source_sums; /* what COMPLETE said */
 	bool complete_came, completed;
 	unsigned next_worker;
 };

@@ -81,12 +81,20 @@ static int take_result(struct source *s, const uint8_t *data, size_t len)
 
 static int take_closed(struct source *s, const uint8_t *data, size_t len)
 {
+	const struct transfer_complete sums = run_sums(&s->run);
 	struct transfer_complete closed;
 
 	if (!s->completed || transfer_get_complete(&closed, data, len))
 		return -EBADMSG;
 	s->closed = true;
-	return 0;
+	if (closed.files == sums.files && closed.bytes == sums.bytes &&
+		closed.errors == sums.errors)
+		return 0;
+	return run_fail(&s->run, -EBADMSG, STATUS_PROTOCOL,
+		"what the sink counts does not add up: %ju files of %ju bytes and %ju that failed, "
+		"here %ju of %ju and %ju",
+		(uintmax_t)closed.files, (uintmax_t)closed.bytes, (uintmax_t)closed.errors,
+		(uintmax_t)sums.files, (uintmax_t)sums.bytes, (uintmax_t)sums.errors);
 }
 
 static int take_frame(struct source *s, const struct message_header *h, const uint8_t *data)
@@ -137,11 +145,7 @@ static int take_frames(struct source *s)
 
 static int complete(struct source *s)
 {
-	struct transfer_complete complete = {
-		.files = s->run.stats->files,
-		.bytes = s->run.stats->bytes,
-		.errors = s->run.stats->errors,
-	};
+	const struct transfer_complete complete = run_sums(&s->run);
 	uint8_t data[64];
 
 	s->completed = true;

@@ -28,10 +28,12 @@ void source_file_finish(struct source *s, struct source_file *f)
 {
 	struct transfer_stats *stats = s->run.stats;
 
-	if (f->status)
+	if (f->status) {
 		stats->errors++;
-	else if (f->item.file.kind != TRANSFER_FILE_DIRECTORY_END)
+	} else if (f->item.file.kind != TRANSFER_FILE_DIRECTORY_END) {
 		stats->files++;
+		s->run.arrived_bytes += f->bytes;
+	}
 	f->item.sent_bytes = f->bytes;
 	f->item.sent_blocks = f->sequence;
 	f->item.dropped_blocks = f->dropped;

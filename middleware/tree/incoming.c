@@ -258,7 +258,10 @@ static int incoming_open(void *ctx, const struct transfer_file *file, struct end
 		memcpy(name, file->name.data, file->name.len);
 	name[file->name.len] = '\0';
 
-	if (in->params.kind != INCOMING_STREAM && !incoming_asked(in, file, name)) {
+	/* who asks for files does not wait for a stream, which may be silent for ever */
+	if (in->asked &&
+		(file->kind == TRANSFER_FILE_STREAM ||
+			(in->params.kind != INCOMING_STREAM && !incoming_asked(in, file, name)))) {
 		snprintf(text, 512, "the server sent what was not asked for");
 		return -EBADMSG;
 	}

@@ -7,12 +7,12 @@ has written nothing that was not asked for.
 """
 
 import struct
+import time
 
 import iwarp
 import rftptest
-from iwarp import REPLY
 from rftptest import CONNECT, FAILED, INTEGRITY, KIND, LOST, PROTOCOL, REFUSED, case, check, equal
-from rogue import (DIRECTORY, FILE, NOT_FOUND, Rogue, Victim, attributes, clean, listing, result)
+from rogue import DIRECTORY, Refused, Rogue, Victim, at_once, attributes, listing, result, right_result, welcome
 
 QUICK = ("--timeout", "1", "--connect-timeout", "1", "--fabric", "soft")
 
@@ -34,10 +34,11 @@ def a_right_server(top):
 
 # ---- answers that never come ----
 
-def pings(session, stop_after=None):
+def pings(session, pause=0):
     """Keep-alives for ever: no answer."""
     while True:
         session.put(iwarp.PING, bytes(8))
+        time.sleep(pause)
 
 
 @case
@@ -100,18 +101,20 @@ def lists_that_are_malformed(top):
 
 # ---- names that were not asked for ----
 
-def sends(*files, end=None):
-    """A RETRIEVE that gets these: names, or fields of FILE"""
+def sends(*files):
+    """A RETRIEVE that gets these: names, or fields of FILE.  What is refused is counted as failed."""
     def answer(session, _):
+        arrived = bytes_ = 0
         session.offer(files=len(files))
         for number, f in enumerate(files, 1):
             fields = {"name": f} if isinstance(f, bytes) else f
             try:
                 session.file(number=number, **fields)
-            except iwarp.Dropped as e:
-                if not str(e).startswith("RESULT"):
-                    raise
-        session.complete(len(files), 32 * len(files))
+            except Refused:
+                continue
+            arrived += 1
+            bytes_ += len(fields.get("payload", b"p" * 32))
+        session.complete(arrived, bytes_, len(files) - arrived)
     return {iwarp.RETRIEVE: answer}
 
 
@@ -176,6 +179,272 @@ def links_that_lead_out(top):
     victim.suffers(sends({"name": b"report", "kind": 2, "payload": b""}, b"report/link/x",
                          b"report/link/canary"), *QUICK, "-r", "{}report", "in/",
                    code=(KIND, rftptest.DENIED, PROTOCOL), says=("outside", "leaves", "link"))
+
+
+# ---- silence, and keep-alives without end, at each step ----
+
+def nothing(session, _):
+    return False
+
+
+def stops(*steps):
+    """An answer that goes so far, and then says nothing."""
+    def answer(session, _):
+        for step in steps:
+            step(session)
+        return False
+    return answer
+
+
+GET, PUT = ("{}report", "in/"), ("canary", "{}x")
+OFFER = lambda s: s.offer()
+FILE_COMES = lambda s: s.put(iwarp.FILE, iwarp.file(name=b"report", size=65568))
+LAST_COMES = lambda s: (s.until(iwarp.READY), s.block(b"p" * 32, session=1, offset=65536))
+END_COMES = lambda s: s.put(iwarp.FILE_END, iwarp.file_end(size=65568, blocks=2))
+ACCEPT = lambda s: s.accept()
+IS_READY = lambda s: (s.until(iwarp.FILE), s.put(iwarp.READY, struct.pack(">IQ", 1, 0)))
+RESULT = lambda s: s.put(iwarp.RESULT, right_result(*s.taken()))
+SILENCES = [
+    ("CHANNELS", GET, {iwarp.CHANNELS: nothing}),
+    ("data channels", GET, {}),
+    ("RETRIEVE", GET, {iwarp.RETRIEVE: nothing}),
+    ("OFFER", GET, {iwarp.RETRIEVE: stops(lambda s: s.reply(iwarp.RETRIEVE))}),
+    ("FILE", GET, {iwarp.RETRIEVE: stops(OFFER)}),
+    ("blocks", GET, {iwarp.RETRIEVE: stops(OFFER, FILE_COMES)}),
+    ("the first of two blocks", GET, {iwarp.RETRIEVE: stops(OFFER, FILE_COMES, LAST_COMES)}),
+    ("blocks that FILE_END counts", GET, {iwarp.RETRIEVE: stops(OFFER, FILE_COMES, LAST_COMES, END_COMES)}),
+    ("COMPLETE", GET, {iwarp.RETRIEVE: stops(OFFER, lambda s: s.file(b"report"))}),
+    ("STAT", PUT, {iwarp.STAT: nothing}),
+    ("STORE", PUT, {iwarp.STORE: nothing}),
+    ("ACCEPT", PUT, {iwarp.STORE: stops(lambda s: s.reply(iwarp.STORE))}),
+    ("READY", PUT, {iwarp.STORE: stops(ACCEPT)}),
+    ("GRANT", PUT, {iwarp.STORE: stops(ACCEPT, IS_READY)}),
+    ("RESULT", PUT, {iwarp.STORE: stops(ACCEPT, lambda s: s.taken())}),
+    ("CLOSED", PUT, {iwarp.STORE: stops(ACCEPT, RESULT)}),
+]
+ARRIVES = {"COMPLETE": [b"in/report"]}
+
+
+@case
+def silence_at_each_step(top):
+    def silent(victim, what, arguments, answers):
+        victim.suffers(answers, *QUICK, *arguments, code=LOST,
+                       says=("no answer", "timed out", "nothing heard", "nothing moved"),
+                       what=f"silence in place of {what}", new=ARRIVES.get(what, ()),
+                       connect=(lambda c, private: private[5] == iwarp.CONTROL) if "channels" in what else None)
+
+    at_once(top, silent, SILENCES)
+
+
+@case
+def keep_alives_at_each_step(top):
+    """Of a transfer.  They are a sign of life, and no progress."""
+    def and_pings(answer):
+        return lambda s, d: answer(s, d) is False and pings(s, 0.05)
+
+    def alive(victim, what, arguments, answers):
+        answers = {type_: and_pings(answer) for type_, answer in answers.items()}
+        victim.suffers(answers, *QUICK, *arguments, code=LOST, says=("nothing moved", "no answer"),
+                       what=f"PINGs in place of {what}", new=ARRIVES.get(what, ()))
+
+    at_once(top, alive, [row for row in SILENCES if row[0] != "data channels"])
+
+
+@case
+def silence_while_connecting(top):
+    victim = Victim(top)
+    for what, connect in (("the answer to a connection", lambda c, p: False),
+                          ("half an answer", lambda c, p: c.raw(b"MPA ID Rep Fr")),
+                          ("HELLO", None)):
+        answers = {} if connect else {iwarp.HELLO: nothing}
+        victim.suffers(answers, *QUICK, "-c", "pwd", "{}", code=CONNECT, says="no answer", what=what,
+                       connect=connect)
+
+
+# ---- what does not add up ----
+
+WHOLE = {"number": 1, "size": 32, "blocks": 1, "digest": iwarp.digest(32, iwarp.xxh3(b"p" * 32))}
+DIGEST, INCOMPLETE, CHANGED = 305, 306, 303
+
+
+@case
+def files_that_do_not_add_up(top):
+    """FILE_END, and blocks that are not what FILE and FILE_END say."""
+    def ends(victim, what, fields, code, says):
+        victim.suffers({iwarp.RETRIEVE: stops(
+            OFFER, lambda s: s.file(b"report", end=fields), lambda s: s.complete(0, 0, 1))}, *QUICK, *GET,
+            code=code, says=says, what=f"FILE_END with {what}")
+
+    at_once(top, ends, [
+        ("no blocks", {"blocks": 0}, PROTOCOL, "more blocks"),
+        ("two blocks", {"blocks": 2}, LOST, "nothing heard"),
+        ("2^32 blocks", {"blocks": 1 << 32}, LOST, "nothing heard"),
+        ("more than 2^32 blocks", {"blocks": (1 << 32) + 1}, PROTOCOL, "malformed"),
+        ("a larger size", {"size": 33}, INTEGRITY, "missing"),
+        ("a smaller size", {"size": 31}, INTEGRITY, "missing"),
+        ("no size", {"size": 0}, INTEGRITY, "missing"),
+        ("the largest size", {"size": (1 << 63) - 1}, INTEGRITY, "missing"),
+        ("a size that is none", {"size": 1 << 63}, PROTOCOL, "malformed"),
+        ("another digest", {"digest": WHOLE["digest"] ^ 1}, INTEGRITY, "digest"),
+        ("another file's number", {"number": 2}, PROTOCOL, "malformed"),
+        ("file 0", {"number": 0}, PROTOCOL, "malformed"),
+        ("a failure", {"status": DIGEST, "digest": 0}, INTEGRITY, "digest"),
+        ("a status of the future", {"status": 9999}, FAILED, "unknown status"),
+    ])
+
+
+@case
+def sums_that_do_not_add_up(top):
+    """COMPLETE that counts other files than came."""
+    def counts(victim, what, fields, code=PROTOCOL):
+        victim.suffers({iwarp.RETRIEVE: stops(OFFER, lambda s: s.file(b"report"), lambda s: s.complete(**fields))},
+                       *QUICK, *GET, code=code, says=("does not add up", "left out"),
+                       what=f"COMPLETE with {what}", new=[b"in/report"])
+
+    at_once(top, counts, [
+        ("no files", {"files": 0}), ("two files", {"files": 2}), ("2^64 - 1 files", {"files": (1 << 64) - 1}),
+        ("fewer bytes", {"bytes_": 31}), ("more bytes", {"bytes_": 33}),
+        ("an error", {"errors": 1}, KIND),  # a name that could not cross
+    ])
+
+
+@case
+def results_that_do_not_add_up(top):
+    """As a sink: RESULT and CLOSED."""
+    def lies(victim, what, steps, code, says):
+        victim.suffers({iwarp.STORE: stops(ACCEPT, *steps, pings)}, *QUICK, *PUT, code=code, says=says, what=what)
+
+    def failed(s):
+        s.until(iwarp.COMPLETE)
+        s.put(iwarp.CLOSED, iwarp.complete(0, 0, 1))
+
+    def told(change):
+        def step(session):
+            number, size, digest = session.taken()
+            right = {"number": number, "size": size, "digest": digest}
+            session.put(iwarp.RESULT, result(**right | change(size, digest)))
+        return step
+
+    def closes(files, errors):
+        return lambda s: (s.until(iwarp.COMPLETE), s.put(iwarp.CLOSED, iwarp.complete(files, 10, errors)))
+
+    first = lambda s: s.until(iwarp.FILE)
+    number_1 = struct.pack(">IQ", 1, 0)
+    grant = lambda *indices: (lambda s: s.put(iwarp.GRANT, iwarp.grant(indices)))
+    at_once(top, lies, [
+        ("RESULT with another size", [told(lambda n, d: {"size": n - 1}), failed], INTEGRITY, "digest"),
+        ("RESULT with another digest", [told(lambda n, d: {"digest": d ^ 1}), failed], INTEGRITY, "digest"),
+        ("RESULT of another file", [told(lambda n, d: {"number": 2})], PROTOCOL, "malformed"),
+        ("RESULT twice", [told(lambda n, d: {}), lambda s: s.put(iwarp.RESULT, result())], PROTOCOL, "malformed"),
+        ("RESULT 0 before FILE_END", [first, lambda s: s.put(iwarp.RESULT, result())], (PROTOCOL, INTEGRITY),
+         ("malformed", "digest")),
+        ("RESULT 0 before FILE", [lambda s: s.put(iwarp.RESULT, result())], (PROTOCOL, INTEGRITY),
+         ("malformed", "digest")),
+        ("READY before FILE", [lambda s: s.put(iwarp.READY, struct.pack(">IQ", 7, 0))], PROTOCOL, "malformed"),
+        ("READY twice", [first, lambda s: s.put(iwarp.READY, number_1), lambda s: s.put(iwarp.READY, number_1)],
+         PROTOCOL, "malformed"),
+        ("READY with an offset", [first, lambda s: s.put(iwarp.READY, struct.pack(">IQ", 1, 1))], PROTOCOL,
+         "malformed"),
+        ("READY of a file that was not announced", [first, lambda s: s.put(iwarp.READY, struct.pack(">IQ", 2, 0))],
+         PROTOCOL, "malformed"),
+        ("CLOSED before COMPLETE", [first, lambda s: s.put(iwarp.CLOSED, iwarp.complete())], PROTOCOL, "malformed"),
+        ("CLOSED with no files", [told(lambda n, d: {}), closes(0, 0)], PROTOCOL, "does not add up"),
+        ("CLOSED with an error", [told(lambda n, d: {}), closes(1, 1)], PROTOCOL, "does not add up"),
+        ("GRANT beyond the slots", [grant(4)], PROTOCOL, "malformed"),
+        ("GRANT twice", [grant(0, 0)], PROTOCOL, "malformed"),
+        ("GRANT of 2^32 - 1", [grant(0xffffffff)], PROTOCOL, "malformed"),
+        ("a frame of a source", [lambda s: s.put(iwarp.FILE, iwarp.file())], PROTOCOL, "malformed"),
+        ("an ABORT", [lambda s: s.put(iwarp.ABORT, iwarp.abort(300, b"no room"))], rftptest.NO_SPACE, "no room"),
+        ("an ABORT without a reason", [lambda s: s.put(iwarp.ABORT, iwarp.abort(0, b""))], PROTOCOL, "malformed"),
+    ])
+
+
+@case
+def openings_with_wrong_fields(top):
+    """Welcome, HELLO, CHANNELS, OFFER and ACCEPT."""
+    def opens(victim, what, answers, arguments, code=PROTOCOL, says=("protocol", "a bad ACCEPT"), connect=None):
+        victim.suffers(answers, *QUICK, *arguments, code=code, says=says, what=what, connect=connect)
+
+    def hello(**fields):
+        return {iwarp.HELLO: lambda s, d: s.hello(d, **fields)}
+
+    def channels(*fields):
+        return {iwarp.CHANNELS: lambda s, d: s.reply(iwarp.CHANNELS, struct.pack(">HH", *fields) + bytes(16))}
+
+    def offers(**fields):
+        return {iwarp.RETRIEVE: stops(lambda s: s.offer(**fields), pings)}
+
+    def accepts(**fields):
+        return {iwarp.STORE: stops(lambda s: s.accept(**fields), pings)}
+
+    def welcomes(data, reject=False):
+        return lambda c, p: (c.answer(data, reject), False)[1]
+
+    ls = ("-c", "ls", "{}")
+    at_once(top, opens, [
+        ("another magic", {}, ls, PROTOCOL, "not as an rftpd", welcomes(welcome(magic=1))),
+        ("version 0", {}, ls, PROTOCOL, "not as an rftpd", welcomes(welcome(version=0))),
+        ("version 2", {}, ls, PROTOCOL, "not as an rftpd", welcomes(welcome(version=2))),
+        ("one credit", {}, ls, PROTOCOL, "not as an rftpd", welcomes(welcome(credits=1))),
+        ("no private data", {}, ls, PROTOCOL, "not as an rftpd", welcomes(b"")),
+        ("an accepting status", {}, ls, PROTOCOL, "not as an rftpd", welcomes(welcome(status=104))),
+        ("a refusal", {}, ls, REFUSED, "limit", welcomes(welcome(status=104), True)),
+        ("a refusal with status 0", {}, ls, (PROTOCOL, CONNECT), "", welcomes(welcome(), True)),
+    ] + [(f"HELLO with {fields}", hello(**fields), ls) for fields in (
+        {"version": 0}, {"version": 2}, {"channels": 0}, {"channels": 65}, {"block": 65535},
+        {"block": (16 << 20) + 1}, {"depth": 0}, {"depth": 65537}, {"engines": 0xffffffff})
+    ] + [(f"CHANNELS with {fields}", channels(*fields), GET, (PROTOCOL, CONNECT, LOST), "") for fields in (
+        (0, 0), (65, 0), (2, 63), (1, 64), (64, 1), (65535, 0))
+    ] + [(f"OFFER with {fields}", offers(**fields), GET, (PROTOCOL, REFUSED, KIND), "") for fields in (
+        {"engine": 0}, {"engine": 2}, {"engine": 99}, {"notice": 0}, {"notice": 4}, {"channels": 0},
+        {"channels": 2}, {"channels": 65535}, {"block": 0}, {"block": 4096}, {"block": 65537}, {"block": 32 << 20},
+        {"depth": 0}, {"depth": 65537}, {"flags": 2}, {"flags": 1 << 31})
+    ] + [(f"ACCEPT with {fields}", accepts(**fields), PUT) for fields in (
+        {"depth": 0}, {"depth": 65536}, {"stride": 0}, {"stride": 65536}, {"stride": 1 << 31},
+        {"base": (1 << 64) - 4096}, {"flags": 1}, {"flags": 2}, {"status_key": 1}, {"status_base": 1 << 20})])
+
+
+# ---- what a terminal would obey ----
+
+EVIL = b"a\x1b]0;owned\x07\x1b[2Jb\rc\nrftp: forged\x7f\xc2\x9b31m\x9b"
+
+
+@case
+def escapes_in_names_and_texts(top):
+    """Nothing that a server says reaches the terminal as a command, nor begins a line of its own."""
+    victim = Victim(top)
+    for what, answers, arguments, code in (
+            ("a refusal of STAT", {iwarp.STAT: lambda s, d: s.refuse(iwarp.STAT, 201, EVIL)}, ("-c", "stat x", "{}"),
+             rftptest.DENIED),
+            ("a refusal of LIST", {iwarp.LIST: lambda s, d: s.refuse(iwarp.LIST, 201, EVIL)}, ("-c", "ls", "{}"),
+             rftptest.DENIED),
+            ("a refusal of HELLO", {iwarp.HELLO: lambda s, d: s.refuse(iwarp.HELLO, 107, EVIL)},
+             ("-c", "ls", "{}"), (LOST, CONNECT)),
+            ("a refusal of RETRIEVE", {iwarp.RETRIEVE: lambda s, d: s.refuse(iwarp.RETRIEVE, 201, EVIL)}, GET,
+             rftptest.DENIED),
+            ("ABORT", {iwarp.RETRIEVE: stops(OFFER, lambda s: s.put(iwarp.ABORT, iwarp.abort(300, EVIL)))}, GET,
+             rftptest.NO_SPACE),
+            ("RESULT", {iwarp.STORE: stops(ACCEPT, lambda s: s.put(iwarp.RESULT, result(
+                *s.taken()[:1], 300, why=EVIL)), lambda s: s.until(iwarp.COMPLETE), lambda s: s.put(
+                    iwarp.CLOSED, iwarp.complete(0, 0, 1)))}, PUT, rftptest.NO_SPACE)):
+        victim.suffers(answers, *QUICK, *arguments, code=code, says="owned", what=f"escapes in {what}")
+    victim.suffers(sends({"name": EVIL}), *QUICK, "{}report", "in/", code=PROTOCOL, says="not asked for",
+                   what="escapes in a name")
+
+
+@case
+def escapes_on_a_terminal(top):
+    """Names in a listing and the server's name, as a terminal gets them."""
+    victim = Victim(top)
+    rogue = Rogue({iwarp.HELLO: lambda s, d: s.hello(d, agent=EVIL),
+                   iwarp.LIST: lambda s, d: s.reply(iwarp.LIST, listing([EVIL, (EVIL[::-1], attributes(DIRECTORY))]))})
+    for commands in ("ls", "ls -l", "ls -la; stat x", "cd /; pwd; ls -1"):
+        out, code = rftptest.on_terminal(*QUICK, "-v", "-c", commands, rogue.url(), cwd=victim.top)
+        equal(code, 0, out)
+        text = out.replace(b"\r\n", b"\n")
+        check(not [b for b in text if b < 32 and b != 10 or b == 127] and b"\xc2\x9b" not in text
+              and b"\nrftp: forged" not in text, "control characters on the terminal:", text)
+    rogue.close()
 
 
 if __name__ == "__main__":

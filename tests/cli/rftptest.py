@@ -16,20 +16,24 @@ Environment:
 import atexit
 import ctypes
 import contextlib
+import fcntl
 import functools
 import glob
 import hashlib
 import json
 import os
+import pty
 import random
 import re
 import select
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import threading
 import time
 import traceback
@@ -237,6 +241,23 @@ def rftp(*arguments, input=None, timeout=60, **options):
     if input is not None:
         options["stdin"] = subprocess.PIPE
     return finish(start_rftp(*arguments, **options), input, timeout)
+
+
+def on_terminal(*arguments, timeout=60, columns=80, **options):
+    """-> what the client says on a terminal, as its bytes are, and its exit code"""
+    near, far = pty.openpty()
+    fcntl.ioctl(far, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    process = start_rftp(*arguments, stdin=far, stdout=far, stderr=far, **options)
+    os.close(far)
+    out, end = b"", time.monotonic() + timeout * PATIENCE
+    try:
+        while select.select([near], [], [], max(0, end - time.monotonic()))[0]:
+            out += os.read(near, 65536)
+    except OSError:
+        pass  # EIO: nobody has it open any more
+    os.close(near)
+    finish(process, None, max(1, end - time.monotonic()))
+    return out, process.returncode
 
 
 def works(*arguments, **options):

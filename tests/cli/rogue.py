@@ -44,6 +44,14 @@ def result(number=1, status=0, size=0, digest=0, why=b""):
     return struct.pack(">IHQQ", number, status, size, digest) + iwarp.text(why)
 
 
+def right_result(number, size, digest_):
+    return result(number, 0, size, digest_)
+
+
+class Refused(Dropped):
+    """The client does not want the file."""
+
+
 class ServerSession(Frames):
     """One control channel and its data channels."""
 
@@ -109,7 +117,7 @@ class ServerSession(Frames):
                 self.put(iwarp.ABORT, iwarp.abort())
                 raise Dropped(f"aborted: {data!r}")
             elif type_ == iwarp.RESULT:
-                raise Dropped(f"RESULT: {data!r}")
+                raise Refused(f"RESULT: {data!r}")
 
     def block(self, payload, **fields):
         while not self.slots:
@@ -130,6 +138,11 @@ class ServerSession(Frames):
     def file(self, name=b"", payload=b"p" * 32, number=1, end=None, **fields):
         """A whole file of one block.  end: fields of FILE_END that are others"""
         self.put(iwarp.FILE, iwarp.file(number=number, name=name, size=len(payload), **fields))
+        if fields.get("kind") == 2:
+            answer = self.until(iwarp.RESULT)
+            if any(answer[4:6]):
+                raise Refused(f"RESULT: {answer!r}")
+            return answer
         self.until(iwarp.READY)
         if payload:
             self.block(payload, session=number)
@@ -184,7 +197,7 @@ def last_name(request):
 def right_store(session, _):
     session.accept()
     number, size, digest = session.taken()
-    session.put(iwarp.RESULT, result(number, 0, size, digest))
+    session.put(iwarp.RESULT, right_result(number, size, digest))
     session.until(iwarp.COMPLETE)
     session.put(iwarp.CLOSED, iwarp.complete(1, size, 0))
 
@@ -296,6 +309,24 @@ class Victim:
         rftptest.equal(self.new(), sorted(new), what, "what was written")
         clean(result, what)
         return result
+
+
+def at_once(top, function, rows):
+    """function(victim, *row) for each, side by side, since they wait for time to pass: with a victim each."""
+    failures = []
+
+    def run(number, row):
+        try:
+            function(Victim(f"{top}/{number}"), *row)
+        except Exception as e:  # pylint: disable=broad-except
+            failures.append(str(e) if isinstance(e, rftptest.Failure) else traceback.format_exc())
+
+    threads = [threading.Thread(target=run, args=(n, row)) for n, row in enumerate(rows)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    check(not failures, *failures)
 
 
 def clean(result, what=""):
