@@ -135,8 +135,8 @@ class ServerSession(Frames):
         elif type_ == iwarp.ABORT:
             raise Dropped(f"aborted: {data!r}")
 
-    def file(self, name=b"", payload=b"p" * 32, number=1, end=None, **fields):
-        """A whole file of one block.  end: fields of FILE_END that are others"""
+    def file(self, name=b"", payload=b"p" * 32, number=1, end=None, wrong=0, **fields):
+        """A whole file of one block.  end: fields of FILE_END that are others; wrong: bits of its digest"""
         self.put(iwarp.FILE, iwarp.file(number=number, name=name, size=len(payload), **fields))
         if fields.get("kind") == 2:
             answer = self.until(iwarp.RESULT)
@@ -148,7 +148,7 @@ class ServerSession(Frames):
             self.block(payload, session=number)
         right = {"number": number, "size": len(payload), "blocks": 1 if payload else 0,
                  "digest": iwarp.digest(len(payload), *[iwarp.xxh3(payload)] if payload else [],
-                                        entry=self.entry)}
+                                        entry=self.entry) ^ wrong}
         self.put(iwarp.FILE_END, iwarp.file_end(**right | (end or {})))
         return self.until(iwarp.RESULT)
 
