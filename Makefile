@@ -10,7 +10,7 @@
 # make bench-engines  the engines against each other, as tables and plots
 # make fuzz         each fuzz target for FUZZ_SECONDS=10 (needs clang)
 # make install      DESTDIR= prefix=/usr/local; uninstall takes it away again
-# make lint         cppcheck, where it is installed
+# make lint         cppcheck and mandoc -Tlint, where they are installed
 # make format       clang-format on every C file; format-check only says where it would change one
 # make SAN=address,undefined check     the same under sanitizers (SAN=thread: data races)
 # make VERBS=no     without RDMA devices, and without rdma-core (default: with, where its headers are)
@@ -202,6 +202,8 @@ lint:
 	cppcheck --quiet --std=c11 -I. -Imiddleware --include=tests/cppcheck.h --enable=warning,portability \
 		--inline-suppr --error-exitcode=1 --suppress=missingIncludeSystem \
 		proto middleware rftp rftpd
+	$(Q)command -v mandoc >/dev/null || { echo "lint: mandoc is not installed"; exit 0; }; \
+	! mandoc -Tlint $(MAN_PAGES) 2>/dev/null | grep -vE 'referenced manual not found|line longer than 80'
 
 # Releases of clang-format differ in what they make of the same file; this one decides.
 CLANG_FORMAT ?= $(firstword $(shell command -v clang-format-14 clang-format 2>/dev/null))

@@ -4,6 +4,7 @@
  */
 #include "rftp/settings.h"
 
+#include "base/number.h"
 #include "engine/engine.h"
 #include "fabric/select.h"
 #include "proto/transfer.h"
@@ -99,7 +100,7 @@ static int set_channels(struct settings *s, const char *value, struct text *why)
 {
 	uint64_t n = 0;
 
-	if (!is_auto(value) && units_parse_number(value, 1, MESSAGE_CHANNELS_MAX, &n)) {
+	if (!is_auto(value) && number_parse(value, 1, MESSAGE_CHANNELS_MAX, &n)) {
 		text_printf(why, "auto, or 1 to %u", MESSAGE_CHANNELS_MAX);
 		return -EINVAL;
 	}
@@ -124,7 +125,7 @@ static int set_block(struct settings *s, const char *value, struct text *why)
 {
 	uint64_t n = 0;
 
-	if (!is_auto(value) && (units_parse_size(value, &n) || n < TRANSFER_BLOCK_MIN ||
+	if (!is_auto(value) && (number_parse_size(value, &n) || n < TRANSFER_BLOCK_MIN ||
 				       n > TRANSFER_BLOCK_MAX || n % 4096)) {
 		text_puts(why, "auto, or 64K to 16M in steps of 4K");
 		return -EINVAL;
@@ -147,7 +148,7 @@ static int set_depth(struct settings *s, const char *value, struct text *why)
 {
 	uint64_t n = 0;
 
-	if (!is_auto(value) && units_parse_number(value, 1, TRANSFER_DEPTH_MAX, &n)) {
+	if (!is_auto(value) && number_parse(value, 1, TRANSFER_DEPTH_MAX, &n)) {
 		text_printf(why, "auto, or 1 to %u blocks", TRANSFER_DEPTH_MAX);
 		return -EINVAL;
 	}
@@ -201,7 +202,7 @@ static int parse_seconds(const char *value, unsigned *ms, struct text *why)
 {
 	uint64_t n;
 
-	if (units_parse_number(value, 1, 86400, &n)) {
+	if (number_parse(value, 1, 86400, &n)) {
 		text_puts(why, "1 to 86400 seconds");
 		return -EINVAL;
 	}
@@ -241,12 +242,12 @@ static int parse_segment(const char *value, size_t len, struct settings *s)
 	text[len] = '\0';
 	if (text[len - 1] == 's') {
 		text[len - 1] = '\0';
-		if (s->segment_ns || units_parse_number(text, 1, 86400 * 366, &n))
+		if (s->segment_ns || number_parse(text, 1, 86400 * 366, &n))
 			return -EINVAL;
 		s->segment_ns = n * SETTINGS_NS_PER_S;
 		return 0;
 	}
-	if (s->segment_bytes || units_parse_size(text, &n) || n < MESSAGE_SEGMENT_BYTES_MIN ||
+	if (s->segment_bytes || number_parse_size(text, &n) || n < MESSAGE_SEGMENT_BYTES_MIN ||
 		n > TRANSFER_SIZE_MAX)
 		return -EINVAL;
 	s->segment_bytes = n;

@@ -7,6 +7,7 @@
 #include "rftpd/daemon_settings.h"
 
 #include "base/addr.h"
+#include "base/number.h"
 #include "fabric/select.h"
 #include "proto/message.h"
 #include "proto/transfer.h"
@@ -139,47 +140,12 @@ static int parse_switch(const char *value, bool *out)
 	return -EINVAL;
 }
 
-/* Digits; with `suffixes` also K, M, G, T behind them, each alone, with B or with iB: powers of
- * 1024. */
-static int parse_number(const char *value, bool suffixes, uint64_t *out)
-{
-	static const char letters[] = "KMGT";
-	unsigned long long n;
-	const char *letter;
-	char *end;
-
-	if (!is_digit(*value)) /* strtoull also takes signs and blanks */
-		return -EINVAL;
-	errno = 0;
-	n = strtoull(value, &end, 10);
-	if (errno)
-		return -ERANGE;
-	if (*end && suffixes) {
-		letter = strchr(letters, *end & ~0x20);
-		if (letter) {
-			unsigned shift = 10 * (unsigned)(letter - letters + 1);
-
-			if (n > UINT64_MAX >> shift)
-				return -ERANGE;
-			n <<= shift;
-			end++;
-		}
-		if (letter && !strcasecmp(end, "iB"))
-			end += 2;
-		else if (!strcasecmp(end, "B"))
-			end++;
-	}
-	if (*end)
-		return -EINVAL;
-	*out = n;
-	return 0;
-}
-
 static int set_number(
 	uint64_t *field, const struct row *row, const char *value, char why[DAEMON_WHY_MAX])
 {
 	uint64_t n = 0;
-	int r = parse_number(value, row->kind == KIND_SIZE, &n);
+	int r = row->kind == KIND_SIZE ? number_parse_size(value, &n)
+				       : number_parse(value, 0, UINT64_MAX, &n);
 
 	if (r == -EINVAL) {
 		snprintf(why, DAEMON_WHY_MAX, "%s: \"%.60s\" is not a %s", row->name, value,
@@ -219,7 +185,7 @@ static int set_listen(struct daemon_settings *s, const char *value, char why[DAE
 	if (*value && !value[strspn(value, "0123456789")]) { /* as a host it would be 0.0.28.219 */
 		uint64_t n = 0;
 
-		if (parse_number(value, false, &n) || n > UINT16_MAX) {
+		if (number_parse(value, 0, UINT16_MAX, &n)) {
 			snprintf(why, DAEMON_WHY_MAX, "listen: %.60s is no port (0 to 65535)",
 				value);
 			return -EINVAL;

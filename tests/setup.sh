@@ -17,7 +17,7 @@ packages="gcc libc6-dev make libaio-dev libxxhash-dev libreadline-dev python3
 for what in "$@"; do
 	case $what in
 	fuzz) packages="$packages clang" ;;
-	lint) packages="$packages clang-format cppcheck" ;;
+	lint) packages="$packages clang-format cppcheck mandoc" ;;
 	rig) packages="$packages qemu-system-x86 busybox-static kmod cpio xz-utils binutils iproute2 procps
 		ibverbs-providers ibverbs-utils rdmacm-utils perftest iperf3 e2fsprogs" ;;
 	bench) packages="$packages iperf3 globus-gridftp-server-progs globus-gass-copy-progs rsync

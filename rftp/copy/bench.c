@@ -91,7 +91,7 @@ static void bench_print(
 	char bytes[UNITS_TEXT_MAX], rate[UNITS_TEXT_MAX], block[UNITS_TEXT_MAX];
 	struct text line = {0};
 
-	units_format_size(d->bytes, bytes);
+	units_format_amount(d->bytes, bytes);
 	units_format_rate(d->seconds > 0 ? (double)d->bytes / d->seconds : 0, rate);
 	units_format_size(d->block, block);
 	text_printf(&line, "%s %s in %.3f s: %s (%s, %s, %u channel%s, block %s)\n",

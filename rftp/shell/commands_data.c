@@ -8,7 +8,7 @@
 #include "rftp/feed/feed.h"
 #include "rftp/copy/get.h"
 #include "rftp/copy/put.h"
-#include "rftp/ui/units.h"
+#include "base/number.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -126,7 +126,7 @@ int command_bench(struct client *c, const struct lexer_command *line)
 		} else if (file || i > 2 || (i == 2 && !way)) {
 			report_usage(&c->report, "usage: bench [BYTES|FILE] [put|get]");
 			return -EINVAL;
-		} else if (units_parse_size(word, &params.bytes)) {
+		} else if (number_parse_size(word, &params.bytes)) {
 			file = &line->words[i];
 		}
 	}

@@ -39,10 +39,10 @@ void progress_format(struct text *out, const struct progress_state *s, double el
 	bool known = s->total_bytes != MESSAGE_UNKNOWN && s->total_bytes >= s->bytes;
 	struct text parts[5] = {0};
 
-	units_format_size(s->bytes, bytes);
+	units_format_amount(s->bytes, bytes);
 	units_format_rate(rate, speed);
 	if (known) {
-		units_format_size(s->total_bytes, total);
+		units_format_amount(s->total_bytes, total);
 		units_format_duration(
 			rate > 0 ? (double)(s->total_bytes - s->bytes) / rate : -1, eta);
 		text_printf(&parts[0], "%3d%%", /* rounded down: 100 is all of it */

@@ -305,7 +305,7 @@ void report_done(struct report *r, const struct report_done *d, bool summary)
 	}
 	if (!summary)
 		return;
-	units_format_size(d->bytes, bytes);
+	units_format_amount(d->bytes, bytes);
 	units_format_rate(rate, speed);
 	if (d->errors)
 		report_note(r, "%ju file%s, %s in %.2f s, %s; %ju failed", (uintmax_t)d->files,

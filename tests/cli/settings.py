@@ -132,4 +132,18 @@ def rftpd_conf_is_what_help_says(top):
         check(name in said, "the installed rftpd.conf knows", name)
 
 
+@case
+def rftpd_conf_renders_properly(top):
+    path = os.path.join(rftptest.REPOSITORY, "man", "rftpd.conf.5")
+    renderers = [r for r in (["mandoc", "-Tascii"], ["groff", "-mdoc", "-Tascii", "-rLL=100n"]) if shutil.which(r[0])]
+    if not renderers:
+        skip("neither mandoc nor groff here")
+    for renderer in renderers:
+        done = subprocess.run([*renderer, path], capture_output=True, text=True, timeout=30 * rftptest.PATIENCE)
+        text = re.sub("\x1b\\[[0-9;]*m|.\b", "", done.stdout)
+        for row in (r"listen +\[ADDR:\]PORT, repeatable +127\.0\.0\.1:7387", r"export +DIR\[:ro\|:rw\] +none; must be given",
+                    r"max-block +64K to 16M +16M", r"log-level +error, warning, info, debug\s+info"):
+            check(re.search(rf"(?m)^ *{row}$", text), renderer[0], "does not show", row, text[1000:4000])
+
+
 rftptest.main()

@@ -77,6 +77,10 @@ static void every_option(void)
 	CHECK_EQ(parse(&o, "--version"), 0);
 	CHECK_EQ(o.action, DAEMON_ACTION_VERSION);
 	daemon_options_fini(&o);
+	CHECK_EQ(parse(&o, "--max-window 64000KB --memory 64000KiB"), 0); /* as rftp takes them */
+	CHECK_EQ(o.settings.max_window_bytes, 64000 * 1000);
+	CHECK_EQ(o.settings.memory_bytes, 64000 * 1024);
+	daemon_options_fini(&o);
 	CHECK_EQ(parse(&o, "-V"), 0);
 	CHECK_EQ(o.action, DAEMON_ACTION_VERSION);
 	daemon_options_fini(&o);

@@ -7,6 +7,7 @@
 #include "rftp/options.h"
 #include "rftp/ui/units.h"
 
+#include "base/number.h"
 #include "proto/message.h"
 
 static struct options options;
@@ -195,20 +196,20 @@ static void sizes(void)
 {
 	uint64_t n;
 
-	CHECK(!units_parse_size("0", &n) && n == 0);
-	CHECK(!units_parse_size("12b", &n) && n == 12);
-	CHECK(!units_parse_size("4k", &n) && n == 4096);
-	CHECK(!units_parse_size("4KB", &n) && n == 4000);
-	CHECK(!units_parse_size("3MiB", &n) && n == 3 << 20);
-	CHECK(!units_parse_size("2T", &n) && n == 2ull << 40);
-	CHECK(!units_parse_size("18446744073709551615", &n) && n == UINT64_MAX);
-	CHECK_EQ(units_parse_size("18446744073709551616", &n), -ERANGE);
-	CHECK_EQ(units_parse_size("99999999999G", &n), -ERANGE);
-	CHECK_EQ(units_parse_size("", &n), -EINVAL);
-	CHECK_EQ(units_parse_size("-1", &n), -EINVAL);
-	CHECK_EQ(units_parse_size("1X", &n), -EINVAL);
-	CHECK_EQ(units_parse_size("1Kx", &n), -EINVAL);
-	CHECK_EQ(units_parse_size("./1G", &n), -EINVAL);
+	CHECK(!number_parse_size("0", &n) && n == 0);
+	CHECK(!number_parse_size("12b", &n) && n == 12);
+	CHECK(!number_parse_size("4k", &n) && n == 4096);
+	CHECK(!number_parse_size("4KB", &n) && n == 4000);
+	CHECK(!number_parse_size("3MiB", &n) && n == 3 << 20);
+	CHECK(!number_parse_size("2T", &n) && n == 2ull << 40);
+	CHECK(!number_parse_size("18446744073709551615", &n) && n == UINT64_MAX);
+	CHECK_EQ(number_parse_size("18446744073709551616", &n), -ERANGE);
+	CHECK_EQ(number_parse_size("99999999999G", &n), -ERANGE);
+	CHECK_EQ(number_parse_size("", &n), -EINVAL);
+	CHECK_EQ(number_parse_size("-1", &n), -EINVAL);
+	CHECK_EQ(number_parse_size("1X", &n), -EINVAL);
+	CHECK_EQ(number_parse_size("1Kx", &n), -EINVAL);
+	CHECK_EQ(number_parse_size("./1G", &n), -EINVAL);
 }
 
 static void formats(void)
@@ -223,6 +224,10 @@ static void formats(void)
 	CHECK(!strcmp(out, "1.5 KiB"));
 	units_format_size(UINT64_MAX, out);
 	CHECK(!strcmp(out, "16.0 EiB"));
+	units_format_amount(999, out);
+	CHECK(!strcmp(out, "999 B"));
+	units_format_amount(UINT64_C(1) << 30, out);
+	CHECK(!strcmp(out, "1.07 GB"));
 	units_format_short(1023, out);
 	CHECK(!strcmp(out, "1023"));
 	units_format_short(1536, out);

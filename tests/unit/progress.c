@@ -23,7 +23,7 @@ static void known_total(void)
 		.bytes = 512 << 20, .total_bytes = 1 << 30, .files = 2, .total_files = 5};
 
 	CHECK(!strcmp(line(&s, 1, 512 << 20, 200),
-		" 50%  512 MiB of 1 GiB  537 MB/s  ETA 0:01  2 of 5 files"));
+		" 50%  537 MB of 1.07 GB  537 MB/s  ETA 0:01  2 of 5 files"));
 	s.errors = 1;
 	CHECK(strstr(line(&s, 1, 1e9, 200), ", 1 failed"));
 	s.bytes = s.total_bytes - 1;
@@ -38,7 +38,7 @@ static void unknown_total(void)
 	struct progress_state s = {
 		.bytes = 1000, .total_bytes = MESSAGE_UNKNOWN, .total_files = MESSAGE_UNKNOWN};
 
-	CHECK(!strcmp(line(&s, 61, 1000, 200), "1000 B  1.00 kB/s  1:01"));
+	CHECK(!strcmp(line(&s, 61, 1000, 200), "1.00 kB  1.00 kB/s  1:01"));
 	/* a source that grew: the total is no longer true */
 	s.total_bytes = 10;
 	CHECK(!strchr(line(&s, 61, 1000, 200), '%'));

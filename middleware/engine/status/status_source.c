@@ -170,7 +170,7 @@ static int send_batch(struct status_source *s, struct block *const *blocks, unsi
 		s->slots[slots[i]] = (struct slot){
 			.byte = TRANSFER_BYTE_DATA,
 			.lane = (uint8_t)lane->number,
-			.post = ++post,
+			.post = post + i + 1,
 		};
 	}
 	return post_batch(s, lane, blocks, slots, count);
