@@ -24,11 +24,17 @@ static bool lexer_more(const struct lexer *lx)
 	return lx->at < lx->end;
 }
 
+/* Unlike strchr alone, not true of a NUL, which a line that is being written may have. */
+static bool lexer_is(char c, const char *set)
+{
+	return c && strchr(set, c);
+}
+
 static void lexer_char(struct lexer *lx, char c, bool quoted)
 {
 	text_putc(&lx->text, c);
 	/* '~' is special to glob(3) in front only, but an escape does no harm elsewhere */
-	if (c == '\\' || (quoted && strchr("*?[]~", c)))
+	if (c == '\\' || (quoted && lexer_is(c, "*?[]~")))
 		text_putc(&lx->pattern, '\\');
 	text_putc(&lx->pattern, c);
 }
@@ -61,7 +67,7 @@ static int lexer_double(struct lexer *lx)
 			lx->at++;
 			return 0;
 		}
-		if (*lx->at == '\\' && lx->at + 1 < lx->end && strchr("\"\\", lx->at[1]))
+		if (*lx->at == '\\' && lx->at + 1 < lx->end && lexer_is(lx->at[1], "\"\\"))
 			lx->at++;
 		lexer_char(lx, *lx->at, true);
 	}
@@ -91,7 +97,7 @@ static int lexer_escape(struct lexer *lx)
 {
 	static const char names[] = "abefnrtv\\'\"?";
 	static const char codes[] = "\a\b\033\f\n\r\t\v\\'\"?";
-	const char *name = *lx->at ? strchr(names, *lx->at) : NULL;
+	const char *name = lexer_is(*lx->at, names) ? strchr(names, *lx->at) : NULL;
 	unsigned value;
 
 	if (name) {
@@ -148,7 +154,7 @@ static int lexer_word(struct lexer *lx)
 {
 	int err = 0;
 
-	while (!err && lexer_more(lx) && !strchr(" \t\r\n;", *lx->at)) {
+	while (!err && lexer_more(lx) && !lexer_is(*lx->at, " \t\r\n;")) {
 		switch (*lx->at) {
 		case '\'':
 			err = lexer_single(lx);
@@ -200,7 +206,7 @@ static void lexer_skip(struct lexer *lx, const char *blanks)
 		if (*lx->at == '#')
 			while (lexer_more(lx) && *lx->at != '\n')
 				lx->at++;
-		else if (*lx->at && strchr(blanks, *lx->at))
+		else if (lexer_is(*lx->at, blanks))
 			lx->at++;
 		else
 			break;
@@ -241,7 +247,7 @@ static int lexer_command(struct lexer *lx, struct lexer_command *out, const char
 			err = lexer_store(lx, out);
 		if (err)
 			break;
-		blank = lexer_more(lx) && strchr(" \t\r", *lx->at);
+		blank = lexer_more(lx) && lexer_is(*lx->at, " \t\r");
 		lexer_skip(lx, " \t\r");
 		if (!lexer_more(lx) && !blank)
 			break; /* the word is still being written */

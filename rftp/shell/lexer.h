@@ -32,7 +32,7 @@ int lexer_next(const char **at, struct lexer_command *out, const char **why);
 void lexer_command_fini(struct lexer_command *);
 
 /* For completion: the command in which the line's first `len` bytes end.  Its last word, which may
- * be empty, is the one being written. */
+ * be empty, is the one being written.  A NUL among the bytes ends the text of its word only. */
 struct lexer_partial {
 	struct lexer_command command; /* at least one word, unless `shell` */
 	size_t start;                 /* where the last word begins in the line */

@@ -126,6 +126,22 @@ static void half_written(void)
 	CHECK(partial("-rm x", 2, "x", 4, 0));
 }
 
+/* Each of the places in which a NUL may stand: the lexer must get past it. */
+static void half_written_with_a_nul(void)
+{
+	static const char lines[][12] = {"\0", "a\0b", "a \0", "a \0 b", "'\0", "\"\\\0", "$'\\\0",
+		"$'\0'", "\\\0", "#\0", "-\0", "!\0x", "a;\0;b"};
+
+	for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+		for (size_t len = 0; len < sizeof lines[i]; len++) {
+			struct lexer_partial p;
+
+			CHECK_EQ(lexer_partial(lines[i], len, &p), 0);
+			CHECK(p.command.count <= len + 1);
+			lexer_partial_fini(&p);
+		}
+}
+
 /* Any name that escape_shell writes comes back as one word, which matches only itself. */
 static void escaped_names_come_back(void)
 {
@@ -162,4 +178,5 @@ static void escaped_names_come_back(void)
 
 HARNESS_MAIN({"words", words}, {"quotes", quotes}, {"marks", marks}, {"errors", errors},
 	{"patterns", patterns}, {"half_written", half_written},
+	{"half_written_with_a_nul", half_written_with_a_nul},
 	{"escaped_names_come_back", escaped_names_come_back})
