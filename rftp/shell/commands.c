@@ -25,7 +25,7 @@ static const struct command command_table[] = {
 		COMMAND_NOTHING, 0, 1, command_cd},
 	{"pwd", "", "print the remote directory", COMMAND_NOTHING, COMMAND_NOTHING, 0, 0,
 		command_pwd},
-	{"lcd", "[DIR]", "change the local directory; without DIR to $HOME", COMMAND_LOCAL_DIR,
+	{"lcd", "[DIR|-]", "change the local directory; without DIR to $HOME", COMMAND_LOCAL_DIR,
 		COMMAND_NOTHING, 0, 1, command_lcd},
 	{"lls", "[ARG...]", "list local names with ls(1)", COMMAND_LOCAL, COMMAND_LOCAL, 0,
 		UINT_MAX, command_lls},
@@ -56,8 +56,8 @@ static const struct command command_table[] = {
 		COMMAND_LOCAL_DIR, 0, 2, command_doctor},
 	{"set", "[NAME [VALUE]]", "show or change settings", COMMAND_SETTING, COMMAND_SETTING, 0, 2,
 		command_set},
-	{"help", "[COMMAND]", "list commands, or show one", COMMAND_NAME, COMMAND_NOTHING, 0, 1,
-		command_help},
+	{"help", "[COMMAND]", "list commands, or show one (also: ?)", COMMAND_NAME, COMMAND_NOTHING,
+		0, 1, command_help},
 	{"quit", "", "end (also: exit, bye)", COMMAND_NOTHING, COMMAND_NOTHING, 0, 0, command_quit},
 };
 
@@ -70,6 +70,8 @@ const struct command *command_find(const char *name)
 {
 	if (!strcmp(name, "exit") || !strcmp(name, "bye"))
 		name = "quit";
+	if (!strcmp(name, "?"))
+		name = "help";
 	for (unsigned i = 0; command_at(i); i++)
 		if (!strcmp(command_at(i)->name, name))
 			return command_at(i);
@@ -106,6 +108,32 @@ void command_apply_settings(const struct client *c)
 
 /* ---- help ---- */
 
+/* Of each command that takes some. */
+static const char *command_flags_text(const char *name)
+{
+	static const struct {
+		const char *name, *text;
+	} texts[] = {
+		{"ls", "    -1  one name a line\n"
+		       "    -a  all, also names that begin with a dot\n"
+		       "    -l  with type, mode, owner, size and time\n"
+		       "    -h  sizes as 1.5G instead of bytes\n"},
+		{"get", "    -r  copy directories and what is in them\n"
+			"    -n  an existing file is an error\n"},
+		{"put", "    -r  copy directories and what is in them\n"
+			"    -n  an existing file is an error\n"},
+		{"mkdir",
+			"    -p  with the parents that are missing; one that exists is no error\n"},
+		{"mv", "    -n  an existing target is an error\n"},
+		{"df", "    -h  sizes as 1.5G instead of bytes\n"},
+	};
+
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+		if (!strcmp(texts[i].name, name))
+			return texts[i].text;
+	return "";
+}
+
 static int command_help(struct client *c, const struct lexer_command *line)
 {
 	struct text out = {0};
@@ -117,7 +145,8 @@ static int command_help(struct client *c, const struct lexer_command *line)
 			report_usage(&c->report, "%s: no such command", line->words[1].text);
 			return -EINVAL;
 		}
-		text_printf(&out, "%s %s\n    %s\n", command->name, command->usage, command->help);
+		text_printf(&out, "%s %s\n    %s\n%s", command->name, command->usage, command->help,
+			command_flags_text(command->name));
 	} else {
 		for (unsigned i = 0; command_at(i); i++)
 			text_printf(&out, "  %-6s %-24s %s\n", command_at(i)->name,
@@ -185,22 +214,31 @@ int names_add(struct names *names, char *name)
 	return 0;
 }
 
+/* ".." as `cd` takes it: of the path as it is written, and at the top it is the top.  Takes over
+ * `path`. */
+static char *command_plain(struct client *c, char *path)
+{
+	size_t len = path ? strlen(path) : 0;
+	bool slash = len > 1 && path[len - 1] == '/';
+
+	if (!path) {
+		client_no_memory(c);
+	} else if (strstr(path, "/../") || (len >= 3 && !strcmp(path + len - 3, "/.."))) {
+		remote_normalize(path);
+		if (slash && path[1])
+			strcat(path, "/"); /* it has become shorter by more */
+	}
+	return path;
+}
+
 char *command_remote(struct client *c, const struct lexer_word *word)
 {
-	char *path = remote_join(c->cwd, word->text);
-
-	if (!path)
-		client_no_memory(c);
-	return path;
+	return command_plain(c, remote_join(c->cwd, word->text));
 }
 
 char *command_remote_pattern(struct client *c, const struct lexer_word *word)
 {
-	char *pattern = remote_join_pattern(c->cwd, word->pattern);
-
-	if (!pattern)
-		client_no_memory(c);
-	return pattern;
+	return command_plain(c, remote_join_pattern(c->cwd, word->pattern));
 }
 
 int command_expand_remote(

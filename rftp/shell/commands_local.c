@@ -16,13 +16,21 @@
 
 extern char **environ;
 
+/* `lcd -` goes back to $OLDPWD, as in a shell; commands behind '!' see it, too. */
 int command_lcd(struct client *c, const struct lexer_command *line)
 {
-	const char *home = getenv("HOME");
+	const char *home = getenv("HOME"), *before = getenv("OLDPWD");
+	bool back = line->count > 1 && !strcmp(line->words[1].text, "-");
+	char *here = getcwd(NULL, 0);
 	struct names names = {0};
 	int err;
 
-	if (line->count > 1)
+	if (back && !before) {
+		report_usage(&c->report, "lcd -: there was no other local directory yet");
+		err = -EINVAL;
+	} else if (back)
+		err = names_add(&names, strdup(before)) ? client_no_memory(c) : 0;
+	else if (line->count > 1)
 		err = command_expand_local(c, &line->words[1], &names);
 	else
 		err = names_add(&names, strdup(home ? home : "/")) ? client_no_memory(c) : 0;
@@ -34,6 +42,9 @@ int command_lcd(struct client *c, const struct lexer_command *line)
 		err = -errno;
 		report_error(&c->report, EXIT_CODE_OK, status_from_errno(err), names.list[0], NULL);
 	}
+	if (!err && here)
+		setenv("OLDPWD", here, 1);
+	free(here);
 	names_fini(&names);
 	return err;
 }

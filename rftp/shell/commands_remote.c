@@ -50,7 +50,12 @@ static struct listing_params ls_params(unsigned mask, const char *directory)
 	};
 }
 
-static int ls_directory(struct client *c, const char *path, unsigned mask, bool title)
+/* Names at the server, and how each is shown. */
+struct ls_names {
+	struct names paths, shown;
+};
+
+static int ls_directory(struct client *c, const char *path, unsigned mask, const char *title)
 {
 	struct listing_params params = ls_params(mask, path);
 	struct calls_list list;
@@ -60,7 +65,7 @@ static int ls_directory(struct client *c, const char *path, unsigned mask, bool 
 	if (err)
 		return client_report(c, path, err);
 	if (title && !report_json(&c->report)) {
-		escape_display(&head, path, strlen(path));
+		escape_display(&head, title, strlen(title));
 		text_puts(&head, ":\n");
 		report_write(&c->report, text_str(&head), head.len);
 		text_fini(&head);
@@ -70,33 +75,63 @@ static int ls_directory(struct client *c, const char *path, unsigned mask, bool 
 	return 0;
 }
 
-/* Files first, in one list, then what is in each directory; as ls(1). */
-static int ls_names(struct client *c, const struct names *names, unsigned mask)
+/* A link that leads nowhere has no attributes of its own, but an entry in its directory. */
+static int ls_stat(struct client *c, const char *path, struct message_attr *attr)
 {
-	struct calls_entry *files = calloc(names->count, sizeof *files);
-	bool *directory = calloc(names->count, sizeof *directory);
+	int err = calls_stat(c->session, path, attr), found;
+	struct calls_list list;
+	const char *last;
+	char *directory;
+	size_t len;
+
+	if (err != -ENOENT || calls_lost(c->session))
+		return err;
+	last = remote_last(path, &len);
+	directory = last > path ? strndup(path, (size_t)(last - path)) : NULL;
+	if (!directory)
+		return err;
+	found = calls_list(c->session, directory, &list);
+	for (size_t i = 0; !found && i < list.count; i++) {
+		if (strlen(list.entries[i].name) != len || memcmp(list.entries[i].name, last, len))
+			continue;
+		*attr = list.entries[i].attr;
+		err = 0;
+	}
+	if (!found)
+		calls_list_free(&list);
+	free(directory);
+	return err;
+}
+
+/* Files first, in one list, then what is in each directory; as ls(1). */
+static int ls_names(struct client *c, const struct ls_names *names, unsigned mask)
+{
+	size_t all = names->paths.count, count = 0;
+	struct calls_entry *files = calloc(all, sizeof *files);
+	bool *directory = calloc(all, sizeof *directory);
 	struct listing_params params = ls_params(mask, NULL);
-	size_t count = 0;
 	int err = files && directory ? 0 : client_no_memory(c);
 
-	for (size_t i = 0; i < names->count && c->session && files && directory; i++) {
+	for (size_t i = 0; i < all && c->session && files && directory; i++) {
 		struct message_attr attr;
-		int e = calls_stat(c->session, names->list[i], &attr);
+		int e = ls_stat(c, names->paths.list[i], &attr);
 
 		if (e)
-			err = client_report(c, names->list[i], e);
+			err = client_report(c, names->paths.list[i], e);
 		else if (attr.type == MESSAGE_DIRECTORY)
 			directory[i] = true;
 		else
-			files[count++] = (struct calls_entry){attr, names->list[i]};
+			files[count++] = (struct calls_entry){attr, names->shown.list[i]};
 	}
 	if (count) {
 		struct calls_list list = {.entries = files, .count = count};
 
 		listing_print(&c->report, &params, &list);
 	}
-	for (size_t i = 0; i < names->count && c->session && directory; i++) {
-		int e = directory[i] ? ls_directory(c, names->list[i], mask, names->count > 1) : 0;
+	for (size_t i = 0; i < all && c->session && directory; i++) {
+		int e = directory[i] ? ls_directory(c, names->paths.list[i], mask,
+					       all > 1 ? names->shown.list[i] : NULL)
+				     : 0;
 
 		err = err ? err : e;
 	}
@@ -105,9 +140,75 @@ static int ls_names(struct client *c, const struct names *names, unsigned mask)
 	return err;
 }
 
+/* What stands in front of a pattern's first part with something special: "../a b/" of "../a\ b/c*".
+ */
+static char *ls_literal(const char *pattern)
+{
+	char *out = strdup(pattern);
+	size_t len = 0, whole = 0;
+
+	for (; out && *pattern && !strchr("*?[", *pattern); pattern++) {
+		pattern += *pattern == '\\' && pattern[1];
+		out[len++] = *pattern;
+		if (*pattern == '/')
+			whole = len;
+	}
+	if (out)
+		out[whole] = '\0';
+	return out;
+}
+
+/* As the user wrote it, with what a pattern stands for in its place. */
+static char *ls_shown(struct client *c, const struct lexer_word *word, const char *path)
+{
+	char *literal, *front;
+	struct text shown = {0};
+	size_t len;
+
+	if (c->settings.json)
+		return strdup(path);
+	if (!remote_has_magic(word->pattern))
+		return strdup(word->text);
+	literal = ls_literal(word->pattern);
+	front = literal ? command_remote(c, &(struct lexer_word){.text = literal}) : NULL;
+	if (front) {
+		len = strlen(front);
+		len -= front[len - 1] == '/';
+		if (!strncmp(path, front, len) && path[len] == '/')
+			text_printf(&shown, "%s%s", literal, path + len + 1);
+		else
+			text_puts(&shown, path);
+	}
+	free(front);
+	free(literal);
+	return text_take(&shown);
+}
+
+static int ls_expand(
+	struct client *c, const struct lexer_command *line, size_t first, struct ls_names *names)
+{
+	int err = 0;
+
+	for (size_t i = first; i < line->count; i++) {
+		const struct lexer_command one = {.words = &line->words[i], .count = 1};
+		int e = command_expand_remote(c, &one, 0, &names->paths);
+
+		err = err ? err : e;
+		while (names->shown.count < names->paths.count) {
+			char *shown = ls_shown(c, one.words, names->paths.list[names->shown.count]);
+
+			if (names_add(&names->shown, shown))
+				return client_no_memory(c);
+		}
+		if (e && !c->session)
+			break;
+	}
+	return err;
+}
+
 int command_ls(struct client *c, const struct lexer_command *line)
 {
-	struct names names = {0};
+	struct ls_names names = {0};
 	unsigned mask;
 	int first = command_flags(c, line, "1alh", &mask), err;
 
@@ -116,15 +217,16 @@ int command_ls(struct client *c, const struct lexer_command *line)
 	if ((size_t)first == line->count) {
 		if (!client_session(c))
 			return -ENOTCONN;
-		return ls_directory(c, c->cwd, mask, false);
+		return ls_directory(c, c->cwd, mask, NULL);
 	}
-	err = command_expand_remote(c, line, (size_t)first, &names);
-	if (!err || (names.count && c->session)) {
+	err = ls_expand(c, line, (size_t)first, &names);
+	if (c->session && names.shown.count && names.shown.count == names.paths.count) {
 		int e = ls_names(c, &names, mask);
 
 		err = err ? err : e;
 	}
-	names_fini(&names);
+	names_fini(&names.paths);
+	names_fini(&names.shown);
 	return err;
 }
 
@@ -271,7 +373,7 @@ done:
 int command_df(struct client *c, const struct lexer_command *line)
 {
 	struct message_statfs_reply fs;
-	unsigned mask; /* -h is how it is shown anyway */
+	unsigned mask;
 	int first = command_flags(c, line, "h", &mask), err;
 	struct calls *s = first < 0 ? NULL : client_session(c);
 	char *path;
@@ -286,7 +388,7 @@ int command_df(struct client *c, const struct lexer_command *line)
 	if (err)
 		client_report(c, path, err);
 	else
-		listing_statfs(&c->report, path, &fs);
+		listing_statfs(&c->report, path, &fs, mask);
 	free(path);
 	return err;
 }

@@ -8,6 +8,7 @@
 #include "rftp/shell/commands.h"
 #include "rftp/shell/interrupt.h"
 #include "rftp/shell/prompt.h"
+#include "rftp/ui/escape.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -20,6 +21,24 @@ static int shell_execute(struct client *c, const struct lexer_command *line)
 	int err = command_run(c, line), flushed = report_flush(&c->report);
 
 	return err ? err : flushed;
+}
+
+/* An error drops what follows it: that must not go unnoticed. */
+static void shell_say_dropped(struct client *c, const char *rest)
+{
+	const char *at = rest, *why;
+	struct lexer_command line;
+	struct text text = {0};
+	int r = lexer_next(&at, &line, &why);
+
+	if (r == 1)
+		lexer_command_fini(&line);
+	if (r != 1 && r != -EINVAL)
+		return;
+	rest += strspn(rest, " \t\r\n;");
+	escape_display(&text, rest, strcspn(rest, "\r\n"));
+	report_note(&c->report, "not run after the error: %s", text_str(&text));
+	text_fini(&text);
 }
 
 /* One line or more.  Stops at the first error. */
@@ -42,6 +61,8 @@ static int shell_lines(struct client *c, const char *text)
 		else if (err && line.ignore_error) {
 			report_forget(&c->report);
 			err = 0;
+		} else if (err && !c->quit) {
+			shell_say_dropped(c, text);
 		}
 		lexer_command_fini(&line);
 	}

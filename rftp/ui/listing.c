@@ -217,8 +217,18 @@ void listing_stat(struct report *r, const char *path, const struct message_attr 
 	text_fini(&out);
 }
 
-void listing_statfs(struct report *r, const char *path, const struct message_statfs_reply *fs)
+static void listing_space(uint64_t bytes, bool human, char out[UNITS_TEXT_MAX])
 {
+	if (human)
+		units_format_short(bytes, out);
+	else
+		snprintf(out, UNITS_TEXT_MAX, "%ju", (uintmax_t)bytes);
+}
+
+void listing_statfs(
+	struct report *r, const char *path, const struct message_statfs_reply *fs, bool human)
+{
+	int width = human ? 8 : 16;
 	uint64_t used = fs->total_bytes - fs->free_bytes, usable = used + fs->available_bytes;
 	char total[UNITS_TEXT_MAX], taken[UNITS_TEXT_MAX], available[UNITS_TEXT_MAX];
 	struct text out = {0};
@@ -234,11 +244,11 @@ void listing_statfs(struct report *r, const char *path, const struct message_sta
 		report_json_end(r, &out);
 		return;
 	}
-	units_format_short(fs->total_bytes, total);
-	units_format_short(used, taken);
-	units_format_short(fs->available_bytes, available);
-	text_printf(&out, "%8s %8s %8s %5s  %s\n%8s %8s %8s %4.0f%%  ", "size", "used", "free",
-		"used", "path", total, taken, available,
+	listing_space(fs->total_bytes, human, total);
+	listing_space(used, human, taken);
+	listing_space(fs->available_bytes, human, available);
+	text_printf(&out, "%*s %*s %*s %5s  %s\n%*s %*s %*s %4.0f%%  ", width, "size", width,
+		"used", width, "free", "used", "path", width, total, width, taken, width, available,
 		usable ? 100.0 * (double)used / (double)usable : 0.0);
 	escape_display(&out, path, strlen(path));
 	text_putc(&out, '\n');

@@ -19,6 +19,8 @@ struct listing_params {
 void listing_print(struct report *, const struct listing_params *, const struct calls_list *);
 /* All of one file's attributes. */
 void listing_stat(struct report *, const char *path, const struct message_attr *);
-void listing_statfs(struct report *, const char *path, const struct message_statfs_reply *);
+/* human: as 1.5G; else bytes. */
+void listing_statfs(
+	struct report *, const char *path, const struct message_statfs_reply *, bool human);
 
 #endif

@@ -113,6 +113,57 @@ def what_is_wrong_is_what_is_said(top):
 
 
 @case
+def listings_show_names_as_they_were_given(top):
+    daemon, _ = places(top)
+    os.makedirs(daemon.path("sub/a b"))
+    for name in ("hello", "sub/f", "sub/a b/g"):
+        make_file(daemon.path(name), 10)
+    os.symlink("nowhere", daemon.path("dangling"))
+    for command, said in (
+            ("ls hello", "hello"), ("ls /hello", "/hello"), ("ls *", "dangling\nhello\nsub:\na b\nf"),
+            ("ls ..", "dangling\nhello\nsub"), ("cd ..; ls ../../sub", "a b\nf"),
+            ("cd sub; ls ../hello ../h*", "../hello\n../hello"), ("ls sub/f sub/[f]", "sub/f\nsub/f"),
+            ("cd sub; ls a\\ b/* './a b/?'", "a b/g"), ("ls dangling", "dangling"),
+            ("cd sub; ls ../d*", "../dangling"), ("ls -1 /s*/f", "/sub/f")):
+        result = rftptest.rftp("-c", command, daemon.url(""))
+        if "?" in command:
+            equal(result.code, NO_FILE, command)  # it was quoted
+        else:
+            equal((result.code, result.err), (0, b""), command)
+        equal(result.out.decode().strip(), said, command)
+    check(works("-c", "ls -l d*", daemon.url("")).out.startswith(b"l"), "a link that leads nowhere")
+    fails(NO_FILE, "-c", "ls missing", daemon.url(""), says="missing")
+
+
+@case
+def small_comforts(top):
+    daemon, local = places(top)
+    for name in ("one", "two"):
+        os.mkdir(f"{local}/{name}")
+    out = works("-c", f"lcd {local}/one; lcd ../two; lcd -; lpwd; lcd -; lpwd").out.decode().split()
+    equal(out, [f"{local}/one", f"{local}/two"], "lcd -")
+    env = dict(os.environ)
+    env.pop("OLDPWD", None)
+    process = rftptest.spawn(rftptest.client_command(["-c", "lcd -"]), stderr=-1, stdout=-1, env=env)
+    result = rftptest.finish(process)
+    check(result.code == USAGE and b"no other local directory" in result.err, result)
+    equal(works("-c", "?").out, works("-c", "help").out, "?")
+    for command, flag in (("get", "-r"), ("get", "-n"), ("ls", "-a"), ("mkdir", "-p"), ("df", "-h")):
+        check(re.search(rf"(?m)^ +{flag}  ", works("-c", f"help {command}").out.decode()), "help", command, flag)
+    size = [works("-c", f"df {flag}", daemon.url("")).out.split()[5].decode() for flag in ("", "-h")]
+    check(size[0].isdigit() and int(size[0]) > 1 << 20, "df in bytes:", size)
+    check(not size[1].isdigit() and len(size[1]) <= 5, "df -h:", size)
+
+
+@case
+def what_an_error_drops_is_said(top):
+    daemon, _ = places(top)
+    result = fails(NO_FILE, "-c", "rm missing; mkdir a; ls # b", daemon.url(""), says="not run after the error: mkdir a; ls")
+    check(b"not run" not in fails(NO_FILE, "-c", "rm missing ; # nothing", daemon.url("")).err, result)
+    check(b"not run" not in works("-c", "-rm missing; mkdir a", daemon.url("")).err, "an error that is ignored")
+
+
+@case
 def names_beneath_the_home_directory(top):
     daemon, local = places(top)
     os.mkdir(f"{local}/a [home] $HOME")
