@@ -46,8 +46,8 @@ void daemon_settings_fini(struct daemon_settings *);
 
 /*
  * One value.  -ENOENT: no such name; -EINVAL: not such a value; -EEXIST: a single value given twice
- * in the file (on the command line the last one counts, of exports none); -ENOSPC: too many; -ENOMEM.  `why` then
- * says so.
+ * in the file (on the command line the last one counts, of exports none); -ENOSPC: too many;
+ * -ENOMEM.  `why` then says so.
  */
 int daemon_settings_set(struct daemon_settings *, enum daemon_origin, const char *name,
 	const char *value, char why[DAEMON_WHY_MAX]);

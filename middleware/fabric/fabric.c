@@ -169,6 +169,11 @@ void fabric_chan_set_context(struct fabric_chan *chan, void *context)
 	chan->context = context;
 }
 
+void fabric_chan_set_owner(struct fabric_chan *chan, void *owner)
+{
+	chan->owner = owner;
+}
+
 const struct fabric_caps *fabric_chan_caps(const struct fabric_chan *chan)
 {
 	return &chan->caps;

@@ -90,6 +90,8 @@ enum fabric_event_type {
 struct fabric_event {
 	enum fabric_event_type type;
 	struct fabric_chan *chan;
+	void *owner; /* the channel's, as it was set; also when another thread frees the channel now
+		      */
 	struct fabric_listener *listener; /* of a REQUEST */
 	int error;                        /* 0 or -errno */
 	uint8_t priv[FABRIC_PRIVATE_MAX];
@@ -160,6 +162,8 @@ void fabric_chan_free(struct fabric_chan *);
 
 void *fabric_chan_context(const struct fabric_chan *);
 void fabric_chan_set_context(struct fabric_chan *, void *context);
+/* Whose it is, for its events; NULL until then.  By the thread that takes the events. */
+void fabric_chan_set_owner(struct fabric_chan *, void *owner);
 /* Capabilities of this channel; inline_max is final after setup. */
 const struct fabric_caps *fabric_chan_caps(const struct fabric_chan *);
 /* The name of its fabric. */

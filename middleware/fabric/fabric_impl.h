@@ -74,7 +74,7 @@ struct fabric_mr {
 };
 struct fabric_chan {
 	struct fabric *fabric;
-	void *context;
+	void *context, *owner;
 	struct fabric_caps caps;
 	struct sockaddr_storage peer;
 	/* known once connected; 0: not known */

@@ -18,8 +18,9 @@ struct calls;
 struct calls_params {
 	const char *host;
 	uint16_t port;
-	const char *agent;  /* what this program is called in HELLO: "rftp/1.0" */
-	const char *fabric; /* names with commas between, tried in order; "": what suits best first */
+	const char *agent; /* what this program is called in HELLO: "rftp/1.0" */
+	const char
+		*fabric; /* names with commas between, tried in order; "": what suits best first */
 	bool crc;
 	int connect_timeout_ms; /* also of HELLO */
 	int reply_timeout_ms;   /* of every other request; 0: 60,000 */

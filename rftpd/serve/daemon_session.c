@@ -63,6 +63,7 @@ void daemon_session_open(
 	s->deadline.owner = s->channels_deadline.owner = s;
 	s->started_ns = clock_now_ns();
 	addr_format(fabric_chan_peer(chan), s->peer);
+	fabric_chan_set_owner(chan, s);
 	r = link_accept(chan, greeting, &s->link);
 	if (r) {
 		log_warning("%s: cannot be accepted: %s", s->peer, strerror(-r));
@@ -328,19 +329,21 @@ static void control_event(struct daemon_session *s, const struct fabric_event *e
 		daemon_session_drop(s, s->state == SESSION_CLOSING ? s->why : why_lost(ev->error));
 }
 
-bool daemon_session_event(struct daemon_session *s, const struct fabric_event *ev)
+void daemon_session_event(struct daemon_session *s, const struct fabric_event *ev)
 {
+	if (s->dead)
+		return;
 	if (ev->chan == control_chan(link_control(s->link))) {
 		control_event(s, ev);
-		return true;
+		return;
 	}
+	/* one that was closed meanwhile, by a transfer's thread or for new ones, says nothing */
 	if (!s->channels_accepted || !link_channel_event(s->link, ev))
-		return false;
+		return;
 	if (ev->type != FABRIC_EVENT_CONNECTED)
 		s->channels_failed++;
 	if (s->state == SESSION_WAITING)
 		try_start_job(s);
-	return true;
 }
 
 bool daemon_session_accept_channel(
@@ -348,6 +351,7 @@ bool daemon_session_accept_channel(
 {
 	if (!(s->state & (SESSION_READY | SESSION_TASK)) || !s->channels_deadline.list)
 		return false;
+	fabric_chan_set_owner(chan, s);
 	if (!link_accept_channel(s->link, chan, greeting) &&
 		++s->channels_accepted == s->channels_expected)
 		deadline_stop(&s->channels_deadline);

@@ -74,8 +74,8 @@ struct daemon_session *daemon_session_find(struct daemon *, uint32_t number);
 /* A data channel's request.  false: the session waits for none; `chan` is still the caller's. */
 bool daemon_session_accept_channel(
 	struct daemon_session *, struct fabric_chan *chan, const struct message_greeting *);
-/* A connection event: whether it was about one of the session's channels. */
-bool daemon_session_event(struct daemon_session *, const struct fabric_event *);
+/* An event of one of its channels, whose owner it is. */
+void daemon_session_event(struct daemon_session *, const struct fabric_event *);
 void daemon_session_expired(struct daemon_session *, struct deadline *);
 /* Reads and answers what there is, for one turn. */
 void daemon_session_turn(struct daemon_session *);

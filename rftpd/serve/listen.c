@@ -120,15 +120,10 @@ static void take_events(void *owner)
 	int r;
 
 	while ((r = fabric_eq_get(t->eq, &ev)) == 1) {
-		struct daemon_session *s;
-
-		if (ev.type == FABRIC_EVENT_REQUEST) {
+		if (ev.type == FABRIC_EVENT_REQUEST)
 			take_request(d, &ev);
-			continue;
-		}
-		TAILQ_FOREACH(s, &d->sessions, entry)
-		if (daemon_session_event(s, &ev))
-			break;
+		else if (ev.owner)
+			daemon_session_event(ev.owner, &ev);
 	}
 	if (r < 0) {
 		log_error(

@@ -201,10 +201,12 @@ static void side_take_event(struct side *s, const struct fabric_event *ev)
 		r->chan = ev->chan;
 		r->priv_len = ev->priv_len;
 		memcpy(r->priv, ev->priv, sizeof r->priv);
+		must(s, !ev->owner);
 		must(s, ev->priv_len <= FABRIC_PRIVATE_MAX);
 		return;
 	}
 	must(s, ev->chan && l && l->chan == ev->chan);
+	must(s, ev->owner == (l->lane ? NULL : l));
 	switch (ev->type) {
 	case FABRIC_EVENT_CONNECTED:
 		l->connected++;
@@ -320,6 +322,7 @@ static struct link *link_new(struct side *s, struct fabric_chan *chan, const str
 	attr.context = l;
 	must_eq(s, fabric_chan_setup(chan, &attr), 0);
 	must(s, fabric_chan_context(chan) == l);
+	fabric_chan_set_owner(chan, l);
 	return l;
 }
 

@@ -108,6 +108,7 @@ int loop_eq_get(struct fabric_eq *base, struct fabric_event *ev)
 		struct loop_chan *chan = (struct loop_chan *)event->ev.chan;
 
 		*ev = event->ev;
+		ev->owner = chan->base.owner;
 		event_drop(chan, event);
 		if (ev->type == FABRIC_EVENT_REQUEST)
 			chan->listener = NULL; /* the caller's from now on */

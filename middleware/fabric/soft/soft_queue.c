@@ -89,6 +89,7 @@ int soft_eq_get(struct fabric_eq *fabric_eq, struct fabric_event *ev)
 		memset(ev, 0, sizeof(*ev));
 		ev->type = event->type;
 		ev->chan = &event->chan->base;
+		ev->owner = ev->chan->owner;
 		ev->listener = event->listener;
 		ev->error = event->error;
 		if (ev->type == FABRIC_EVENT_REQUEST || ev->type == FABRIC_EVENT_REJECTED ||

@@ -48,6 +48,7 @@ int verbs_eq_get(struct fabric_eq *base, struct fabric_event *ev)
 	first = TAILQ_FIRST(&eq->events);
 	if (first) {
 		*ev = first->ev;
+		ev->owner = ev->chan->owner;
 		verbs_eq_drop(eq, first);
 	}
 	pthread_mutex_unlock(&eq->lock);
