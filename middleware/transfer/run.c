@@ -23,6 +23,7 @@
 #define STILL_FACTOR 10u        /* a peer that lives may move nothing for so many idle time-outs */
 #define SLOW_BYTES_PER_S 16384u /* the slowest way that is not taken for a broken one */
 #define ABORT_TIMEOUT_MS 10000  /* the peer answers ABORT within this, or the session is lost */
+#define ABORT_GRACE_MS 1000     /* an ABORT may come so much later than its end of a channel */
 #define BLOCKS_MIN 2u
 
 void run_init(struct run *run, struct link *link, const struct transfer_params *params,
@@ -397,9 +398,9 @@ int run_fail(struct run *run, int error, uint16_t status, const char *format, ..
 
 /* Reads on until the peer's ABORT has come and ours has left: then the stream of frames is between
  * transfers again.  0, or -errno: the session is lost. */
-static int await_abort(struct run *run)
+static int await_abort(struct run *run, uint64_t timeout_ms)
 {
-	uint64_t deadline = clock_now_ns() + ABORT_TIMEOUT_MS * NS_PER_MS;
+	uint64_t deadline = clock_now_ns() + timeout_ms * NS_PER_MS;
 
 	for (;;) {
 		struct message_header h;
@@ -435,6 +436,58 @@ static int send_abort(struct run *run, int error)
 	return run_put(run, TRANSFER_ABORT, data, transfer_put_abort(&abort, data, sizeof data));
 }
 
+/*
+ * A data channel broke, and ABORT was sent.  A peer that gives the transfer up closes them, too,
+ * right behind its ABORT, which comes another way: what that says is the reason then, and the
+ * session goes on.
+ */
+static int learn_why(struct run *run, int error)
+{
+	uint16_t status = run->status;
+
+	run->status = STATUS_OK;
+	if (!await_abort(run, ABORT_GRACE_MS) && run->status != STATUS_DISCONNECTED)
+		return -ECONNABORTED;
+	run->status = status;
+	return error;
+}
+
+/* Nobody reaches the memory any more, on this side or the other. */
+static void give_back(struct run *run)
+{
+	run_revoke(run);
+	if (run->source)
+		run->source->ops->close(run->source);
+	if (run->sink)
+		run->sink->ops->close(run->sink);
+	run->source = NULL;
+	run->sink = NULL;
+	run->common = NULL;
+	pool_free(run->pool);
+	run->pool = NULL;
+	memory_give(run->memory);
+}
+
+/* All that others may need goes before the peer's answer is waited for, which may not come. */
+static int end_early(struct run *run, int error)
+{
+	bool told;
+
+	run_fail(run, error, 0, "%s", "");
+	told = !send_abort(run, error);
+	/* what is in flight would land in memory that is gone: no channel, no landing */
+	link_close_channels(run->link);
+	give_back(run);
+	if (told && !run->peer_aborted && (error == -ECONNRESET || error == -ENOTCONN))
+		error = learn_why(run, error);
+	run->drop_files(run);
+	if (run->params->released)
+		run->params->released(run->params->progress_ctx);
+	if (told && !transfer_session_lost(error) && await_abort(run, ABORT_TIMEOUT_MS))
+		error = -ECONNRESET;
+	return error;
+}
+
 int run_end(struct run *run, int error)
 {
 	struct transfer_stats *stats = run->stats;
@@ -445,22 +498,11 @@ int run_end(struct run *run, int error)
 	/* nobody else touches blocks or channels from here on */
 	sum_requests(run);
 	if (error && error != -EREMOTEIO) {
-		run_fail(run, error, 0, "%s", "");
-		if (!send_abort(run, error) && !transfer_session_lost(error) && await_abort(run))
-			error = -ECONNRESET;
-		/* what is in flight would land in memory that is gone: no channel, no landing */
-		link_close_channels(run->link);
+		error = end_early(run, error);
+	} else {
+		give_back(run);
+		run->drop_files(run);
 	}
-	run_revoke(run);
-	if (run->source)
-		run->source->ops->close(run->source);
-	if (run->sink)
-		run->sink->ops->close(run->sink);
-	run->source = NULL;
-	run->sink = NULL;
-	run->common = NULL;
-	pool_free(run->pool);
-	memory_give(run->memory);
 	stats->status = run->status;
 	memcpy(stats->text, run->text, sizeof stats->text);
 	report(run, clock_now_ns());

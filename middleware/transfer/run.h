@@ -42,6 +42,7 @@ struct run {
 	bool moved;        /* bytes, blocks or files got on since the last tick */
 	uint64_t moved_ns; /* they last did, or this side was to blame */
 	enum run_wait (*waits)(const struct run *); /* the loop's; NULL: RUN_WAIT_PEER */
+	void (*drop_files)(struct run *);           /* the loop's: those that did not end */
 	uint64_t told_ns;                           /* we last sent a frame */
 	uint64_t report_ns;                         /* when progress is due */
 	uint64_t arrived_bytes;                     /* of the files that arrived well */
@@ -102,9 +103,10 @@ int run_fail(struct run *, int error, uint16_t status, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 
 /*
- * Ends the transfer on this side.  After an error: exchanges ABORT with the peer while the session
- * lives, and closes the data channels before any memory goes.  Frees all that `run` holds.  Gives
- * `error`.
+ * Ends the transfer on this side and frees all that `run` holds.  After an error: sends ABORT,
+ * closes the data channels before any memory goes, drops files, and then waits for the peer's ABORT
+ * while the session lives.  Gives `error`; when a data channel broke because the peer has given up,
+ * -ECONNABORTED.
  */
 int run_end(struct run *, int error);
 

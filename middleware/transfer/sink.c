@@ -349,6 +349,11 @@ static void salvage(struct sink *s, int error)
 	}
 }
 
+static void drop_files(struct run *run)
+{
+	sink_drop_files(self(run));
+}
+
 int transfer_receive(struct link *link, const struct transfer_params *params,
 	const struct transfer_sink *to, struct transfer_stats *stats)
 {
@@ -357,6 +362,7 @@ int transfer_receive(struct link *link, const struct transfer_params *params,
 
 	run_init(&s.run, link, params, stats);
 	s.run.waits = sink_waits;
+	s.run.drop_files = drop_files;
 	sink_files_init(&s);
 	r = handshake_accept(&s.run, &s.block);
 	if (!r)
@@ -367,9 +373,7 @@ int transfer_receive(struct link *link, const struct transfer_params *params,
 		r = close_transfer(&s);
 	if (!r && stats->errors)
 		r = -EREMOTEIO;
-	r = run_end(&s.run, r);
-	sink_drop_files(&s);
-	return r;
+	return run_end(&s.run, r);
 }
 
 bool transfer_session_lost(int error)

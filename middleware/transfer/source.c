@@ -211,6 +211,12 @@ static int loop(struct source *s)
 
 /* ---- the end ---- */
 
+static void drop_files(struct run *run)
+{
+	if (self(run)->files)
+		source_drop_files(self(run));
+}
+
 int transfer_send(struct link *link, const struct transfer_params *params,
 	const struct transfer_source *from, struct transfer_stats *stats)
 {
@@ -219,6 +225,7 @@ int transfer_send(struct link *link, const struct transfer_params *params,
 
 	run_init(&s.run, link, params, stats);
 	s.run.waits = source_waits;
+	s.run.drop_files = drop_files;
 	s.open_max = run_open_files(&s.run);
 	s.reading_tail = &s.reading;
 	s.files = calloc(TRANSFER_OPEN_MAX, sizeof *s.files);
@@ -232,8 +239,6 @@ int transfer_send(struct link *link, const struct transfer_params *params,
 	if (!r && stats->errors)
 		r = -EREMOTEIO;
 	r = run_end(&s.run, r);
-	if (s.files)
-		source_drop_files(&s);
 	free(s.filled);
 	free(s.files);
 	return r;

@@ -95,7 +95,10 @@ struct transfer_params {
 	_Atomic(const struct transfer_cancel *) cancel;
 	/* Called from the transfer's thread about every 100 ms and at the end; may be NULL. */
 	void (*progress)(void *ctx, const struct transfer_stats *);
-	void *progress_ctx;
+	/* It was cut short, and has given back memory, files and threads but its own, which still
+	 * waits for the peer to answer: from that thread, once; may be NULL. */
+	void (*released)(void *ctx);
+	void *progress_ctx; /* of both */
 };
 
 /* ---- source ---- */

@@ -90,6 +90,18 @@ void scheduler_release(struct scheduler *s, struct lease *l)
 	l->has = (struct budget){0};
 }
 
+void scheduler_reduce(struct scheduler *s, struct lease *l, const struct budget *keep)
+{
+	struct budget back = l->has;
+
+	assert(l->state == LEASE_HELD && budget_fits(keep, &l->has));
+	budget_sub(&back, keep);
+	l->has = *keep;
+	budget_add(&s->free, &back);
+	if (l->patient)
+		budget_sub(&s->patient, &back);
+}
+
 /* The next in line for which there is enough; NULL: all have to wait on. */
 static struct lease *next_served(const struct scheduler *s)
 {

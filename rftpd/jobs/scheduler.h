@@ -36,7 +36,8 @@ struct lease_ops {
 	void (*queued)(struct lease *, unsigned position);
 	/* When what it is for last moved (clock of the caller's). */
 	uint64_t (*moved_ns)(const struct lease *);
-	/* It has moved nothing for too long: to be given back soon.  Once. */
+	/* It has moved nothing for too long: to be given back soon, all or most of it at once
+	 * (scheduler_reduce).  Once. */
 	void (*lost)(struct lease *);
 };
 
@@ -71,6 +72,9 @@ void scheduler_init(struct scheduler *, const struct budget *total, uint64_t sta
 bool scheduler_ask(struct scheduler *, struct lease *, uint64_t now_ns);
 /* Gives it back, or leaves the line.  Any state. */
 void scheduler_release(struct scheduler *, struct lease *);
+
+/* Gives all of a held one back but this. */
+void scheduler_reduce(struct scheduler *, struct lease *, const struct budget *keep);
 
 /* Grants what can be granted, tells places, takes leases from who stalls: after each round of the
  * loop. */

@@ -89,6 +89,21 @@ static void note_progress(void *ctx, const struct transfer_stats *stats)
 	atomic_store_explicit(&job->moved_ns, stats->moved_ns, memory_order_relaxed);
 }
 
+/* In the transfer's thread: it was cut short, and waits for its peer only. */
+static void note_released(void *ctx)
+{
+	struct transfer_job *job = ctx;
+
+	daemon_job_released(job->session->daemon, job);
+}
+
+void transfer_job_reduce(struct transfer_job *job)
+{
+	const struct budget keep = {.threads = 1};
+
+	scheduler_reduce(&job->session->daemon->scheduler, &job->lease, &keep);
+}
+
 /* The window that plan would choose, as far as it is known what will come.  What the source has of
  * blocks may be more than the sink's window; this side is one of them. */
 static void job_wants(struct transfer_job *job, const struct message_data_request *request,
@@ -167,6 +182,7 @@ static int job_new(struct daemon_session *s, uint16_t type,
 		.cancel_fd = job->cancel_fd,
 		.patient = request->flags & MESSAGE_DATA_STREAM,
 		.progress = note_progress,
+		.released = note_released,
 		.progress_ctx = job,
 	};
 	*out = job;

@@ -18,8 +18,9 @@
 #include "tree/segments.h"
 
 struct transfer_job {
-	struct lease lease;                       /* first: lease_ops find the job by it */
-	TAILQ_ENTRY(transfer_job) finished_entry; /* the daemon's */
+	struct lease lease;                   /* first: lease_ops find the job by it */
+	TAILQ_ENTRY(transfer_job) told_entry; /* the daemon's, as are these two, under its lock */
+	bool is_told, is_over;
 	struct daemon_session *session;
 	uint16_t type;                       /* MESSAGE_STORE, MESSAGE_RETRIEVE, MESSAGE_FEED */
 	char *path, *name;                   /* of the request; name: RETRIEVE */
@@ -61,6 +62,8 @@ bool transfer_job_ask(struct transfer_job *);
 int transfer_job_start(struct transfer_job *);
 /* Stops it soon: the peer is told, what was begun is removed (a feed's is kept). */
 void transfer_job_cancel(struct transfer_job *);
+/* After daemon_job_released: what it has given back is for others. */
+void transfer_job_reduce(struct transfer_job *);
 /* After daemon_job_finished: joins the thread, logs, adds up what was moved.  The transfer's
  * result. */
 int transfer_job_finish(struct transfer_job *, uint64_t *files, uint64_t *bytes);

@@ -119,44 +119,65 @@ static int watch_signals(struct daemon *d)
 
 /* ---- transfers that ended ---- */
 
-void daemon_job_finished(struct daemon *d, struct transfer_job *job)
+static void tell(struct daemon *d, struct transfer_job *job, bool is_over)
 {
 	const uint64_t one = 1;
 
-	pthread_mutex_lock(&d->finished_lock);
-	TAILQ_INSERT_TAIL(&d->finished_jobs, job, finished_entry);
-	pthread_mutex_unlock(&d->finished_lock);
-	if (write(d->finished_fd, &one, sizeof one) <
+	pthread_mutex_lock(&d->told_lock);
+	job->is_over = is_over;
+	if (!job->is_told)
+		TAILQ_INSERT_TAIL(&d->told_jobs, job, told_entry);
+	job->is_told = true;
+	pthread_mutex_unlock(&d->told_lock);
+	if (write(d->told_fd, &one, sizeof one) <
 		0) /* full would mean that it is readable anyway */
 		log_error("eventfd: %s", strerror(errno));
 }
 
-static void take_finished(void *owner)
+void daemon_job_finished(struct daemon *d, struct transfer_job *job)
+{
+	tell(d, job, true);
+}
+
+void daemon_job_released(struct daemon *d, struct transfer_job *job)
+{
+	tell(d, job, false);
+}
+
+static void take_told(void *owner)
 {
 	struct daemon *d = owner;
 	struct transfer_job *job;
 	uint64_t count;
 
-	if (read(d->finished_fd, &count, sizeof count) < 0)
+	if (read(d->told_fd, &count, sizeof count) < 0)
 		return;
 	for (;;) {
-		pthread_mutex_lock(&d->finished_lock);
-		job = TAILQ_FIRST(&d->finished_jobs);
-		if (job)
-			TAILQ_REMOVE(&d->finished_jobs, job, finished_entry);
-		pthread_mutex_unlock(&d->finished_lock);
+		bool is_over = false;
+
+		pthread_mutex_lock(&d->told_lock);
+		job = TAILQ_FIRST(&d->told_jobs);
+		if (job) {
+			TAILQ_REMOVE(&d->told_jobs, job, told_entry);
+			job->is_told = false;
+			is_over = job->is_over;
+		}
+		pthread_mutex_unlock(&d->told_lock);
 		if (!job)
 			return;
-		daemon_session_job_finished(job->session);
+		if (is_over)
+			daemon_session_job_finished(job->session);
+		else
+			transfer_job_reduce(job);
 	}
 }
 
-static int watch_finished(struct daemon *d)
+static int watch_told(struct daemon *d)
 {
-	d->finished_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (d->finished_fd < 0)
+	d->told_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (d->told_fd < 0)
 		return -errno;
-	return poller_add(&d->poller, &d->finished, d->finished_fd, take_finished, d);
+	return poller_add(&d->poller, &d->told, d->told_fd, take_told, d);
 }
 
 /* ---- tasks ---- */
@@ -209,8 +230,8 @@ int daemon_init(struct daemon *d, const struct daemon_settings *settings)
 		.poller = {-1},
 		.signals_fd = -1,
 		.signals = {.fd = -1},
-		.finished_fd = -1,
-		.finished = {.fd = -1},
+		.told_fd = -1,
+		.told = {.fd = -1},
 		.tasks_done = {.fd = -1},
 		.devices = {.fd = -1, .watch = {.fd = -1}},
 		.next_session = 1,
@@ -218,8 +239,8 @@ int daemon_init(struct daemon *d, const struct daemon_settings *settings)
 	TAILQ_INIT(&d->sessions);
 	TAILQ_INIT(&d->busy);
 	TAILQ_INIT(&d->dead);
-	TAILQ_INIT(&d->finished_jobs);
-	pthread_mutex_init(&d->finished_lock, NULL);
+	TAILQ_INIT(&d->told_jobs);
+	pthread_mutex_init(&d->told_lock, NULL);
 	deadline_list_init(&d->handshakes, settings->handshake_timeout_s * NS_PER_S);
 	deadline_list_init(&d->idle, settings->idle_timeout_s * NS_PER_S);
 	deadline_list_init(&d->closing, CLOSING_NS);
@@ -232,7 +253,7 @@ int daemon_init(struct daemon *d, const struct daemon_settings *settings)
 	if (!r)
 		r = watch_signals(d);
 	if (!r)
-		r = watch_finished(d);
+		r = watch_told(d);
 	if (!r)
 		r = start_tasks(d);
 	if (r) {
@@ -265,12 +286,12 @@ void daemon_fini(struct daemon *d)
 	sweeper_stop(&d->sweeper);
 	task_pool_free(d->tasks);
 	poller_fini(&d->poller);
-	if (d->finished_fd >= 0)
-		close(d->finished_fd);
+	if (d->told_fd >= 0)
+		close(d->told_fd);
 	if (d->signals_fd >= 0)
 		close(d->signals_fd);
 	place_close(&d->export);
-	pthread_mutex_destroy(&d->finished_lock);
+	pthread_mutex_destroy(&d->told_lock);
 }
 
 static void expire(struct deadline_list *list, uint64_t now_ns)

@@ -2,7 +2,7 @@
 /*
  * rftpd/serve/daemon: the one event loop: what it serves, the sessions there are, and how it ends.
  *
- * All of it belongs to the main thread, except the list of finished transfers.
+ * All of it belongs to the main thread, except the list of transfers that tell of themselves.
  */
 #ifndef RFTPD_DAEMON_H
 #define RFTPD_DAEMON_H
@@ -78,11 +78,11 @@ struct daemon {
 	struct task_pool *tasks; /* work on names */
 	struct watch tasks_done;
 
-	/* transfers that ended, from their threads to ours */
-	int finished_fd;
-	struct watch finished;
-	pthread_mutex_t finished_lock;
-	TAILQ_HEAD(, transfer_job) finished_jobs;
+	/* transfers that ended, or gave back what they had: from their threads to ours */
+	int told_fd;
+	struct watch told;
+	pthread_mutex_t told_lock;
+	TAILQ_HEAD(, transfer_job) told_jobs;
 };
 
 /*
@@ -105,5 +105,7 @@ int daemon_run(struct daemon *);
 
 /* From a transfer's thread: the job is over; the main thread goes on with its session. */
 void daemon_job_finished(struct daemon *, struct transfer_job *);
+/* The same: it has given back all but its thread; the main thread lets others have it. */
+void daemon_job_released(struct daemon *, struct transfer_job *);
 
 #endif

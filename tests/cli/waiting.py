@@ -197,10 +197,37 @@ def who_stalls_gives_way(top):
     daemon, holder = held(top, "--stall-timeout", "1")
     result = works("-v", f"{top}/local", daemon.url("put"), timeout=100)
     check(b"waiting: " in result.err, "it did not have to wait:", result.err)
-    check(b"nothing moved, and others wait" in daemon.stderr(), daemon.stderr())
+    log = daemon.stderr()
+    check(b"nothing moved, and others wait" in log or b"STORE ended" not in log, log)
+    # what they had was given back at once, and not when they had answered ABORT, which they do not
+    check(b"stored " in log.partition(b"STORE ended")[0], "stored, and then ended:", log)
     for one in holder:
         let_go(one)
     daemon.stop()
+
+
+@case
+def channels_that_close_before_abort_comes(top):
+    """A client that gives a transfer up closes its data channels at once: its ABORT, which comes another
+    way, says why, and the session goes on."""
+    place = Place(top)
+    session = Session(place.port, WAIT)
+    session.hello()
+    for _ in range(scaled(10)):
+        channels = session.open_channels(2)
+        status, _ = session.ask(iwarp.STORE, iwarp.data_request(path=b"never"))
+        equal(status, 0, "a STORE")
+        session.put(iwarp.OFFER, iwarp.offer(channels=2))
+        equal(session.get()[0], iwarp.ACCEPT, "the answer to OFFER")
+        for channel in channels:
+            channel.close()
+        session.put(iwarp.ABORT, iwarp.abort())
+        while (frame := session.get())[0] != iwarp.ABORT:
+            pass
+        status, _ = session.ask(iwarp.STAT, iwarp.text(b"/"))
+        equal(status, 0, "STAT, after", frame)
+    session.close()
+    place.whole()
 
 
 @case
