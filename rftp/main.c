@@ -103,6 +103,8 @@ int main(int argc, char **argv)
 	err = options_parse(argc, argv, &options, &why);
 	if (client_init(&client, &options.settings) || interrupt_init()) {
 		fprintf(stderr, "rftp: %s\n", strerror(errno));
+		text_fini(&why);
+		client_fini(&client);
 		exit(EXIT_CODE_IO);
 	}
 	command_apply_settings(&client);

@@ -120,7 +120,7 @@ static int attempt_connect(struct fabric **fabric, const struct addr *address, i
 		attempt_free(a);
 		return err;
 	}
-	while (poll(fds, 2, -1) < 0 && errno == EINTR)
+	while (poll(fds, 2, -1) < 0) /* interrupted, or the kernel has no memory right now */
 		;
 	if (!fds[0].revents && !attempt_abandon(a)) {
 		*fabric = NULL;

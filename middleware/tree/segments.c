@@ -295,6 +295,8 @@ static int device_write(void *ctx, const struct block *b)
 	err = write_packet(d, b);
 	pthread_mutex_lock(&s->lock);
 	d->writing = false;
+	if (err && !d->error) /* what waits behind it must not be written: there is a gap now */
+		d->error = err;
 	if (is_due(d, clock_now_ns())) /* the closer may have gone by meanwhile */
 		(void)detach(d);
 	else if (d->opened_ns != opened_ns && s->params.segment_ns) /* it has to know when */

@@ -236,6 +236,15 @@ char *command_remote(struct client *c, const struct lexer_word *word)
 	return command_plain(c, remote_join(c->cwd, word->text));
 }
 
+char *command_directory(struct client *c)
+{
+	char *path = strdup(c->cwd);
+
+	if (!path)
+		client_no_memory(c);
+	return path;
+}
+
 char *command_remote_pattern(struct client *c, const struct lexer_word *word)
 {
 	return command_plain(c, remote_join_pattern(c->cwd, word->pattern));

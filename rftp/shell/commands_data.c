@@ -79,7 +79,8 @@ int command_put(struct client *c, const struct lexer_command *line)
 	for (size_t i = (size_t)first; !err && i < end; i++)
 		err = command_expand_local(c, &line->words[i], &sources);
 	if (!err) {
-		target = end < line->count ? command_remote(c, &line->words[end]) : strdup(c->cwd);
+		target = end < line->count ? command_remote(c, &line->words[end])
+					   : command_directory(c);
 		err = target ? put_files(
 				       c, (const char *const *)sources.list, sources.count, target)
 			     : -ENOMEM;

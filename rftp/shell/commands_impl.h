@@ -24,6 +24,8 @@ int command_flags(struct client *, const struct lexer_command *, const char *kno
 /* Absolute remote path of a word; NULL: no memory (reported). */
 char *command_remote(struct client *, const struct lexer_word *);
 char *command_remote_pattern(struct client *, const struct lexer_word *);
+/* The same of the remote directory that one is in. */
+char *command_directory(struct client *);
 /* Remote names from word `first` on, patterns expanded.  0 or -errno, reported. */
 int command_expand_remote(
 	struct client *, const struct lexer_command *, size_t first, struct names *);

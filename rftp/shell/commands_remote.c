@@ -381,7 +381,7 @@ int command_df(struct client *c, const struct lexer_command *line)
 	if (!s)
 		return first < 0 ? first : -ENOTCONN;
 	path = (size_t)first < line->count ? command_remote(c, &line->words[first])
-					   : strdup(c->cwd);
+					   : command_directory(c);
 	if (!path)
 		return -ENOMEM;
 	err = calls_statfs(s, path, &fs);

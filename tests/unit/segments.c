@@ -267,11 +267,11 @@ static void a_first_write_that_fails_leaves_no_segment(void)
 	setrlimit(RLIMIT_FSIZE, &old);
 	CHECK_EQ(err, -EFBIG);
 	CHECK_EQ(entries("d"), 0);
-	CHECK_EQ(put(&d, "fits"), 0);
-	CHECK(becomes("d/00000001.seg", "fits"));
-	CHECK_EQ(finish(&d, true), 0);
+	CHECK_EQ(put(&d, "behind the gap"), -EFBIG);
+	CHECK_EQ(entries("d"), 0);
+	CHECK_EQ(finish(&d, true), -EFBIG);
 	teardown();
-	CHECK_EQ(entries("d"), 1);
+	CHECK_EQ(entries("d"), 0);
 }
 
 static void names_and_kinds_are_refused(void)

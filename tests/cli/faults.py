@@ -1,0 +1,348 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""One allocation or one system call fails, of the client or of the daemon, in whatever they do.
+
+It is injected beneath them, by tests/preload/fault.c.  Whichever it is: the client ends soon, with 0 and all
+done, or with another code, a message, and each file as it was or as it should be; nothing temporary stays;
+nobody dies, no memory is lost, and the daemon serves as before, with as many descriptors.
+
+Every call has its turn with RFTP_SCALE=100; less tries some of them.  Environment, for a run again:
+    RFTP_FAULT_AT   the numbers of the calls, as they are printed when one fails
+"""
+
+import mmap
+import os
+import shutil
+import struct
+import subprocess
+import time
+
+import rftptest
+from rftptest import Daemon, Failure, case, check, equal, finish, leftovers, make_file, scaled, \
+    start_rftp, wait_until
+
+LIBRARY = os.path.join(rftptest.BUILD, "tests/preload/fault.so")
+MEMORY, SYSTEM = 1, 2
+CLASSES = {MEMORY: "allocation", SYSTEM: "system call"}
+SIZE = 240                 # of struct control
+PROMPT = 10                # seconds until the client has ended, whatever failed
+CLEANERS = (b"unlinkat", b"unlink")  # when that fails, something may stay
+K = 1 << 10
+
+
+class Fault:
+    """What is to fail in one program: struct control of tests/preload/fault.c."""
+
+    def __init__(self, top, program):
+        if rftptest.SANITIZED:
+            rftptest.skip("a sanitizer has allocations of its own")
+        if not os.path.exists(LIBRARY):
+            rftptest.skip("tests/preload/fault.so is not built")
+        self.program = program
+        self.path = f"{top}/fault-{program}"
+        with open(self.path, "w+b") as f:
+            f.truncate(SIZE)
+            self.memory = mmap.mmap(f.fileno(), SIZE)
+        self.env = {"LD_PRELOAD": LIBRARY, "RFTP_FAULT": self.path, "RFTP_FAULT_PROGRAM": program}
+
+    def word(self, at, kind="Q"):
+        return struct.unpack_from(f"={kind}", self.memory, at)[0]
+
+    def arm(self, number=0, classes=MEMORY | SYSTEM, choice=0, span=0):
+        """The call with this number fails, of those from now on; and so many behind it."""
+        struct.pack_into("=Q", self.memory, 0, 0)
+        struct.pack_into("=5Q", self.memory, 8, span, classes, choice, 0, 0)
+        self.memory[64:240] = bytes(176)
+        struct.pack_into("=Q", self.memory, 0, number + span if number else 0)
+
+    def disarm(self):
+        struct.pack_into("=Q", self.memory, 0, 0)
+        struct.pack_into("=Q", self.memory, 16, 0)
+
+    @property
+    def calls(self):
+        return self.word(32)
+
+    @property
+    def fired(self):
+        return self.word(40)
+
+    @property
+    def live(self):
+        return self.word(48, "q")
+
+    @property
+    def name(self):
+        return self.memory[200:232].rstrip(b"\0")
+
+    def __str__(self):
+        base, count = self.word(56), self.word(64)
+        places = [hex(self.word(72 + 8 * i) - base) for i in range(min(count, 16))]
+        error = self.word(232, "q")
+        text = f"{self.name.decode()} of {self.program}, {os.strerror(error)}"
+        try:
+            lines = subprocess.run(["addr2line", "-sfpe", os.path.join(rftptest.BUILD, self.program), *places],
+                                   capture_output=True, text=True, check=False).stdout.splitlines()
+        except OSError:
+            return text
+        return "\n".join([text] + [f"   {line}" for line in lines if not line.startswith("??")])
+
+
+# ---- what is done while something fails ----
+
+def read(path):
+    with open(path, "rb") as f:
+        return f.read()
+
+
+class Put:
+    """One file, in the place of another."""
+    options = ("--block", "64K", "--channels", "2")
+
+    def __init__(self, top, daemon):
+        self.daemon, self.local = daemon, f"{top}/local"
+        os.makedirs(self.local, exist_ok=True)
+        self.source, self.target = f"{self.local}/new", daemon.path("f")
+        self.old = b"o" * 1000
+        make_file(self.source, 300 * K)
+        self.new = read(self.source)
+
+    def prepare(self):
+        with open(self.target, "wb") as f:
+            f.write(self.old)
+
+    def arguments(self):
+        return (self.source, self.daemon.url("f"))
+
+    def verify(self, code):
+        now = read(self.target)
+        check(now == self.new or (code and now == self.old), "a file of", len(now), "bytes is there")
+
+    def places(self):
+        return self.local, self.daemon.top
+
+
+class Get(Put):
+    def __init__(self, top, daemon):
+        super().__init__(top, daemon)
+        self.target = f"{self.local}/f"
+        self.source = daemon.path("new")
+        with open(self.source, "wb") as f:
+            f.write(self.new)
+
+    def arguments(self):
+        return (self.daemon.url("new"), self.target)
+
+
+class PutTree(Put):
+    """Ten files in four directories."""
+
+    def __init__(self, top, daemon):
+        super().__init__(top, daemon)
+        self.source, self.target = f"{self.local}/tree", daemon.path("tree")
+        self.make()
+
+    def make(self):
+        shutil.rmtree(self.source, ignore_errors=True)
+        for i in range(10):
+            directory = f"{self.source}/d{i % 3}/{'deep' if i == 9 else ''}"
+            os.makedirs(directory, exist_ok=True)
+            with open(f"{directory}/f{i}", "wb") as f:
+                f.write(bytes([i]) * (i * 3000))
+
+    def prepare(self):
+        shutil.rmtree(self.target, ignore_errors=True)
+
+    def arguments(self):
+        return ("-r", self.source, self.daemon.url("tree"))
+
+    def verify(self, code):
+        wanted, found = rftptest.tree(self.source), rftptest.tree(self.target)
+        if not code:
+            equal(found, wanted, "the tree")
+        for name, digest in found.items():
+            if not os.path.basename(name).startswith(b".rftp-"):
+                check(name in wanted and wanted[name] == digest, "another file is there:", name)
+
+
+class GetTree(PutTree):
+    def __init__(self, top, daemon):
+        super().__init__(top, daemon)
+        self.source, self.target = daemon.path("source"), f"{self.local}/got"
+        self.make()
+
+    def arguments(self):
+        return ("-r", self.daemon.url("source"), self.target)
+
+
+class Feed(Put):
+    """Two streams, kept as segments."""
+
+    def prepare(self):
+        shutil.rmtree(self.daemon.path("feed"), ignore_errors=True)
+
+    def arguments(self):
+        return ("feed", "--segment", "64K", f"a={self.source}", f"b={self.source}", self.daemon.url("feed"))
+
+    def verify(self, code):
+        for stream in "ab":
+            where = self.daemon.path(f"feed/{stream}")
+            names = sorted(n for n in os.listdir(where) if n.endswith(".seg")) if os.path.isdir(where) else []
+            at, before = 0, 0
+            for name in names:
+                data, number = read(f"{where}/{name}"), int(name[:-4])
+                if number > before + 1 and code:  # one is lost, which the numbers show
+                    at = self.new.find(data, at)
+                equal(data, self.new[at:at + len(data)], f"stream {stream}, segment {name}")
+                at, before = at + len(data), number
+            check(code or at == len(self.new), f"stream {stream}:", at, "bytes of", len(self.new), "are kept")
+
+
+class Names(Put):
+    """Requests without a transfer."""
+
+    def prepare(self):
+        for name in ("made", "moved"):
+            shutil.rmtree(self.daemon.path(name), ignore_errors=True)
+        with open(self.daemon.path("gone"), "wb"):
+            pass
+
+    def arguments(self):
+        return ("-c", "mkdir -p made/deep; ls -l /; stat gone; rm gone; df; mv made moved; ls moved/*",
+                self.daemon.url())
+
+    def verify(self, code):
+        if not code:
+            check(os.path.isdir(self.daemon.path("moved/deep")) and not os.path.exists(self.daemon.path("gone")),
+                  "exit code 0, and not all is done")
+
+
+# ---- one after the other ----
+
+def numbers(count):
+    """Which of so many calls fail: all of them, or some, spread over them."""
+    given = os.environ.get("RFTP_FAULT_AT")
+    if given:
+        return [int(n) for n in given.split(",")]
+    wanted = scaled(8)
+    if wanted >= count:
+        return range(1, count + 1)
+    step = count / wanted
+    return sorted({1 + int(step * (i + rftptest.rng().random())) for i in range(wanted)})
+
+
+def run(job, env=None):
+    started = time.monotonic()
+    process = start_rftp(*job.options, *job.arguments(), env=env)
+    try:
+        return finish(process, timeout=PROMPT)
+    finally:
+        took = time.monotonic() - started
+        if took > 3 * rftptest.PATIENCE:
+            print(f"# {took:.1f} s", flush=True)
+
+
+def judge(job, fault, result):
+    check(result.code == 0 or result.err.strip(), "no message:", result)
+    job.verify(result.code)
+    if fault.name not in CLEANERS:
+        for place in job.places():
+            wait_until(lambda p=place: not leftovers(p), f"temporary files in {place} are gone")
+    for place in job.places():
+        for path in leftovers(place):
+            os.unlink(path)
+
+
+def each(job, fault, one):
+    """Runs `one` for call after call, in both classes; all that goes wrong is told."""
+    wrong = []
+    for class_, what in CLASSES.items():
+        job.prepare()
+        fault.arm(classes=class_)
+        count = one(None)
+        check(count, "nothing is counted")
+        for number in numbers(count):
+            job.prepare()
+            fault.arm(number, class_, choice=rftptest.rng().randrange(12) if class_ == SYSTEM else 0)
+            choice = fault.word(24)
+            try:
+                one(number)
+            except Failure as e:
+                wrong.append(f"{what} {number} of {count} (choice {choice}): {fault}\n{e}")
+                print(f"# {wrong[-1]}".replace("\n", "\n#   "), flush=True)
+                if len(wrong) > scaled(2):
+                    break
+    if wrong:
+        raise Failure(f"{len(wrong)} calls that fail are not survived, as told above")
+
+
+def in_the_client(top, kind):
+    os.mkdir(f"{top}/export")
+    fault = Fault(top, "rftp")
+    job = kind(top, Daemon(f"{top}/export", "rw"))
+    before = job.daemon.settled()
+    kept = {}
+
+    def one(number):
+        struct.pack_into("=q", fault.memory, 48, 0)
+        result = run(job, fault.env)
+        if number is None:
+            equal(result.code, 0, "without a failure", result)
+            kept["live"] = fault.live
+            job.verify(0)
+            return fault.calls
+        judge(job, fault, result)
+        # an attempt to connect that was let go of ends with the process
+        if result.code not in (rftptest.CONNECT, rftptest.INTERRUPTED):
+            check(fault.live <= kept["live"], "not freed:", fault.live - kept["live"], "allocations", result)
+        return None
+
+    each(job, fault, one)
+    job.daemon.back_to(before, "after clients in which something failed")
+
+
+def in_the_daemon(top, kind):
+    os.mkdir(f"{top}/export")
+    fault = Fault(top, "rftpd")
+    job = kind(top, Daemon(f"{top}/export", "rw", env=fault.env))
+    for _ in range(2):
+        job.prepare()
+        equal(run(job).code, 0, "without a failure")
+    before = job.daemon.settled()
+
+    def one(number):
+        result = run(job)
+        calls = fault.calls
+        fault.disarm()
+        check(job.daemon.alive(), "the daemon died:", job.daemon.stderr()[-1500:])
+        job.daemon.back_to(before, "descriptors and threads")
+        if number is None:
+            equal(result.code, 0, "without a failure", result)
+            return calls
+        judge(job, fault, result)
+        job.prepare()
+        again = run(job)
+        equal(again.code, 0, "the next one", again)
+        job.verify(0)
+        job.daemon.back_to(before, "descriptors and threads after the next one")
+        return None
+
+    each(job, fault, one)
+    live = []
+    for _ in range(3):  # what is kept for later is kept by the first of them
+        job.prepare()
+        equal(run(job).code, 0, "at the end")
+        job.daemon.back_to(before, "at the end")
+        live.append(fault.live)
+    check(live[2] <= live[1], "allocations that are not freed, run by run:", live)
+
+
+for where in (in_the_client, in_the_daemon):
+    for kind in (Put, Get, PutTree, GetTree, Feed, Names):
+        def one_case(top, where=where, kind=kind):
+            where(top, kind)
+        one_case.__name__ = f"{kind.__name__.lower()}_{where.__name__}"
+        case(one_case, seconds=300)
+
+if __name__ == "__main__":
+    rftptest.main()

@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tests/preload/fault.c: a library for LD_PRELOAD in which one call fails: the n-th allocation or
+ * system call that a program makes.  Also counts what is allocated and not freed.
+ *
+ * RFTP_FAULT names a file of sizeof(struct control), shared with the test, who says there which
+ * call is to fail and reads what became of it; RFTP_FAULT_PROGRAM the program that is meant (its
+ * children inherit the variables, too).  Calls fail as they can fail: a read of a file with EIO, of
+ * a socket with ECONNRESET, of an eventfd not at all.  What cannot fail for want of anything
+ * (close, munmap) and what the C library does by itself inside (stdio) is left alone.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <execinfo.h>
+#include <fcntl.h>
+#include <libaio.h>
+#include <link.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
+#include <sys/uio.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#define TRACE_MAX 16
+
+enum { MEMORY = 1, SYSTEM = 2 };
+
+/* As tests/cli/faults.py has it. */
+struct control {
+	_Atomic uint64_t countdown; /* the call that brings it to 0 fails; 0: none does */
+	_Atomic uint64_t span;      /* and so many behind it */
+	_Atomic uint64_t classes;   /* of calls that count: MEMORY, SYSTEM */
+	_Atomic uint64_t choice;    /* of the errors that a call may give */
+	_Atomic uint64_t calls;     /* that counted */
+	_Atomic uint64_t fired;
+	_Atomic int64_t live;  /* allocations */
+	_Atomic uint64_t base; /* address of the program */
+	_Atomic uint64_t trace_count;
+	uint64_t trace[TRACE_MAX]; /* return addresses of the first call that failed */
+	char name[32];             /* and what it was */
+	int64_t error;
+};
+
+static struct control *control;
+static __thread bool inside; /* what the library itself calls does not count */
+
+void *__libc_malloc(size_t);
+void *__libc_calloc(size_t, size_t);
+void *__libc_realloc(void *, size_t);
+void *__libc_memalign(size_t, size_t);
+void __libc_free(void *);
+
+static int find_base(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	(void)size;
+	*(uint64_t *)arg = info->dlpi_addr;
+	return 1; /* the first is the program */
+}
+
+__attribute__((constructor)) static void begin(void)
+{
+	const char *path = getenv("RFTP_FAULT"), *program = getenv("RFTP_FAULT_PROGRAM");
+	void *warm[2], *mapped;
+	uint64_t base = 0;
+	int fd;
+
+	if (!path || !program || strcmp(program, program_invocation_short_name))
+		return;
+	fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	mapped = (void *)syscall(
+		SYS_mmap, NULL, sizeof *control, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	syscall(SYS_close, fd);
+	if (mapped == MAP_FAILED)
+		return;
+	backtrace(warm, 2); /* it loads a library at its first call */
+	dl_iterate_phdr(find_base, &base);
+	((struct control *)mapped)->base = base;
+	control = mapped;
+}
+
+static void note(const char *name, int error)
+{
+	void *trace[TRACE_MAX];
+	int n;
+
+	inside = true;
+	n = backtrace(trace, TRACE_MAX);
+	inside = false;
+	for (int i = 0; i < n; i++)
+		control->trace[i] = (uint64_t)(uintptr_t)trace[i];
+	strncpy(control->name, name, sizeof control->name - 1);
+	control->error = error;
+	control->trace_count = (uint64_t)n;
+}
+
+/* Whether this call fails; then errno is one of `errors`, which ends with 0. */
+static bool fails(uint64_t class, const char *name, const int *errors)
+{
+	uint64_t left;
+	int count = 0;
+
+	if (!control || inside || !(control->classes & class))
+		return false;
+	control->calls++;
+	left = control->countdown;
+	do {
+		if (!left)
+			return false;
+	} while (!atomic_compare_exchange_weak(&control->countdown, &left, left - 1));
+	if (left > 1 + control->span)
+		return false;
+	while (errors[count])
+		count++;
+	errno = errors[control->choice % (unsigned)count];
+	if (!control->fired++)
+		note(name, errno);
+	errno = errors[control->choice % (unsigned)count];
+	return true;
+}
+
+#define FAILS(class, name, ...) fails(class, name, (const int[]){__VA_ARGS__, 0})
+#define FAILS_MEMORY(name) FAILS(MEMORY, name, ENOMEM)
+
+/* ---- memory ---- */
+
+static void *counted(void *p)
+{
+	if (p && control)
+		control->live++;
+	return p;
+}
+
+void *malloc(size_t size)
+{
+	return FAILS_MEMORY("malloc") ? NULL : counted(__libc_malloc(size));
+}
+
+void *calloc(size_t count, size_t size)
+{
+	return FAILS_MEMORY("calloc") ? NULL : counted(__libc_calloc(count, size));
+}
+
+void *realloc(void *p, size_t size)
+{
+	void *grown;
+
+	if (FAILS_MEMORY("realloc"))
+		return NULL;
+	grown = __libc_realloc(p, size);
+	if (!p)
+		counted(grown);
+	else if (!size && control)
+		control->live--;
+	return grown;
+}
+
+int posix_memalign(void **out, size_t align, size_t size)
+{
+	if (FAILS_MEMORY("posix_memalign"))
+		return ENOMEM;
+	*out = counted(__libc_memalign(align, size));
+	return *out ? 0 : ENOMEM;
+}
+
+void *aligned_alloc(size_t align, size_t size)
+{
+	return FAILS_MEMORY("aligned_alloc") ? NULL : counted(__libc_memalign(align, size));
+}
+
+void free(void *p)
+{
+	if (p && control)
+		control->live--;
+	__libc_free(p);
+}
+
+/* ---- system calls ---- */
+
+#define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
+
+/* A call that gives -1 and errno. */
+#define WRAP(type, name, params, args, ...)                                                        \
+	type name params                                                                           \
+	{                                                                                          \
+		static __typeof__(&name) real;                                                     \
+		if (FAILS(SYSTEM, #name, __VA_ARGS__))                                             \
+			return -1;                                                                 \
+		if (!real)                                                                         \
+			real = REAL(name);                                                         \
+		return real args;                                                                  \
+	}
+
+/* The same, of a call that moves bytes: what may go wrong depends on what the descriptor is. */
+#define WRAP_MOVE(name, params, args, ...)                                                         \
+	ssize_t name params                                                                        \
+	{                                                                                          \
+		static __typeof__(&name) real;                                                     \
+		if (move_fails(#name, fd, (const int[]){__VA_ARGS__, 0}))                          \
+			return -1;                                                                 \
+		if (!real)                                                                         \
+			real = REAL(name);                                                         \
+		return real args;                                                                  \
+	}
+
+static bool move_fails(const char *name, int fd, const int *of_files)
+{
+	static const int of_sockets[] = {ECONNRESET, ENOBUFS, EINTR, 0};
+	static const int of_others[] = {EINTR, 0};
+	struct stat st;
+
+	if (fd <= 2 || !control || inside || !(control->classes & SYSTEM))
+		return false;
+	if (syscall(SYS_fstat, fd, &st))
+		return false;
+	if (S_ISREG(st.st_mode))
+		return fails(SYSTEM, name, of_files);
+	if (S_ISSOCK(st.st_mode))
+		return fails(SYSTEM, name, of_sockets);
+	/* to an eventfd nothing happens: it has no file type, and never waits as it is used here */
+	return st.st_mode & S_IFMT && fails(SYSTEM, name, of_others);
+}
+
+WRAP_MOVE(read, (int fd, void *data, size_t len), (fd, data, len), EIO)
+WRAP_MOVE(pread, (int fd, void *data, size_t len, off_t at), (fd, data, len, at), EIO)
+WRAP_MOVE(preadv2, (int fd, const struct iovec *v, int n, off_t at, int flags),
+	(fd, v, n, at, flags), EIO, EOPNOTSUPP)
+WRAP_MOVE(write, (int fd, const void *data, size_t len), (fd, data, len), ENOSPC, EIO)
+WRAP_MOVE(pwrite, (int fd, const void *data, size_t len, off_t at), (fd, data, len, at), ENOSPC,
+	EIO, EDQUOT)
+WRAP_MOVE(recv, (int fd, void *data, size_t len, int flags), (fd, data, len, flags), EIO)
+WRAP_MOVE(recvmsg, (int fd, struct msghdr *m, int flags), (fd, m, flags), EIO)
+WRAP_MOVE(send, (int fd, const void *data, size_t len, int flags), (fd, data, len, flags), EIO)
+WRAP_MOVE(sendmsg, (int fd, const struct msghdr *m, int flags), (fd, m, flags), EIO)
+
+WRAP(int, mkdir, (const char *path, mode_t mode), (path, mode), ENOSPC, EACCES, EIO)
+WRAP(int, mkdirat, (int fd, const char *path, mode_t mode), (fd, path, mode), ENOSPC, EACCES, EIO)
+WRAP(int, fstat, (int fd, struct stat *st), (fd, st), EIO, ENOMEM)
+WRAP(int, stat, (const char *path, struct stat *st), (path, st), EIO, EACCES)
+WRAP(int, lstat, (const char *path, struct stat *st), (path, st), EIO, EACCES)
+WRAP(int, fstatat, (int fd, const char *path, struct stat *st, int flags), (fd, path, st, flags),
+	EIO, EACCES)
+WRAP(int, statx, (int fd, const char *path, int flags, unsigned mask, struct statx *st),
+	(fd, path, flags, mask, st), EIO, EACCES)
+WRAP(int, fstatfs, (int fd, struct statfs *st), (fd, st), EIO)
+WRAP(int, fstatvfs, (int fd, struct statvfs *st), (fd, st), EIO)
+WRAP(int, fsync, (int fd), (fd), EIO, ENOSPC)
+WRAP(int, ftruncate, (int fd, off_t size), (fd, size), EIO, ENOSPC)
+WRAP(int, fallocate, (int fd, int mode, off_t at, off_t len), (fd, mode, at, len), EOPNOTSUPP,
+	ENOSPC)
+WRAP(int, fchmod, (int fd, mode_t mode), (fd, mode), EPERM, EIO)
+WRAP(int, fchmodat, (int fd, const char *path, mode_t mode, int flags), (fd, path, mode, flags),
+	EPERM, EIO)
+WRAP(int, futimens, (int fd, const struct timespec times[2]), (fd, times), EPERM, EIO)
+WRAP(int, utimensat, (int fd, const char *path, const struct timespec times[2], int flags),
+	(fd, path, times, flags), EPERM, EIO)
+WRAP(int, renameat, (int a, const char *from, int b, const char *to), (a, from, b, to), EIO, EACCES)
+WRAP(int, renameat2, (int a, const char *from, int b, const char *to, unsigned flags),
+	(a, from, b, to, flags), EIO, EACCES)
+WRAP(int, linkat, (int a, const char *from, int b, const char *to, int flags),
+	(a, from, b, to, flags), EMLINK, EIO)
+WRAP(int, unlink, (const char *path), (path), EIO, EACCES)
+WRAP(int, unlinkat, (int fd, const char *path, int flags), (fd, path, flags), EIO, EACCES)
+WRAP(ssize_t, readlink, (const char *path, char *out, size_t size), (path, out, size), EIO)
+WRAP(int, flock, (int fd, int how), (fd, how), ENOLCK, EINTR)
+WRAP(int, socket, (int domain, int type, int protocol), (domain, type, protocol), EMFILE, ENOBUFS)
+WRAP(int, connect, (int fd, const struct sockaddr *to, socklen_t len), (fd, to, len), ENETUNREACH,
+	ECONNREFUSED)
+WRAP(int, accept4, (int fd, struct sockaddr *from, socklen_t *len, int flags),
+	(fd, from, len, flags), EMFILE, ECONNABORTED, ENOBUFS, EINTR)
+WRAP(int, setsockopt, (int fd, int level, int name, const void *value, socklen_t len),
+	(fd, level, name, value, len), ENOBUFS, ENOMEM)
+WRAP(int, getsockopt, (int fd, int level, int name, void *value, socklen_t *len),
+	(fd, level, name, value, len), ENOBUFS)
+WRAP(int, getsockname, (int fd, struct sockaddr *out, socklen_t *len), (fd, out, len), ENOBUFS)
+WRAP(int, epoll_create1, (int flags), (flags), EMFILE, ENOMEM)
+WRAP(int, epoll_wait, (int fd, struct epoll_event *events, int max, int ms), (fd, events, max, ms),
+	EINTR)
+WRAP(int, eventfd, (unsigned value, int flags), (value, flags), EMFILE, ENOMEM)
+WRAP(int, timerfd_create, (int clock, int flags), (clock, flags), EMFILE, ENOMEM)
+WRAP(int, signalfd, (int fd, const sigset_t *set, int flags), (fd, set, flags), EMFILE, ENOMEM)
+WRAP(int, pipe2, (int fds[2], int flags), (fds, flags), EMFILE, ENFILE)
+WRAP(int, poll, (struct pollfd * fds, nfds_t count, int ms), (fds, count, ms), EINTR, ENOMEM)
+WRAP(int, madvise, (void *at, size_t len, int how), (at, len, how), EINVAL, ENOMEM)
+
+int epoll_ctl(int fd, int how, int other, struct epoll_event *event)
+{
+	static __typeof__(&epoll_ctl) real;
+
+	if (how == EPOLL_CTL_ADD && FAILS(SYSTEM, "epoll_ctl", ENOMEM, ENOSPC))
+		return -1;
+	if (!real)
+		real = REAL(epoll_ctl);
+	return real(fd, how, other, event);
+}
+
+static bool creates(int flags)
+{
+	return flags & O_CREAT || (flags & O_TMPFILE) == O_TMPFILE;
+}
+
+int open(const char *path, int flags, ...)
+{
+	static __typeof__(&open) real;
+	mode_t mode = 0;
+	va_list ap;
+
+	if (creates(flags)) {
+		va_start(ap, flags);
+		mode = va_arg(ap, mode_t);
+		va_end(ap);
+	}
+	if (FAILS(SYSTEM, "open", EMFILE, EACCES, EIO, ENOMEM))
+		return -1;
+	if (!real)
+		real = REAL(open);
+	return real(path, flags, mode);
+}
+
+int openat(int fd, const char *path, int flags, ...)
+{
+	static __typeof__(&openat) real;
+	mode_t mode = 0;
+	va_list ap;
+
+	if (creates(flags)) {
+		va_start(ap, flags);
+		mode = va_arg(ap, mode_t);
+		va_end(ap);
+	}
+	if (FAILS(SYSTEM, "openat", EMFILE, EACCES, EIO, ENOMEM))
+		return -1;
+	if (!real)
+		real = REAL(openat);
+	return real(fd, path, flags, mode);
+}
+
+int fcntl(int fd, int what, ...)
+{
+	static __typeof__(&fcntl) real;
+	va_list ap;
+	void *arg;
+
+	va_start(ap, what);
+	arg = va_arg(ap, void *);
+	va_end(ap);
+	if (what == F_DUPFD_CLOEXEC && FAILS(SYSTEM, "fcntl", EMFILE))
+		return -1;
+	if (!real)
+		real = REAL(fcntl);
+	return real(fd, what, arg);
+}
+
+long syscall(long number, ...)
+{
+	static __typeof__(&syscall) real;
+	va_list ap;
+	long a[6];
+
+	va_start(ap, number);
+	for (int i = 0; i < 6; i++)
+		a[i] = va_arg(ap, long);
+	va_end(ap);
+	if (number == SYS_openat2 && FAILS(SYSTEM, "openat2", EMFILE, EACCES, EIO, EAGAIN))
+		return -1;
+	if (!real)
+		real = REAL(syscall);
+	return real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+}
+
+void *mmap(void *at, size_t len, int rights, int flags, int fd, off_t offset)
+{
+	static __typeof__(&mmap) real;
+
+	if (FAILS(SYSTEM, "mmap", ENOMEM))
+		return MAP_FAILED;
+	if (!real)
+		real = REAL(mmap);
+	return real(at, len, rights, flags, fd, offset);
+}
+
+int pthread_create(pthread_t *out, const pthread_attr_t *attr, void *(*run)(void *), void *arg)
+{
+	static __typeof__(&pthread_create) real;
+
+	if (FAILS(SYSTEM, "pthread_create", EAGAIN))
+		return EAGAIN;
+	if (!real)
+		real = REAL(pthread_create);
+	return real(out, attr, run, arg);
+}
+
+int io_setup(int depth, io_context_t *out)
+{
+	static __typeof__(&io_setup) real;
+
+	if (FAILS(SYSTEM, "io_setup", EAGAIN, ENOMEM))
+		return -errno;
+	if (!real)
+		real = REAL(io_setup);
+	return real(depth, out);
+}
+
+int io_submit(io_context_t ctx, long count, struct iocb **jobs)
+{
+	static __typeof__(&io_submit) real;
+
+	if (FAILS(SYSTEM, "io_submit", EAGAIN))
+		return -errno;
+	if (!real)
+		real = REAL(io_submit);
+	return real(ctx, count, jobs);
+}
+
+int io_getevents(
+	io_context_t ctx, long least, long most, struct io_event *events, struct timespec *timeout)
+{
+	static __typeof__(&io_getevents) real;
+
+	if (FAILS(SYSTEM, "io_getevents", EINTR))
+		return -errno;
+	if (!real)
+		real = REAL(io_getevents);
+	return real(ctx, least, most, events, timeout);
+}
