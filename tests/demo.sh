@@ -57,7 +57,7 @@ run rftp -v large.bin "$url/"
 run rftp -r tree "$url/"
 run rftp -c 'ls; stat large.bin; mkdir kept; mv large.bin kept/renamed.bin; ls kept' "$url"
 run rftp -v "$url/kept/renamed.bin" back.bin
-run rftp -r "$url/tree" back
+run rftp -r "$url/tree/" back
 printf 'a line through a pipe\n' >line
 printf '\n$ rftp - %s/line <line; rftp %s/line -\n' "$url" "$url"
 rftp -q - "$url/line" <line

@@ -8,6 +8,7 @@
 #include "rftp/copy/mover.h"
 #include "rftp/copy/targets.h"
 #include "rftp/remote/remote_path.h"
+#include "tree/beneath.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -55,40 +56,68 @@ static int get_expand(struct client *c, const char *const *patterns, size_t coun
 	return err;
 }
 
-/* What the target is.  0 or -errno (reported). */
-static int get_target(struct get *g, size_t count)
+/* Whether a source is a directory that is to be copied.  1, 0, or -errno: it can not be had
+ * (reported). */
+static int get_is_tree(struct client *c, const char *path)
 {
-	struct report *r = &g->client->report;
+	struct message_attr attr;
+	int err = calls_stat(c->session, path, &attr);
+
+	if (err)
+		return client_report(c, path, err);
+	if (attr.type != MESSAGE_DIRECTORY)
+		return 0;
+	if (c->settings.recursive)
+		return 1;
+	report_error(&c->report, EXIT_CODE_OK, STATUS_IS_DIRECTORY, path,
+		"is a directory (use -r to copy directories)");
+	return -EISDIR;
+}
+
+/* A target that is not there: whether it becomes a directory that takes the sources, which is then
+ * made.  1, 0, -errno (reported). */
+static int get_make_directory(struct get *g, char *const *paths, size_t path_count, size_t count)
+{
+	struct client *c = g->client;
+	bool several = count > 1 || g->target[strlen(g->target) - 1] == '/';
+	int err = -ENOENT;
+
+	if (!several && !c->settings.recursive)
+		return 0;
+	/* not for the sake of sources that are not there */
+	for (size_t i = 0; i < path_count && err < 0 && c->session; i++)
+		err = get_is_tree(c, paths[i]);
+	if (err < 0 || (!several && !err))
+		return err;
+	err = beneath_mkdir(AT_FDCWD, g->target, 0777, true);
+	if (err)
+		report_errorf(&c->report, err, g->target, "%s (making the directory)",
+			status_text(status_from_errno(err)));
+	return err ? err : 1;
+}
+
+/* What the target is.  0 or -errno (reported). */
+static int get_target(struct get *g, char *const *paths, size_t path_count, size_t count)
+{
 	struct stat st;
+	int into;
 
 	if (!strcmp(g->target, "-")) {
 		g->kind = INCOMING_STREAM;
 		g->mover.stdout_stream = true;
 		return 0;
 	}
-	if (!stat(g->target, &st) && S_ISDIR(st.st_mode)) {
-		g->kind = INCOMING_INTO;
+	if (!stat(g->target, &st))
+		into = S_ISDIR(st.st_mode);
+	else
+		into = get_make_directory(g, paths, path_count, count);
+	if (into < 0)
+		return into;
+	g->kind = into ? INCOMING_INTO : INCOMING_AS;
+	if (into || (count == 1 && g->target[strlen(g->target) - 1] != '/'))
 		return 0;
-	}
-	if (count > 1 || g->target[strlen(g->target) - 1] == '/') {
-		report_error(r, EXIT_CODE_OK, STATUS_NOT_DIRECTORY, g->target,
-			count > 1 ? "several sources need an existing directory to go into"
-				  : "no such directory (make it first)");
-		return -ENOTDIR;
-	}
-	g->kind = INCOMING_AS;
-	return 0;
-}
-
-/* What a path is called in a directory that takes it.  "/", ".", "..": *len is 0, they have no name
- * of their own, and what is in them goes right into the target. */
-static const char *get_name(const char *path, size_t *len)
-{
-	const char *last = remote_last(path, len);
-
-	if ((*len == 1 && last[0] == '.') || (*len == 2 && !memcmp(last, "..", 2)))
-		*len = 0;
-	return last;
+	report_error(&g->client->report, EXIT_CODE_OK, STATUS_NOT_DIRECTORY, g->target, NULL);
+	return -ENOTDIR;
 }
 
 /* Adds what is in a directory at the server; what can not be listed adds nothing: the copy itself
@@ -122,7 +151,7 @@ static int get_check_names(struct get *g, char *const *paths, size_t count)
 	targets_init(&targets);
 	for (size_t i = 0; i < count && !err; i++) {
 		size_t len;
-		const char *name = get_name(paths[i], &len);
+		const char *name = targets_name(paths[i], &len);
 
 		if (len)
 			err = targets_add(&targets, name, len, paths[i]) ? client_no_memory(c) : 0;
@@ -178,7 +207,7 @@ static int get_one(struct get *g, const char *path)
 	};
 	struct incoming *incoming;
 	size_t len;
-	const char *last = get_name(path, &len);
+	const char *last = targets_name(path, &len);
 	char *asked;
 	int err;
 
@@ -229,7 +258,7 @@ int get_files(struct client *c, const char *const *patterns, size_t count, const
 	if (client_session(c))
 		err = get_expand(c, patterns, count, &paths, &path_count);
 	if (!err && path_count)
-		err = get_target(&g, path_count > count ? path_count : count);
+		err = get_target(&g, paths, path_count, path_count > count ? path_count : count);
 	if (!err)
 		err = get_check_names(&g, paths, path_count);
 	for (size_t i = 0; i < path_count && !err; i++) {

@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct put {
@@ -22,45 +23,49 @@ struct put {
 	const char *target;
 	struct targets targets; /* what the sources are called beneath the target */
 	bool into;
+	bool make; /* and the target is not there yet */
 	size_t added;
 };
 
-/* Whether the target is a directory to put things into.  1, 0, -errno (reported). */
-static int put_into(struct client *c, const char *target, size_t count)
+static bool put_is_tree(const struct put *p, const char *source)
 {
+	struct stat st;
+
+	return p->client->settings.recursive && strcmp(source, "-") != 0 && !stat(source, &st) &&
+	       S_ISDIR(st.st_mode);
+}
+
+/* Whether the target is a directory to put things into; one that is not there is made later, once
+ * there is something to put.  1, 0, -errno (reported). */
+static int put_into(struct put *p, const char *const *sources, size_t count)
+{
+	struct client *c = p->client;
+	bool several = count > 1 || p->target[strlen(p->target) - 1] == '/';
 	struct message_attr attr;
 	int err;
 
-	err = calls_stat(c->session, target, &attr);
+	err = calls_stat(c->session, p->target, &attr);
 	if (!err && attr.type == MESSAGE_DIRECTORY)
 		return 1;
 	if (err && err != -ENOENT)
-		return client_report(c, target, err);
-	if (target[strlen(target) - 1] == '/') {
-		if (!err)
-			report_error(&c->report, EXIT_CODE_OK, STATUS_NOT_DIRECTORY, target, NULL);
-		else
-			report_error(&c->report, EXIT_CODE_OK, STATUS_NOT_FOUND, target,
-				"no such directory (make it with mkdir first)");
-		return err ? err : -ENOTDIR;
-	}
-	if (count > 1) {
-		report_error(&c->report, EXIT_CODE_OK, STATUS_NOT_DIRECTORY, target,
-			"several sources need an existing directory to go into");
+		return client_report(c, p->target, err);
+	if (!several && !put_is_tree(p, sources[0]))
+		return 0;
+	if (!err) {
+		report_error(&c->report, EXIT_CODE_OK, STATUS_NOT_DIRECTORY, p->target, NULL);
 		return -ENOTDIR;
 	}
-	return 0;
+	p->make = true;
+	return 1;
 }
 
 /* What a source is called beneath the target; "" when what is in it goes right there. */
 static int put_name(const struct put *p, const char *source, char **name)
 {
 	size_t len;
-	const char *last = remote_last(source, &len);
+	const char *last = targets_name(source, &len);
 
-	if (!p->into || (len == 1 && last[0] == '.') || (len == 2 && !memcmp(last, "..", 2)))
-		len = 0;
-	*name = strndup(last, len);
+	*name = strndup(last, p->into ? len : 0);
 	return *name ? 0 : -ENOMEM;
 }
 
@@ -138,6 +143,11 @@ static int put_store(struct put *p)
 	};
 	int err = mover_channels(&p->mover);
 
+	if (!err && p->make) {
+		err = calls_mkdir(c->session, p->target, true);
+		if (err)
+			client_report(c, p->target, err);
+	}
 	if (err)
 		return err;
 	if (c->settings.recursive)
@@ -166,7 +176,7 @@ int put_files(struct client *c, const char *const *sources, size_t count, const 
 	mover_start(&p.mover, c);
 	if (!client_session(c))
 		return mover_finish(&p.mover, -ENOTCONN);
-	err = put_into(c, target, count);
+	err = put_into(&p, sources, count);
 	if (err < 0)
 		return mover_finish(&p.mover, err);
 	p.into = err;

@@ -4,10 +4,22 @@
  */
 #include "rftp/copy/targets.h"
 
+#include "rftp/remote/remote_path.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+const char *targets_name(const char *path, size_t *len)
+{
+	const char *last = remote_last(path, len);
+
+	if (last[*len] == '/' || (*len == 1 && last[0] == '.') ||
+		(*len == 2 && !memcmp(last, "..", 2)))
+		*len = 0;
+	return last;
+}
 
 void targets_init(struct targets *n)
 {

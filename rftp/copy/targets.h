@@ -20,6 +20,13 @@ struct targets {
 	size_t count, room;
 };
 
+/*
+ * What a source is called in the directory that takes it.  A path that ends in "/", or in "." or
+ * "..", has no name of its own: *len is 0, and what is in that directory goes right there, as rsync
+ * has it.  So the same command means the same, whatever is there already.
+ */
+const char *targets_name(const char *path, size_t *len);
+
 void targets_init(struct targets *);
 void targets_fini(struct targets *);
 /* `name` is copied.  0 or -ENOMEM. */

@@ -80,7 +80,7 @@ def a_killed_clients_are_swept_by_the_next(top):
     os.makedirs(f"{export}/t/d")
     make_file(f"{export}/t/d/f", SIZE)
     os.utime(f"{export}/t/d", ns=(1, 1234567890123456789))
-    for names, where in ((["@f", f"{local}/f"], local), (["@t", f"{local}/t"], f"{local}/t/d")):
+    for names, where in ((["@f", f"{local}/f"], local), (["@t/", f"{local}/t"], f"{local}/t/d")):
         proxy, client = half_way(daemon, *names)
         equal(len(leftovers(where)), 1, "on its way")
         # another one in the same directory leaves it alone

@@ -80,9 +80,9 @@ def names_in_a_tree(top):
     deep = os.fsencode(local) + b"/t/" + b"dir\nwith \xff" + b"/" + b"d" * 255
     os.makedirs(deep)
     make_file(deep + b"/" + b"f" * 255, 10)
-    works("-r", f"{local}/t", daemon.url("t"))
+    works("-r", f"{local}/t/", daemon.url("t"))
     equal(tree(daemon.path("t")), tree(f"{local}/t"), "put -r")
-    works("-r", daemon.url("t"), f"{local}/u")
+    works("-r", daemon.url("t/"), f"{local}/u")
     equal(tree(f"{local}/u"), tree(f"{local}/t"), "get -r")
 
 
@@ -154,11 +154,11 @@ def both_ways(daemon, local, *shape, **options):
         os.mkdir(f"{local}/t")
         make_deep(f"{local}/t", *shape, **options)
         before = len(os.listdir(f"/proc/{daemon.process.pid}/fd"))
-        works("-r", f"{local}/t", daemon.url("t"))
+        works("-r", f"{local}/t/", daemon.url("t"))
         same_deep(f"{local}/t", daemon.path("t"), *shape, **options)
-        works("-r", daemon.url("t"), f"{local}/back")
+        works("-r", daemon.url("t/"), f"{local}/back")
         same_deep(f"{local}/t", f"{local}/back", *shape, **options)
-        works("-r", daemon.url("t"), f"{local}/back/again")  # and over what is there
+        works("-r", daemon.url("t/"), f"{local}/back")  # and over what is there
         works("-r", f"{local}/t/.", daemon.url("t"))
         same_deep(f"{local}/t", daemon.path("t"), *shape, **options)
         daemon_fds = len(os.listdir(f"/proc/{daemon.process.pid}/fd"))
@@ -190,8 +190,8 @@ def what_is_too_deep_is_told(top):
         os.mkdir(where)
         make_deep(where, 100)
     try:
-        rftptest.fails(rftptest.KIND, "-r", daemon.url("t"), f"{local}/got", says="too long")
-        rftptest.fails(rftptest.KIND, "-r", f"{local}/t", daemon.url("put"), says="name")
+        rftptest.fails(rftptest.KIND, "-r", daemon.url("t/"), f"{local}/got", says="too long")
+        rftptest.fails(rftptest.KIND, "-r", f"{local}/t/", daemon.url("put"), says="name")
         same_deep(daemon.path("t"), f"{local}/got", 80)
         same_deep(f"{local}/t", daemon.path("put"), 80)
     finally:  # the harness removes by whole paths

@@ -60,7 +60,7 @@ class Slow:
         works("-c", "ls; ls -l well; mkdir well/new; mv well/new well/newer; rmdir well/newer; df", url(""))
         works(local, url("well/put"))
         works(url("well/f"), f"{self.top}/got")
-        works("-r", url("well"), f"{self.top}/tree")
+        works("-r", url("well/"), f"{self.top}/tree")
         same_files(local, self.daemon.path("well/put"))
         same_files(f"{self.top}/got", self.daemon.path("well/f"))
         for name in ("f", "put"):
