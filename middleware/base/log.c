@@ -1,22 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/log: owns the log level and the program's name.  Does not know where stderr leads; a line
- * that cannot be written is lost, for there is nobody to tell.
+ * base/log: owns the log level, the program's name and where lines go.  A line that cannot be
+ * written is lost, for there is nobody to tell.
  */
 #include "base/log.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #define LOG_LINE_MAX 1024
 
 static _Atomic(const char *) log_program = "rftp";
 static atomic_int log_level = LOG_LEVEL_WARNING;
+
+static atomic_bool log_stamped;
+/* the descriptor's number stays when a file is opened anew: threads write to it */
+static atomic_int log_fd = STDERR_FILENO;
+static atomic_bool log_is_journal;
 
 static const char *const log_level_names[] = {
 	[LOG_LEVEL_ERROR] = "error",
@@ -34,6 +46,93 @@ void log_setup(const char *program, enum log_level level)
 enum log_level log_level_get(void)
 {
 	return (enum log_level)atomic_load_explicit(&log_level, memory_order_relaxed);
+}
+
+void log_stamp(bool on)
+{
+	atomic_store_explicit(&log_stamped, on, memory_order_relaxed);
+}
+
+int log_to_file(const char *path)
+{
+	int fd = path ? open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0640)
+		      : STDERR_FILENO;
+	int old = atomic_load(&log_fd);
+
+	if (fd < 0)
+		return -errno;
+	if (path && old != STDERR_FILENO) {
+		if (dup3(fd, old, O_CLOEXEC) < 0) {
+			int r = -errno;
+
+			close(fd);
+			return r;
+		}
+		close(fd);
+		return 0;
+	}
+	atomic_store(
+		&log_fd, fd); /* one that was a file stays open: a thread may be writing to it */
+	return 0;
+}
+
+/* What JOURNAL_STREAM says: whether stderr is the journal's. */
+static bool log_leads_to_journal(void)
+{
+	const char *stream = getenv("JOURNAL_STREAM");
+	unsigned long long device, inode;
+	struct stat st;
+
+	return stream && sscanf(stream, "%llu:%llu", &device, &inode) == 2 &&
+	       !fstat(STDERR_FILENO, &st) && st.st_dev == device && st.st_ino == inode;
+}
+
+int log_to_journal(const char *socket_path)
+{
+	struct sockaddr_un to = {.sun_family = AF_UNIX};
+	int fd;
+
+	if (!log_leads_to_journal())
+		return -ENOTCONN;
+	snprintf(to.sun_path, sizeof to.sun_path, "%s",
+		socket_path ? socket_path : "/run/systemd/journal/socket");
+	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	if (connect(fd, (struct sockaddr *)&to, sizeof to) < 0) {
+		int r = -errno;
+
+		close(fd);
+		return r;
+	}
+	atomic_store(&log_fd, fd);
+	atomic_store(&log_is_journal, true);
+	return 0;
+}
+
+/* What stands in front of a message.  Its length. */
+static size_t log_head(enum log_level level, char *out, size_t size)
+{
+	static const int priorities[] = {3, 4, 6, 7}; /* of syslog(3) */
+	const char *program = atomic_load_explicit(&log_program, memory_order_relaxed);
+	struct timespec now;
+	struct tm tm;
+	size_t used = 0;
+	int n;
+
+	if (atomic_load_explicit(&log_is_journal, memory_order_relaxed)) {
+		n = snprintf(out, size,
+			"PRIORITY=%d\nSYSLOG_IDENTIFIER=%s\nMESSAGE=", priorities[level], program);
+		return n < (int)size ? (size_t)n : size - 1;
+	}
+	if (atomic_load_explicit(&log_stamped, memory_order_relaxed) &&
+		!clock_gettime(CLOCK_REALTIME, &now) && gmtime_r(&now.tv_sec, &tm)) {
+		used = strftime(out, size, "%Y-%m-%dT%H:%M:%S", &tm);
+		used += (size_t)snprintf(
+			out + used, size - used, ".%03uZ ", (unsigned)(now.tv_nsec / 1000000));
+	}
+	n = snprintf(out + used, size - used, "%s: %s: ", program, log_level_names[level]);
+	return n < (int)(size - used) ? used + (size_t)n : size - 1;
 }
 
 /*
@@ -96,11 +195,7 @@ void log_write(enum log_level level, const char *format, ...)
 
 	if (level > log_level_get())
 		return;
-	n = snprintf(line, sizeof line / 2,
-		"%s: %s: ", atomic_load_explicit(&log_program, memory_order_relaxed),
-		log_level_names[level]);
-	used = n < (int)sizeof line / 2 ? (size_t)n : sizeof line / 2 - 1;
-
+	used = log_head(level, line, sizeof line / 2);
 	va_start(ap, format);
 	errno = saved; /* for %m */
 	n = vsnprintf(message, sizeof message, format, ap);
@@ -136,7 +231,8 @@ void log_write(enum log_level level, const char *format, ...)
 	}
 	line[used++] = '\n';
 
-	while (write(STDERR_FILENO, line, used) < 0 && errno == EINTR)
+	while (write(atomic_load_explicit(&log_fd, memory_order_relaxed), line, used) < 0 &&
+		errno == EINTR)
 		;
 	errno = saved;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/log: one line a message to stderr, with level and program name.
+ * base/log: one line a message to stderr, a file or the journal, with level and program name.
  *
  * Thread-safe: a message is one write(2) of at most 1,024 bytes; control characters in it are
  * shown escaped, so that a peer's name cannot forge a line.  Log an error once, where it is
@@ -8,6 +8,8 @@
  */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
+
+#include <stdbool.h>
 
 enum log_level {
 	LOG_LEVEL_ERROR,   /* something was lost or refused */
@@ -19,6 +21,22 @@ enum log_level {
 /* Messages above `level` are dropped.  `program` must outlive all calls; shown before each line. */
 void log_setup(const char *program, enum log_level level);
 enum log_level log_level_get(void);
+
+/* Whether each line begins with the time, as in 2026-11-24T03:18:00.123Z; off at first. */
+void log_stamp(bool on);
+/*
+ * To the end of a file instead of stderr; NULL: to stderr again.  Called again with the same name
+ * it opens the file anew, as after somebody has renamed it.  0, or -errno, and all is as it was.
+ * One thread calls this; others may write meanwhile.
+ */
+int log_to_file(const char *path);
+/*
+ * To systemd's journal, if stderr leads there anyway: each message with its level as a field, and
+ * without the time, which the journal has.  `socket` is where it listens; NULL: where it usually
+ * does.  0, or -errno: stderr does not lead there (-ENOTCONN), or it does not listen.  Before other
+ * threads begin.
+ */
+int log_to_journal(const char *socket);
 
 void log_write(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -4,8 +4,12 @@
  */
 #include "base/log.h"
 #include "tests/harness.h"
+#include "tests/scratch.h"
 
 #include <pthread.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 static int saved_stderr = -1;
@@ -152,6 +156,90 @@ static void leaves_errno_alone(void)
 	free(text);
 }
 
+static void with_the_time(void)
+{
+	unsigned year, month, day, hour, minute, second, ms;
+	char *text, rest[40] = "";
+
+	log_setup("prog", LOG_LEVEL_INFO);
+	log_stamp(true);
+	CHECK(capture_start());
+	log_error("lost");
+	text = capture_end(NULL);
+	log_stamp(false);
+	CHECK_EQ(sscanf(text, "%4u-%2u-%2uT%2u:%2u:%2u.%3uZ %39[^\n]", &year, &month, &day, &hour,
+			 &minute, &second, &ms, rest),
+		8);
+	CHECK(year > 2000 && month <= 12 && day <= 31 && hour < 24 && minute < 60);
+	CHECK(!strcmp(rest, "prog: error: lost"));
+	free(text);
+}
+
+static bool file_is(const char *path, const char *expected)
+{
+	char text[256] = "";
+	FILE *f = fopen(path, "r");
+	size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
+
+	text[n] = '\0';
+	if (f)
+		fclose(f);
+	return !strcmp(text, expected);
+}
+
+static void to_a_file_that_is_renamed(void)
+{
+	const char *top = scratch_dir();
+	char path[300], old[300], missing[300];
+
+	snprintf(path, sizeof path, "%s/log", top);
+	snprintf(old, sizeof old, "%s/log.1", top);
+	snprintf(missing, sizeof missing, "%s/missing/log", top);
+	log_setup("prog", LOG_LEVEL_INFO);
+	CHECK_EQ(log_to_file(missing), -ENOENT);
+	CHECK_EQ(log_to_file(path), 0);
+	log_info("one");
+	CHECK_EQ(rename(path, old), 0);
+	log_info("two");
+	CHECK_EQ(log_to_file(path), 0);
+	log_info("three");
+	CHECK_EQ(log_to_file(missing), -ENOENT);
+	log_info("four");
+	CHECK_EQ(log_to_file(NULL), 0);
+	CHECK(file_is(old, "prog: info: one\nprog: info: two\n"));
+	CHECK(file_is(path, "prog: info: three\nprog: info: four\n"));
+}
+
+static void to_the_journal(void)
+{
+	struct sockaddr_un at = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_DGRAM, 0);
+	char stream[64], got[256];
+	struct stat st;
+	ssize_t n;
+
+	snprintf(at.sun_path, sizeof at.sun_path, "%s/socket", scratch_dir());
+	CHECK(fd >= 0 && !bind(fd, (struct sockaddr *)&at, sizeof at));
+	log_setup("prog", LOG_LEVEL_INFO);
+	log_stamp(true);
+	CHECK(!fstat(STDERR_FILENO, &st));
+	unsetenv("JOURNAL_STREAM");
+	CHECK_EQ(log_to_journal(at.sun_path), -ENOTCONN);
+	setenv("JOURNAL_STREAM", "1:1", 1); /* of a parent whose stderr was another */
+	CHECK_EQ(log_to_journal(at.sun_path), -ENOTCONN);
+	snprintf(stream, sizeof stream, "%llu:%llu", (unsigned long long)st.st_dev,
+		(unsigned long long)st.st_ino);
+	setenv("JOURNAL_STREAM", stream, 1);
+	CHECK_EQ(log_to_journal("/nowhere/at/all"), -ENOENT);
+	CHECK_EQ(log_to_journal(at.sun_path), 0);
+	log_warning("a\nPRIORITY=0");
+	n = recv(fd, got, sizeof got - 1, 0);
+	CHECK(n > 0);
+	got[n] = '\0';
+	CHECK(!strcmp(got, "PRIORITY=4\nSYSLOG_IDENTIFIER=prog\nMESSAGE=a\\nPRIORITY=0\n"));
+	close(fd);
+}
+
 enum { THREADS = 4, LINES = 500 };
 
 static void *write_lines(void *arg)
@@ -199,4 +287,6 @@ HARNESS_MAIN({"shows_program_and_level", shows_program_and_level},
 		text_stays_and_what_is_no_utf8_is_shown_in_hex},
 	{"a_long_message_is_cut_and_says_so", a_long_message_is_cut_and_says_so},
 	{"leaves_errno_alone", leaves_errno_alone},
-	{"lines_of_threads_stay_whole", lines_of_threads_stay_whole})
+	{"lines_of_threads_stay_whole", lines_of_threads_stay_whole},
+	{"with_the_time", with_the_time}, {"to_a_file_that_is_renamed", to_a_file_that_is_renamed},
+	{"to_the_journal", to_the_journal}) /* the last: it does not lead away from there */
