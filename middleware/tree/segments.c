@@ -13,21 +13,16 @@
 #include "base/worker.h"
 #include "tree/beneath.h"
 #include "tree/landing.h"
+#include "tree/segment.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/queue.h>
 #include <unistd.h>
 
-#define SEGMENT_SUFFIX ".seg"
-#define SEGMENT_DIGITS 8 /* at least; more come by themselves */
-#define SEGMENT_DIGITS_MAX 18
-#define SEGMENT_TRIES 1000      /* names that somebody else took */
 #define SEGMENTS_CLOSING_MAX 64 /* closed and not synced: then writers wait */
 
 struct segments_device {
@@ -35,8 +30,7 @@ struct segments_device {
 	struct segments *all;
 	uint32_t file; /* its number in the transfer */
 	char name[MESSAGE_NAME_MAX + 1];
-	int dir;         /* locked */
-	uint64_t number; /* of the last segment */
+	struct segment_dir dir;
 	/* the open segment: the worker's while `writing` */
 	struct landing *landing; /* NULL: none is open */
 	uint64_t bytes;          /* in it */
@@ -75,21 +69,8 @@ struct segments {
 
 static void device_free(struct segments_device *d)
 {
-	close(d->dir); /* and the lock goes */
+	segment_dir_close(&d->dir);
 	free(d);
-}
-
-/* Makes a closed segment real.  Not under the lock. */
-static int close_one(struct segment *segment)
-{
-	int err = fsync(landing_own_fd(segment->landing)) ? -errno : 0;
-	char text[512];
-
-	if (err)
-		landing_discard(segment->landing);
-	else
-		err = landing_commit(segment->landing, text);
-	return err;
 }
 
 /* Gives the device's open segment to the closer.  Under the lock; the caller owns the segment. */
@@ -176,7 +157,7 @@ static void run_closer(void *arg)
 		}
 		STAILQ_REMOVE_HEAD(&s->closed, entry);
 		pthread_mutex_unlock(&s->lock);
-		err = close_one(segment);
+		err = segment_close(segment->landing);
 		d = segment->device;
 		if (err)
 			log_warning("a segment of %s in %s %s: %s", d->name, s->path,
@@ -198,42 +179,19 @@ static void run_closer(void *arg)
 
 static int open_segment(struct segments_device *d)
 {
-	char name[SEGMENT_DIGITS_MAX + sizeof SEGMENT_SUFFIX + 4];
-	struct landing_params params = {.top = d->dir, .path = name, .metadata.mode = 0666};
-	int err = -EEXIST;
+	int err = segment_open(&d->dir, &d->landing);
 
-	for (int tries = 0; err == -EEXIST && tries < SEGMENT_TRIES; tries++) {
-		snprintf(name, sizeof name, "%0*llu" SEGMENT_SUFFIX, SEGMENT_DIGITS,
-			(unsigned long long)++d->number);
-		err = landing_open(&params, &d->landing);
-	}
 	d->bytes = 0;
 	d->opened_ns = clock_now_ns();
 	return err;
 }
 
-/* All of it, or nothing. */
 static int append(struct segments_device *d, const struct block *b)
 {
-	int fd = landing_own_fd(d->landing);
-	uint32_t done = 0;
+	int err = segment_append(d->landing, d->bytes, b, d->name);
 
-	while (done < b->length) {
-		ssize_t n =
-			pwrite(fd, b->payload + done, b->length - done, (off_t)(d->bytes + done));
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0) {
-			int err = n ? -errno : -EIO;
-
-			if (ftruncate(fd, (off_t)d->bytes))
-				log_warning("%s: a part of a packet can not be taken away: %s",
-					d->name, strerror(errno));
-			return err;
-		}
-		done += (uint32_t)n;
-	}
+	if (err)
+		return err;
 	d->bytes += b->length;
 	d->total_bytes += b->length;
 	return 0;
@@ -269,9 +227,8 @@ static int write_packet(struct segments_device *d, const struct block *b)
 	if (!err)
 		err = append(d, b);
 	if (err && d->landing && !d->bytes) { /* the first write failed: no segment is open */
-		landing_discard(d->landing);
+		segment_drop(&d->dir, d->landing);
 		d->landing = NULL;
-		d->number--; /* the next one has this number */
 	}
 	if (!err && most && d->bytes >= most)
 		err = rotate(d);
@@ -315,53 +272,6 @@ static const struct end_calls device_calls = {.write = device_write, .free = dev
 
 /* ---- devices ---- */
 
-/* The number of a segment's name; 0: it is none. */
-static uint64_t number_of(const char *name)
-{
-	size_t digits = strspn(name, "0123456789");
-
-	if (digits < SEGMENT_DIGITS || digits > SEGMENT_DIGITS_MAX ||
-		strcmp(name + digits, SEGMENT_SUFFIX))
-		return 0;
-	return strtoull(name, NULL, 10);
-}
-
-static int find_last(int dir, uint64_t *last)
-{
-	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	struct dirent *entry;
-	DIR *names;
-
-	*last = 0;
-	if (fd < 0)
-		return -errno;
-	names = fdopendir(fd);
-	if (!names) {
-		close(fd);
-		return -ENOMEM;
-	}
-	while ((entry = readdir(names)))
-		if (number_of(entry->d_name) > *last)
-			*last = number_of(entry->d_name);
-	closedir(names);
-	return 0;
-}
-
-/* The device's directory, made if it is not there, and locked. */
-static int open_dir(struct segments_device *d, char text[512])
-{
-	int err = beneath_mkdir(d->all->dir, d->name, 0777, true);
-
-	d->dir = err ? err : beneath_open(d->all->dir, d->name, O_RDONLY | O_DIRECTORY, 0);
-	if (d->dir < 0)
-		return d->dir;
-	if (flock(d->dir, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK) {
-		snprintf(text, 512, "another feed writes to %.255s", d->name);
-		return -EBUSY;
-	}
-	return find_last(d->dir, &d->number);
-}
-
 static int segments_open(void *ctx, const struct transfer_file *file, struct end **end,
 	void **cookie, char text[512])
 {
@@ -385,15 +295,13 @@ static int segments_open(void *ctx, const struct transfer_file *file, struct end
 	d->all = s;
 	d->file = file->file;
 	memcpy(d->name, file->name.data, file->name.len);
-	d->dir = -1;
-	err = open_dir(d, text);
+	err = segment_dir_open(&d->dir, s->dir, d->name, text);
 	if (!err)
 		err = end_calls_open(&device_calls, d, end);
 	if (err) {
 		if (!text[0])
 			snprintf(text, 512, "directory %.255s", d->name);
-		if (d->dir >= 0)
-			close(d->dir);
+		segment_dir_close(&d->dir);
 		free(d);
 		return err;
 	}
