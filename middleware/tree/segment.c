@@ -99,15 +99,15 @@ void segment_drop(struct segment_dir *d, struct landing *landing)
 	d->number--;
 }
 
-int segment_append(
-	struct landing *landing, uint64_t bytes, const struct block *b, const char *device)
+int segment_append(struct landing *landing, uint64_t bytes, const void *data, size_t length,
+	const char *device)
 {
 	int fd = landing_own_fd(landing);
-	uint32_t done = 0;
+	size_t done = 0;
 
-	while (done < b->length) {
+	while (done < length) {
 		ssize_t n =
-			pwrite(fd, b->payload + done, b->length - done, (off_t)(bytes + done));
+			pwrite(fd, (const char *)data + done, length - done, (off_t)(bytes + done));
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -119,7 +119,7 @@ int segment_append(
 					device, strerror(errno));
 			return err;
 		}
-		done += (uint32_t)n;
+		done += (size_t)n;
 	}
 	return 0;
 }

@@ -8,8 +8,7 @@
 #ifndef TREE_SEGMENT_H
 #define TREE_SEGMENT_H
 
-#include "block/block.h"
-
+#include <stddef.h>
 #include <stdint.h>
 
 struct landing;
@@ -28,9 +27,9 @@ void segment_dir_close(struct segment_dir *); /* and the lock goes */
 int segment_open(struct segment_dir *, struct landing **out);
 /* Nothing is in it: the next one has its number. */
 void segment_drop(struct segment_dir *, struct landing *);
-/* Appends a block's payload behind `bytes`: all of it, or nothing.  `device`: for the log. */
+/* Appends data behind `bytes`: all of it, or nothing.  `device`: for the log. */
 int segment_append(
-	struct landing *, uint64_t bytes, const struct block *, const char *device);
+	struct landing *, uint64_t bytes, const void *data, size_t length, const char *device);
 /* Gives it its name, on stable storage.  Frees it.  As landing_commit. */
 int segment_close(struct landing *);
 

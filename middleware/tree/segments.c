@@ -188,7 +188,7 @@ static int open_segment(struct segments_device *d)
 
 static int append(struct segments_device *d, const struct block *b)
 {
-	int err = segment_append(d->landing, d->bytes, b, d->name);
+	int err = segment_append(d->landing, d->bytes, b->payload, b->length, d->name);
 
 	if (err)
 		return err;

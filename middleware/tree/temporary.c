@@ -27,7 +27,7 @@
 #define TEMPORARY_SUFFIX ".part"
 #define TEMPORARY_DIGITS 16
 #define TEMPORARY_HOST_DIGITS 8
-#define TEMPORARY_TRIES 16
+#define TEMPORARY_TRIES 128 /* a sweeper that is always there takes every second one */
 #define TEMPORARY_OLD_S (24 * 60 * 60)
 
 bool temporary_is_name(const char *name)
