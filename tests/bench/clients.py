@@ -75,6 +75,7 @@ class Row:
         self.clients, self.options, self.top = clients, options, top
         self.rates, self.cpu, self.failures = [], [], []
         self.threads = self.resident = self.waited = 0
+        self.running = {}
 
     def start(self, daemon, number, where):
         target = os.path.join(where, f"f{number}")
@@ -82,7 +83,7 @@ class Row:
         process = subprocess.Popen(
             [os.path.join(rftptest.BUILD, "rftp"), "-v", "--fabric", self.options.fabric,
              os.path.join(self.top, "source"), daemon.url(target)],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=log, start_new_session=True)
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=log)
         return process, log, target
 
     def end(self, daemon, process, log, target):
@@ -104,7 +105,7 @@ class Row:
         where = tempfile.mkdtemp(dir=export)
         os.chmod(where, 0o755)
         idle_threads, idle_kb = daemon.threads(), status(pid, "VmHWM")
-        running, started, poll = {}, 0, select.poll()
+        running, started, poll = self.running, 0, select.poll()
         cpu = cpu_seconds(pid)
         begin = look = time.monotonic()
         while started < self.options.files or running:
@@ -178,7 +179,7 @@ def main():
     options = arguments()
     raise_descriptors()
     top = tempfile.mkdtemp(prefix="rftp-clients-", dir=options.dir if os.path.isdir(options.dir) else None)
-    bad = []
+    rows, bad = [], []
     try:
         export = os.path.join(top, "export")
         os.mkdir(export)
@@ -201,6 +202,9 @@ def main():
             if row.resident > most:
                 bad.append(f"{row.clients} clients: {row.resident >> 20} MiB, over {most >> 20}")
     finally:
+        for row in rows:
+            for process, *_ in row.running.values():
+                process.kill()
         rftptest.kill_all()
         shutil.rmtree(top, ignore_errors=True)
     for line in bad:
