@@ -39,6 +39,32 @@ static int main_doctor(struct client *c, const struct options *o)
 	return doctor_run(c, &params);
 }
 
+/* A URL alone opens a shell, whose commands come from standard input where nobody sits at a
+ * terminal.  Someone who forgot the destination of a copy must hear of it.  0 or -EINVAL. */
+static int main_check_forgotten(struct client *c, const struct options *o)
+{
+	const char *path = o->count ? strstr(o->names[0], "://") : NULL;
+	int ch;
+
+	if (!path || o->commands || o->batch)
+		return 0;
+	path = strchrnul(path + 3, '/');
+	if (!o->settings.recursive) {
+		if (!path[strspn(path, "/")])
+			return 0; /* nothing is named that could be meant to be copied */
+		ch = getc(stdin);
+		if (ch != EOF)
+			return ungetc(ch, stdin) == EOF ? -EIO : 0;
+		if (interrupt_signal())
+			return 0;
+	}
+	report_usage(&c->report,
+		"%s: the destination is missing, and there are no commands: name where it should "
+		"go (. is here)",
+		o->names[0]);
+	return -EINVAL;
+}
+
 /* The first error; an interactive shell ends well whatever happened in it. */
 static int main_shell(struct client *c, const struct options *o)
 {
@@ -46,7 +72,9 @@ static int main_shell(struct client *c, const struct options *o)
 	int err = 0;
 
 	c->interactive = !script;
-	if (o->count)
+	if (script)
+		err = main_check_forgotten(c, o);
+	if (o->count && !err)
 		err = main_open(c, o->names[0]);
 	if (err && script)
 		return err;

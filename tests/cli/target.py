@@ -11,7 +11,7 @@ import signal
 import subprocess
 
 import rftptest
-from rftptest import (KIND, NO_FILE, Daemon, case, check, equal, fails, finish, make_file, start_rftp, tree, works)
+from rftptest import (KIND, NO_FILE, USAGE, Daemon, case, check, equal, fails, finish, make_file, start_rftp, tree, works)
 
 # sources, destination, what is there afterwards; each twice, and then once more into a directory that was there
 MEANINGS = [
@@ -124,6 +124,19 @@ def interrupted_and_again(top):
         works("-r", source, destination)
         equal(sorted(os.listdir(beneath)), ["many"], "what is in the destination")
         equal(tree(f"{beneath}/many"), tree(f"{top}/many"), "the tree")
+
+
+@case
+def a_destination_that_was_forgotten(top):
+    places(top)
+    daemon = Daemon(f"{top}/from")
+    for words in (["-r", daemon.url("t")], ["-r", daemon.url("")], [daemon.url("x")], [daemon.url("t/")]):
+        fails(USAGE, *words, stdin=subprocess.DEVNULL, says="destination is missing", cwd=f"{top}/to")
+    equal(os.listdir(f"{top}/to"), [], "nothing was asked for")
+    # commands are no copy
+    works(daemon.url(""), stdin=subprocess.DEVNULL)
+    equal(works(daemon.url("t"), input=b"ls\n").out, b"d\nf\n", "commands from standard input")
+    works("-r", "-c", "get x", daemon.url(""), cwd=f"{top}/to")
 
 
 rftptest.main()
