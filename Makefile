@@ -40,7 +40,7 @@ WARN        := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prot
 RFTP_CFLAGS := -std=c11 -D_GNU_SOURCE -DRFTP_VERSION='"$(VERSION)"' -I. -Imiddleware -pthread \
                -fno-strict-aliasing -fstack-protector-strong -MMD -MP $(WARN) \
                $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer)
-LDLIBS      := -laio -pthread
+LDLIBS      := -laio -lssl -lcrypto -pthread
 CLIENT_LIBS := -lreadline
 
 Q           := $(if $(V),,@)
@@ -63,7 +63,7 @@ CLIENT_SRC  := $(wildcard rftp/*.c rftp/*/*.c)
 DAEMON_SRC  := $(wildcard rftpd/*.c rftpd/*/*.c)
 TEST_SRC    := $(wildcard tests/unit/*.c tests/property/*.c tests/fabric/*.c)
 FUZZ_SRC    := $(wildcard tests/fuzz/*.c)
-CLI_TESTS   := $(filter-out %/rftptest.py %/iwarp.py %/rude.py %/rogue.py,$(wildcard tests/cli/*.py))
+CLI_TESTS   := $(filter-out %/rftptest.py %/iwarp.py %/rude.py %/tls.py %/rogue.py,$(wildcard tests/cli/*.py))
 
 obj          = $(patsubst %.c,$(B)/obj/%.o,$(1))
 # main.c stays out of the archives, so that tests can link the rest of each program
@@ -234,7 +234,7 @@ TEMPLATES   := rftpd.conf:$(docdir)/rftpd.conf.example rftpd.service:$(unitdir)/
 install: all
 	install -d $(DESTDIR)$(bindir) $(DESTDIR)$(sbindir) $(DESTDIR)$(docdir) $(DESTDIR)$(unitdir) \
 		$(DESTDIR)$(sysusersdir) $(DESTDIR)$(tmpfilesdir) $(DESTDIR)$(sysconfdir)
-	install -d -m 750 $(DESTDIR)$(statedir)
+	install -d -m 750 $(DESTDIR)$(statedir) $(DESTDIR)$(statedir)/export
 	install -m 755 $(B)/rftp $(DESTDIR)$(bindir)/rftp
 	install -m 755 $(B)/rftpd $(DESTDIR)$(sbindir)/rftpd
 	set -e; for page in $(MAN_PAGES); do \

@@ -148,7 +148,7 @@ int message_get_channels_reply(struct message_channels_reply *m, const void *buf
 	wire_init_get(&w, buf, len);
 	m->count = wire_get_u16(&w);
 	m->first = wire_get_u16(&w);
-	wire_get_raw(&w, m->token, sizeof(m->token));
+	wire_get_raw(&w, m->nonce, sizeof(m->nonce));
 	wire_require(&w, message_channels_ok(m->first, m->count));
 	return wire_finish(&w);
 }
@@ -161,7 +161,7 @@ ssize_t message_put_channels_reply(const struct message_channels_reply *m, void 
 	wire_require(&w, message_channels_ok(m->first, m->count));
 	wire_put_u16(&w, m->count);
 	wire_put_u16(&w, m->first);
-	wire_put_raw(&w, m->token, sizeof(m->token));
+	wire_put_raw(&w, m->nonce, sizeof(m->nonce));
 	return wire_put_end(&w);
 }
 

@@ -95,13 +95,33 @@ struct message_greeting {
 };
 #define MESSAGE_GREETING_BYTES 30u
 #define MESSAGE_CREDITS_MIN 2u /* of a control channel: the last one carries credits only */
-/* What the accepting side answers: magic, version, 8 reserved, credits 16, status 16. */
+/* What the accepting side answers: magic, version, 8 reserved, credits 16, status 16, token. */
 struct message_welcome {
 	uint8_t version;
-	uint16_t credits; /* control: receives it has posted */
-	uint16_t status;  /* of a refusal; else 0 */
+	uint16_t credits;                   /* control: receives it has posted */
+	uint16_t status;                    /* of a refusal; else 0 */
+	uint8_t token[MESSAGE_TOKEN_BYTES]; /* of an accepted data channel; else zeros */
 };
-#define MESSAGE_WELCOME_BYTES 10u
+#define MESSAGE_WELCOME_BYTES 26u
+
+/*
+ * The token of a data channel is MESSAGE_TOKEN_BYTES of TLS's exporter (RFC 8446, 7.5), with this
+ * label and this context: direction 8, reserved 8, index 16, session 32, nonce.  Each channel has
+ * one for each direction, and each CHANNELS reply a nonce of its own: nobody can show a token that
+ * was seen.
+ */
+#define MESSAGE_TOKEN_LABEL "EXPERIMENTAL rftp data channel"
+#define MESSAGE_TOKEN_CONTEXT_BYTES 24u
+enum message_token_direction { MESSAGE_TOKEN_GREETING = 1, MESSAGE_TOKEN_WELCOME = 2 };
+struct message_token_context {
+	uint8_t direction; /* enum message_token_direction: which side shows it */
+	uint16_t index;
+	uint32_t session;
+	uint8_t nonce[MESSAGE_TOKEN_BYTES];
+};
+void message_put_token_context(
+	const struct message_token_context *, uint8_t bytes[MESSAGE_TOKEN_CONTEXT_BYTES]);
+
 /* Private data may come padded with zeros: these alone allow trailing zero bytes. */
 int message_get_greeting(struct message_greeting *, const void *, size_t len);
 ssize_t message_put_greeting(const struct message_greeting *, void *, size_t size);
@@ -140,14 +160,14 @@ struct message_ping {
 };
 
 /* ---- CHANNELS: make `count` data channels usable.  The reply says how many the peer may open,
- * which index they start at, and the one-time token that each of them shows. ---- */
+ * which index they start at, and a nonce for the token that each of them shows. ---- */
 struct message_channels {
 	uint16_t count; /* 1..64 */
 };
 struct message_channels_reply {
 	uint16_t count;
 	uint16_t first;
-	uint8_t token[MESSAGE_TOKEN_BYTES];
+	uint8_t nonce[MESSAGE_TOKEN_BYTES];
 };
 
 /* ---- names: paths are bytes without NUL, '/'-separated, absolute from the export's top ---- */

@@ -81,6 +81,7 @@ int message_get_welcome(struct message_welcome *m, const void *buf, size_t len)
 	wire_require(&w, wire_get_u8(&w) == 0);
 	m->credits = wire_get_u16(&w);
 	m->status = wire_get_u16(&w);
+	wire_get_raw(&w, m->token, sizeof(m->token));
 	wire_require(&w, message_welcome_ok(m));
 	message_skip_padding(&w);
 	return wire_finish(&w);
@@ -97,5 +98,19 @@ ssize_t message_put_welcome(const struct message_welcome *m, void *buf, size_t s
 	wire_put_u8(&w, 0);
 	wire_put_u16(&w, m->credits);
 	wire_put_u16(&w, m->status);
+	wire_put_raw(&w, m->token, sizeof(m->token));
 	return wire_put_end(&w);
+}
+
+void message_put_token_context(
+	const struct message_token_context *m, uint8_t bytes[MESSAGE_TOKEN_CONTEXT_BYTES])
+{
+	struct wire w;
+
+	wire_init_put(&w, bytes, MESSAGE_TOKEN_CONTEXT_BYTES);
+	wire_put_u8(&w, m->direction);
+	wire_put_u8(&w, 0);
+	wire_put_u16(&w, m->index);
+	wire_put_u32(&w, m->session);
+	wire_put_raw(&w, m->nonce, sizeof(m->nonce));
 }

@@ -18,11 +18,12 @@ enum exit_code {
 	EXIT_CODE_NOT_FOUND = 6,
 	EXIT_CODE_DENIED = 7, /* permission, read-only, outside the export */
 	EXIT_CODE_NO_SPACE = 8,
-	EXIT_CODE_INTEGRITY = 9, /* checksum, digest, missing ranges */
-	EXIT_CODE_KIND = 10,     /* exists, wrong kind of file, not empty, bad name */
-	EXIT_CODE_CHANGED = 11,  /* the source changed while it was read */
-	EXIT_CODE_REFUSED = 12,  /* refused by the peer, or over one of its limits */
-	EXIT_CODE_IO = 13,       /* input/output error, out of memory */
+	EXIT_CODE_INTEGRITY = 9,  /* checksum, digest, missing ranges */
+	EXIT_CODE_KIND = 10,      /* exists, wrong kind of file, not empty, bad name */
+	EXIT_CODE_CHANGED = 11,   /* the source changed while it was read */
+	EXIT_CODE_REFUSED = 12,   /* refused by the peer, or over one of its limits */
+	EXIT_CODE_IO = 13,        /* input/output error, out of memory */
+	EXIT_CODE_UNTRUSTED = 14, /* the server's key is not known, or has changed */
 	EXIT_CODE_INTERRUPTED = 130,
 };
 

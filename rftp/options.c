@@ -12,22 +12,25 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { OPTION_SETTING = 256 }; /* + row: beyond any letter */
+enum { OPTION_ACCEPT_NEW = 256, OPTION_SETTING }; /* + row: beyond any letter */
 
 /* Those that are no settings. */
 static const struct own {
 	const char *name;
-	char letter;
+	char letter;       /* 0: none; then `code` */
 	const char *value; /* NULL: it takes none */
 	const char *help;
+	int code;
 } own[] = {
-	{"command", 'c', "COMMANDS", "run the commands and end"},
-	{"batch", 'b', "FILE", "run the commands in FILE ('-': stdin) and end"},
-	{"quiet", 'q', NULL, "no progress, errors only"},
-	{"verbose", 'v', NULL, "say what was chosen and why; twice: all details"},
-	{"preserve", 'p', NULL, "taken for compatibility: times and modes are always kept"},
-	{"help", 'h', NULL, "show this"},
-	{"version", 'V', NULL, "show the version"},
+	{"command", 'c', "COMMANDS", "run the commands and end", 0},
+	{"batch", 'b', "FILE", "run the commands in FILE ('-': stdin) and end", 0},
+	{"quiet", 'q', NULL, "no progress, errors only", 0},
+	{"verbose", 'v', NULL, "say what was chosen and why; twice: all details", 0},
+	{"preserve", 'p', NULL, "taken for compatibility: times and modes are always kept", 0},
+	{"help", 'h', NULL, "show this", 0},
+	{"version", 'V', NULL, "show the version", 0},
+	{"accept-new", 0, NULL, "trust a server whose key is not known yet, and remember it",
+		OPTION_ACCEPT_NEW},
 };
 #define OWN (sizeof own / sizeof *own)
 
@@ -111,7 +114,7 @@ static void know_all(struct known *k)
 {
 	*k = (struct known){.letters = ":"};
 	for (size_t i = 0; i < OWN; i++)
-		know(k, own[i].name, own[i].letter, own[i].value, 0);
+		know(k, own[i].name, own[i].letter, own[i].value, own[i].code);
 	for (unsigned i = 0; settings_at(i); i++)
 		if (settings_at(i)->option)
 			know(k, settings_at(i)->option, settings_at(i)->letter,
@@ -234,6 +237,9 @@ int options_parse(int argc, char **argv, struct options *o, struct text *why)
 		}
 		switch (c) {
 		case 'p':
+			break;
+		case OPTION_ACCEPT_NEW:
+			o->settings.host_keys = TRUST_ACCEPT_NEW;
 			break;
 		case 'c':
 		case 'b': {

@@ -330,6 +330,88 @@ static void show_verbosity(const struct settings *s, struct text *out)
 					   : "debug");
 }
 
+static const char *const host_keys_names[] = {
+	[TRUST_AUTO] = "auto",
+	[TRUST_ASK] = "ask",
+	[TRUST_ACCEPT_NEW] = "accept-new",
+	[TRUST_STRICT] = "strict",
+};
+
+static int set_host_keys(struct settings *s, const char *value, struct text *why)
+{
+	for (unsigned i = TRUST_AUTO; i <= TRUST_STRICT; i++) {
+		if (strcmp(host_keys_names[i], value))
+			continue;
+		s->host_keys = (enum trust_policy)i;
+		return 0;
+	}
+	text_puts(why, "auto, ask, accept-new or strict");
+	return -EINVAL;
+}
+
+static void show_host_keys(const struct settings *s, struct text *out)
+{
+	text_puts(out, host_keys_names[s->host_keys]);
+}
+
+static int set_host_key(struct settings *s, const char *value, struct text *why)
+{
+	bool none = !strcmp(value, "none");
+
+	if (!none && (strncmp(value, "SHA256:", 7) || strlen(value) != 7 + 43)) {
+		text_puts(why, "a fingerprint (SHA256:... as rftpd logs it), or none");
+		return -EINVAL;
+	}
+	strcpy(s->host_key, none ? "" : value);
+	return 0;
+}
+
+static void show_or_none(const char *value, const char *none, struct text *out)
+{
+	text_puts(out, *value ? value : none);
+}
+
+static void show_host_key(const struct settings *s, struct text *out)
+{
+	show_or_none(s->host_key, "none", out);
+}
+
+static int set_path(char path[PATH_MAX], const char *value, struct text *why)
+{
+	if (!*value || strlen(value) >= PATH_MAX) {
+		text_puts(why, "a file");
+		return -EINVAL;
+	}
+	strcpy(path, value);
+	return 0;
+}
+
+static int set_ca(struct settings *s, const char *value, struct text *why)
+{
+	if (strcmp(value, "none"))
+		return set_path(s->ca, value, why);
+	s->ca[0] = '\0';
+	return 0;
+}
+
+static void show_ca(const struct settings *s, struct text *out)
+{
+	show_or_none(s->ca, "none", out);
+}
+
+static int set_known_hosts(struct settings *s, const char *value, struct text *why)
+{
+	if (!is_auto(value))
+		return set_path(s->known_hosts, value, why);
+	s->known_hosts[0] = '\0';
+	return 0;
+}
+
+static void show_known_hosts(const struct settings *s, struct text *out)
+{
+	show_or_none(s->known_hosts, "auto", out);
+}
+
 #define BOOLEAN(name)                                                                              \
 	static int set_##name(struct settings *s, const char *value, struct text *why)             \
 	{                                                                                          \
@@ -394,6 +476,16 @@ static const struct row {
 		"SECONDS", NULL, set_connect_timeout, show_connect_timeout},
 	{{.name = "timeout", .option = "timeout", .help = "how long a server may be silent"},
 		"SECONDS", NULL, set_timeout, show_timeout},
+	{{.name = "host-keys",
+		 .option = "host-keys",
+		 .help = "a server whose key is not known yet"},
+		"auto|ask|accept-new|strict", NULL, set_host_keys, show_host_keys},
+	{{.name = "host-key", .option = "host-key", .help = "the one key that the server may have"},
+		"none|FINGERPRINT", NULL, set_host_key, show_host_key},
+	{{.name = "known-hosts", .option = "known-hosts", .help = "keys that were trusted before"},
+		"auto|FILE", NULL, set_known_hosts, show_known_hosts},
+	{{.name = "ca", .option = "ca", .help = "authorities that may vouch for servers (PEM)"},
+		"none|FILE", NULL, set_ca, show_ca},
 	{{.name = "segment",
 		 .option = "segment",
 		 .help = "feed: begin another file at this size or age"},

@@ -7,8 +7,10 @@
 #define RFTP_SETTINGS_H
 
 #include "end/end.h"
+#include "rftp/remote/trust.h"
 #include "rftp/ui/text.h"
 
+#include <limits.h>
 #include <stdint.h>
 
 struct settings {
@@ -19,6 +21,10 @@ struct settings {
 	enum end_direct direct;
 	bool crc; /* soft: ask for MPA's CRC32C */
 	unsigned connect_timeout_ms;
+	/* which server is the right one: rftp/remote/trust; "": none */
+	enum trust_policy host_keys;
+	char host_key[TLS_FINGERPRINT_MAX];
+	char ca[PATH_MAX], known_hosts[PATH_MAX];
 	unsigned timeout_ms;                /* of a server that does not answer or go on */
 	uint64_t segment_bytes, segment_ns; /* of a feed; 0 = no limit */
 	bool drop_oldest;

@@ -26,6 +26,7 @@ enum kind {
 	KIND_SWITCH,
 	KIND_NUMBER,
 	KIND_SIZE,
+	KIND_PATH,
 	KIND_LISTEN,
 	KIND_EXPORT,
 	KIND_FABRIC,
@@ -48,6 +49,11 @@ static const struct row rows[] = {
 		"listen there; may be repeated; port 0 takes a free one", DAEMON_LISTEN_DEFAULT},
 	{"export", KIND_EXPORT, 0, 0, 0, "DIR[:ro|:rw]",
 		"the directory that is served; :ro unless :rw is said", NULL},
+	{"host-key", KIND_PATH, FIELD(host_key), 0, 0, "FILE",
+		"the private key by which clients know the daemon; made if it is not there",
+		"host_key in the state directory"},
+	{"certificate", KIND_PATH, FIELD(certificate), 0, 0, "FILE",
+		"a chain of certificates for that key, from an authority", NULL},
 	{"fabric", KIND_FABRIC, 0, 0, 0, "auto|NAME[,NAME...]", "transports to serve", "auto"},
 	{"crc", KIND_SWITCH, FIELD(crc), 0, 0, "yes|no", "ask for a CRC on every packet of `soft`",
 		"no"},
@@ -90,6 +96,8 @@ void daemon_settings_fini(struct daemon_settings *s)
 {
 	clear_listen(s);
 	free(s->export);
+	free(s->host_key);
+	free(s->certificate);
 	free(s->fabric);
 	*s = (struct daemon_settings){0};
 }
@@ -304,6 +312,11 @@ static int set_row(struct daemon_settings *s, const struct row *row, const char 
 	case KIND_NUMBER:
 	case KIND_SIZE:
 		return set_number(field, row, value, why);
+	case KIND_PATH:
+		if (*value)
+			return set_text(field, value, strlen(value));
+		snprintf(why, DAEMON_WHY_MAX, "%s: no file is named", row->name);
+		return -EINVAL;
 	case KIND_LISTEN:
 		return set_listen(s, value, why);
 	case KIND_EXPORT:

@@ -24,7 +24,8 @@ enum daemon_origin { DAEMON_ORIGIN_DEFAULT, DAEMON_ORIGIN_FILE, DAEMON_ORIGIN_CO
 struct daemon_settings {
 	char *listen[DAEMON_LISTEN_MAX]; /* HOST:PORT, as written; none: DAEMON_LISTEN_DEFAULT */
 	unsigned listen_count;
-	char *export; /* NULL: not given */
+	char *host_key, *certificate; /* files; NULL: the default one; made from the key */
+	char *export;                 /* NULL: not given */
 	bool writable;
 	char *fabric; /* "auto", or names with commas between */
 	bool insecure, crc;

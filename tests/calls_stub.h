@@ -71,6 +71,36 @@ struct fabric_chan *control_chan(const struct control *c)
 	return &chan;
 }
 
+const struct tls *control_tls(const struct control *c)
+{
+	(void)c;
+	return (const struct tls *)calls_stub_object;
+}
+
+int tls_peer_key(const struct tls *t, struct tls_key *key)
+{
+	(void)t;
+	*key = (struct tls_key){.type = "stub"};
+	return 0;
+}
+
+void tls_describe(const struct tls *t, char *text, size_t size)
+{
+	(void)t;
+	snprintf(text, size, "stub");
+}
+
+/* For calls_params: any server is the right one. */
+static int calls_stub_trust(
+	void *ctx, const struct tls *t, const struct sockaddr *address, char why[TLS_WHY_MAX])
+{
+	(void)ctx;
+	(void)t;
+	(void)address;
+	(void)why;
+	return 0;
+}
+
 struct control *link_control(const struct link *l)
 {
 	(void)l;

@@ -41,6 +41,8 @@ cp -R "$source/middleware" "$top/home/tree/middleware"
 head -c "$((mib * 1048576))" /dev/urandom >"$top/home/large.bin"
 cd "$top/home"
 
+# the demo's own: not the user's, nor a real daemon's
+export STATE_DIRECTORY="$top/state" XDG_CONFIG_HOME="$top/config"
 # a server for this directory, on a free port of the loopback interface
 printf '$ rftpd --listen 127.0.0.1:0 --export %s:rw &\n' ../export
 mkfifo ../ready

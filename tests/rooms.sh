@@ -141,6 +141,11 @@ check "ibv_ and rdma_ names are in middleware/fabric/verbs only" "$({
 	grep -nE '^[[:space:]]*#[[:space:]]*include[[:space:]]*["<](infiniband|rdma)/' /dev/null $all
 } | grep -v '^middleware/fabric/verbs/')"
 
+# shellcheck disable=SC2086
+check "OpenSSL is used by session/tls, and for base64 in known_hosts" "$(
+	grep -nE '^[[:space:]]*#[[:space:]]*include[[:space:]]*["<]openssl/' /dev/null $all |
+	grep -vE '^(middleware/session/tls|rftp/remote/known_hosts)')"
+
 check "no exit() outside main.c" "$(echo "$all_code" | grep -vE '^rftpd?/main\.c:' |
 	grep -E '[^A-Za-z0-9_](quick_)?exit[[:space:]]*\(')"
 

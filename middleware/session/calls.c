@@ -315,6 +315,26 @@ static int calls_measure(struct calls *c)
 	return 0;
 }
 
+/* Nothing was sent yet but what the handshake takes. */
+static int calls_trust(struct calls *c, const struct calls_params *params)
+{
+	const struct tls *tls = control_tls(link_control(c->link));
+	char why[TLS_WHY_MAX] = "";
+	struct tls_key key;
+	int err = tls_peer_key(tls, &key);
+
+	if (err)
+		return calls_fail(c, err, STATUS_PROTOCOL, "the server shows no key");
+	tls_describe(tls, c->info.security, sizeof c->info.security);
+	tls_key_fingerprint(&key, c->info.host_key);
+	err = params->trust(
+		params->trust_ctx, tls, fabric_chan_peer(control_chan(link_control(c->link))), why);
+	if (err)
+		return calls_fail(
+			c, err, err == -ECANCELED ? STATUS_CANCELLED : STATUS_REFUSED, "%s", why);
+	return 0;
+}
+
 int calls_open(const struct calls_params *params, struct calls **out, struct calls_error *error)
 {
 	struct calls *c = calloc(1, sizeof *c);
@@ -331,8 +351,10 @@ int calls_open(const struct calls_params *params, struct calls **out, struct cal
 	c->info.fabric = link_fabric_name(c->link);
 	fabric_chan_describe(control_chan(link_control(c->link)), c->info.description,
 		sizeof c->info.description);
+	err = calls_trust(c, params); /* which may take a person's time */
 	c->opening_ends_ns = calls_deadline(c);
-	err = calls_hello(c, params->agent);
+	if (!err)
+		err = calls_hello(c, params->agent);
 	if (!err)
 		err = calls_measure(c);
 	if (err)

@@ -21,6 +21,12 @@ struct calls_params {
 	const char *agent; /* what this program is called in HELLO: "rftp/1.0" */
 	const char
 		*fabric; /* names with commas between, tried in order; "": what suits best first */
+	struct tls_context *tls; /* a client's */
+	/* Decides, before anything is sent, whether the server that answered at `address` is the
+	 * right one: 0; or -errno, and the text says what is wrong with it.  May take its time. */
+	int (*trust)(void *ctx, const struct tls *, const struct sockaddr *address,
+		char text[TLS_WHY_MAX]);
+	void *trust_ctx;
 	bool crc;
 	int connect_timeout_ms; /* also of HELLO */
 	int reply_timeout_ms;   /* of every other request; 0: 60,000 */
@@ -38,8 +44,10 @@ struct calls_error {
 
 /* What was agreed on and measured. */
 struct calls_info {
-	char address[64];                 /* that answered */
-	char description[160];            /* fabric_chan_describe */
+	char address[64];      /* that answered */
+	char description[160]; /* fabric_chan_describe */
+	char security[64];     /* tls_describe: what protects the dialogue */
+	char host_key[TLS_FINGERPRINT_MAX];
 	char agent[MESSAGE_NAME_MAX + 1]; /* as the peer gives it: any bytes */
 	const char *fabric;
 	uint64_t rtt_ns;
@@ -59,7 +67,8 @@ struct calls_ending {
 /* A transfer that was asked for waits in line at the daemon; 1 is the next. */
 typedef void calls_queued_function(void *ctx, unsigned position);
 
-/* Resolves, connects, says HELLO, measures the round trip.  Blocks.  0 or -errno with *error. */
+/* Resolves, connects, asks whether the server is to be trusted, says HELLO, measures the round
+ * trip. Blocks.  0 or -errno with *error. */
 int calls_open(const struct calls_params *, struct calls **out, struct calls_error *error);
 /* Says BYE if it can. */
 void calls_close(struct calls *);

@@ -45,6 +45,8 @@ struct attempt {
 	struct worker worker;
 	struct fabric *fabric;
 	struct sockaddr_storage address;
+	struct tls_context *tls; /* a reference */
+	char *host;
 	int timeout_ms;
 	struct link *link;
 	uint16_t status;
@@ -56,8 +58,11 @@ struct attempt {
 
 static void attempt_free(struct attempt *a)
 {
-	close(a->done_fd);
+	if (a->done_fd >= 0)
+		close(a->done_fd);
 	pthread_mutex_destroy(&a->lock);
+	tls_context_free(a->tls);
+	free(a->host);
 	free(a);
 }
 
@@ -67,7 +72,12 @@ static void attempt_run(void *arg)
 	const uint64_t one = 1;
 	bool abandoned;
 
-	a->error = link_connect(a->fabric, (const struct sockaddr *)&a->address, NULL,
+	a->error = link_connect(a->fabric,
+		&(struct link_target){
+			.dst = (const struct sockaddr *)&a->address,
+			.tls = a->tls,
+			.host = a->host,
+		},
 		a->timeout_ms, &a->link, &a->status);
 	pthread_mutex_lock(&a->lock);
 	a->done = true;
@@ -99,23 +109,31 @@ static bool attempt_abandon(struct attempt *a)
 }
 
 /*
- * link_connect that `cancel_fd` ends: -ECANCELED; *fabric is then the attempt's, and NULL here.
+ * link_connect that the cancel_fd ends: -ECANCELED; the fabric is then the attempt's, and NULL
+ * here.
  */
-static int attempt_connect(struct fabric **fabric, const struct addr *address, int timeout_ms,
-	int cancel_fd, struct link **link, uint16_t *status)
+static int attempt_connect(
+	struct connect *c, const struct addr *address, struct link **link, uint16_t *status)
 {
 	struct attempt *a = calloc(1, sizeof *a);
-	struct pollfd fds[2] = {{-1, POLLIN, 0}, {cancel_fd, POLLIN, 0}};
-	int err;
+	struct pollfd fds[2] = {{-1, POLLIN, 0}, {c->params->cancel_fd, POLLIN, 0}};
+	int err = 0;
 
 	if (!a)
 		return -ENOMEM;
-	a->fabric = *fabric;
+	a->fabric = c->fabric;
 	a->address = address->ss;
-	a->timeout_ms = timeout_ms;
+	a->tls = tls_context_ref(c->params->tls);
+	a->host = strdup(c->params->host);
+	a->timeout_ms = c->timeout_ms;
 	pthread_mutex_init(&a->lock, NULL);
 	a->done_fd = fds[0].fd = eventfd(0, EFD_CLOEXEC);
-	err = a->done_fd < 0 ? -errno : worker_start(&a->worker, "rftp-connect", attempt_run, a);
+	if (a->done_fd < 0)
+		err = -errno;
+	else if (!a->host)
+		err = -ENOMEM;
+	if (!err)
+		err = worker_start(&a->worker, "rftp-connect", attempt_run, a);
 	if (err) {
 		attempt_free(a);
 		return err;
@@ -123,7 +141,7 @@ static int attempt_connect(struct fabric **fabric, const struct addr *address, i
 	while (poll(fds, 2, -1) < 0) /* interrupted, or the kernel has no memory right now */
 		;
 	if (!fds[0].revents && !attempt_abandon(a)) {
-		*fabric = NULL;
+		c->fabric = NULL;
 		return -ECANCELED;
 	}
 	worker_stop(&a->worker);
@@ -218,6 +236,10 @@ static void connect_explain(struct connect *c, const char *fabric, const struct 
 				? "no memory can be registered with the device (see ulimit -l)"
 				: status_text(STATUS_NO_MEMORY));
 		break;
+	case -ECONNABORTED:
+		connect_failed(c, error, STATUS_DISCONNECTED,
+			"%s: the connection was lost while it was set up", c->address);
+		break;
 	case -EPROTO:
 	case -EBADMSG:
 	case -ECONNRESET:
@@ -252,8 +274,7 @@ static bool connect_fabric(struct connect *c, const char *name)
 			connect_failed(c, -ENODEV, STATUS_UNSUPPORTED, "%s: %s", c->address, why);
 			continue;
 		}
-		err = attempt_connect(&c->fabric, &c->addresses[i], c->timeout_ms,
-			c->params->cancel_fd, &c->link, &status);
+		err = attempt_connect(c, &c->addresses[i], &c->link, &status);
 		if (!err)
 			return true;
 		if (err == -ECANCELED) {

@@ -2,9 +2,7 @@
 /*
  * session/control: see control.h.
  *
- * Owns the control channel's queue pair, its buffers and the two byte streams.  Receives and sends
- * each have CONTROL_CREDITS slots of one page in one mapping; pages that a quiet session never uses
- * are never touched, which keeps a thousand idle sessions small.
+ * Owns the pipe, its TLS and the bytes of frames between them.
  */
 #include "session/control.h"
 
@@ -15,215 +13,146 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-
-#define COMPLETIONS (2u * CONTROL_CREDITS + 1)
-#define HEAD_BYTES 4u /* credits returned, length */
-#define MAPPED_BYTES (2u * CONTROL_CREDITS * CONTROL_SEND_BYTES)
-#define ID_SEND 0x100u  /* request ids: a slot, and this bit for sends */
-#define ID_PROBE 0x200u /* control_probe's */
-
-/* A byte stream that is appended to at `tail` and consumed at `head`. */
-struct stream {
-	uint8_t *data;
-	size_t head, tail, room;
-};
 
 struct control {
-	struct fabric_chan *chan;
-	struct fabric_pd *pd;
-	struct fabric_cq *cq;
-	struct fabric_mr *mr;
-	uint8_t *memory;    /* receive slots, then send slots */
-	uint32_t send_busy; /* bit per send slot */
-	uint32_t credits;   /* SENDs that the peer has receives for */
-	uint32_t owed;      /* receives posted again that the peer has not heard of */
-	bool probing;       /* a probe is out */
-	struct stream out, in;
-	size_t consumed; /* of `in`, by the frame that control_get gave last */
-	int error;       /* the session is over */
+	struct pipe *pipe;
+	struct tls *tls;     /* NULL: in the clear */
+	struct buffer held;  /* frames queued before the handshake was complete */
+	struct buffer plain; /* decrypted, and not read yet */
+	size_t consumed;     /* of the input, by the frame that control_get gave last */
+	int error;           /* the session is over */
 };
 
-static int stream_append(struct stream *s, const void *data, size_t len)
-{
-	if (s->room - s->tail < len && s->head) {
-		memmove(s->data, s->data + s->head, s->tail - s->head);
-		s->tail -= s->head;
-		s->head = 0;
-	}
-	if (s->room - s->tail < len) {
-		size_t room = s->room ? s->room : 512;
-		uint8_t *grown;
-
-		while (room - s->tail < len)
-			room *= 2;
-		grown = realloc(s->data, room);
-		if (!grown)
-			return -ENOMEM;
-		s->data = grown;
-		s->room = room;
-	}
-	if (len)
-		memcpy(s->data + s->tail, data, len);
-	s->tail += len;
-	return 0;
-}
-
-static void stream_consume(struct stream *s, size_t len)
-{
-	s->head += len;
-	if (s->head == s->tail) {
-		s->head = s->tail = 0;
-		/* what a long listing needed is not kept for an idle session */
-		if (s->room > 4 * CONTROL_SEND_BYTES) {
-			free(s->data);
-			s->data = NULL;
-			s->room = 0;
-		}
-	}
-}
-
-static uint8_t *receive_slot(struct control *c, unsigned i)
-{
-	return c->memory + (size_t)i * CONTROL_SEND_BYTES;
-}
-
-static uint8_t *send_slot(struct control *c, unsigned i)
-{
-	return c->memory + (size_t)(CONTROL_CREDITS + i) * CONTROL_SEND_BYTES;
-}
-
-static int post_receive(struct control *c, unsigned i)
-{
-	return fabric_post_recv(c->chan, i, receive_slot(c, i), CONTROL_SEND_BYTES, c->mr);
-}
-
-int control_new(struct fabric_chan *chan, struct control **out)
+int control_new(struct fabric_chan *chan, const struct tls_context *context, const char *host,
+	struct control **out)
 {
 	struct control *c = calloc(1, sizeof *c);
-	struct fabric_chan_attr attr = {
-		.send_depth = CONTROL_CREDITS + 1, /* a probe */
-		.recv_depth = CONTROL_CREDITS,
-		.context = fabric_chan_context(chan),
-	};
-	int r = -ENOMEM;
+	int r;
 
 	if (!c) {
 		fabric_chan_free(chan);
+		return -ENOMEM;
+	}
+	r = pipe_new(chan, &c->pipe);
+	if (!r && context)
+		r = tls_new(context, host, &c->tls);
+	if (r) {
+		control_free(c);
 		return r;
 	}
-	c->chan = chan;
-	c->memory = mmap(
-		NULL, MAPPED_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (c->memory == MAP_FAILED) {
-		c->memory = NULL;
-		goto err_free;
-	}
-	r = fabric_pd_new(chan, &c->pd);
-	if (!r)
-		r = fabric_cq_new(c->pd, COMPLETIONS, &c->cq);
-	if (!r)
-		r = fabric_mr_new(c->pd, c->memory, MAPPED_BYTES, FABRIC_LOCAL, &c->mr);
-	if (r)
-		goto err_free;
-	attr.pd = c->pd;
-	attr.cq = c->cq;
-	r = fabric_chan_setup(chan, &attr);
-	for (unsigned i = 0; i < CONTROL_CREDITS && !r; i++)
-		r = post_receive(c, i);
-	if (r)
-		goto err_free;
 	*out = c;
 	return 0;
-
-err_free:
-	control_free(c);
-	return r;
 }
 
 void control_start(struct control *c, uint16_t peer_credits)
 {
-	c->credits = peer_credits;
+	pipe_start(c->pipe, peer_credits);
 }
 
 void control_free(struct control *c)
 {
 	if (!c)
 		return;
-	fabric_chan_free(c->chan); /* first: nothing touches the buffers afterwards */
-	fabric_mr_free(c->mr);
-	fabric_cq_free(c->cq);
-	fabric_pd_free(c->pd);
-	if (c->memory)
-		munmap(c->memory, MAPPED_BYTES);
-	free(c->out.data);
-	free(c->in.data);
+	pipe_free(c->pipe);
+	tls_free(c->tls);
+	buffer_fini(&c->held);
+	buffer_fini(&c->plain);
 	free(c);
 }
 
 struct fabric_chan *control_chan(const struct control *c)
 {
-	return c->chan;
+	return pipe_chan(c->pipe);
 }
 
 struct fabric_pd *control_pd(const struct control *c)
 {
-	return c->pd;
+	return pipe_pd(c->pipe);
 }
 
-/* Sends one piece of the stream, or only the credits that are owed. */
-static int send_piece(struct control *c, size_t len)
+bool control_is_secured(const struct control *c)
 {
-	unsigned i = (unsigned)__builtin_ctz(~c->send_busy);
-	uint8_t *slot = send_slot(c, i);
-	struct fabric_sge sge = {slot, (uint32_t)(HEAD_BYTES + len), c->mr};
-	struct fabric_wr wr = {
-		.id = ID_SEND | i,
-		.opcode = FABRIC_SEND,
-		.flags = FABRIC_SIGNALED,
-		.sge = &sge,
-		.sge_count = 1,
-	};
-	struct wire w;
-	int r;
+	return c->tls && tls_is_complete(c->tls);
+}
 
-	wire_init_put(&w, slot, HEAD_BYTES);
-	wire_put_u16(&w, (uint16_t)c->owed);
-	wire_put_u16(&w, (uint16_t)len);
-	if (len)
-		memcpy(slot + HEAD_BYTES, c->out.data + c->out.head, len);
-	r = fabric_post_send(c->chan, &wr);
+const struct tls *control_tls(const struct control *c)
+{
+	return c->tls;
+}
+
+/* The bytes of frames that came. */
+static struct buffer *input(struct control *c)
+{
+	return c->tls ? &c->plain : pipe_input(c->pipe);
+}
+
+/* Appends to what the pipe sends.  0 or -errno, and then nothing of it leaves. */
+static int append(struct control *c, const void *head, const void *data, size_t len)
+{
+	struct buffer *to = c->tls ? &c->held : pipe_output(c->pipe);
+	int r = buffer_append(to, head, MESSAGE_HEADER_BYTES);
+
 	if (r)
 		return r;
-	c->send_busy |= 1u << i;
-	c->credits--;
-	c->owed = 0;
-	stream_consume(&c->out, len);
-	return 0;
+	r = buffer_append(to, data, len);
+	if (r) /* half a frame must not leave */
+		to->tail -= MESSAGE_HEADER_BYTES;
+	return r;
 }
 
-/* Sends what credits and slots allow.  The last credit is kept for returning credits, or two sides
- * that both have bytes to send could each wait for the other's credits for ever. */
-static int push(struct control *c)
+/* Encrypts what was held back. */
+static int protect(struct control *c)
 {
-	const uint32_t all = (1u << CONTROL_CREDITS) - 1;
+	int r;
 
-	while (c->send_busy != all) {
-		size_t len = c->out.tail - c->out.head;
-		int r;
+	if (!control_is_secured(c) || !buffer_bytes(&c->held))
+		return 0;
+	r = tls_write(c->tls, buffer_front(&c->held), buffer_bytes(&c->held), pipe_output(c->pipe));
+	buffer_consume(&c->held, buffer_bytes(&c->held));
+	return r;
+}
 
-		if (len > CONTROL_SEND_BYTES - HEAD_BYTES)
-			len = CONTROL_SEND_BYTES - HEAD_BYTES;
-		if (c->credits < 2)
-			len = 0;
-		if (!len && (c->owed < CONTROL_CREDITS / 2 || !c->credits))
-			return 0;
-		r = send_piece(c, len);
+/* Takes on what came through TLS: the handshake, then records. */
+static int unprotect(struct control *c)
+{
+	struct buffer *in = pipe_input(c->pipe), *out = pipe_output(c->pipe);
+
+	if (!tls_is_complete(c->tls)) {
+		int r = tls_handshake(c->tls, in, out);
+
+		if (r <= 0)
+			return r;
+		r = protect(c);
 		if (r)
 			return r;
 	}
-	return 0;
+	/* a peer that sends on while its frames are not read gets no memory for it */
+	if (buffer_bytes(&c->plain) >= CONTROL_INPUT_MAX) {
+		log_error(
+			"control channel: more than %u bytes before an answer", CONTROL_INPUT_MAX);
+		return -EBADMSG;
+	}
+	return tls_read(c->tls, in, &c->plain, CONTROL_INPUT_MAX, out);
+}
+
+/* Takes in all completions.  Called only while no whole frame waits, which bounds the input. */
+static void progress(struct control *c)
+{
+	int r, broken;
+
+	if (c->error)
+		return;
+	broken = pipe_progress(c->pipe);
+	if (c->tls) { /* also what came before the channel broke */
+		r = unprotect(c);
+		if (r) /* the alert that tells the peer why */
+			pipe_push(c->pipe);
+		else if (!broken)
+			broken = pipe_push(c->pipe);
+		if (r && !(r == -ENOTCONN && broken))
+			broken = r;
+	}
+	c->error = broken;
 }
 
 int control_put(struct control *c, uint16_t type, uint16_t response, const void *data, size_t len)
@@ -238,15 +167,12 @@ int control_put(struct control *c, uint16_t type, uint16_t response, const void 
 	if (control_pending_bytes(c) + len > CONTROL_PENDING_MAX)
 		return -ENOBUFS;
 	message_put_header(&h, bytes);
-	r = stream_append(&c->out, bytes, sizeof bytes);
-	if (!r && len) {
-		r = stream_append(&c->out, data, len);
-		if (r) /* half a frame must not leave */
-			c->out.tail -= sizeof bytes;
-	}
+	r = append(c, bytes, data, len);
 	if (r)
 		return r;
-	r = push(c);
+	r = protect(c);
+	if (!r)
+		r = pipe_push(c->pipe);
 	if (r)
 		c->error = -ENOTCONN;
 	return c->error;
@@ -254,97 +180,38 @@ int control_put(struct control *c, uint16_t type, uint16_t response, const void 
 
 void control_probe(struct control *c)
 {
-	struct fabric_wr nothing = {
-		.id = ID_PROBE, .opcode = FABRIC_WRITE, .flags = FABRIC_SIGNALED};
-
-	if (c->error || c->probing)
-		return;
-	if (fabric_post_send(c->chan, &nothing))
-		c->error = -ENOTCONN;
-	c->probing = !c->error;
+	if (!c->error)
+		c->error = pipe_probe(c->pipe);
 }
 
-static int receive(struct control *c, unsigned slot, uint32_t bytes)
-{
-	struct wire w;
-	uint32_t credits, len;
-	int r;
-
-	wire_init_get(&w, receive_slot(c, slot), bytes);
-	credits = wire_get_u16(&w);
-	len = wire_get_u16(&w);
-	if (w.error || len != wire_left(&w) || c->credits + credits > UINT16_MAX) {
-		log_error(
-			"control channel: SEND of %u bytes with a bad head (length %u, credits %u)",
-			bytes, len, credits);
-		return -EBADMSG;
-	}
-	c->credits += credits;
-	/* a peer that sends on while its frames are not read gets no memory for it */
-	if (c->in.tail - c->in.head + len > CONTROL_INPUT_MAX) {
-		log_error(
-			"control channel: more than %u bytes before an answer", CONTROL_INPUT_MAX);
-		return -EBADMSG;
-	}
-	r = stream_append(&c->in, w.at, len);
-	if (r)
-		return r;
-	c->owed++;
-	return post_receive(c, slot);
-}
-
-/* Takes in all completions.  Called only while no whole frame waits, which bounds `in`. */
-static void progress(struct control *c)
-{
-	struct fabric_wc wc[COMPLETIONS];
-	int n, r = 0;
-
-	if (c->error)
-		return;
-	n = fabric_cq_poll(c->cq, wc, COMPLETIONS);
-	for (int i = 0; i < n && !r; i++) {
-		if (wc[i].status != FABRIC_OK) {
-			log_debug("control channel: %s", fabric_status_name(wc[i].status));
-			r = -ECONNRESET;
-		} else if (wc[i].opcode == FABRIC_RECV) {
-			r = receive(c, (unsigned)wc[i].id, wc[i].bytes);
-		} else if (wc[i].id == ID_PROBE) {
-			c->probing = false;
-		} else {
-			c->send_busy &= ~(1u << (wc[i].id & ~(uint64_t)ID_SEND));
-		}
-	}
-	if (n < 0)
-		r = n;
-	if (!r)
-		r = push(c);
-	if (r)
-		c->error = r == -EBADMSG || r == -ENOMEM ? r : -ECONNRESET;
-}
-
-/* 1: a whole frame lies at in.head; 0: not yet; -EBADMSG. */
+/* 1: a whole frame lies at the front of the input; 0: not yet; -EBADMSG. */
 static int frame_ready(struct control *c, struct message_header *h)
 {
-	size_t have = c->in.tail - c->in.head;
+	const struct buffer *in = input(c);
 
-	if (have < MESSAGE_HEADER_BYTES)
+	if (buffer_bytes(in) < MESSAGE_HEADER_BYTES)
 		return 0;
-	if (message_get_header(h, c->in.data + c->in.head) || message_check(h)) {
+	if (message_get_header(h, buffer_front(in)) || message_check(h)) {
 		log_error("control channel: bad frame: type %u, length %u, response %u", h->type,
 			h->length, h->response);
 		return -EBADMSG;
 	}
-	return have >= MESSAGE_HEADER_BYTES + h->length;
+	return buffer_bytes(in) >= MESSAGE_HEADER_BYTES + h->length;
+}
+
+/* The caller is done with the frame that control_get gave last. */
+static void forget_frame(struct control *c)
+{
+	if (c->consumed)
+		buffer_consume(input(c), c->consumed);
+	c->consumed = 0;
 }
 
 int control_get(struct control *c, struct message_header *h, const uint8_t **data)
 {
 	int r;
 
-	if (c->consumed) {
-		stream_consume(&c->in, c->consumed);
-		c->consumed = 0;
-	}
+	forget_frame(c);
 	r = frame_ready(c, h);
 	if (!r) {
 		progress(c);
@@ -354,7 +221,7 @@ int control_get(struct control *c, struct message_header *h, const uint8_t **dat
 		c->error = r;
 	if (r <= 0)
 		return c->error;
-	*data = c->in.data + c->in.head + MESSAGE_HEADER_BYTES;
+	*data = buffer_front(input(c)) + MESSAGE_HEADER_BYTES;
 	c->consumed = MESSAGE_HEADER_BYTES + h->length;
 	return 1;
 }
@@ -366,38 +233,34 @@ void control_push(struct control *c)
 
 size_t control_pending_bytes(const struct control *c)
 {
-	return c->out.tail - c->out.head;
+	return buffer_bytes(&c->held) + buffer_bytes(pipe_output(c->pipe));
 }
 
 int control_arm(struct control *c)
 {
-	return fabric_cq_arm(c->cq);
+	return fabric_cq_arm(pipe_cq(c->pipe));
 }
 
 int control_fd(const struct control *c)
 {
-	return fabric_cq_fd(c->cq);
+	return fabric_cq_fd(pipe_cq(c->pipe));
 }
 
-int control_wait(struct control *c, int timeout_ms, int cancel_fd)
+/* Whether what is waited for is there; called after the queue was armed. */
+typedef bool control_condition(struct control *);
+
+/* Blocks until `met`.  0, -ETIMEDOUT, -ECANCELED, -errno of arming or poll. */
+static int wait_until(struct control *c, control_condition *met, int timeout_ms, int cancel_fd)
 {
 	uint64_t deadline = clock_now_ns() + (uint64_t)timeout_ms * NS_PER_MS;
 	struct pollfd fds[2] = {{control_fd(c), POLLIN, 0}, {cancel_fd, POLLIN, 0}};
-	const bool flushing = control_pending_bytes(c);
-	struct message_header h;
 
-	if (c->consumed) { /* the caller is done with the frame that control_get gave last */
-		stream_consume(&c->in, c->consumed);
-		c->consumed = 0;
-	}
 	for (;;) {
 		int r = control_arm(c);
 
 		if (r)
 			return r;
-		if (!frame_ready(c, &h))
-			progress(c);
-		if (frame_ready(c, &h) || c->error || (flushing && !control_pending_bytes(c)))
+		if (met(c))
 			return 0;
 		r = poll(fds, 2, timeout_ms < 0 ? -1 : clock_until_ms(deadline));
 		if (fds[1].revents)
@@ -409,23 +272,50 @@ int control_wait(struct control *c, int timeout_ms, int cancel_fd)
 	}
 }
 
+static bool has_frame(struct control *c)
+{
+	struct message_header h;
+
+	if (!frame_ready(c, &h))
+		progress(c);
+	return frame_ready(c, &h) || c->error;
+}
+
+static bool has_frame_or_room(struct control *c)
+{
+	return has_frame(c) || !control_pending_bytes(c);
+}
+
+static bool is_sent(struct control *c)
+{
+	progress(c);
+	return c->error || !control_pending_bytes(c);
+}
+
+static bool is_through_handshake(struct control *c)
+{
+	progress(c);
+	return c->error || control_is_secured(c);
+}
+
+int control_wait(struct control *c, int timeout_ms, int cancel_fd)
+{
+	const bool flushing = control_pending_bytes(c);
+
+	forget_frame(c);
+	return wait_until(c, flushing ? has_frame_or_room : has_frame, timeout_ms, cancel_fd);
+}
+
 int control_flush(struct control *c, int timeout_ms)
 {
-	uint64_t deadline = clock_now_ns() + (uint64_t)timeout_ms * NS_PER_MS;
-	struct pollfd fd = {control_fd(c), POLLIN, 0};
+	int r = wait_until(c, is_sent, timeout_ms, -1);
 
-	for (;;) {
-		int r = control_arm(c);
+	return r ? r : c->error;
+}
 
-		if (r)
-			return r;
-		progress(c);
-		if (c->error || !control_pending_bytes(c))
-			return c->error;
-		r = poll(&fd, 1, clock_until_ms(deadline));
-		if (!r)
-			return -ETIMEDOUT;
-		if (r < 0 && errno != EINTR)
-			return -errno;
-	}
+int control_secure(struct control *c, int timeout_ms, int cancel_fd)
+{
+	int r = wait_until(c, is_through_handshake, timeout_ms, cancel_fd);
+
+	return r ? r : c->error;
 }

@@ -2,35 +2,40 @@
 /*
  * session/control: frames over the control channel.
  *
- * The channel carries one byte stream each way, cut into SENDs of at most CONTROL_SEND_BYTES, with
- * credits for the receives that the other side has posted (rftp-protocol(7), "The control
- * channel"). On top of it this module cuts and joins the frames of proto/message.h.  It knows frame
- * headers and the codec table, and no message's meaning.
+ * Cuts and joins the frames of proto/message.h on a byte stream that TLS protects (session/tls) and
+ * that SENDs carry (session/pipe).  What messages mean is not its business; it checks frame headers
+ * against the codec table.
  *
- * Nothing here blocks except control_wait.  One thread at a time.  A frame that breaks the rules
- * (unknown type, length outside its row, more SENDs than credits) makes control_get return -EBADMSG
- * for good; a broken channel makes it -ENOTCONN or -ECONNRESET once all that came before was read.
+ * Nothing here blocks except control_wait, control_flush and control_secure.  One thread at a time.
+ * A frame that breaks the rules (unknown type, length outside its row, more SENDs than credits, a
+ * record that TLS refuses) makes control_get return -EBADMSG for good, a handshake that fails
+ * -EPROTO; a broken channel makes it -ENOTCONN or -ECONNRESET once all that came before was read.
  */
-#ifndef TRANSFER_CONTROL_H
-#define TRANSFER_CONTROL_H
+#ifndef SESSION_CONTROL_H
+#define SESSION_CONTROL_H
 
 #include "fabric/fabric.h"
 #include "proto/message.h"
+#include "session/pipe.h"
+#include "session/tls.h"
 
-#define CONTROL_SEND_BYTES 4096u
-#define CONTROL_CREDITS 8u              /* receives posted, and SENDs outstanding, a side */
 #define CONTROL_PENDING_MAX (64u << 20) /* bytes queued and not sent yet */
 #define CONTROL_INPUT_MAX (1u << 20)    /* bytes that came and were not read yet */
 
 struct control;
 
 /*
- * Makes the buffers, protection domain, completion queue and queue pair of `chan` (from a dial or a
- * REQUEST) and posts the receives.  The caller then connects or accepts with CONTROL_CREDITS in its
- * private data, and calls control_start with the credits that the peer showed in its own.
- * The channel is the control's from then on, and is freed with it (also when control_new fails).
+ * Makes a control channel of `chan` (from a dial or a REQUEST).  The caller then connects or
+ * accepts with PIPE_CREDITS in its private data, and calls control_start with the credits that the
+ * peer showed in its own.  The channel is the control's from then on, and is freed with it (also
+ * when control_new fails).
+ *
+ * `context` is the client's or the server's, and must outlive the control; `host` is the client's
+ * name for the server, which must only live as long as the call.  A context of NULL sends frames in
+ * the clear: for tests of this module, which want to see and forge each byte.
  */
-int control_new(struct fabric_chan *chan, struct control **out);
+int control_new(struct fabric_chan *chan, const struct tls_context *context, const char *host,
+	struct control **out);
 void control_start(struct control *, uint16_t peer_credits);
 void control_free(struct control *);
 
@@ -38,14 +43,24 @@ struct fabric_chan *control_chan(const struct control *);
 struct fabric_pd *control_pd(
 	const struct control *); /* the session's: its data channels share it */
 
-/* Queues one frame (copied) and sends what credits allow.  -ENOBUFS: over CONTROL_PENDING_MAX;
- * -ENOTCONN, -EBADMSG: the session is over.  `data` may be NULL when len is 0. */
+/*
+ * The client's: begins the TLS handshake and blocks until it is complete.  The server's handshake
+ * goes on by itself in control_get and control_push; a server that has nothing else to do may block
+ * here, too.  0; -ETIMEDOUT; -ECANCELED; -errno of the session.
+ */
+int control_secure(struct control *, int timeout_ms, int cancel_fd);
+/* Whether the handshake is complete: what frames carry is protected, and TLS can be asked. */
+bool control_is_secured(const struct control *);
+/* NULL for a control in the clear. */
+const struct tls *control_tls(const struct control *);
+
+/* Queues one frame (copied) and sends what credits allow; before the handshake is complete it waits
+ * for that.  -ENOBUFS: over CONTROL_PENDING_MAX; -ENOTCONN, -EBADMSG: the session is over.  `data`
+ * may be NULL when len is 0. */
 int control_put(struct control *, uint16_t type, uint16_t response, const void *data, size_t len);
 
-/*
- * For a peer that takes nothing of what is queued: finds out whether it is still there, by a WRITE
- * of no bytes, which needs no credit.  If not, control_get says so as soon as the fabric knows.
- */
+/* For a peer that takes nothing of what is queued: finds out whether it is still there, and
+ * control_get says so when it is not (pipe_probe). */
 void control_probe(struct control *);
 
 /* Takes in completions, then gives the next whole frame: 1 (*data is valid until the next call of

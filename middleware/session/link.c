@@ -2,8 +2,7 @@
 /*
  * session/link: see link.h.
  *
- * Owns the control channel, the lanes and their completion queue.  Knows greetings and tokens; no
- * session messages.
+ * Owns the control channel, the lanes and their completion queue.
  */
 #include "session/link.h"
 
@@ -12,8 +11,9 @@
 #include "base/worker.h"
 #include "engine/lane.h"
 #include "proto/status.h"
-#include "session/memory.h"
 #include "session/channel_count.h"
+#include "session/greeting.h"
+#include "session/memory.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -23,6 +23,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+
+/* What the two sides of a data channel show. */
+struct tokens {
+	uint8_t greeting[MESSAGE_TOKEN_BYTES], welcome[MESSAGE_TOKEN_BYTES];
+};
 
 struct link {
 	struct fabric_eq *eq; /* client: its own; daemon: NULL */
@@ -36,10 +41,11 @@ struct link {
 	pthread_mutex_t lock;
 	struct lane *lanes[MESSAGE_CHANNELS_MAX]; /* by number; NULL until accepted */
 	unsigned lane_count;                      /* numbers 0..lane_count-1 are wanted or open */
-	uint8_t token[MESSAGE_TOKEN_BYTES];       /* daemon */
+	struct tokens *tokens;                    /* daemon: by number; as many as lane_count */
 };
 
-static int link_new(struct fabric_chan *chan, struct link **out)
+static int link_new(struct fabric_chan *chan, const struct tls_context *tls, const char *host,
+	struct link **out)
 {
 	struct link *l = calloc(1, sizeof *l);
 	int r;
@@ -48,7 +54,7 @@ static int link_new(struct fabric_chan *chan, struct link **out)
 		fabric_chan_free(chan);
 		return -ENOMEM;
 	}
-	r = control_new(chan, &l->control);
+	r = control_new(chan, tls, host, &l->control);
 	if (r) {
 		free(l);
 		return r;
@@ -126,6 +132,7 @@ struct fabric_cq *link_cq(const struct link *l)
 void link_close_channels(struct link *l)
 {
 	struct lane *lanes[MESSAGE_CHANNELS_MAX];
+	struct tokens *tokens;
 	unsigned count;
 
 	/* freeing takes its time, and the event loop takes the lock for every event: not under it
@@ -135,7 +142,10 @@ void link_close_channels(struct link *l)
 	memcpy(lanes, l->lanes, count * sizeof *lanes);
 	memset(l->lanes, 0, sizeof l->lanes);
 	l->lane_count = 0;
+	tokens = l->tokens;
+	l->tokens = NULL;
 	pthread_mutex_unlock(&l->lock);
+	free(tokens);
 	for (unsigned i = 0; i < count; i++)
 		lane_free(lanes[i]);
 	fabric_cq_free(l->cq);
@@ -207,59 +217,19 @@ int link_wait_greeted(struct link *l, unsigned count, int timeout_ms, int cancel
 
 /* ---- client ---- */
 
-/* Waits for the answer on `chan`: 0 and the welcome, or -errno. */
-static int wait_answer(struct fabric_eq *eq, const struct fabric_chan *chan, uint64_t deadline,
-	struct message_welcome *welcome)
-{
-	struct fabric_event ev;
-	int r;
-
-	for (;;) {
-		r = fabric_eq_wait(eq, &ev, clock_until_ms(deadline));
-		if (r <= 0)
-			return r ? r : -ETIMEDOUT;
-		if (ev.chan != chan)
-			continue;
-		switch (ev.type) {
-		case FABRIC_EVENT_CONNECTED:
-			if (message_get_welcome(welcome, ev.priv, ev.priv_len) || welcome->status ||
-				welcome->version > MESSAGE_VERSION)
-				return -EPROTO;
-			return 0;
-		case FABRIC_EVENT_REJECTED:
-			if (message_get_welcome(welcome, ev.priv, ev.priv_len) || !welcome->status)
-				return -EPROTO;
-			return -EACCES;
-		case FABRIC_EVENT_DISCONNECTED:
-			return ev.error ? ev.error : -ECONNRESET;
-		default:
-			return ev.error ? ev.error : -ECONNREFUSED;
-		}
-	}
-}
-
-static int show_greeting(struct fabric_chan *chan, const struct message_greeting *greeting)
-{
-	uint8_t bytes[FABRIC_PRIVATE_MAX];
-	ssize_t len = message_put_greeting(greeting, bytes, sizeof bytes);
-
-	assert(len > 0);
-	return fabric_chan_connect(chan, bytes, (size_t)len);
-}
-
 static size_t address_bytes(const struct sockaddr *sa)
 {
 	return sa->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
 }
 
-int link_connect(struct fabric *fabric, const struct sockaddr *dst, const struct sockaddr *src,
-	int timeout_ms, struct link **out, uint16_t *status)
+int link_connect(struct fabric *fabric, const struct link_target *target, int timeout_ms,
+	struct link **out, uint16_t *status)
 {
 	uint64_t deadline = clock_now_ns() + (uint64_t)timeout_ms * NS_PER_MS;
 	struct message_greeting greeting = {
 		.version = MESSAGE_VERSION,
 		.kind = MESSAGE_CHANNEL_CONTROL,
-		.credits = CONTROL_CREDITS,
+		.credits = PIPE_CREDITS,
 	};
 	struct message_welcome welcome = {0};
 	struct fabric_eq *eq;
@@ -267,44 +237,64 @@ int link_connect(struct fabric *fabric, const struct sockaddr *dst, const struct
 	struct link *l;
 	int r;
 
+	assert(target->tls);
 	*status = 0;
 	r = fabric_eq_new(fabric, &eq);
 	if (r)
 		return r;
-	r = fabric_dial(eq, dst, src, timeout_ms, &chan);
+	r = fabric_dial(eq, target->dst, target->src, timeout_ms, &chan);
 	if (!r)
-		r = link_new(chan, &l);
+		r = link_new(chan, target->tls, target->host, &l);
 	if (r) {
 		fabric_eq_free(eq);
 		return r;
 	}
 	l->eq = eq;
-	memcpy(&l->peer, dst, address_bytes(dst));
-	if (src) {
-		memcpy(&l->src, src, address_bytes(src));
+	memcpy(&l->peer, target->dst, address_bytes(target->dst));
+	if (target->src) {
+		memcpy(&l->src, target->src, address_bytes(target->src));
 		l->has_src = true;
 	}
-	r = show_greeting(chan, &greeting);
+	r = greeting_show(chan, &greeting);
 	if (!r)
-		r = wait_answer(eq, chan, deadline, &welcome);
+		r = greeting_wait_answer(eq, chan, deadline, &welcome);
 	if (!r && welcome.credits < MESSAGE_CREDITS_MIN)
 		r = -EPROTO;
+	if (!r) {
+		control_start(l->control, welcome.credits);
+		r = control_secure(l->control, clock_until_ms(deadline), -1);
+		if (r == -ECONNRESET || r == -ENOTCONN) /* it has said already that it is one */
+			r = -ECONNABORTED;
+	} else if (r == -EACCES) {
+		*status = welcome.status;
+	}
 	if (r) {
-		*status = r == -EACCES ? welcome.status : STATUS_OK;
 		link_free(l);
 		return r;
 	}
-	control_start(l->control, welcome.credits);
 	*out = l;
 	return 0;
 }
 
-static int dial_channel(
-	struct link *l, unsigned number, struct message_greeting *greeting, uint64_t deadline)
+/* Opening data channels: what they show and what they must be shown. */
+struct opening {
+	struct message_greeting greeting;
+	struct message_token_context token;
+	uint64_t deadline;
+};
+
+static int dial_channel(struct link *l, struct opening *o, unsigned number)
 {
 	struct fabric_chan *chan;
-	int r = fabric_dial(l->eq, (struct sockaddr *)&l->peer,
-		l->has_src ? (struct sockaddr *)&l->src : NULL, clock_until_ms(deadline), &chan);
+	int r;
+
+	o->greeting.index = o->token.index = (uint16_t)number;
+	o->token.direction = MESSAGE_TOKEN_GREETING;
+	r = greeting_token(control_tls(l->control), &o->token, o->greeting.token);
+	if (r)
+		return r;
+	r = fabric_dial(l->eq, (struct sockaddr *)&l->peer,
+		l->has_src ? (struct sockaddr *)&l->src : NULL, clock_until_ms(o->deadline), &chan);
 
 	if (r)
 		return r;
@@ -313,60 +303,76 @@ static int dial_channel(
 	if (r)
 		return r;
 	l->lane_count = number + 1;
-	return show_greeting(chan, greeting);
+	return greeting_show(chan, &o->greeting);
+}
+
+/* A channel's event while they are being opened: 1: it is connected, and greeted; 0: not its turn;
+ * -errno. */
+static int opening_event(struct link *l, struct opening *o, struct fabric_event *ev)
+{
+	struct lane *lane = find_lane(l, ev->chan);
+	uint8_t right[MESSAGE_TOKEN_BYTES];
+	struct message_welcome welcome;
+	int r;
+
+	if (!lane)
+		return ev->chan == control_chan(l->control) ? -ECONNRESET : 0;
+	if (ev->type == FABRIC_EVENT_REJECTED) { /* without a welcome it was the peer's fabric */
+		if (message_get_welcome(&welcome, ev->priv, ev->priv_len))
+			return -ECONNREFUSED;
+		log_error("data channel refused: %s", status_text(welcome.status));
+		return -EACCES;
+	}
+	if (ev->type != FABRIC_EVENT_CONNECTED)
+		return ev->error ? ev->error : -ECONNRESET;
+	o->token.index = (uint16_t)lane->number;
+	o->token.direction = MESSAGE_TOKEN_WELCOME;
+	r = greeting_token(control_tls(l->control), &o->token, right);
+	if (r || message_get_welcome(&welcome, ev->priv, ev->priv_len) ||
+		!greeting_token_equal(welcome.token, right)) {
+		log_error("data channel %u: who accepted it does not belong to this session",
+			lane->number);
+		return -EPROTO;
+	}
+	r = lane_greet(lane);
+	return r ? r : 1;
 }
 
 int link_open_channels(struct link *l, uint32_t session, const struct message_channels_reply *reply,
 	int timeout_ms)
 {
-	uint64_t deadline = clock_now_ns() + (uint64_t)timeout_ms * NS_PER_MS;
-	struct message_greeting greeting = {
-		.version = MESSAGE_VERSION,
-		.kind = MESSAGE_CHANNEL_DATA,
-		.session = session,
+	struct opening o = {
+		.greeting =
+			{
+				.version = MESSAGE_VERSION,
+				.kind = MESSAGE_CHANNEL_DATA,
+				.session = session,
+			},
+		.token = {.session = session},
+		.deadline = clock_now_ns() + (uint64_t)timeout_ms * NS_PER_MS,
 	};
-	struct message_welcome welcome;
+	unsigned waiting = reply->count;
 	int r;
 
 	link_close_channels(l);
 	if (reply->first != 0 || reply->count > MESSAGE_CHANNELS_MAX)
 		return -EPROTO;
-	memcpy(greeting.token, reply->token, sizeof greeting.token);
+	memcpy(o.token.nonce, reply->nonce, sizeof o.token.nonce);
 	r = make_cq(l, reply->count);
-	for (unsigned i = 0; i < reply->count && !r; i++) {
-		greeting.index = (uint16_t)i;
-		r = dial_channel(l, i, &greeting, deadline);
-	}
-	/* all dialled first, so that they are set up side by side; answers are taken one at a time,
-	 * and those of other channels meanwhile must not be lost: each wait looks at all lanes */
-	for (unsigned waiting = reply->count; waiting && !r;) {
+	for (unsigned i = 0; i < reply->count && !r; i++)
+		r = dial_channel(l, &o, i);
+	/* all dialled first, so that they are set up side by side */
+	while (waiting && !r) {
 		struct fabric_event ev;
 
-		r = fabric_eq_wait(l->eq, &ev, clock_until_ms(deadline));
-		if (r <= 0) {
-			r = r ? r : -ETIMEDOUT;
-			break;
-		}
-		r = 0;
-		if (!find_lane(l, ev.chan)) {
-			if (ev.chan == control_chan(l->control))
-				r = -ECONNRESET;
-			continue;
-		}
-		if (ev.type == FABRIC_EVENT_CONNECTED) {
-			struct lane *lane = fabric_chan_context(ev.chan);
-
-			link_channel_event(l, &ev);
-			r = lane_greet(lane);
+		r = fabric_eq_wait(l->eq, &ev, clock_until_ms(o.deadline));
+		if (r == 0)
+			r = -ETIMEDOUT;
+		if (r > 0)
+			r = opening_event(l, &o, &ev);
+		if (r > 0) {
 			waiting--;
-		} else if (ev.type == FABRIC_EVENT_REJECTED) {
-			r = -ECONNREFUSED; /* by the peer's fabric: its daemon says why */
-			if (!message_get_welcome(&welcome, ev.priv, ev.priv_len)) {
-				r = -EACCES;
-				log_error("data channel refused: %s", status_text(welcome.status));
-			}
-		} else {
-			r = ev.error ? ev.error : -ECONNRESET;
+			r = 0;
 		}
 	}
 	if (r)
@@ -395,27 +401,18 @@ int link_check_events(struct link *l)
 
 /* ---- daemon ---- */
 
-static int answer_welcome(struct fabric_chan *chan, uint16_t credits)
-{
-	struct message_welcome welcome = {.version = MESSAGE_VERSION, .credits = credits};
-	uint8_t bytes[FABRIC_PRIVATE_MAX];
-	ssize_t len = message_put_welcome(&welcome, bytes, sizeof bytes);
-
-	assert(len > 0);
-	return fabric_chan_accept(chan, bytes, (size_t)len);
-}
-
-int link_accept(
-	struct fabric_chan *chan, const struct message_greeting *greeting, struct link **out)
+int link_accept(struct fabric_chan *chan, const struct message_greeting *greeting,
+	const struct tls_context *tls, struct link **out)
 {
 	struct link *l;
 	int r;
 
-	r = link_new(chan, &l);
+	assert(tls);
+	r = link_new(chan, tls, NULL, &l);
 	if (r)
 		return r;
 	control_start(l->control, greeting->credits);
-	r = answer_welcome(chan, CONTROL_CREDITS);
+	r = greeting_welcome(chan, PIPE_CREDITS, NULL);
 	if (r) {
 		link_free(l);
 		return r;
@@ -424,44 +421,48 @@ int link_accept(
 	return 0;
 }
 
-int link_expect_channels(struct link *l, unsigned count, struct message_channels_reply *reply)
+/* Made here, in the session's thread: TLS is not asked when the channels come, which may be while a
+ * transfer's thread uses it. */
+static int make_tokens(
+	struct link *l, uint32_t session, unsigned count, const uint8_t nonce[MESSAGE_TOKEN_BYTES])
+{
+	struct message_token_context context = {.session = session};
+	const struct tls *tls = control_tls(l->control);
+	struct tokens *tokens = calloc(count, sizeof *tokens);
+	int r = tokens ? 0 : -ENOMEM;
+
+	memcpy(context.nonce, nonce, sizeof context.nonce);
+	for (unsigned i = 0; i < count && !r; i++) {
+		context.index = (uint16_t)i;
+		context.direction = MESSAGE_TOKEN_GREETING;
+		r = greeting_token(tls, &context, tokens[i].greeting);
+		context.direction = MESSAGE_TOKEN_WELCOME;
+		if (!r)
+			r = greeting_token(tls, &context, tokens[i].welcome);
+	}
+	if (r) {
+		free(tokens);
+		return r;
+	}
+	pthread_mutex_lock(&l->lock);
+	l->tokens = tokens;
+	l->lane_count = count;
+	pthread_mutex_unlock(&l->lock);
+	return 0;
+}
+
+int link_expect_channels(
+	struct link *l, uint32_t session, unsigned count, struct message_channels_reply *reply)
 {
 	int r;
 
 	assert(count && count <= MESSAGE_CHANNELS_MAX);
 	link_close_channels(l);
-	if (getrandom(l->token, sizeof l->token, 0) != sizeof l->token)
+	*reply = (struct message_channels_reply){.count = (uint16_t)count};
+	if (getrandom(reply->nonce, sizeof reply->nonce, 0) != sizeof reply->nonce)
 		return -EIO;
 	r = make_cq(l, count);
-	if (r)
-		return r;
-	pthread_mutex_lock(&l->lock);
-	l->lane_count = count;
-	pthread_mutex_unlock(&l->lock);
-	reply->count = (uint16_t)count;
-	reply->first = 0;
-	memcpy(reply->token, l->token, sizeof reply->token);
-	return 0;
-}
-
-/* Compares in a time that does not depend on where they differ. */
-static bool token_equal(const uint8_t *a, const uint8_t *b)
-{
-	uint8_t differ = 0;
-
-	for (unsigned i = 0; i < MESSAGE_TOKEN_BYTES; i++)
-		differ |= a[i] ^ b[i];
-	return !differ;
-}
-
-static void refuse(struct fabric_chan *chan, uint16_t status)
-{
-	struct message_welcome welcome = {.version = MESSAGE_VERSION, .status = status};
-	uint8_t bytes[FABRIC_PRIVATE_MAX];
-	ssize_t len = message_put_welcome(&welcome, bytes, sizeof bytes);
-
-	assert(len > 0);
-	fabric_chan_reject(chan, bytes, (size_t)len);
+	return r ? r : make_tokens(l, session, count, reply->nonce);
 }
 
 static int accept_lane(struct link *l, struct fabric_chan *chan, unsigned i)
@@ -472,7 +473,7 @@ static int accept_lane(struct link *l, struct fabric_chan *chan, unsigned i)
 		return r;
 	r = lane_expect_greeting(l->lanes[i]);
 	if (!r)
-		r = answer_welcome(chan, 0);
+		r = greeting_welcome(chan, 0, l->tokens[i].welcome);
 	if (r) {
 		lane_free(l->lanes[i]);
 		l->lanes[i] = NULL;
@@ -484,18 +485,20 @@ int link_accept_channel(
 	struct link *l, struct fabric_chan *chan, const struct message_greeting *greeting)
 {
 	unsigned i = greeting->index;
-	bool refused;
+	const char *refused = NULL;
 	int r = -EACCES;
 
 	pthread_mutex_lock(&l->lock);
-	refused = i >= l->lane_count || l->lanes[i] || !token_equal(greeting->token, l->token);
-	if (refused)
-		log_warning("data channel %u refused: %s", i,
-			i < l->lane_count && !l->lanes[i] ? "wrong token" : "not expected");
-	else
-		r = accept_lane(l, chan, i); /* which has freed it when it fails, for any reason */
+	if (i >= l->lane_count || l->lanes[i])
+		refused = "not expected";
+	else if (!greeting_token_equal(greeting->token, l->tokens[i].greeting))
+		refused = "wrong token";
+	else /* which has freed it when it fails, for any reason */
+		r = accept_lane(l, chan, i);
 	pthread_mutex_unlock(&l->lock);
-	if (refused)
-		refuse(chan, STATUS_REFUSED);
+	if (refused) {
+		log_warning("data channel %u refused: %s", i, refused);
+		greeting_refuse(chan, STATUS_REFUSED);
+	}
 	return r;
 }

@@ -4,11 +4,12 @@
  *
  * Client: link_connect, then link_open_channels with what a CHANNELS reply said.
  * Daemon: it owns one event queue for all its sessions.  A REQUEST whose private data is a control
- * greeting becomes a link (link_accept); one with a data greeting joins the link whose session and
- * token it shows (link_accept_channel; the daemon finds the link, this module checks the token).
+ * greeting becomes a link (link_accept); one with a data greeting joins the link whose session it
+ * names, if it shows the right token (link_accept_channel; the daemon finds the link, this module
+ * checks the token).
  *
  * The side that connects sends first on every channel (MPA's rule): the control channel's first
- * frame is HELLO; a data channel's is one SEND of 4 zero bytes.  After a transfer was aborted its
+ * bytes are TLS's; a data channel's is one SEND of 4 zero bytes.  After a transfer was aborted its
  * data channels are closed by both sides (link_close_channels): nothing in flight can then land
  * later.
  */
@@ -53,13 +54,22 @@ int link_wait_greeted(struct link *, unsigned count, int timeout_ms, int cancel_
 
 /* ---- client ---- */
 
+struct link_target {
+	const struct sockaddr *dst;
+	const struct sockaddr *src;    /* NULL: any */
+	const struct tls_context *tls; /* a client's; must outlive the link */
+	const char *host;              /* as the user named it, for its certificate */
+};
+
 /*
- * Connects the control channel; blocks for at most timeout_ms.  On refusal *status is the daemon's
- * status (else 0).  -ECONNREFUSED, -ETIMEDOUT, -EHOSTUNREACH, -ENODEV, -EPROTO (answered, but is no
- * rftpd), -EACCES (refused: *status).
+ * Connects the control channel and completes its TLS handshake; blocks for at most timeout_ms.
+ * Whether this is the right server is then the caller's to decide, before it sends anything
+ * (control_tls).  On refusal *status is the daemon's status (else 0).  -ECONNREFUSED, -ETIMEDOUT,
+ * -EHOSTUNREACH, -ENODEV, -EPROTO (answered, but is no rftpd), -EACCES (refused: *status),
+ * -ECONNABORTED (lost during the handshake).
  */
-int link_connect(struct fabric *, const struct sockaddr *dst, const struct sockaddr *src,
-	int timeout_ms, struct link **out, uint16_t *status);
+int link_connect(struct fabric *, const struct link_target *, int timeout_ms, struct link **out,
+	uint16_t *status);
 /* Dials channels first..first+count-1 and waits until all are connected.  Channels that were open
  * are closed first.  Errors as above; no channel is open then. */
 int link_open_channels(
@@ -72,11 +82,14 @@ int link_check_events(struct link *);
 
 /* ---- daemon ---- */
 
-/* Takes over `chan`; accepts it.  The link works when CONNECTED has come. */
-int link_accept(struct fabric_chan *chan, const struct message_greeting *, struct link **out);
-/* Makes a token and says that `count` new channels may now show it.  Channels that were open are
- * closed: the client asks when it has none, or wants another number of them. */
-int link_expect_channels(struct link *, unsigned count, struct message_channels_reply *);
+/* Takes over `chan`; accepts it.  The link works when CONNECTED has come.  `tls` is the daemon's
+ * and must outlive the link. */
+int link_accept(struct fabric_chan *chan, const struct message_greeting *,
+	const struct tls_context *tls, struct link **out);
+/* Makes a nonce and says that `count` new channels may now show the tokens made with it.  Channels
+ * that were open are closed: the client asks when it has none, or wants another number of them. */
+int link_expect_channels(
+	struct link *, uint32_t session, unsigned count, struct message_channels_reply *);
 /*
  * A data channel's REQUEST.  Takes over `chan`, also on error (it is then rejected with a status).
  * -EACCES: wrong token, index not expected or used already (each index once).

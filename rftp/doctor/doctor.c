@@ -188,6 +188,7 @@ int doctor_run(struct client *c, const struct doctor_params *params)
 {
 	struct doctor d;
 	struct url url = {.path = NULL};
+	struct trust trust;
 	const char *why;
 	int err = params->url ? url_parse(params->url, &url, &why) : 0;
 
@@ -202,15 +203,11 @@ int doctor_run(struct client *c, const struct doctor_params *params)
 	d.direct = c->settings.direct;
 	d.fabric = c->settings.fabric;
 	d.channels = c->settings.channels;
-	d.session = (struct calls_params){
-		.host = params->url ? url.host : NULL,
-		.port = url.port,
-		.agent = CLIENT_AGENT,
-		.crc = c->settings.crc,
-		.connect_timeout_ms = (int)c->settings.connect_timeout_ms,
-		.reply_timeout_ms = (int)c->settings.timeout_ms,
-		.cancel_fd = interrupt_fd(),
-	};
+	err = params->url ? client_params(c, url.host, url.port, &d.session, &trust) : 0;
+	if (err) {
+		url_fini(&url);
+		return err;
+	}
 	d.row = doctor_show;
 	d.ctx = c;
 	doctor_checks(&d);

@@ -23,6 +23,8 @@ int client_init(struct client *c, const struct settings *settings)
 void client_fini(struct client *c)
 {
 	calls_close(c->session);
+	tls_context_free(c->tls);
+	free(c->tls_ca);
 	free(c->host);
 	free(c->cwd);
 	free(c->previous);
@@ -45,6 +47,8 @@ static enum exit_code client_connect_code(int error, const struct calls_error *w
 		return EXIT_CODE_PROTOCOL;
 	case -EACCES:
 		return exit_code_from_status(why->status);
+	case -EKEYREJECTED:
+		return EXIT_CODE_UNTRUSTED;
 	case -ENOMEM:
 		return EXIT_CODE_IO;
 	default:
@@ -66,13 +70,66 @@ static void client_queued(void *ctx, unsigned position)
 	report_queued(&c->report, position);
 }
 
-static int client_connect(struct client *c)
+/* The context of TLS, made when it is first needed and when `ca` was set to something else. */
+static int client_tls(struct client *c)
 {
-	const struct calls_params params = {
-		.host = c->host,
-		.port = c->port,
+	const char *ca = c->settings.ca;
+	char why[TLS_WHY_MAX];
+	int err;
+
+	if (c->tls && !strcmp(c->tls_ca, ca))
+		return 0;
+	tls_context_free(c->tls);
+	c->tls = NULL;
+	free(c->tls_ca);
+	c->tls_ca = strdup(ca);
+	if (!c->tls_ca)
+		return client_no_memory(c);
+	err = tls_context_new_client(*ca ? ca : NULL, &c->tls, why);
+	if (err)
+		report_error(&c->report, EXIT_CODE_USAGE, status_from_errno(err), NULL, why);
+	return err;
+}
+
+static void client_trust_note(void *ctx, const char *text)
+{
+	struct client *c = ctx;
+
+	report_note(&c->report, "%s", text);
+}
+
+static int client_trust(
+	void *ctx, const struct tls *tls, const struct sockaddr *address, char why[TLS_WHY_MAX])
+{
+	return trust_check(ctx, tls, address, why);
+}
+
+int client_params(struct client *c, const char *host, uint16_t port, struct calls_params *params,
+	struct trust *trust)
+{
+	int err = client_tls(c);
+
+	if (err)
+		return err;
+	*trust = (struct trust){
+		.host = host,
+		.port = port,
+		.policy = c->settings.host_keys,
+		.fingerprint = c->settings.host_key,
+		.has_ca = *c->settings.ca,
+		.known_hosts = c->settings.known_hosts,
+		.cancel_fd = interrupt_fd(),
+		.note = client_trust_note,
+		.note_ctx = c,
+	};
+	*params = (struct calls_params){
+		.host = host,
+		.port = port,
 		.agent = CLIENT_AGENT,
 		.fabric = c->settings.fabric,
+		.tls = c->tls,
+		.trust = client_trust,
+		.trust_ctx = trust,
 		.crc = c->settings.crc,
 		.connect_timeout_ms = (int)c->settings.connect_timeout_ms,
 		.reply_timeout_ms = (int)c->settings.timeout_ms,
@@ -80,10 +137,23 @@ static int client_connect(struct client *c)
 		.passed_over = client_passed_over,
 		.passed_over_ctx = c,
 	};
-	const struct calls_info *info;
-	struct calls_error why;
-	int err = calls_open(&params, &c->session, &why);
+	return 0;
+}
 
+static int client_connect(struct client *c)
+{
+	const struct calls_info *info;
+	struct calls_params params;
+	struct calls_error why;
+	struct trust trust;
+	int err = client_params(c, c->host, c->port, &params, &trust);
+
+	if (err)
+		return err;
+	err = calls_open(&params, &c->session, &why);
+	if (err && err != -EKEYREJECTED && err != -ECANCELED && trust.asked)
+		/* the daemon does not wait for long: while the user compared keys it has hung up */
+		err = calls_open(&params, &c->session, &why);
 	if (err) {
 		c->session = NULL;
 		report_error(
@@ -99,6 +169,8 @@ static int client_connect(struct client *c)
 			? "asked for"
 			: "the best that connected",
 		info->description);
+	report_verbose(
+		&c->report, "control channel: %s; host key %s", info->security, info->host_key);
 	return 0;
 }
 

@@ -16,7 +16,9 @@
 struct client {
 	struct settings settings;
 	struct report report;
-	struct calls *session; /* NULL: none, or lost */
+	struct calls *session;   /* NULL: none, or lost */
+	struct tls_context *tls; /* NULL: not made yet */
+	char *tls_ca;            /* the authorities that it was made with */
 	char *host; /* of the open that succeeded: a lost session is taken up again; NULL: none */
 	uint16_t port;
 	char *cwd, *previous; /* remote directory now and before (cd -) */
@@ -28,6 +30,12 @@ struct client {
 int client_init(struct client *, const struct settings *);
 void client_fini(struct client *);
 
+/*
+ * The parameters of a session with `host`, as the settings say; `trust` lives as long as they do.
+ * -errno: reported.
+ */
+int client_params(struct client *, const char *host, uint16_t port, struct calls_params *,
+	struct trust *trust);
 /* Connects, in place of what was there.  Errors are reported; then there is no server. */
 int client_open(struct client *, const char *host, uint16_t port);
 void client_close(struct client *);

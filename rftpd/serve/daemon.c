@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/worker.h"
+#include "rftpd/auth/host_key.h"
 #include "rftpd/serve/daemon_session.h"
 #include "rftpd/serve/listen.h"
 #include "rftpd/notify.h"
@@ -62,7 +63,8 @@ int daemon_check(const struct daemon_settings *settings)
 	if (r)
 		return r;
 	place_close(&export);
-	return listen_trial(settings);
+	r = host_key_check(settings);
+	return r ? r : listen_trial(settings);
 }
 
 /* ---- signals ---- */
@@ -247,6 +249,8 @@ int daemon_init(struct daemon *d, const struct daemon_settings *settings)
 	init_scheduler(d);
 
 	r = open_export(settings, &d->export);
+	if (!r)
+		r = host_key_open(settings, &d->tls);
 	if (r)
 		return r;
 	r = poller_init(&d->poller);
@@ -291,6 +295,7 @@ void daemon_fini(struct daemon *d)
 	if (d->signals_fd >= 0)
 		close(d->signals_fd);
 	place_close(&d->export);
+	tls_context_free(d->tls);
 	pthread_mutex_destroy(&d->told_lock);
 }
 

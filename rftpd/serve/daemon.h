@@ -12,6 +12,7 @@
 #include "rftpd/jobs/scheduler.h"
 #include "rftpd/serve/deadline.h"
 #include "rftpd/serve/poller.h"
+#include "session/tls.h"
 #include "rftpd/sweeper.h"
 #include "tree/place.h"
 
@@ -54,6 +55,7 @@ struct listen_devices {
 struct daemon {
 	const struct daemon_settings *settings;
 	struct place export;
+	struct tls_context *tls; /* the host key's, for every session */
 	bool stopping;
 
 	struct poller poller;

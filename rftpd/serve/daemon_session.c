@@ -64,7 +64,7 @@ void daemon_session_open(
 	s->started_ns = clock_now_ns();
 	addr_format(fabric_chan_peer(chan), s->peer);
 	fabric_chan_set_owner(chan, s);
-	r = link_accept(chan, greeting, &s->link);
+	r = link_accept(chan, greeting, d->tls, &s->link);
 	if (r) {
 		log_warning("%s: cannot be accepted: %s", s->peer, strerror(-r));
 		free(s);

@@ -109,7 +109,7 @@ int handle_channels(struct daemon_session *s, const uint8_t *data, size_t len)
 		return r;
 	s->channels_expected = s->channels_accepted = s->channels_failed = 0;
 	deadline_stop(&s->channels_deadline);
-	r = link_expect_channels(s->link, MIN(wanted.count, s->max_channels), &channels);
+	r = link_expect_channels(s->link, s->number, MIN(wanted.count, s->max_channels), &channels);
 	if (r)
 		return daemon_session_refuse(s, MESSAGE_CHANNELS, status_from_errno(r),
 			"data channels: %s", strerror(-r));

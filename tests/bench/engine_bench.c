@@ -719,11 +719,13 @@ int main(int argc, char **argv)
 	c.to_source = eventfd(0, EFD_NONBLOCK);
 	if (c.shared == MAP_FAILED || c.to_source < 0)
 		die("memory", errno);
+	contexts_make(&c.contexts);
 	alarm(WATCHDOG_S);
 	if (!strcmp(c.fabric, "loop"))
 		run_loop(&c);
 	else
 		run_processes(&c);
 	print_result(&c);
+	contexts_free(&c.contexts);
 	return c.shared->torn ? 1 : 0;
 }

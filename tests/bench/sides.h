@@ -7,6 +7,8 @@
 #ifndef TESTS_BENCH_SIDES_H
 #define TESTS_BENCH_SIDES_H
 
+#include "../contexts.h"
+
 #include "base/clock.h"
 #include "base/worker.h"
 #include "block/arena.h"
@@ -78,6 +80,7 @@ struct config {
 	uint32_t size, source_blocks, sink_blocks;
 	unsigned channels, sessions, devices, count, gap_us, ms;
 	struct fabric *loop; /* if that is the fabric */
+	struct contexts contexts;
 	struct shared *shared;
 	int to_source; /* an eventfd: the sink's bell */
 };
@@ -173,7 +176,6 @@ struct acceptor {
 static void accept_request(struct acceptor *a, struct fabric_event *ev)
 {
 	struct message_greeting greeting;
-	struct meeting *m = &a->config->shared->meetings[a->count];
 
 	if (message_get_greeting(&greeting, ev->priv, ev->priv_len)) {
 		fabric_chan_reject(ev->chan, NULL, 0);
@@ -183,14 +185,27 @@ static void accept_request(struct acceptor *a, struct fabric_event *ev)
 		else
 			fabric_chan_reject(ev->chan, NULL, 0);
 	} else if (a->count < a->config->sessions) {
-		must("accept", link_accept(ev->chan, &greeting, &a->links[a->count]));
-		must("expect", link_expect_channels(
-				       a->links[a->count], a->config->channels, &m->channels));
+		must("accept", link_accept(ev->chan, &greeting, a->config->contexts.server,
+				       &a->links[a->count]));
 		a->count++;
-		m->linked = true;
 	} else {
 		fabric_chan_reject(ev->chan, NULL, 0);
 	}
+}
+
+/* The control channel of one of the links is connected. */
+static void accept_secure(struct acceptor *a, const struct fabric_event *ev)
+{
+	unsigned i = 0;
+
+	while (i < a->count && control_chan(link_control(a->links[i])) != ev->chan)
+		i++;
+	if (i == a->count)
+		return;
+	must("handshake", control_secure(link_control(a->links[i]), SIDES_MS, -1));
+	must("expect", link_expect_channels(a->links[i], i, a->config->channels,
+			       &a->config->shared->meetings[i].channels));
+	a->config->shared->meetings[i].linked = true;
 }
 
 static void accept_events(void *arg)
@@ -203,6 +218,8 @@ static void accept_events(void *arg)
 			continue;
 		if (ev.type == FABRIC_EVENT_REQUEST)
 			accept_request(a, &ev);
+		else if (ev.type == FABRIC_EVENT_CONNECTED)
+			accept_secure(a, &ev);
 		else
 			for (unsigned i = 0; i < a->count && !link_channel_event(a->links[i], &ev);
 				i++)
@@ -261,8 +278,13 @@ static struct link *sides_connect(const struct config *c, struct fabric *fabric,
 
 	await("the sink listens", c->shared->port);
 	sa = address(c, c->shared->port);
-	must("connect",
-		link_connect(fabric, (struct sockaddr *)&sa, NULL, SIDES_MS, &link, &status));
+	must("connect", link_connect(fabric,
+				&(struct link_target){
+					.dst = (struct sockaddr *)&sa,
+					.tls = c->contexts.client,
+					.host = "sides",
+				},
+				SIDES_MS, &link, &status));
 	await("the sink's link", m->linked);
 	must("channels", link_open_channels(link, session, &m->channels, SIDES_MS));
 	return link;

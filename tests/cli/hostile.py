@@ -138,26 +138,31 @@ def data_channels_that_were_not_expected(top):
     session.hello()
     status, data = session.ask(iwarp.CHANNELS, struct.pack(">H", 2))
     equal(status, 0, "CHANNELS")
-    count, first, token = struct.unpack(">HH16s", data)
-    other = bytes(16 * [7])
+    count, first, nonce = struct.unpack(">HH16s", data)
+    token = iwarp.token(session.bytes, iwarp.TOKEN_GREETING, session.number, first, nonce)
+    answer_token = iwarp.token(session.bytes, iwarp.TOKEN_WELCOME, session.number, first, nonce)
 
-    def refused(what, **fields):
-        fields = {"kind": 2, "session": session.number, "index": first, "credits": 0,
-                  "token": token} | fields
-        must_end(place.port, iwarp.mpa_frame(private=iwarp.greeting(**fields)), what)
+    def refused(what, index=first, **fields):
+        must_end(place.port, iwarp.mpa_frame(private=session.data_greeting(index, nonce, **fields)), what)
 
-    refused("a wrong token", token=other)
+    refused("a wrong token", token=bytes(16 * [7]))
     refused("no token", token=bytes(16))
+    refused("the nonce", token=nonce)
     refused("half a token", token=token[:8] + bytes(8))
+    refused("the token of the other direction", token=answer_token)
+    refused("another channel's token", index=first + 1, token=token)
     refused("an index that is not expected", index=first + count)
     refused("index 65535", index=65535)
     refused("another session", session=session.number + 1)
-    right = Channel(place.port, iwarp.greeting(2, index=first, session=session.number, credits=0,
-                                               token=token))
+    right = Channel(place.port, session.data_greeting(first, nonce))
+    equal(right.reply_private[10:26], answer_token, "the token in the welcome")
     right.send(bytes(4))
     refused("the same index again")
     # the session still works
     equal(session.ask(iwarp.PING, b"cookie 8")[0], 0, "PING")
+    # what was right for this channel is not for the next of its number
+    equal(session.ask(iwarp.CHANNELS, struct.pack(">H", 2))[0], 0, "CHANNELS again")
+    refused("the token of an earlier channel")
     right.close()
     session.close()
     place.whole()

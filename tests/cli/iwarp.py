@@ -9,6 +9,8 @@ import socket
 import struct
 import time
 
+from tls import TOKEN_LABEL, Dropped, Tls
+
 REQUEST_KEY = b"MPA ID Req Frame"
 REPLY_KEY = b"MPA ID Rep Frame"
 MARKERS, CRC, REJECT, ENHANCED = 0x80, 0x40, 0x20, 0x10
@@ -35,10 +37,6 @@ TERMINATE = 7
 def is_reject(data):
     """Whether it begins with an MPA reply that rejects."""
     return data[:16] == REPLY_KEY and len(data) >= 18 and bool(data[16] & REJECT)
-
-
-class Dropped(Exception):
-    """The other side ended the connection."""
 
 
 class Silent(Exception):
@@ -252,6 +250,12 @@ class Control:
         taken, self.stream = self.stream[:count], self.stream[count:]
         return taken
 
+    def some(self):
+        """Takes what has come, at least one byte."""
+        while not self.stream:
+            self.pump()
+        return self.read(len(self.stream))
+
 
 class Frames:
     """Frames over a byte stream, of either side.  Data may be a function, which is called with this."""
@@ -277,18 +281,32 @@ class Frames:
         return type_, response, data
 
 
-class Session(Frames):
-    """The client's side of a session."""
+TOKEN_GREETING, TOKEN_WELCOME = 1, 2
 
-    def __init__(self, port, timeout=20, credits=8, reads=0, **private):
+
+def token(tls, direction, session, index, nonce):
+    """What one side shows on a data channel."""
+    return tls.export(TOKEN_LABEL, struct.pack(">BBHI16s", direction, 0, index, session, nonce))
+
+
+class Session(Frames):
+    """The client's side of a session.  secure=False: before its TLS handshake, which secure() does."""
+
+    def __init__(self, port, timeout=20, credits=8, reads=0, secure=True, **private):
         self.port, self.timeout, self.reads = port, timeout, reads
         self.channel = Channel(port, greeting(credits=credits, **private), timeout, reads=reads)
         magic, self.version, _, credits, self.status = \
             struct.unpack(">IBBHH", self.channel.reply_private[:10])
         if magic != MAGIC:
             raise Dropped("not a welcome")
-        super().__init__(Control(self.channel, credits))
+        self.control = Control(self.channel, credits)  # below TLS
+        super().__init__(self.control)
         self.number = 0
+        if secure and not self.status:
+            self.secure()
+
+    def secure(self):
+        self.bytes = Tls(self.control).handshake()
 
     def put_stream(self, data):
         self.bytes.write(data)
@@ -312,14 +330,20 @@ class Session(Frames):
         status, data = self.ask(CHANNELS, struct.pack(">H", count))
         if status:
             raise Dropped(f"CHANNELS refused: {status}")
-        granted, first, token = struct.unpack(">HH16s", data)
+        granted, first, nonce = struct.unpack(">HH16s", data)
         channels = []
         for i in range(granted):
-            c = Channel(self.port, greeting(DATA, index=first + i, session=self.number, credits=0,
-                                            token=token), self.timeout, reads=self.reads)
+            c = Channel(self.port, self.data_greeting(first + i, nonce), self.timeout, reads=self.reads)
+            if c.reply_private[10:26] != token(self.bytes, TOKEN_WELCOME, self.number, first + i, nonce):
+                raise Dropped("a data channel's welcome has the wrong token")
             c.send(bytes(4))
             channels.append(c)
         return channels
+
+    def data_greeting(self, index, nonce, **fields):
+        return greeting(DATA, **{"index": index, "session": self.number, "credits": 0,
+                                 "token": token(self.bytes, TOKEN_GREETING, self.number, index, nonce)}
+                        | fields)
 
     def dropped_within(self, seconds):
         return self.channel.dropped_within(seconds)

@@ -49,7 +49,7 @@ BUILD = os.environ.get("RFTP_BUILD") or os.path.join(REPOSITORY, "build")
 
 # exit codes of rftp(1)
 OK, FAILED, USAGE, CONNECT, LOST, PROTOCOL, NO_FILE, DENIED, NO_SPACE, INTEGRITY, KIND, CHANGED, \
-    REFUSED, LOCAL_IO = range(14)
+    REFUSED, LOCAL_IO, UNTRUSTED = range(15)
 INTERRUPTED = 130
 
 
@@ -202,8 +202,19 @@ def client_command(arguments):
     return [os.path.join(BUILD, "rftp"), *arguments]
 
 
+@functools.cache
+def state():
+    """Where daemons keep their host key, and clients the keys that they trust: not the developer's own."""
+    directory = tempfile.mkdtemp(prefix="rftp-state-")
+    os.chmod(directory, 0o777)  # daemons of other users have theirs in it
+    atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    return directory
+
+
 def clean_environment(extra=None):
     env = {k: v for k, v in os.environ.items() if not k.startswith("RFTP_")}
+    env["STATE_DIRECTORY"] = os.path.join(state(), "daemon")
+    env["XDG_CONFIG_HOME"] = os.path.join(state(), "config")
     env.setdefault("TSAN_OPTIONS", "halt_on_error=1")
     env.update(extra or {})
     return env
@@ -293,6 +304,8 @@ class Daemon:
         self.stopped = False
         command = command or ["--listen", listen, "--export", f"{os.fsdecode(top)}:{mode}"]
         options = {"user": user} if user is not None else {}
+        if user is not None:
+            env = {"STATE_DIRECTORY": os.path.join(state(), f"daemon-{user}")} | (env or {})
         self.process = spawn([os.path.join(build or BUILD, "rftpd"), *command, *arguments],
                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self.log,
                              env=clean_environment(env), **options)

@@ -15,9 +15,12 @@ import traceback
 import iwarp
 import rftptest
 from iwarp import Accepted, Control, Dropped, Frames, Silent
+from tls import Identity, Tls
 from rftptest import PATIENCE, check, finish, start_rftp, tree
 
 CREDITS = 16
+IDENTITY = Identity()
+NONCE = bytes(range(16))
 KEY, BASE = 0x1234, 1 << 20  # of the memory that a server names as a sink
 BLOCK = 65536
 
@@ -25,8 +28,8 @@ FILE, DIRECTORY, LINK, OTHER = 1, 2, 3, 4
 PROTOCOL, LIMIT, NOT_FOUND, DENIED = 100, 104, 200, 201
 
 
-def welcome(credits=CREDITS, version=1, status=0, magic=iwarp.MAGIC):
-    return struct.pack(">IBBHH", magic, version, 0, credits, status)
+def welcome(credits=CREDITS, version=1, status=0, magic=iwarp.MAGIC, token=bytes(16)):
+    return struct.pack(">IBBHH16s", magic, version, 0, credits, status, token)
 
 
 def attributes(type_=FILE, size=0, mode=0o644, ns=0):
@@ -55,9 +58,10 @@ class Refused(Dropped):
 class ServerSession(Frames):
     """One control channel and its data channels."""
 
-    def __init__(self, rogue, control, credits):
-        super().__init__(Control(control, credits))
-        self.rogue, self.control = rogue, control
+    def __init__(self, rogue, channel, credits):
+        self.control = Control(channel, credits)
+        super().__init__(Tls(self.control, IDENTITY).handshake())
+        self.rogue = rogue
         self.arrived = queue.Queue()  # data channels
         self.channels = []
         self.sink = None
@@ -89,7 +93,7 @@ class ServerSession(Frames):
 
     def open_channels(self, data, **fields):
         fields = {"count": 1, "first": 0} | fields
-        self.reply(iwarp.CHANNELS, struct.pack(">HH", fields["count"], fields["first"]) + bytes(range(16)))
+        self.reply(iwarp.CHANNELS, struct.pack(">HH", fields["count"], fields["first"]) + NONCE)
         for _ in range(fields["count"]):
             self.channels.append(self.arrived.get(timeout=20 * PATIENCE))
 
@@ -253,7 +257,9 @@ class Rogue:
         if self.connect and self.connect(channel, channel.private) is not True:
             return
         if kind == iwarp.DATA:
-            channel.answer(welcome(credits=0))
+            index, session = struct.unpack(">HI", channel.private[6:12])
+            channel.answer(welcome(credits=0, token=iwarp.token(
+                self.session.bytes, iwarp.TOKEN_WELCOME, session, index, NONCE)))
             channel.receive()  # whoever connects sends first
             self.session.arrived.put(channel)
             return

@@ -41,7 +41,7 @@ NULLS = pack("BIBHIIIBQQ", 2, 0, 0, 0, 0, 0, 0, 0, 1 << 32, 0) + text(b"")
 write("fuzz_message", {
     "greeting-control": frame(0, pack("IBBHIH", 0x52465450, 1, 1, 0, 0, 64) + bytes(16)),
     "greeting-data": frame(0, pack("IBBHIH", 0x52465450, 1, 2, 3, 7, 0) + TOKEN + bytes(26)),
-    "welcome": frame(REPLY, pack("IBBHH", 0x52465450, 1, 0, 64, 0)),
+    "welcome": frame(REPLY, pack("IBBHH", 0x52465450, 1, 0, 64, 0) + TOKEN),
     "hello": frame(1, HELLO),
     "hello-reply": frame(1 | REPLY, HELLO),
     "refusal": frame(16 | REPLY, text(b"no such file"), 200),

@@ -8,11 +8,14 @@
 #ifndef TESTS_PAIR_H
 #define TESTS_PAIR_H
 
+#include "../contexts.h"
+
 #include "base/worker.h"
 #include "session/link.h"
 
 #include <arpa/inet.h>
 #include <assert.h>
+#include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sched.h>
@@ -25,21 +28,37 @@ struct pair {
 	struct sockaddr_storage addr;
 	struct link *client;
 	_Atomic(struct link *) daemon; /* set by the event loop */
+	struct contexts contexts;
 	struct worker events;
 	_Atomic bool stop;
 	_Atomic unsigned connected; /* data channels, at the accepting side */
 	_Atomic bool broken;        /* one of its channels */
+	_Atomic bool secured;       /* the daemon's half of the handshake is over, well or not */
 };
 
 #define PAIR_SESSION 7u
+
+#define PAIR_MS 10000
 
 static void pair_accept(
 	struct pair *p, struct fabric_event *ev, const struct message_greeting *greeting)
 {
 	struct link *link;
 
-	if (!link_accept(ev->chan, greeting, &link))
+	if (!link_accept(ev->chan, greeting, p->contexts.server, &link))
 		p->daemon = link;
+}
+
+/* Nobody else uses the control channel before it is secured. */
+static void pair_connected(struct pair *p, const struct fabric_event *ev)
+{
+	struct control *control = p->daemon ? link_control(p->daemon) : NULL;
+
+	if (!control || ev->chan != control_chan(control))
+		return;
+	if (control_secure(control, PAIR_MS, -1))
+		p->broken = true;
+	p->secured = true;
 }
 
 static void pair_events(void *arg)
@@ -55,7 +74,9 @@ static void pair_events(void *arg)
 		if (ev.type != FABRIC_EVENT_REQUEST) {
 			if (p->daemon && link_channel_event(p->daemon, &ev))
 				p->connected += ev.type == FABRIC_EVENT_CONNECTED;
-			if (ev.type != FABRIC_EVENT_CONNECTED)
+			if (ev.type == FABRIC_EVENT_CONNECTED)
+				pair_connected(p, &ev);
+			else
 				p->broken = true;
 			continue;
 		}
@@ -73,10 +94,12 @@ static int pair_open(struct pair *p, struct fabric *fabric, unsigned channels)
 {
 	struct sockaddr_in any = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	struct message_channels_reply reply;
+	struct link_target target;
 	uint16_t status;
 	int r;
 
 	*p = (struct pair){.fabric = fabric};
+	contexts_make(&p->contexts);
 	r = fabric_eq_new(fabric, &p->eq);
 	assert(!r);
 	r = fabric_listen(p->eq, (struct sockaddr *)&any, sizeof any, &p->listener);
@@ -84,15 +107,21 @@ static int pair_open(struct pair *p, struct fabric *fabric, unsigned channels)
 	fabric_listener_addr(p->listener, &p->addr);
 	r = worker_start(&p->events, "pair", pair_events, p);
 	assert(!r);
-	r = link_connect(fabric, (struct sockaddr *)&p->addr, NULL, 10000, &p->client, &status);
+	target = (struct link_target){
+		.dst = (struct sockaddr *)&p->addr,
+		.tls = p->contexts.client,
+		.host = "pair",
+	};
+	r = link_connect(fabric, &target, PAIR_MS, &p->client, &status);
 	if (r)
 		return r;
 	/* connected: the event loop is about to have it, in its own thread */
-	while (!p->daemon)
+	while (!p->secured && !p->broken)
 		sched_yield();
-	r = link_expect_channels(p->daemon, channels, &reply);
+	r = p->broken ? -ECONNRESET
+		      : link_expect_channels(p->daemon, PAIR_SESSION, channels, &reply);
 	if (!r)
-		r = link_open_channels(p->client, PAIR_SESSION, &reply, 10000);
+		r = link_open_channels(p->client, PAIR_SESSION, &reply, PAIR_MS);
 	while (!r && p->connected < channels && !p->broken)
 		sched_yield();
 	return r;
@@ -107,6 +136,7 @@ static void pair_close(struct pair *p)
 	fabric_listener_free(p->listener);
 	fabric_eq_free(p->eq);
 	fabric_close(p->fabric);
+	contexts_free(&p->contexts);
 }
 
 #endif

@@ -98,6 +98,7 @@ static int empty_list(struct message_header *h, const uint8_t **data)
 static int open_stub(int cancel_fd, struct calls **out, struct calls_error *why)
 {
 	const struct calls_params params = {
+		.trust = calls_stub_trust,
 		.host = "localhost",
 		.agent = "test",
 		.fabric = "",

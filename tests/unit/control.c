@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "fabric/loop/loop.h"
 #include "proto/status.h"
+#include "session/greeting.h"
 
 #define FRAMES 3000u
 
@@ -120,12 +121,10 @@ static int raw_send(struct fabric_chan *chan, struct fabric_mr *mr, uint8_t *mem
 	return fabric_post_send(chan, &wr);
 }
 
-/* What control_get says after a raw peer sent `bytes`. */
+/* What control_get says after a raw peer sent `bytes`, in the clear. */
 static int after_raw(const void *bytes, uint32_t len)
 {
 	struct sockaddr_in any = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	struct message_greeting greeting = {
-		.version = 1, .kind = MESSAGE_CHANNEL_CONTROL, .credits = 8};
 	static uint8_t memory[65536];
 	struct sockaddr_storage addr;
 	struct fabric *fabric;
@@ -136,7 +135,7 @@ static int after_raw(const void *bytes, uint32_t len)
 	struct fabric_cq *cq;
 	struct fabric_mr *mr;
 	struct fabric_event ev;
-	struct link *link;
+	struct control *control = NULL;
 	struct message_header h;
 	const uint8_t *data;
 	int r;
@@ -154,15 +153,17 @@ static int after_raw(const void *bytes, uint32_t len)
 		&(struct fabric_chan_attr){.pd = pd, .cq = cq, .send_depth = 4, .recv_depth = 4});
 	r = r ? r : fabric_chan_connect(chan, NULL, 0);
 	r = r ? r : fabric_eq_wait(eq, &ev, 10000) - 1;
-	r = r ? r : link_accept(ev.chan, &greeting, &link);
+	r = r ? r : control_new(ev.chan, NULL, NULL, &control);
+	r = r ? r : greeting_welcome(control_chan(control), PIPE_CREDITS, NULL);
 	r = r ? r : fabric_eq_wait(client_eq, &ev, 10000) - 1;
 	r = r ? r : raw_send(chan, mr, memory, bytes, len);
 	if (!r) {
-		r = control_wait(link_control(link), 10000, -1);
-		r = r ? r : control_get(link_control(link), &h, &data);
+		control_start(control, 8);
+		r = control_wait(control, 10000, -1);
+		r = r ? r : control_get(control, &h, &data);
 	}
 	fabric_chan_free(chan);
-	link_free(link);
+	control_free(control);
 	fabric_mr_free(mr);
 	fabric_cq_free(cq);
 	fabric_pd_free(pd);
@@ -213,7 +214,7 @@ static void a_silent_peer_is_probed(void)
 	CHECK_EQ(loop_open(&faults, &fabric), 0);
 	CHECK_EQ(pair_open(&pair, fabric, 1), 0);
 	ours = link_control(pair.client);
-	while (control_pending_bytes(ours) < 3 * CONTROL_SEND_BYTES) {
+	while (control_pending_bytes(ours) < 3 * PIPE_SEND_BYTES) {
 		CHECK_EQ(control_put(ours, MESSAGE_STAT | MESSAGE_REPLY, STATUS_NOT_FOUND, text,
 				 sizeof text),
 			0);
@@ -230,7 +231,7 @@ static void a_silent_peer_is_probed(void)
 		/* answered, and by nothing else: nobody says anything */
 		CHECK_EQ(poll(&fd, 1, 10000), 1);
 	}
-	CHECK(control_pending_bytes(ours) >= 2 * CONTROL_SEND_BYTES);
+	CHECK(control_pending_bytes(ours) >= 2 * PIPE_SEND_BYTES);
 	for (unsigned i = 0; i < said; i++) {
 		while (!(r = control_get(link_control(pair.daemon), &h, &data)))
 			control_push(ours);

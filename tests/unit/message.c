@@ -7,7 +7,7 @@
 #define TOKEN "a0a1a2a3a4a5a6a7a8a9aaabacadaeaf"
 #define GREETING_CONTROL "52465450 01 01 0000 00000000 0040 00*16"
 #define GREETING_DATA "52465450 01 02 003f 89abcdef 0000 " TOKEN
-#define WELCOME "52465450 01 00 0040 0000"
+#define WELCOME "52465450 01 00 0040 0000 " TOKEN
 #define HELLO "0001 0008 00400000 00000200 0000000a 00000000 00000000 000a 726674702f302e312e30"
 #define CHANNELS "0008"
 #define CHANNELS_REPLY "0008 0004 " TOKEN
@@ -34,7 +34,7 @@ static const struct sample samples[] = {
 	{0, recode_message_greeting, GREETING_CONTROL},
 	{0, recode_message_greeting, GREETING_DATA},
 	{0, recode_message_welcome, WELCOME},
-	{0, recode_message_welcome, "52465450 00 00 0000 0065"},
+	{0, recode_message_welcome, "52465450 00 00 0000 0065 00*16"},
 	{1, recode_text, "0000"}, /* no type of its own */
 	{1, recode_text, "0003 6e6f21"},
 	{1, recode_text, "0200 78*512"},
@@ -291,6 +291,7 @@ static void fields(void)
 	CHECK_EQ(message_get_welcome(&welcome, in, sample_parse(WELCOME, in)), 0);
 	CHECK_EQ(welcome.version, 1);
 	CHECK_EQ(welcome.credits, 64);
+	CHECK_EQ(welcome.token[15], 0xaf);
 	CHECK_EQ(message_get_hello(&hello, in, sample_parse(HELLO, in)), 0);
 	CHECK_EQ(hello.max_channels, 8);
 	CHECK_EQ(hello.max_block, 4 << 20);
@@ -301,7 +302,7 @@ static void fields(void)
 	CHECK_EQ(message_get_channels_reply(&channels, in, sample_parse(CHANNELS_REPLY, in)), 0);
 	CHECK_EQ(channels.count, 8);
 	CHECK_EQ(channels.first, 4);
-	CHECK_EQ(channels.token[1], 0xa1);
+	CHECK_EQ(channels.nonce[1], 0xa1);
 	CHECK_EQ(message_get_attr(&attr, in, sample_parse(ATTR, in)), 0);
 	CHECK_EQ(attr.type, MESSAGE_FILE);
 	CHECK_EQ(attr.mode, 0644);

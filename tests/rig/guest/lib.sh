@@ -217,7 +217,7 @@ FABRIC=${RIG_FABRIC:-verbs}
 LIMIT=120
 
 client() {
-	at_client timeout --foreground -k 5 "$LIMIT" rftp --fabric="$FABRIC" "$@"
+	at_client timeout --foreground -k 5 "$LIMIT" rftp --accept-new --fabric="$FABRIC" "$@"
 }
 
 # client_fails SECONDS ARGUMENT...: it ends with an error by itself within that time

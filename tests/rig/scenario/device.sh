@@ -69,7 +69,7 @@ healthy() {
 run_case "doctor finds the device" healthy
 
 remote() {
-	says '^' at_client rftp doctor $URL
+	says '^' at_client rftp --accept-new doctor $URL
 	for fabric in verbs soft; do
 		grep -qE "^rate +ok .*$fabric" $WORK/said || fail "no rate on $fabric"
 	done
@@ -85,7 +85,7 @@ unprivileged() {
 no_rights() {
 	chmod 600 /dev/infiniband/*
 	mentions '^rdma rights +fail' unprivileged rftp doctor
-	says 'fabric soft' unprivileged rftp -v -c ls $URL
+	says 'fabric soft' unprivileged rftp --accept-new -v -c ls $URL
 	chmod 666 /dev/infiniband/*
 	mentions '^rdma rights +ok' unprivileged rftp doctor
 }
@@ -97,7 +97,7 @@ limited() {
 	ulimit -l 4096
 	mentions '^locked memory +warn' unprivileged rftp doctor
 	rm -f $EXPORT/limited
-	says 'ulimit -l' unprivileged rftp -v --fabric=verbs --block 1M --depth 32 large $URL/limited
+	says 'ulimit -l' unprivileged rftp --accept-new -v --fabric=verbs --block 1M --depth 32 large $URL/limited
 	same_files large $EXPORT/limited
 	[ "$(grep -c 'ulimit -l' $WORK/said)" = 1 ] || fail "more than one warning"
 }

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * session/pipe: see pipe.h.
+ *
+ * Owns the control channel's queue pair, its buffers and the two byte streams.  Receives and sends
+ * each have PIPE_CREDITS slots of one page in one mapping; pages that a quiet session never uses
+ * are never touched, which keeps a thousand idle sessions small.
+ */
+#include "session/pipe.h"
+
+#include "base/log.h"
+#include "proto/wire.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define COMPLETIONS (2u * PIPE_CREDITS + 1)
+#define HEAD_BYTES 4u /* credits returned, length */
+#define MAPPED_BYTES (2u * PIPE_CREDITS * PIPE_SEND_BYTES)
+#define ID_SEND 0x100u  /* request ids: a slot, and this bit for sends */
+#define ID_PROBE 0x200u /* pipe_probe's */
+
+struct pipe {
+	struct fabric_chan *chan;
+	struct fabric_pd *pd;
+	struct fabric_cq *cq;
+	struct fabric_mr *mr;
+	uint8_t *memory;    /* receive slots, then send slots */
+	uint32_t send_busy; /* bit per send slot */
+	uint32_t credits;   /* SENDs that the peer has receives for */
+	uint32_t owed;      /* receives posted again that the peer has not heard of */
+	bool probing;       /* a probe is out */
+	struct buffer out, in;
+	int error;
+};
+
+static uint8_t *receive_slot(struct pipe *p, unsigned i)
+{
+	return p->memory + (size_t)i * PIPE_SEND_BYTES;
+}
+
+static uint8_t *send_slot(struct pipe *p, unsigned i)
+{
+	return p->memory + (size_t)(PIPE_CREDITS + i) * PIPE_SEND_BYTES;
+}
+
+static int post_receive(struct pipe *p, unsigned i)
+{
+	return fabric_post_recv(p->chan, i, receive_slot(p, i), PIPE_SEND_BYTES, p->mr);
+}
+
+int pipe_new(struct fabric_chan *chan, struct pipe **out)
+{
+	struct pipe *p = calloc(1, sizeof *p);
+	struct fabric_chan_attr attr = {
+		.send_depth = PIPE_CREDITS + 1, /* a probe */
+		.recv_depth = PIPE_CREDITS,
+		.context = fabric_chan_context(chan),
+	};
+	int r = -ENOMEM;
+
+	if (!p) {
+		fabric_chan_free(chan);
+		return r;
+	}
+	p->chan = chan;
+	p->memory = mmap(
+		NULL, MAPPED_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (p->memory == MAP_FAILED) {
+		p->memory = NULL;
+		goto err_free;
+	}
+	r = fabric_pd_new(chan, &p->pd);
+	if (!r)
+		r = fabric_cq_new(p->pd, COMPLETIONS, &p->cq);
+	if (!r)
+		r = fabric_mr_new(p->pd, p->memory, MAPPED_BYTES, FABRIC_LOCAL, &p->mr);
+	if (r)
+		goto err_free;
+	attr.pd = p->pd;
+	attr.cq = p->cq;
+	r = fabric_chan_setup(chan, &attr);
+	for (unsigned i = 0; i < PIPE_CREDITS && !r; i++)
+		r = post_receive(p, i);
+	if (r)
+		goto err_free;
+	*out = p;
+	return 0;
+
+err_free:
+	pipe_free(p);
+	return r;
+}
+
+void pipe_start(struct pipe *p, uint16_t peer_credits)
+{
+	p->credits = peer_credits;
+}
+
+void pipe_free(struct pipe *p)
+{
+	if (!p)
+		return;
+	fabric_chan_free(p->chan); /* first: nothing touches the buffers afterwards */
+	fabric_mr_free(p->mr);
+	fabric_cq_free(p->cq);
+	fabric_pd_free(p->pd);
+	if (p->memory)
+		munmap(p->memory, MAPPED_BYTES);
+	buffer_fini(&p->out);
+	buffer_fini(&p->in);
+	free(p);
+}
+
+struct fabric_chan *pipe_chan(const struct pipe *p)
+{
+	return p->chan;
+}
+
+struct fabric_pd *pipe_pd(const struct pipe *p)
+{
+	return p->pd;
+}
+
+struct fabric_cq *pipe_cq(const struct pipe *p)
+{
+	return p->cq;
+}
+
+struct buffer *pipe_output(struct pipe *p)
+{
+	return &p->out;
+}
+
+struct buffer *pipe_input(struct pipe *p)
+{
+	return &p->in;
+}
+
+/* Sends one piece of the stream, or only the credits that are owed. */
+static int send_piece(struct pipe *p, size_t len)
+{
+	unsigned i = (unsigned)__builtin_ctz(~p->send_busy);
+	uint8_t *slot = send_slot(p, i);
+	struct fabric_sge sge = {slot, (uint32_t)(HEAD_BYTES + len), p->mr};
+	struct fabric_wr wr = {
+		.id = ID_SEND | i,
+		.opcode = FABRIC_SEND,
+		.flags = FABRIC_SIGNALED,
+		.sge = &sge,
+		.sge_count = 1,
+	};
+	struct wire w;
+	int r;
+
+	wire_init_put(&w, slot, HEAD_BYTES);
+	wire_put_u16(&w, (uint16_t)p->owed);
+	wire_put_u16(&w, (uint16_t)len);
+	if (len)
+		memcpy(slot + HEAD_BYTES, buffer_front(&p->out), len);
+	r = fabric_post_send(p->chan, &wr);
+	if (r)
+		return r;
+	p->send_busy |= 1u << i;
+	p->credits--;
+	p->owed = 0;
+	buffer_consume(&p->out, len);
+	return 0;
+}
+
+/* The last credit is kept for returning credits, or two sides that both have bytes to send could
+ * each wait for the other's credits for ever. */
+int pipe_push(struct pipe *p)
+{
+	const uint32_t all = (1u << PIPE_CREDITS) - 1;
+
+	while (!p->error && p->send_busy != all) {
+		size_t len = buffer_bytes(&p->out);
+
+		if (len > PIPE_SEND_BYTES - HEAD_BYTES)
+			len = PIPE_SEND_BYTES - HEAD_BYTES;
+		if (p->credits < 2)
+			len = 0;
+		if (!len && (p->owed < PIPE_CREDITS / 2 || !p->credits))
+			break;
+		if (send_piece(p, len))
+			p->error = -ENOTCONN;
+	}
+	return p->error;
+}
+
+int pipe_probe(struct pipe *p)
+{
+	struct fabric_wr nothing = {
+		.id = ID_PROBE, .opcode = FABRIC_WRITE, .flags = FABRIC_SIGNALED};
+
+	if (p->error || p->probing)
+		return p->error;
+	if (fabric_post_send(p->chan, &nothing))
+		p->error = -ENOTCONN;
+	p->probing = !p->error;
+	return p->error;
+}
+
+static int receive(struct pipe *p, unsigned slot, uint32_t bytes)
+{
+	struct wire w;
+	uint32_t credits, len;
+	int r;
+
+	wire_init_get(&w, receive_slot(p, slot), bytes);
+	credits = wire_get_u16(&w);
+	len = wire_get_u16(&w);
+	if (w.error || len != wire_left(&w) || p->credits + credits > UINT16_MAX) {
+		log_error(
+			"control channel: SEND of %u bytes with a bad head (length %u, credits %u)",
+			bytes, len, credits);
+		return -EBADMSG;
+	}
+	p->credits += credits;
+	/* a peer that sends on while its bytes are not read gets no memory for it */
+	if (buffer_bytes(&p->in) + len > PIPE_INPUT_MAX) {
+		log_error("control channel: more than %u bytes before an answer", PIPE_INPUT_MAX);
+		return -EBADMSG;
+	}
+	r = buffer_append(&p->in, w.at, len);
+	if (r)
+		return r;
+	p->owed++;
+	return post_receive(p, slot);
+}
+
+int pipe_progress(struct pipe *p)
+{
+	struct fabric_wc wc[COMPLETIONS];
+	int n, r = 0;
+
+	if (p->error)
+		return p->error;
+	n = fabric_cq_poll(p->cq, wc, COMPLETIONS);
+	for (int i = 0; i < n && !r; i++) {
+		if (wc[i].status != FABRIC_OK) {
+			log_debug("control channel: %s", fabric_status_name(wc[i].status));
+			r = -ECONNRESET;
+		} else if (wc[i].opcode == FABRIC_RECV) {
+			r = receive(p, (unsigned)wc[i].id, wc[i].bytes);
+		} else if (wc[i].id == ID_PROBE) {
+			p->probing = false;
+		} else {
+			p->send_busy &= ~(1u << (wc[i].id & ~(uint64_t)ID_SEND));
+		}
+	}
+	if (n < 0)
+		r = n;
+	if (!r && pipe_push(p))
+		r = -ECONNRESET;
+	if (r)
+		p->error = r == -EBADMSG || r == -ENOMEM ? r : -ECONNRESET;
+	return p->error;
+}

@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * session/tls: see tls.h.
+ *
+ * Owns the OpenSSL objects.  The library reads and writes memory BIOs, between which and the queues
+ * of the caller bytes are copied: the control channel carries little.
+ */
+#include "session/tls_impl.h"
+
+#include "base/log.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define RECORD_BYTES 16384u
+
+/* The protocol's name as ALPN has it: its length, then the bytes. */
+static const unsigned char alpn[] = {6, 'r', 'f', 't', 'p', '/', '1'};
+
+struct tls_context {
+	atomic_uint references;
+	SSL_CTX *ssl;
+	bool server;
+	struct tls_key key; /* a server's */
+};
+
+struct tls {
+	SSL *ssl;
+	BIO *from_peer, *to_peer; /* the ssl's */
+	bool server, complete;
+};
+
+/* ---- contexts ---- */
+
+static int choose_alpn(SSL *ssl, const unsigned char **out, unsigned char *out_len,
+	const unsigned char *in, unsigned in_len, void *arg)
+{
+	(void)ssl;
+	(void)arg;
+	if (SSL_select_next_proto((unsigned char **)out, out_len, alpn, sizeof alpn, in, in_len) !=
+		OPENSSL_NPN_NEGOTIATED)
+		return SSL_TLSEXT_ERR_ALERT_FATAL;
+	return SSL_TLSEXT_ERR_OK;
+}
+
+/* The caller decides after the handshake: tls_peer_verified. */
+static int accept_any(int verified, X509_STORE_CTX *store)
+{
+	(void)verified;
+	(void)store;
+	return 1;
+}
+
+static struct tls_context *context_new(const SSL_METHOD *method, bool server)
+{
+	struct tls_context *c = calloc(1, sizeof *c);
+
+	if (!c)
+		return NULL;
+	atomic_init(&c->references, 1);
+	c->server = server;
+	c->ssl = SSL_CTX_new(method);
+	if (!c->ssl || SSL_CTX_set_min_proto_version(c->ssl, TLS1_3_VERSION) != 1 ||
+		SSL_CTX_set_num_tickets(c->ssl, 0) != 1) {
+		tls_context_free(c);
+		return NULL;
+	}
+	SSL_CTX_set_session_cache_mode(c->ssl, SSL_SESS_CACHE_OFF);
+	SSL_CTX_set_options(c->ssl, SSL_OP_NO_TICKET);
+	SSL_CTX_set_mode(c->ssl, SSL_MODE_RELEASE_BUFFERS);
+	return c;
+}
+
+struct tls_context *tls_context_ref(struct tls_context *c)
+{
+	atomic_fetch_add(&c->references, 1);
+	return c;
+}
+
+void tls_context_free(struct tls_context *c)
+{
+	if (!c || atomic_fetch_sub(&c->references, 1) > 1)
+		return;
+	SSL_CTX_free(c->ssl);
+	free(c);
+}
+
+static int out_of_memory(char why[TLS_WHY_MAX])
+{
+	ERR_clear_error();
+	snprintf(why, TLS_WHY_MAX, "no memory for TLS");
+	return -ENOMEM;
+}
+
+/* The certificate that the context shows: the chain in the file, or one made here. */
+static int use_certificate(
+	struct tls_context *c, EVP_PKEY *pkey, const char *path, char why[TLS_WHY_MAX])
+{
+	X509 *cert;
+	int ok;
+
+	if (path) {
+		if (SSL_CTX_use_certificate_chain_file(c->ssl, path) == 1)
+			return 0;
+		snprintf(why, TLS_WHY_MAX, "%s: no certificate in PEM can be read from it: %s",
+			path, tls_error_text());
+		return -EINVAL;
+	}
+	cert = tls_key_certify(pkey);
+	ok = cert && SSL_CTX_use_certificate(c->ssl, cert) == 1;
+	X509_free(cert);
+	return ok ? 0 : out_of_memory(why);
+}
+
+int tls_context_new_server(const char *key_path, const char *certificate_path,
+	struct tls_context **out, char why[TLS_WHY_MAX])
+{
+	struct tls_context *c = context_new(TLS_server_method(), true);
+	EVP_PKEY *pkey;
+	int r;
+
+	if (!c)
+		return out_of_memory(why);
+	pkey = tls_key_load(key_path, why);
+	if (!pkey) {
+		r = -errno;
+		goto err_context;
+	}
+	r = use_certificate(c, pkey, certificate_path, why);
+	if (!r && SSL_CTX_use_PrivateKey(c->ssl, pkey) != 1) {
+		snprintf(why, TLS_WHY_MAX, "%s: not the private key of the certificate in %s: %s",
+			key_path, certificate_path ? certificate_path : "itself", tls_error_text());
+		r = -EINVAL;
+	}
+	if (!r && tls_key_from_pkey(&c->key, pkey)) {
+		snprintf(why, TLS_WHY_MAX, "%s: a kind of key that cannot be used", key_path);
+		r = -EINVAL;
+	}
+	EVP_PKEY_free(pkey);
+	if (r)
+		goto err_context;
+	SSL_CTX_set_alpn_select_cb(c->ssl, choose_alpn, NULL);
+	*out = c;
+	return 0;
+
+err_context:
+	tls_context_free(c);
+	return r;
+}
+
+int tls_context_new_client(const char *ca_path, struct tls_context **out, char why[TLS_WHY_MAX])
+{
+	struct tls_context *c = context_new(TLS_client_method(), false);
+
+	if (!c || SSL_CTX_set_alpn_protos(c->ssl, alpn, sizeof alpn)) {
+		tls_context_free(c);
+		return out_of_memory(why);
+	}
+	SSL_CTX_set_verify(c->ssl, SSL_VERIFY_PEER, accept_any);
+	if (ca_path && SSL_CTX_load_verify_file(c->ssl, ca_path) != 1) {
+		snprintf(why, TLS_WHY_MAX, "%s: no certificate in PEM can be read from it: %s",
+			ca_path, tls_error_text());
+		tls_context_free(c);
+		return -EINVAL;
+	}
+	*out = c;
+	return 0;
+}
+
+int tls_context_key(const struct tls_context *c, struct tls_key *key)
+{
+	if (!c->server)
+		return -EINVAL;
+	*key = c->key;
+	return 0;
+}
+
+/* ---- a session's ---- */
+
+/* The name goes to the server (RFC 6066) and must be in its certificate; an address only the
+ * latter. */
+static bool set_host(SSL *ssl, const char *host)
+{
+	uint8_t address[16];
+
+	if (inet_pton(AF_INET, host, address) == 1 || inet_pton(AF_INET6, host, address) == 1)
+		return X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), host) == 1;
+	return SSL_set_tlsext_host_name(ssl, host) == 1 && SSL_set1_host(ssl, host) == 1;
+}
+
+int tls_new(const struct tls_context *c, const char *host, struct tls **out)
+{
+	struct tls *t = calloc(1, sizeof *t);
+
+	if (!t)
+		return -ENOMEM;
+	t->server = c->server;
+	t->ssl = SSL_new(c->ssl);
+	t->from_peer = BIO_new(BIO_s_mem());
+	t->to_peer = BIO_new(BIO_s_mem());
+	if (!t->ssl || !t->from_peer || !t->to_peer) {
+		BIO_free(t->from_peer);
+		BIO_free(t->to_peer);
+		goto err_free;
+	}
+	BIO_set_mem_eof_return(t->from_peer, -1); /* empty: more will come, it is not the end */
+	SSL_set_bio(t->ssl, t->from_peer, t->to_peer);
+	if (c->server)
+		SSL_set_accept_state(t->ssl);
+	else
+		SSL_set_connect_state(t->ssl);
+	if (!c->server && host && !set_host(t->ssl, host))
+		goto err_free;
+	*out = t;
+	return 0;
+
+err_free:
+	ERR_clear_error();
+	tls_free(t);
+	return -ENOMEM;
+}
+
+void tls_free(struct tls *t)
+{
+	if (!t)
+		return;
+	SSL_free(t->ssl);
+	free(t);
+}
+
+bool tls_is_complete(const struct tls *t)
+{
+	return t->complete;
+}
+
+/* Moves what came to where the library reads it, and what it has written to the peer's queue. */
+static int feed(struct tls *t, struct buffer *in)
+{
+	size_t len = buffer_bytes(in);
+
+	if (!len)
+		return 0;
+	if (BIO_write(t->from_peer, buffer_front(in), (int)len) != (int)len)
+		return -ENOMEM;
+	buffer_consume(in, len);
+	return 0;
+}
+
+static int drain(struct tls *t, struct buffer *out)
+{
+	size_t len = BIO_ctrl_pending(t->to_peer);
+	uint8_t *to;
+
+	if (!len)
+		return 0;
+	to = buffer_reserve(out, len);
+	if (!to)
+		return -ENOMEM;
+	BIO_read(t->to_peer, to, (int)len);
+	buffer_added(out, len);
+	return 0;
+}
+
+static bool agreed_alpn(const struct tls *t)
+{
+	const unsigned char *name;
+	unsigned len;
+
+	SSL_get0_alpn_selected(t->ssl, &name, &len);
+	return len == sizeof alpn - 1 && !memcmp(name, alpn + 1, len);
+}
+
+int tls_handshake(struct tls *t, struct buffer *in, struct buffer *out)
+{
+	int r = feed(t, in), done;
+
+	if (r)
+		return r;
+	ERR_clear_error();
+	done = SSL_do_handshake(t->ssl);
+	r = drain(t, out);
+	if (r)
+		return r;
+	if (done != 1) {
+		int error = SSL_get_error(t->ssl, done);
+
+		if (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE)
+			return 0;
+		log_info("control channel: the TLS handshake failed: %s", tls_error_text());
+		return -EPROTO;
+	}
+	if (!agreed_alpn(t)) { /* the server's side has seen to it already */
+		log_info("control channel: the peer speaks TLS, but not " TLS_ALPN);
+		return -EPROTO;
+	}
+	t->complete = true;
+	return 1;
+}
+
+int tls_write(struct tls *t, const void *data, size_t len, struct buffer *out)
+{
+	const uint8_t *at = data;
+
+	while (len) {
+		size_t piece = len < RECORD_BYTES ? len : RECORD_BYTES;
+		int n;
+
+		ERR_clear_error();
+		n = SSL_write(t->ssl, at, (int)piece);
+		if (n <= 0) {
+			log_error("control channel: TLS cannot write: %s", tls_error_text());
+			return -EPROTO;
+		}
+		at += n;
+		len -= (size_t)n;
+	}
+	return drain(t, out);
+}
+
+int tls_read(
+	struct tls *t, struct buffer *in, struct buffer *plain, size_t most, struct buffer *out)
+{
+	int r = feed(t, in), error;
+
+	while (!r && buffer_bytes(plain) < most) {
+		uint8_t *to = buffer_reserve(plain, RECORD_BYTES);
+		int n;
+
+		if (!to)
+			return -ENOMEM;
+		ERR_clear_error();
+		n = SSL_read(t->ssl, to, (int)RECORD_BYTES);
+		if (n > 0) {
+			buffer_added(plain, (size_t)n);
+			continue;
+		}
+		error = SSL_get_error(t->ssl, n);
+		if (error == SSL_ERROR_WANT_READ)
+			break;
+		if (error == SSL_ERROR_ZERO_RETURN) {
+			r = -ENOTCONN;
+		} else {
+			log_error("control channel: TLS refuses what came: %s", tls_error_text());
+			r = -EBADMSG;
+		}
+	}
+	error = drain(t, out);
+	return r ? r : error;
+}
+
+void tls_describe(const struct tls *t, char *text, size_t size)
+{
+	snprintf(text, size, "%s %s", SSL_get_version(t->ssl), SSL_get_cipher_name(t->ssl));
+}
+
+int tls_peer_key(const struct tls *t, struct tls_key *key)
+{
+	X509 *cert = SSL_get0_peer_certificate(t->ssl);
+	EVP_PKEY *pkey = cert ? X509_get0_pubkey(cert) : NULL;
+	int r = pkey ? tls_key_from_pkey(key, pkey) : -EPROTO;
+
+	ERR_clear_error();
+	return r;
+}
+
+bool tls_peer_verified(const struct tls *t, char why[TLS_WHY_MAX])
+{
+	long result = SSL_get_verify_result(t->ssl);
+
+	if (!SSL_get0_peer_certificate(t->ssl))
+		result = X509_V_ERR_UNSPECIFIED;
+	snprintf(why, TLS_WHY_MAX, "%s", X509_verify_cert_error_string(result));
+	return result == X509_V_OK;
+}
+
+int tls_export(const struct tls *t, const char *label, const void *context, size_t context_len,
+	void *secret, size_t len)
+{
+	if (!t->complete || SSL_export_keying_material(t->ssl, secret, len, label, strlen(label),
+				    context, context_len, 1) != 1) {
+		ERR_clear_error();
+		return -EPROTO;
+	}
+	return 0;
+}

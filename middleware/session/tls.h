@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * session/tls: TLS 1.3 over two byte queues, for the control channel (RFC 8446).
+ *
+ * Bytes of the peer go in and bytes for the peer come out through struct buffer; no socket is
+ * known here.  Both sides insist on the application protocol TLS_ALPN (RFC 7301).  The server shows
+ * the certificate of its host key; the client completes the handshake with any certificate, and its
+ * caller decides, before anything is sent, whether this is the right server (tls_peer_key,
+ * tls_peer_verified).  No session tickets, no early data, no renegotiation.
+ *
+ * A context is not changed after it was made and may be shared by threads; who hands it to a thread
+ * that may outlive him takes a reference for it.  A tls is its thread's.
+ */
+#ifndef SESSION_TLS_H
+#define SESSION_TLS_H
+
+#include "session/buffer.h"
+#include "session/tls_key.h"
+
+#include <stdbool.h>
+
+#define TLS_ALPN "rftp/1"
+#define TLS_WHY_MAX 512u
+
+struct tls_context;
+struct tls;
+
+/*
+ * The daemon's: the private key in `key_path` (PEM), with a certificate made from it here, or the
+ * chain in `certificate_path` (PEM, its own certificate first) when that is not NULL.  -errno:
+ * `why` says what is wrong, naming the file.
+ */
+int tls_context_new_server(const char *key_path, const char *certificate_path,
+	struct tls_context **out, char why[TLS_WHY_MAX]);
+/* A client's.  `ca_path`: a file of certificates (PEM) that may vouch for servers; NULL: none. */
+int tls_context_new_client(const char *ca_path, struct tls_context **out, char why[TLS_WHY_MAX]);
+struct tls_context *tls_context_ref(struct tls_context *);
+void tls_context_free(struct tls_context *); /* gives one reference back */
+/* The key that a server's context shows. */
+int tls_context_key(const struct tls_context *, struct tls_key *);
+
+/* A client gives the host's name or address as the user wrote it, which a certificate must name. */
+int tls_new(const struct tls_context *, const char *host, struct tls **out);
+void tls_free(struct tls *);
+
+/*
+ * Goes on with the handshake: takes bytes from `in`, appends to `out`.  1: it is complete; 0: more
+ * must come first; -EPROTO: it failed, which was logged, and `out` may hold the alert that tells
+ * the peer; -ENOMEM.
+ */
+int tls_handshake(struct tls *, struct buffer *in, struct buffer *out);
+bool tls_is_complete(const struct tls *);
+
+/* Once complete: encrypts `len` bytes into `out`.  0, -ENOMEM, -EPROTO. */
+int tls_write(struct tls *, const void *data, size_t len, struct buffer *out);
+/*
+ * Once complete: takes records from `in` and appends what they carry to `plain`, at most about
+ * `most` bytes.  What the protocol itself has to answer goes to `out`.  0; -EBADMSG: a record was
+ * changed on its way or is none; -ENOTCONN: the peer has closed the stream; -ENOMEM.
+ */
+int tls_read(
+	struct tls *, struct buffer *in, struct buffer *plain, size_t most, struct buffer *out);
+
+/* For people: "TLSv1.3 TLS_AES_256_GCM_SHA384". */
+void tls_describe(const struct tls *, char *text, size_t size);
+
+/* The key that the server showed.  -EPROTO: none that is understood. */
+int tls_peer_key(const struct tls *, struct tls_key *);
+/* Whether a certificate authority of the client's context vouches for the server under the host's
+ * name; if not, `why` says why not. */
+bool tls_peer_verified(const struct tls *, char why[TLS_WHY_MAX]);
+
+/*
+ * Once complete: `len` bytes that both sides know and nobody else (RFC 8446, 7.5), different for
+ * each label and context.  0 or -EPROTO.
+ */
+int tls_export(const struct tls *, const char *label, const void *context, size_t context_len,
+	void *secret, size_t len);
+
+#endif

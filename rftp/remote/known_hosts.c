@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rftp/remote/known_hosts.c: owns the form of a line.  Who is asked, and what is trusted, is
+ * decided in rftp/remote/trust.
+ */
+#include "rftp/remote/known_hosts.h"
+
+#include "base/addr.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <limits.h>
+#include <openssl/evp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define BLANKS " \t\r\n"
+#define BASE64_MAX (4 * ((TLS_KEY_MAX + 2) / 3) + 1)
+
+void known_hosts_name(const char *host, uint16_t port, char name[KNOWN_HOSTS_NAME_MAX])
+{
+	if (port == ADDR_DEFAULT_PORT)
+		snprintf(name, KNOWN_HOSTS_NAME_MAX, "%s", host);
+	else
+		snprintf(name, KNOWN_HOSTS_NAME_MAX, "[%s]:%u", host, port);
+	for (char *at = name; *at; at++)
+		*at = (char)tolower((unsigned char)*at);
+}
+
+/* Whether `name` is among the names of a line, which are taken apart. */
+static bool names_match(char *names, const char *name)
+{
+	bool found = false;
+	char *rest = names, *one;
+
+	while ((one = strsep(&rest, ","))) {
+		bool negated = *one == '!';
+		char pattern[KNOWN_HOSTS_NAME_MAX * 2], *to = pattern;
+
+		/* brackets stand for themselves, as they do in ssh's files */
+		for (const char *at = one + negated; *at && to < pattern + sizeof pattern - 2;
+			at++) {
+			if (strchr("[]\\", *at))
+				*to++ = '\\';
+			*to++ = (char)tolower((unsigned char)*at);
+		}
+		*to = '\0';
+		if (fnmatch(pattern, name, 0))
+			continue;
+		if (negated)
+			return false;
+		found = true;
+	}
+	return found;
+}
+
+static bool key_matches(const char *type, const char *base64, const struct tls_key *key)
+{
+	char ours[BASE64_MAX];
+
+	EVP_EncodeBlock((unsigned char *)ours, key->blob, (int)key->len);
+	return !strcmp(type, key->type) && !strcmp(base64, ours);
+}
+
+/* What one line says; KNOWN_HOSTS_NEW: nothing of this host. */
+static enum known_hosts_answer line_says(char *line, const char *name, const struct tls_key *key)
+{
+	char *rest = NULL, *word = strtok_r(line, BLANKS, &rest), *names, *type, *base64;
+	bool revoked = word && !strcmp(word, "@revoked");
+
+	if (!word || *word == '#' || (*word == '@' && !revoked))
+		return KNOWN_HOSTS_NEW;
+	names = revoked ? strtok_r(NULL, BLANKS, &rest) : word;
+	type = strtok_r(NULL, BLANKS, &rest);
+	base64 = strtok_r(NULL, BLANKS, &rest);
+	if (!base64 || !names_match(names, name))
+		return KNOWN_HOSTS_NEW;
+	if (key_matches(type, base64, key))
+		return revoked ? KNOWN_HOSTS_REVOKED : KNOWN_HOSTS_SAME;
+	return revoked ? KNOWN_HOSTS_NEW : KNOWN_HOSTS_CHANGED;
+}
+
+/* Of two lines the one that counts. */
+static bool outweighs(enum known_hosts_answer a, enum known_hosts_answer b)
+{
+	static const int weight[] = {
+		[KNOWN_HOSTS_NEW] = 0,
+		[KNOWN_HOSTS_CHANGED] = 1,
+		[KNOWN_HOSTS_SAME] = 2,
+		[KNOWN_HOSTS_REVOKED] = 3,
+	};
+
+	return weight[a] > weight[b];
+}
+
+int known_hosts_find(const char *path, const char *name, const struct tls_key *key,
+	enum known_hosts_answer *answer, unsigned *line)
+{
+	FILE *file = fopen(path, "re");
+	char *text = NULL;
+	size_t room = 0;
+	unsigned number = 0;
+	int r = 0;
+
+	*answer = KNOWN_HOSTS_NEW;
+	*line = 0;
+	if (!file)
+		return errno == ENOENT || errno == ENOTDIR ? 0 : -errno;
+	errno = 0;
+	while (getline(&text, &room, file) >= 0) {
+		enum known_hosts_answer said = line_says(text, name, key);
+
+		number++;
+		if (!outweighs(said, *answer))
+			continue;
+		*answer = said;
+		*line = number;
+	}
+	if (!feof(file))
+		r = errno ? -errno : -EIO;
+	free(text);
+	fclose(file);
+	return r;
+}
+
+static int make_directory(const char *path)
+{
+	char directory[PATH_MAX];
+	char *slash;
+
+	if (snprintf(directory, sizeof directory, "%s", path) >= (int)sizeof directory)
+		return -ENAMETOOLONG;
+	for (slash = strchr(directory + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		if (mkdir(directory, 0700) && errno != EEXIST)
+			return -errno;
+		*slash = '/';
+	}
+	return 0;
+}
+
+/* Whether the last line of the file has no end. */
+static bool ends_within_line(int fd)
+{
+	char last = '\n';
+	off_t end = lseek(fd, 0, SEEK_END);
+
+	return end > 0 && pread(fd, &last, 1, end - 1) == 1 && last != '\n';
+}
+
+int known_hosts_add(const char *path, const char *name, const struct tls_key *key)
+{
+	char line[KNOWN_HOSTS_NAME_MAX + TLS_KEY_TYPE_MAX + BASE64_MAX + 8], base64[BASE64_MAX];
+	int r = make_directory(path), fd, len;
+
+	if (r)
+		return r;
+	fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return -errno;
+	if (flock(fd, LOCK_EX)) {
+		r = -errno;
+		goto out;
+	}
+	EVP_EncodeBlock((unsigned char *)base64, key->blob, (int)key->len);
+	len = snprintf(line, sizeof line, "%s%s %s %s\n", ends_within_line(fd) ? "\n" : "", name,
+		key->type, base64);
+	if (write(fd, line, (size_t)len) != len)
+		r = errno ? -errno : -EIO;
+	else if (fsync(fd))
+		r = -errno;
+out:
+	close(fd);
+	return r;
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rftpd/auth/host_key: see host_key.h.
+ */
+#include "rftpd/auth/host_key.h"
+
+#include "base/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int in_directory(char *path, size_t size, const char *directory, const char *behind)
+{
+	int n = snprintf(path, size, "%s%s/host_key", directory, behind);
+
+	return n < (int)size ? 0 : -ENAMETOOLONG;
+}
+
+int host_key_path(const struct daemon_settings *settings, char *path, size_t size)
+{
+	const char *directory = getenv("STATE_DIRECTORY");
+
+	if (settings->host_key)
+		return snprintf(path, size, "%s", settings->host_key) < (int)size ? 0
+										  : -ENAMETOOLONG;
+	if (directory && *directory == '/') {
+		/* several are separated by colons: the first */
+		int n = snprintf(
+			path, size, "%.*s/host_key", (int)strcspn(directory, ":"), directory);
+
+		return n < (int)size ? 0 : -ENAMETOOLONG;
+	}
+	if (!geteuid())
+		return in_directory(path, size, "/var/lib", "/rftpd");
+	directory = getenv("XDG_STATE_HOME");
+	if (directory && *directory == '/')
+		return in_directory(path, size, directory, "/rftpd");
+	directory = getenv("HOME");
+	if (directory && *directory == '/')
+		return in_directory(path, size, directory, "/.local/state/rftpd");
+	return -ENOENT;
+}
+
+/* The directories above the file, for the owner alone where they are made here. */
+static int make_parents(const char *path)
+{
+	char directory[PATH_MAX];
+
+	snprintf(directory, sizeof directory, "%s", path);
+	for (char *slash = strchr(directory + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		if (mkdir(directory, 0700) && errno != EEXIST)
+			return -errno;
+		*slash = '/';
+	}
+	return 0;
+}
+
+static int find_path(const struct daemon_settings *settings, char path[PATH_MAX])
+{
+	int r = host_key_path(settings, path, PATH_MAX);
+
+	if (r)
+		log_error("the environment names no directory for the host key (%s): say "
+			  "host-key = FILE",
+			strerror(-r));
+	return r;
+}
+
+static int load(const struct daemon_settings *settings, const char *path, struct tls_context **out)
+{
+	char why[TLS_WHY_MAX];
+	int r = tls_context_new_server(path, settings->certificate, out, why);
+
+	if (r)
+		log_error("host key: %s", why);
+	return r;
+}
+
+/* Whether the directory of the file is the export or beneath it: a client could fetch the key. */
+static bool is_exported(const struct daemon_settings *settings, const char *path)
+{
+	char directory[PATH_MAX], *slash;
+	struct stat top, here, above;
+	bool found = false;
+	int fd;
+
+	snprintf(directory, sizeof directory, "%s", path);
+	slash = strrchr(directory, '/');
+	if (slash)
+		slash[slash == directory] = '\0';
+	fd = open(slash ? directory : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (!settings->export || stat(settings->export, &top) || fd < 0 || fstat(fd, &here)) {
+		if (fd >= 0)
+			close(fd);
+		return false;
+	}
+	for (;;) {
+		int up;
+
+		found = here.st_dev == top.st_dev && here.st_ino == top.st_ino;
+		up = found ? -1 : openat(fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+		close(fd);
+		fd = up;
+		if (up < 0 || fstat(up, &above) ||
+			(above.st_dev == here.st_dev && above.st_ino == here.st_ino))
+			break;
+		here = above;
+	}
+	if (fd >= 0)
+		close(fd);
+	return found;
+}
+
+static int refuse_exported(const struct daemon_settings *settings, const char *path)
+{
+	if (!is_exported(settings, path))
+		return 0;
+	log_error("host key: %s lies within the export %s, where clients could read it: say "
+		  "host-key = FILE",
+		path, settings->export);
+	return -EINVAL;
+}
+
+int host_key_open(const struct daemon_settings *settings, struct tls_context **out)
+{
+	char path[PATH_MAX], fingerprint[TLS_FINGERPRINT_MAX];
+	struct tls_key key;
+	bool made = false;
+	int r = find_path(settings, path);
+
+	if (r)
+		return r;
+	if (access(path, F_OK) && errno == ENOENT) {
+		r = make_parents(path);
+		if (!r && refuse_exported(settings, path))
+			return -EINVAL;
+		if (!r)
+			r = tls_key_create(path);
+		made = !r;
+		if (r && r != -EEXIST) { /* another daemon was faster: its key is as good */
+			log_error("%s: a host key cannot be made: %s", path, strerror(-r));
+			return r;
+		}
+	}
+	r = refuse_exported(settings, path);
+	if (!r)
+		r = load(settings, path, out);
+	if (r)
+		return r;
+	r = tls_context_key(*out, &key);
+	if (r)
+		return r;
+	tls_key_fingerprint(&key, fingerprint);
+	log_info("host key %s (%s%s)", fingerprint, path, made ? ", made now" : "");
+	return 0;
+}
+
+int host_key_check(const struct daemon_settings *settings)
+{
+	struct tls_context *context;
+	char path[PATH_MAX];
+	int r = find_path(settings, path);
+
+	if (!r)
+		r = refuse_exported(settings, path);
+	if (!r && (!access(path, F_OK) || settings->certificate)) {
+		r = load(settings, path, &context);
+		if (!r)
+			tls_context_free(context);
+	}
+	return r ? -EINVAL : 0;
+}
