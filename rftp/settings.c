@@ -426,7 +426,7 @@ BOOLEAN(recursive)
 BOOLEAN(replace)
 BOOLEAN(json)
 
-static const char *engine_name_at(unsigned i)
+static const char *name_of_engine(unsigned i)
 {
 	return engine_at(i) ? engine_at(i)->name : NULL;
 }
@@ -455,7 +455,7 @@ static const struct row {
 		 .option = "fabric",
 		 .help = "transport: verbs is RDMA, soft is iWARP over TCP"},
 		"auto", select_name, set_fabric, show_fabric},
-	{{.name = "engine", .option = "engine", .help = "how blocks cross"}, "auto", engine_name_at,
+	{{.name = "engine", .option = "engine", .help = "how blocks cross"}, "auto", name_of_engine,
 		set_engine, show_engine},
 	{{.name = "channels", .option = "channels", .help = "connections that carry data"},
 		"auto|1..64", NULL, set_channels, show_channels},

@@ -125,7 +125,7 @@ def the_service_manager_is_told(top):
             daemon.stopped = True
     # a manager that is not there is no reason to fail
     daemon = Daemon(f"{top}/export", env={"NOTIFY_SOCKET": f"{top}/nobody"})
-    check(b"nobody" in daemon.stderr(), daemon.stderr())
+    wait_until(lambda: b"nobody" in daemon.stderr(), "it says that it could not tell", 20)  # after it is ready
 
 
 @case
