@@ -35,6 +35,7 @@ struct rig {
 	struct half source, sink; /* the client's, the daemon's */
 	struct engine_source *from;
 	struct engine_sink *to;
+	struct verdict why_from, why_to;
 	struct block *queued[RIG_QUEUE]; /* filled, and not given to the engine yet */
 	unsigned queued_count;
 };
@@ -101,7 +102,7 @@ static void rig_close(struct rig *rig)
 	pair_close(&rig->pair);
 }
 
-static struct engine_env rig_env(const struct rig *rig, const struct half *h)
+static struct engine_env rig_env(struct rig *rig, const struct half *h)
 {
 	return (struct engine_env){
 		.pool = h->pool,
@@ -111,6 +112,7 @@ static struct engine_env rig_env(const struct rig *rig, const struct half *h)
 		.lanes = link_lanes(h->link),
 		.lane_count = rig->lanes,
 		.notice = TRANSFER_NOTICE_BEHIND,
+		.verdict = h == &rig->source ? &rig->why_from : &rig->why_to,
 		.remote_depth = pool_count(rig->sink.pool),
 		.remote_stride = pool_stride(RIG_BLOCK),
 		.remote_base = fabric_mr_base(rig->sink.mr),

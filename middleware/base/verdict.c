@@ -6,6 +6,7 @@
 
 #include <assert.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 
 /* Whether it is the first. */
@@ -31,6 +32,12 @@ void verdict_set(
 	va_start(ap, format);
 	vsnprintf(v->text, sizeof v->text, format, ap);
 	va_end(ap);
+}
+
+void verdict_note(struct verdict *v, const char *text, size_t len)
+{
+	if (!v->status)
+		snprintf(v->text, sizeof v->text, "%.*s", (int)len, text);
 }
 
 void verdict_join(struct verdict *v, const struct verdict *other)

@@ -13,7 +13,7 @@
 #ifndef BASE_VERDICT_H
 #define BASE_VERDICT_H
 
-#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define VERDICT_TEXT 512 /* with its NUL */
@@ -30,12 +30,14 @@ enum verdict_scope {
 struct verdict {
 	enum verdict_scope scope;
 	uint16_t status;
-	char text[VERDICT_TEXT]; /* may be "": the status says it all */
+	char text[VERDICT_TEXT]; /* may be "": the status says it all; with status 0, a note */
 };
 
 /* `status` must not be 0. */
 void verdict_set(struct verdict *, enum verdict_scope, uint16_t status, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
+/* Nothing failed, and yet there is something to be said: what fails later takes its place. */
+void verdict_note(struct verdict *, const char *text, size_t len);
 /* The same of another verdict; one of nothing changes nothing. */
 void verdict_join(struct verdict *, const struct verdict *);
 /* As if nothing had failed. */

@@ -15,8 +15,8 @@
  * One thread owns an engine: the transfer's.  It sleeps on the lanes' completion queue, which only
  * the engine polls.  An engine may have a thread of its own behind that, which polls the queue,
  * too: what it learns comes out of `poll`, `room` and `settle` like anything else, errors included.
- * Errors are -errno and end the transfer: -EBADMSG for what a peer may not do, -ENOTCONN /
- * -ECONNRESET for a broken channel.
+ * Errors are -errno and end the transfer.  What a peer may not do, and a channel that broke, ends
+ * the session: the verdict of the env says what it was.
  */
 #ifndef ENGINE_ENGINE_H
 #define ENGINE_ENGINE_H
@@ -47,6 +47,8 @@ struct engine_env {
 	uint64_t remote_status_base; /* its status bytes, if the engine has them */
 	uint32_t remote_status_key;
 
+	/* why an operation failed, if it was not for memory or frames: the transfer's own */
+	struct verdict *verdict;
 	/* queues a frame on the control channel */
 	int (*put)(void *ctx, uint16_t type, const void *data, size_t len);
 	void *put_ctx;

@@ -4,7 +4,7 @@
  */
 #include "engine/lane.h"
 
-#include "base/log.h"
+#include "proto/status.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -154,13 +154,14 @@ int lane_post(struct lane *l, const struct fabric_wr *list, uint32_t blocks)
 	return r;
 }
 
-int lane_completion(const struct fabric_wc *wc, uint32_t *blocks)
+int lane_completion(const struct fabric_wc *wc, uint32_t *blocks, struct verdict *verdict)
 {
 	struct lane *l = fabric_chan_context(wc->chan);
 
 	*blocks = 0;
 	if (wc->status != FABRIC_OK) {
-		log_error("data channel %u: %s", l->number, fabric_status_name(wc->status));
+		verdict_set(verdict, VERDICT_SESSION, STATUS_DISCONNECTED,
+			"data channel %u broke: %s", l->number, fabric_status_name(wc->status));
 		return -ECONNRESET;
 	}
 	if (wc->opcode != FABRIC_RECV && wc->opcode != FABRIC_RECV_IMM)
@@ -170,6 +171,18 @@ int lane_completion(const struct fabric_wc *wc, uint32_t *blocks)
 	if (wc->opcode == FABRIC_RECV) {
 		lane_take_notice(l, LANE_ID_NUMBER(wc->id));
 		l->greeted = true;
+	}
+	return 0;
+}
+
+int lane_check(struct lane *const *lanes, unsigned count, struct verdict *verdict)
+{
+	for (unsigned i = 0; i < count; i++) {
+		if (!lanes[i]->dead)
+			continue;
+		verdict_set(verdict, VERDICT_SESSION, STATUS_DISCONNECTED,
+			"data channel %u broke, or the peer has closed it", i);
+		return -ECONNRESET;
 	}
 	return 0;
 }

@@ -14,6 +14,7 @@
 #ifndef ENGINE_LANE_H
 #define ENGINE_LANE_H
 
+#include "base/verdict.h"
 #include "engine/send_queue.h"
 #include "fabric/fabric.h"
 
@@ -79,9 +80,11 @@ void lane_free(struct lane *);
  * As fabric_post_send. */
 int lane_post(struct lane *, const struct fabric_wr *list, uint32_t blocks);
 /* Each completion of a lane passes here first: 1 it is the engine's; 0 it was a greeting;
- * -ECONNRESET the request failed, and with it the channel.  `blocks`: of those that were posted,
- * oldest first, so many are done with it. */
-int lane_completion(const struct fabric_wc *, uint32_t *blocks);
+ * -ECONNRESET the request failed, and with it the channel, as the verdict says.  `blocks`: of those
+ * that were posted, oldest first, so many are done with it. */
+int lane_completion(const struct fabric_wc *, uint32_t *blocks, struct verdict *);
+/* 0; -ECONNRESET: the peer has closed one of them, or it broke, as the verdict says. */
+int lane_check(struct lane *const *, unsigned count, struct verdict *);
 /* Starts counting anew. */
 void lane_reset_counts(struct lane *);
 

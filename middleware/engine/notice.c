@@ -4,7 +4,7 @@
  */
 #include "engine/notice.h"
 
-#include "base/log.h"
+#include "proto/status.h"
 #include "proto/transfer.h"
 
 #include <errno.h>
@@ -88,7 +88,8 @@ int notice_post_gathered(const struct engine_env *env, struct sender *sender, st
 	return sender_post(sender, lane, writes, &notice, blocks, count);
 }
 
-int notice_take(const struct fabric_wc *wc, bool imm, uint32_t slots, uint32_t *index)
+int notice_take(const struct fabric_wc *wc, bool imm, uint32_t slots, uint32_t *index,
+	struct verdict *verdict)
 {
 	struct lane *lane = fabric_chan_context(wc->chan);
 	struct transfer_notice_msg msg = {.index = wc->imm};
@@ -96,8 +97,9 @@ int notice_take(const struct fabric_wc *wc, bool imm, uint32_t slots, uint32_t *
 
 	if (imm != (wc->opcode == FABRIC_RECV_IMM) ||
 		(!imm && transfer_get_notice(&msg, bytes, wc->bytes)) || msg.index >= slots) {
-		log_error(
-			"data channel %u: not a slot's number: %u bytes", lane->number, wc->bytes);
+		verdict_set(verdict, VERDICT_SESSION, STATUS_PROTOCOL,
+			"%u bytes on data channel %u are not the number of a slot", wc->bytes,
+			lane->number);
 		return -EBADMSG;
 	}
 	*index = msg.index;

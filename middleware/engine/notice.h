@@ -23,7 +23,9 @@ int notice_post_gathered(const struct engine_env *, struct sender *, struct lane
 	struct block *const *, const uint32_t *indices, unsigned count);
 
 /* A receive brought the number of a slot, as a WRITE_IMM's if `imm`: it must be less than `slots`.
- * Then that many receives are posted on the lane again.  0, -EBADMSG, or as fabric_post_recv. */
-int notice_take(const struct fabric_wc *, bool imm, uint32_t slots, uint32_t *index);
+ * Then that many receives are posted on the lane again.  0, -EBADMSG as the verdict says, or as
+ * fabric_post_recv. */
+int notice_take(
+	const struct fabric_wc *, bool imm, uint32_t slots, uint32_t *index, struct verdict *);
 
 #endif

@@ -22,6 +22,7 @@ struct sender_lane {
 struct sender {
 	struct lane *const *lanes;
 	unsigned lane_count, last_lane;
+	struct verdict *verdict;
 	uint32_t blocks;
 	struct send_count every;  /* that is signalled */
 	bool local;               /* completions say that a block has left, no more */
@@ -42,6 +43,7 @@ int sender_new(const struct engine_env *env, struct sender **out)
 		return -ENOMEM;
 	s->lanes = env->lanes;
 	s->lane_count = env->lane_count;
+	s->verdict = env->verdict;
 	s->blocks = pool_count(env->pool);
 	s->local = !fabric_chan_caps(env->lanes[0]->chan)->write_delivered;
 	s->last_ns = clock_now_ns();
@@ -136,7 +138,7 @@ int sender_completion(struct sender *s, const struct fabric_wc *wc)
 	struct lane *lane = fabric_chan_context(wc->chan);
 	struct sender_lane *l = &s->lane[lane->number];
 	uint32_t sent;
-	int r = lane_completion(wc, &sent);
+	int r = lane_completion(wc, &sent, s->verdict);
 
 	assert(r < 0 || sent <= l->posts - l->done);
 	for (uint32_t i = 0; i < sent; i++) {
@@ -185,4 +187,15 @@ int sender_flush(struct sender *s)
 			return r;
 	}
 	return settled;
+}
+
+void sender_drain(struct sender *s, struct fabric_cq *cq)
+{
+	struct fabric_wc wc[SENDER_POLL_BATCH];
+	int n;
+
+	while ((n = fabric_cq_poll(cq, wc, SENDER_POLL_BATCH)) > 0)
+		for (int i = 0; i < n; i++)
+			if (wc[i].status == FABRIC_OK)
+				sender_completion(s, &wc[i]);
 }

@@ -36,5 +36,8 @@ unsigned sender_done(struct sender *, struct block **done, unsigned max);
 uint64_t sender_moderation_ns(const struct sender *);
 /* Asks for completions of all that is out: 1 nothing is, 0 they are to come, -errno. */
 int sender_flush(struct sender *);
+/* The end: takes in what has completed, so that the accounts of the lanes are right.  What failed
+ * is not told any more. */
+void sender_drain(struct sender *, struct fabric_cq *);
 
 #endif

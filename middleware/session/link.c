@@ -185,6 +185,7 @@ int link_wait_greeted(struct link *l, unsigned count, int timeout_ms, int cancel
 
 	while (i < count) {
 		struct pollfd fds[2] = {{fabric_cq_fd(l->cq), POLLIN, 0}, {cancel_fd, POLLIN, 0}};
+		struct verdict why = {0};
 		struct fabric_wc wc;
 		uint32_t sent;
 		int r;
@@ -199,9 +200,11 @@ int link_wait_greeted(struct link *l, unsigned count, int timeout_ms, int cancel
 		if (r < 0)
 			return r;
 		if (r) {
-			r = lane_completion(&wc, &sent);
-			if (r < 0)
+			r = lane_completion(&wc, &sent, &why);
+			if (r < 0) {
+				log_error("%s", why.text);
 				return r;
+			}
 			continue;
 		}
 		r = poll(fds, 2, clock_until_ms(deadline));

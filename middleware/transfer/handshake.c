@@ -31,26 +31,26 @@ static uint32_t depth_max(const struct run *run)
 								       : most;
 }
 
-/* What has to be true of an engine on either side.  0, or -EOPNOTSUPP. */
+/* What has to be true of an engine on either side.  0 or a failure. */
 static int check_engine(struct run *run, uint8_t number, uint8_t notice, unsigned channels)
 {
 	const struct engine_ops *ops = engine_by_id(number);
 	const char *lacks = NULL;
 
 	if (!ops || (run->params->engines && !(run->params->engines & 1u << number)))
-		return run_fail(run, -EOPNOTSUPP, STATUS_UNSUPPORTED,
+		return run_fail(run, VERDICT_TRANSFER, STATUS_UNSUPPORTED,
 			"engine %u%s%s is not one that both sides have", number, ops ? ", " : "",
 			ops ? ops->name : "");
 	for (unsigned i = 0; i < channels && !lacks; i++)
 		lacks = engine_lacks(ops, fabric_chan_caps(link_lanes(run->link)[i]->chan));
 	if (lacks)
-		return run_fail(run, -EOPNOTSUPP, STATUS_UNSUPPORTED,
+		return run_fail(run, VERDICT_TRANSFER, STATUS_UNSUPPORTED,
 			"the engine %s needs %s, and %s has not", ops->name, lacks,
 			run->stats->fabric);
 	if (notice == TRANSFER_NOTICE_BEHIND)
 		return 0;
 	if (ops->id != MESSAGE_ENGINE_CREDIT)
-		return run_fail(run, -EOPNOTSUPP, STATUS_UNSUPPORTED,
+		return run_fail(run, VERDICT_TRANSFER, STATUS_UNSUPPORTED,
 			"the engine %s has no notices of kind %u", ops->name, notice);
 	return 0;
 }
@@ -66,6 +66,7 @@ static struct engine_env make_env(struct run *run, unsigned lanes, uint8_t notic
 		.lane_count = lanes,
 		.notice = notice,
 		.imm = imm,
+		.verdict = &run->verdict,
 		.put = run_engine_put,
 		.put_ctx = run,
 	};
@@ -111,7 +112,8 @@ static int plan_transfer(struct run *run, const struct transfer_source *from,
 	};
 
 	if (!facts->open_channels)
-		return run_fail(run, -ENOTCONN, STATUS_DISCONNECTED, "no data channel is open");
+		return run_fail(
+			run, VERDICT_SESSION, STATUS_DISCONNECTED, "no data channel is open");
 	plan_make(facts, out);
 	return 0;
 }
@@ -133,7 +135,7 @@ static int exchange(
 		((accept->flags & TRANSFER_ACCEPT_IMM) && !(offer->flags & TRANSFER_OFFER_IMM)) ||
 		(offer->engine != MESSAGE_ENGINE_STATUS &&
 			(accept->status_base || accept->status_key)))
-		return run_fail(run, -EBADMSG, STATUS_PROTOCOL,
+		return run_fail(run, VERDICT_SESSION, STATUS_PROTOCOL,
 			"the sink answered OFFER with a bad %s", message_name(h.type));
 	return 0;
 }
@@ -194,15 +196,16 @@ int handshake_offer(struct run *run, const struct transfer_source *from, struct 
 	offer.depth = plan->depth;
 	r = link_wait_greeted(run->link, plan->channels, GREET_TIMEOUT_MS, p->cancel_fd);
 	if (r)
-		return run_fail(run, r, 0, "a data channel's greeting did not come");
+		return run_fail(run, r == -ECANCELED ? VERDICT_TRANSFER : VERDICT_SESSION,
+			status_from_errno(r), "a data channel's greeting did not come");
 	r = exchange(run, &offer, &accept);
 	if (r)
 		return r;
 	plan->source_blocks = plan_source_blocks(&facts, plan->block, accept.depth);
 	r = run_make_pool(run, plan->source_blocks, plan->block, ops->source->access);
 	if (r)
-		return run_fail(run, r, 0, "memory for %u blocks of %u bytes", plan->source_blocks,
-			plan->block);
+		return run_fail(run, VERDICT_TRANSFER, status_from_errno(r),
+			"memory for %u blocks of %u bytes", plan->source_blocks, plan->block);
 	env = make_env(run, plan->channels, offer.notice, accept.flags & TRANSFER_ACCEPT_IMM);
 	env.remote_depth = accept.depth;
 	env.remote_stride = accept.stride;
@@ -229,13 +232,14 @@ static int check_offer(struct run *run, const struct transfer_offer *offer)
 	const struct transfer_params *p = run->params;
 
 	if (offer->channels > link_channel_count(run->link))
-		return run_fail(run, -EINVAL, STATUS_INVALID, "%u channels offered, %u are open",
-			offer->channels, link_channel_count(run->link));
+		return run_fail(run, VERDICT_TRANSFER, STATUS_INVALID,
+			"%u channels offered, %u are open", offer->channels,
+			link_channel_count(run->link));
 	if (p->max_block && offer->block > p->max_block)
-		return run_fail(run, -EINVAL, STATUS_LIMIT,
+		return run_fail(run, VERDICT_TRANSFER, STATUS_LIMIT,
 			"blocks of %u bytes offered, %u is the limit", offer->block, p->max_block);
 	if (offer->depth < 2)
-		return run_fail(run, -EINVAL, STATUS_INVALID, "a window of one block");
+		return run_fail(run, VERDICT_TRANSFER, STATUS_INVALID, "a window of one block");
 	return check_engine(run, offer->engine, offer->notice, offer->channels);
 }
 
@@ -285,8 +289,8 @@ int handshake_accept(struct run *run, uint32_t *block_bytes)
 	if (r < 0)
 		return r;
 	if (h.type != TRANSFER_OFFER || transfer_get_offer(&offer, data, h.length))
-		return run_fail(run, -EBADMSG, STATUS_PROTOCOL, "no well-formed OFFER, but %s",
-			message_name(h.type));
+		return run_fail(run, VERDICT_SESSION, STATUS_PROTOCOL,
+			"no well-formed OFFER, but %s", message_name(h.type));
 	r = check_offer(run, &offer);
 	if (r)
 		return r;
@@ -296,7 +300,8 @@ int handshake_accept(struct run *run, uint32_t *block_bytes)
 	depth = choose_depth(run, &offer);
 	r = run_make_pool(run, depth, offer.block, ops->sink->access);
 	if (r)
-		return run_fail(run, r, 0, "memory for %u blocks of %u bytes", depth, offer.block);
+		return run_fail(run, VERDICT_TRANSFER, status_from_errno(r),
+			"memory for %u blocks of %u bytes", depth, offer.block);
 	env = make_env(run, offer.channels, offer.notice, imm);
 	run_count_requests(run, offer.channels);
 	r = ops->sink->open(&env, &run->sink);

@@ -76,12 +76,9 @@ static int take_abort(struct run *run, const uint8_t *data, size_t len)
 	if (transfer_get_abort(&abort, data, len))
 		return -EBADMSG;
 	run->peer_aborted = true;
-	if (!run->status) {
-		run->status = abort.status;
-		snprintf(run->text, sizeof run->text, "%.*s", (int)abort.text.len,
-			(const char *)abort.text.data);
-	}
-	return -ECONNABORTED;
+	run->told |= !run->verdict.status;
+	return run_fail(run, VERDICT_TRANSFER, abort.status ? abort.status : STATUS_OTHER, "%.*s",
+		(int)abort.text.len, (const char *)abort.text.data);
 }
 
 int run_get(struct run *run, struct message_header *h, const uint8_t **data)
@@ -99,8 +96,9 @@ static int fail_cancelled(struct run *run)
 	const struct transfer_cancel *why = atomic_load(&run->params->cancel);
 
 	if (why)
-		return run_fail(run, -ECANCELED, why->status, "%s", why->text);
-	return run_fail(run, -ECANCELED, STATUS_CANCELLED, "%s", status_text(STATUS_CANCELLED));
+		return run_fail(run, VERDICT_TRANSFER, why->status, "%s", why->text);
+	return run_fail(
+		run, VERDICT_TRANSFER, STATUS_CANCELLED, "%s", status_text(STATUS_CANCELLED));
 }
 
 static bool cancelled(const struct run *run)
@@ -124,7 +122,7 @@ int run_get_wait(struct run *run, struct message_header *h, const uint8_t **data
 		if (r < 0 || (r && h->type != MESSAGE_PING))
 			return r;
 		if (!clock_until_ms(until_ns))
-			return run_fail(run, -ETIMEDOUT, STATUS_TIMEOUT,
+			return run_fail(run, VERDICT_SESSION, STATUS_TIMEOUT,
 				"no answer from the peer for %d ms", run->idle_timeout_ms);
 		if (cancelled(run))
 			return fail_cancelled(run);
@@ -198,12 +196,6 @@ int run_poll(struct run *run, struct block **done, unsigned max)
 
 	if (n > 0)
 		run->heard = run->moved = true;
-	if (n == -EBADMSG)
-		run_fail(run, n, STATUS_PROTOCOL,
-			"what the peer did on a data channel is not allowed by engine %s",
-			run->engine->name);
-	else if (n < 0)
-		run_fail(run, n, 0, "a data channel broke");
 	return n;
 }
 
@@ -266,7 +258,7 @@ static uint64_t still_max_ns(const struct run *run, enum run_wait wait)
 	return idle + blocks < STILL_FACTOR * idle ? idle + blocks : STILL_FACTOR * idle;
 }
 
-/* Whether it moves.  0 or -ETIMEDOUT. */
+/* Whether it moves.  0 or a failure. */
 static int check_moves(struct run *run, uint64_t now)
 {
 	enum run_wait wait = run->waits ? run->waits(run) : RUN_WAIT_PEER;
@@ -278,7 +270,8 @@ static int check_moves(struct run *run, uint64_t now)
 	run->stats->moved_ns = run->moved_ns;
 	if (!most || now - run->moved_ns <= most)
 		return 0;
-	return run_fail(run, -ETIMEDOUT, STATUS_TIMEOUT, "nothing moved for %" PRIu64 " ms: %s",
+	return run_fail(run, VERDICT_SESSION, STATUS_TIMEOUT,
+		"nothing moved for %" PRIu64 " ms: %s",
 		(uint64_t)((now - run->moved_ns) / NS_PER_MS),
 		wait == RUN_WAIT_BLOCKS ? "blocks that were sent have not come"
 					: "the peer answers, but does not go on");
@@ -304,7 +297,7 @@ int run_tick(struct run *run)
 			return r;
 	}
 	if (now - run->heard_ns > (uint64_t)run->idle_timeout_ms * NS_PER_MS)
-		return run_fail(run, -ETIMEDOUT, STATUS_TIMEOUT,
+		return run_fail(run, VERDICT_SESSION, STATUS_TIMEOUT,
 			"nothing heard from the peer for %d ms", run->idle_timeout_ms);
 	if (now - run->told_ns <= KEEPALIVE_NS)
 		return 0;
@@ -383,17 +376,33 @@ int run_wait(struct run *run, int (*again)(struct run *))
 	return r < 0 ? r : 0;
 }
 
-int run_fail(struct run *run, int error, uint16_t status, const char *format, ...)
+int run_fail(struct run *run, enum verdict_scope scope, uint16_t status, const char *format, ...)
 {
+	char text[VERDICT_TEXT];
 	va_list ap;
 
-	if (run->status)
-		return error;
-	run->status = status ? status : status_from_errno(error);
 	va_start(ap, format);
-	vsnprintf(run->text, sizeof run->text, format, ap);
+	vsnprintf(text, sizeof text, format, ap);
 	va_end(ap);
-	return error;
+	verdict_set(&run->verdict, scope, status, "%s", text);
+	return RUN_FAILED;
+}
+
+/* An -errno that nobody has judged: of the channels, or of the memory. */
+static void judge(struct run *run, int error)
+{
+	switch (error) {
+	case -ENOTCONN:
+	case -ECONNRESET:
+	case -ETIMEDOUT:
+	case -EBADMSG:
+	case -EPIPE:
+	case -ENOBUFS:
+		verdict_set(&run->verdict, VERDICT_SESSION, status_from_errno(error), "%s", "");
+		break;
+	default:
+		verdict_set(&run->verdict, VERDICT_TRANSFER, status_from_errno(error), "%s", "");
+	}
 }
 
 /* Reads on until the peer's ABORT has come and ours has left: then the stream of frames is between
@@ -411,7 +420,7 @@ static int await_abort(struct run *run, uint64_t timeout_ms)
 			(r = run_get(run, &h, &frame)) == 1)
 			if (h.type < TRANSFER_OFFER && h.type != MESSAGE_PING)
 				return -EBADMSG;
-		if (r < 0 && r != -ECONNABORTED)
+		if (r < 0 && !run->peer_aborted)
 			return r;
 		/* once the peer has sent ABORT the next frame is the session's: it is left where it
 		 * is */
@@ -425,12 +434,12 @@ static int await_abort(struct run *run, uint64_t timeout_ms)
 	}
 }
 
-static int send_abort(struct run *run, int error)
+static int send_abort(struct run *run)
 {
-	uint8_t data[RUN_TEXT + 8];
+	uint8_t data[VERDICT_TEXT + 8];
 	struct transfer_abort abort = {
-		.status = run->status ? run->status : status_from_errno(error),
-		.text = {(const uint8_t *)run->text, strlen(run->text)},
+		.status = run->verdict.status,
+		.text = {(const uint8_t *)run->verdict.text, strlen(run->verdict.text)},
 	};
 
 	return run_put(run, TRANSFER_ABORT, data, transfer_put_abort(&abort, data, sizeof data));
@@ -441,15 +450,15 @@ static int send_abort(struct run *run, int error)
  * right behind its ABORT, which comes another way: what that says is the reason then, and the
  * session goes on.
  */
-static int learn_why(struct run *run, int error)
+static void learn_why(struct run *run)
 {
-	uint16_t status = run->status;
+	const struct verdict broken = run->verdict;
 
-	run->status = STATUS_OK;
-	if (!await_abort(run, ABORT_GRACE_MS) && run->status != STATUS_DISCONNECTED)
-		return -ECONNABORTED;
-	run->status = status;
-	return error;
+	verdict_clear(&run->verdict);
+	if (await_abort(run, ABORT_GRACE_MS) || run->verdict.status == STATUS_DISCONNECTED) {
+		run->verdict = broken;
+		run->told = false;
+	}
 }
 
 /* Nobody reaches the memory any more, on this side or the other. */
@@ -469,26 +478,26 @@ static void give_back(struct run *run)
 }
 
 /* All that others may need goes before the peer's answer is waited for, which may not come. */
-static int end_early(struct run *run, int error)
+static void end_early(struct run *run, int error)
 {
 	bool told;
 
-	run_fail(run, error, 0, "%s", "");
-	told = !send_abort(run, error);
+	judge(run, error);
+	told = !send_abort(run);
 	/* what is in flight would land in memory that is gone: no channel, no landing */
 	link_close_channels(run->link);
 	give_back(run);
-	if (told && !run->peer_aborted && (error == -ECONNRESET || error == -ENOTCONN))
-		error = learn_why(run, error);
+	if (told && !run->peer_aborted && run->verdict.scope == VERDICT_SESSION &&
+		run->verdict.status == STATUS_DISCONNECTED)
+		learn_why(run);
 	run->drop_files(run);
 	if (run->params->released)
 		run->params->released(run->params->progress_ctx);
-	if (told && !transfer_session_lost(error) && await_abort(run, ABORT_TIMEOUT_MS))
-		error = -ECONNRESET;
-	return error;
+	if (told && run->verdict.scope < VERDICT_SESSION && await_abort(run, ABORT_TIMEOUT_MS))
+		verdict_set(&run->verdict, VERDICT_SESSION, STATUS_DISCONNECTED, "%s", "");
 }
 
-int run_end(struct run *run, int error)
+enum verdict_scope run_end(struct run *run, int error)
 {
 	struct transfer_stats *stats = run->stats;
 
@@ -497,14 +506,22 @@ int run_end(struct run *run, int error)
 		run->source->ops->stop(run->source);
 	/* nobody else touches blocks or channels from here on */
 	sum_requests(run);
-	if (error && error != -EREMOTEIO) {
-		error = end_early(run, error);
+	if (error) {
+		end_early(run, error);
 	} else {
 		give_back(run);
 		run->drop_files(run);
 	}
-	stats->status = run->status;
-	memcpy(stats->text, run->text, sizeof stats->text);
+	stats->verdict = run->verdict;
+	stats->told = run->told;
 	report(run, clock_now_ns());
-	return error;
+	return error ? run->verdict.scope : stats->errors ? VERDICT_FILE : VERDICT_NONE;
+}
+
+int transfer_error(enum verdict_scope scope, const struct transfer_stats *stats)
+{
+	if (scope <= VERDICT_FILE)
+		return scope ? -EREMOTEIO : 0;
+	return stats->verdict.status == STATUS_OTHER ? -EIO
+						     : status_to_errno(stats->verdict.status);
 }

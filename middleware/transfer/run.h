@@ -12,7 +12,11 @@
 #include "session/memory.h"
 #include "transfer/transfer.h"
 
-#define RUN_TEXT TRANSFER_TEXT
+#include <errno.h>
+
+#define RUN_FAILED                                                                                 \
+	(-ECANCELED) /* the verdict says why; any other -errno says itself what it was             \
+		      */
 
 #define RUN_FRAMES_MAX 64u /* taken in before other work has its turn */
 
@@ -47,10 +51,9 @@ struct run {
 	uint64_t report_ns;                         /* when progress is due */
 	uint64_t arrived_bytes;                     /* of the files that arrived well */
 	bool peer_aborted;
-	unsigned lanes; /* that the engine uses */
-	/* the first error: what the peer is told */
-	uint16_t status;
-	char text[RUN_TEXT];
+	unsigned lanes;         /* that the engine uses */
+	struct verdict verdict; /* the first error: what the peer is told */
+	bool told;              /* as in transfer_stats */
 };
 
 /* What COMPLETE and CLOSED say: both sides count the same. */
@@ -58,14 +61,16 @@ struct transfer_complete run_sums(const struct run *);
 
 void run_init(struct run *, struct link *, const struct transfer_params *, struct transfer_stats *);
 
+/* Functions give 0, a number, or a negative one: then the run's verdict says what failed, or, while
+ * nothing stands there yet, the -errno does (run_end). */
+
 /* Sends a frame: the encoded length, or a negative number from a put function, comes in `len`. */
 int run_put(struct run *, uint16_t type, const void *data, ssize_t len);
 /* The same as engine_env.put. */
 int run_engine_put(void *run, uint16_t type, const void *data, size_t len);
 /*
- * The next frame for the transfer: 1, 0 or -errno.  It may be a keep-alive, which means nothing but
- * that the peer lives.  ABORT is taken in here: -ECONNABORTED with run->peer_aborted, its status
- * and its text.
+ * The next frame for the transfer: 1, 0 or a failure.  It may be a keep-alive, which means nothing
+ * but that the peer lives.  ABORT is taken in here: a failure with run->peer_aborted.
  */
 int run_get(struct run *, struct message_header *, const uint8_t **data);
 /* Waits for the next one that is no keep-alive. */
@@ -84,8 +89,8 @@ void run_count_requests(struct run *, unsigned lanes);
 void run_revoke(struct run *);
 
 /*
- * Once a round of the loop: time-outs, keep-alives, the progress callback, cancelling.  0,
- * -ECANCELED, -ETIMEDOUT, or what sending gave.
+ * Once a round of the loop: time-outs, keep-alives, the progress callback, cancelling.  0 or a
+ * failure.
  *
  * A peer that is silent is gone.  One that says keep-alives and moves nothing is given longer, as
  * its disk may be slow, and as long as it likes while it waits for a stream of its own.
@@ -94,20 +99,20 @@ int run_tick(struct run *);
 /*
  * Sleeps until a frame, a completion or a worker's result is there, or the next tick is due.
  * `again` is called after arming: it does what there is to do and says how much it did (-errno is
- * an error); then there is no sleep.  0, -ECANCELED, or what `again` or arming gave.
+ * an error); then there is no sleep.  0 or a failure.
  */
 int run_wait(struct run *, int (*again)(struct run *));
 
-/* Records the first error of the transfer (status 0 takes it from `error`); gives `error` back. */
-int run_fail(struct run *, int error, uint16_t status, const char *format, ...)
+/* Records what ends the transfer, if it is the first; gives RUN_FAILED. */
+int run_fail(struct run *, enum verdict_scope, uint16_t status, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 
 /*
  * Ends the transfer on this side and frees all that `run` holds.  After an error: sends ABORT,
  * closes the data channels before any memory goes, drops files, and then waits for the peer's ABORT
- * while the session lives.  Gives `error`; when a data channel broke because the peer has given up,
- * -ECONNABORTED.
+ * while the session lives.  Gives the outcome; when a data channel broke because the peer has given
+ * up, the verdict is the peer's.
  */
-int run_end(struct run *, int error);
+enum verdict_scope run_end(struct run *, int error);
 
 #endif

@@ -28,7 +28,7 @@ static struct sink *self(struct run *run)
 static int check_finished(struct sink *s, struct sink_file *f)
 {
 	if (f->end_known && f->landed > f->end.blocks)
-		return run_fail(&s->run, -EBADMSG, STATUS_PROTOCOL,
+		return run_fail(&s->run, VERDICT_SESSION, STATUS_PROTOCOL,
 			"file %u: more blocks than were sent", f->file.file);
 	if (f->job_out || !sink_file_complete(f))
 		return 0;
@@ -122,7 +122,7 @@ static int take_frames(struct sink *s)
 			r = 0;
 		}
 		if (r == -EBADMSG)
-			return run_fail(&s->run, r, STATUS_PROTOCOL,
+			return run_fail(&s->run, VERDICT_SESSION, STATUS_PROTOCOL,
 				"%s from the source is malformed or out of turn",
 				message_name(h.type));
 		if (r)
@@ -153,12 +153,12 @@ static int take_block(struct sink *s, struct block *b)
 	memcpy(prefix, b->payload - BLOCK_PREFIX_BYTES, sizeof prefix);
 	if (transfer_get_block(&h, prefix, s->block) || !(f = sink_find_file(s, h.session)) ||
 		!sink_file_takes(f, &h, s->block))
-		return run_fail(&s->run, -EBADMSG, STATUS_PROTOCOL,
+		return run_fail(&s->run, VERDICT_SESSION, STATUS_PROTOCOL,
 			"a block's header is not allowed: file %u, sequence %u, offset %llu, "
 			"length %u",
 			h.session, h.sequence, (unsigned long long)h.offset, h.length);
 	f->landed++;
-	if (f->status) { /* failed before: its other blocks go by */
+	if (f->verdict.status) { /* failed before: its other blocks go by */
 		pool_give(s->run.pool, b);
 		return check_finished(s, f);
 	}
@@ -174,7 +174,7 @@ static int take_block(struct sink *s, struct block *b)
 	}
 	r = reorder_put(f->reorder, b);
 	if (r)
-		return run_fail(&s->run, -EBADMSG, STATUS_PROTOCOL,
+		return run_fail(&s->run, VERDICT_SESSION, STATUS_PROTOCOL,
 			"file %u: sequence %u came twice or out of "
 			"the window",
 			h.session, h.sequence);
@@ -206,7 +206,7 @@ static int take_drained(struct sink *s, struct block *b)
 	if (!b->error)
 		atomic_fetch_add_explicit(&s->run.stats->bytes, b->length, memory_order_relaxed);
 	pool_give(s->run.pool, b);
-	if (!f->status)
+	if (!f->verdict.status)
 		return check_finished(s, f);
 	/* a failed stream holds blocks that wait for their turn: they will not have one */
 	while (f->reorder && (b = reorder_drain(f->reorder)))
@@ -241,7 +241,7 @@ static int flush(struct sink *s)
 	return engine_sink_flush(s->run.sink);
 }
 
-/* What the source counts is what came.  0 or -EBADMSG. */
+/* What the source counts is what came.  0 or a failure. */
 static int check_sums(struct sink *s)
 {
 	const struct transfer_complete *sums = &s->source_sums;
@@ -252,7 +252,7 @@ static int check_sums(struct sink *s)
 	if (sums->files == s->run.stats->files && sums->bytes == s->run.arrived_bytes &&
 		sums->errors == s->run.stats->errors)
 		return 0;
-	return run_fail(&s->run, -EBADMSG, STATUS_PROTOCOL,
+	return run_fail(&s->run, VERDICT_SESSION, STATUS_PROTOCOL,
 		"what the source counts does not add up: %ju files of %ju bytes and %ju that "
 		"failed, here %ju of %ju and %ju",
 		(uintmax_t)sums->files, (uintmax_t)sums->bytes, (uintmax_t)sums->errors,
@@ -329,12 +329,12 @@ static bool any_in_crew(const struct sink *s)
 
 /* A transfer that was cut short, whose sink keeps what it has: what has landed is verified and
  * written. */
-static void salvage(struct sink *s, int error)
+static void salvage(struct sink *s)
 {
 	struct pollfd fd = {crew_fd(s->run.crew), POLLIN, 0};
 	struct block *done[BATCH];
 
-	while (error != -EBADMSG && take_landed(s) > 0)
+	while (s->run.verdict.status != STATUS_PROTOCOL && take_landed(s) > 0)
 		;
 	while (any_in_crew(s)) {
 		unsigned n;
@@ -354,7 +354,7 @@ static void drop_files(struct run *run)
 	sink_drop_files(self(run));
 }
 
-int transfer_receive(struct link *link, const struct transfer_params *params,
+enum verdict_scope transfer_receive(struct link *link, const struct transfer_params *params,
 	const struct transfer_sink *to, struct transfer_stats *stats)
 {
 	struct sink s = {.to = to};
@@ -368,25 +368,8 @@ int transfer_receive(struct link *link, const struct transfer_params *params,
 	if (!r)
 		r = loop(&s);
 	if (r && to->keeps && s.run.crew)
-		salvage(&s, r);
+		salvage(&s);
 	if (!r)
 		r = close_transfer(&s);
-	if (!r && stats->errors)
-		r = -EREMOTEIO;
 	return run_end(&s.run, r);
-}
-
-bool transfer_session_lost(int error)
-{
-	switch (error) {
-	case -ENOTCONN:
-	case -ECONNRESET:
-	case -ETIMEDOUT:
-	case -EBADMSG:
-	case -EPIPE:
-	case -ENOBUFS:
-		return true;
-	default:
-		return false;
-	}
 }

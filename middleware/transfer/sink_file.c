@@ -5,9 +5,7 @@
 #include "transfer/sink_file.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,21 +55,23 @@ void sink_file_free(struct sink_file *f)
 
 int sink_file_open(struct sink_file *f, uint32_t window_blocks)
 {
-	int r = f->to->open(f->to->ctx, &f->file, &f->target.end, &f->cookie, f->text);
+	char text[VERDICT_TEXT] = "";
+	int r = f->to->open(f->to->ctx, &f->file, &f->target.end, &f->cookie, text);
 
 	if (r) {
-		f->status = status_from_errno(r);
+		verdict_set(&f->verdict, VERDICT_FILE, status_from_errno(r), "%s", text);
 		return r;
 	}
 	f->window = window_blocks;
-	if (!f->target.end)
+	if (!f->target.end) {
+		verdict_note(&f->verdict, text, strlen(text));
 		return 0;
-	f->text[0] = '\0';
+	}
 	r = digest_tree_new(&f->tree);
 	if (!r && end_is_stream(f->target.end))
 		r = reorder_new(window_blocks, &f->reorder);
 	if (r)
-		sink_file_fail(f, r, 0, "out of memory");
+		verdict_set(&f->verdict, VERDICT_FILE, status_from_errno(r), "out of memory");
 	return 0; /* a failure of ours is settled as any other: it is open */
 }
 
@@ -82,20 +82,7 @@ bool sink_file_is_stream(const struct sink_file *f)
 
 void sink_file_again(struct sink_file *f)
 {
-	f->status = 0;
-	f->text[0] = '\0';
-}
-
-void sink_file_fail(struct sink_file *f, int error, uint16_t status, const char *format, ...)
-{
-	va_list ap;
-
-	if (f->status)
-		return;
-	f->status = status ? status : status_from_errno(error);
-	va_start(ap, format);
-	vsnprintf(f->text, sizeof f->text, format, ap);
-	va_end(ap);
+	verdict_clear(&f->verdict);
 }
 
 bool sink_file_takes(
@@ -121,13 +108,13 @@ void sink_file_written(struct sink_file *f, const struct block *b, uint32_t bloc
 	int r;
 
 	if (b->error == -EILSEQ) {
-		sink_file_fail(f, 0, STATUS_CHECKSUM, "wrong checksum of the block at offset %llu",
-			offset);
+		verdict_set(&f->verdict, VERDICT_BLOCK, STATUS_CHECKSUM,
+			"wrong checksum of the block at offset %llu", offset);
 		return;
 	}
 	if (b->error) {
-		sink_file_fail(
-			f, b->error, 0, "writing at offset %llu: %s", offset, strerror(-b->error));
+		verdict_set(&f->verdict, VERDICT_BLOCK, status_from_errno(b->error),
+			"writing at offset %llu: %s", offset, strerror(-b->error));
 		return;
 	}
 	r = ranges_add(&f->ranges, b->offset, b->offset + b->length);
@@ -135,9 +122,11 @@ void sink_file_written(struct sink_file *f, const struct block *b, uint32_t bloc
 		r = digest_tree_add(f->tree,
 			sink_file_is_stream(f) ? b->sequence : b->offset / block_bytes, b->leaf);
 	if (r == -ENOMEM)
-		sink_file_fail(f, r, 0, "out of memory at offset %llu", offset);
+		verdict_set(&f->verdict, VERDICT_FILE, status_from_errno(r),
+			"out of memory at offset %llu", offset);
 	else if (r)
-		sink_file_fail(f, 0, STATUS_INCOMPLETE, "bytes at offset %llu came twice", offset);
+		verdict_set(&f->verdict, VERDICT_FILE, STATUS_INCOMPLETE,
+			"bytes at offset %llu came twice", offset);
 }
 
 bool sink_file_complete(const struct sink_file *f)
@@ -151,48 +140,55 @@ void sink_file_judge(struct sink_file *f)
 	int r;
 
 	if (end->status)
-		sink_file_fail(f, 0, end->status, "at the source");
+		verdict_set(&f->verdict, VERDICT_FILE, end->status, "at the source");
 	else if (f->file.size != MESSAGE_UNKNOWN && end->size != f->file.size)
-		sink_file_fail(f, 0, STATUS_INCOMPLETE,
+		verdict_set(&f->verdict, VERDICT_FILE, STATUS_INCOMPLETE,
 			"%llu bytes were announced, the source ended it at %llu",
 			(unsigned long long)f->file.size, (unsigned long long)end->size);
 	else if (!ranges_complete(&f->ranges, end->size))
-		sink_file_fail(f, 0, STATUS_INCOMPLETE, "%llu of %llu bytes landed",
-			(unsigned long long)ranges_bytes(&f->ranges),
+		verdict_set(&f->verdict, VERDICT_FILE, STATUS_INCOMPLETE,
+			"%llu of %llu bytes landed", (unsigned long long)ranges_bytes(&f->ranges),
 			(unsigned long long)end->size);
-	if (f->status)
+	if (f->verdict.status)
 		return;
 	r = digest_tree_root(f->tree, end->blocks, end->size, f->entry, &f->digest);
 	if (r)
-		sink_file_fail(f, r, STATUS_INCOMPLETE, "blocks are missing from its digest");
+		verdict_set(&f->verdict, VERDICT_FILE, STATUS_INCOMPLETE,
+			"blocks are missing from its digest");
 	else if (f->digest != end->digest)
-		sink_file_fail(f, 0, STATUS_DIGEST,
+		verdict_set(&f->verdict, VERDICT_FILE, STATUS_DIGEST,
 			"digest %016llx of what it is and holds, the source has %016llx",
 			(unsigned long long)f->digest, (unsigned long long)end->digest);
 }
 
 void sink_file_settle(struct sink_file *f)
 {
+	char text[VERDICT_TEXT] = "";
 	int r;
 
-	if (!f->status) {
+	if (!f->verdict.status) {
 		r = end_sync(f->target.end);
 		if (r)
-			sink_file_fail(f, r, 0, "fsync: %s", strerror(-r));
+			verdict_set(&f->verdict, VERDICT_FILE, status_from_errno(r), "fsync: %s",
+				strerror(-r));
 	}
 	r = end_free(f->target.end);
 	f->target.end = NULL;
 	if (r)
-		sink_file_fail(f, r, 0, "close: %s", strerror(-r));
-	if (f->status) {
+		verdict_set(
+			&f->verdict, VERDICT_FILE, status_from_errno(r), "close: %s", strerror(-r));
+	if (f->verdict.status) {
 		f->to->discard(f->to->ctx, f->cookie);
 		return;
 	}
-	r = f->to->commit(f->to->ctx, f->cookie, &f->file, f->end.size, f->text);
-	if (r && f->text[0])
-		f->status = status_from_errno(r);
-	else if (r)
-		sink_file_fail(f, r, 0, "giving it its name: %s", strerror(-r));
+	r = f->to->commit(f->to->ctx, f->cookie, &f->file, f->end.size, text);
+	if (!r)
+		verdict_note(&f->verdict, text, strlen(text)); /* what of it could not be kept */
+	else if (text[0])
+		verdict_set(&f->verdict, VERDICT_FILE, status_from_errno(r), "%s", text);
+	else
+		verdict_set(&f->verdict, VERDICT_FILE, status_from_errno(r),
+			"giving it its name: %s", strerror(-r));
 }
 
 struct sink_file *sink_file_of_job(struct crew_job *job)

@@ -32,10 +32,9 @@ struct sink_file {
 	uint64_t landed;         /* blocks */
 	uint64_t in_crew;        /* blocks being verified and written */
 	struct transfer_file_end end;
-	uint64_t entry;  /* digest of its FILE */
-	uint64_t digest; /* ours */
-	uint16_t status; /* 0, or the first thing that failed */
-	char text[TRANSFER_TEXT];
+	uint64_t entry;         /* digest of its FILE */
+	uint64_t digest;        /* ours */
+	struct verdict verdict; /* the first thing that failed */
 };
 
 /* `entry`: the digest of the FILE that announced it, as it came. */
@@ -51,10 +50,6 @@ void sink_file_again(struct sink_file *);
 /* As the source sees it: its blocks may be short, so that sequence numbers take the place of a
  * grid. */
 bool sink_file_is_stream(const struct sink_file *);
-
-/* Records the first failure (status 0: from `error`). */
-void sink_file_fail(struct sink_file *, int error, uint16_t status, const char *format, ...)
-	__attribute__((format(printf, 4, 5)));
 
 /* Whether a header is one that this file may have now: within its size and, but for streams, on the
  * grid of blocks. */

@@ -36,10 +36,10 @@ int sink_tell_result(struct sink *s, struct sink_file *f)
 {
 	struct transfer_result result = {
 		.file = f->file.file,
-		.status = f->status,
-		.size = f->status ? 0 : f->end.size,
-		.digest = f->status ? 0 : f->digest,
-		.text = {(const uint8_t *)f->text, strlen(f->text)},
+		.status = f->verdict.status,
+		.size = f->verdict.status ? 0 : f->end.size,
+		.digest = f->verdict.status ? 0 : f->digest,
+		.text = {(const uint8_t *)f->verdict.text, strlen(f->verdict.text)},
 	};
 	uint8_t data[TRANSFER_TEXT + 64];
 
@@ -91,14 +91,14 @@ int sink_finish_file(struct sink *s, struct sink_file *f)
 {
 	int r = sink_tell_result(s, f);
 
-	if (f->status) {
+	if (f->verdict.status) {
 		s->run.stats->errors++;
 	} else if (!ends_directory(f)) {
 		s->run.stats->files++;
 		s->run.arrived_bytes += f->end.size;
 	}
 	s->opened -= f->opened;
-	s->to->done(s->to->ctx, &f->file, f->status, f->text);
+	s->to->done(s->to->ctx, &f->file, f->verdict.status, f->verdict.text);
 	unlink_file(s, f);
 	sink_file_free(f);
 	return r;
@@ -142,8 +142,8 @@ static int open_waiting(struct sink *s)
 			return n;
 		/* streams may last for ever, so that to wait for one would be to wait for ever */
 		if (full)
-			sink_file_fail(
-				f, -EMFILE, STATUS_LIMIT, "over %u streams at once", s->opened_max);
+			verdict_set(&f->verdict, VERDICT_FILE, STATUS_LIMIT,
+				"over %u streams at once", s->opened_max);
 		s->waiting = f->next;
 		if (!s->waiting)
 			s->waiting_tail = &s->waiting;
@@ -273,14 +273,12 @@ enum run_wait sink_waits(const struct run *run)
 /* A transfer that was cut short: what has begun is removed, and each file is told. */
 static void drop_file(struct sink *s, struct sink_file *f)
 {
-	if (f->waits) { /* nothing was begun */
-		sink_file_fail(f, 0, s->run.status ? s->run.status : STATUS_DISCONNECTED, "%s",
-			s->run.text);
-	} else if (!f->job_out) { /* else its job has run to its end, one way or the other */
-		sink_file_fail(f, 0, s->run.status ? s->run.status : STATUS_DISCONNECTED, "%s",
-			s->run.text);
+	if (!f->job_out || f->waits) /* else its job has run to its end, one way or the other */
+		verdict_set(&f->verdict, VERDICT_FILE,
+			s->run.verdict.status ? s->run.verdict.status : STATUS_DISCONNECTED, "%s",
+			s->run.verdict.text);
+	if (!f->job_out && !f->waits) /* else nothing was begun */
 		sink_file_settle(f);
-	}
 	f->told = true; /* there is nobody to tell */
 	sink_finish_file(s, f);
 }

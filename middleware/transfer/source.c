@@ -49,15 +49,14 @@ static int take_result(struct source *s, const uint8_t *data, size_t len)
 		return -EBADMSG;
 	f->answered = true;
 	if (result.status)
-		source_file_fail(f, 0, result.status, "%.*s", (int)result.text.len,
+		verdict_set(&f->verdict, VERDICT_FILE, result.status, "%.*s", (int)result.text.len,
 			(const char *)result.text.data);
-	else if (!f->status && (result.digest != f->digest || result.size != f->bytes))
-		source_file_fail(f, 0, STATUS_DIGEST,
+	else if (!f->verdict.status && (result.digest != f->digest || result.size != f->bytes))
+		verdict_set(&f->verdict, VERDICT_FILE, STATUS_DIGEST,
 			"the sink has another digest: %016llx, here %016llx",
 			(unsigned long long)result.digest, (unsigned long long)f->digest);
-	if (!f->status) /* what of it could not be kept */
-		snprintf(f->text, sizeof f->text, "%.*s", (int)result.text.len,
-			(const char *)result.text.data);
+	verdict_note(&f->verdict, (const char *)result.text.data, result.text.len); /* what of it
+										could not be kept */
 	if (!f->ready && !f->directory) {
 		/* refused before READY: nothing was read, nothing is to be ended */
 		source_stop_reading(s, f);
@@ -73,8 +72,11 @@ static int take_result(struct source *s, const uint8_t *data, size_t len)
 		return 0;
 	}
 	if (f->in_crew &&
-		end_is_stream(f->target.end)) /* its worker may wait for a pipe for ever */
-		return run_fail(&s->run, -ECONNABORTED, f->status, "%s", f->text);
+		end_is_stream(f->target.end)) { /* its worker may wait for a pipe for ever */
+		s->run.told = true;
+		return run_fail(
+			&s->run, VERDICT_TRANSFER, f->verdict.status, "%s", f->verdict.text);
+	}
 	source_stop_reading(s, f);
 	return source_end_file(s, f);
 }
@@ -90,7 +92,7 @@ static int take_closed(struct source *s, const uint8_t *data, size_t len)
 	if (closed.files == sums.files && closed.bytes == sums.bytes &&
 		closed.errors == sums.errors)
 		return 0;
-	return run_fail(&s->run, -EBADMSG, STATUS_PROTOCOL,
+	return run_fail(&s->run, VERDICT_SESSION, STATUS_PROTOCOL,
 		"what the sink counts does not add up: %ju files of %ju bytes and %ju that failed, "
 		"here %ju of %ju and %ju",
 		(uintmax_t)closed.files, (uintmax_t)closed.bytes, (uintmax_t)closed.errors,
@@ -131,7 +133,7 @@ static int take_frames(struct source *s)
 			r = 0;
 		}
 		if (r == -EBADMSG)
-			return run_fail(&s->run, r, STATUS_PROTOCOL,
+			return run_fail(&s->run, VERDICT_SESSION, STATUS_PROTOCOL,
 				"%s from the sink is malformed or out of turn",
 				message_name(h.type));
 		if (r)
@@ -217,10 +219,11 @@ static void drop_files(struct run *run)
 		source_drop_files(self(run));
 }
 
-int transfer_send(struct link *link, const struct transfer_params *params,
+enum verdict_scope transfer_send(struct link *link, const struct transfer_params *params,
 	const struct transfer_source *from, struct transfer_stats *stats)
 {
 	struct source s = {.from = from};
+	enum verdict_scope outcome;
 	int r;
 
 	run_init(&s.run, link, params, stats);
@@ -231,15 +234,13 @@ int transfer_send(struct link *link, const struct transfer_params *params,
 	s.files = calloc(TRANSFER_OPEN_MAX, sizeof *s.files);
 	/* the peer waits for OFFER by now: it is told of this failure as of any other */
 	r = s.files ? handshake_offer(&s.run, from, &s.plan)
-		    : run_fail(&s.run, -ENOMEM, 0, "the table of files");
+		    : run_fail(&s.run, VERDICT_TRANSFER, STATUS_NO_MEMORY, "the table of files");
 	if (!r)
 		r = source_make_ring(&s);
 	if (!r)
 		r = loop(&s);
-	if (!r && stats->errors)
-		r = -EREMOTEIO;
-	r = run_end(&s.run, r);
+	outcome = run_end(&s.run, r);
 	free(s.filled);
 	free(s.files);
-	return r;
+	return outcome;
 }

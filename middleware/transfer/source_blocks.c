@@ -110,7 +110,7 @@ static int take_fed(struct source *s, struct block *b)
 	struct source_file *f = b->owner;
 
 	if (b->error)
-		source_file_fail(f, b->error, b->error == -EIO ? STATUS_IO : 0, "reading: %s",
+		verdict_set(&f->verdict, VERDICT_FILE, status_from_errno(b->error), "reading: %s",
 			strerror(-b->error));
 	if (b->flags & TRANSFER_BLOCK_LAST)
 		source_stop_reading(s, f);
@@ -134,15 +134,16 @@ static int take_filled(struct source *s, struct block *b)
 	if (wanted > s->plan.block)
 		wanted = s->plan.block;
 	if (b->error)
-		source_file_fail(f, b->error, b->error == -EIO ? STATUS_IO : 0,
+		verdict_set(&f->verdict, VERDICT_FILE, status_from_errno(b->error),
 			"reading at offset %llu: %s", (unsigned long long)b->offset,
 			strerror(-b->error));
 	else if (b->length < wanted && !source_file_open_ended(f))
-		source_file_fail(f, 0, STATUS_CHANGED, "shrank to %llu bytes while it was read",
+		verdict_set(&f->verdict, VERDICT_FILE, STATUS_CHANGED,
+			"shrank to %llu bytes while it was read",
 			(unsigned long long)(b->offset + b->length));
 	if (b->error || b->length < wanted)
 		source_stop_reading(s, f);
-	if (b->error || !b->length || f->status) {
+	if (b->error || !b->length || f->verdict.status) {
 		pool_give(s->run.pool, b);
 		f->in_crew--;
 		return source_end_file(s, f);
@@ -190,7 +191,7 @@ static int prepare(struct source *s, struct block *b)
  * neither file nor blocks are of use, but what a device gave until then is. */
 static bool is_given_up(const struct source *s, const struct source_file *f)
 {
-	return s->from->feed ? f->answered : f->status;
+	return s->from->feed ? f->answered : f->verdict.status;
 }
 
 static struct block *take_first(struct source *s)
@@ -233,8 +234,6 @@ static int ask_room(struct source *s)
 
 	if (!room)
 		s->run.stats->starved++;
-	if (room == -ECONNRESET)
-		run_fail(&s->run, room, 0, "a data channel broke");
 	return room;
 }
 

@@ -8,27 +8,13 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
-
-void source_file_fail(struct source_file *f, int error, uint16_t status, const char *format, ...)
-{
-	va_list ap;
-
-	if (f->status)
-		return;
-	f->status = status ? status : status_from_errno(error);
-	va_start(ap, format);
-	vsnprintf(f->text, sizeof f->text, format, ap);
-	va_end(ap);
-}
 
 /* The file's record goes; `done` is told. */
 void source_file_finish(struct source *s, struct source_file *f)
 {
 	struct transfer_stats *stats = s->run.stats;
 
-	if (f->status) {
+	if (f->verdict.status) {
 		stats->errors++;
 	} else if (f->item.file.kind != TRANSFER_FILE_DIRECTORY_END) {
 		stats->files++;
@@ -37,7 +23,7 @@ void source_file_finish(struct source *s, struct source_file *f)
 	f->item.sent_bytes = f->bytes;
 	f->item.sent_blocks = f->sequence;
 	f->item.dropped_blocks = f->dropped;
-	s->from->done(s->from->ctx, &f->item, f->status, f->text);
+	s->from->done(s->from->ctx, &f->item, f->verdict.status, f->verdict.text);
 	digest_tree_free(f->tree);
 	end_free(f->target.end);
 	f->used = false;
@@ -74,7 +60,9 @@ int source_start_file(struct source *s)
 	r = s->from->next(s->from->ctx, &f->item);
 	if (r <= 0) {
 		s->no_more = true;
-		return r < 0 ? run_fail(&s->run, r, 0, "reading the list of files") : 0;
+		return r < 0 ? run_fail(&s->run, VERDICT_TRANSFER, status_from_errno(r),
+				       "reading the list of files")
+			     : 0;
 	}
 	f->used = true;
 	s->open++;
@@ -87,7 +75,7 @@ int source_start_file(struct source *s)
 	if (f->item.error) {
 		/* the sink's people miss it as much as ours: it is announced, and ended with what
 		 * is wrong */
-		source_file_fail(f, f->item.error, 0, "%s", "");
+		verdict_set(&f->verdict, VERDICT_FILE, status_from_errno(f->item.error), "%s", "");
 		if (!transfer_name_ok(f->item.file.name)) {
 			source_file_finish(s,
 				f); /* no name that could cross: COMPLETE's count of errors tells */
@@ -164,21 +152,21 @@ int source_end_file(struct source *s, struct source_file *f)
 
 	if (f->ended || !f->ready || !f->read_all || f->in_crew)
 		return 0;
-	if (!f->status && !source_file_open_ended(f) && f->bytes != f->item.file.size)
-		source_file_fail(f, 0, STATUS_CHANGED, "shrank to %llu bytes while it was read",
-			(unsigned long long)f->bytes);
-	if (!f->status && s->from->check) {
+	if (!f->verdict.status && !source_file_open_ended(f) && f->bytes != f->item.file.size)
+		verdict_set(&f->verdict, VERDICT_FILE, STATUS_CHANGED,
+			"shrank to %llu bytes while it was read", (unsigned long long)f->bytes);
+	if (!f->verdict.status && s->from->check) {
 		r = s->from->check(s->from->ctx, &f->item);
 		if (r)
-			source_file_fail(f, r, r == -ESTALE ? STATUS_CHANGED : 0,
+			verdict_set(&f->verdict, VERDICT_FILE, status_from_errno(r),
 				"changed while it was read");
 	}
-	if (!f->status) { /* a file that failed may have holes */
+	if (!f->verdict.status) { /* a file that failed may have holes */
 		r = digest_tree_root(f->tree, f->sequence, f->bytes, f->entry, &f->digest);
 		if (r)
 			return r;
 	}
-	end.status = f->status;
+	end.status = f->verdict.status;
 	end.digest = f->digest;
 	f->ended = true;
 	r = run_put(
@@ -203,9 +191,9 @@ void source_drop_files(struct source *s)
 
 		if (!f->used)
 			continue;
-		if (!f->status)
-			source_file_fail(f, 0, s->run.status ? s->run.status : STATUS_DISCONNECTED,
-				"%s", s->run.text);
+		verdict_set(&f->verdict, VERDICT_FILE,
+			s->run.verdict.status ? s->run.verdict.status : STATUS_DISCONNECTED, "%s",
+			s->run.verdict.text);
 		source_file_finish(s, f);
 	}
 }

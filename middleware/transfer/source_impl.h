@@ -28,8 +28,7 @@ struct source_file {
 	struct digest_tree *tree;
 	uint64_t entry; /* digest of its FILE */
 	uint64_t digest;
-	uint16_t status;
-	char text[TRANSFER_TEXT];
+	struct verdict verdict; /* the first thing that failed */
 };
 
 struct source {
@@ -51,9 +50,6 @@ struct source {
 /* ---- source_files.c ---- */
 
 bool source_file_open_ended(const struct source_file *); /* a stream: its size is not known */
-/* Records the first failure (status 0: from `error`). */
-void source_file_fail(struct source_file *, int error, uint16_t status, const char *format, ...)
-	__attribute__((format(printf, 4, 5)));
 /* Tells the outcome; the slot is free again. */
 void source_file_finish(struct source *, struct source_file *);
 struct source_file *source_find_file(

@@ -10,15 +10,15 @@
  * Files come from, and go to, the caller through callbacks, so names and directories stay out of
  * the middleware; middleware/tree/ has the callbacks that rftp and rftpd use for real files.
  *
- * Outcome: 0 when every file arrived; -EREMOTEIO when single files failed (each was told to `done`)
- * and the session goes on; another -errno when the transfer was cut short (stats.status and
- * stats.text say why; -ECANCELED: by our cancel_fd, -ECONNABORTED: by the peer).  ABORT was then
- * exchanged and the data channels are closed; the session is usable unless transfer_session_lost()
- * says that it broke.
+ * Outcome: how much failed.  VERDICT_NONE: every file arrived; VERDICT_FILE: single files failed
+ * (each was told to `done`), and the session goes on; VERDICT_TRANSFER, VERDICT_SESSION: the
+ * transfer was cut short, stats.verdict says why.  ABORT was then exchanged and the data channels
+ * are closed; after VERDICT_SESSION the session is of no use any more.
  */
 #ifndef TRANSFER_TRANSFER_H
 #define TRANSFER_TRANSFER_H
 
+#include "base/verdict.h"
 #include "end/end.h"
 #include "proto/status.h"
 #include "proto/transfer.h"
@@ -27,8 +27,8 @@
 #include <stdatomic.h>
 
 #define TRANSFER_WINDOW_MAX                                                                        \
-	(512ull << 20)    /* memory for a transfer's blocks, unless told otherwise */
-#define TRANSFER_TEXT 512 /* a reason for people, with its NUL */
+	(512ull << 20) /* memory for a transfer's blocks, unless told otherwise */
+#define TRANSFER_TEXT VERDICT_TEXT
 
 /* What the engine asked of the data channels, and of the control channel. */
 struct transfer_requests {
@@ -56,9 +56,10 @@ struct transfer_stats {
 	uint64_t moved_ns; /* when it last moved, or had only its own disk or stream to wait for */
 	uint64_t starved;  /* times the source had a full block and no credit */
 	struct transfer_requests requests; /* at the end */
-	/* why the transfer was cut short, on this side or on the peer's; 0 and "" else */
-	uint16_t status;
-	char text[TRANSFER_TEXT];
+	/* why the transfer was cut short, on this side or on the peer's; nothing else */
+	struct verdict verdict;
+	bool told; /* the peer cut it short, or one file that took the others with it: `done` may
+		      have been told of the reason */
 };
 
 /* Why a transfer is stopped. */
@@ -145,8 +146,8 @@ struct transfer_source {
 	uint64_t largest_bytes;            /* of a file, for choosing the block; MESSAGE_UNKNOWN */
 };
 
-int transfer_send(struct link *, const struct transfer_params *, const struct transfer_source *,
-	struct transfer_stats *);
+enum verdict_scope transfer_send(struct link *, const struct transfer_params *,
+	const struct transfer_source *, struct transfer_stats *);
 
 /* ---- sink ---- */
 
@@ -174,12 +175,13 @@ struct transfer_sink {
 	bool keeps;
 };
 
-int transfer_receive(struct link *, const struct transfer_params *, const struct transfer_sink *,
-	struct transfer_stats *);
+enum verdict_scope transfer_receive(struct link *, const struct transfer_params *,
+	const struct transfer_sink *, struct transfer_stats *);
 
 /* ---- both ---- */
 
-/* Whether the session cannot go on after `error` from one of the two. */
-bool transfer_session_lost(int error);
+/* The outcome of either as an -errno, for those who have errors of other kinds, too: 0; -EREMOTEIO
+ * if single files failed, and only then; else that of the verdict's status. */
+int transfer_error(enum verdict_scope, const struct transfer_stats *);
 
 #endif

@@ -194,13 +194,14 @@ static void mover_add_requests(struct transfer_requests *sum, const struct trans
 
 /* The end of one transfer. */
 static int mover_ended(struct mover *m, const struct transfer_stats *stats, uint64_t files_bytes,
-	const char *object, int error)
+	const char *object, enum verdict_scope outcome)
 {
+	int error = transfer_error(outcome, stats);
 	struct client *c = m->client;
 	struct report_done *d = &m->done;
 
 	progress_erase(&c->report.progress);
-	d->bytes += error && error != -EREMOTEIO ? files_bytes : stats->bytes;
+	d->bytes += outcome > VERDICT_FILE ? files_bytes : stats->bytes;
 	d->files += stats->files;
 	if (stats->ended_ns > stats->started_ns)
 		m->busy_ns += stats->ended_ns - stats->started_ns;
@@ -213,10 +214,10 @@ static int mover_ended(struct mover *m, const struct transfer_stats *stats, uint
 		mover_add_requests(&d->requests, &stats->requests);
 	}
 	mover_explain(m, stats);
-	mover_release(m, !error || error == -EREMOTEIO);
-	if (!error || error == -EREMOTEIO)
+	mover_release(m, outcome <= VERDICT_FILE);
+	if (outcome <= VERDICT_FILE)
 		return error; /* single files were reported one by one */
-	if (error == -ECONNABORTED && c->report.errors > m->file_errors)
+	if (stats->told && c->report.errors > m->file_errors)
 		return error; /* one file that took the others with it: reported as well */
 	client_after_transfer(c->session, error, stats);
 	return client_report(c, object, error);
@@ -227,14 +228,14 @@ int mover_send_source(struct mover *m, const struct transfer_source *source, con
 	struct transfer_stats stats = {0};
 	struct transfer_params params;
 	uint64_t before = m->stored_bytes;
-	int err;
+	enum verdict_scope outcome;
 
 	m->file_errors = m->client->report.errors;
 	mover_params(m, &params);
 	if (source->feed)
 		params.cancel_fd = -1;
-	err = transfer_send(calls_link(m->client->session), &params, source, &stats);
-	return mover_ended(m, &stats, m->stored_bytes - before, object, err);
+	outcome = transfer_send(calls_link(m->client->session), &params, source, &stats);
+	return mover_ended(m, &stats, m->stored_bytes - before, object, outcome);
 }
 
 int mover_send(struct mover *m, struct outgoing *outgoing, const char *object)
@@ -247,16 +248,17 @@ int mover_receive(struct mover *m, struct incoming *incoming, const char *object
 	struct transfer_stats stats = {0};
 	struct transfer_params params;
 	uint64_t before = m->stored_bytes, failures = m->failures;
+	enum verdict_scope outcome;
 	int err;
 
 	m->file_errors = m->client->report.errors;
 	mover_params(m, &params);
-	err = transfer_receive(
+	outcome = transfer_receive(
 		calls_link(m->client->session), &params, incoming_sink(incoming), &stats);
-	err = mover_ended(m, &stats, m->stored_bytes - before, object, err);
+	err = mover_ended(m, &stats, m->stored_bytes - before, object, outcome);
 	/* the server tells the others one by one; of these no name can cross */
 	failures = m->failures - failures;
-	if (err == -EREMOTEIO && stats.errors > failures)
+	if (outcome == VERDICT_FILE && stats.errors > failures)
 		report_errorf(&m->client->report, -ENAMETOOLONG, object,
 			"%ju of the names in it are too long to be sent: these, and what is in "
 			"them, are left out",

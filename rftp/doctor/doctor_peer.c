@@ -64,7 +64,9 @@ static int peer_put(struct doctor *d, struct calls *s, uint64_t bytes, struct tr
 		err = calls_store(s, &request);
 	if (!err) {
 		peer_params(d, s, &params);
-		err = transfer_send(calls_link(s), &params, outgoing_source(outgoing), stats);
+		err = transfer_error(
+			transfer_send(calls_link(s), &params, outgoing_source(outgoing), stats),
+			stats);
 		if (err)
 			client_after_transfer(s, err, stats);
 	}
@@ -91,7 +93,9 @@ static int peer_get(struct doctor *d, struct calls *s, uint64_t bytes, struct tr
 	err = calls_retrieve(s, &request);
 	if (!err) {
 		peer_params(d, s, &params);
-		err = transfer_receive(calls_link(s), &params, incoming_sink(incoming), stats);
+		err = transfer_error(
+			transfer_receive(calls_link(s), &params, incoming_sink(incoming), stats),
+			stats);
 		if (err)
 			client_after_transfer(s, err, stats);
 	}

@@ -257,9 +257,9 @@ struct calls *client_session(struct client *c)
 int client_after_transfer(struct calls *calls, int error, const struct transfer_stats *stats)
 {
 	const struct calls_ending ending = {
-		.lost = transfer_session_lost(error),
-		.status = stats->status,
-		.text = stats->text,
+		.lost = stats->verdict.scope == VERDICT_SESSION,
+		.status = stats->verdict.status,
+		.text = stats->verdict.text,
 	};
 
 	return calls_after_transfer(calls, error, &ending);

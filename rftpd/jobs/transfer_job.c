@@ -360,23 +360,26 @@ static void run(void *arg)
 {
 	struct transfer_job *job = arg;
 	struct link *link = job->session->link;
+	int err;
 
 	job->stats.started_ns = clock_now_ns();
-	job->result =
-		control_put(link_control(link), job->type | MESSAGE_REPLY, STATUS_OK, NULL, 0);
-	if (!job->result && job->type == MESSAGE_STORE)
-		job->result = transfer_receive(
+	err = control_put(link_control(link), job->type | MESSAGE_REPLY, STATUS_OK, NULL, 0);
+	if (err) {
+		verdict_set(&job->stats.verdict, VERDICT_SESSION, status_from_errno(err), "%s", "");
+		job->outcome = VERDICT_SESSION;
+	} else if (job->type == MESSAGE_STORE) {
+		job->outcome = transfer_receive(
 			link, &job->params, incoming_sink(job->incoming), &job->stats);
-	else if (!job->result && job->type == MESSAGE_FEED) {
-		job->result = transfer_receive(
+	} else if (job->type == MESSAGE_FEED) {
+		job->outcome = transfer_receive(
 			link, &job->params, segments_sink(job->segments), &job->stats);
 		/* what is kept has its name when the session goes on */
 		segments_free(job->segments);
 		job->segments = NULL;
-	} else if (!job->result) {
+	} else {
 		if (job->measure) /* in this thread: a large tree takes its time */
 			outgoing_measure(job->outgoing);
-		job->result = transfer_send(
+		job->outcome = transfer_send(
 			link, &job->params, outgoing_source(job->outgoing), &job->stats);
 	}
 	daemon_job_finished(job->session->daemon, job);
@@ -401,7 +404,8 @@ void transfer_job_cancel(struct transfer_job *job)
 	job_stop(job, &job_shutdown);
 }
 
-int transfer_job_finish(struct transfer_job *job, uint64_t *files, uint64_t *bytes)
+enum verdict_scope transfer_job_finish(
+	struct transfer_job *job, uint64_t *files, uint64_t *bytes, struct verdict *why)
 {
 	const struct daemon_session *s = job->session;
 	const char *name = message_name(job->type);
@@ -411,12 +415,12 @@ int transfer_job_finish(struct transfer_job *job, uint64_t *files, uint64_t *byt
 	*files += job->stats.files;
 	*bytes += job->stats.bytes;
 	seconds = (double)(job->stats.ended_ns - job->stats.started_ns) / 1e9;
-	if (job->result && job->result != -EREMOTEIO)
+	*why = job->stats.verdict;
+	if (job->outcome > VERDICT_FILE)
 		log_warning("session %" PRIu32 " %s %s ended after %.3f s and %" PRIu64
 			    " bytes: %s%s%s",
 			s->number, s->peer, name, seconds, job->stats.bytes,
-			job->stats.status ? status_text(job->stats.status) : strerror(-job->result),
-			job->stats.text[0] ? ": " : "", job->stats.text);
+			status_text(why->status), why->text[0] ? ": " : "", why->text);
 	else
 		log_debug("session %" PRIu32 " %s %s: %" PRIu64 " files, %" PRIu64
 			  " bytes, %" PRIu64
@@ -424,5 +428,5 @@ int transfer_job_finish(struct transfer_job *job, uint64_t *files, uint64_t *byt
 			s->number, s->peer, name, job->stats.files, job->stats.bytes,
 			job->stats.errors, seconds, job->stats.channels, job->stats.block,
 			job->stats.depth);
-	return job->result;
+	return job->outcome;
 }

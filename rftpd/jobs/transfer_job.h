@@ -35,7 +35,7 @@ struct transfer_job {
 	_Atomic uint64_t moved_ns; /* when it last moved: the thread tells the loop */
 	struct worker worker;
 	int cancel_fd;
-	int result;
+	enum verdict_scope outcome;
 };
 
 /* Made from a checked request; the path is looked at by transfer_job_open.  0 or -errno. */
@@ -64,8 +64,9 @@ int transfer_job_start(struct transfer_job *);
 void transfer_job_cancel(struct transfer_job *);
 /* After daemon_job_released: what it has given back is for others. */
 void transfer_job_reduce(struct transfer_job *);
-/* After daemon_job_finished: joins the thread, logs, adds up what was moved.  The transfer's
- * result. */
-int transfer_job_finish(struct transfer_job *, uint64_t *files, uint64_t *bytes);
+/* After daemon_job_finished: joins the thread, logs, adds up what was moved.  How
+ * much of it failed, and why. */
+enum verdict_scope transfer_job_finish(
+	struct transfer_job *, uint64_t *files, uint64_t *bytes, struct verdict *why);
 
 #endif

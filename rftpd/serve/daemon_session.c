@@ -168,6 +168,7 @@ static const char *why_lost(int error)
 {
 	switch (error) {
 	case -EBADMSG:
+	case -EPROTO:
 		return "it broke the protocol";
 	case 0:
 	case -ENOTCONN:
@@ -469,15 +470,17 @@ void daemon_session_start_job(struct daemon_session *s, struct transfer_job *job
 
 void daemon_session_job_finished(struct daemon_session *s)
 {
-	int error = transfer_job_finish(s->job, &s->files, &s->bytes);
+	struct verdict why;
+	enum verdict_scope outcome = transfer_job_finish(s->job, &s->files, &s->bytes, &why);
 
 	transfer_job_free(s->job);
 	s->job = NULL;
 	s->state = SESSION_READY;
-	if (error && error != -EREMOTEIO) /* both sides have closed them */
+	if (outcome > VERDICT_FILE) /* both sides have closed them */
 		s->channels_expected = s->channels_accepted = s->channels_failed = 0;
-	if (s->lost || transfer_session_lost(error)) {
-		daemon_session_drop(s, s->lost ? "the connection was closed" : why_lost(error));
+	if (s->lost || outcome == VERDICT_SESSION) {
+		daemon_session_drop(s, s->lost ? "the connection was closed"
+					       : why_lost(status_to_errno(why.status)));
 		return;
 	}
 	take_control_back(s);

@@ -96,6 +96,7 @@ struct side {
 	struct pool *pool;
 	struct engine_source *from; /* one of these, */
 	struct engine_sink *to;
+	struct verdict why;
 	struct engine *engine; /* and what both have */
 	int wake_fd;           /* the other side's bell; -1: none */
 	uint64_t frames;
@@ -325,6 +326,7 @@ static struct engine_env side_env(struct side *s)
 		.lane_count = s->config->channels,
 		.notice = s->config->ops->id == MESSAGE_ENGINE_CREDIT ? TRANSFER_NOTICE_GATHERED
 								      : TRANSFER_NOTICE_BEHIND,
+		.verdict = &s->why,
 		.put = put_frame,
 		.put_ctx = s,
 	};

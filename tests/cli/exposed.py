@@ -18,7 +18,7 @@ from rftptest import case, check, equal, finish, leftovers, scaled, start_rftp, 
 from rude import READS, WAIT, Answer, Place, Store, answer, refused, store_is_refused
 
 RIGHT, WRONG = b"r" * 32, b"w" * 32  # payloads
-BROKEN = "a data channel broke"
+BROKEN = "data channel 0 broke"
 ENGINES = (iwarp.ENGINE_CREDIT, iwarp.ENGINE_STATUS)
 
 
@@ -119,12 +119,12 @@ def blocks_in_slots_that_were_not_granted(top):
 
     with Beside(place):
         store_is_refused(place, "a block in a slot that was not granted yet", not_yet,
-                         "not allowed by engine credit")
+                         "is not allowed")
         store = held(place)
         store.fill(store.credits[1], iwarp.right_block(WRONG, sequence=2, offset=64))
         seen = answer(store.notice(store.credits[1]).session)
         check(refused(seen), "a block in a slot that is still full:", seen)
-        place.said(store.session, "not allowed by engine credit", "a slot that is still full")
+        place.said(store.session, "is not allowed", "a slot that is still full")
         store.close()
     place.daemon.back_to(place.before, "the stream is closed")
     equal(segments(place), b"", "nothing of the stream was whole")

@@ -535,7 +535,7 @@ def wrong_blocks_and_notices(place, kind):
     block("with unknown flags", flags=2)
     block("that says it is the last of a stream", "wrong checksum of the block", flags=1)
 
-    def notice(what, index, says="not allowed by engine credit"):
+    def notice(what, index, says="is not allowed"):
         refused_store(f"a notice {what}", lambda s: s.notice(index(s)), says)
 
     notice("of a block without data", lambda s: s.credits[0], "a block's header is not allowed")
@@ -543,7 +543,7 @@ def wrong_blocks_and_notices(place, kind):
     notice("of index 65536", lambda s: 65536)
     notice("of index 2^32 - 1", lambda s: 0xffffffff)
 
-    def send(what, data, says="not allowed by engine credit"):
+    def send(what, data, says="is not allowed"):
         refused_store(f"a notice {what}", lambda s: s.channels[0].send(data(s)), says)
 
     def entry(index):
@@ -553,7 +553,7 @@ def wrong_blocks_and_notices(place, kind):
                   lambda s: s.block(s.credits[0]).notice(s.credits[0], iwarp.block()))
     send("of 1 byte", lambda s: b"\0")
     send("that is another frame", lambda s: struct.pack(">HHI", iwarp.PING, 0, 8) + bytes(8))
-    send("that is too long for a receive", lambda s: bytes(289), "a data channel broke")
+    send("that is too long for a receive", lambda s: bytes(289), "data channel 0 broke")
     if kind == iwarp.NOTICE_GATHERED:
         send("of no block", lambda s: b"")
         send("a byte short", lambda s: entry(s.credits[0])[:-1])
@@ -576,13 +576,13 @@ def writes_beyond_the_memory(top):
             store.offer().file()
             store.channels[0].write(store.key, place_of(store) % (1 << 64), bytes(4096))
             return end
-        store_is_refused(place, f"a write {what}", beyond, "a data channel broke")
+        store_is_refused(place, f"a write {what}", beyond, "data channel 0 broke")
 
     def another_key(store):
         store.offer().file()
         store.channels[0].write(store.key ^ 0x100, store.base, bytes(4096))
         return end
-    store_is_refused(place, "a write with another key", another_key, "a data channel broke")
+    store_is_refused(place, "a write with another key", another_key, "data channel 0 broke")
 
     def vanish(store):
         store.offer().file()
@@ -678,7 +678,7 @@ def a_sink_whose_channel_goes_away(top):
     equal(session.get()[0], iwarp.REQUEST, "the source waits")
     channel.close()
     equal(answer(session)[-1], (iwarp.ABORT, 109), "a source without a data channel")
-    place.said(session, "a data channel broke", "a data channel that goes away")
+    place.said(session, "data channel 0 broke", "a data channel that goes away")
     session.close()
     place.whole()
 

@@ -24,6 +24,7 @@ static struct engine_env engine_half_env(struct engine_half *h, uint8_t notice, 
 		.lane_count = ENGINE_LANES,
 		.notice = notice,
 		.imm = imm,
+		.verdict = &h->why,
 		.put = engine_put,
 		.put_ctx = h,
 	};

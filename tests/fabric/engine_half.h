@@ -56,6 +56,7 @@ struct engine_half {
 	const struct engine_ops *engine;
 	struct engine_source *from; /* one of these */
 	struct engine_sink *to;
+	struct verdict why;
 	uint32_t sent, landed, drained, frames;
 	struct block *waiting, *kept; /* filled, but there is no slot; landed, not given back yet */
 	uint32_t kept_until,
@@ -145,7 +146,7 @@ static void engine_lane_open(struct engine_half *h, unsigned number)
 	}
 	wc = cq_next(s, h->cq);
 	must(s, wc.chan == chan);
-	must_eq(s, lane_completion(&wc, &sent), 0);
+	must_eq(s, lane_completion(&wc, &sent, &h->why), 0);
 	must(s, h->lanes[number]->greeted);
 }
 

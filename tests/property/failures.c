@@ -271,13 +271,13 @@ static void one_bad_file_costs_only_itself(void)
 				leg ? pair.client : pair.daemon, &params, &to, &stats);
 			worker_stop(&thread);
 			wrong = judge(&script);
-			if (wrong || result != t.result || result != (round ? -EREMOTEIO : 0))
+			if (wrong || result != t.result || result != (round ? VERDICT_FILE : 0))
 				printf("# round %u, leg %u, %s: %s; sink %d %s, source %d\n", round,
 					leg, engine_at(engine)->name, wrong ? wrong : "-", result,
-					stats.text, t.result);
+					stats.verdict.text, t.result);
 			CHECK(!wrong);
-			CHECK_EQ(t.result, round ? -EREMOTEIO : 0);
-			CHECK_EQ(result, round ? -EREMOTEIO : 0);
+			CHECK_EQ(t.result, round ? VERDICT_FILE : 0);
+			CHECK_EQ(result, round ? VERDICT_FILE : 0);
 		}
 		pair_close(&pair);
 	}

@@ -337,8 +337,8 @@ static const char *one(
 		wrong = "it failed without a fault";
 	if (wrong)
 		printf("# source %d (%s), sink %d (%s); %u devices, engine %u, depth %u%s%s\n",
-			f.result, f.stats.text, r, stats.text, f.count, f.params.engine,
-			f.params.depth, f.feed.drop_oldest ? ", drops" : "",
+			f.result, f.stats.verdict.text, r, stats.verdict.text, f.count,
+			f.params.engine, f.params.depth, f.feed.drop_oldest ? ", drops" : "",
 			f.stopped ? ", stopped" : "");
 	return wrong;
 }

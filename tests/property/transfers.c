@@ -277,11 +277,11 @@ static const char *one(uint64_t seed, const struct loop_faults *faults, bool *cl
 		wrong = "it failed without a fault";
 	if (!wrong && unfit &&
 		(*clean || (!faults->cut_after && !faults->error_after &&
-				   source.stats.status != STATUS_UNSUPPORTED)))
+				   source.stats.verdict.status != STATUS_UNSUPPORTED)))
 		wrong = "status bytes without READ";
 	if (wrong)
 		printf("# engine %u: source %d (%s), sink %d (%s)\n", params.engine, source.result,
-			source.stats.text, sink.result, sink.stats.text);
+			source.stats.verdict.text, sink.result, sink.stats.verdict.text);
 	return wrong;
 }
 

@@ -265,14 +265,15 @@ static int reach(struct lane *lane, enum fabric_opcode opcode, uint64_t addr, ui
 }
 
 /* The daemon has said CLOSED; the channels are still there. */
-WRAP(int, transfer_send, struct link *link, const struct transfer_params *params,
+WRAP(enum verdict_scope, transfer_send, struct link *link, const struct transfer_params *params,
 	const struct transfer_source *from, struct transfer_stats *stats)
 {
-	int r = __real_transfer_send(link, params, from, stats);
+	enum verdict_scope outcome = __real_transfer_send(link, params, from, stats);
+	int r;
 	struct lane *lane;
 
-	if (r || (!peer_is("late") && !peer_is("late-read")))
-		return r;
+	if (outcome || (!peer_is("late") && !peer_is("late-read")))
+		return outcome;
 	lane = link_lanes(link)[0];
 	r = reach(lane, peer_is("late") ? FABRIC_WRITE : FABRIC_READ, last_addr, last_key);
 	for (int ms = 0; ms < REFUSED_MS && !r; ms += LOOK_MS) {
@@ -282,7 +283,10 @@ WRAP(int, transfer_send, struct link *link, const struct transfer_params *params
 			r = -EACCES;
 	}
 	fprintf(stderr, "peer: %s\n", r == -EACCES ? "refused" : r ? "not sent" : "not refused");
-	return r == -EACCES ? r : 0;
+	if (r != -EACCES)
+		return VERDICT_NONE;
+	verdict_set(&stats->verdict, VERDICT_SESSION, STATUS_DENIED, "refused");
+	return VERDICT_SESSION;
 }
 
 /* ---- a sink ---- */

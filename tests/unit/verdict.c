@@ -49,6 +49,21 @@ static void one_joins_another(void)
 	CHECK_EQ(v.status, 305);
 }
 
+static void a_note_is_no_failure(void)
+{
+	struct verdict v = {0}, other = {0};
+
+	verdict_note(&v, "owner not kept, and more", 14);
+	CHECK(!v.status && !v.scope);
+	CHECK(!strcmp(v.text, "owner not kept"));
+	verdict_join(&other, &v);
+	CHECK(!other.text[0]);
+	verdict_set(&v, VERDICT_FILE, 301, "disk");
+	CHECK(!strcmp(v.text, "disk"));
+	verdict_note(&v, "too late", 8);
+	CHECK(!strcmp(v.text, "disk"));
+}
+
 static void a_long_text_is_cut(void)
 {
 	struct verdict v = {0};
@@ -61,4 +76,5 @@ static void a_long_text_is_cut(void)
 }
 
 HARNESS_MAIN({"the first wins", the_first_wins}, {"the widest ends", the_widest_ends},
-	{"one joins another", one_joins_another}, {"a long text is cut", a_long_text_is_cut})
+	{"one joins another", one_joins_another}, {"a note is no failure", a_note_is_no_failure},
+	{"a long text is cut", a_long_text_is_cut})

@@ -4,8 +4,8 @@
  */
 #include "engine/credit/credit_engine.h"
 
-#include "base/log.h"
 #include "block/credit.h"
+#include "proto/status.h"
 #include "proto/transfer.h"
 
 #include <assert.h>
@@ -40,7 +40,8 @@ static int land(struct credit_sink *c, uint32_t index, const uint8_t *header)
 	struct block *b = pool_at(c->env.pool, index);
 
 	if (!b || b->state != BLOCK_GRANTED) {
-		log_error("the source filled block %u, which it was not granted", index);
+		verdict_set(c->env.verdict, VERDICT_SESSION, STATUS_PROTOCOL,
+			"the source filled block %u without a grant, which is not allowed", index);
 		return -EBADMSG;
 	}
 	if (header)
@@ -87,8 +88,9 @@ static int sink_completion(struct credit_sink *c, const struct fabric_wc *wc)
 	else if (c->env.notice == TRANSFER_NOTICE_BEHIND)
 		r = land_single(c, wc, bytes);
 	if (r) {
-		log_error("data channel %u: a notice that is not allowed: %u bytes", lane->number,
-			wc->bytes);
+		verdict_set(c->env.verdict, VERDICT_SESSION, STATUS_PROTOCOL,
+			"a notice of %u bytes on data channel %u is not allowed", wc->bytes,
+			lane->number);
 		return r;
 	}
 	/* the receive is back before the blocks can be granted again: the source never meets RNR */
@@ -120,7 +122,7 @@ static int sink_poll(struct engine_sink *e, struct block **done, unsigned max)
 			return n;
 		for (int i = 0; i < n; i++) {
 			uint32_t sent;
-			int r = lane_completion(&wc[i], &sent);
+			int r = lane_completion(&wc[i], &sent, c->env.verdict);
 
 			if (r > 0)
 				r = sink_completion(c, &wc[i]);

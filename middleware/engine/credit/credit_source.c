@@ -5,10 +5,10 @@
 #include "engine/credit/credit_engine.h"
 
 #include "base/clock.h"
-#include "base/log.h"
 #include "block/credit.h"
 #include "engine/batch.h"
 #include "engine/notice.h"
+#include "proto/status.h"
 #include "proto/transfer.h"
 
 #include <errno.h>
@@ -106,7 +106,8 @@ static int take_grant(struct engine_source *e, const uint8_t *data, size_t len)
 		while (n < 64 && i < grant.count)
 			indices[n++] = transfer_grant_index(&grant, i++);
 		if (credit_book_add(c->book, indices, n)) {
-			log_error("the sink granted a block twice, or one that it does not have");
+			verdict_set(c->env.verdict, VERDICT_SESSION, STATUS_PROTOCOL,
+				"the sink granted a block twice, or one that it does not have");
 			return -EBADMSG;
 		}
 	}
@@ -117,18 +118,17 @@ static int take_grant(struct engine_source *e, const uint8_t *data, size_t len)
 /* With nothing posted no completion tells of a lane that broke, and the sink may never notice. */
 static int check_lanes(struct credit_source *c)
 {
-	unsigned i = 0;
+	struct verdict broken = {0};
+	int r = lane_check(c->env.lanes, c->env.lane_count, &broken);
 
-	while (i < c->env.lane_count && !c->env.lanes[i]->dead)
-		i++;
-	if (i == c->env.lane_count)
+	if (!r)
 		return 0;
 	if (!c->broken_ns)
 		c->broken_ns = clock_now_ns();
 	if (clock_now_ns() - c->broken_ns < LAST_WORD_NS)
 		return 0;
-	log_error("data channel %u: broken, or closed by the peer", i);
-	return -ECONNRESET;
+	verdict_join(c->env.verdict, &broken);
+	return r;
 }
 
 static int source_room(struct engine_source *e, unsigned wanted)
@@ -155,10 +155,7 @@ static int source_settle(struct engine_source *e)
 
 static void source_stop(struct engine_source *e)
 {
-	struct block *sent[SENDER_POLL_BATCH];
-
-	while (source_poll(e, sent, SENDER_POLL_BATCH) > 0)
-		;
+	sender_drain(e->sender, self(e)->env.cq);
 }
 
 static void source_close(struct engine_source *e)

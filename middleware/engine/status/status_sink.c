@@ -14,8 +14,8 @@
 #include "engine/status/status_engine.h"
 
 #include "base/clock.h"
-#include "base/log.h"
 #include "block/arena.h"
+#include "proto/status.h"
 #include "proto/transfer.h"
 
 #include <assert.h>
@@ -84,7 +84,8 @@ static int land(struct status_sink *s, uint32_t index, uint8_t byte, struct bloc
 	struct block *b = pool_at(s->env.pool, index);
 
 	if (!b || byte != TRANSFER_BYTE_DATA || s->expected[index] != TRANSFER_BYTE_FREE) {
-		log_error("the source made the status byte of slot %u%s %u, where it was %u", index,
+		verdict_set(s->env.verdict, VERDICT_SESSION, STATUS_PROTOCOL,
+			"the source made the status byte of slot %u%s %u, where it was %u", index,
 			b ? "" : ", which there is not,", byte, s->expected[index]);
 		return -EBADMSG;
 	}
@@ -158,17 +159,12 @@ static int check_lanes(struct status_sink *s)
 	while ((n = fabric_cq_poll(s->env.cq, wc, POLL_BATCH)) > 0)
 		for (int i = 0; i < n; i++) {
 			uint32_t sent;
-			int r = lane_completion(&wc[i], &sent);
+			int r = lane_completion(&wc[i], &sent, s->env.verdict);
 
 			if (r < 0)
 				return r;
 		}
-	for (unsigned i = 0; i < s->env.lane_count && !n; i++)
-		if (s->env.lanes[i]->dead) {
-			log_error("data channel %u: broken, or closed by the peer", i);
-			return -ECONNRESET;
-		}
-	return n;
+	return n ? n : lane_check(s->env.lanes, s->env.lane_count, s->env.verdict);
 }
 
 /* When the loop is to look again, as of now. */

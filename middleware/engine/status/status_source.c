@@ -18,10 +18,10 @@
 #include "engine/status/status_engine.h"
 
 #include "base/clock.h"
-#include "base/log.h"
 #include "engine/batch.h"
 #include "engine/notice.h"
 #include "engine/status/status_sync.h"
+#include "proto/status.h"
 #include "proto/transfer.h"
 
 #include <errno.h>
@@ -240,7 +240,8 @@ static int merge(struct status_source *s, uint32_t index, uint8_t byte, uint64_t
 
 	if (byte > TRANSFER_BYTE_UNAVAILABLE ||
 		(byte != TRANSFER_BYTE_FREE && slot->byte == TRANSFER_BYTE_FREE)) {
-		log_error("the sink's status byte of slot %u is %u%s", index, byte,
+		verdict_set(s->env.verdict, VERDICT_SESSION, STATUS_PROTOCOL,
+			"the sink's status byte of slot %u is %u%s", index, byte,
 			slot->byte == TRANSFER_BYTE_FREE ? ", though it was free" : "");
 		return -EBADMSG;
 	}
@@ -360,10 +361,7 @@ static int source_settle(struct engine_source *e)
 
 static void source_stop(struct engine_source *e)
 {
-	struct block *sent[SENDER_POLL_BATCH];
-
-	while (source_poll(e, sent, SENDER_POLL_BATCH) > 0)
-		;
+	sender_drain(e->sender, self(e)->env.cq);
 }
 
 static int source_open(const struct engine_env *env, struct engine_source **out)

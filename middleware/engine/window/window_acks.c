@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/worker.h"
 #include "engine/notice.h"
+#include "proto/status.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -38,6 +39,7 @@ struct acks {
 	struct fabric_wc *ring; /* to be handed on */
 	uint32_t ring_head, ring_count, ring_room;
 	int error;
+	struct verdict verdict; /* why */
 };
 
 /* ---- looking: with the lock held ---- */
@@ -49,13 +51,14 @@ static int take_ack(struct acks *a, const struct fabric_wc *wc, uint64_t *head)
 	 * early spoils what it is about to be sent, no more. */
 	uint64_t tail = atomic_load_explicit(&a->tail, memory_order_acquire);
 	uint32_t index;
-	int r = notice_take(wc, false, a->slots, &index);
+	int r = notice_take(wc, false, a->slots, &index, &a->verdict);
 
 	if (r)
 		return r;
 	/* whether it lies between head and tail, round the ring */
 	if ((index + a->slots - *head % a->slots) % a->slots >= tail - *head || a->acked[index]) {
-		log_error("the sink gave back slot %u, which it does not have", index);
+		verdict_set(&a->verdict, VERDICT_SESSION, STATUS_PROTOCOL,
+			"the sink gave back slot %u, which it does not have", index);
 		return -EBADMSG;
 	}
 	a->acked[index] = true;
@@ -72,7 +75,7 @@ static int take_one(struct acks *a, const struct fabric_wc *wc, uint64_t *head)
 
 	if (wc->status != FABRIC_OK || (wc->opcode != FABRIC_RECV && wc->opcode != FABRIC_RECV_IMM))
 		return 1;
-	r = lane_completion(wc, &sent);
+	r = lane_completion(wc, &sent, &a->verdict);
 	return r > 0 ? take_ack(a, wc, head) : r;
 }
 
@@ -216,7 +219,7 @@ void acks_expect(struct acks *a, uint64_t tail)
 	atomic_store_explicit(&a->tail, tail, memory_order_release);
 }
 
-int acks_take(struct acks *a, struct fabric_wc *wc, unsigned max)
+int acks_take(struct acks *a, struct fabric_wc *wc, unsigned max, struct verdict *verdict)
 {
 	unsigned n = 0;
 	int error;
@@ -230,6 +233,8 @@ int acks_take(struct acks *a, struct fabric_wc *wc, unsigned max)
 		a->ring_head = (a->ring_head + 1) % a->ring_room;
 	}
 	error = a->error;
+	if (!n && error)
+		verdict_join(verdict, &a->verdict);
 	pthread_mutex_unlock(&a->lock);
 	return n ? (int)n : error;
 }

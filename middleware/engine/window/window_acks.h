@@ -34,9 +34,9 @@ uint64_t acks_head(const struct acks *);
 void acks_expect(struct acks *, uint64_t tail);
 /*
  * Looks.  Gives completions that are not ACKs, oldest first: sends, and what failed.  How many, or
- * 0: the queue is empty; once there are none left, what went wrong, for good: -EBADMSG, or as
- * fabric_cq_poll, fabric_post_recv.
+ * 0: the queue is empty; once there are none left, what went wrong, for good: -EBADMSG and a
+ * verdict, or as fabric_cq_poll, fabric_post_recv.
  */
-int acks_take(struct acks *, struct fabric_wc *, unsigned max);
+int acks_take(struct acks *, struct fabric_wc *, unsigned max, struct verdict *);
 
 #endif

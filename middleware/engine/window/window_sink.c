@@ -4,8 +4,8 @@
  */
 #include "engine/window/window_engine.h"
 
-#include "base/log.h"
 #include "engine/notice.h"
+#include "proto/status.h"
 #include "proto/transfer.h"
 
 #include <assert.h>
@@ -41,12 +41,13 @@ static struct window_sink *self(struct engine_sink *e)
 static int land(struct window_sink *w, const struct fabric_wc *wc, struct block **done)
 {
 	uint32_t index;
-	int r = notice_take(wc, w->env.imm, w->depth, &index);
+	int r = notice_take(wc, w->env.imm, w->depth, &index, w->env.verdict);
 
 	if (r)
 		return r;
 	if (w->slots[index] != SLOT_OPEN) {
-		log_error("the source filled slot %u, which has no ACK", index);
+		verdict_set(w->env.verdict, VERDICT_SESSION, STATUS_PROTOCOL,
+			"the source filled slot %u, which has no ACK", index);
 		return -EBADMSG;
 	}
 	w->slots[index] = SLOT_FULL;
@@ -68,7 +69,7 @@ static int sink_poll(struct engine_sink *e, struct block **done, unsigned max)
 		n = fabric_cq_poll(w->env.cq, wc, max < POLL_BATCH ? (int)max : POLL_BATCH);
 		for (int i = 0; i < n; i++) {
 			uint32_t sent;
-			int r = lane_completion(&wc[i], &sent);
+			int r = lane_completion(&wc[i], &sent, w->env.verdict);
 
 			if (r > 0 && LANE_ID_WHAT(wc[i].id) == LANE_NOTICE)
 				r = land(w, &wc[i], done + got);

@@ -48,12 +48,13 @@ static int source_send(struct engine_source *e, struct block *const *blocks, uns
 
 static int source_poll(struct engine_source *e, struct block **done, unsigned max)
 {
+	struct window_source *w = self(e);
 	unsigned got = sender_done(e->sender, done, max);
 
 	/* until the queue is empty: the loop may go to sleep when there is nothing */
 	while (!got) {
 		struct fabric_wc wc[SENDER_POLL_BATCH];
-		int n = acks_take(self(e)->acks, wc, SENDER_POLL_BATCH);
+		int n = acks_take(w->acks, wc, SENDER_POLL_BATCH, w->env.verdict);
 
 		if (n <= 0)
 			return n;
@@ -86,7 +87,7 @@ static void source_stop(struct engine_source *e)
 	acks_stop(w->acks);
 	/* the queue is left alone; but what was taken from it says what the lanes' send queues
 	 * hold */
-	while (acks_take(w->acks, &wc, 1) > 0)
+	while (acks_take(w->acks, &wc, 1, w->env.verdict) > 0)
 		if (wc.status == FABRIC_OK)
 			sender_completion(e->sender, &wc);
 }

@@ -89,7 +89,7 @@ too_early() {
 	fresh_files
 	beside_begins
 	bad_peer ungranted fails old --block=256K --depth=64 large $URL/target
-	grep "which it was not granted" $WORK/daemon.log
+	grep "without a grant" $WORK/daemon.log
 	bad_peer silent works large --block=256K --depth=64 large $URL/target
 	grep "peer: slot 63 of 64" $WORK/peer.log
 	others_go_on
