@@ -29,7 +29,7 @@ struct daemon_settings {
 	bool writable;
 	char *fabric; /* "auto", or names with commas between */
 	bool insecure, crc;
-	uint64_t max_sessions, max_channels;
+	uint64_t max_sessions, max_per_address, max_channels;
 	uint64_t max_block_bytes;
 	uint64_t max_window_bytes; /* memory for the blocks of one transfer */
 	/* for all transfers together; 0: what suits the host (rftpd/jobs/budget) */

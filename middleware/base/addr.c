@@ -158,6 +158,32 @@ void addr_set_port(struct sockaddr *sa, uint16_t port)
 		((struct sockaddr_in6 *)(void *)sa)->sin6_port = htons(port);
 }
 
+/* What tells hosts apart, as bytes: how many. */
+static size_t host_bytes(const struct sockaddr *sa, uint8_t out[8])
+{
+	if (sa->sa_family == AF_INET) {
+		memcpy(out, &((const struct sockaddr_in *)(const void *)sa)->sin_addr, 4);
+		return 4;
+	}
+	if (sa->sa_family == AF_INET6) {
+		const struct in6_addr *ip =
+			&((const struct sockaddr_in6 *)(const void *)sa)->sin6_addr;
+		size_t len = IN6_IS_ADDR_V4MAPPED(ip) ? 4 : 8;
+
+		memcpy(out, ip->s6_addr + (len == 4 ? 12 : 0), len);
+		return len;
+	}
+	return 0;
+}
+
+bool addr_same_host(const struct sockaddr *a, const struct sockaddr *b)
+{
+	uint8_t first[8], second[8];
+	size_t len = host_bytes(a, first);
+
+	return len && len == host_bytes(b, second) && !memcmp(first, second, len);
+}
+
 bool addr_is_loopback(const struct sockaddr *sa)
 {
 	if (sa->sa_family == AF_INET) {

@@ -41,6 +41,9 @@ void addr_format(const struct sockaddr *sa, char out[ADDR_TEXT_MAX]);
 
 uint16_t addr_port(const struct sockaddr *sa);
 void addr_set_port(struct sockaddr *sa, uint16_t port);
+/* Whether they are of one host as far as an address tells: the port does not count, of IPv6 neither
+ * what a host chooses itself (all behind the first 64 bits); IPv4 in IPv6 is IPv4. */
+bool addr_same_host(const struct sockaddr *, const struct sockaddr *);
 bool addr_is_loopback(const struct sockaddr *sa); /* 127/8, ::1, ::ffff:127/104 */
 
 #endif

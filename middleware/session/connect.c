@@ -211,7 +211,9 @@ static void connect_explain(struct connect *c, const char *fabric, const struct 
 	switch (error) {
 	case -EACCES:
 		connect_failed(c, error, status, "%s: refused by the server: %s", c->address,
-			status_text(status));
+			status == STATUS_LIMIT
+				? "it has as many sessions as it allows, or allows one address"
+				: status_text(status));
 		break;
 	case -ECONNREFUSED:
 		connect_failed(c, error, STATUS_REFUSED,

@@ -24,9 +24,12 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#define CLOSING_NS (2 * NS_PER_S)   /* a client takes its last reply within this */
-#define TASK_THREADS_FEW 4u         /* for work on names, where file systems answer */
-#define TASK_THREADS_MOST 256u      /* and where they do not: a session has one at most */
+#define CLOSING_NS (2 * NS_PER_S) /* a client takes its last reply within this */
+#define TASK_THREADS_FEW 4u       /* for work on names, where file systems answer */
+/* and where they do not: one for each session of an address, and some that it cannot take as well
+ */
+#define TASK_THREADS_SPARE 64u
+#define TASK_THREADS_MOST 4096u
 #define STOPPING_NS (15 * NS_PER_S) /* transfers that are cancelled end within this */
 
 static int open_export(const struct daemon_settings *settings, struct place *export)
@@ -192,7 +195,9 @@ static void take_tasks(void *owner)
 static int start_tasks(struct daemon *d)
 {
 	unsigned few = worker_cpus() < TASK_THREADS_FEW ? worker_cpus() : TASK_THREADS_FEW;
-	int r = task_pool_new(few + 1, TASK_THREADS_MOST, &d->tasks);
+	uint64_t most = d->settings->max_per_address + TASK_THREADS_SPARE;
+	int r = task_pool_new(
+		few + 1, most < TASK_THREADS_MOST ? (unsigned)most : TASK_THREADS_MOST, &d->tasks);
 
 	if (r)
 		return r;

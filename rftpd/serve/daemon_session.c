@@ -376,7 +376,8 @@ void daemon_session_expired(struct daemon_session *s, struct deadline *d)
 		daemon_session_close(s, "idle");
 		break;
 	default:
-		daemon_session_drop(s, "it did not take its last reply");
+		log_debug("session %" PRIu32 " %s did not take its last reply", s->number, s->peer);
+		daemon_session_drop(s, s->why);
 		break;
 	}
 }

@@ -11,6 +11,7 @@
 #include "fabric/select.h"
 #include "proto/message.h"
 #include "proto/status.h"
+#include "rftpd/serve/admit.h"
 #include "rftpd/serve/daemon_session.h"
 #include "rftpd/serve/listen_devices.h"
 
@@ -100,9 +101,10 @@ static void take_request(struct daemon *d, const struct fabric_event *ev)
 		return;
 	}
 	if (greeting.kind == MESSAGE_CHANNEL_CONTROL) {
-		if (d->session_count >= d->settings->max_sessions)
-			refuse(ev->chan, STATUS_LIMIT,
-				"there are as many sessions as may be (max-sessions)");
+		const char *why = admit_refusal(d, fabric_chan_peer(ev->chan));
+
+		if (why)
+			refuse(ev->chan, STATUS_LIMIT, why);
 		else
 			daemon_session_open(d, ev->chan, &greeting);
 		return;

@@ -72,8 +72,8 @@ class Channel:
     """One TCP connection after the MPA exchange.  reads: how many READs at once either side may have under
     way, which only revision 2 can agree on."""
 
-    def __init__(self, port, private, timeout=20, flags=0, revision=1, reads=0):
-        self.begin(socket.create_connection(("127.0.0.1", port), timeout), timeout)
+    def __init__(self, port, private, timeout=20, flags=0, revision=1, reads=0, source=None):
+        self.begin(socket.create_connection(("127.0.0.1", port), timeout, source and (source, 0)), timeout)
         if reads:
             flags, revision, private = ENHANCED, 2, struct.pack(">HH", reads, reads) + private
         self.socket.sendall(mpa_frame(flags=flags, revision=revision, private=private))
@@ -292,9 +292,9 @@ def token(tls, direction, session, index, nonce):
 class Session(Frames):
     """The client's side of a session.  secure=False: before its TLS handshake, which secure() does."""
 
-    def __init__(self, port, timeout=20, credits=8, reads=0, secure=True, **private):
+    def __init__(self, port, timeout=20, credits=8, reads=0, secure=True, source=None, **private):
         self.port, self.timeout, self.reads = port, timeout, reads
-        self.channel = Channel(port, greeting(credits=credits, **private), timeout, reads=reads)
+        self.channel = Channel(port, greeting(credits=credits, **private), timeout, reads=reads, source=source)
         magic, self.version, _, credits, self.status = \
             struct.unpack(">IBBHH", self.channel.reply_private[:10])
         if magic != MAGIC:

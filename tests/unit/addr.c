@@ -181,6 +181,28 @@ static void knows_loopback(void)
 	}
 }
 
+static void knows_one_host(void)
+{
+	static const struct {
+		const char *a, *b;
+		bool same;
+	} rows[] = {{"10.0.0.1", "10.0.0.1", true}, {"10.0.0.1", "10.0.0.2", false},
+		{"10.0.0.1", "::ffff:10.0.0.1", true},
+		{"::ffff:10.0.0.2", "::ffff:10.0.0.1", false},
+		{"2001:db8:1:2::1", "2001:db8:1:2:ffff::9", true},
+		{"2001:db8:1:2::1", "2001:db8:1:3::1", false}, {"::1", "127.0.0.1", false},
+		{"::1", "::1", true}};
+
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		struct addr a, b;
+
+		printf("# %s %s\n", rows[i].a, rows[i].b);
+		CHECK(numeric(rows[i].a, 1, &a) && numeric(rows[i].b, 2, &b));
+		CHECK_EQ(addr_same_host(sa_of(&a), sa_of(&b)), rows[i].same);
+		CHECK_EQ(addr_same_host(sa_of(&b), sa_of(&a)), rows[i].same);
+	}
+}
+
 HARNESS_MAIN({"splits_every_form", splits_every_form},
 	{"refuses_what_is_no_address", refuses_what_is_no_address},
 	{"a_host_that_does_not_fit_is_refused", a_host_that_does_not_fit_is_refused},
@@ -189,4 +211,5 @@ HARNESS_MAIN({"splits_every_form", splits_every_form},
 	{"formats_what_it_splits", formats_what_it_splits},
 	{"the_longest_and_the_unknown_stay_terminated",
 		the_longest_and_the_unknown_stay_terminated},
-	{"ports_are_set", ports_are_set}, {"knows_loopback", knows_loopback})
+	{"ports_are_set", ports_are_set}, {"knows_loopback", knows_loopback},
+	{"knows_one_host", knows_one_host})

@@ -29,11 +29,12 @@ static void defaults(void)
 	CHECK(!o.config && !o.settings.export && !o.settings.listen_count);
 	CHECK(!o.settings.insecure && !o.settings.crc && !o.settings.writable);
 	CHECK_EQ(o.settings.max_sessions, 4096);
+	CHECK_EQ(o.settings.max_per_address, 1024);
 	CHECK_EQ(o.settings.max_channels, 64);
 	CHECK_EQ(o.settings.max_block_bytes, 16 << 20);
 	CHECK_EQ(o.settings.max_window_bytes, 512 << 20);
 	CHECK_EQ(o.settings.handshake_timeout_s, 10);
-	CHECK_EQ(o.settings.idle_timeout_s, 0);
+	CHECK_EQ(o.settings.idle_timeout_s, 900);
 	CHECK_EQ(o.settings.log_level, LOG_LEVEL_INFO);
 	daemon_options_fini(&o);
 }
@@ -46,6 +47,7 @@ static void every_option(void)
 		parse(&o,
 			"--listen 127.0.0.1:0 --listen [::1]:5 --export /srv:rw --config /etc/x -t "
 			"--foreground --insecure --fabric soft --crc --max-sessions 7 "
+			"--max-per-address 6 "
 			"--max-channels=3 "
 			"--max-block 64K --max-window 2MiB --handshake-timeout 5 --idle-timeout 9 "
 			"--memory 1G --open-files 100 --threads 9 --stall-timeout 0 "
@@ -59,6 +61,7 @@ static void every_option(void)
 	CHECK(!strcmp(o.settings.fabric, "soft"));
 	CHECK(o.settings.insecure && o.settings.crc);
 	CHECK_EQ(o.settings.max_sessions, 7);
+	CHECK_EQ(o.settings.max_per_address, 6);
 	CHECK_EQ(o.settings.max_channels, 3);
 	CHECK_EQ(o.settings.max_block_bytes, 65536);
 	CHECK_EQ(o.settings.max_window_bytes, 2 << 20);
