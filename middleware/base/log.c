@@ -63,10 +63,10 @@ int log_to_file(const char *path)
 		return -errno;
 	if (path && old != STDERR_FILENO) {
 		if (dup3(fd, old, O_CLOEXEC) < 0) {
-			int r = -errno;
+			int err = -errno;
 
 			close(fd);
-			return r;
+			return err;
 		}
 		close(fd);
 		return 0;
@@ -100,10 +100,10 @@ int log_to_journal(const char *socket_path)
 	if (fd < 0)
 		return -errno;
 	if (connect(fd, (struct sockaddr *)&to, sizeof to) < 0) {
-		int r = -errno;
+		int err = -errno;
 
 		close(fd);
-		return r;
+		return err;
 	}
 	atomic_store(&log_fd, fd);
 	atomic_store(&log_is_journal, true);

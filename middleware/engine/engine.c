@@ -66,9 +66,9 @@ int engine_source_frame(struct engine_source *e, uint16_t type, const uint8_t *d
 {
 	for (const struct engine_source_frame *f = e->ops->frames; f->type; f++)
 		if (f->type == type) {
-			int r = f->take(e, data, len);
+			int err = f->take(e, data, len);
 
-			return r ? r : 1;
+			return err ? err : 1;
 		}
 	return 0;
 }
@@ -78,9 +78,9 @@ int engine_sink_frame(struct engine_sink *e, uint16_t type, const uint8_t *data,
 	e->heard = true;
 	for (const struct engine_sink_frame *f = e->ops->frames; f->type; f++)
 		if (f->type == type) {
-			int r = f->take(e, data, len);
+			int err = f->take(e, data, len);
 
-			return r ? r : 1;
+			return err ? err : 1;
 		}
 	return 0;
 }
@@ -93,10 +93,10 @@ void engine_sink_retain(struct engine_sink *e, struct block *b)
 
 int engine_sink_flush(struct engine_sink *e)
 {
-	int r = e->ops->flush(e);
+	int err = e->ops->flush(e);
 
 	e->retained = NULL;
-	return r;
+	return err;
 }
 
 void engine_sink_revoke(struct engine_sink *e)

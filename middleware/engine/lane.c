@@ -39,19 +39,19 @@ static int make_receives(struct lane *l, uint32_t slot)
 {
 	struct lane_receives *made = &l->receives[slot / LANE_RECEIVES];
 	const size_t bytes = (size_t)LANE_RECEIVES * LANE_RECEIVE_BYTES;
-	int r;
+	int err;
 
 	if (made->bytes)
 		return 0;
 	made->bytes = calloc(1, bytes);
 	if (!made->bytes)
 		return -ENOMEM;
-	r = fabric_mr_new(l->pd, made->bytes, bytes, FABRIC_LOCAL, &made->mr);
-	if (r) {
+	err = fabric_mr_new(l->pd, made->bytes, bytes, FABRIC_LOCAL, &made->mr);
+	if (err) {
 		free(made->bytes);
 		made->bytes = NULL;
 	}
-	return r;
+	return err;
 }
 
 int lane_new(struct fabric_chan *chan, struct fabric_pd *pd, struct fabric_cq *cq, unsigned number,
@@ -66,11 +66,11 @@ int lane_new(struct fabric_chan *chan, struct fabric_pd *pd, struct fabric_cq *c
 		.inline_bytes = LANE_NOTICE_BYTES,
 		.context = l,
 	};
-	int r = -ENOMEM;
+	int err = -ENOMEM;
 
 	if (!l) {
 		fabric_chan_free(chan);
-		return r;
+		return err;
 	}
 	l->pd = pd;
 	l->chan = chan;
@@ -83,17 +83,17 @@ int lane_new(struct fabric_chan *chan, struct fabric_pd *pd, struct fabric_cq *c
 	for (uint32_t i = 0; i <= depth; i++)
 		l->idle[i] = depth - i;
 	l->idle_count = depth + 1;
-	r = make_receives(l, 0);
-	if (!r)
-		r = fabric_chan_setup(chan, &attr);
-	if (r)
+	err = make_receives(l, 0);
+	if (!err)
+		err = fabric_chan_setup(chan, &attr);
+	if (err)
 		goto err_free;
 	*out = l;
 	return 0;
 
 err_free:
 	lane_free(l);
-	return r;
+	return err;
 }
 
 void lane_free(struct lane *l)
@@ -141,9 +141,9 @@ static void count_request(struct lane *l, const struct fabric_wr *wr)
 
 int lane_post(struct lane *l, const struct fabric_wr *list, uint32_t blocks)
 {
-	int r = fabric_post_send(l->chan, list);
+	int err = fabric_post_send(l->chan, list);
 
-	for (; !r && list; list = list->next) {
+	for (; !err && list; list = list->next) {
 		struct send_count n = {.requests = 1, .blocks = list->next ? 0 : blocks};
 
 		count_request(l, list);
@@ -151,7 +151,7 @@ int lane_post(struct lane *l, const struct fabric_wr *list, uint32_t blocks)
 		if (l->queue.out > l->counts.send_queue)
 			l->counts.send_queue = l->queue.out;
 	}
-	return r;
+	return err;
 }
 
 int lane_completion(const struct fabric_wc *wc, uint32_t *blocks, struct verdict *verdict)
@@ -192,13 +192,13 @@ int lane_check(struct lane *const *lanes, unsigned count, struct verdict *verdic
 static int post_one(struct lane *l, enum lane_request what)
 {
 	uint32_t slot = l->idle[l->idle_count - 1];
-	int r = make_receives(l, slot);
+	int err = make_receives(l, slot);
 
-	if (!r)
-		r = fabric_post_recv(l->chan, LANE_ID(what, slot), slot_bytes(l, slot),
+	if (!err)
+		err = fabric_post_recv(l->chan, LANE_ID(what, slot), slot_bytes(l, slot),
 			LANE_RECEIVE_BYTES, l->receives[slot / LANE_RECEIVES].mr);
-	if (r)
-		return r;
+	if (err)
+		return err;
 	l->idle_count--;
 	l->counts.receives++;
 	if (l->depth + 1 - l->idle_count > l->counts.receive_queue)
@@ -233,15 +233,15 @@ int lane_expect_greeting(struct lane *l)
 
 int lane_post_notices(struct lane *l, uint32_t count)
 {
-	int r = 0;
+	int err = 0;
 
 	/* what is not idle is posted already, by this transfer or one before it; the greeting's
 	 * receive is the greeting's */
 	if (!l->greeted)
 		count++;
-	while (!r && l->idle_count && l->depth + 1 - l->idle_count < count)
-		r = post_one(l, LANE_NOTICE);
-	return r;
+	while (!err && l->idle_count && l->depth + 1 - l->idle_count < count)
+		err = post_one(l, LANE_NOTICE);
+	return err;
 }
 
 const uint8_t *lane_take_notice(struct lane *l, uint32_t slot)

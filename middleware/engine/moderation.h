@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * engine/moderation: how long a source may look away.  Pure.
+ * engine/moderation: for how long a source may leave completions alone.  Pure.
  *
  * While nearly all its blocks wait to be sent, one more that was sent changes nothing: it is filled
  * again, and waits behind all others.  With small blocks, to be woken for each is most of what the
@@ -16,12 +16,12 @@
 
 #include <stdint.h>
 
-#define MODERATION_BLOCKS_MIN 32u /* fewer are never many enough to look away from */
-#define MODERATION_NS_MIN 20000u  /* less is not worth a sleep */
+#define MODERATION_BLOCKS_MIN 32u /* with fewer each completion counts */
+#define MODERATION_NS_MIN 20000u  /* a shorter sleep is not worth its switch */
 #define MODERATION_NS_MAX 2000000u
 
-/* Of `blocks` that the source has, `out` are under way, and one comes back every `gap_ns`: for how
- * long that goes well without it, so that more than half stay under way.  0: not at all. */
+/* Of `blocks` that the source has, `out` are under way, and one comes back every `gap_ns`: how
+ * long the source may sleep so that more than half stay under way.  0: not at all. */
 uint64_t moderation_ns(uint32_t blocks, uint32_t out, uint64_t gap_ns);
 
 #endif

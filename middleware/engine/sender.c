@@ -95,13 +95,13 @@ int sender_post(struct sender *s, struct lane *lane, const struct fabric_wr *lis
 	struct sender_lane *l = &s->lane[lane->number];
 	/* how many requests it is does not matter here: `every` has blocks */
 	struct send_count posting = {.requests = 1, .blocks = count};
-	int r;
+	int err;
 
 	if (send_queue_due(&lane->queue, posting, s->every))
 		last->flags |= FABRIC_SIGNALED;
-	r = lane_post(lane, list, count);
-	if (r)
-		return r;
+	err = lane_post(lane, list, count);
+	if (err)
+		return err;
 	for (unsigned i = 0; i < count; i++) {
 		pool_move(blocks[i], BLOCK_SENDING);
 		l->ring[l->posts++ % s->blocks] = blocks[i];
@@ -138,9 +138,9 @@ int sender_completion(struct sender *s, const struct fabric_wc *wc)
 	struct lane *lane = fabric_chan_context(wc->chan);
 	struct sender_lane *l = &s->lane[lane->number];
 	uint32_t sent;
-	int r = lane_completion(wc, &sent, s->verdict);
+	int err = lane_completion(wc, &sent, s->verdict);
 
-	assert(r < 0 || sent <= l->posts - l->done);
+	assert(err < 0 || sent <= l->posts - l->done);
 	for (uint32_t i = 0; i < sent; i++) {
 		struct block *b = l->ring[l->done++ % s->blocks];
 
@@ -150,7 +150,7 @@ int sender_completion(struct sender *s, const struct fabric_wc *wc)
 	s->out -= sent;
 	if (sent)
 		note_pace(s, sent);
-	return r;
+	return err;
 }
 
 unsigned sender_done(struct sender *s, struct block **done, unsigned max)
@@ -175,16 +175,16 @@ int sender_flush(struct sender *s)
 			.opcode = FABRIC_WRITE,
 			.flags = FABRIC_SIGNALED,
 		};
-		int r;
+		int err;
 
 		if (s->lane[i].done == s->lane[i].posts)
 			continue;
 		settled = false;
 		if (!s->lanes[i]->queue.silent.blocks)
 			continue; /* a completion of all is to come */
-		r = lane_post(s->lanes[i], &nothing, 0);
-		if (r)
-			return r;
+		err = lane_post(s->lanes[i], &nothing, 0);
+		if (err)
+			return err;
 	}
 	return settled;
 }

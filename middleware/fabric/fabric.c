@@ -60,11 +60,11 @@ int fabric_eq_wait(struct fabric_eq *eq, struct fabric_event *ev, int timeout_ms
 		deadline = clock_now_ns() + (uint64_t)timeout_ms * NS_PER_MS;
 	for (;;) {
 		struct pollfd pfd = {.fd = fabric_eq_fd(eq), .events = POLLIN};
-		int rc = fabric_eq_get(eq, ev);
+		int err = fabric_eq_get(eq, ev);
 		int left;
 
-		if (rc)
-			return rc;
+		if (err)
+			return err;
 		left = timeout_ms < 0 ? -1 : clock_until_ms(deadline);
 		if (!left)
 			return 0;
@@ -90,9 +90,9 @@ static int check_addr(const struct sockaddr *sa, socklen_t len)
 int fabric_listen(struct fabric_eq *eq, const struct sockaddr *sa, socklen_t len,
 	struct fabric_listener **out)
 {
-	int rc = check_addr(sa, len);
+	int err = check_addr(sa, len);
 
-	return rc ? rc : eq->fabric->ops->listen(eq, sa, len, out);
+	return err ? err : eq->fabric->ops->listen(eq, sa, len, out);
 }
 
 int fabric_listener_addr(const struct fabric_listener *listener, struct sockaddr_storage *out)
@@ -109,11 +109,11 @@ void fabric_listener_free(struct fabric_listener *listener)
 int fabric_dial(struct fabric_eq *eq, const struct sockaddr *dst, const struct sockaddr *src,
 	int timeout_ms, struct fabric_chan **out)
 {
-	int rc = check_addr(dst, sizeof(struct sockaddr_storage));
+	int err = check_addr(dst, sizeof(struct sockaddr_storage));
 
-	if (!rc && src && src->sa_family != dst->sa_family)
-		rc = -EINVAL;
-	return rc ? rc : eq->fabric->ops->dial(eq, dst, src, timeout_ms, out);
+	if (!err && src && src->sa_family != dst->sa_family)
+		err = -EINVAL;
+	return err ? err : eq->fabric->ops->dial(eq, dst, src, timeout_ms, out);
 }
 
 int fabric_chan_setup(struct fabric_chan *chan, const struct fabric_chan_attr *attr)
@@ -352,10 +352,10 @@ static int check_send(const struct fabric_chan *chan, const struct fabric_wr *wr
 int fabric_post_send(struct fabric_chan *chan, const struct fabric_wr *list)
 {
 	for (const struct fabric_wr *wr = list; wr; wr = wr->next) {
-		int rc = check_send(chan, wr);
+		int err = check_send(chan, wr);
 
-		if (rc)
-			return rc;
+		if (err)
+			return err;
 	}
 	return list ? chan->fabric->ops->post_send(chan, list) : 0;
 }

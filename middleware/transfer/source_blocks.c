@@ -12,6 +12,7 @@
 #include <string.h>
 
 #define BATCH 32u
+#define SEND_BATCH 8u /* sent while the next ones are prepared */
 
 /* A stream has something and there is no block, because all wait for room: one is dropped.  It is
  * the oldest of the stream that has most of them waiting, so that who sends little loses little. */
@@ -242,7 +243,7 @@ int source_send_blocks(struct source *s)
 	int n = 0, r = find_first(s, &n);
 
 	while (s->filled_count && !r) {
-		struct block *blocks[BATCH];
+		struct block *blocks[SEND_BATCH];
 		unsigned count = 0;
 		int room = ask_room(s);
 
@@ -250,7 +251,7 @@ int source_send_blocks(struct source *s)
 			r = room;
 			break;
 		}
-		while (count < BATCH && count < (unsigned)room && s->filled_count && !r) {
+		while (count < SEND_BATCH && count < (unsigned)room && s->filled_count && !r) {
 			blocks[count] = take_first(s);
 			r = prepare(s, blocks[count++]);
 			if (!r)

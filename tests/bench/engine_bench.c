@@ -99,7 +99,7 @@ static void update_wanted(struct source *s)
 static bool send_filled(struct source *s)
 {
 	const struct config *c = s->side.config;
-	struct block *blocks[32];
+	struct block *blocks[8];
 	unsigned count = 0, room = 0;
 
 	if (!s->filled && !fill_next(s))

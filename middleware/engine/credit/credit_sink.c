@@ -56,12 +56,12 @@ static int land(struct credit_sink *c, uint32_t index, const uint8_t *header)
 static int land_gathered(struct credit_sink *c, const uint8_t *bytes, uint32_t count)
 {
 	struct transfer_gathered notice;
-	int r = transfer_get_gathered(&notice, bytes, count);
+	int err = transfer_get_gathered(&notice, bytes, count);
 
-	for (unsigned i = 0; !r && i < notice.count; i++)
-		r = land(c, transfer_gathered_index(&notice, i),
+	for (unsigned i = 0; !err && i < notice.count; i++)
+		err = land(c, transfer_gathered_index(&notice, i),
 			transfer_gathered_header(&notice, i));
-	return r;
+	return err;
 }
 
 static int land_single(struct credit_sink *c, const struct fabric_wc *wc, const uint8_t *bytes)
@@ -78,20 +78,20 @@ static int sink_completion(struct credit_sink *c, const struct fabric_wc *wc)
 {
 	struct lane *lane = fabric_chan_context(wc->chan);
 	const uint8_t *bytes;
-	int r = -EBADMSG;
+	int err = -EBADMSG;
 
 	if (LANE_ID_WHAT(wc->id) != LANE_NOTICE)
 		return 0; /* sends of an earlier transfer in the other direction */
 	bytes = lane_take_notice(lane, LANE_ID_NUMBER(wc->id));
 	if (c->env.notice == TRANSFER_NOTICE_GATHERED && wc->opcode == FABRIC_RECV)
-		r = land_gathered(c, bytes, wc->bytes);
+		err = land_gathered(c, bytes, wc->bytes);
 	else if (c->env.notice == TRANSFER_NOTICE_BEHIND)
-		r = land_single(c, wc, bytes);
-	if (r) {
+		err = land_single(c, wc, bytes);
+	if (err) {
 		verdict_set(c->env.verdict, VERDICT_SESSION, STATUS_PROTOCOL,
 			"a notice of %u bytes on data channel %u is not allowed", wc->bytes,
 			lane->number);
-		return r;
+		return err;
 	}
 	/* the receive is back before the blocks can be granted again: the source never meets RNR */
 	return lane_post_notices(lane, pool_count(c->env.pool));
@@ -122,12 +122,12 @@ static int sink_poll(struct engine_sink *e, struct block **done, unsigned max)
 			return n;
 		for (int i = 0; i < n; i++) {
 			uint32_t sent;
-			int r = lane_completion(&wc[i], &sent, c->env.verdict);
+			int err = lane_completion(&wc[i], &sent, c->env.verdict);
 
-			if (r > 0)
-				r = sink_completion(c, &wc[i]);
-			if (r < 0)
-				return r;
+			if (err > 0)
+				err = sink_completion(c, &wc[i]);
+			if (err < 0)
+				return err;
 		}
 		got = sink_take(c, done, max);
 	}
@@ -153,15 +153,15 @@ static int sink_flush(struct engine_sink *e)
 	while (grants) {
 		uint32_t count = 0;
 		ssize_t len;
-		int r;
+		int err;
 
 		while (count < grants && count < TRANSFER_GRANTS_MAX)
 			c->batch[count++] = pool_take(c->env.pool, BLOCK_GRANTED)->index;
 		len = transfer_put_grant(c->batch, count, c->frame, sizeof c->frame);
 		assert(len > 0);
-		r = c->env.put(c->env.put_ctx, TRANSFER_GRANT, c->frame, (size_t)len);
-		if (r)
-			return r;
+		err = c->env.put(c->env.put_ctx, TRANSFER_GRANT, c->frame, (size_t)len);
+		if (err)
+			return err;
 		grants -= count;
 	}
 	return 0;
@@ -179,7 +179,7 @@ static int sink_open(const struct engine_env *env, struct engine_sink **out)
 {
 	struct credit_sink *c = calloc(1, sizeof *c);
 	uint32_t blocks = pool_count(env->pool);
-	int r = 0;
+	int err = 0;
 
 	if (!c)
 		return -ENOMEM;
@@ -188,13 +188,13 @@ static int sink_open(const struct engine_env *env, struct engine_sink **out)
 	c->env = *env;
 	c->noticed = calloc(blocks, sizeof(struct block *));
 	if (!c->noticed)
-		r = -ENOMEM;
+		err = -ENOMEM;
 	/* all notices can come by one channel, so each has receives for every block */
-	for (unsigned i = 0; i < env->lane_count && !r; i++)
-		r = lane_post_notices(env->lanes[i], blocks);
-	if (r) {
+	for (unsigned i = 0; i < env->lane_count && !err; i++)
+		err = lane_post_notices(env->lanes[i], blocks);
+	if (err) {
 		sink_close(&c->base);
-		return r;
+		return err;
 	}
 	credit_meter_init(&c->meter, blocks, blocks < INITIAL_GRANT ? blocks : INITIAL_GRANT);
 	*out = &c->base;

@@ -37,35 +37,36 @@ static struct credit_source *self(struct engine_source *e)
 static int send_batch(struct credit_source *c, struct block *const *blocks, unsigned count)
 {
 	uint32_t indices[BATCH_BLOCKS_MAX];
-	int r = 0;
+	int err = 0;
 
-	for (unsigned i = 0; i < count && !r; i++)
-		r = credit_book_spend(c->book, &indices[i]);
-	return r ? r
-		 : notice_post_gathered(&c->env, c->base.sender, sender_pick(c->base.sender),
-			   blocks, indices, count);
+	for (unsigned i = 0; i < count && !err; i++)
+		err = credit_book_spend(c->book, &indices[i]);
+	return err ? err
+		   : notice_post_gathered(&c->env, c->base.sender, sender_pick(c->base.sender),
+			     blocks, indices, count);
 }
 
 /* One block and its notice. */
 static int send_alone(struct credit_source *c, struct block *b)
 {
 	uint32_t index;
-	int r = credit_book_spend(c->book, &index);
+	int err = credit_book_spend(c->book, &index);
 
-	return r ? r : notice_post(&c->env, c->base.sender, sender_pick(c->base.sender), b, index);
+	return err ? err
+		   : notice_post(&c->env, c->base.sender, sender_pick(c->base.sender), b, index);
 }
 
 static int source_send(struct engine_source *e, struct block *const *blocks, unsigned count)
 {
 	struct credit_source *c = self(e);
 	bool gathered = c->env.notice == TRANSFER_NOTICE_GATHERED;
-	int r = 0;
+	int err = 0;
 
-	for (unsigned n; count && !r; blocks += n, count -= n) {
+	for (unsigned n; count && !err; blocks += n, count -= n) {
 		n = gathered ? batch_next(&c->limit, blocks, count) : 1;
-		r = gathered ? send_batch(c, blocks, n) : send_alone(c, blocks[0]);
+		err = gathered ? send_batch(c, blocks, n) : send_alone(c, blocks[0]);
 	}
-	return r;
+	return err;
 }
 
 static int source_poll(struct engine_source *e, struct block **done, unsigned max)
@@ -80,10 +81,10 @@ static int source_poll(struct engine_source *e, struct block **done, unsigned ma
 		if (n <= 0)
 			return n;
 		for (int i = 0; i < n; i++) {
-			int r = sender_completion(e->sender, &wc[i]);
+			int err = sender_completion(e->sender, &wc[i]);
 
-			if (r < 0)
-				return r;
+			if (err < 0)
+				return err;
 		}
 		got = sender_done(e->sender, done, max);
 	}
@@ -119,29 +120,29 @@ static int take_grant(struct engine_source *e, const uint8_t *data, size_t len)
 static int check_lanes(struct credit_source *c)
 {
 	struct verdict broken = {0};
-	int r = lane_check(c->env.lanes, c->env.lane_count, &broken);
+	int err = lane_check(c->env.lanes, c->env.lane_count, &broken);
 
-	if (!r)
+	if (!err)
 		return 0;
 	if (!c->broken_ns)
 		c->broken_ns = clock_now_ns();
 	if (clock_now_ns() - c->broken_ns < LAST_WORD_NS)
 		return 0;
 	verdict_join(c->env.verdict, &broken);
-	return r;
+	return err;
 }
 
 static int source_room(struct engine_source *e, unsigned wanted)
 {
 	struct credit_source *c = self(e);
 	uint32_t room = credit_book_available(c->book);
-	int r;
+	int err;
 
 	if (room || !wanted)
 		return (int)room;
-	r = check_lanes(c);
-	if (r || c->asked)
-		return r;
+	err = check_lanes(c);
+	if (err || c->asked)
+		return err;
 	c->asked = true;
 	return c->env.put(c->env.put_ctx, TRANSFER_REQUEST, NULL, 0);
 }
@@ -170,7 +171,7 @@ static void source_close(struct engine_source *e)
 static int source_open(const struct engine_env *env, struct engine_source **out)
 {
 	struct credit_source *c = calloc(1, sizeof *c);
-	int r;
+	int err;
 
 	if (!c)
 		return -ENOMEM;
@@ -178,12 +179,12 @@ static int source_open(const struct engine_env *env, struct engine_source **out)
 	c->base.common.wake_ns = ENGINE_NEVER;
 	c->env = *env;
 	c->limit = batch_limit_for(env);
-	r = credit_book_new(env->remote_depth, &c->book);
-	if (!r)
-		r = sender_new(env, &c->base.sender);
-	if (r) {
+	err = credit_book_new(env->remote_depth, &c->book);
+	if (!err)
+		err = sender_new(env, &c->base.sender);
+	if (err) {
 		source_close(&c->base);
-		return r;
+		return err;
 	}
 	*out = &c->base;
 	return 0;

@@ -107,10 +107,10 @@ static int land_word(struct status_sink *s, struct block **done, unsigned max)
 		uint8_t byte = __atomic_load_n(byte_of(s, i), __ATOMIC_ACQUIRE);
 
 		if (byte != s->expected[i]) {
-			int r = land(s, i, byte, done + got);
+			int err = land(s, i, byte, done + got);
 
-			if (r)
-				return r;
+			if (err)
+				return err;
 			got++;
 		}
 		s->next = (i + 1) % (s->words * WORD);
@@ -135,16 +135,16 @@ static int look(struct status_sink *s, struct block **done, unsigned max)
 	unsigned got = 0;
 
 	for (uint32_t k = 0; k <= s->words && got < max; k++) {
-		int r;
+		int n;
 
 		if (!word_differs(s, s->next / WORD)) {
 			s->next = (s->next / WORD + 1) % s->words * WORD;
 			continue;
 		}
-		r = land_word(s, done + got, max - got);
-		if (r < 0)
-			return r;
-		got += (unsigned)r;
+		n = land_word(s, done + got, max - got);
+		if (n < 0)
+			return n;
+		got += (unsigned)n;
 	}
 	return (int)got;
 }
@@ -159,10 +159,10 @@ static int check_lanes(struct status_sink *s)
 	while ((n = fabric_cq_poll(s->env.cq, wc, POLL_BATCH)) > 0)
 		for (int i = 0; i < n; i++) {
 			uint32_t sent;
-			int r = lane_completion(&wc[i], &sent, s->env.verdict);
+			int err = lane_completion(&wc[i], &sent, s->env.verdict);
 
-			if (r < 0)
-				return r;
+			if (err < 0)
+				return err;
 		}
 	return n ? n : lane_check(s->env.lanes, s->env.lane_count, s->env.verdict);
 }
@@ -231,7 +231,7 @@ static int sink_open(const struct engine_env *env, struct engine_sink **out)
 {
 	struct status_sink *s = calloc(1, sizeof *s);
 	uint32_t bytes = transfer_status_bytes(pool_count(env->pool));
-	int r;
+	int err;
 
 	if (!s)
 		return -ENOMEM;
@@ -239,16 +239,16 @@ static int sink_open(const struct engine_env *env, struct engine_sink **out)
 	s->env = *env;
 	s->words = (bytes + WORD - 1) / WORD;
 	s->expected = calloc(s->words, WORD);
-	r = s->expected ? arena_init(&s->arena, (size_t)s->words * WORD, false) : -ENOMEM;
+	err = s->expected ? arena_init(&s->arena, (size_t)s->words * WORD, false) : -ENOMEM;
 	/* no more than the region can be written to, so that what we look at behind it stays 0;
 	 * what is written in it behind the bytes of the slots is found as a byte that is of no slot
 	 */
-	if (!r)
-		r = fabric_mr_new(env->pd, s->arena.base, bytes,
+	if (!err)
+		err = fabric_mr_new(env->pd, s->arena.base, bytes,
 			FABRIC_REMOTE_WRITE | FABRIC_REMOTE_READ, &s->base.status_mr);
-	if (r) {
+	if (err) {
 		sink_close(&s->base);
-		return r;
+		return err;
 	}
 	s->watched = !fabric_mr_watch(s->base.status_mr, env->cq);
 	s->slack_ns = status_sleeps_fine();

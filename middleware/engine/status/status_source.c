@@ -262,17 +262,17 @@ static int take_answer(struct status_source *s)
 {
 	const struct reading *reading = &s->reads[s->read_head];
 	uint32_t left = s->free_count;
-	int r = 0;
+	int err = 0;
 
 	s->reads_out--;
 	s->read_head = (s->read_head + 1) % READS_MAX;
 	s->unavailable = 0;
-	for (uint32_t i = 0; i < s->depth && !r; i++)
-		r = merge(s, i, reading->bytes[i], reading->posts);
+	for (uint32_t i = 0; i < s->depth && !err; i++)
+		err = merge(s, i, reading->bytes[i], reading->posts);
 	s->fenced[s->read_lane->number] = reading->posts;
 	(reading->second ? status_sync_second_answered : status_sync_answered)(
 		&s->sync, clock_now_ns(), left, s->free_count - left, s->unavailable);
-	return r;
+	return err;
 }
 
 /* ---- the engine ---- */
@@ -297,37 +297,37 @@ static int ask(struct status_source *s)
 static int source_room(struct engine_source *e, unsigned wanted)
 {
 	struct status_source *s = self(e);
-	int r = s->free_count || !wanted ? (int)s->free_count : ask(s);
+	int err = s->free_count || !wanted ? (int)s->free_count : ask(s);
 
 	plan_wake(s);
-	return r;
+	return err;
 }
 
 static int source_send(struct engine_source *e, struct block *const *blocks, unsigned count)
 {
 	struct status_source *s = self(e);
-	int r = 0;
+	int err = 0;
 
 	s->waiting = false;
-	for (unsigned n; count && !r; blocks += n, count -= n) {
+	for (unsigned n; count && !err; blocks += n, count -= n) {
 		n = batch_next(&s->limit, blocks, count);
 		/* a READ that is due before the last slots are used leaves before them, too */
 		if (s->free_count > s->sync.lead && s->free_count - n < s->sync.lead)
 			n = s->free_count - s->sync.lead;
-		r = send_batch(s, blocks, n);
+		err = send_batch(s, blocks, n);
 		/* a clock is looked at only when it is time */
-		if (!r && s->free_count <= s->sync.lead && s->free_count)
-			r = read_if_due(s);
+		if (!err && s->free_count <= s->sync.lead && s->free_count)
+			err = read_if_due(s);
 	}
 	plan_wake(s);
-	return r;
+	return err;
 }
 
 static int take_completion(struct status_source *s, const struct fabric_wc *wc)
 {
-	int r = sender_completion(s->base.sender, wc);
+	int got = sender_completion(s->base.sender, wc);
 
-	return r > 0 && LANE_ID_WHAT(wc->id) == LANE_STATUS ? take_answer(s) : r < 0 ? r : 0;
+	return got > 0 && LANE_ID_WHAT(wc->id) == LANE_STATUS ? take_answer(s) : got < 0 ? got : 0;
 }
 
 static int source_poll(struct engine_source *e, struct block **done, unsigned max)
@@ -343,10 +343,10 @@ static int source_poll(struct engine_source *e, struct block **done, unsigned ma
 		if (n <= 0)
 			return n;
 		for (int i = 0; i < n; i++) {
-			int r = take_completion(s, &wc[i]);
+			int err = take_completion(s, &wc[i]);
 
-			if (r < 0)
-				return r;
+			if (err < 0)
+				return err;
 		}
 		plan_wake(s);
 		got = sender_done(e->sender, done, max);
@@ -368,10 +368,10 @@ static int source_open(const struct engine_env *env, struct engine_source **out)
 {
 	struct status_source *s = calloc(1, sizeof *s);
 	size_t bytes;
-	int r = -ENOMEM;
+	int err = -ENOMEM;
 
 	if (!s)
-		return r;
+		return err;
 	s->base.ops = &status_source_ops;
 	s->base.common.wake_ns = ENGINE_NEVER;
 	s->env = *env;
@@ -388,10 +388,10 @@ static int source_open(const struct engine_env *env, struct engine_source **out)
 		s->reads[i].bytes = s->bytes + i * (size_t)s->span;
 	s->full = s->bytes + bytes - BATCH_BLOCKS_MAX;
 	memset(s->full, TRANSFER_BYTE_DATA, BATCH_BLOCKS_MAX);
-	r = fabric_mr_new(env->pd, s->bytes, bytes, FABRIC_LOCAL, &s->bytes_mr);
-	if (!r)
-		r = sender_new(env, &s->base.sender);
-	if (r)
+	err = fabric_mr_new(env->pd, s->bytes, bytes, FABRIC_LOCAL, &s->bytes_mr);
+	if (!err)
+		err = sender_new(env, &s->base.sender);
+	if (err)
 		goto err_close;
 	s->limit = batch_limit_for(env);
 	for (uint32_t i = 0; i < s->depth; i++)
@@ -402,7 +402,7 @@ static int source_open(const struct engine_env *env, struct engine_source **out)
 
 err_close:
 	source_close(&s->base);
-	return r;
+	return err;
 }
 
 const struct engine_source_ops status_source_ops = {

@@ -22,22 +22,22 @@
 
 #define STATUS_SYNC_PAUSE_MIN_NS 2000ull
 #define STATUS_SYNC_PAUSE_MAX_NS 10000000ull
-#define STATUS_SYNC_VAIN 4u /* second READs that may bring one slot or none, one after another, */
-#define STATUS_SYNC_VAIN_MAX 10u /* and that count: 64 READs without, at most */
+#define STATUS_SYNC_VAIN 4u /* second READs in a row that may bring one slot or none, */
+#define STATUS_SYNC_VAIN_MAX                                                                       \
+	10u /* and the most that are counted: then 64 READs have no second one */
 
 struct status_sync {
 	uint32_t depth; /* slots */
-	uint32_t share; /* a READ can bring one part in so many: it vouches for one channel's slots
-			 */
+	uint32_t share; /* channels: a READ is sure of the slots of one of them */
 	uint32_t lead;
 	uint64_t pause_ns; /* from an answer that brought enough to the next READ */
 	uint64_t next_ns;  /* no READ before */
 	uint64_t since_ns; /* of the last answer that brought enough */
 	uint32_t freed;    /* that came since */
-	bool early;        /* though not enough */
+	bool early;        /* the last answer did not bring enough */
 	bool waited;       /* a block waited since the READ under way left */
-	uint32_t skip;     /* so many READs have no second one behind them, */
-	uint32_t vain;     /* that brought one slot or none, one after another */
+	uint32_t skip;     /* READs still to come without a second one behind them */
+	uint32_t vain;     /* second READs in a row that brought one slot or none */
 };
 
 void status_sync_init(struct status_sync *, uint32_t depth, unsigned channels);

@@ -51,10 +51,10 @@ static int take_ack(struct acks *a, const struct fabric_wc *wc, uint64_t *head)
 	 * early spoils what it is about to be sent, no more. */
 	uint64_t tail = atomic_load_explicit(&a->tail, memory_order_acquire);
 	uint32_t index;
-	int r = notice_take(wc, false, a->slots, &index, &a->verdict);
+	int err = notice_take(wc, false, a->slots, &index, &a->verdict);
 
-	if (r)
-		return r;
+	if (err)
+		return err;
 	/* whether it lies between head and tail, round the ring */
 	if ((index + a->slots - *head % a->slots) % a->slots >= tail - *head || a->acked[index]) {
 		verdict_set(&a->verdict, VERDICT_SESSION, STATUS_PROTOCOL,
@@ -71,12 +71,12 @@ static int take_ack(struct acks *a, const struct fabric_wc *wc, uint64_t *head)
 static int take_one(struct acks *a, const struct fabric_wc *wc, uint64_t *head)
 {
 	uint32_t sent;
-	int r;
+	int got;
 
 	if (wc->status != FABRIC_OK || (wc->opcode != FABRIC_RECV && wc->opcode != FABRIC_RECV_IMM))
 		return 1;
-	r = lane_completion(wc, &sent, &a->verdict);
-	return r > 0 ? take_ack(a, wc, head) : r;
+	got = lane_completion(wc, &sent, &a->verdict);
+	return got > 0 ? take_ack(a, wc, head) : got;
 }
 
 /* Takes completions in: whether there were some. */
@@ -84,24 +84,24 @@ static bool look(struct acks *a)
 {
 	uint64_t head = atomic_load_explicit(&a->head, memory_order_relaxed);
 	struct fabric_wc wc[POLL_BATCH];
-	int n, r;
+	int n, kind;
 
 	if (a->error || a->stopped)
 		return false;
 	n = fabric_cq_poll(a->cq, wc, POLL_BATCH);
-	r = n < 0 ? n : 0;
-	for (int i = 0; i < n && r >= 0; i++) {
-		r = take_one(a, &wc[i], &head);
-		if (r > 0) {
+	kind = n < 0 ? n : 0;
+	for (int i = 0; i < n && kind >= 0; i++) {
+		kind = take_one(a, &wc[i], &head);
+		if (kind > 0) {
 			assert(a->ring_count < a->ring_room);
 			a->ring[(a->ring_head + a->ring_count++) % a->ring_room] = wc[i];
 		}
 		/* its lane is no more: the loop says so, unless the transfer is over by then */
 		if (wc[i].status != FABRIC_OK)
-			r = -ECONNRESET;
+			kind = -ECONNRESET;
 	}
 	atomic_store_explicit(&a->head, head, memory_order_release);
-	a->error = r < 0 ? r : 0;
+	a->error = kind < 0 ? kind : 0;
 	return n > 0;
 }
 
@@ -159,7 +159,7 @@ static uint32_t ring_room(const struct engine_env *env)
 int acks_start(const struct engine_env *env, uint32_t slots, struct acks **out)
 {
 	struct acks *a = calloc(1, sizeof *a);
-	int r = 0;
+	int err = 0;
 
 	if (!a)
 		return -ENOMEM;
@@ -171,14 +171,14 @@ int acks_start(const struct engine_env *env, uint32_t slots, struct acks **out)
 	a->acked = calloc(slots, sizeof *a->acked);
 	a->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (a->stop_fd < 0)
-		r = -errno;
+		err = -errno;
 	if (!a->ring || !a->acked)
-		r = -ENOMEM;
-	if (!r)
-		r = worker_start(&a->thread, "rftp-ack", run, a);
-	if (r) {
+		err = -ENOMEM;
+	if (!err)
+		err = worker_start(&a->thread, "rftp-ack", run, a);
+	if (err) {
 		acks_free(a);
-		return r;
+		return err;
 	}
 	*out = a;
 	return 0;

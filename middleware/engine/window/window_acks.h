@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * engine/window/window_acks: the ACKs of a sliding window at the source: takes the completions of
- * the lanes, checks each ACK, posts its receive again and moves the window.  Knows slots; no
- * blocks, no sends.
+ * the lanes, checks each ACK, posts its receive again and moves the window.
  *
- * Two look for them, one at a time.  The loop does whenever it comes by, and sleeps on the lanes'
- * completion queue as with any engine.  While it does not come by, because it waits for a disk, or
- * a session starts a large tree, a thread does.  To hand each ACK from the thread to the loop made
- * small blocks up to three times slower (README).
+ * Two threads take them, one at a time.  The loop does in each of its rounds, and sleeps on the
+ * lanes' completion queue as with any engine.  While the loop waits for a disk, or starts a large
+ * tree, a thread of the engine does.  To hand each ACK from that thread to the loop made small
+ * blocks up to three times slower (README).
  *
  * Completions of sends, which come by the same queue, are only handed on: blocks, striping and the
  * lanes' sending half (engine/lane.h) are the loop's.
  *
- * All but the thread's own work is the loop's to call.
+ * All functions are called by the loop.
  */
 #ifndef ENGINE_WINDOW_ACKS_H
 #define ENGINE_WINDOW_ACKS_H
@@ -23,19 +22,19 @@ struct acks;
 
 /* Starts the thread.  Receives for `slots` ACKs are posted on each lane. */
 int acks_start(const struct engine_env *, uint32_t slots, struct acks **out);
-/* Ends it; waits for it, for a moment only.  What was taken from the queue can still be taken, the
- * queue is left alone. */
+/* Ends the thread, which takes a moment at most.  What it has taken from the queue can still be had
+ * by acks_take; the queue itself is not touched any more. */
 void acks_stop(struct acks *);
 void acks_free(struct acks *);
 
-/* Slots ever used, up to the oldest without ACK.  As of the last look. */
+/* Slots ever used, up to the oldest without ACK.  As of the last time that ACKs were taken. */
 uint64_t acks_head(const struct acks *);
 /* Slots up to `tail` may have ACKs now: before the last of them is posted. */
 void acks_expect(struct acks *, uint64_t tail);
 /*
- * Looks.  Gives completions that are not ACKs, oldest first: sends, and what failed.  How many, or
- * 0: the queue is empty; once there are none left, what went wrong, for good: -EBADMSG and a
- * verdict, or as fabric_cq_poll, fabric_post_recv.
+ * Takes ACKs in.  Gives completions that are not ACKs, oldest first: sends, and what failed.  How
+ * many, or 0: the queue is empty; once there are none left, what went wrong, for good: -EBADMSG and
+ * a verdict, or as fabric_cq_poll, fabric_post_recv.
  */
 int acks_take(struct acks *, struct fabric_wc *, unsigned max, struct verdict *);
 

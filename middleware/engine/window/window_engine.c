@@ -8,11 +8,11 @@
 
 int window_post_receives(const struct engine_env *env, uint32_t slots)
 {
-	int r = 0;
+	int err = 0;
 
-	for (unsigned i = 0; i < env->lane_count && !r; i++)
-		r = lane_post_notices(env->lanes[i], slots);
-	return r;
+	for (unsigned i = 0; i < env->lane_count && !err; i++)
+		err = lane_post_notices(env->lanes[i], slots);
+	return err;
 }
 
 const struct engine_ops engine_window = {

@@ -41,10 +41,10 @@ static struct window_sink *self(struct engine_sink *e)
 static int land(struct window_sink *w, const struct fabric_wc *wc, struct block **done)
 {
 	uint32_t index;
-	int r = notice_take(wc, w->env.imm, w->depth, &index, w->env.verdict);
+	int err = notice_take(wc, w->env.imm, w->depth, &index, w->env.verdict);
 
-	if (r)
-		return r;
+	if (err)
+		return err;
 	if (w->slots[index] != SLOT_OPEN) {
 		verdict_set(w->env.verdict, VERDICT_SESSION, STATUS_PROTOCOL,
 			"the source filled slot %u, which has no ACK", index);
@@ -69,15 +69,15 @@ static int sink_poll(struct engine_sink *e, struct block **done, unsigned max)
 		n = fabric_cq_poll(w->env.cq, wc, max < POLL_BATCH ? (int)max : POLL_BATCH);
 		for (int i = 0; i < n; i++) {
 			uint32_t sent;
-			int r = lane_completion(&wc[i], &sent, w->env.verdict);
+			int err = lane_completion(&wc[i], &sent, w->env.verdict);
 
-			if (r > 0 && LANE_ID_WHAT(wc[i].id) == LANE_NOTICE)
-				r = land(w, &wc[i], done + got);
-			else if (r > 0)
-				r = 0;
-			if (r < 0)
-				return r;
-			got += r;
+			if (err > 0 && LANE_ID_WHAT(wc[i].id) == LANE_NOTICE)
+				err = land(w, &wc[i], done + got);
+			else if (err > 0)
+				err = 0;
+			if (err < 0)
+				return err;
+			got += err;
 		}
 	} while (n > 0 && !got);
 	return n < 0 ? n : got;
@@ -99,7 +99,7 @@ static int post_ack(struct window_sink *w, uint32_t index)
 		.sge = &sge,
 		.sge_count = 1,
 	};
-	int r;
+	int err;
 
 	if (!send_queue_room(&lane->queue))
 		return 0;
@@ -108,8 +108,8 @@ static int post_ack(struct window_sink *w, uint32_t index)
 		send_queue_room(&lane->queue) <= ACKS_SILENT_MAX)
 		ack.flags |= FABRIC_SIGNALED;
 	sge.bytes = (uint32_t)transfer_put_notice(&msg, sge.addr, LANE_NOTICE_BYTES);
-	r = lane_post(lane, &ack, 0);
-	return r ? r : 1;
+	err = lane_post(lane, &ack, 0);
+	return err ? err : 1;
 }
 
 static int sink_flush(struct engine_sink *e)
@@ -122,13 +122,13 @@ static int sink_flush(struct engine_sink *e)
 		w->slots[b->index] = SLOT_EMPTY;
 	for (;;) {
 		uint32_t index = (uint32_t)(w->head % w->depth);
-		int r;
+		int got;
 
 		if (w->slots[index] != SLOT_EMPTY)
 			return 0;
-		r = post_ack(w, index);
-		if (r <= 0)
-			return r;
+		got = post_ack(w, index);
+		if (got <= 0)
+			return got;
 		w->slots[index] = SLOT_OPEN;
 		w->head++;
 	}
@@ -146,10 +146,10 @@ static void sink_close(struct engine_sink *e)
 static int sink_open(const struct engine_env *env, struct engine_sink **out)
 {
 	struct window_sink *w = calloc(1, sizeof *w);
-	int r = -ENOMEM;
+	int err = -ENOMEM;
 
 	if (!w)
-		return r;
+		return err;
 	w->base.ops = &window_sink_ops;
 	w->base.common.wake_ns = ENGINE_NEVER;
 	w->env = *env;
@@ -157,10 +157,10 @@ static int sink_open(const struct engine_env *env, struct engine_sink **out)
 	w->slots = calloc(w->depth, sizeof *w->slots); /* all OPEN */
 	w->came_by = calloc(w->depth, sizeof *w->came_by);
 	if (w->slots && w->came_by)
-		r = window_post_receives(env, w->depth);
-	if (r) {
+		err = window_post_receives(env, w->depth);
+	if (err) {
 		sink_close(&w->base);
-		return r;
+		return err;
 	}
 	while (pool_take(env->pool, BLOCK_GRANTED))
 		;

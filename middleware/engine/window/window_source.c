@@ -34,16 +34,16 @@ static int source_room(struct engine_source *e, unsigned wanted)
 static int source_send(struct engine_source *e, struct block *const *blocks, unsigned count)
 {
 	struct window_source *w = self(e);
-	int r = 0;
+	int err = 0;
 
-	for (unsigned i = 0; i < count && !r; i++) {
+	for (unsigned i = 0; i < count && !err; i++) {
 		/* the ACK can be there before we are back */
 		acks_expect(w->acks, w->tail + 1);
-		r = notice_post(&w->env, e->sender, sender_pick(e->sender), blocks[i],
+		err = notice_post(&w->env, e->sender, sender_pick(e->sender), blocks[i],
 			(uint32_t)(w->tail % w->depth));
-		w->tail += !r;
+		w->tail += !err;
 	}
-	return r;
+	return err;
 }
 
 static int source_poll(struct engine_source *e, struct block **done, unsigned max)
@@ -59,10 +59,10 @@ static int source_poll(struct engine_source *e, struct block **done, unsigned ma
 		if (n <= 0)
 			return n;
 		for (int i = 0; i < n; i++) {
-			int r = sender_completion(e->sender, &wc[i]);
+			int err = sender_completion(e->sender, &wc[i]);
 
-			if (r < 0)
-				return r;
+			if (err < 0)
+				return err;
 		}
 		got = sender_done(e->sender, done, max);
 	}
@@ -72,11 +72,11 @@ static int source_poll(struct engine_source *e, struct block **done, unsigned ma
 static int source_settle(struct engine_source *e)
 {
 	struct window_source *w = self(e);
-	int r = sender_flush(e->sender);
+	int err = sender_flush(e->sender);
 
-	if (r < 0)
-		return r;
-	return r && acks_head(w->acks) == w->tail;
+	if (err < 0)
+		return err;
+	return err && acks_head(w->acks) == w->tail;
 }
 
 static void source_stop(struct engine_source *e)
@@ -106,7 +106,7 @@ static void source_close(struct engine_source *e)
 static int source_open(const struct engine_env *env, struct engine_source **out)
 {
 	struct window_source *w = calloc(1, sizeof *w);
-	int r;
+	int err;
 
 	if (!w)
 		return -ENOMEM;
@@ -114,14 +114,14 @@ static int source_open(const struct engine_env *env, struct engine_source **out)
 	w->base.common.wake_ns = ENGINE_NEVER;
 	w->env = *env;
 	w->depth = env->remote_depth;
-	r = window_post_receives(env, w->depth);
-	if (!r)
-		r = sender_new(env, &w->base.sender);
-	if (!r)
-		r = acks_start(env, w->depth, &w->acks);
-	if (r) {
+	err = window_post_receives(env, w->depth);
+	if (!err)
+		err = sender_new(env, &w->base.sender);
+	if (!err)
+		err = acks_start(env, w->depth, &w->acks);
+	if (err) {
 		source_close(&w->base);
-		return r;
+		return err;
 	}
 	*out = &w->base;
 	return 0;

@@ -129,7 +129,7 @@ static int loop_mr_watch(struct fabric_mr *base, struct fabric_cq *cq)
 static int loop_cq_new(struct fabric_pd *pd, uint32_t depth, struct fabric_cq **out)
 {
 	struct loop_cq *cq = calloc(1, sizeof *cq);
-	int rc;
+	int err;
 
 	if (!cq)
 		return -ENOMEM;
@@ -137,12 +137,12 @@ static int loop_cq_new(struct fabric_pd *pd, uint32_t depth, struct fabric_cq **
 	cq->depth = depth;
 	cq->ring = malloc(depth * sizeof *cq->ring);
 	if (!cq->ring) {
-		rc = -ENOMEM;
+		err = -ENOMEM;
 		goto err_cq;
 	}
 	cq->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (cq->fd < 0) {
-		rc = -errno;
+		err = -errno;
 		goto err_ring;
 	}
 	*out = &cq->base;
@@ -152,7 +152,7 @@ err_ring:
 	free(cq->ring);
 err_cq:
 	free(cq);
-	return rc;
+	return err;
 }
 
 static void loop_cq_free(struct fabric_cq *base)
@@ -307,7 +307,7 @@ int loop_open(const struct loop_faults *faults, struct fabric **out)
 {
 	struct loop *loop = calloc(1, sizeof *loop);
 	pthread_condattr_t monotonic;
-	int rc;
+	int err;
 
 	if (!loop)
 		return -ENOMEM;
@@ -324,8 +324,8 @@ int loop_open(const struct loop_faults *faults, struct fabric **out)
 	pthread_condattr_destroy(&monotonic);
 	pthread_cond_init(&loop->unpinned, NULL);
 
-	rc = worker_start(&loop->wire, "loop-wire", loop_wire_run, loop);
-	if (rc)
+	err = worker_start(&loop->wire, "loop-wire", loop_wire_run, loop);
+	if (err)
 		goto err_locks;
 	*out = &loop->base;
 	return 0;
@@ -335,5 +335,5 @@ err_locks:
 	pthread_cond_destroy(&loop->work);
 	pthread_mutex_destroy(&loop->lock);
 	free(loop);
-	return rc;
+	return err;
 }

@@ -33,7 +33,7 @@ static const struct fabric_caps loop_caps = {
 int loop_eq_new(struct fabric *fabric, struct fabric_eq **out)
 {
 	struct loop_eq *eq = calloc(1, sizeof *eq);
-	int rc;
+	int err;
 
 	if (!eq)
 		return -ENOMEM;
@@ -41,9 +41,9 @@ int loop_eq_new(struct fabric *fabric, struct fabric_eq **out)
 	TAILQ_INIT(&eq->events);
 	eq->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (eq->fd < 0) {
-		rc = -errno;
+		err = -errno;
 		free(eq);
-		return rc;
+		return err;
 	}
 	*out = &eq->base;
 	return 0;
@@ -258,14 +258,14 @@ int loop_chan_setup(struct fabric_chan *base, const struct fabric_chan_attr *att
 	struct loop_request *sends = malloc(attr->send_depth * sizeof *sends);
 	struct loop_recv *recvs = malloc(attr->recv_depth * sizeof *recvs);
 	uint8_t *inline_bytes = malloc((size_t)attr->send_depth * inline_max + 1);
-	int rc = 0;
+	int err = 0;
 
 	pthread_mutex_lock(&loop->lock);
 	if (!sends || !recvs || !inline_bytes)
-		rc = -ENOMEM;
+		err = -ENOMEM;
 	else if (chan->is_setup || room > cq->depth - cq->reserved)
-		rc = -EINVAL;
-	if (rc)
+		err = -EINVAL;
+	if (err)
 		goto out;
 	cq->reserved += (uint32_t)room;
 	chan->cq = cq;
@@ -286,7 +286,7 @@ out:
 	free(sends);
 	free(recvs);
 	free(inline_bytes);
-	return rc;
+	return err;
 }
 
 int loop_chan_connect(struct fabric_chan *base, const void *priv, size_t priv_len)
@@ -294,11 +294,11 @@ int loop_chan_connect(struct fabric_chan *base, const void *priv, size_t priv_le
 	struct loop_chan *chan = (struct loop_chan *)base, *peer;
 	struct loop *loop = LOOP_OF(chan);
 	struct loop_listener *listener;
-	int rc = 0;
+	int err = 0;
 
 	pthread_mutex_lock(&loop->lock);
 	if (!chan->is_setup || chan->state != LOOP_NEW) {
-		rc = -EINVAL;
+		err = -EINVAL;
 		goto out;
 	}
 	listener = loop_listener_find(loop, &chan->base.peer);
@@ -308,7 +308,7 @@ int loop_chan_connect(struct fabric_chan *base, const void *priv, size_t priv_le
 	}
 	peer = chan_new(loop, listener->eq, LOOP_REQUESTED);
 	if (!peer) {
-		rc = -ENOMEM;
+		err = -ENOMEM;
 		goto out;
 	}
 	peer->acceptor = true;
@@ -322,18 +322,18 @@ int loop_chan_connect(struct fabric_chan *base, const void *priv, size_t priv_le
 	event_put(peer, &peer->request, FABRIC_EVENT_REQUEST, 0, priv, priv_len);
 out:
 	pthread_mutex_unlock(&loop->lock);
-	return rc;
+	return err;
 }
 
 int loop_chan_accept(struct fabric_chan *base, const void *priv, size_t priv_len)
 {
 	struct loop_chan *chan = (struct loop_chan *)base;
 	struct loop *loop = LOOP_OF(chan);
-	int rc = 0;
+	int err = 0;
 
 	pthread_mutex_lock(&loop->lock);
 	if (!chan->is_setup || chan->state != LOOP_REQUESTED) {
-		rc = -EINVAL;
+		err = -EINVAL;
 	} else if (!chan->peer) {
 		chan_fail(chan, FABRIC_EVENT_FAILED, -ECONNRESET, NULL, 0);
 	} else {
@@ -344,18 +344,18 @@ int loop_chan_accept(struct fabric_chan *base, const void *priv, size_t priv_len
 			priv_len);
 	}
 	pthread_mutex_unlock(&loop->lock);
-	return rc;
+	return err;
 }
 
 int loop_chan_reject(struct fabric_chan *base, const void *priv, size_t priv_len)
 {
 	struct loop_chan *chan = (struct loop_chan *)base;
 	struct loop *loop = LOOP_OF(chan);
-	int rc = 0;
+	int err = 0;
 
 	pthread_mutex_lock(&loop->lock);
 	if (chan->state != LOOP_REQUESTED) {
-		rc = -EINVAL;
+		err = -EINVAL;
 	} else {
 		if (chan->peer)
 			chan_fail(chan->peer, FABRIC_EVENT_REJECTED, 0, priv, priv_len);
@@ -363,7 +363,7 @@ int loop_chan_reject(struct fabric_chan *base, const void *priv, size_t priv_len
 		loop_chan_destroy(chan);
 	}
 	pthread_mutex_unlock(&loop->lock);
-	return rc;
+	return err;
 }
 
 void loop_chan_disconnect(struct fabric_chan *base)

@@ -68,7 +68,7 @@ int loop_listen(struct fabric_eq *base, const struct sockaddr *sa, socklen_t len
 	struct loop_eq *eq = (struct loop_eq *)base;
 	struct loop *loop = LOOP_OF(eq);
 	struct loop_listener *listener = calloc(1, sizeof *listener);
-	int rc = 0;
+	int err = 0;
 
 	(void)len; /* checked: a whole sockaddr of its family */
 	if (!listener)
@@ -80,7 +80,7 @@ int loop_listen(struct fabric_eq *base, const struct sockaddr *sa, socklen_t len
 	pthread_mutex_lock(&loop->lock);
 	if (addr_port(sa)) {
 		if (loop_listener_find(loop, &listener->addr))
-			rc = -EADDRINUSE;
+			err = -EADDRINUSE;
 	} else {
 		unsigned tries = 1u << 16;
 
@@ -88,14 +88,14 @@ int loop_listen(struct fabric_eq *base, const struct sockaddr *sa, socklen_t len
 			loop_addr_next_port(loop, &listener->addr);
 		while (loop_listener_find(loop, &listener->addr) && --tries);
 		if (!tries)
-			rc = -EADDRINUSE;
+			err = -EADDRINUSE;
 	}
-	if (!rc)
+	if (!err)
 		LIST_INSERT_HEAD(&loop->listeners, listener, link);
 	pthread_mutex_unlock(&loop->lock);
-	if (rc) {
+	if (err) {
 		free(listener);
-		return rc;
+		return err;
 	}
 	*out = &listener->base;
 	return 0;

@@ -201,15 +201,15 @@ int loop_post_send(struct fabric_chan *base, const struct fabric_wr *list)
 	struct loop_chan *chan = (struct loop_chan *)base;
 	struct loop *loop = LOOP_OF(chan);
 	uint64_t count = 0;
-	int rc = 0;
+	int err = 0;
 
 	for (const struct fabric_wr *wr = list; wr; wr = wr->next)
 		count++;
 	pthread_mutex_lock(&loop->lock);
 	if (chan->state != LOOP_CONNECTED) {
-		rc = -ENOTCONN;
+		err = -ENOTCONN;
 	} else if (count > chan->send_depth - chan->send_used) {
-		rc = -ENOMEM;
+		err = -ENOMEM;
 	} else {
 		for (const struct fabric_wr *wr = list; wr; wr = wr->next) {
 			request_fill(
@@ -220,7 +220,7 @@ int loop_post_send(struct fabric_chan *base, const struct fabric_wr *list)
 		wire_wake(chan);
 	}
 	pthread_mutex_unlock(&loop->lock);
-	return rc;
+	return err;
 }
 
 int loop_post_recv(
@@ -228,13 +228,13 @@ int loop_post_recv(
 {
 	struct loop_chan *chan = (struct loop_chan *)base;
 	struct loop *loop = LOOP_OF(chan);
-	int rc = 0;
+	int err = 0;
 
 	pthread_mutex_lock(&loop->lock);
 	if (!chan->is_setup || chan->state == LOOP_ENDED) {
-		rc = -ENOTCONN;
+		err = -ENOTCONN;
 	} else if (chan->recv_used == chan->recv_depth) {
-		rc = -ENOMEM;
+		err = -ENOMEM;
 	} else {
 		struct loop_recv *recv =
 			&chan->recvs[(chan->recv_head + chan->recv_count) % chan->recv_depth];
@@ -247,5 +247,5 @@ int loop_post_recv(
 		chan->recv_used++;
 	}
 	pthread_mutex_unlock(&loop->lock);
-	return rc;
+	return err;
 }

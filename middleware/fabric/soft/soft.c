@@ -86,7 +86,7 @@ int soft_open(const struct soft_config *given, struct fabric **out)
 {
 	const struct soft_config config = config_fill(given);
 	struct soft *soft;
-	int rc;
+	int err;
 
 	soft = calloc(1, sizeof(*soft) + config.threads * sizeof(soft->threads[0]));
 	if (!soft)
@@ -95,8 +95,8 @@ int soft_open(const struct soft_config *given, struct fabric **out)
 	soft->config = config;
 	soft->half_open_max = (config.max_handshakes + config.threads - 1) / config.threads;
 	for (unsigned i = 0; i < config.threads; i++) {
-		rc = soft_thread_start(&soft->threads[i], soft);
-		if (rc)
+		err = soft_thread_start(&soft->threads[i], soft);
+		if (err)
 			goto err_threads;
 		soft->thread_count++;
 	}
@@ -105,5 +105,5 @@ int soft_open(const struct soft_config *given, struct fabric **out)
 
 err_threads:
 	soft_close(&soft->base);
-	return rc;
+	return err;
 }

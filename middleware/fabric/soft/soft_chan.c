@@ -63,7 +63,7 @@ int soft_chan_setup(struct fabric_chan *fabric_chan, const struct fabric_chan_at
 	struct soft_cq *cq = (struct soft_cq *)attr->cq;
 	const uint32_t sends = ring_size(attr->send_depth), recvs = ring_size(attr->recv_depth);
 	uint32_t inline_bytes = attr->inline_bytes;
-	int rc = -ENOMEM;
+	int err = -ENOMEM;
 
 	if (chan->cq || chan->started)
 		return -EINVAL;
@@ -74,8 +74,8 @@ int soft_chan_setup(struct fabric_chan *fabric_chan, const struct fabric_chan_at
 	chan->inlined = inline_bytes ? malloc((size_t)sends * inline_bytes) : NULL;
 	if (!chan->sends || !chan->recvs || (inline_bytes && !chan->inlined))
 		goto err_rings;
-	rc = soft_cq_reserve(cq, attr->send_depth + attr->recv_depth);
-	if (rc)
+	err = soft_cq_reserve(cq, attr->send_depth + attr->recv_depth);
+	if (err)
 		goto err_rings;
 	chan->send_depth = attr->send_depth;
 	chan->recv_depth = attr->recv_depth;
@@ -95,16 +95,16 @@ err_rings:
 	chan->inlined = NULL;
 	chan->recvs = NULL;
 	chan->sends = NULL;
-	return rc;
+	return err;
 }
 
 static int chan_start(struct soft_chan *chan, unsigned command, const void *priv, size_t priv_len)
 {
-	int rc = 0;
+	int err = 0;
 
 	pthread_mutex_lock(&chan->lock);
 	if (!chan->cq || chan->started) {
-		rc = -EINVAL;
+		err = -EINVAL;
 	} else {
 		chan->started = true;
 		chan->commands |= command;
@@ -113,9 +113,9 @@ static int chan_start(struct soft_chan *chan, unsigned command, const void *priv
 		chan->priv_len = (uint8_t)priv_len;
 	}
 	pthread_mutex_unlock(&chan->lock);
-	if (!rc)
+	if (!err)
 		soft_chan_kick(chan);
-	return rc;
+	return err;
 }
 
 int soft_chan_connect(struct fabric_chan *chan, const void *priv, size_t priv_len)
@@ -177,41 +177,41 @@ int soft_chan_post_send(struct fabric_chan *fabric_chan, const struct fabric_wr 
 {
 	struct soft_chan *chan = soft_chan_of(fabric_chan);
 	uint32_t count = 0;
-	int rc = 0;
+	int err = 0;
 
 	for (const struct fabric_wr *wr = list; wr; wr = wr->next)
 		count++;
 	pthread_mutex_lock(&chan->lock);
 	if (!chan->open || chan->closing) {
-		rc = -ENOTCONN;
+		err = -ENOTCONN;
 	} else if (count > chan->send_depth -
 				   atomic_load_explicit(&chan->send_used, memory_order_acquire)) {
-		rc = -ENOMEM;
+		err = -ENOMEM;
 	} else {
 		for (const struct fabric_wr *wr = list; wr; wr = wr->next)
 			send_fill(chan, chan->send_tail++, wr);
 		atomic_fetch_add_explicit(&chan->send_used, count, memory_order_relaxed);
 	}
 	pthread_mutex_unlock(&chan->lock);
-	if (!rc)
+	if (!err)
 		soft_chan_kick(chan);
-	return rc;
+	return err;
 }
 
 int soft_chan_post_recv(struct fabric_chan *fabric_chan, uint64_t id, void *addr, uint32_t bytes,
 	struct fabric_mr *mr)
 {
 	struct soft_chan *chan = soft_chan_of(fabric_chan);
-	int rc = 0;
+	int err = 0;
 
 	if (!chan->cq)
 		return -ENOTCONN;
 	pthread_mutex_lock(&chan->lock);
 	if (chan->broken) {
-		rc = -ENOTCONN;
+		err = -ENOTCONN;
 	} else if (atomic_load_explicit(&chan->recv_used, memory_order_acquire) >=
 		   chan->recv_depth) {
-		rc = -ENOMEM;
+		err = -ENOMEM;
 	} else {
 		chan->recvs[chan->recv_tail++ & chan->recv_mask] = (struct soft_recv){.id = id,
 			.addr = addr,
@@ -220,7 +220,7 @@ int soft_chan_post_recv(struct fabric_chan *fabric_chan, uint64_t id, void *addr
 		atomic_fetch_add_explicit(&chan->recv_used, 1, memory_order_relaxed);
 	}
 	pthread_mutex_unlock(&chan->lock);
-	return rc;
+	return err;
 }
 
 void soft_chan_describe(const struct fabric_chan *fabric_chan, char *out, size_t size)

@@ -54,20 +54,20 @@ int soft_dial(struct fabric_eq *eq, const struct sockaddr *dst, const struct soc
 	int timeout_ms, struct fabric_chan **out)
 {
 	struct soft_chan *chan;
-	int rc = soft_chan_new((struct soft *)eq->fabric, &chan);
+	int err = soft_chan_new((struct soft *)eq->fabric, &chan);
 
 	(void)timeout_ms; /* nothing is resolved before connect */
-	if (rc)
-		return rc;
+	if (err)
+		return err;
 	memcpy(&chan->base.peer, dst, soft_addr_bytes(dst));
 	chan->eq = (struct soft_eq *)eq;
 	chan->fd = socket(dst->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (chan->fd < 0) {
-		rc = -errno;
+		err = -errno;
 		goto err_chan;
 	}
 	if (src && bind(chan->fd, src, soft_addr_bytes(src)) < 0) {
-		rc = -errno;
+		err = -errno;
 		goto err_fd;
 	}
 	*out = &chan->base;
@@ -77,7 +77,7 @@ err_fd:
 	close(chan->fd);
 err_chan:
 	soft_chan_free_now(chan);
-	return rc;
+	return err;
 }
 
 /* ---- the MPA exchange: both sides ---- */
@@ -91,12 +91,12 @@ static int frame_read(struct soft_chan *chan, enum mpa_kind kind, struct mpa_fra
 	struct soft_rx *rx = &chan->rx;
 	size_t need = MPA_FRAME_FIXED_BYTES;
 	ssize_t n;
-	int rc;
+	int err;
 
 	for (;;) {
-		rc = mpa_frame_get(rx->stage, rx->end, kind, frame, &need);
-		if (rc != -EAGAIN)
-			return rc < 0 ? rc : 1;
+		err = mpa_frame_get(rx->stage, rx->end, kind, frame, &need);
+		if (err != -EAGAIN)
+			return err < 0 ? err : 1;
 		if (need > FRAME_BYTES)
 			return -EPROTO;
 		n = recv(chan->fd, rx->stage + rx->end, need - rx->end, 0);
@@ -172,18 +172,18 @@ static uint16_t depth_min(unsigned a, unsigned b)
 static void connect_start(struct soft_chan *chan)
 {
 	const struct sockaddr *dst = (const struct sockaddr *)&chan->base.peer;
-	int rc = 0;
+	int err = 0;
 
 	soft_socket_tune(chan->fd);
 	chan->phase = SOFT_PHASE_TCP;
 	chan->deadline_ns = handshake_deadline(chan->soft);
 	soft_chan_move(chan, &chan->thread->connecting);
 	if (connect(chan->fd, dst, soft_addr_bytes(dst)) < 0 && errno != EINPROGRESS)
-		rc = -errno;
-	if (!rc)
-		rc = soft_thread_watch(chan->thread, chan->fd, STREAM_EVENTS, &chan->source);
-	if (rc)
-		soft_chan_break(chan, rc, FABRIC_FLUSHED);
+		err = -errno;
+	if (!err)
+		err = soft_thread_watch(chan->thread, chan->fd, STREAM_EVENTS, &chan->source);
+	if (err)
+		soft_chan_break(chan, err, FABRIC_FLUSHED);
 }
 
 static void connect_request(struct soft_chan *chan)
@@ -242,12 +242,12 @@ static void connect_rejected(struct soft_chan *chan, const struct mpa_frame *rep
 static void connect_reply(struct soft_chan *chan)
 {
 	struct mpa_frame reply;
-	int rc = frame_read(chan, MPA_REPLY, &reply);
+	int err = frame_read(chan, MPA_REPLY, &reply);
 
-	if (!rc)
+	if (!err)
 		return;
-	if (rc < 0) {
-		soft_chan_break(chan, rc, FABRIC_FLUSHED);
+	if (err < 0) {
+		soft_chan_break(chan, err, FABRIC_FLUSHED);
 		return;
 	}
 	if (reply.priv_len > FABRIC_PRIVATE_MAX || reply.revision < 1 || reply.revision > 2) {
@@ -346,13 +346,13 @@ static void accept_request(struct soft_chan *chan)
 	struct soft_event *event = &chan->events[0];
 	struct mpa_frame request;
 	const char *refusal;
-	int rc = frame_read(chan, MPA_REQUEST, &request);
+	int err = frame_read(chan, MPA_REQUEST, &request);
 
-	if (!rc)
+	if (!err)
 		return;
-	if (rc < 0) {
+	if (err < 0) {
 		accept_drop(
-			chan, rc == -EPROTO ? "no MPA request" : "closed before its MPA request");
+			chan, err == -EPROTO ? "no MPA request" : "closed before its MPA request");
 		return;
 	}
 	request_note(chan, &request);
@@ -404,10 +404,10 @@ static struct mpa_frame reply_make(const struct soft_chan *chan, const void *pri
 static void accept_reply(struct soft_chan *chan)
 {
 	const struct mpa_frame reply = reply_make(chan, chan->priv, chan->priv_len);
-	int rc = chan->phase == SOFT_PHASE_HELD ? frame_send(chan, &reply) : -ECONNRESET;
+	int err = chan->phase == SOFT_PHASE_HELD ? frame_send(chan, &reply) : -ECONNRESET;
 
-	if (rc) {
-		soft_chan_break(chan, rc, FABRIC_FLUSHED);
+	if (err) {
+		soft_chan_break(chan, err, FABRIC_FLUSHED);
 		return;
 	}
 	chan->priv_len = 0; /* the event of this side has none */

@@ -22,11 +22,11 @@ static void listener_ready(struct soft_source *, uint32_t events);
 static void listener_attach(struct soft_thread *thread, void *arg)
 {
 	struct soft_listener *listener = arg;
-	int rc = soft_thread_watch(thread, listener->fd, EPOLLIN, &listener->source);
+	int err = soft_thread_watch(thread, listener->fd, EPOLLIN, &listener->source);
 
-	if (rc) {
+	if (err) {
 		/* As when out of descriptors: try again later. */
-		log_error("soft: cannot watch a listener: error %d", -rc);
+		log_error("soft: cannot watch a listener: error %d", -err);
 		listener->is_paused = true;
 		LIST_INSERT_HEAD(&thread->paused, listener, paused_link);
 		thread->resume_ns = clock_now_ns() + PAUSE_MS * NS_PER_MS;
@@ -51,19 +51,19 @@ int soft_listen(struct fabric_eq *eq, const struct sockaddr *sa, socklen_t len,
 	struct soft *soft = (struct soft *)eq->fabric;
 	struct soft_listener *listener = calloc(1, sizeof(*listener));
 	const int one = 1;
-	int rc;
+	int err;
 
 	(void)len;
 	if (!listener)
 		return -ENOMEM;
 	listener->fd = socket(sa->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (listener->fd < 0) {
-		rc = -errno;
+		err = -errno;
 		goto err_listener;
 	}
 	setsockopt(listener->fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 	if (bind(listener->fd, sa, soft_addr_bytes(sa)) < 0 || listen(listener->fd, BACKLOG) < 0) {
-		rc = -errno;
+		err = -errno;
 		goto err_fd;
 	}
 	listener->base.fabric = eq->fabric;
@@ -81,7 +81,7 @@ err_fd:
 	close(listener->fd);
 err_listener:
 	free(listener);
-	return rc;
+	return err;
 }
 
 int soft_listener_addr(const struct fabric_listener *listener, struct sockaddr_storage *out)

@@ -83,13 +83,13 @@ int soft_mr_new(struct fabric_pd *fabric_pd, void *addr, size_t bytes, unsigned 
 	struct soft_pd *pd = (struct soft_pd *)fabric_pd;
 	struct soft_mr *mr = calloc(1, sizeof(*mr));
 	uint32_t slot, noise;
-	int rc;
+	int err;
 
 	if (!mr)
 		return -ENOMEM;
 	do {
 		if (getrandom(&noise, sizeof(noise), 0) != sizeof(noise)) {
-			rc = -EIO;
+			err = -EIO;
 			goto err_mr;
 		}
 	} while (!(noise >> SLOT_BITS)); /* no key is SOFT_KEY_NONE */
@@ -100,14 +100,14 @@ int soft_mr_new(struct fabric_pd *fabric_pd, void *addr, size_t bytes, unsigned 
 	mr->bytes = bytes;
 	mr->access = access;
 	pthread_rwlock_wrlock(&pd->lock);
-	rc = slot_find(pd, &slot);
-	if (!rc) {
+	err = slot_find(pd, &slot);
+	if (!err) {
 		mr->base.key = (noise & ~SLOT_MASK) | slot;
 		pd->slots[slot] = mr;
 		pd->slot_hint = slot + 1;
 	}
 	pthread_rwlock_unlock(&pd->lock);
-	if (rc)
+	if (err)
 		goto err_mr;
 	atomic_fetch_add(&pd->refs, 1);
 	*out = &mr->base;
@@ -115,7 +115,7 @@ int soft_mr_new(struct fabric_pd *fabric_pd, void *addr, size_t bytes, unsigned 
 
 err_mr:
 	free(mr);
-	return rc;
+	return err;
 }
 
 void soft_mr_free(struct fabric_mr *fabric_mr)

@@ -37,15 +37,15 @@ static void fd_lower(int fd)
 int soft_eq_new(struct fabric *fabric, struct fabric_eq **out)
 {
 	struct soft_eq *eq = calloc(1, sizeof(*eq));
-	int rc;
+	int err;
 
 	if (!eq)
 		return -ENOMEM;
 	eq->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (eq->fd < 0) {
-		rc = -errno;
+		err = -errno;
 		free(eq);
-		return rc;
+		return err;
 	}
 	eq->base.fabric = fabric;
 	pthread_mutex_init(&eq->lock, NULL);
@@ -160,15 +160,15 @@ void soft_eq_drop_requests(struct soft_eq *eq, const struct fabric_listener *lis
 int soft_cq_new(struct fabric_pd *pd, uint32_t depth, struct fabric_cq **out)
 {
 	struct soft_cq *cq = calloc(1, sizeof(*cq) + (size_t)depth * sizeof(cq->ring[0]));
-	int rc;
+	int err;
 
 	if (!cq)
 		return -ENOMEM;
 	cq->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (cq->fd < 0) {
-		rc = -errno;
+		err = -errno;
 		free(cq);
-		return rc;
+		return err;
 	}
 	cq->base.fabric = pd->fabric;
 	cq->depth = depth;
@@ -278,17 +278,17 @@ void soft_cq_push(struct soft_cq *cq, const struct fabric_wc *wc, bool is_send)
 
 int soft_cq_reserve(struct soft_cq *cq, uint32_t depth)
 {
-	int rc = 0;
+	int err = 0;
 
 	pthread_mutex_lock(&cq->lock);
 	if (depth > cq->depth - cq->reserved)
-		rc = -EINVAL;
+		err = -EINVAL;
 	else
 		cq->reserved += depth;
 	pthread_mutex_unlock(&cq->lock);
-	if (!rc)
+	if (!err)
 		atomic_fetch_add(&cq->refs, 1);
-	return rc;
+	return err;
 }
 
 void soft_cq_leave(struct soft_cq *cq, struct soft_chan *chan, uint32_t depth)

@@ -190,7 +190,7 @@ static void lists_init(struct soft_thread *thread)
 
 int soft_thread_start(struct soft_thread *thread, struct soft *soft)
 {
-	int rc;
+	int err;
 
 	thread->soft = soft;
 	thread->wake.ready = wake_ready;
@@ -200,16 +200,16 @@ int soft_thread_start(struct soft_thread *thread, struct soft *soft)
 		return -errno;
 	thread->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (thread->wake_fd < 0) {
-		rc = -errno;
+		err = -errno;
 		goto err_epoll;
 	}
-	rc = soft_thread_watch(thread, thread->wake_fd, EPOLLIN | EPOLLET, &thread->wake);
-	if (rc)
+	err = soft_thread_watch(thread, thread->wake_fd, EPOLLIN | EPOLLET, &thread->wake);
+	if (err)
 		goto err_wake;
 	pthread_mutex_init(&thread->lock, NULL);
 	pthread_cond_init(&thread->called, NULL);
-	rc = worker_start(&thread->worker, "rftp-soft", thread_run, thread);
-	if (rc)
+	err = worker_start(&thread->worker, "rftp-soft", thread_run, thread);
+	if (err)
 		goto err_lock;
 	return 0;
 
@@ -220,7 +220,7 @@ err_wake:
 	close(thread->wake_fd);
 err_epoll:
 	close(thread->epoll_fd);
-	return rc;
+	return err;
 }
 
 void soft_thread_stop(struct soft_thread *thread)

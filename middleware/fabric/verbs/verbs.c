@@ -153,17 +153,17 @@ static int look_for_devices(void)
 {
 	DIR *dir = opendir(DEVICES_DIR);
 	const struct dirent *entry;
-	int rc = -ENODEV;
+	int err = -ENODEV;
 
 	if (!dir)
 		return -ENODEV;
-	while (rc && (entry = readdir(dir)))
+	while (err && (entry = readdir(dir)))
 		if (entry->d_name[0] != '.')
-			rc = 0;
+			err = 0;
 	closedir(dir);
-	if (!rc && access(MANAGER_PATH, R_OK | W_OK) < 0)
-		rc = errno == EACCES || errno == EPERM ? -EACCES : -ENODEV;
-	return rc;
+	if (!err && access(MANAGER_PATH, R_OK | W_OK) < 0)
+		err = errno == EACCES || errno == EPERM ? -EACCES : -ENODEV;
+	return err;
 }
 
 /*
@@ -182,10 +182,10 @@ int verbs_open(struct fabric **out)
 {
 	struct epoll_event event = {.events = EPOLLIN};
 	struct verbs *verbs;
-	int rc = look_for_devices();
+	int err = look_for_devices();
 
-	if (rc)
-		return rc;
+	if (err)
+		return err;
 	verbs = calloc(1, sizeof *verbs);
 	if (!verbs)
 		return -ENOMEM;
@@ -194,20 +194,20 @@ int verbs_open(struct fabric **out)
 	pthread_mutex_init(&verbs->lock, NULL);
 	verbs->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (verbs->epoll < 0) {
-		rc = -errno;
+		err = -errno;
 		goto err_verbs;
 	}
 	verbs->kick = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (verbs->kick < 0) {
-		rc = -errno;
+		err = -errno;
 		goto err_epoll;
 	}
 	if (epoll_ctl(verbs->epoll, EPOLL_CTL_ADD, verbs->kick, &event) < 0) {
-		rc = -errno;
+		err = -errno;
 		goto err_kick;
 	}
-	rc = worker_start(&verbs->thread, "verbs", run, verbs);
-	if (rc)
+	err = worker_start(&verbs->thread, "verbs", run, verbs);
+	if (err)
 		goto err_kick;
 	*out = &verbs->base;
 	return 0;
@@ -219,5 +219,5 @@ err_epoll:
 err_verbs:
 	pthread_mutex_destroy(&verbs->lock);
 	free(verbs);
-	return rc;
+	return err;
 }

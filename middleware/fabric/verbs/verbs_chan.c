@@ -28,16 +28,16 @@ int verbs_chan_new(
 	struct verbs *verbs, struct verbs_eq *eq, struct rdma_cm_id *id, struct verbs_chan **out)
 {
 	struct verbs_chan *chan = calloc(1, sizeof *chan);
-	int rc;
+	int err;
 
 	if (!chan)
 		return -ENOMEM;
 	chan->base.fabric = &verbs->base;
 	chan->eq = eq;
-	rc = verbs_device_get(verbs, id->verbs, &chan->device);
-	if (rc) {
+	err = verbs_device_get(verbs, id->verbs, &chan->device);
+	if (err) {
 		free(chan);
-		return rc;
+		return err;
 	}
 	chan->id = id;
 	id->context = chan;

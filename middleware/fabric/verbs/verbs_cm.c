@@ -31,38 +31,38 @@ static int await(
 	struct rdma_event_channel *channel, enum rdma_cm_event_type wanted, uint64_t deadline)
 {
 	struct rdma_cm_event *event;
-	int rc;
+	int err;
 
 	while (rdma_get_cm_event(channel, &event)) {
 		struct pollfd readable = {.fd = channel->fd, .events = POLLIN};
 
 		if (errno != EAGAIN)
 			return -errno;
-		rc = poll(&readable, 1, clock_until_ms(deadline));
-		if (!rc)
+		err = poll(&readable, 1, clock_until_ms(deadline));
+		if (!err)
 			return -ETIMEDOUT;
-		if (rc < 0 && errno != EINTR)
+		if (err < 0 && errno != EINTR)
 			return -errno;
 	}
-	rc = 0;
+	err = 0;
 	if (event->event != wanted)
-		rc = event->status < 0 ? event->status : -EHOSTUNREACH;
+		err = event->status < 0 ? event->status : -EHOSTUNREACH;
 	rdma_ack_cm_event(event);
-	return rc;
+	return err;
 }
 
 static int resolve(struct rdma_cm_id *id, const struct sockaddr *dst, const struct sockaddr *src,
 	uint64_t deadline)
 {
-	int rc;
+	int err;
 
 	/* librdmacm's prototype lacks const; it does not write */
 	if (rdma_resolve_addr(
 		    id, (struct sockaddr *)src, (struct sockaddr *)dst, clock_until_ms(deadline)))
 		return -errno;
-	rc = await(id->channel, RDMA_CM_EVENT_ADDR_RESOLVED, deadline);
-	if (rc)
-		return rc;
+	err = await(id->channel, RDMA_CM_EVENT_ADDR_RESOLVED, deadline);
+	if (err)
+		return err;
 	if (rdma_resolve_route(id, clock_until_ms(deadline)))
 		return -errno;
 	return await(id->channel, RDMA_CM_EVENT_ROUTE_RESOLVED, deadline);
@@ -70,9 +70,9 @@ static int resolve(struct rdma_cm_id *id, const struct sockaddr *dst, const stru
 
 /* Takes what the kernel says when no device leads there: which word it has depends on the way it
  * found out. */
-static int dial_error(int rc)
+static int dial_error(int err)
 {
-	return rc == -EADDRNOTAVAIL || rc == -ENXIO || rc == -EINVAL ? -ENODEV : rc;
+	return err == -EADDRNOTAVAIL || err == -ENXIO || err == -EINVAL ? -ENODEV : err;
 }
 
 static void limit_reads(struct verbs_chan *chan, unsigned in, unsigned out)
@@ -127,21 +127,21 @@ static int find_way(struct rdma_event_channel *channel, const struct sockaddr *d
 	const struct sockaddr *src, uint64_t deadline, struct rdma_cm_id **out)
 {
 	struct rdma_cm_id *id;
-	int rc;
+	int err;
 
 	for (unsigned i = 1;; i++) {
 		if (rdma_create_id(channel, &id, NULL, RDMA_PS_TCP))
 			return -errno;
-		rc = dial_error(resolve(id, dst, src, deadline));
-		if (!rc && !id->verbs)
-			rc = -ENODEV;
-		if (!rc && (i == PORTS_TRIED || !port_taken(id))) {
+		err = dial_error(resolve(id, dst, src, deadline));
+		if (!err && !id->verbs)
+			err = -ENODEV;
+		if (!err && (i == PORTS_TRIED || !port_taken(id))) {
 			*out = id;
 			return 0;
 		}
 		rdma_destroy_id(id);
-		if (rc)
-			return rc;
+		if (err)
+			return err;
 	}
 }
 
@@ -155,19 +155,19 @@ int verbs_dial(struct fabric_eq *base, const struct sockaddr *dst, const struct 
 	struct rdma_event_channel *channel = rdma_create_event_channel();
 	struct verbs_chan *chan;
 	struct rdma_cm_id *id = NULL;
-	int rc;
+	int err;
 
 	if (!channel)
 		return -errno;
-	rc = verbs_fd_nonblock(channel->fd);
-	if (!rc)
-		rc = find_way(channel, dst, src, deadline, &id);
-	if (rc)
+	err = verbs_fd_nonblock(channel->fd);
+	if (!err)
+		err = find_way(channel, dst, src, deadline, &id);
+	if (err)
 		goto out_channel;
 	set_ack_timeout(id);
 	pthread_mutex_lock(&verbs->lock);
-	rc = rdma_migrate_id(id, eq->channel) ? -errno : verbs_chan_new(verbs, eq, id, &chan);
-	if (!rc) {
+	err = rdma_migrate_id(id, eq->channel) ? -errno : verbs_chan_new(verbs, eq, id, &chan);
+	if (!err) {
 		memcpy(&chan->base.peer, dst,
 			dst->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
 						   : sizeof(struct sockaddr_in));
@@ -175,11 +175,11 @@ int verbs_dial(struct fabric_eq *base, const struct sockaddr *dst, const struct 
 		*out = &chan->base;
 	}
 	pthread_mutex_unlock(&verbs->lock);
-	if (rc)
+	if (err)
 		rdma_destroy_id(id);
 out_channel:
 	rdma_destroy_event_channel(channel);
-	return rc;
+	return err;
 }
 
 /* ---- the outcome of connect and accept ---- */
@@ -306,13 +306,13 @@ static int request(struct verbs *verbs, struct verbs_eq *eq, const struct rdma_c
 	const struct sockaddr *peer = rdma_get_peer_addr(event->id);
 	struct fabric_event *ev;
 	struct verbs_chan *chan;
-	int rc;
+	int err;
 
 	if (!listener)
 		return -ECONNREFUSED;
-	rc = verbs_chan_new(verbs, eq, event->id, &chan);
-	if (rc)
-		return rc;
+	err = verbs_chan_new(verbs, eq, event->id, &chan);
+	if (err)
+		return err;
 	chan->passive = true;
 	memcpy(&chan->base.peer, peer,
 		peer->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)

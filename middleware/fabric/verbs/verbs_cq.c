@@ -51,26 +51,26 @@ static int bank_add(struct verbs_cq *cq, uint32_t want)
 static int make_fd(struct verbs_cq *cq)
 {
 	struct epoll_event event = {.events = EPOLLIN};
-	int rc = verbs_fd_nonblock(cq->channel->fd);
+	int err = verbs_fd_nonblock(cq->channel->fd);
 
-	if (rc)
-		return rc;
+	if (err)
+		return err;
 	cq->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (cq->wake < 0)
 		return -errno;
 	cq->fd = epoll_create1(EPOLL_CLOEXEC);
 	if (cq->fd < 0) {
-		rc = -errno;
+		err = -errno;
 		goto err_wake;
 	}
 	if (!epoll_ctl(cq->fd, EPOLL_CTL_ADD, cq->channel->fd, &event) &&
 		!epoll_ctl(cq->fd, EPOLL_CTL_ADD, cq->wake, &event))
 		return 0;
-	rc = -errno;
+	err = -errno;
 	close(cq->fd);
 err_wake:
 	close(cq->wake);
-	return rc;
+	return err;
 }
 
 int verbs_cq_new(struct fabric_pd *base, uint32_t depth, struct fabric_cq **out)
@@ -78,7 +78,7 @@ int verbs_cq_new(struct fabric_pd *base, uint32_t depth, struct fabric_cq **out)
 	struct verbs_pd *pd = (struct verbs_pd *)base;
 	struct verbs *verbs = VERBS_OF(pd);
 	struct verbs_cq *cq = calloc(1, sizeof *cq);
-	int rc;
+	int err;
 
 	if (!cq)
 		return -ENOMEM;
@@ -87,14 +87,14 @@ int verbs_cq_new(struct fabric_pd *base, uint32_t depth, struct fabric_cq **out)
 	cq->depth = depth;
 	cq->channel = ibv_create_comp_channel(cq->device->context);
 	if (!cq->channel) {
-		rc = -errno;
+		err = -errno;
 		goto err_cq;
 	}
-	rc = make_fd(cq);
-	if (rc)
+	err = make_fd(cq);
+	if (err)
 		goto err_channel;
-	rc = bank_add(cq, depth);
-	if (rc)
+	err = bank_add(cq, depth);
+	if (err)
 		goto err_fd;
 	pthread_mutex_init(&cq->lock, NULL);
 	pthread_mutex_lock(&verbs->lock);
@@ -111,7 +111,7 @@ err_channel:
 err_cq:
 	free(cq->banks);
 	free(cq);
-	return rc;
+	return err;
 }
 
 void verbs_cq_free(struct fabric_cq *base)
@@ -123,13 +123,13 @@ void verbs_cq_free(struct fabric_cq *base)
 	verbs_cq_ack(base);
 	for (unsigned i = 0; i < cq->bank_count; i++) {
 		struct verbs_bank *bank = &cq->banks[i];
-		int rc;
+		int err;
 
 		if (bank->unacked)
 			ibv_ack_cq_events(bank->cq, bank->unacked);
-		rc = ibv_destroy_cq(bank->cq);
-		if (rc)
-			log_error("verbs: completion queue: not freed: error %d", rc);
+		err = ibv_destroy_cq(bank->cq);
+		if (err)
+			log_error("verbs: completion queue: not freed: error %d", err);
 	}
 	close(cq->fd);
 	close(cq->wake);
@@ -154,15 +154,15 @@ static struct verbs_bank *bank_with_room(struct verbs_cq *cq, uint32_t count)
 int verbs_cq_reserve(struct verbs_cq *cq, uint32_t count, struct ibv_cq **out)
 {
 	struct verbs_bank *bank;
-	int rc = -EINVAL;
+	int err = -EINVAL;
 
 	pthread_mutex_lock(&cq->lock);
 	if (count > cq->depth - cq->reserved)
 		goto out;
 	bank = bank_with_room(cq, count + 1);
 	if (!bank) {
-		rc = bank_add(cq, cq->depth - cq->reserved);
-		if (rc)
+		err = bank_add(cq, cq->depth - cq->reserved);
+		if (err)
 			goto out;
 		bank = bank_with_room(cq, count + 1);
 	}
@@ -171,10 +171,10 @@ int verbs_cq_reserve(struct verbs_cq *cq, uint32_t count, struct ibv_cq **out)
 		bank->reserved += count + 1;
 		*out = bank->cq;
 	}
-	rc = bank ? 0 : -EINVAL; /* more than the device has in one queue */
+	err = bank ? 0 : -EINVAL; /* more than the device has in one queue */
 out:
 	pthread_mutex_unlock(&cq->lock);
-	return rc;
+	return err;
 }
 
 void verbs_cq_release(struct verbs_cq *cq, struct ibv_cq *bank, uint32_t count)
@@ -439,19 +439,19 @@ int verbs_cq_poll(struct fabric_cq *base, struct fabric_wc *wc, int max)
 {
 	struct verbs_cq *cq = (struct verbs_cq *)base;
 	struct verbs_done done;
-	int count = 0, rc = 0;
+	int count = 0, got = 0;
 
 	pthread_mutex_lock(&cq->lock);
 	cq->polled = true;
 	while (count < max && stash_pop(cq, &done))
 		count += give(&done, wc + count);
-	for (unsigned i = 0; i < cq->bank_count && count < max && rc >= 0; i++) {
+	for (unsigned i = 0; i < cq->bank_count && count < max && got >= 0; i++) {
 		struct verbs_bank *bank = &cq->banks[cq->next_bank++ % cq->bank_count];
 
-		rc = poll_bank(bank->cq, wc + count, max - count);
-		if (rc > 0)
-			count += rc;
+		got = poll_bank(bank->cq, wc + count, max - count);
+		if (got > 0)
+			count += got;
 	}
 	pthread_mutex_unlock(&cq->lock);
-	return count ? count : rc;
+	return count ? count : got;
 }

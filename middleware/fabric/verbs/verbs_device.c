@@ -31,7 +31,7 @@ int verbs_device_get(struct verbs *verbs, struct ibv_context *context, struct ve
 {
 	struct epoll_event event = {.events = EPOLLIN};
 	struct verbs_device *device;
-	int rc;
+	int err;
 
 	LIST_FOREACH(device, &verbs->devices, link)
 	{
@@ -49,16 +49,16 @@ int verbs_device_get(struct verbs *verbs, struct ibv_context *context, struct ve
 	device->iwarp = context->device->transport_type == IBV_TRANSPORT_IWARP;
 	device->held = rdma_get_devices(NULL);
 	if (!device->held) {
-		rc = -errno;
+		err = -errno;
 		goto err_device;
 	}
-	rc = -ibv_query_device(context, &device->limits);
-	if (!rc)
-		rc = verbs_fd_nonblock(context->async_fd);
-	if (!rc && epoll_ctl(verbs->epoll, EPOLL_CTL_ADD, context->async_fd, &event) < 0)
-		rc = -errno;
-	if (rc) {
-		log_error("verbs: %s: cannot be used: error %d", name_of(device), -rc);
+	err = -ibv_query_device(context, &device->limits);
+	if (!err)
+		err = verbs_fd_nonblock(context->async_fd);
+	if (!err && epoll_ctl(verbs->epoll, EPOLL_CTL_ADD, context->async_fd, &event) < 0)
+		err = -errno;
+	if (err) {
+		log_error("verbs: %s: cannot be used: error %d", name_of(device), -err);
 		goto err_held;
 	}
 	device->siw = device->iwarp && device->limits.vendor_id == SIW_VENDOR_ID;
@@ -71,7 +71,7 @@ err_held:
 	rdma_free_devices(device->held);
 err_device:
 	free(device);
-	return rc;
+	return err;
 }
 
 void verbs_device_put(struct verbs *verbs, struct verbs_device *device)

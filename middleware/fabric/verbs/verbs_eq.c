@@ -65,7 +65,7 @@ int verbs_eq_new(struct fabric *base, struct fabric_eq **out)
 	struct verbs *verbs = (struct verbs *)base;
 	struct epoll_event event = {.events = EPOLLIN};
 	struct verbs_eq *eq = calloc(1, sizeof *eq);
-	int rc;
+	int err;
 
 	if (!eq)
 		return -ENOMEM;
@@ -73,18 +73,18 @@ int verbs_eq_new(struct fabric *base, struct fabric_eq **out)
 	TAILQ_INIT(&eq->events);
 	eq->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (eq->fd < 0) {
-		rc = -errno;
+		err = -errno;
 		goto err_eq;
 	}
 	eq->channel = rdma_create_event_channel();
 	if (!eq->channel) {
-		rc = -errno;
+		err = -errno;
 		goto err_fd;
 	}
-	rc = verbs_fd_nonblock(eq->channel->fd);
-	if (!rc && epoll_ctl(verbs->epoll, EPOLL_CTL_ADD, eq->channel->fd, &event) < 0)
-		rc = -errno;
-	if (rc)
+	err = verbs_fd_nonblock(eq->channel->fd);
+	if (!err && epoll_ctl(verbs->epoll, EPOLL_CTL_ADD, eq->channel->fd, &event) < 0)
+		err = -errno;
+	if (err)
 		goto err_channel;
 	pthread_mutex_init(&eq->lock, NULL);
 	pthread_mutex_lock(&verbs->lock);
@@ -99,7 +99,7 @@ err_fd:
 	close(eq->fd);
 err_eq:
 	free(eq);
-	return rc;
+	return err;
 }
 
 void verbs_eq_free(struct fabric_eq *base)
@@ -154,7 +154,7 @@ int verbs_listen(struct fabric_eq *base, const struct sockaddr *sa, socklen_t le
 	struct verbs *verbs = VERBS_OF(eq);
 	struct verbs_listener *listener = calloc(1, sizeof *listener);
 	const struct sockaddr *bound;
-	int rc;
+	int err;
 
 	(void)len; /* checked for the family */
 	if (!listener)
@@ -164,11 +164,11 @@ int verbs_listen(struct fabric_eq *base, const struct sockaddr *sa, socklen_t le
 	/* No request is looked at before the listener is in its list. */
 	pthread_mutex_lock(&verbs->lock);
 	if (rdma_create_id(eq->channel, &listener->id, listener, RDMA_PS_TCP)) {
-		rc = -errno;
+		err = -errno;
 		goto err_listener;
 	}
-	rc = bind_and_listen(listener->id, sa);
-	if (rc)
+	err = bind_and_listen(listener->id, sa);
+	if (err)
 		goto err_id;
 	bound = rdma_get_local_addr(listener->id);
 	memcpy(&listener->addr, bound,
@@ -184,7 +184,7 @@ err_id:
 err_listener:
 	pthread_mutex_unlock(&verbs->lock);
 	free(listener);
-	return rc;
+	return err;
 }
 
 int verbs_listener_addr(const struct fabric_listener *base, struct sockaddr_storage *out)

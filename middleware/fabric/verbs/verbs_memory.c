@@ -30,10 +30,10 @@ int verbs_pd_new(struct fabric_chan *base, struct fabric_pd **out)
 	pd->device = chan->device;
 	pd->pd = ibv_alloc_pd(chan->device->context);
 	if (!pd->pd) {
-		int rc = -errno;
+		int err = -errno;
 
 		free(pd);
-		return rc;
+		return err;
 	}
 	pthread_mutex_lock(&verbs->lock);
 	pd->device->users++;
@@ -46,10 +46,10 @@ void verbs_pd_free(struct fabric_pd *base)
 {
 	struct verbs_pd *pd = (struct verbs_pd *)base;
 	struct verbs *verbs = VERBS_OF(pd);
-	int rc = ibv_dealloc_pd(pd->pd);
+	int err = ibv_dealloc_pd(pd->pd);
 
-	if (rc)
-		log_error("verbs: protection domain: not freed: error %d", rc);
+	if (err)
+		log_error("verbs: protection domain: not freed: error %d", err);
 	pthread_mutex_lock(&verbs->lock);
 	verbs_device_put(verbs, pd->device);
 	pthread_mutex_unlock(&verbs->lock);
@@ -73,7 +73,7 @@ int verbs_mr_new(
 	struct verbs_pd *pd = (struct verbs_pd *)base;
 	struct verbs_mr *mr = calloc(1, sizeof *mr);
 	int flags = IBV_ACCESS_LOCAL_WRITE;
-	int rc;
+	int err;
 
 	if (!mr)
 		return -ENOMEM;
@@ -81,10 +81,10 @@ int verbs_mr_new(
 		flags |= IBV_ACCESS_REMOTE_WRITE;
 	if (access & FABRIC_REMOTE_READ)
 		flags |= IBV_ACCESS_REMOTE_READ;
-	rc = reg(pd, addr, bytes, flags, &mr->mr);
-	if (rc) {
+	err = reg(pd, addr, bytes, flags, &mr->mr);
+	if (err) {
 		free(mr);
-		return rc;
+		return err;
 	}
 	mr->base.fabric = base->fabric;
 	mr->base.key = mr->mr->rkey;
@@ -100,13 +100,13 @@ static void deregister(struct ibv_mr *mr)
 {
 	const struct timespec pause = {.tv_nsec = REVOKE_PAUSE_NS};
 	const uint64_t deadline = clock_now_ns() + REVOKE_WAIT_MS * NS_PER_MS;
-	int rc;
+	int err;
 
-	while ((rc = ibv_dereg_mr(mr)) && clock_now_ns() < deadline)
+	while ((err = ibv_dereg_mr(mr)) && clock_now_ns() < deadline)
 		nanosleep(&pause, NULL);
-	if (rc)
+	if (err)
 		log_error("verbs: memory at %p, %zu bytes: not deregistered: error %d", mr->addr,
-			mr->length, rc);
+			mr->length, err);
 }
 
 void verbs_mr_free(struct fabric_mr *base)
@@ -136,15 +136,15 @@ bool verbs_mr_covers(
 int verbs_mr_sink_key(struct verbs_mr *mr, uint32_t *out)
 {
 	if (mr->pd->device->reads_into_exposed && !(mr->access & FABRIC_REMOTE_WRITE)) {
-		int rc = 0;
+		int err = 0;
 
 		/* iWARP's answers to a READ are writes to us.  The peer learns this key, and no
 		 * other; memory that is never read into is never exposed. */
 		if (!mr->sink)
-			rc = reg(mr->pd, mr->mr->addr, mr->mr->length,
+			err = reg(mr->pd, mr->mr->addr, mr->mr->length,
 				IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE, &mr->sink);
-		if (rc)
-			return rc;
+		if (err)
+			return err;
 		*out = mr->sink->lkey;
 		return 0;
 	}

@@ -25,9 +25,9 @@
 _Static_assert(FABRIC_SGE_MAX <= BATCH, "the parts of one request fit a batch");
 
 /* Providers do not agree on the sign of their errors. */
-static int error_of(int rc)
+static int error_of(int err)
 {
-	return rc > 0 ? -rc : rc;
+	return err > 0 ? -err : err;
 }
 
 static uint32_t least(uint32_t a, uint32_t b)
@@ -135,7 +135,7 @@ int verbs_chan_setup(struct fabric_chan *base, const struct fabric_chan_attr *at
 	};
 	uint32_t inline_bytes = attr->inline_bytes;
 	struct ibv_cq *bank;
-	int rc;
+	int err;
 
 	if (chan->cq)
 		return -EINVAL;
@@ -145,27 +145,27 @@ int verbs_chan_setup(struct fabric_chan *base, const struct fabric_chan_attr *at
 			ibv_get_device_name(chan->device->context->device));
 		return -EINVAL;
 	}
-	rc = verbs_cq_reserve(cq, attr->send_depth + attr->recv_depth, &bank);
-	if (rc)
-		return rc;
-	rc = ring_init(&chan->sends, chan, attr->send_depth, false);
-	if (!rc)
-		rc = ring_init(&chan->recvs, chan, attr->recv_depth, true);
-	if (rc)
+	err = verbs_cq_reserve(cq, attr->send_depth + attr->recv_depth, &bank);
+	if (err)
+		return err;
+	err = ring_init(&chan->sends, chan, attr->send_depth, false);
+	if (!err)
+		err = ring_init(&chan->recvs, chan, attr->recv_depth, true);
+	if (err)
 		goto err_rings;
 	chan->pd = pd;
 	init.send_cq = init.recv_cq = bank;
 	if (chan->device->siw && inline_bytes < SIW_SHORT_BYTES)
 		inline_bytes = SIW_SHORT_BYTES;
-	rc = make_qp(chan, &init, inline_bytes);
-	if (rc == -EINVAL && peer_gone(chan, &init)) {
+	err = make_qp(chan, &init, inline_bytes);
+	if (err == -EINVAL && peer_gone(chan, &init)) {
 		chan->doomed = true;
-		rc = 0;
+		err = 0;
 	}
-	if (rc) {
+	if (err) {
 		log_warning("verbs: %s: no queue pair of %u sends and %u receives: error %d",
 			ibv_get_device_name(chan->device->context->device), attr->send_depth,
-			attr->recv_depth, -rc);
+			attr->recv_depth, -err);
 		goto err_rings;
 	}
 	chan->base.caps.inline_max = init.cap.max_inline_data;
@@ -185,7 +185,7 @@ err_rings:
 	free(chan->recvs.slots);
 	chan->sends = chan->recvs = (struct verbs_ring){0};
 	verbs_cq_release(cq, bank, attr->send_depth + attr->recv_depth);
-	return rc;
+	return err;
 }
 
 /* ---- posting ---- */
@@ -219,7 +219,7 @@ static int make_sges(const struct verbs_chan *chan, const struct fabric_wr *wr, 
 	for (unsigned i = 0; i < wr->sge_count; i++) {
 		const struct fabric_sge *sge = &wr->sge[i];
 		struct verbs_mr *mr = (struct verbs_mr *)sge->mr;
-		int rc = 0;
+		int err = 0;
 
 		if (!sge->bytes)
 			continue;
@@ -227,11 +227,11 @@ static int make_sges(const struct verbs_chan *chan, const struct fabric_wr *wr, 
 		if (!inlined && !verbs_mr_covers(mr, chan->pd, sge->addr, sge->bytes))
 			return -EINVAL; /* the device would say the same, and break the channel */
 		if (!inlined && wr->opcode == FABRIC_READ)
-			rc = verbs_mr_sink_key(mr, &out[count].lkey);
+			err = verbs_mr_sink_key(mr, &out[count].lkey);
 		else if (!inlined)
 			out[count].lkey = mr->mr->lkey;
-		if (rc)
-			return rc;
+		if (err)
+			return err;
 		count++;
 	}
 	if (!count && chan->device->siw)
@@ -264,20 +264,20 @@ struct batch {
 static int batch_flush(struct verbs_chan *chan, struct batch *b)
 {
 	struct ibv_send_wr *bad = NULL;
-	int rc;
+	int err;
 
 	if (!b->count)
 		return 0;
 	for (unsigned i = 0; i < b->count; i++)
 		b->wr[i].next = i + 1 < b->count ? &b->wr[i + 1] : NULL;
-	rc = ibv_post_send(chan->id->qp, b->wr, &bad);
-	if (rc && !bad) {
+	err = ibv_post_send(chan->id->qp, b->wr, &bad);
+	if (err && !bad) {
 		/* siw: they are in its queue, but it could not be told, for the connection is
 		 * breaking */
 		verbs_chan_suspect(chan);
-		rc = 0;
+		err = 0;
 	}
-	if (rc) {
+	if (err) {
 		/* Cannot be for want of room, which was counted.  What the device did not take of
 		 * the list never completes: the channel cannot go on. */
 		unsigned refused = b->count - (unsigned)(bad - b->wr);
@@ -285,11 +285,11 @@ static int batch_flush(struct verbs_chan *chan, struct batch *b)
 		unpost(&chan->sends, refused);
 		if (b->begun || refused < b->count)
 			verbs_chan_end(chan, -EIO);
-		log_debug("verbs: queue pair %u: posting: error %d", chan->id->qp->qp_num, rc);
+		log_debug("verbs: queue pair %u: posting: error %d", chan->id->qp->qp_num, err);
 	}
 	b->begun = true;
 	b->count = 0;
-	return error_of(rc);
+	return error_of(err);
 }
 
 /*
@@ -386,7 +386,7 @@ int verbs_post_send(struct fabric_chan *base, const struct fabric_wr *list)
 	struct verbs_chan *chan = (struct verbs_chan *)base;
 	struct batch b;
 	uint32_t need = 0;
-	int rc = 0;
+	int err = 0;
 
 	if (!is_open(chan))
 		return -ENOTCONN;
@@ -405,13 +405,13 @@ int verbs_post_send(struct fabric_chan *base, const struct fabric_wr *list)
 	}
 	b.count = 0;
 	b.begun = false;
-	for (const struct fabric_wr *wr = list; wr && !rc; wr = wr->next) {
+	for (const struct fabric_wr *wr = list; wr && !err; wr = wr->next) {
 		if (b.count + FABRIC_SGE_MAX > BATCH)
-			rc = batch_flush(chan, &b);
-		if (!rc)
-			rc = post_one(chan, &b, wr);
+			err = batch_flush(chan, &b);
+		if (!err)
+			err = post_one(chan, &b, wr);
 	}
-	return rc ? rc : batch_flush(chan, &b);
+	return err ? err : batch_flush(chan, &b);
 }
 
 int verbs_qp_mark(struct verbs_chan *chan)
@@ -451,7 +451,7 @@ int verbs_post_recv(
 			   *bad;
 	const int state = atomic_load(&chan->state);
 	struct verbs_slot *slot;
-	int rc;
+	int err;
 
 	if (!chan->cq)
 		return -EINVAL;
@@ -468,8 +468,8 @@ int verbs_post_recv(
 	slot->id = id;
 	slot->wanted = true;
 	wr.wr_id = (uintptr_t)slot;
-	rc = chan->doomed ? 0 : ibv_post_recv(chan->id->qp, &wr, &bad);
-	if (rc)
+	err = chan->doomed ? 0 : ibv_post_recv(chan->id->qp, &wr, &bad);
+	if (err)
 		unpost(&chan->recvs, 1);
-	return error_of(rc);
+	return error_of(err);
 }

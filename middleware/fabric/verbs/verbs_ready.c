@@ -50,21 +50,21 @@ static void lower(struct verbs_cq *cq)
 int verbs_cq_arm(struct fabric_cq *base)
 {
 	struct verbs_cq *cq = (struct verbs_cq *)base;
-	int rc = 0;
+	int err = 0;
 
 	pthread_mutex_lock(&cq->lock);
 	lower(cq);
-	for (unsigned i = 0; i < cq->bank_count && !rc; i++) {
+	for (unsigned i = 0; i < cq->bank_count && !err; i++) {
 		struct verbs_bank *bank = &cq->banks[i];
 
 		/* one that is still armed tells of what comes: arming is a call into the kernel,
 		 * too */
 		if (!bank->armed)
-			rc = -ibv_req_notify_cq(bank->cq, 0);
-		bank->armed |= !rc;
+			err = -ibv_req_notify_cq(bank->cq, 0);
+		bank->armed |= !err;
 	}
 	pthread_mutex_unlock(&cq->lock);
-	return rc;
+	return err;
 }
 
 int verbs_cq_fd(const struct fabric_cq *base)

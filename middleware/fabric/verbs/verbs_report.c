@@ -15,19 +15,19 @@
 static int open_device(const char *name, struct ibv_context **out)
 {
 	struct ibv_device **all = ibv_get_device_list(NULL);
-	int rc = -ENOENT;
+	int err = -ENOENT;
 
 	if (!all)
 		return -errno;
-	for (struct ibv_device **d = all; *d && rc == -ENOENT; d++) {
+	for (struct ibv_device **d = all; *d && err == -ENOENT; d++) {
 		if (strcmp(ibv_get_device_name(*d), name))
 			continue;
 		errno = 0;
 		*out = ibv_open_device(*d);
-		rc = *out ? 0 : errno ? -errno : -EIO;
+		err = *out ? 0 : errno ? -errno : -EIO;
 	}
 	ibv_free_device_list(all);
-	return rc;
+	return err;
 }
 
 int device_probe(const struct device_port *p, struct device_probe *out)
@@ -35,15 +35,15 @@ int device_probe(const struct device_port *p, struct device_probe *out)
 	struct ibv_device_attr device = {0};
 	struct ibv_port_attr port = {0};
 	struct ibv_context *context;
-	int rc = open_device(p->device, &context);
+	int err = open_device(p->device, &context);
 
 	*out = (struct device_probe){0};
-	if (rc)
-		return rc;
-	rc = ibv_query_port(context, (uint8_t)p->port, &port);
-	if (!rc)
-		rc = ibv_query_device(context, &device);
-	if (!rc) {
+	if (err)
+		return err;
+	err = ibv_query_port(context, (uint8_t)p->port, &port);
+	if (!err)
+		err = ibv_query_device(context, &device);
+	if (!err) {
 		out->active_mtu = verbs_name_mtu(port.active_mtu);
 		out->max_mtu = verbs_name_mtu(port.max_mtu);
 		out->max_qp = (unsigned)device.max_qp;
@@ -51,7 +51,7 @@ int device_probe(const struct device_port *p, struct device_probe *out)
 		snprintf(out->firmware, sizeof out->firmware, "%.63s", device.fw_ver);
 	}
 	ibv_close_device(context);
-	return rc > 0 ? -rc : rc;
+	return err > 0 ? -err : err;
 }
 
 int device_register(const struct device_port *p, size_t bytes)
@@ -60,13 +60,13 @@ int device_register(const struct device_port *p, size_t bytes)
 	struct ibv_mr *mr = NULL;
 	struct ibv_pd *pd;
 	void *memory;
-	int rc = open_device(p->device, &context);
+	int err = open_device(p->device, &context);
 
-	if (rc)
-		return rc;
+	if (err)
+		return err;
 	memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (memory == MAP_FAILED) {
-		rc = -ENOMEM;
+		err = -ENOMEM;
 		goto out_close;
 	}
 	errno = 0;
@@ -75,7 +75,7 @@ int device_register(const struct device_port *p, size_t bytes)
 		mr = ibv_reg_mr(
 			pd, memory, bytes, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
 	if (!mr) /* of the limit, drivers do not agree on the word */
-		rc = !errno || errno == EPERM || errno == EAGAIN ? -ENOMEM : -errno;
+		err = !errno || errno == EPERM || errno == EAGAIN ? -ENOMEM : -errno;
 	else
 		ibv_dereg_mr(mr);
 	if (pd)
@@ -83,5 +83,5 @@ int device_register(const struct device_port *p, size_t bytes)
 	munmap(memory, bytes);
 out_close:
 	ibv_close_device(context);
-	return rc;
+	return err;
 }
