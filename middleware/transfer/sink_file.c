@@ -85,6 +85,21 @@ void sink_file_again(struct sink_file *f)
 	verdict_clear(&f->verdict);
 }
 
+static uint64_t blocks_of(uint64_t bytes, uint32_t block_bytes)
+{
+	return bytes / block_bytes + (bytes % block_bytes != 0);
+}
+
+bool sink_file_ends_well(
+	const struct sink_file *f, const struct transfer_file_end *end, uint32_t block_bytes)
+{
+	uint64_t blocks = blocks_of(end->size, block_bytes);
+
+	if (sink_file_is_stream(f)) /* of any length, but none is empty */
+		return end->blocks >= blocks && end->blocks <= end->size;
+	return end->blocks == blocks && end->blocks <= blocks_of(f->file.size, block_bytes);
+}
+
 bool sink_file_takes(
 	const struct sink_file *f, const struct transfer_block *h, uint32_t block_bytes)
 {

@@ -51,6 +51,11 @@ void sink_file_again(struct sink_file *);
  * grid. */
 bool sink_file_is_stream(const struct sink_file *);
 
+/* Whether that many blocks can make that many bytes, of this file: if not, the last of them would
+ * be waited for in vain. */
+bool sink_file_ends_well(
+	const struct sink_file *, const struct transfer_file_end *, uint32_t block_bytes);
+
 /* Whether a header is one that this file may have now: within its size and, but for streams, on the
  * grid of blocks. */
 bool sink_file_takes(const struct sink_file *, const struct transfer_block *, uint32_t block_bytes);

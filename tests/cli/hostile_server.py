@@ -276,14 +276,14 @@ def files_that_do_not_add_up(top):
             code=code, says=says, what=f"FILE_END with {what}")
 
     at_once(top, ends, [
-        ("no blocks", {"blocks": 0}, PROTOCOL, "more blocks"),
-        ("two blocks", {"blocks": 2}, LOST, "nothing heard"),
-        ("2^32 blocks", {"blocks": 1 << 32}, LOST, "nothing heard"),
+        ("no blocks", {"blocks": 0}, PROTOCOL, "in 0 blocks"),
+        ("two blocks", {"blocks": 2}, PROTOCOL, "in 2 blocks"),
+        ("2^32 blocks", {"blocks": 1 << 32}, PROTOCOL, "in 4294967296 blocks"),
         ("more than 2^32 blocks", {"blocks": (1 << 32) + 1}, PROTOCOL, "malformed"),
         ("a larger size", {"size": 33}, INTEGRITY, "missing"),
         ("a smaller size", {"size": 31}, INTEGRITY, "missing"),
-        ("no size", {"size": 0}, INTEGRITY, "missing"),
-        ("the largest size", {"size": (1 << 63) - 1}, INTEGRITY, "missing"),
+        ("no size", {"size": 0}, PROTOCOL, "0 bytes cannot"),
+        ("the largest size", {"size": (1 << 63) - 1}, PROTOCOL, "cannot have been sent in 1 blocks"),
         ("a size that is none", {"size": 1 << 63}, PROTOCOL, "malformed"),
         ("another digest", {"wrong": 1}, INTEGRITY, "digest"),
         ("another file's number", {"number": 2}, PROTOCOL, "malformed"),
