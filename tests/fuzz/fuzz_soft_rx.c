@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fuzz_soft_rx: what comes over a connection of the soft fabric, from a plain socket, behind a right
- * MPA exchange.
+ * fuzz_soft_rx: what comes over a connection of the soft fabric, from a plain socket, behind a
+ * right MPA exchange.
  *
- * Input: steps of one byte, which says what is sent: bits 0-1: 0 bytes as they are (length in 8 bits,
- * and they), 1 a tagged segment, 2 an untagged one, 3 a Read Request.  Segments are right but for
- * what the input says of them: keys are those of the regions that there are, in turn, and addresses
- * lie around their ends.
+ * Input: steps of one byte, which says what is sent: bits 0-1: 0 bytes as they are (length in 8
+ * bits, and they), 1 a tagged segment, 2 an untagged one, 3 a Read Request.  Segments are right but
+ * for what the input says of them: keys are those of the regions that there are, in turn, and
+ * addresses lie around their ends.
  *
  * Property: nothing but the regions that may be written is changed, and every receive completes or
  * flushes.
@@ -36,9 +36,10 @@ static struct fabric_mr *region(unsigned which)
 /* An address in it, or beside one of its ends. */
 static uint64_t address(struct fuzz_input *in)
 {
-	uint64_t base = (uint64_t)(uintptr_t)rig.memory, at = fuzz_u16(in);
+	uint64_t base = fabric_mr_base(rig.mr), at = fuzz_u16(in);
 
-	return at & 0x8000 ? base + RIG_BYTES - (at & 0xff) : base + (at & 0x7fff) - (at >> 14 & 1) * 16;
+	return at & 0x8000 ? base + RIG_BYTES - (at & 0xff)
+			   : base + (at & 0x7fff) - (at >> 14 & 1) * 16;
 }
 
 static bool send_segment(const struct ddp_header *header, const void *payload, size_t len)
@@ -53,7 +54,7 @@ static bool tagged(struct fuzz_input *in, uint8_t flags)
 		.tagged = true,
 		.last = !(flags & 4),
 		.opcode = flags & 8 ? DDP_READ_RESPONSE : DDP_WRITE,
-		.stag = fabric_mr_rkey(region(flags >> 4)) + (flags & 0x40 ? 1 : 0),
+		.stag = fabric_mr_key(region(flags >> 4)) + (flags & 0x40 ? 1 : 0),
 		.offset = address(in),
 	};
 	static const uint8_t zeros[64 * 256];
@@ -92,7 +93,7 @@ static bool read_request(struct fuzz_input *in, uint8_t flags)
 		.sink_stag = 1,
 		.sink_offset = 0,
 		.bytes = fuzz_u16(in),
-		.source_stag = fabric_mr_rkey(region(flags >> 2)),
+		.source_stag = fabric_mr_key(region(flags >> 2)),
 		.source_offset = address(in),
 	};
 
