@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/addr: owns nothing; text and socket addresses.  Does not know sockets or fabrics.
+ * base/addr: owns nothing; text and socket addresses.
  */
 #include "base/addr.h"
 

@@ -13,7 +13,7 @@
 #include <stdbool.h>
 
 struct bell {
-	int fd; /* for poll only; -1: none was to be had */
+	int fd; /* for poll only; -1: none could be made */
 	_Atomic bool armed;
 	bool waits;    /* the sleeper's: armed and not disarmed */
 	unsigned rung; /* the sleeper's: so many have written to the fd, or are about to */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/clock: owns nothing; reads the kernel's clocks.  Does not know calendar time: nothing in
+ * base/clock: owns nothing; reads the kernel's clocks.  None of them is the calendar's: nothing in
  * rftp may depend on somebody setting the date.
  */
 #include "base/clock.h"

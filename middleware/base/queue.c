@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/queue: owns a ring of pointers, its mutex and its condition.  Does not know what the
- * pointers are, and never frees what is left in the ring.
+ * base/queue: owns a ring of pointers, its mutex and its condition.  What is left in the ring is
+ * not freed with it.
  */
 #include "base/queue.h"
 

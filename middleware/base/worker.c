@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/worker: owns one thread from start to join.  Does not know how the thread is told to end.
+ * base/worker: owns one thread from start to join.
  */
 #include "base/worker.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * block/arena: owns one mapping.  Does not know blocks, nor who registers the memory.
+ * block/arena: owns one mapping.
  */
 #include "block/arena.h"
 

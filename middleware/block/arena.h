@@ -15,12 +15,12 @@
 struct arena {
 	uint8_t *base;
 	size_t bytes;
-	bool hugetlb; /* explicit huge pages were had */
+	bool hugetlb; /* the pages are explicit huge ones */
 };
 
 /* `bytes` is rounded up to whole pages.  0 or -ENOMEM, -EINVAL (0 bytes). */
 int arena_init(struct arena *, size_t bytes, bool huge);
-void arena_fini(struct arena *); /* a zeroed arena will do */
+void arena_fini(struct arena *); /* takes a zeroed arena, too */
 
 /*
  * Bytes that this process may still lock or pin (RLIMIT_MEMLOCK less VmLck and VmPin); SIZE_MAX =

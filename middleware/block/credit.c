@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * block/credit: owns the two ledgers.  Does not know blocks or messages, only numbers: which
- * indices were granted (source), how many are due (sink).
+ * block/credit: owns the two ledgers: which indices were granted (source), how many are due
+ * (sink).
  */
 #include "block/credit.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * block/digest: owns the tree of a file's leaves.  Does not know files or blocks, only numbers.
+ * block/digest: owns the tree of a file's leaves.
  *
  * The tree is kept in two parts:
  * - the spine: all leaves below `next` have come, and are folded into one subtree for each bit set

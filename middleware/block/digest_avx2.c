@@ -2,7 +2,7 @@
 /*
  * block/digest_avx2: XXH3-64 with 32-byte vectors.  A file of its own, for the instruction set is
  * chosen for all that xxhash.h defines; a package built for any x86-64 then still runs at the speed
- * of the CPU it meets.  Does not know whether the CPU has AVX2: digest_leaf.c asks.
+ * of the CPU it meets.
  */
 #include "block/digest_impl.h"
 

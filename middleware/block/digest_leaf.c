@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * block/digest_leaf: the hash of a block, by the way that is fastest where this runs.  Does not
- * know trees.
+ * block/digest_leaf: the hash of a block, by the way that is fastest where this runs.
  *
  * Which way that is cannot be read off the CPU's features: an emulated CPU has AVX2 like any other,
  * and takes three times as long for it as for plain 64-bit arithmetic.  So the ways are tried,

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * block/pool: owns the struct blocks of one end of a transfer and the stack of free ones.  Does not
- * know who fills them, nor the memory's registration.
+ * block/pool: owns the struct blocks of one end of a transfer and the stack of free ones.
  */
 #include "block/pool.h"
 

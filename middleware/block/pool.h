@@ -2,9 +2,9 @@
 /*
  * block/pool: the blocks of one end of a transfer, and their states.
  *
- * Knows the states and which arrows exist (block.h); a wrong arrow is our bug and asserts.  Pure:
- * no lock, no I/O; the transfer's thread owns it.  (Blocks are lent to workers through queues;
- * pool_move is then called by the owner of the block.)
+ * It holds the states and the arrows between them (block.h); a wrong arrow is our bug and asserts.
+ * Pure: no lock, no I/O; the transfer's thread owns it.  (Blocks are lent to workers through
+ * queues; pool_move is then called by the owner of the block.)
  */
 #ifndef BLOCK_POOL_H
 #define BLOCK_POOL_H

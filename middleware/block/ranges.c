@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * block/ranges: owns a sorted array of spans.  Does not know files; a peer chooses what is added,
- * so nothing here trusts it, neither to be in order nor to be few.
+ * block/ranges: owns a sorted array of spans.  A peer chooses what is added: it is trusted
+ * neither to be in order nor to be few.
  */
 #include "block/ranges.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * block/reorder: owns an array of window slots; slot (sequence - next) from the head holds the
- * block of that number.  Does not know streams, nor what is in a block.
+ * block of that number.
  */
 #include "block/reorder.h"
 

@@ -3,9 +3,9 @@
  * end/end.c: the I/O queue of a worker, and the calls that go on to the kind of end.
  *
  * Owns the libaio context, the batch of requests not yet given to the kernel, and the order of what
- * is done.  Knows nothing of files and streams: a kind of end does the work at once or prepares one
- * request for the kernel (end_impl.h).  Where the kernel gives no context (fs.aio-max-nr is used
- * up, or a sandbox without the call) a prepared request is done here, by pread and pwrite.
+ * is done.  A kind of end does the work at once, or prepares one request for the kernel
+ * (end_impl.h).  Where the kernel gives no context (fs.aio-max-nr is used up, or a sandbox without
+ * the call) a prepared request is done here, by pread and pwrite.
  */
 #include "end/end_impl.h"
 

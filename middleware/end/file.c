@@ -4,7 +4,7 @@
  *
  * Owns the file's two descriptors: the caller's, which is buffered, and one of O_DIRECT for whole
  * pages where that pays.  Buffered I/O is done at once in the thread that submits: the kernel would
- * do the same inside io_submit.  Does not know the file's name, nor what becomes of it.
+ * do the same inside io_submit.
  *
  * No page of the file is ever written through both descriptors: O_DIRECT takes whole units of
  * `align` bytes (at least a page) at offsets that are multiples of it, everything else is buffered.
@@ -25,8 +25,8 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#define FILE_DIRECT_MIN (1ull << 30)  /* AUTO: below it the page cache is the better deal */
-#define FILE_RESERVE_MIN (1ull << 20) /* below it preallocation costs more than it gives */
+#define FILE_DIRECT_MIN (1ull << 30)  /* AUTO: smaller files are faster through the page cache */
+#define FILE_RESERVE_MIN (1ull << 20) /* smaller files gain nothing from preallocation */
 #define FILE_PROBES 16u               /* bytes looked for in the page cache */
 #define FILE_SIZE_MAX 0x7fffffffffffffffull
 
@@ -281,7 +281,7 @@ static int file_prepare(
 		large = size >= FILE_DIRECT_MIN && file_on_device(st, &fs);
 		if (direct == END_DIRECT_AUTO && large &&
 			(file->writing || !file_is_cached(file->fd, size)))
-			(void)file_open_direct(file); /* refused: buffered will do */
+			(void)file_open_direct(file); /* refused: it stays buffered */
 		if (file->writing) {
 			err = file_reserve(file, st, &fs, size);
 			if (err)

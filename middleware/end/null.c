@@ -2,8 +2,8 @@
 /*
  * end/null.c: an end without bytes: memory to memory, for bench.
  *
- * Keeps nothing but its size, so any number of queues may use one at once.  Does not know whether
- * it is read or written: it gives what lies before `size`, and a sink opens it with UINT64_MAX.
+ * Keeps nothing but its size, so any number of queues may use one at once.  It gives what lies
+ * before `size`; a sink opens it with UINT64_MAX.
  */
 #include "end/end_impl.h"
 

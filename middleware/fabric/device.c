@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fabric/device: owns nothing; reads /sys/class/infiniband.  Does not know rdma-core.
+ * fabric/device: owns nothing; reads /sys/class/infiniband.
  */
 #include "fabric/device.h"
 

@@ -2,8 +2,6 @@
 /*
  * fabric/fabric: what all fabrics share: checks of arguments against the caps, waiting on an event
  * queue, and the forwarding of every call to the fabric's own table.
- *
- * Does not know any fabric: what it cannot tell from the public structs is checked by them.
  */
 #include "fabric/fabric_impl.h"
 

@@ -4,7 +4,7 @@
  *
  * Three fabrics stand behind it: `verbs` (rdma-core), `soft` (user-space iWARP over TCP) and `loop`
  * (in-process, for tests).  This header is the whole of what the rest of the middleware may know of
- * them.  It knows nothing of blocks, credits, sessions or files.
+ * them.
  *
  * Objects and who frees what (free in the reverse order, but each chan before its mr, cq and pd):
  *   fabric    a transport with its progress threads or devices        fabric_close
@@ -286,7 +286,7 @@ struct fabric_wr {
  */
 int fabric_post_send(struct fabric_chan *, const struct fabric_wr *list);
 
-/* One receive buffer.  bytes 0 and mr NULL will do for WRITE_IMM.  Errors as for sends. */
+/* One receive buffer.  WRITE_IMM needs none: bytes 0 and mr NULL.  Errors as for sends. */
 int fabric_post_recv(
 	struct fabric_chan *, uint64_t id, void *addr, uint32_t bytes, struct fabric_mr *mr);
 

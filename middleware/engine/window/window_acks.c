@@ -151,7 +151,8 @@ static uint32_t ring_room(const struct engine_env *env)
 
 	for (unsigned i = 0; i < env->lane_count; i++)
 		room += env->lanes[i]->queue.span_count;
-	/* a lane's end comes for each request that is out: the first will do, it is the last look
+	/* a lane's end comes for each request that is out: only the first is kept, as it is the
+	 * last one looked at
 	 */
 	return room + 1;
 }

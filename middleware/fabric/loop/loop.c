@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fabric/loop/loop: the in-process fabric itself: opening and closing, protection domains,
- * registered memory, completion queues.  Does not know how channels meet (loop_conn.c) nor how
- * requests are carried out (loop_wire.c).
+ * registered memory, completion queues.
  */
 #include "fabric/loop/loop_impl.h"
 

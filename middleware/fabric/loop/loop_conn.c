@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fabric/loop/loop_conn: connection events and the life of a channel in the loop fabric: how two
- * sides agree, close and break.  Does not know what requests do (loop_wire.c, loop_execute.c).
+ * sides agree, close and break.
  */
 #include "fabric/loop/loop_impl.h"
 

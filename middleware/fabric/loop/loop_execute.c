@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fabric/loop/loop_execute: carries one request of the loop fabric out: checks it, copies,
- * completes. Does not know when it is a request's turn (loop_wire.c).
+ * completes.
  */
 #include "fabric/loop/loop_impl.h"
 

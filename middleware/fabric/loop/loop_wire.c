@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fabric/loop/loop_wire: requests of the loop fabric on their way: posting them, the one thread
- * that takes them in turn, and the faults it meets.  Does not know what a request does
- * (loop_execute.c), nor how channels came to be connected.
+ * that takes them in turn, and the faults it meets.
  *
  * Faults repeat with the seed: each choice depends on the seed, the channel's number, its side and
  * the ordinal of the request in it, never on which thread came first.  Only the count that

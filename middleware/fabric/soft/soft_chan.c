@@ -2,9 +2,6 @@
 /*
  * fabric/soft/soft_chan: the life of a channel of the soft fabric: its rings, posting, its turns on
  * the progress thread, freeing.
- *
- * Does not know how connections are made (soft_cm), bytes moved (soft_tx, soft_rx) or how a channel
- * breaks (soft_end).
  */
 #include <errno.h>
 #include <stdio.h>

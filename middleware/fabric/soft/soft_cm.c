@@ -3,8 +3,6 @@
  * fabric/soft/soft_cm: connections of the soft fabric: dialling, the MPA exchange of both sides and
  * its deadlines.  All on progress threads and non-blocking, so that peers who say nothing cost a
  * descriptor until their deadline and nothing else.
- *
- * Does not know FPDUs: a channel that reaches PHASE_STREAM is out of its hands.
  */
 #include <errno.h>
 #include <netinet/tcp.h>

@@ -3,7 +3,7 @@
  * fabric/soft/soft_end: how requests and channels of the soft fabric end: completions in order, the
  * flush of all that is posted, the Terminate and the wait until the peer has read it.
  *
- * All on the channel's progress thread.  Does not know what was wrong: who found it says so.
+ * All on the channel's progress thread.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  * A key is [random 18 bits][slot 14 bits] and is looked up in the domain of the channel, so that a
  * key of another domain is as good as none.  Every movement of bytes holds the domain's lock for
  * reading while it checks and moves; that is why soft_mr_free may return as soon as it has had the
- * lock for writing.  Knows nothing of channels.
+ * lock for writing.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -3,8 +3,7 @@
  * fabric/soft/soft_place: judges what a segment's header asks for - key, bounds, rights, numbers, a
  * posted receive, an outstanding read - and says where its payload goes.
  *
- * Does not know sockets or framing.  Its answers hold only as long as the pd's lock is held: who
- * moves bytes asks again.
+ * Its answers hold only as long as the pd's lock is held: who moves bytes asks again.
  */
 #include <stdlib.h>
 

@@ -4,7 +4,7 @@
  *
  * The thread takes what the connection manager and the devices report, and looks now and then at
  * channels that wait for something nobody reports: a send queue that runs empty, a queue pair that
- * failed while its user sleeps.  Does not know what events mean (verbs_cm.c, verbs_device.c).
+ * failed while its user sleeps.
  */
 #include <errno.h>
 #include <malloc.h>

@@ -2,8 +2,6 @@
 /*
  * fabric/verbs/verbs_cm: connections by librdmacm: dialling, connecting, accepting, refusing, and
  * what the connection manager's events mean for a channel.
- *
- * Does not know queue pairs' work: only that a channel needs one before it may connect.
  */
 #include <errno.h>
 #include <poll.h>

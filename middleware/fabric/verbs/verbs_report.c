@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fabric/verbs/verbs_report: what only the device itself can say of a port: the calls of
- * fabric/device that open it.  Each opens it, asks, and closes it.  Does not know the verbs fabric.
+ * fabric/device that open it.  Each opens it, asks, and closes it.
  */
 #include <errno.h>
 #include <stdio.h>
