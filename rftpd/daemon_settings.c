@@ -79,6 +79,10 @@ static const struct row rows[] = {
 		"a client that connects says something within this", "10"},
 	{"idle-timeout", KIND_NUMBER, FIELD(idle_timeout_s), 0, 31536000, "SECONDS",
 		"a session that asks for nothing is ended after this; 0: never", "900"},
+	{"drain-timeout", KIND_NUMBER, FIELD(drain_timeout_s), 0, 86400, "SECONDS",
+		"transfers may go on for so long after SIGTERM", "10"},
+	{"log-file", KIND_PATH, FIELD(log_file), 0, 0, "FILE",
+		"messages go there, not to standard error", NULL},
 	{"log-level", KIND_LEVEL, 0, 0, 0, "error|warning|info|debug", "what is logged", "info"},
 	{"insecure", KIND_SWITCH, FIELD(insecure), 0, 0, "yes|no",
 		"listen beyond loopback, where anybody may then read, and write to a :rw export",
@@ -101,6 +105,7 @@ void daemon_settings_fini(struct daemon_settings *s)
 	free(s->host_key);
 	free(s->certificate);
 	free(s->fabric);
+	free(s->log_file);
 	*s = (struct daemon_settings){0};
 }
 

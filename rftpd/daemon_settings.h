@@ -27,7 +27,8 @@ struct daemon_settings {
 	char *host_key, *certificate; /* files; NULL: the default one; made from the key */
 	char *export;                 /* NULL: not given */
 	bool writable;
-	char *fabric; /* "auto", or names with commas between */
+	char *fabric;   /* "auto", or names with commas between */
+	char *log_file; /* NULL: standard error, or the journal */
 	bool insecure, crc;
 	uint64_t max_sessions, max_per_address, max_channels;
 	uint64_t max_block_bytes;
@@ -37,6 +38,7 @@ struct daemon_settings {
 	uint64_t stall_timeout_s; /* 0: none */
 	uint64_t handshake_timeout_s;
 	uint64_t idle_timeout_s; /* 0: none */
+	uint64_t drain_timeout_s;
 	enum log_level log_level;
 
 	enum daemon_origin origin[DAEMON_SETTINGS_MAX]; /* by row */

@@ -6,26 +6,21 @@
  * the command line or the configuration is wrong.
  */
 #include "base/limit.h"
-#include "rftpd/conf.h"
+#include "rftpd/configuration.h"
 #include "rftpd/serve/daemon.h"
-#include "rftpd/daemon_options.h"
 #include "rftpd/notify.h"
 #include "rftpd/serve/listen.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 enum { CODE_OK = 0, CODE_FAILED = 1, CODE_USAGE = 2 };
 
-static int set_from_file(void *ctx, const char *name, const char *value, char *why)
-{
-	return daemon_settings_set(ctx, DAEMON_ORIGIN_FILE, name, value, why);
-}
-
-/* A second signal while sessions are being ended. */
+/* One more signal while sessions are being ended. */
 static void end_at_once(int number)
 {
 	(void)number;
@@ -54,14 +49,15 @@ static int failure_code(int error)
 	return error == -EINVAL ? CODE_USAGE : CODE_FAILED;
 }
 
-static int serve(const struct daemon_settings *settings)
+static int serve(struct configuration *configuration)
 {
 	struct daemon d;
-	int r = daemon_init(&d, settings);
+	int r = daemon_init(&d, &configuration->options.settings);
 	int code = r ? failure_code(r) : CODE_FAILED;
 
 	if (r)
 		goto out;
+	d.configuration = configuration;
 	r = listen_announce(&d, stdout);
 	if (r) {
 		log_error("cannot say that it is ready: %s", strerror(-r));
@@ -77,44 +73,58 @@ out:
 	return code;
 }
 
+/* Where messages go from now on: they are no longer for somebody who waits for an answer. */
+static int start_log(const struct daemon_settings *settings)
+{
+	int r = settings->log_file ? log_to_file(settings->log_file) : 0;
+
+	if (r) {
+		log_error("log-file %s: %s", settings->log_file, strerror(-r));
+		return r;
+	}
+	log_stamp(true);
+	if (!settings->log_file && log_to_journal(NULL) && getenv("JOURNAL_STREAM"))
+		log_debug("the journal is reached as standard error only");
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
-	struct daemon_options options;
+	struct configuration configuration;
+	const struct daemon_options *options = &configuration.options;
 	char why[CONF_WHY_MAX];
 	int code = CODE_USAGE, r;
 
 	log_setup("rftpd", LOG_LEVEL_INFO);
-	r = daemon_options_parse(&options, argc, argv, why);
+	r = configuration_load(&configuration, argc, argv, why);
 	if (r) {
-		log_error("%s (rftpd --help shows the options)", why);
+		log_error("%s%s", why, options->config ? "" : " (rftpd --help shows the options)");
 		goto out;
 	}
-	if (options.action == DAEMON_ACTION_HELP || options.action == DAEMON_ACTION_VERSION) {
-		if (options.action == DAEMON_ACTION_HELP)
+	if (options->action == DAEMON_ACTION_HELP || options->action == DAEMON_ACTION_VERSION) {
+		if (options->action == DAEMON_ACTION_HELP)
 			daemon_options_usage(stdout);
 		else
 			puts("rftpd " RFTP_VERSION);
 		code = fflush(stdout) ? CODE_FAILED : CODE_OK;
 		goto out;
 	}
-	if (options.config && conf_load(options.config, set_from_file, &options.settings, why)) {
-		log_error("%s", why);
-		goto out;
-	}
-	log_setup("rftpd", options.settings.log_level);
-	if (options.action == DAEMON_ACTION_TEST) {
-		code = daemon_check(&options.settings) ? CODE_USAGE : CODE_OK;
+	log_setup("rftpd", options->settings.log_level);
+	if (options->action == DAEMON_ACTION_TEST) {
+		code = daemon_check(&options->settings) ? CODE_USAGE : CODE_OK;
 		goto out;
 	}
 	code = CODE_FAILED;
+	if (start_log(&options->settings))
+		goto out;
 	r = prepare_signals();
 	if (r) {
 		log_error("cannot start: %s", strerror(-r));
 		goto out;
 	}
 	limit_raise_files();
-	code = serve(&options.settings);
+	code = serve(&configuration);
 out:
-	daemon_options_fini(&options);
+	configuration_fini(&configuration);
 	return code;
 }

@@ -14,6 +14,38 @@ void scheduler_init(struct scheduler *s, const struct budget *total, uint64_t st
 	TAILQ_INIT(&s->held);
 }
 
+/* What is free: all but what is held, which may be more than there is after a resize. */
+static void settle(struct scheduler *s)
+{
+	struct budget held = {0};
+	const struct lease *l;
+
+	TAILQ_FOREACH(l, &s->held, entry)
+	budget_add(&held, &l->has);
+	held = budget_min(&held, &s->total);
+	s->free = s->total;
+	budget_sub(&s->free, &held);
+}
+
+/* A lease that waits for more than there is now would wait for ever. */
+void scheduler_resize(struct scheduler *s, const struct budget *total, uint64_t stall_ns)
+{
+	struct budget half = budget_half(total);
+	struct lease *l;
+
+	s->total = *total;
+	s->stall_ns = stall_ns;
+	TAILQ_FOREACH(l, &s->waiting, entry)
+	{
+		const struct budget *bound = l->patient ? &half : total;
+
+		l->least = budget_min(&l->least, bound);
+		l->most = budget_min(&l->most, bound);
+		l->most = budget_max(&l->most, &l->least);
+	}
+	settle(s);
+}
+
 /* What of the budget a lease may draw on now, other leases apart. */
 static struct budget room_for(const struct scheduler *s, const struct lease *l)
 {
@@ -21,6 +53,7 @@ static struct budget room_for(const struct scheduler *s, const struct lease *l)
 
 	if (!l->patient)
 		return s->free;
+	half = budget_max(&half, &s->patient); /* they may have more than half of what is left */
 	budget_sub(&half, &s->patient);
 	return budget_min(&s->free, &half);
 }
@@ -81,10 +114,9 @@ void scheduler_release(struct scheduler *s, struct lease *l)
 	} else if (l->state == LEASE_HELD) {
 		TAILQ_REMOVE(&s->held, l, entry);
 		s->held_count--;
-		budget_add(&s->free, &l->has);
 		if (l->patient)
 			budget_sub(&s->patient, &l->has);
-		assert(budget_fits(&s->free, &s->total));
+		settle(s);
 	}
 	l->state = LEASE_NONE;
 	l->has = (struct budget){0};

@@ -65,6 +65,9 @@ struct scheduler {
 
 void scheduler_init(struct scheduler *, const struct budget *total, uint64_t stall_ns);
 
+/* Another total.  What leases hold that is more than it comes back as they end, to nobody. */
+void scheduler_resize(struct scheduler *, const struct budget *total, uint64_t stall_ns);
+
 /*
  * Asks.  true: held already, without a callback; false: it waits in line until `granted`, or until
  * it is released.  What is more than there is altogether is cut to that.

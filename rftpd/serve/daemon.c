@@ -11,6 +11,7 @@
 #include "rftpd/auth/host_key.h"
 #include "rftpd/serve/daemon_session.h"
 #include "rftpd/serve/listen.h"
+#include "rftpd/serve/reload.h"
 #include "rftpd/notify.h"
 #include "rftpd/jobs/task_pool.h"
 #include "rftpd/jobs/transfer_job.h"
@@ -19,8 +20,10 @@
 #include <inttypes.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/param.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -32,7 +35,7 @@
 #define TASK_THREADS_MOST 4096u
 #define STOPPING_NS (15 * NS_PER_S) /* transfers that are cancelled end within this */
 
-static int open_export(const struct daemon_settings *settings, struct place *export)
+static int open_place(const struct daemon_settings *settings, struct place *export)
 {
 	int r;
 
@@ -58,10 +61,36 @@ static int open_export(const struct daemon_settings *settings, struct place *exp
 	return 0;
 }
 
+int daemon_export_open(const struct daemon_settings *settings, struct daemon_export **out)
+{
+	struct daemon_export *e = calloc(1, sizeof *e);
+	int r = e ? open_place(settings, &e->place) : -ENOMEM;
+
+	if (!e)
+		log_error("no memory for an export");
+	if (r)
+		free(e);
+	else
+		*out = e;
+	return r;
+}
+
+void daemon_export_sweep(const struct daemon_settings *settings, struct daemon_export *e)
+{
+	if (settings->writable)
+		sweeper_start(&e->sweeper, e->place.top);
+}
+
+void daemon_export_close(struct daemon_export *e)
+{
+	sweeper_stop(&e->sweeper);
+	place_close(&e->place);
+}
+
 int daemon_check(const struct daemon_settings *settings)
 {
 	struct place export;
-	int r = open_export(settings, &export);
+	int r = open_place(settings, &export);
 
 	if (r)
 		return r;
@@ -72,40 +101,87 @@ int daemon_check(const struct daemon_settings *settings)
 
 /* ---- signals ---- */
 
-static void stop(struct daemon *d)
+/* Whether a transfer may go on: one that ends by itself. */
+static bool may_drain(const struct daemon_session *s)
+{
+	return s->state == SESSION_RUNNING && !s->job->lease.patient;
+}
+
+/* Ends all sessions, or all but those whose transfer may go on.  How many those are. */
+static unsigned stop(struct daemon *d, bool drain)
 {
 	struct daemon_session *s, *next;
+	unsigned left = 0;
 
 	d->stopping = true;
 	listen_close(d);
 	for (s = TAILQ_FIRST(&d->sessions); s; s = next) {
 		next = TAILQ_NEXT(s, entry);
-		daemon_session_stop(s);
+		if (drain && may_drain(s))
+			left++;
+		else
+			daemon_session_stop(s);
 	}
+	return left;
 }
 
-static void take_signal(void *owner)
+static void stop_now(struct daemon *d)
 {
-	struct daemon *d = owner;
-	struct signalfd_siginfo info;
-	sigset_t set;
+	d->drain_by_ns = UINT64_MAX;
+	d->stop_by_ns = clock_now_ns() + STOPPING_NS;
+	stop(d, false);
+}
 
-	if (read(d->signals_fd, &info, sizeof info) != sizeof info)
+void daemon_drain(struct daemon *d)
+{
+	uint64_t limit_ns = d->settings->drain_timeout_s * NS_PER_S;
+	unsigned left;
+
+	if (d->stopping)
 		return;
-	if (info.ssi_signo == SIGHUP) {
-		log_info("SIGHUP: nothing to reopen");
+	notify_send("STOPPING=1");
+	left = limit_ns ? stop(d, true) : 0;
+	if (!left) {
+		stop_now(d);
 		return;
 	}
-	log_info("%s: ending %u sessions", info.ssi_signo == SIGTERM ? "SIGTERM" : "SIGINT",
-		d->session_count);
-	notify_send("STOPPING=1");
+	log_info("%u transfers may go on for %" PRIu64 " s", left, d->settings->drain_timeout_s);
+	d->drain_by_ns = clock_now_ns() + limit_ns;
+}
+
+static void take_end(struct daemon *d, const char *name)
+{
+	sigset_t set;
+
+	if (!d->stopping) {
+		log_info("%s: ending %u sessions", name, d->session_count);
+		daemon_drain(d);
+		if (d->drain_by_ns != UINT64_MAX)
+			return;
+	} else {
+		log_info("%s again: ending %u sessions now", name, d->session_count);
+		stop_now(d);
+	}
 	/* from now on the next one ends the program at once, whatever this thread waits for */
 	poller_remove(&d->poller, &d->signals);
 	sigemptyset(&set);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
 	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
-	stop(d);
+}
+
+static void take_signal(void *owner)
+{
+	char why[CONF_WHY_MAX];
+	struct daemon *d = owner;
+	struct signalfd_siginfo info;
+
+	if (read(d->signals_fd, &info, sizeof info) != sizeof info)
+		return;
+	if (info.ssi_signo != SIGHUP)
+		take_end(d, info.ssi_signo == SIGTERM ? "SIGTERM" : "SIGINT");
+	else if (d->configuration && !d->stopping)
+		reload(d, why);
 }
 
 static int watch_signals(struct daemon *d)
@@ -206,34 +282,32 @@ static int start_tasks(struct daemon *d)
 
 /* ---- life ---- */
 
-/* What all transfers together may have: as the settings say, or what suits the host. */
-static void init_scheduler(struct daemon *d)
+void daemon_budget(const struct daemon_settings *settings, struct budget *total)
 {
-	const struct daemon_settings *settings = d->settings;
 	struct budget_host host;
-	struct budget total;
 
 	budget_measure_host(&host);
-	budget_of_host(&host, &total);
+	budget_of_host(&host, total);
 	if (settings->memory_bytes)
-		total.memory_bytes = settings->memory_bytes;
+		total->memory_bytes = settings->memory_bytes;
 	if (settings->open_files)
-		total.files = (uint32_t)settings->open_files;
+		total->files = (uint32_t)settings->open_files;
 	if (settings->threads)
-		total.threads = (uint32_t)settings->threads;
+		total->threads = (uint32_t)settings->threads;
 	log_debug("transfers may have %" PRIu64 " MiB of memory, %" PRIu32 " open files, %" PRIu32
 		  " threads, all together",
-		total.memory_bytes >> 20, total.files, total.threads);
-	scheduler_init(&d->scheduler, &total, settings->stall_timeout_s * NS_PER_S);
+		total->memory_bytes >> 20, total->files, total->threads);
 }
 
 int daemon_init(struct daemon *d, const struct daemon_settings *settings)
 {
+	struct budget total;
 	int r;
 
 	*d = (struct daemon){
 		.settings = settings,
-		.export = {.top = -1},
+		.drain_by_ns = UINT64_MAX,
+		.stop_by_ns = UINT64_MAX,
 		.poller = {-1},
 		.signals_fd = -1,
 		.signals = {.fd = -1},
@@ -251,9 +325,10 @@ int daemon_init(struct daemon *d, const struct daemon_settings *settings)
 	deadline_list_init(&d->handshakes, settings->handshake_timeout_s * NS_PER_S);
 	deadline_list_init(&d->idle, settings->idle_timeout_s * NS_PER_S);
 	deadline_list_init(&d->closing, CLOSING_NS);
-	init_scheduler(d);
+	daemon_budget(settings, &total);
+	scheduler_init(&d->scheduler, &total, settings->stall_timeout_s * NS_PER_S);
 
-	r = open_export(settings, &d->export);
+	r = daemon_export_open(settings, &d->export);
 	if (!r)
 		r = host_key_open(settings, &d->tls);
 	if (r)
@@ -269,8 +344,7 @@ int daemon_init(struct daemon *d, const struct daemon_settings *settings)
 		log_error("cannot set up the event loop: %s", strerror(-r));
 		return r == -EINVAL ? -EIO : r;
 	}
-	if (settings->writable)
-		sweeper_start(&d->sweeper, d->export.top);
+	daemon_export_sweep(settings, d->export);
 	return listen_open(d);
 }
 
@@ -282,6 +356,21 @@ static void bury(struct daemon *d)
 		TAILQ_REMOVE(&d->dead, s, entry);
 		daemon_session_free(s);
 	}
+	if (!SLIST_EMPTY(&d->replaced))
+		reload_tidy(d);
+}
+
+static void close_exports(struct daemon *d)
+{
+	struct daemon_export *e;
+
+	if (d->export)
+		SLIST_INSERT_HEAD(&d->replaced, d->export, entry);
+	while ((e = SLIST_FIRST(&d->replaced))) {
+		SLIST_REMOVE_HEAD(&d->replaced, entry);
+		daemon_export_close(e);
+		free(e);
+	}
 }
 
 void daemon_fini(struct daemon *d)
@@ -292,15 +381,14 @@ void daemon_fini(struct daemon *d)
 		daemon_session_drop(s, "the daemon ends");
 	bury(d);
 	listen_fini(d);
-	sweeper_stop(&d->sweeper);
 	task_pool_free(d->tasks);
 	poller_fini(&d->poller);
 	if (d->told_fd >= 0)
 		close(d->told_fd);
 	if (d->signals_fd >= 0)
 		close(d->signals_fd);
-	place_close(&d->export);
 	tls_context_free(d->tls);
+	close_exports(d);
 	pthread_mutex_destroy(&d->told_lock);
 }
 
@@ -325,11 +413,9 @@ static void give_turns(struct daemon *d)
 
 int daemon_run(struct daemon *d)
 {
-	uint64_t stop_by_ns = UINT64_MAX;
-
 	while (!d->stopping || d->session_count) {
 		struct deadline_list *lists[] = {&d->handshakes, &d->idle, &d->closing};
-		uint64_t until_ns = stop_by_ns, now_ns;
+		uint64_t until_ns = MIN(d->stop_by_ns, d->drain_by_ns), now_ns;
 		int r;
 
 		for (unsigned i = 0; i < 3; i++)
@@ -353,9 +439,12 @@ int daemon_run(struct daemon *d)
 		scheduler_run(&d->scheduler, now_ns);
 		task_pool_tend(d->tasks, now_ns);
 		bury(d);
-		if (d->stopping && stop_by_ns == UINT64_MAX)
-			stop_by_ns = now_ns + STOPPING_NS;
-		if (now_ns >= stop_by_ns) {
+		if (now_ns >= d->drain_by_ns) {
+			log_warning(
+				"%u sessions were not done within drain-timeout", d->session_count);
+			stop_now(d);
+		}
+		if (now_ns >= d->stop_by_ns) {
 			log_warning("%u sessions did not end in time", d->session_count);
 			return -ETIMEDOUT;
 		}

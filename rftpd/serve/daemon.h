@@ -10,6 +10,7 @@
 #include "fabric/fabric.h"
 #include "rftpd/daemon_settings.h"
 #include "rftpd/jobs/scheduler.h"
+#include "rftpd/jobs/task_pool.h"
 #include "rftpd/serve/deadline.h"
 #include "rftpd/serve/poller.h"
 #include "session/tls.h"
@@ -20,6 +21,7 @@
 #include <stdio.h>
 #include <sys/queue.h>
 
+struct configuration;
 struct daemon;
 struct daemon_session;
 struct task_pool;
@@ -52,11 +54,24 @@ struct listen_devices {
 	unsigned looks; /* that are left since something changed */
 };
 
+/* What sessions may touch. */
+struct daemon_export {
+	struct place place;
+	struct sweeper sweeper;
+	SLIST_ENTRY(daemon_export) entry; /* in daemon->replaced */
+	struct task closing;
+};
+
 struct daemon {
 	const struct daemon_settings *settings;
-	struct place export;
-	struct tls_context *tls; /* the host key's, for every session */
+	struct tls_context *tls;             /* the host key's, for every session */
+	struct configuration *configuration; /* whose they are; NULL: they can not be read again */
+	struct daemon_export *export;
+	SLIST_HEAD(, daemon_export) replaced; /* by a reload; older sessions are on them */
 	bool stopping;
+	uint64_t drain_by_ns; /* transfers may go on until then; UINT64_MAX: not at all, or not
+				 asked */
+	uint64_t stop_by_ns;  /* all ends then */
 
 	struct poller poller;
 	int signals_fd;
@@ -76,7 +91,6 @@ struct daemon {
 
 	struct deadline_list handshakes, idle, closing;
 	struct scheduler scheduler;
-	struct sweeper sweeper;
 	struct task_pool *tasks; /* work on names */
 	struct watch tasks_done;
 
@@ -99,11 +113,23 @@ void daemon_fini(struct daemon *);
 int daemon_check(const struct daemon_settings *);
 
 /*
- * Serves until a signal asks for the end, then ends the sessions.  The signals are unblocked once
- * the first has come.  0; -ETIMEDOUT: transfers are still running, and nothing may be freed;
- * -errno: logged.
+ * Serves until a signal asks for the end, then ends the sessions.  Of SIGTERM and SIGINT the
+ * first lets transfers go on for drain-timeout, the second ends them; then the signals are
+ * unblocked.  0; -ETIMEDOUT: transfers are still running, and nothing may be freed; -errno: logged.
  */
 int daemon_run(struct daemon *);
+
+/* The export that the settings name.  0 or -EINVAL, logged. */
+int daemon_export_open(const struct daemon_settings *, struct daemon_export **out);
+/* Starts to look for what was left behind in it. */
+void daemon_export_sweep(const struct daemon_settings *, struct daemon_export *);
+/* It stays to be freed. */
+void daemon_export_close(struct daemon_export *);
+/* What all transfers together may have: as the settings say, or what suits the host. */
+void daemon_budget(const struct daemon_settings *, struct budget *out);
+
+/* As at the first SIGTERM: takes nobody any more, lets transfers go on for a time, then ends. */
+void daemon_drain(struct daemon *);
 
 /* From a transfer's thread: the job is over; the main thread goes on with its session. */
 void daemon_job_finished(struct daemon *, struct transfer_job *);

@@ -57,7 +57,7 @@ void daemon_session_open(
 		return;
 	}
 	s->daemon = d;
-	s->place = &d->export;
+	s->place = &d->export->place;
 	s->state = SESSION_NEW;
 	s->watch.fd = -1;
 	s->deadline.owner = s->channels_deadline.owner = s;

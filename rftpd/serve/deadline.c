@@ -12,6 +12,20 @@ void deadline_list_init(struct deadline_list *list, uint64_t length_ns)
 	list->length_ns = length_ns;
 }
 
+void deadline_list_change(struct deadline_list *list, uint64_t length_ns)
+{
+	struct deadline *d, *next;
+
+	for (d = TAILQ_FIRST(&list->running); d; d = next) {
+		next = TAILQ_NEXT(d, entry);
+		if (length_ns)
+			d->expires_ns = d->expires_ns - list->length_ns + length_ns;
+		else
+			deadline_stop(d);
+	}
+	list->length_ns = length_ns;
+}
+
 void deadline_start(struct deadline_list *list, struct deadline *d, uint64_t now_ns)
 {
 	deadline_stop(d);

@@ -22,6 +22,8 @@ struct deadline_list {
 };
 
 void deadline_list_init(struct deadline_list *, uint64_t length_ns);
+/* Another length, also for those that run; 0 stops them. */
+void deadline_list_change(struct deadline_list *, uint64_t length_ns);
 /* Starts it, or starts it again from `now_ns`; one that runs in another list leaves that. */
 void deadline_start(struct deadline_list *, struct deadline *, uint64_t now_ns);
 void deadline_stop(struct deadline *);

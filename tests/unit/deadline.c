@@ -71,5 +71,24 @@ static void as_an_array_would_do_it(void)
 	}
 }
 
+static void another_length(void)
+{
+	struct deadline_list list;
+	struct deadline a = {0}, b = {0};
+
+	deadline_list_init(&list, 100);
+	deadline_start(&list, &a, 0);
+	deadline_start(&list, &b, 50);
+	deadline_list_change(&list, 30);
+	CHECK_EQ(deadline_first_ns(&list), 30);
+	CHECK(deadline_expired(&list, 79) == &a && !deadline_expired(&list, 79));
+	deadline_list_change(&list, 1000);
+	CHECK_EQ(deadline_first_ns(&list), 1050);
+	deadline_list_change(&list, 0);
+	CHECK(deadline_first_ns(&list) == UINT64_MAX && !b.list);
+	deadline_start(&list, &b, 50);
+	CHECK(!b.list);
+}
+
 HARNESS_MAIN({"a list without length never runs", a_list_without_length_never_runs},
-	{"as an array would do it", as_an_array_would_do_it})
+	{"as an array would do it", as_an_array_would_do_it}, {"another length", another_length})

@@ -299,6 +299,36 @@ static void nothing_is_lost_and_everybody_gets_a_turn(void)
 	CHECK(budget_fits(&s.total, &s.free));
 }
 
+static void another_total(void)
+{
+	static const struct budget less = {16 * MIB, 8, 8}, none_left = {0};
+	struct client a = wants(2, 512), b = wants(40, 512), c = wants(2, 512), p = wants(2, 512);
+	struct scheduler s;
+
+	scheduler_init(&s, &total, S);
+	CHECK(scheduler_ask(&s, &a.lease, 0)); /* 32 MiB, more than there is to be */
+	p.lease.patient = true;
+	CHECK(scheduler_ask(&s, &p.lease, 0));
+	CHECK(!scheduler_ask(&s, &b.lease, 0));
+	scheduler_resize(&s, &less, S);
+	CHECK_EQ(s.free.memory_bytes, none_left.memory_bytes);
+	CHECK(!scheduler_ask(&s, &c.lease, 0));
+	scheduler_run(&s, 1);
+	CHECK_EQ(b.granted + c.granted, 0);
+	scheduler_release(&s, &a.lease);
+	scheduler_release(&s, &p.lease);
+	CHECK_EQ(s.free.memory_bytes, 16 * MIB);
+	scheduler_run(&s, 2); /* who waits for more than there is now has all of it */
+	CHECK_EQ(b.granted, 1);
+	CHECK_EQ(b.lease.has.memory_bytes, 16 * MIB);
+	scheduler_resize(&s, &total, S);
+	scheduler_run(&s, 3);
+	CHECK_EQ(c.granted, 1);
+	scheduler_release(&s, &b.lease);
+	scheduler_release(&s, &c.lease);
+	CHECK(budget_fits(&s.total, &s.free) && s.free.memory_bytes == total.memory_bytes);
+}
+
 static void defaults_suit_the_host(void)
 {
 	static const struct {
@@ -330,4 +360,4 @@ HARNESS_MAIN({"half_of_what_is_free_is_given", half_of_what_is_free_is_given},
 	{"patient_ones_have_half_and_keep_it", patient_ones_have_half_and_keep_it},
 	{"a_grant_may_be_given_back_within", a_grant_may_be_given_back_within},
 	{"nothing_is_lost_and_everybody_gets_a_turn", nothing_is_lost_and_everybody_gets_a_turn},
-	{"defaults_suit_the_host", defaults_suit_the_host})
+	{"another_total", another_total}, {"defaults_suit_the_host", defaults_suit_the_host})

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rftpd/configuration: see configuration.h.
+ */
+#include "rftpd/configuration.h"
+
+#include <string.h>
+
+_Static_assert(DAEMON_WHY_MAX <= CONF_WHY_MAX, "a reason of the command line fits");
+
+static int set_from_file(void *ctx, const char *name, const char *value, char *why)
+{
+	return daemon_settings_set(ctx, DAEMON_ORIGIN_FILE, name, value, why);
+}
+
+static int load(struct daemon_options *o, int argc, char **argv, char why[CONF_WHY_MAX])
+{
+	int r = daemon_options_parse(o, argc, argv, why);
+
+	if (r || o->action == DAEMON_ACTION_HELP || o->action == DAEMON_ACTION_VERSION)
+		return r;
+	return o->config ? conf_load(o->config, set_from_file, &o->settings, why) : 0;
+}
+
+int configuration_load(struct configuration *c, int argc, char **argv, char why[CONF_WHY_MAX])
+{
+	c->argc = argc;
+	c->argv = argv;
+	return load(&c->options, argc, argv, why);
+}
+
+void configuration_fini(struct configuration *c)
+{
+	daemon_options_fini(&c->options);
+}
+
+int configuration_reread(
+	const struct configuration *c, struct daemon_settings *out, char why[CONF_WHY_MAX])
+{
+	struct daemon_options again;
+	int r = load(&again, c->argc, c->argv, why);
+
+	if (r)
+		daemon_options_fini(&again);
+	else
+		*out = again.settings;
+	return r;
+}
+
+void configuration_replace(struct configuration *c, struct daemon_settings *settings)
+{
+	daemon_settings_fini(&c->options.settings);
+	c->options.settings = *settings;
+}

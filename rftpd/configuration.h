@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rftpd/configuration: the settings that the command line and the file it names give together, at
+ * the start and whenever the file is read again.
+ */
+#ifndef RFTPD_CONFIGURATION_H
+#define RFTPD_CONFIGURATION_H
+
+#include "rftpd/conf.h"
+#include "rftpd/daemon_options.h"
+
+struct configuration {
+	int argc;
+	char **argv; /* main's: outlives it */
+	struct daemon_options options;
+};
+
+/* Reads both; of --help and --version the command line only.  0, or -errno and the reason in `why`.
+ * configuration_fini afterwards in any case. */
+int configuration_load(struct configuration *, int argc, char **argv, char why[CONF_WHY_MAX]);
+void configuration_fini(struct configuration *);
+
+/* What it would be now: in *out, which is the caller's to free after 0.  Else as above, with
+ * nothing in *out. */
+int configuration_reread(
+	const struct configuration *, struct daemon_settings *out, char why[CONF_WHY_MAX]);
+/* Puts `settings` into its place and frees those that were there. */
+void configuration_replace(struct configuration *, struct daemon_settings *settings);
+
+#endif

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rftpd/serve/reload: see reload.h.
+ *
+ * Owns the exports that were replaced.
+ */
+#include "rftpd/serve/reload.h"
+
+#include "base/clock.h"
+#include "rftpd/jobs/task_pool.h"
+#include "rftpd/notify.h"
+#include "rftpd/serve/daemon_session.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- exports ---- */
+
+static bool is_used(const struct daemon *d, const struct daemon_export *e)
+{
+	const struct daemon_session *s;
+
+	TAILQ_FOREACH(s, &d->sessions, entry)
+	if (s->place == &e->place)
+		return true;
+	TAILQ_FOREACH(s, &d->dead, entry)
+	if (s->place == &e->place)
+		return true;
+	return false;
+}
+
+static struct daemon_export *of_task(struct task *task)
+{
+	return (struct daemon_export *)((char *)task - offsetof(struct daemon_export, closing));
+}
+
+static void run_close(struct task *task)
+{
+	daemon_export_close(of_task(task));
+}
+
+static void free_closed(struct task *task)
+{
+	free(of_task(task));
+}
+
+/* Its sweeper may be in the middle of a file system that does not answer: not in the loop. */
+void reload_tidy(struct daemon *d)
+{
+	struct daemon_export *e, *next;
+
+	for (e = SLIST_FIRST(&d->replaced); e; e = next) {
+		next = SLIST_NEXT(e, entry);
+		if (is_used(d, e))
+			continue;
+		e->closing = (struct task){.run = run_close, .done = free_closed};
+		if (!task_pool_start(d->tasks, &e->closing, clock_now_ns()))
+			SLIST_REMOVE(&d->replaced, e, daemon_export, entry);
+	}
+}
+
+static bool is_same_export(const struct daemon_settings *a, const struct daemon_settings *b)
+{
+	return a->export && b->export && !strcmp(a->export, b->export) &&
+	       a->writable == b->writable;
+}
+
+static int replace_export(struct daemon *d, const struct daemon_settings *settings)
+{
+	struct daemon_export *e;
+	int r;
+
+	if (is_same_export(settings, d->settings))
+		return 0;
+	r = daemon_export_open(settings, &e);
+	if (r)
+		return r;
+	daemon_export_sweep(settings, e);
+	SLIST_INSERT_HEAD(&d->replaced, d->export, entry);
+	d->export = e;
+	return 0;
+}
+
+/* ---- settings ---- */
+
+static bool is_same_text(const char *a, const char *b)
+{
+	return a == b || (a && b && !strcmp(a, b));
+}
+
+static void say_what_waits(const struct daemon_settings *now, const struct daemon_settings *next)
+{
+	bool listen = now->listen_count == next->listen_count;
+
+	for (unsigned i = 0; listen && i < now->listen_count; i++)
+		listen = !strcmp(now->listen[i], next->listen[i]);
+	if (!listen || now->insecure != next->insecure)
+		log_warning("reload: listen is another now: that needs a new start");
+	if (!is_same_text(now->fabric, next->fabric) || now->crc != next->crc)
+		log_warning("reload: fabric or crc is another now: that needs a new start");
+}
+
+int reload_use(struct daemon *d, struct daemon_settings *settings, char why[CONF_WHY_MAX])
+{
+	struct budget total;
+	int r;
+
+	r = replace_export(d, settings);
+	if (r) {
+		snprintf(why, CONF_WHY_MAX, "export %s can not be opened",
+			settings->export ? settings->export : "(none)");
+		daemon_settings_fini(settings);
+		return r;
+	}
+	say_what_waits(d->settings, settings);
+	configuration_replace(d->configuration, settings);
+	log_setup("rftpd", d->settings->log_level);
+	daemon_budget(d->settings, &total);
+	scheduler_resize(&d->scheduler, &total, d->settings->stall_timeout_s * NS_PER_S);
+	deadline_list_change(&d->handshakes, d->settings->handshake_timeout_s * NS_PER_S);
+	deadline_list_change(&d->idle, d->settings->idle_timeout_s * NS_PER_S);
+	reload_tidy(d);
+	return 0;
+}
+
+static void open_log_anew(const char *file)
+{
+	int r = log_to_file(file);
+
+	if (r)
+		log_error("log-file %s: %s", file, strerror(-r));
+}
+
+int reload(struct daemon *d, char why[CONF_WHY_MAX])
+{
+	struct daemon_settings settings;
+	char state[80];
+	int r;
+
+	snprintf(
+		state, sizeof state, "RELOADING=1\nMONOTONIC_USEC=%" PRIu64, clock_now_ns() / 1000);
+	notify_send(state);
+	if (d->settings->log_file)
+		open_log_anew(d->settings->log_file);
+	r = configuration_reread(d->configuration, &settings, why);
+	if (!r && !is_same_text(settings.log_file, d->settings->log_file))
+		open_log_anew(settings.log_file);
+	if (!r)
+		r = reload_use(d, &settings, why);
+	if (r)
+		log_error("reload: %s; all stays as it was", why);
+	else
+		log_info(
+			"reload: the configuration is in use; %u sessions go on", d->session_count);
+	notify_send("READY=1");
+	return r;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rftpd/serve/reload: new settings in a daemon that serves.
+ *
+ * Sessions go on as they are: on the export and the channels that they have, and with the limits
+ * that their transfer was given.  What they ask for from then on, and who comes, has the new ones.
+ * Addresses and fabrics need a new start, which is said.
+ */
+#ifndef RFTPD_RELOAD_H
+#define RFTPD_RELOAD_H
+
+#include "rftpd/configuration.h"
+#include "rftpd/serve/daemon.h"
+
+/* Opens the log anew, reads the configuration and uses it.  0; or -errno, logged and in `why`, and
+ * all is as it was. */
+int reload(struct daemon *, char why[CONF_WHY_MAX]);
+/* Uses settings that were made otherwise; they are taken over.  As above; they are freed on error,
+ * too. */
+int reload_use(struct daemon *, struct daemon_settings *, char why[CONF_WHY_MAX]);
+/* Closes exports that were replaced and that no session is on any more. */
+void reload_tidy(struct daemon *);
+
+#endif
