@@ -100,6 +100,9 @@ static void say_what_waits(const struct daemon_settings *now, const struct daemo
 		log_warning("reload: listen is another now: that needs a new start");
 	if (!is_same_text(now->fabric, next->fabric) || now->crc != next->crc)
 		log_warning("reload: fabric or crc is another now: that needs a new start");
+	if (!is_same_text(now->host_key, next->host_key) ||
+		!is_same_text(now->certificate, next->certificate))
+		log_warning("reload: host-key or certificate is another now: that needs a new start");
 }
 
 int reload_use(struct daemon *d, struct daemon_settings *settings, char why[CONF_WHY_MAX])

@@ -59,7 +59,7 @@ def sessions_go_on_and_new_ones_have_the_new_settings(top):
     check(b"debug:" in daemon.stderr(), "the log level is the old one")
     other = iwarp.Session(daemon.port)
     other.hello()
-    rftptest.fails(rftptest.REFUSED, "-c", "ls", daemon.url(""), says="limit")
+    rftptest.fails(rftptest.REFUSED, "-c", "ls", daemon.url(""), says="as many sessions")
     # the old session is on the old export; once it has gone, that is closed
     links = lambda: [os.readlink(f"/proc/{daemon.process.pid}/fd/{fd}") for fd in  # noqa: E731
                      os.listdir(f"/proc/{daemon.process.pid}/fd")]

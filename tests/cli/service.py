@@ -57,6 +57,10 @@ def what_is_installed_can_be_run(top):
                     check(not re.search("@[a-z]+@", f.read()), name, "has a place that is not filled in")
     done = subprocess.run([*words, "--listen", "127.0.0.1:0", "-t"], capture_output=True, timeout=20)
     equal(done.returncode, 0, "rftpd -t of the installed configuration", done.stderr)
+    # a client must not read the host key, which is in the state directory
+    with open(f"{top}/etc/rftpd.conf") as f:
+        export = re.search(r"(?m)^export = (.*):rw$", f.read())[1]
+    check(export == f"{top}/var/lib/rftpd/export", "the export is", export)
     # a second installation does not touch what the administrator wrote
     with open(f"{top}/etc/rftpd.conf", "a") as f:
         f.write("# mine\n")
@@ -107,7 +111,7 @@ def the_user_and_the_directory_can_be_made(top):
         skip("only root can give a directory to another user")
     done = tool("systemd-tmpfiles", f"--root={root}", "--create", f"{prefix}/lib/tmpfiles.d/rftpd.conf")
     equal(done.returncode, 0, "systemd-tmpfiles", done.stderr)
-    check(os.path.isdir(f"{root}{top}/var/lib/rftpd"), "no directory was made")
+    check(os.path.isdir(f"{root}{top}/var/lib/rftpd/export"), "no directory was made")
 
 
 @case
