@@ -226,6 +226,9 @@ enum message_data_kind {
 #define MESSAGE_DATA_RECURSIVE 2u  /* directories are followed down */
 #define MESSAGE_DATA_NO_REPLACE 4u /* STORE: an existing file is an error */
 #define MESSAGE_DATA_STREAM 8u     /* the client's end is a stream, which may be silent for long */
+/* RETRIEVE: symbolic links in a tree are followed, or left out; without either they are kept */
+#define MESSAGE_DATA_FOLLOW_LINKS 16u
+#define MESSAGE_DATA_SKIP_LINKS 32u
 
 struct message_data_request { /* STORE, RETRIEVE */
 	uint8_t kind;         /* enum message_data_kind */

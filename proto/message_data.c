@@ -14,9 +14,12 @@
 static bool message_data_request_ok(const struct message_data_request *m)
 {
 	const uint32_t flags = MESSAGE_DATA_INTO | MESSAGE_DATA_RECURSIVE |
-			       MESSAGE_DATA_NO_REPLACE | MESSAGE_DATA_STREAM;
+			       MESSAGE_DATA_NO_REPLACE | MESSAGE_DATA_STREAM |
+			       MESSAGE_DATA_FOLLOW_LINKS | MESSAGE_DATA_SKIP_LINKS;
 
-	if (m->flags & ~flags || m->engine > MESSAGE_ENGINE_PULL ||
+	const uint32_t links = MESSAGE_DATA_FOLLOW_LINKS | MESSAGE_DATA_SKIP_LINKS;
+
+	if (m->flags & ~flags || (m->flags & links) == links || m->engine > MESSAGE_ENGINE_PULL ||
 		m->channels > MESSAGE_CHANNELS_MAX || m->depth > TRANSFER_DEPTH_MAX ||
 		m->direct > 2 || m->offset != 0)
 		return false;

@@ -45,7 +45,7 @@ static const struct status_row status_rows[] = {
 	{STATUS_NOT_REGULAR, ENXIO, "not-regular", "not a regular file"},
 	{STATUS_BUSY, EBUSY, "busy", "in use"},
 	{STATUS_CROSS_DEVICE, EREMOTE, "cross-device", "on another file system"},
-	{STATUS_LOOP, ELOOP, "loop", "too many symbolic links"},
+	{STATUS_LOOP, ELOOP, "loop", "symbolic links in a circle, or too many of them"},
 
 	{STATUS_NO_SPACE, ENOSPC, "no-space", "no space left, or over quota"},
 	{STATUS_IO, EIO, "io", "input/output error"},

@@ -230,6 +230,12 @@ bool transfer_name_ok(struct wire_bytes name)
 	return transfer_component_ok(at, left);
 }
 
+bool transfer_is_bare(const struct transfer_file *m)
+{
+	return m->kind == TRANSFER_FILE_DIRECTORY || m->kind == TRANSFER_FILE_DIRECTORY_END ||
+	       m->kind == TRANSFER_FILE_LINK;
+}
+
 static bool transfer_file_ok(const struct transfer_file *m)
 {
 	if (m->file == 0 || m->mode > TRANSFER_MODE_MAX || m->mtime_ns > TRANSFER_NS_MAX)
@@ -244,6 +250,9 @@ static bool transfer_file_ok(const struct transfer_file *m)
 	case TRANSFER_FILE_DIRECTORY_END:
 	case TRANSFER_FILE_NULL:
 		return m->size <= TRANSFER_SIZE_MAX;
+	case TRANSFER_FILE_LINK:
+		return m->size == 0 && m->name.len && m->target.len &&
+		       !memchr(m->target.data, 0, m->target.len);
 	default:
 		return false;
 	}
@@ -261,6 +270,9 @@ int transfer_get_file(struct transfer_file *m, const void *buf, size_t len)
 	m->mtime_ns = wire_get_u32(&w);
 	m->size = wire_get_u64(&w);
 	m->name = wire_get_bytes(&w, TRANSFER_NAME_MAX);
+	m->target = (struct wire_bytes){NULL, 0};
+	if (m->kind == TRANSFER_FILE_LINK)
+		m->target = wire_get_bytes(&w, TRANSFER_TARGET_MAX);
 	wire_require(&w, transfer_file_ok(m));
 	return wire_finish(&w);
 }
@@ -277,6 +289,8 @@ ssize_t transfer_put_file(const struct transfer_file *m, void *buf, size_t size)
 	wire_put_u32(&w, m->mtime_ns);
 	wire_put_u64(&w, m->size);
 	wire_put_bytes(&w, m->name, TRANSFER_NAME_MAX);
+	if (m->kind == TRANSFER_FILE_LINK)
+		wire_put_bytes(&w, m->target, TRANSFER_TARGET_MAX);
 	wire_require(&w, transfer_file_ok(m));
 	return wire_put_end(&w);
 }

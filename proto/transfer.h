@@ -120,6 +120,7 @@ enum transfer_file_kind {
 	TRANSFER_FILE_DIRECTORY_END = 5, /* all that is in the directory of this name was announced:
 					    it gets its mode and time once that has arrived.
 					    Answered with RESULT, as a directory is */
+	TRANSFER_FILE_LINK = 6, /* symbolic link: likewise no blocks, answered with RESULT */
 };
 struct transfer_file {
 	uint32_t file; /* number in the transfer, from 1, ascending; the block header's session */
@@ -130,7 +131,9 @@ struct transfer_file {
 	uint64_t size;          /* or MESSAGE_UNKNOWN (streams only) */
 	struct wire_bytes name; /* beneath the destination; '/'-separated, never absolute, no "..";
 				   empty: the destination itself */
+	struct wire_bytes target; /* what a link says, any bytes but NUL; else empty */
 };
+#define TRANSFER_TARGET_MAX 4095u
 struct transfer_ready {
 	uint32_t file;
 	uint64_t offset; /* reserved for resume: 0 */
@@ -201,5 +204,7 @@ void transfer_put_block(const struct transfer_block *, uint8_t bytes[TRANSFER_BL
 /* Whether bytes are a file's name that may cross: relative, no empty, "." or ".." component, no
  * NUL, at most TRANSFER_NAME_MAX bytes, components at most 255; empty is allowed. */
 bool transfer_name_ok(struct wire_bytes);
+/* Whether a file is all in its FILE: no blocks, no FILE_END. */
+bool transfer_is_bare(const struct transfer_file *);
 
 #endif

@@ -412,6 +412,26 @@ static void show_known_hosts(const struct settings *s, struct text *out)
 	show_or_none(s->known_hosts, "auto", out);
 }
 
+static const char *const link_names[] = {
+	[WALK_LINKS_KEEP] = "keep", [WALK_LINKS_FOLLOW] = "follow", [WALK_LINKS_SKIP] = "skip"};
+
+static int set_links(struct settings *s, const char *value, struct text *why)
+{
+	for (unsigned i = 0; i < 3; i++) {
+		if (strcmp(link_names[i], value))
+			continue;
+		s->links = i;
+		return 0;
+	}
+	text_puts(why, "keep, follow or skip");
+	return -EINVAL;
+}
+
+static void show_links(const struct settings *s, struct text *out)
+{
+	text_puts(out, link_names[s->links]);
+}
+
 #define BOOLEAN(name)                                                                              \
 	static int set_##name(struct settings *s, const char *value, struct text *why)             \
 	{                                                                                          \
@@ -444,6 +464,10 @@ static const struct row {
 		 .given = "on",
 		 .help = "copy directories and what is in them"},
 		"on|off", NULL, set_recursive, show_recursive},
+	{{.name = "links",
+		 .option = "links",
+		 .help = "symbolic links in a tree: copied, or what they lead to is"},
+		"keep|follow|skip", NULL, set_links, show_links},
 	{{.name = "replace",
 		 .option = "no-replace",
 		 .letter = 'n',

@@ -9,6 +9,7 @@
 #include "end/end.h"
 #include "rftp/remote/trust.h"
 #include "rftp/ui/text.h"
+#include "tree/walk.h"
 
 #include <limits.h>
 #include <stdint.h>
@@ -29,6 +30,7 @@ struct settings {
 	uint64_t segment_bytes, segment_ns; /* of a feed; 0 = no limit */
 	bool drop_oldest;
 	bool recursive;
+	enum walk_links links; /* in trees */
 	bool replace;
 	bool json;
 	int verbosity; /* -1 quiet, 0, 1, 2 */

@@ -24,7 +24,7 @@ int sink_file_new(const struct transfer_sink *to, const struct transfer_file *fi
 
 	if (!f)
 		return -ENOMEM;
-	f->name = malloc(file->name.len + 1);
+	f->name = malloc(file->name.len + 1 + file->target.len + 1);
 	if (!f->name) {
 		free(f);
 		return -ENOMEM;
@@ -36,6 +36,10 @@ int sink_file_new(const struct transfer_sink *to, const struct transfer_file *fi
 	f->entry = entry;
 	f->digest = digest_entry_root(entry); /* a directory's, and all there is of it */
 	f->file.name.data = (const uint8_t *)f->name;
+	if (file->target.len)
+		memcpy(f->name + file->name.len + 1, file->target.data, file->target.len);
+	f->name[file->name.len + 1 + file->target.len] = '\0';
+	f->file.target.data = (const uint8_t *)f->name + file->name.len + 1;
 	f->job.run = run_job;
 	ranges_init(&f->ranges, SPANS_MAX);
 	*out = f;

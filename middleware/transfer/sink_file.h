@@ -20,7 +20,7 @@ struct sink_file {
 	struct crew_job job;
 	struct sink_file *next; /* the sink's list of leaving files, or of waiting ones */
 	const struct transfer_sink *to;
-	struct transfer_file file; /* its name points to `name`, which is terminated */
+	struct transfer_file file; /* its name and target point into `name`, each terminated */
 	char *name;
 	void *cookie;
 	bool end_known, job_out, told; /* FILE_END came; the job was submitted; RESULT was sent */

@@ -29,7 +29,7 @@ static int take_ready(struct source *s, const uint8_t *data, size_t len)
 	if (transfer_get_ready(&ready, data, len))
 		return -EBADMSG;
 	f = source_find_file(s, ready.file);
-	if (!f || f->ready || f->directory || ready.offset)
+	if (!f || f->ready || f->bare || ready.offset)
 		return -EBADMSG;
 	f->ready = true;
 	if (s->from->feed && !f->read_all)
@@ -57,7 +57,7 @@ static int take_result(struct source *s, const uint8_t *data, size_t len)
 			(unsigned long long)result.digest, (unsigned long long)f->digest);
 	verdict_note(&f->verdict, (const char *)result.text.data, result.text.len); /* what of it
 										could not be kept */
-	if (!f->ready && !f->directory) {
+	if (!f->ready && !f->bare) {
 		/* refused before READY: nothing was read, nothing is to be ended */
 		source_stop_reading(s, f);
 		f->ended = true;

@@ -32,14 +32,14 @@ void source_file_finish(struct source *s, struct source_file *f)
 
 static int announce(struct source *s, struct source_file *f)
 {
-	uint8_t data[TRANSFER_NAME_MAX + 64];
+	uint8_t data[TRANSFER_NAME_MAX + TRANSFER_TARGET_MAX + 64];
 	ssize_t len;
 
 	f->item.file.file = f->number;
 	len = transfer_put_file(&f->item.file, data, sizeof data);
 	if (len > 0)
 		f->entry = digest_leaf(data, (size_t)len);
-	if (f->directory)
+	if (f->bare)
 		f->digest = digest_entry_root(f->entry);
 	return run_put(&s->run, TRANSFER_FILE, data, len);
 }
@@ -69,9 +69,7 @@ int source_start_file(struct source *s)
 	f->target.end = f->item.end;
 	if (f->target.end && end_is_direct(f->target.end))
 		s->run.stats->direct = true;
-	f->directory = (f->item.file.kind == TRANSFER_FILE_DIRECTORY ||
-			       f->item.file.kind == TRANSFER_FILE_DIRECTORY_END) &&
-		       !f->item.error;
+	f->bare = !f->item.error && transfer_is_bare(&f->item.file);
 	if (f->item.error) {
 		/* the sink's people miss it as much as ours: it is announced, and ended with what
 		 * is wrong */
@@ -83,13 +81,14 @@ int source_start_file(struct source *s)
 		}
 		f->item.file.kind = TRANSFER_FILE_REGULAR;
 		f->item.file.size = 0;
+		f->item.file.target.len = 0;
 		f->read_all = true;
 	}
 	s->last_number++;
 	r = announce(s, f);
 	if (r || f->read_all)
 		return r;
-	if (f->directory) { /* only its RESULT is to come */
+	if (f->bare) { /* only its RESULT is to come */
 		f->ended = true;
 		return 0;
 	}

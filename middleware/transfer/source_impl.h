@@ -19,7 +19,7 @@ struct source_file {
 	struct source_file *next;  /* in the order of starting, while there is something to read */
 	struct transfer_item item;
 	uint32_t number;
-	bool used, directory, ready, read_all, ended, answered;
+	bool used, bare, ready, read_all, ended, answered;
 	uint64_t next_offset; /* to read */
 	uint64_t bytes;       /* sent */
 	uint32_t sequence;    /* blocks sent */

@@ -178,6 +178,21 @@ static int incoming_leave_directory(
 	return err;
 }
 
+static int incoming_make_link(
+	struct incoming *in, const struct transfer_file *file, const char *name, char text[512])
+{
+	struct landing_params lp = {
+		.top = in->dir, .path = name, .replace = in->params.replace, .parents = true};
+	char target[TRANSFER_TARGET_MAX + 1];
+
+	if (in->dir < 0)
+		return -ENOTDIR;
+	memcpy(target, file->target.data, file->target.len);
+	target[file->target.len] = '\0';
+	incoming_metadata(in, file, &lp.metadata);
+	return landing_link(&lp, target, text);
+}
+
 static int incoming_open_file(struct incoming *in, const struct transfer_file *file,
 	const char *name, struct landing **landing, struct end **end)
 {
@@ -221,11 +236,6 @@ static int incoming_refuse(const struct incoming *in, const char *name, int err,
 	return err;
 }
 
-static bool incoming_is_directory(const struct transfer_file *file)
-{
-	return file->kind == TRANSFER_FILE_DIRECTORY || file->kind == TRANSFER_FILE_DIRECTORY_END;
-}
-
 /* Whether a name is what was asked for: a server does not choose which files a client writes. */
 static bool incoming_asked(struct incoming *in, const struct transfer_file *file, const char *name)
 {
@@ -236,7 +246,7 @@ static bool incoming_asked(struct incoming *in, const struct transfer_file *file
 	if (in->params.tree)
 		return !length || (!strncmp(name, in->asked, length) &&
 					  (!name[length] || name[length] == '/'));
-	if (in->used || incoming_is_directory(file) || strcmp(name, in->asked) != 0)
+	if (in->used || transfer_is_bare(file) || strcmp(name, in->asked) != 0)
 		return false;
 	in->used = true;
 	return true;
@@ -277,6 +287,11 @@ static int incoming_open(void *ctx, const struct transfer_file *file, struct end
 		err = incoming_leave_directory(in, file, name, text);
 		return err ? incoming_refuse(in, name, err, text) : 0;
 	}
+	if (file->kind == TRANSFER_FILE_LINK && in->params.kind != INCOMING_STREAM) {
+		err = in->params.kind == INCOMING_NULL ? 0
+						       : incoming_make_link(in, file, name, text);
+		return err ? incoming_refuse(in, name, err, text) : 0;
+	}
 	f = calloc(1, sizeof(*f));
 	if (!f)
 		return -ENOMEM;
@@ -288,7 +303,7 @@ static int incoming_open(void *ctx, const struct transfer_file *file, struct end
 		err = -EINVAL;
 	} else if (in->params.kind != INCOMING_STREAM) {
 		err = incoming_open_file(in, file, name, &f->landing, end);
-	} else if (in->used || file->kind == TRANSFER_FILE_DIRECTORY) {
+	} else if (in->used || transfer_is_bare(file)) {
 		snprintf(text, 512, "only one file can go to a stream");
 		err = -EINVAL;
 	} else {

@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,6 +88,17 @@ static int landing_make_parents(const struct landing_params *p)
 	return err == -EINVAL ? 0 : err; /* "..": opening it says more */
 }
 
+/* The directory that it goes to, and its name there. */
+static int landing_open_parent(const struct landing_params *p, char last[256])
+{
+	int dir = beneath_open_parent(p->top, p->path, last), err;
+
+	if (dir != -ENOENT || !p->parents)
+		return dir;
+	err = landing_make_parents(p);
+	return err ? err : beneath_open_parent(p->top, p->path, last);
+}
+
 int landing_open(const struct landing_params *p, struct landing **out)
 {
 	struct landing *landing;
@@ -104,13 +116,7 @@ int landing_open(const struct landing_params *p, struct landing **out)
 	landing->replace = p->replace;
 	landing->metadata = p->metadata;
 	landing->keep = p->keep;
-	landing->dir = beneath_open_parent(p->top, p->path, landing->last);
-	if (landing->dir == -ENOENT && p->parents) {
-		err = landing_make_parents(p);
-		if (err)
-			goto err_free;
-		landing->dir = beneath_open_parent(p->top, p->path, landing->last);
-	}
+	landing->dir = landing_open_parent(p, landing->last);
 	if (landing->dir < 0) {
 		err = landing->dir;
 		goto err_free;
@@ -152,6 +158,17 @@ static void landing_free(struct landing *landing)
 	free(landing);
 }
 
+/* What has its name keeps it when the host crashes. */
+static int landing_sync(int dir, char text[512])
+{
+	int err = beneath_sync(dir);
+
+	if (!err)
+		return 0;
+	snprintf(text, 512, "fsync of its directory: %s", strerror(-err));
+	return -ENOTRECOVERABLE;
+}
+
 int landing_commit(struct landing *landing, char text[512])
 {
 	int err = 0;
@@ -170,12 +187,9 @@ int landing_commit(struct landing *landing, char text[512])
 		landing_discard(landing);
 		return err;
 	}
-	err = beneath_sync(landing->dir);
+	err = landing_sync(landing->dir, text);
 	landing_free(landing);
-	if (!err)
-		return 0;
-	snprintf(text, 512, "fsync of its directory: %s", strerror(-err));
-	return -ENOTRECOVERABLE;
+	return err;
 }
 
 void landing_discard(struct landing *landing)
@@ -184,4 +198,57 @@ void landing_discard(struct landing *landing)
 		return;
 	unlinkat(landing->dir, landing->temporary, 0);
 	landing_free(landing);
+}
+
+/* Whether `last` is a link that says the same already. */
+static bool landing_has_link(int dir, const char *last, const char *target)
+{
+	char now[PATH_MAX];
+	ssize_t n = readlinkat(dir, last, now, sizeof(now));
+
+	return n > 0 && (size_t)n == strlen(target) && !memcmp(now, target, (size_t)n);
+}
+
+/* In place of something else, which goes when it comes. */
+static int landing_replace_by_link(
+	const struct landing_params *p, int dir, const char *last, const char *target)
+{
+	char temporary[TEMPORARY_NAME_BYTES];
+	struct stat st;
+	int err;
+
+	if (!p->replace)
+		return -EEXIST;
+	if (landing_has_link(dir, last, target))
+		return 0;
+	if (!fstatat(dir, last, &st, AT_SYMLINK_NOFOLLOW) && !S_ISREG(st.st_mode) &&
+		!S_ISLNK(st.st_mode))
+		return S_ISDIR(st.st_mode) ? -EISDIR : -ENXIO;
+	err = temporary_symlink(dir, target, temporary);
+	if (err)
+		return err;
+	err = beneath_rename_at(dir, temporary, dir, last, true);
+	if (err)
+		unlinkat(dir, temporary, 0);
+	return err;
+}
+
+int landing_link(const struct landing_params *p, const char *target, char text[512])
+{
+	struct timespec times[2] = {
+		{.tv_nsec = UTIME_OMIT}, {p->metadata.mtime_s, (long)p->metadata.mtime_ns}};
+	char last[256];
+	int dir = landing_open_parent(p, last), err = 0;
+
+	text[0] = '\0';
+	if (dir < 0)
+		return dir;
+	if (symlinkat(target, dir, last))
+		err = errno == EEXIST ? landing_replace_by_link(p, dir, last, target) : -errno;
+	if (!err && utimensat(dir, last, times, AT_SYMLINK_NOFOLLOW))
+		snprintf(text, 512, "its modification time is not kept (%s)", strerror(errno));
+	if (!err)
+		err = landing_sync(dir, text);
+	close(dir);
+	return err;
 }

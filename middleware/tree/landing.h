@@ -30,6 +30,10 @@ struct landing_params {
  * -EINVAL ends in '/' or has no name.  A symbolic link to anything else is replaced, never written
  * through. Holds two descriptors. */
 int landing_open(const struct landing_params *, struct landing **out);
+/* A symbolic link in place of a file: all at once.  A link or file that is there is replaced, also
+ * a link to a directory.  Errors as of landing_open and landing_commit, `text` as of the latter;
+ * only the time of `metadata` counts. */
+int landing_link(const struct landing_params *, const char *target, char text[512]);
 /* A new descriptor of the temporary file, read-write; the caller closes it. */
 int landing_fd(const struct landing *);
 /* The one that the landing has: it closes it. */

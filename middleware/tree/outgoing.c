@@ -35,7 +35,7 @@ struct outgoing_root {
 
 /* An item on its way: the transfer's cookie. */
 struct outgoing_item {
-	char *path, *name;
+	char *path, *name, *target;
 	int fd; /* for the check; -1 = none */
 	struct stat before;
 };
@@ -57,6 +57,7 @@ static void outgoing_item_free(struct outgoing_item *it)
 		close(it->fd);
 	free(it->path);
 	free(it->name);
+	free(it->target);
 	free(it);
 }
 
@@ -125,6 +126,37 @@ static int outgoing_open_file(
 	return end_file_open(fd, false, item->file.size, o->params.direct, &item->end);
 }
 
+/* Reads a symbolic link.  0 or -errno. */
+static int outgoing_read_link(struct transfer_item *item, int top, const char *path)
+{
+	struct outgoing_item *it = item->cookie;
+	char target[TRANSFER_TARGET_MAX + 1];
+	struct stat st;
+	ssize_t n = -1;
+	int fd = beneath_open(top, path, O_PATH | O_NOFOLLOW, 0), err = 0;
+
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &st))
+		err = -errno;
+	else if (!S_ISLNK(st.st_mode))
+		err = -ESTALE; /* no more */
+	else if ((n = readlinkat(fd, "", target, sizeof(target))) < 0)
+		err = -errno;
+	else if (!n || (size_t)n == sizeof(target))
+		err = -ENAMETOOLONG;
+	close(fd);
+	if (err)
+		return err;
+	it->target = strndup(target, (size_t)n);
+	if (!it->target)
+		return -ENOMEM;
+	outgoing_set_attributes(item, &st);
+	item->file.kind = TRANSFER_FILE_LINK;
+	item->file.target = (struct wire_bytes){(const uint8_t *)it->target, (size_t)n};
+	return 0;
+}
+
 /* What a symbolic link in a tree leads to: 0 when it is a regular file. */
 static int outgoing_check_link(int top, const char *path, struct stat *st)
 {
@@ -166,6 +198,10 @@ static int outgoing_next_walked(
 		item->error = outgoing_open_file(o, item, o->tree.top, entry->path, O_NOFOLLOW);
 		break;
 	case WALK_LINK:
+		if (o->params.links == WALK_LINKS_KEEP) {
+			item->error = outgoing_read_link(item, o->tree.top, entry->path);
+			break;
+		}
 		item->error = outgoing_check_link(o->tree.top, entry->path, &st);
 		if (!item->error)
 			item->error = outgoing_open_file(o, item, o->tree.top, entry->path, 0);
@@ -249,7 +285,7 @@ static int outgoing_next(void *ctx, struct transfer_item *item)
 			item->error = n;
 			return err ? err : 1;
 		}
-		n = walk_new(o->tree.top, o->tree.path, root->name, &o->walk);
+		n = walk_new(o->tree.top, o->tree.path, root->name, o->params.links, &o->walk);
 		if (n) {
 			outgoing_tree_close(&o->tree);
 			return n;
@@ -423,7 +459,7 @@ static int outgoing_measure_tree(struct outgoing *o, const struct outgoing_root 
 
 	if (n)
 		return n;
-	n = walk_new(tree.top, tree.path, root->name, &walk);
+	n = walk_new(tree.top, tree.path, root->name, o->params.links, &walk);
 	if (n) {
 		outgoing_tree_close(&tree);
 		return n;
@@ -433,8 +469,9 @@ static int outgoing_measure_tree(struct outgoing *o, const struct outgoing_root 
 
 		if (entry.kind == WALK_LEAVE)
 			continue;
-		if ((entry.kind == WALK_FILE || entry.kind == WALK_LINK) && !entry.error &&
-			!outgoing_check_link(tree.top, entry.path, &st))
+		if ((entry.kind == WALK_FILE ||
+			    (entry.kind == WALK_LINK && o->params.links != WALK_LINKS_KEEP)) &&
+			!entry.error && !outgoing_check_link(tree.top, entry.path, &st))
 			size = (uint64_t)st.st_size;
 		outgoing_count(o, 1, size, size);
 	}

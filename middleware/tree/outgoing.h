@@ -4,9 +4,9 @@
  *
  * Give it the names; it walks, opens, checks that a file did not change while it was read, and
  * hands each outcome on.  Order: as added; a directory before what is in it and once more behind
- * that, its entries sorted by name. Symbolic links to files are followed; one to a directory below
- * the start of a walk is an error of that name (-ELOOP), as is anything that is neither file nor
- * directory (-ENXIO).  Entries named like tree/temporary's are left out of walks.
+ * that, its entries sorted by name. Symbolic links in a tree are sent as links, or followed, or
+ * left out; anything else that is neither file nor directory is an error of that name (-ENXIO).
+ * Entries named like tree/temporary's are left out of walks.
  * With `top` AT_FDCWD a tree is confined beneath the directory that was added: a link in it that
  * leads out is -EXDEV.
  */
@@ -14,12 +14,14 @@
 #define TREE_OUTGOING_H
 
 #include "transfer/transfer.h"
+#include "tree/walk.h"
 
 struct outgoing;
 
 struct outgoing_params {
-	int top;        /* beneath.h: an export, or AT_FDCWD for the user's own names */
-	bool recursive; /* else a directory is an error of that name (-EISDIR) */
+	int top;               /* beneath.h: an export, or AT_FDCWD for the user's own names */
+	bool recursive;        /* else a directory is an error of that name (-EISDIR) */
+	enum walk_links links; /* in trees; what is added itself is followed */
 	enum end_direct direct;
 	/* Outcome of each name, once: the local path, and status as in transfer.h.  May be NULL. */
 	void (*done)(

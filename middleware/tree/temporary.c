@@ -65,18 +65,40 @@ static int temporary_lock(int fd)
 	return st.st_nlink ? 0 : -EAGAIN;
 }
 
+static int temporary_name(char name[TEMPORARY_NAME_BYTES])
+{
+	uint32_t number;
+
+	if (getrandom(&number, sizeof(number), 0) != sizeof(number))
+		return -EIO;
+	snprintf(name, TEMPORARY_NAME_BYTES, TEMPORARY_PREFIX "%08x%08x" TEMPORARY_SUFFIX,
+		temporary_host(), number);
+	return 0;
+}
+
+int temporary_symlink(int dir, const char *target, char name[TEMPORARY_NAME_BYTES])
+{
+	int err = 0;
+
+	for (int tries = 0; !err && tries < TEMPORARY_TRIES; tries++) {
+		err = temporary_name(name);
+		if (!err && !symlinkat(target, dir, name))
+			return 0;
+		if (!err && errno != EEXIST)
+			err = -errno;
+	}
+	return err ? err : -EEXIST;
+}
+
 int temporary_create(int dir, mode_t mode, char name[TEMPORARY_NAME_BYTES])
 {
-	uint32_t host = temporary_host(), number;
 	int err = -EEXIST;
 
 	for (int tries = 0; tries < TEMPORARY_TRIES; tries++) {
 		int fd;
 
-		if (getrandom(&number, sizeof(number), 0) != sizeof(number))
+		if (temporary_name(name))
 			return -EIO;
-		snprintf(name, TEMPORARY_NAME_BYTES, TEMPORARY_PREFIX "%08x%08x" TEMPORARY_SUFFIX,
-			host, number);
 		fd = openat(dir, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
 		if (fd < 0 && errno != EEXIST && errno != EINTR)
 			return -errno;
@@ -112,8 +134,13 @@ static void temporary_sweep_one(int dir, const char *name, struct temporary_swep
 	int fd = openat(dir, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	struct stat st;
 
-	if (fd < 0)
-		return; /* not ours, or gone */
+	if (fd < 0) { /* a link, not ours, or gone */
+		if (errno == ELOOP && !fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) &&
+			S_ISLNK(st.st_mode) && time(NULL) - st.st_ctim.tv_sec > TEMPORARY_OLD_S &&
+			!unlinkat(dir, name, 0))
+			swept->files++;
+		return;
+	}
 	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && temporary_is_left(fd, name, &st) &&
 		!unlinkat(dir, name, 0)) {
 		swept->files++;

@@ -6,7 +6,8 @@
  * A name is ".rftp-" + 16 hex digits + ".part": 8 of the host, 8 by chance.  Its writer holds a
  * lock (flock) on the file as long as it has it open, which the kernel takes away when the writer
  * dies, however it dies.  A file without a lock is removed; where the lock of another host's writer
- * may not be seen, or there are no locks, only one that has not been written to for a day.
+ * may not be seen, or there are no locks, only one that has not been written to for a day; so a
+ * symbolic link.
  */
 #ifndef TREE_TEMPORARY_H
 #define TREE_TEMPORARY_H
@@ -23,6 +24,9 @@ bool temporary_is_name(const char *name);
 /* Makes a file of such a name in a directory, and locks it.  A descriptor for reading and writing,
  * or -errno. */
 int temporary_create(int dir, mode_t mode, char name[TEMPORARY_NAME_BYTES]);
+
+/* Makes a symbolic link of such a name, which has no lock.  0 or -errno. */
+int temporary_symlink(int dir, const char *target, char name[TEMPORARY_NAME_BYTES]);
 
 struct temporary_swept {
 	uint64_t files, bytes; /* removed */

@@ -33,10 +33,13 @@ struct walk_list {
 	size_t path_length, name_length; /* of the directory itself */
 	mode_t mode;
 	struct timespec mtime;
+	dev_t dev;
+	ino_t ino;
 };
 
 struct walk {
 	int top;
+	enum walk_links links;
 	bool started;
 	struct walk_text path, name;
 	struct walk_list *stack;
@@ -146,7 +149,7 @@ static int walk_list_read(struct walk_list *list, int fd)
 	return 0;
 }
 
-int walk_new(int top, const char *path, const char *name, struct walk **out)
+int walk_new(int top, const char *path, const char *name, enum walk_links links, struct walk **out)
 {
 	struct walk *walk = calloc(1, sizeof(*walk));
 
@@ -154,6 +157,7 @@ int walk_new(int top, const char *path, const char *name, struct walk **out)
 	if (!walk)
 		return -ENOMEM;
 	walk->top = top;
+	walk->links = links;
 	if (walk_append(&walk->path, path) || walk_append(&walk->name, name)) {
 		walk_free(walk);
 		return -ENOMEM;
@@ -172,6 +176,14 @@ void walk_free(struct walk *walk)
 	free(walk->path.text);
 	free(walk->name.text);
 	free(walk);
+}
+
+static bool walk_is_above(const struct walk *walk, const struct stat *st)
+{
+	for (size_t i = 0; walk->links == WALK_LINKS_FOLLOW && i < walk->depth; i++)
+		if (walk->stack[i].dev == st->st_dev && walk->stack[i].ino == st->st_ino)
+			return true;
+	return false;
 }
 
 /* Lists the directory of the current path.  What is wrong with it goes to the entry; -ENOMEM. */
@@ -199,6 +211,13 @@ static int walk_enter(struct walk *walk, struct walk_entry *entry, int flags)
 		close(fd);
 		return 0;
 	}
+	if (walk_is_above(walk, &entry->st)) {
+		entry->error = -ELOOP;
+		close(fd);
+		return 0;
+	}
+	list.dev = entry->st.st_dev;
+	list.ino = entry->st.st_ino;
 	list.mode = entry->st.st_mode;
 	list.mtime = entry->st.st_mtim;
 	entry->error = walk_list_read(&list, fd);
@@ -233,6 +252,13 @@ static enum walk_kind walk_kind_of(const struct walk *walk, unsigned char type, 
 	}
 }
 
+static bool walk_leads_to_directory(const struct walk *walk)
+{
+	struct stat st;
+
+	return !beneath_stat(walk->top, walk->path.text, true, &st) && S_ISDIR(st.st_mode);
+}
+
 /* The last list is read to its end. */
 static void walk_leave(struct walk *walk, struct walk_entry *entry)
 {
@@ -248,7 +274,7 @@ static void walk_leave(struct walk *walk, struct walk_entry *entry)
 	walk_list_fini(list);
 }
 
-int walk_next(struct walk *walk, struct walk_entry *entry)
+static int walk_step(struct walk *walk, struct walk_entry *entry)
 {
 	struct walk_list *list;
 	const char *name;
@@ -272,6 +298,11 @@ int walk_next(struct walk *walk, struct walk_entry *entry)
 			walk_join(&walk->name, list->name_length, name))
 			return -ENOMEM;
 		entry->kind = walk_kind_of(walk, (unsigned char)name[-1], &entry->error);
+		if (entry->kind == WALK_LINK && walk->links == WALK_LINKS_FOLLOW &&
+			walk_leads_to_directory(walk)) {
+			entry->kind = WALK_DIRECTORY;
+			flags = 0;
+		}
 	}
 	if (entry->kind == WALK_DIRECTORY) {
 		err = walk_enter(walk, entry, flags);
@@ -281,4 +312,14 @@ int walk_next(struct walk *walk, struct walk_entry *entry)
 	entry->path = walk->path.text;
 	entry->name = walk->name.text;
 	return 1;
+}
+
+int walk_next(struct walk *walk, struct walk_entry *entry)
+{
+	int n;
+
+	do
+		n = walk_step(walk, entry);
+	while (n == 1 && entry->kind == WALK_LINK && walk->links == WALK_LINKS_SKIP);
+	return n;
 }

@@ -4,7 +4,8 @@
  * more behind that; entries sorted by their bytes.
  *
  * Holds the names of the directories it is in, and no descriptor between calls.  Leaves out
- * the names of tree/temporary.  Does not follow symbolic links, except for the start.
+ * the names of tree/temporary.  One that is followed
+ * into a directory above it is -ELOOP.  The start may be a link itself.
  */
 #ifndef TREE_WALK_H
 #define TREE_WALK_H
@@ -14,24 +15,30 @@
 
 struct walk;
 
+enum walk_links {          /* symbolic links in a tree */
+	WALK_LINKS_KEEP,   /* are links */
+	WALK_LINKS_FOLLOW, /* are what they lead to */
+	WALK_LINKS_SKIP,   /* are left out */
+};
+
 enum walk_kind {
 	WALK_DIRECTORY, /* `st` is set; its entries come next */
 	WALK_LEAVE,     /* of a directory whose entries have come, `st` as it was before them */
 	WALK_FILE,      /* was a regular file when it was listed */
-	WALK_LINK,      /* a symbolic link */
+	WALK_LINK,      /* a symbolic link; one that is followed leads to no directory */
 	WALK_OTHER,     /* a device, FIFO, socket */
 };
 
 struct walk_entry {
 	enum walk_kind kind;
-	int error;        /* -errno: a directory that can not be read, a name that is too long */
+	int error;        /* -errno: a directory that can not be read, a link into one above it */
 	const char *path; /* beneath `top`; both until the next call */
 	const char *name; /* beneath the destination */
 	struct stat st;   /* of a directory: of one that is left only its mode and time are set */
 };
 
 /* `path`: a directory beneath `top` (beneath.h); `name`: what to call it.  0 or -ENOMEM. */
-int walk_new(int top, const char *path, const char *name, struct walk **out);
+int walk_new(int top, const char *path, const char *name, enum walk_links, struct walk **out);
 void walk_free(struct walk *);
 /* The next name: 1; 0 at the end; -ENOMEM. */
 int walk_next(struct walk *, struct walk_entry *);

@@ -39,6 +39,9 @@ void mover_request(const struct mover *m, uint16_t type, struct message_data_req
 		request->flags |= s->replace ? 0 : MESSAGE_DATA_NO_REPLACE;
 		return;
 	}
+	request->flags |= s->links == WALK_LINKS_FOLLOW ? MESSAGE_DATA_FOLLOW_LINKS
+			  : s->links == WALK_LINKS_SKIP ? MESSAGE_DATA_SKIP_LINKS
+							: 0;
 	request->engine = s->engine;
 	request->channels = (uint16_t)link_channel_count(calls_link(m->client->session));
 }

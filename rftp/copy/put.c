@@ -166,6 +166,7 @@ int put_files(struct client *c, const char *const *sources, size_t count, const 
 	const struct outgoing_params params = {
 		.top = AT_FDCWD,
 		.recursive = c->settings.recursive,
+		.links = c->settings.links,
 		.direct = c->settings.direct,
 		.done = mover_file_done,
 		.ctx = &p.mover,

@@ -205,6 +205,13 @@ static unsigned many_files(const struct daemon_session *s, uint8_t kind)
 	return part < TRANSFER_OPEN_MAX ? part : TRANSFER_OPEN_MAX;
 }
 
+static enum walk_links links_of(const struct message_data_request *request)
+{
+	if (request->flags & MESSAGE_DATA_FOLLOW_LINKS)
+		return WALK_LINKS_FOLLOW;
+	return request->flags & MESSAGE_DATA_SKIP_LINKS ? WALK_LINKS_SKIP : WALK_LINKS_KEEP;
+}
+
 static enum end_direct direct_of(const struct message_data_request *request)
 {
 	static const enum end_direct values[] = {END_DIRECT_AUTO, END_DIRECT_ON, END_DIRECT_OFF};
@@ -283,6 +290,7 @@ static int open_retrieve(struct transfer_job *job, const struct place *place)
 	const struct outgoing_params params = {
 		.top = place->top,
 		.recursive = request->flags & MESSAGE_DATA_RECURSIVE,
+		.links = links_of(request),
 		.direct = direct_of(request),
 		.done = log_file,
 		.ctx = job,

@@ -337,6 +337,64 @@ def onto_a_link_and_through_one(top):
 
 
 @case
+def links_in_trees(top):
+    daemon, local = places(top)
+    t = f"{local}/t"
+    os.makedirs(f"{t}/d/e")
+    make_file(f"{t}/d/f", 1000)
+    targets = {"file": "d/f", "dir": "d", "up": "../t/d", "dangling": "nowhere", "out": "../..",
+               "absolute": "/etc", "d/e/deep": "../../dir/f", "bytes": "\udcff\n 'x"}
+    for i, (name, target) in enumerate(targets.items()):
+        os.symlink(target, f"{t}/{name}")
+        os.utime(f"{t}/{name}", ns=(1, 1234567890123456789 + i), follow_symlinks=False)
+
+    def same(copy):
+        for name, target in targets.items():
+            equal(os.readlink(f"{copy}/{name}"), target, copy, name)
+            equal(os.lstat(f"{copy}/{name}").st_mtime_ns, os.lstat(f"{t}/{name}").st_mtime_ns, name)
+        same_files(f"{t}/d/f", f"{copy}/d/f")
+    # as they are, and once more over what is there, of which something else has become
+    for _ in range(2):
+        os.path.exists(daemon.path("t")) or os.mkdir(daemon.path("t"))
+        works("-r", f"{t}/.", daemon.url("t"))
+        same(daemon.path("t"))
+        os.path.exists(f"{local}/back") or os.mkdir(f"{local}/back")
+        works("-r", daemon.url("t/."), f"{local}/back")
+        same(f"{local}/back")
+        for where in (daemon.path("t"), f"{local}/back"):
+            os.unlink(f"{where}/dir")
+            os.symlink("d/e", f"{where}/dir")
+            os.unlink(f"{where}/file")
+            make_file(f"{where}/file", 5)
+    equal(leftovers(top), [], "temporary files")
+    # what they lead to
+    for name in ("dangling", "out", "absolute", "bytes"):
+        os.unlink(f"{t}/{name}")
+        os.unlink(daemon.path("t/" + name))
+    os.unlink(f"{t}/up")
+    os.unlink(daemon.path("t/up"))
+    works("-r", "--links", "follow", t + "/", daemon.url("followed"))
+    works("-r", f"{t}/.", daemon.url("t"))
+    works("-r", "--links", "follow", daemon.url("t/"), f"{local}/followed")
+    for copy in (daemon.path("followed"), f"{local}/followed"):
+        for name in ("file", "dir/f", "d/e/deep", "dir/e/deep"):
+            same_files(f"{t}/d/f", f"{copy}/{name}", copy, name)
+            check(not os.path.islink(f"{copy}/{name}"), name, "is a link")
+    # left out
+    works("-r", "--links", "skip", t + "/", daemon.url("skipped"))
+    works("-r", "--links", "skip", daemon.url("t/"), f"{local}/skipped")
+    for copy in (daemon.path("skipped"), f"{local}/skipped"):
+        equal(sorted(tree(copy)), [b"d", b"d/e", b"d/f"], copy)
+    # a circle, and a link out, are errors of that name
+    os.symlink("..", f"{t}/d/circle")
+    os.symlink("../..", f"{t}/d/out")
+    said = rftptest.fails((rftptest.FAILED, rftptest.KIND), "-r", "--links=follow", t + "/",
+                          daemon.url("circle"))
+    check(b"circle" in said.err and b"d/out" in said.err, said)
+    same_files(f"{t}/d/f", daemon.path("circle/dir/f"))
+
+
+@case
 def json_has_the_fields(top):
     daemon, local = places(top)
     make_file(f"{local}/f", 5 * M)

@@ -266,7 +266,7 @@ TRANSFERS = {
     iwarp.ACCEPT: (iwarp.accept(), 36, 36),
     iwarp.GRANT: (iwarp.grant([0]), 6, 2 + 4 * 4096),
     iwarp.REQUEST: (b"", 0, 0),
-    iwarp.FILE: (iwarp.file(), 31, 31 + 16383),
+    iwarp.FILE: (iwarp.file(), 31, 31 + 16383 + 2 + 4095),
     iwarp.READY: (struct.pack(">IQ", 1, 0), 12, 12),
     iwarp.FILE_END: (iwarp.file_end(), 30, 30),
     iwarp.RESULT: (struct.pack(">IHQQ", 1, 0, 0, 0) + iwarp.text(b""), 24, 24 + 512),
@@ -401,7 +401,7 @@ def requests_with_wrong_values(top):
         (iwarp.RENAME, struct.pack(">I", 0) + text(b"f") + text(b"g") + b"x"),
     ]
     for type_ in (iwarp.STORE, iwarp.RETRIEVE):
-        for fields in ({"kind": 0}, {"kind": 3}, {"kind": 255}, {"flags": 16}, {"flags": 0x80000000},
+        for fields in ({"kind": 0}, {"kind": 3}, {"kind": 255}, {"flags": 48}, {"flags": 64}, {"flags": 0x80000000},
                        {"engine": 5}, {"engine": 255}, {"channels": 65}, {"block": 1},
                        {"block": 65537}, {"block": 0xffffffff}, {"depth": 65537}, {"direct": 3},
                        {"size": 1 << 63}, {"offset": 1}, {"path": b"a\0b"}, {"path": b"../x", "flags": 0},
@@ -457,7 +457,7 @@ def frames_in_the_wrong_state_of_a_transfer(top):
 @case(seconds=120)
 def files_with_wrong_fields(top):
     place = Place(top)
-    for fields in ({"number": 0}, {"kind": 0}, {"kind": 6}, {"kind": 255}, {"mode": 0o10000},
+    for fields in ({"number": 0}, {"kind": 0}, {"kind": 6}, {"kind": 7}, {"kind": 255}, {"mode": 0o10000},
                    {"mtime_ns": 1000000000}, {"size": 1 << 63}, {"size": iwarp.UNKNOWN},
                    {"name": b"../x"}, {"name": b"/etc/x"}, {"name": b"a//b"}, {"name": b"a/"},
                    {"name": b"."}, {"name": b".."}, {"name": b"a/./b"}, {"name": b"a\0b"},

@@ -73,6 +73,7 @@ write("fuzz_transfer", {
     "request": b"\x43",
     "file": b"\x45" + pack("IBIqIQ", 1, 1, 0o644, 1700000000, 5, 1 << 32) + text(b"a/b"),
     "file-stream": b"\x45" + pack("IBIqIQ", 2, 3, 0o600, -1, 0, 2**64 - 1) + text(b""),
+    "file-link": b"\x45" + pack("IBIqIQ", 3, 6, 0o777, 5, 0, 0) + text(b"a/l") + text(b"../b"),
     "ready": b"\x46" + pack("IQ", 1, 0),
     "file-end": b"\x47" + pack("IHQQQ", 1, 0, 5 << 20, 2, 0x0123456789ABCDEF),
     "result": b"\x48" + pack("IHQQ", 1, 304, 0, 0) + text(b"checksum of block 3"),

@@ -156,6 +156,71 @@ static void directories_get_their_mode_and_time_last(void)
 	close(top);
 }
 
+static int receive_link(struct incoming *in, const char *name, const char *target)
+{
+	struct transfer_file file = file_of(TRANSFER_FILE_LINK, name, 0);
+
+	file.target = (struct wire_bytes){(const uint8_t *)target, strlen(target)};
+	return receive_file(in, &file, "", 0);
+}
+
+static bool says(const char *path, const char *target)
+{
+	char now[200] = "";
+	struct stat st;
+
+	return readlink(path, now, sizeof(now) - 1) > 0 && !strcmp(now, target) &&
+	       !lstat(path, &st) && st.st_mtim.tv_sec == 1000000000;
+}
+
+static void links_are_made_and_lead_nobody_out(void)
+{
+	const char *dir = scratch_dir();
+	struct incoming_params p;
+	struct incoming *in;
+
+	CHECK_EQ(mkdir(scratch_path(dir, "in"), 0755), 0);
+	CHECK_EQ(mkdir(scratch_path(dir, "outside"), 0755), 0);
+	p = params(INCOMING_INTO, AT_FDCWD, scratch_path(dir, "in"));
+	CHECK_EQ(incoming_new(&p, &in), 0);
+	CHECK_EQ(receive_link(in, "a", "../outside"), 0);
+	CHECK(says(scratch_path(dir, "in/a"), "../outside"));
+	/* what comes behind it does not go through it */
+	CHECK_EQ(receive(in, "a/f", "x"), -EXDEV);
+	CHECK_EQ(receive_directory(in, "a", 0755), -EXDEV);
+	CHECK_EQ(receive_link(in, "a/l", "x"), -EXDEV);
+	CHECK_EQ(leave_directory(in, "a", 0700), -EXDEV);
+	CHECK_EQ(scratch_entries(scratch_path(dir, "outside")), 0);
+	/* in place of a link, also one to a directory, of a file, and not of a directory */
+	CHECK_EQ(receive_link(in, "a", "elsewhere"), 0);
+	CHECK(says(scratch_path(dir, "in/a"), "elsewhere"));
+	CHECK_EQ(receive_link(in, "a", "elsewhere"), 0);
+	CHECK_EQ(receive_link(in, "x/y/l", "/"), 0);
+	CHECK(says(scratch_path(dir, "in/x/y/l"), "/"));
+	CHECK_EQ(receive(in, "f", "old"), 0);
+	CHECK_EQ(receive_link(in, "f", "new"), 0);
+	CHECK(says(scratch_path(dir, "in/f"), "new"));
+	CHECK_EQ(receive_link(in, "x", "y"), -EISDIR);
+	CHECK_EQ(receive(in, "f", "file"), 0);
+	CHECK(scratch_is(scratch_path(dir, "in/f"), "file"));
+	CHECK_EQ(scratch_entries(scratch_path(dir, "in")), 3);
+	incoming_free(in);
+	p.replace = false;
+	CHECK_EQ(incoming_new(&p, &in), 0);
+	CHECK_EQ(receive_link(in, "a", "elsewhere"), -EEXIST);
+	CHECK_EQ(receive_link(in, "b", "elsewhere"), 0);
+	incoming_free(in);
+	p = params(INCOMING_STREAM, AT_FDCWD, NULL);
+	CHECK_EQ(incoming_new(&p, &in), 0);
+	CHECK_EQ(receive_link(in, "a", "b"), -EINVAL);
+	incoming_free(in);
+	p = params(INCOMING_AS, AT_FDCWD, scratch_path(dir, "as"));
+	p.asked = "name";
+	CHECK_EQ(incoming_new(&p, &in), 0);
+	CHECK_EQ(receive_link(in, "name", "b"), -EBADMSG); /* a file was asked for */
+	incoming_free(in);
+}
+
 static void into_a_directory(void)
 {
 	const char *dir = scratch_dir();
@@ -471,6 +536,7 @@ static void only_what_was_asked_for(void)
 }
 
 HARNESS_MAIN({"directories_get_their_mode_and_time_last", directories_get_their_mode_and_time_last},
+	{"links_are_made_and_lead_nobody_out", links_are_made_and_lead_nobody_out},
 	{"into_a_directory", into_a_directory}, {"as_a_name", as_a_name},
 	{"a_peers_names_stay_beneath", a_peers_names_stay_beneath},
 	{"only_what_was_asked_for", only_what_was_asked_for},

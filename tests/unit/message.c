@@ -198,7 +198,10 @@ static const struct tweak tweaks[] = {
 	{recode_message_data_request, FILES, 0, 1, 2, BAD}, /* NULL has no path */
 	{recode_message_data_request, NULLS, 0, 1, 1, BAD}, /* files have one */
 	{recode_message_data_request, FILES, 1, 4, 8, 0},
-	{recode_message_data_request, FILES, 1, 4, 16, BAD},
+	{recode_message_data_request, FILES, 1, 4, 16, 0},
+	{recode_message_data_request, FILES, 1, 4, 32, 0},
+	{recode_message_data_request, FILES, 1, 4, 48, BAD},
+	{recode_message_data_request, FILES, 1, 4, 64, BAD},
 	{recode_message_data_request, FILES, 5, 1, 4, 0},
 	{recode_message_data_request, FILES, 5, 1, 5, BAD},
 	{recode_message_data_request, FILES, 6, 2, 0, 0},

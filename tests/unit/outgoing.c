@@ -51,7 +51,7 @@ static int drain(struct outgoing *o)
 				item.error);
 		else
 			snprintf(item_text + length, sizeof(item_text) - length,
-				"%s %c %" PRIu64 "\n", name, "?rdsne"[item.file.kind],
+				"%s %c %" PRIu64 "\n", name, "?rdsnel"[item.file.kind],
 				item.file.size);
 		err = item.error ? item.error : source->check(source->ctx, &item);
 		end_free(item.end);
@@ -61,10 +61,13 @@ static int drain(struct outgoing *o)
 	return n ? n : count;
 }
 
+static enum walk_links links = WALK_LINKS_FOLLOW;
+
 static struct outgoing *make(const char *dir, int top, bool recursive)
 {
 	struct outgoing_params params = {.top = top,
 		.recursive = recursive,
+		.links = links,
 		.direct = END_DIRECT_AUTO,
 		.done = log_done,
 		.ctx = (void *)dir};
@@ -188,6 +191,72 @@ static void what_can_not_be_sent(void)
 	outgoing_free(o);
 	close(sock);
 	close(top);
+}
+
+static void links_are_kept_or_left_out(void)
+{
+	const char *dir = scratch_dir();
+	const struct transfer_source *source;
+	struct transfer_item item;
+	struct outgoing *o;
+
+	CHECK_EQ(mkdir(scratch_path(dir, "t"), 0755), 0);
+	CHECK_EQ(symlink("nowhere at all", scratch_path(dir, "t/a")), 0);
+	CHECK_EQ(symlink("/", scratch_path(dir, "t/b")), 0);
+	CHECK_EQ(symlink(".", scratch_path(dir, "t/c")), 0);
+	links = WALK_LINKS_KEEP;
+	o = make(dir, AT_FDCWD, true);
+	CHECK_EQ(outgoing_add(o, scratch_path(dir, "t"), "t"), 0);
+	outgoing_measure(o);
+	CHECK_EQ(outgoing_source(o)->total_files, 4);
+	CHECK_EQ(outgoing_source(o)->total_bytes, 0);
+	CHECK_EQ(drain(o), 5);
+	CHECK(!strcmp(item_text, "t d 0\nt/a l 0\nt/b l 0\nt/c l 0\nt e 0\n"));
+	outgoing_free(o);
+	o = make(dir, AT_FDCWD, true);
+	source = outgoing_source(o);
+	CHECK_EQ(outgoing_add(o, scratch_path(dir, "t"), "t"), 0);
+	CHECK_EQ(source->next(source->ctx, &item), 1);
+	source->done(source->ctx, &item, 0, "");
+	CHECK_EQ(source->next(source->ctx, &item), 1);
+	CHECK_EQ(item.file.target.len, 14);
+	CHECK(!memcmp(item.file.target.data, "nowhere at all", 14));
+	source->done(source->ctx, &item, 0, "");
+	CHECK_EQ(unlink(scratch_path(dir, "t/b")), 0);
+	CHECK(scratch_write(scratch_path(dir, "t/b"), "no link any more"));
+	CHECK_EQ(source->next(source->ctx, &item), 1);
+	CHECK_EQ(item.error, -ESTALE);
+	source->done(source->ctx, &item, 0, "");
+	outgoing_free(o);
+	links = WALK_LINKS_SKIP;
+	o = make(dir, AT_FDCWD, true);
+	CHECK_EQ(outgoing_add(o, scratch_path(dir, "t"), "t"), 0);
+	CHECK_EQ(drain(o), 3);
+	CHECK(!strcmp(item_text, "t d 0\nt/b r 16\nt e 0\n"));
+	outgoing_free(o);
+	links = WALK_LINKS_FOLLOW;
+}
+
+static void links_to_directories_are_followed(void)
+{
+	const char *dir = scratch_dir();
+	struct outgoing *o = make(dir, AT_FDCWD, true);
+	char want[300];
+
+	CHECK_EQ(mkdir(scratch_path(dir, "t"), 0755), 0);
+	CHECK_EQ(mkdir(scratch_path(dir, "t/d"), 0755), 0);
+	CHECK(scratch_write(scratch_path(dir, "t/d/f"), "1"));
+	CHECK_EQ(symlink("d", scratch_path(dir, "t/e")), 0);
+	CHECK_EQ(symlink("..", scratch_path(dir, "t/d/up")), 0);
+	CHECK_EQ(symlink("../..", scratch_path(dir, "t/d/out")), 0);
+	CHECK_EQ(outgoing_add(o, scratch_path(dir, "t"), "t"), 0);
+	CHECK_EQ(drain(o), 12);
+	snprintf(want, sizeof(want),
+		"t d 0\nt/d d 0\nt/d/f r 1\nt/d/out %d\nt/d/up %d\nt/d e 0\nt/e d 0\nt/e/f r 1\n"
+		"t/e/out %d\nt/e/up %d\nt/e e 0\nt e 0\n",
+		-EXDEV, -ELOOP, -EXDEV, -ELOOP);
+	CHECK(!strcmp(item_text, want));
+	outgoing_free(o);
 }
 
 /* A name that was listed and is something else when its turn comes. */
@@ -429,6 +498,8 @@ static void a_swapped_directory_leads_nowhere(void)
 HARNESS_MAIN({"a_tree_in_order", a_tree_in_order},
 	{"the_destination_itself", the_destination_itself},
 	{"what_can_not_be_sent", what_can_not_be_sent},
+	{"links_are_kept_or_left_out", links_are_kept_or_left_out},
+	{"links_to_directories_are_followed", links_to_directories_are_followed},
 	{"names_that_change_before_their_turn", names_that_change_before_their_turn},
 	{"a_file_that_changes_is_stale", a_file_that_changes_is_stale},
 	{"files_are_opened_when_asked_for", files_are_opened_when_asked_for},

@@ -11,6 +11,8 @@
 #define FILE_MIN "00000001 01 000001a4 ffffffffffffffff 3b9ac9ff 0000000100000000 0000"
 #define FILE_NAMED "00000002 01 000001a4 0000000000000005 00000006 0000000000000007 0003 612f62"
 #define READY "00000001 0000000000000000"
+#define FILE_LINK FILE_LINK_HEAD "0000000000000000 0001 61 0003 2e2e2f"
+#define FILE_LINK_HEAD "00000002 06 000001ff 0000000000000005 00000006 "
 #define FILE_END "00000001 0000 0000000000500000 0000000000000002 0123456789abcdef"
 #define RESULT "00000001 0130 0000000000500000 0123456789abcdef 0003 6e6f21"
 #define COMPLETE "0000000000000001 0000000000000002 0000000000000003"
@@ -58,6 +60,23 @@ static const struct sample samples[] = {
 		"61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f "
 		"61*255 2f 61*255 2f "
 		"61*255 2f 61*255 2f 61*255 2f 61*255"},
+	{TRANSFER_FILE, NULL,
+		"ffffffff 06 00000fff 8000000000000000 00000000 0000000000000000 3fff "
+		"61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f "
+		"61*255 2f 61*255 2f "
+		"61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f "
+		"61*255 2f 61*255 2f "
+		"61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f "
+		"61*255 2f 61*255 2f "
+		"61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f "
+		"61*255 2f 61*255 2f "
+		"61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f "
+		"61*255 2f 61*255 2f "
+		"61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f "
+		"61*255 2f 61*255 2f "
+		"61*255 2f 61*255 2f 61*255 2f 61*255 "
+		"0fff 62*4095"},
+	{TRANSFER_FILE, NULL, FILE_LINK},
 	{TRANSFER_READY, NULL, READY},
 	{TRANSFER_FILE_END, NULL, FILE_END},
 	{TRANSFER_RESULT, NULL, RESULT},
@@ -132,11 +151,16 @@ static const struct tweak tweaks[] = {
 
 	FILE_(0, 4, 0, BAD), FILE_(0, 4, UINT32_MAX, 0), FILE_(4, 1, 0, BAD),
 	FILE_(4, 1, TRANSFER_FILE_DIRECTORY, 0), FILE_(4, 1, TRANSFER_FILE_NULL, 0),
-	FILE_(4, 1, 5, 0), FILE_(4, 1, 6, BAD), FILE_(5, 4, 07777, 0), FILE_(5, 4, 010000, BAD),
-	FILE_(17, 4, 1000000000, BAD), FILE_(21, 8, INT64_MAX, 0),
+	FILE_(4, 1, 5, 0), FILE_(4, 1, 6, -EMSGSIZE), FILE_(4, 1, 7, BAD), FILE_(5, 4, 07777, 0),
+	FILE_(5, 4, 010000, BAD), FILE_(17, 4, 1000000000, BAD), FILE_(21, 8, INT64_MAX, 0),
 	FILE_(21, 8, (uint64_t)INT64_MAX + 1, BAD),
 	FILE_(21, 8, UINT64_MAX, BAD), /* unknown: streams only */
-	FILE_(31, 1, '/', BAD),        /* absolute, and "//" */
+	{recode_transfer_file, FILE_LINK, 4, 1, TRANSFER_FILE_REGULAR, BAD},
+	{recode_transfer_file, FILE_LINK, 21, 8, 1, BAD},
+	{recode_transfer_file, FILE_LINK, 34, 1, 0, BAD},
+	{recode_transfer_file, FILE_LINK, 32, 2, 0, BAD},
+	{recode_transfer_file, FILE_LINK, 32, 2, 4096, BAD},
+	FILE_(31, 1, '/', BAD), /* absolute, and "//" */
 	FILE_(31, 1, '.', BAD), FILE_(33, 1, '.', BAD), FILE_(33, 1, '/', BAD),
 	FILE_(33, 1, 0, BAD), FILE_(33, 1, 0x0a, 0), FILE_(29, 2, 4, -EMSGSIZE),
 	FILE_(29, 2, 1, BAD),
@@ -302,7 +326,8 @@ static void put_refuses(void)
 	static uint8_t buf[SAMPLE_MAX];
 	static uint32_t indices[TRANSFER_GRANTS_MAX + 1];
 	struct transfer_abort ended = {0, {NULL, 0}};
-	struct transfer_file file = {1, TRANSFER_FILE_REGULAR, 0644, 0, 0, 0, {buf, 16384}};
+	struct transfer_file file = {
+		1, TRANSFER_FILE_REGULAR, 0644, 0, 0, 0, {buf, 16384}, {NULL, 0}};
 
 	CHECK_EQ(transfer_put_grant(indices, 0, buf, sizeof(buf)), -EBADMSG);
 	CHECK_EQ(transfer_put_grant(indices, TRANSFER_GRANTS_MAX, buf, sizeof(buf)), 16386);
