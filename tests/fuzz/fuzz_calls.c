@@ -111,6 +111,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		.agent = "fuzz",
 		.fabric = "",
 		.connect_timeout_ms = 3000,
+		.trust = calls_stub_trust,
 		.cancel_fd = -1,
 	};
 	struct calls_error why;

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Writes the seed corpora of what the client reads: fuzz_lexer, fuzz_url, fuzz_remote_path, fuzz_escape,
-fuzz_completion, fuzz_feed_source, fuzz_calls.  Run it again after a change of their inputs."""
+fuzz_completion, fuzz_feed_source, fuzz_calls; and of two that go in steps, fuzz_control and fuzz_soft_rx.
+Run it again after a change of their inputs."""
 import os
 import struct
 
@@ -49,3 +50,22 @@ write("fuzz_calls",
       b"\7" + frame(struct.pack(">HH", 2, 0) + bytes(range(16))),
       b"\x80" + frame(HELLO) + PINGS + frame(ATTR), b"\x80" + frame(text(b"another version"), response=101),
       b"\2" + frame(b"", kind=3, type_=0x8011))
+
+
+def send(data, credits=1):
+    return b"\0" + struct.pack(">BH", credits, len(data)) + data
+
+
+def message(type_, data, response=0):
+    return struct.pack(">HHI", type_, response, len(data)) + data
+
+
+STAT = message(0x8010, ATTR)
+write("fuzz_control",
+      b"\6" + send(STAT) + b"\4", b"\6" + send(STAT[:5]) + send(STAT[5:] + STAT) + b"\4\2\4",
+      b"\0" + b"\3\0\x80" * 4 + send(b"", 4) + b"\2" * 4, b"\6" + b"\1\0\5" + b"\0\1\0\1x" + b"\4",
+      b"\6\1\0\2\0\0", b"\3\3\1\0" + b"\5\4", b"\6" + send(message(0x7777, b"")) + b"\4")
+write("fuzz_soft_rx",
+      b"\1\x10\0\0" + b"x" * 16, b"\5\x40\0\0" + b"x" * 64 + b"\1\x40\0\x40" + b"y" * 64,
+      b"\2\x20" + b"s" * 32, b"\6\x20" + b"s" * 32 + b"\2\x20" + b"s" * 32, b"\3\1\0\0\0",
+      b"\x21\x10\x80\x10" + b"w" * 16, b"\x2a\4\x11\0\0\0", b"\0\4\0\2\0\0", b"\x41\1\0\0z")
