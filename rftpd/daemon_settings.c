@@ -84,6 +84,8 @@ static const struct row rows[] = {
 	{"log-file", KIND_PATH, FIELD(log_file), 0, 0, "FILE",
 		"messages go there, not to standard error", NULL},
 	{"log-level", KIND_LEVEL, 0, 0, 0, "error|warning|info|debug", "what is logged", "info"},
+	{"audit-log", KIND_PATH, FIELD(audit_log), 0, 0, "FILE|stderr",
+		"a line of JSON there for each session, file and change of a name", NULL},
 	{"insecure", KIND_SWITCH, FIELD(insecure), 0, 0, "yes|no",
 		"listen beyond loopback, where anybody may then read, and write to a :rw export",
 		"no"},
@@ -102,6 +104,7 @@ void daemon_settings_fini(struct daemon_settings *s)
 {
 	clear_listen(s);
 	free(s->export);
+	free(s->audit_log);
 	free(s->host_key);
 	free(s->certificate);
 	free(s->fabric);

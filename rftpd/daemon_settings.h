@@ -24,6 +24,7 @@ enum daemon_origin { DAEMON_ORIGIN_DEFAULT, DAEMON_ORIGIN_FILE, DAEMON_ORIGIN_CO
 struct daemon_settings {
 	char *listen[DAEMON_LISTEN_MAX]; /* HOST:PORT, as written; none: DAEMON_LISTEN_DEFAULT */
 	unsigned listen_count;
+	char *audit_log;              /* a file, or "stderr"; NULL: none */
 	char *host_key, *certificate; /* files; NULL: the default one; made from the key */
 	char *export;                 /* NULL: not given */
 	bool writable;

@@ -5,6 +5,8 @@
  */
 #include "base/log.h"
 
+#include "base/utf8.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -139,31 +141,12 @@ static size_t log_head(enum log_level level, char *out, size_t size)
  * Bytes of the printable UTF-8 character at s (n bytes are there), 0 when it must be escaped: a
  * control character (C0, DEL, C1) or a byte that is no UTF-8, which an 8-bit terminal may obey.
  */
-static size_t log_printable(const unsigned char *s, size_t n)
+static size_t log_printable(const char *s, size_t n)
 {
-	size_t bytes;
+	uint32_t code = 0;
+	size_t bytes = utf8_decode(s, n, &code);
 
-	if (s[0] < 0x80)
-		return s[0] >= 0x20 && s[0] != 0x7f;
-	if (s[0] >= 0xc2 && s[0] <= 0xdf)
-		bytes = 2;
-	else if (s[0] >= 0xe0 && s[0] <= 0xef)
-		bytes = 3;
-	else if (s[0] >= 0xf0 && s[0] <= 0xf4)
-		bytes = 4;
-	else
-		return 0;
-	if (bytes > n)
-		return 0;
-	for (size_t i = 1; i < bytes; i++)
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-	if (s[0] == 0xc2 && s[1] < 0xa0) /* C1 */
-		return 0;
-	if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
-		(s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
-		return 0; /* overlong, surrogate, above U+10FFFF */
-	return bytes;
+	return utf8_is_control(code) ? 0 : bytes;
 }
 
 /* Writes one escaped byte to out (room for 5 bytes); returns its length. */
@@ -208,13 +191,12 @@ void log_write(enum log_level level, const char *format, ...)
 	room = sizeof line -
 	       sizeof cut; /* always keeps place for the mark of a cut and the newline */
 	while (i < length) {
-		const unsigned char *s = (const unsigned char *)message + i;
-		size_t in = log_printable(s, length - i), out = in;
 		const char *text = message + i;
+		size_t in = log_printable(text, length - i), out = in;
 
 		if (!in) {
 			in = 1;
-			out = log_escape(*s, escaped);
+			out = log_escape((unsigned char)*text, escaped);
 			text = escaped;
 		}
 		if (used + out > room) {

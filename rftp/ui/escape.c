@@ -4,48 +4,10 @@
  */
 #include "rftp/ui/escape.h"
 
+#include "base/utf8.h"
+
 #include <string.h>
 #include <wchar.h>
-
-size_t escape_decode(const char *s, size_t n, uint32_t *code)
-{
-	const unsigned char *u = (const unsigned char *)s;
-	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-	size_t bytes;
-	uint32_t c;
-
-	if (u[0] < 0x80) {
-		*code = u[0];
-		return 1;
-	}
-	if (u[0] >= 0xc2 && u[0] <= 0xdf)
-		bytes = 2;
-	else if ((u[0] & 0xf0) == 0xe0)
-		bytes = 3;
-	else if (u[0] >= 0xf0 && u[0] <= 0xf4)
-		bytes = 4;
-	else
-		return 0;
-	if (bytes > n)
-		return 0;
-	c = u[0] & (0xffu >> (bytes + 1));
-	for (size_t i = 1; i < bytes; i++) {
-		if ((u[i] & 0xc0) != 0x80)
-			return 0;
-		c = c << 6 | (u[i] & 0x3f);
-	}
-	if (c < least[bytes] || c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff))
-		return 0;
-	*code = c;
-	return bytes;
-}
-
-/* Also not printed: what turns the direction of the text around it, which can forge a name. */
-static bool escape_is_control(uint32_t c)
-{
-	return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x2028 || c == 0x2029 ||
-	       (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
-}
 
 bool escape_printable(const char *s, size_t n)
 {
@@ -53,8 +15,8 @@ bool escape_printable(const char *s, size_t n)
 	size_t bytes;
 
 	for (size_t i = 0; i < n; i += bytes) {
-		bytes = escape_decode(s + i, n - i, &code);
-		if (!bytes || escape_is_control(code))
+		bytes = utf8_decode(s + i, n - i, &code);
+		if (!bytes || utf8_is_control(code))
 			return false;
 	}
 	return true;
@@ -84,8 +46,8 @@ static void escape_with(struct text *out, const char *s, size_t n, const char *s
 	size_t bytes;
 
 	for (size_t i = 0; i < n; i += bytes) {
-		bytes = escape_decode(s + i, n - i, &code);
-		if (!bytes || escape_is_control(code)) {
+		bytes = utf8_decode(s + i, n - i, &code);
+		if (!bytes || utf8_is_control(code)) {
 			bytes = bytes ? bytes : 1;
 			for (size_t k = 0; k < bytes; k++)
 				escape_byte(out, (unsigned char)s[i + k]);
@@ -134,7 +96,7 @@ void escape_json(struct text *out, const char *s, size_t n)
 
 	text_putc(out, '"');
 	for (size_t i = 0; i < n; i += bytes) {
-		bytes = escape_decode(s + i, n - i, &code);
+		bytes = utf8_decode(s + i, n - i, &code);
 		if (!bytes) {
 			text_printf(out, "\\udc%02x", (unsigned char)s[i]);
 			bytes = 1;
@@ -165,7 +127,7 @@ size_t escape_columns(const char *s, size_t n)
 	for (size_t i = 0; i < n; i += bytes) {
 		int width = 1;
 
-		bytes = escape_decode(s + i, n - i, &code);
+		bytes = utf8_decode(s + i, n - i, &code);
 		if (bytes > 1)
 			width = wcwidth((wchar_t)code); /* -1 outside of a UTF-8 locale */
 		columns += width < 0 ? 1 : (size_t)width;

@@ -11,10 +11,6 @@
 
 #include "rftp/ui/text.h"
 
-#include <stdint.h>
-
-/* Length of the well-formed UTF-8 character at s (n >= 1 bytes are there) and its code; 0: none. */
-size_t escape_decode(const char *s, size_t n, uint32_t *code);
 /* Whether all of it is well-formed UTF-8 without control characters. */
 bool escape_printable(const char *s, size_t n);
 

@@ -24,6 +24,26 @@ static const struct transfer_cancel job_shutdown = {STATUS_SHUTDOWN, "the daemon
 static const struct transfer_cancel job_stalled = {
 	STATUS_TIMEOUT, "nothing moved, and others wait for what it had"};
 
+static void audit(const struct transfer_job *job, const char *path, uint64_t bytes, uint16_t status,
+	const char *text)
+{
+	const struct daemon_session *s = job->session;
+
+	audit_write(&s->daemon->audit,
+		&(struct audit_event){.event = job->type == MESSAGE_STORE      ? "put"
+					       : job->type == MESSAGE_RETRIEVE ? "get"
+									       : "feed",
+			.session = s->number,
+			.peer = s->peer,
+			.path = *path ? path : NULL,
+			.moved = true,
+			.files = !status,
+			.bytes = bytes,
+			.since_ns = job->stats.started_ns ? job->stats.started_ns : clock_now_ns(),
+			.status = status,
+			.text = text});
+}
+
 /* In the transfer's thread.  The path comes last: a long one is cut by the log, nothing else is. */
 static void log_file(void *ctx, const char *path, uint64_t bytes, uint16_t status, const char *text)
 {
@@ -40,6 +60,7 @@ static void log_file(void *ctx, const char *path, uint64_t bytes, uint16_t statu
 		log_warning("session %" PRIu32 " %s not %s after %.3f s (%s%s%.300s): %s",
 			s->number, s->peer, verb, seconds, status_text(status),
 			text && *text ? ": " : "", text ? text : "", *path ? path : "(memory)");
+	audit(job, path, bytes, status, text);
 }
 
 /* ---- what it needs ---- */
@@ -321,7 +342,7 @@ static int open_feed(struct transfer_job *job, const struct place *place)
 	return r ? r : segments_new(&params, &job->segments);
 }
 
-int transfer_job_open(struct transfer_job *job)
+static int open_any(struct transfer_job *job)
 {
 	const struct place *place = job->session->place;
 
@@ -333,6 +354,15 @@ int transfer_job_open(struct transfer_job *job)
 	default:
 		return open_feed(job, place);
 	}
+}
+
+int transfer_job_open(struct transfer_job *job)
+{
+	int r = open_any(job);
+
+	if (r)
+		audit(job, job->path, 0, status_from_errno(r), NULL);
+	return r;
 }
 
 void transfer_job_free(struct transfer_job *job)

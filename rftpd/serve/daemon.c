@@ -96,6 +96,8 @@ int daemon_check(const struct daemon_settings *settings)
 		return r;
 	place_close(&export);
 	r = host_key_check(settings);
+	if (!r)
+		r = audit_check(settings->audit_log) ? -EINVAL : 0;
 	return r ? r : listen_trial(settings);
 }
 
@@ -317,6 +319,7 @@ int daemon_init(struct daemon *d, const struct daemon_settings *settings)
 		.devices = {.fd = -1, .watch = {.fd = -1}},
 		.next_session = 1,
 	};
+	audit_init(&d->audit);
 	TAILQ_INIT(&d->sessions);
 	TAILQ_INIT(&d->busy);
 	TAILQ_INIT(&d->dead);
@@ -329,6 +332,8 @@ int daemon_init(struct daemon *d, const struct daemon_settings *settings)
 	scheduler_init(&d->scheduler, &total, settings->stall_timeout_s * NS_PER_S);
 
 	r = daemon_export_open(settings, &d->export);
+	if (!r)
+		r = audit_use(&d->audit, settings->audit_log);
 	if (!r)
 		r = host_key_open(settings, &d->tls);
 	if (r)
@@ -387,6 +392,7 @@ void daemon_fini(struct daemon *d)
 		close(d->told_fd);
 	if (d->signals_fd >= 0)
 		close(d->signals_fd);
+	audit_fini(&d->audit);
 	tls_context_free(d->tls);
 	close_exports(d);
 	pthread_mutex_destroy(&d->told_lock);

@@ -8,6 +8,7 @@
 #define RFTPD_DAEMON_H
 
 #include "fabric/fabric.h"
+#include "rftpd/audit.h"
 #include "rftpd/daemon_settings.h"
 #include "rftpd/jobs/scheduler.h"
 #include "rftpd/jobs/task_pool.h"
@@ -68,6 +69,7 @@ struct daemon {
 	struct configuration *configuration; /* whose they are; NULL: they can not be read again */
 	struct daemon_export *export;
 	SLIST_HEAD(, daemon_export) replaced; /* by a reload; older sessions are on them */
+	struct audit audit;
 	bool stopping;
 	uint64_t drain_by_ns; /* transfers may go on until then; UINT64_MAX: not at all, or not
 				 asked */

@@ -99,6 +99,15 @@ void daemon_session_drop(struct daemon_session *s, const char *why)
 		 " bytes (%s)",
 		s->number, s->peer, (double)(clock_now_ns() - s->started_ns) / 1e9, s->files,
 		s->bytes, why);
+	if (s->state != SESSION_NEW)
+		audit_write(&d->audit, &(struct audit_event){.event = "end",
+					       .session = s->number,
+					       .peer = s->peer,
+					       .moved = true,
+					       .files = s->files,
+					       .bytes = s->bytes,
+					       .since_ns = s->started_ns,
+					       .text = why});
 	s->dead = true;
 	deadline_stop(&s->deadline);
 	deadline_stop(&s->channels_deadline);

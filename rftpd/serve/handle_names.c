@@ -87,6 +87,19 @@ static int answer_done(struct session_task *task)
 	return r;
 }
 
+/* What changes names is noted, also what was refused. */
+static void audit(const struct name_task *t, const char *event)
+{
+	const struct daemon_session *s = t->base.session;
+
+	audit_write(&s->daemon->audit, &(struct audit_event){.event = event,
+					       .session = s->number,
+					       .peer = s->peer,
+					       .path = t->path,
+					       .to = t->type == MESSAGE_RENAME ? t->to : NULL,
+					       .status = status_from_errno(t->error)});
+}
+
 /* ---- STAT ---- */
 
 static void work_stat(struct session_task *t)
@@ -122,6 +135,7 @@ int handle_stat(struct daemon_session *s, const uint8_t *data, size_t len)
 static void work_mkdir(struct session_task *t)
 {
 	of(t)->error = place_mkdir(t->session->place, of(t)->path, of(t)->mode, of(t)->flag);
+	audit(of(t), "mkdir");
 }
 
 int handle_mkdir(struct daemon_session *s, const uint8_t *data, size_t len)
@@ -141,6 +155,7 @@ int handle_mkdir(struct daemon_session *s, const uint8_t *data, size_t len)
 static void work_rmdir(struct session_task *t)
 {
 	of(t)->error = place_rmdir(t->session->place, of(t)->path);
+	audit(of(t), "rmdir");
 }
 
 int handle_rmdir(struct daemon_session *s, const uint8_t *data, size_t len)
@@ -153,6 +168,7 @@ int handle_rmdir(struct daemon_session *s, const uint8_t *data, size_t len)
 static void work_remove(struct session_task *t)
 {
 	of(t)->error = place_remove(t->session->place, of(t)->path);
+	audit(of(t), "rm");
 }
 
 int handle_remove(struct daemon_session *s, const uint8_t *data, size_t len)
@@ -170,6 +186,7 @@ static void work_rename(struct session_task *task)
 	struct name_task *t = of(task);
 
 	t->error = place_rename(place, t->path, t->to, t->flag);
+	audit(t, "mv");
 	t->to_is_at_fault = t->error && !place_stat(place, t->path, false, &t->st);
 }
 

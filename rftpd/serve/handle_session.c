@@ -39,6 +39,7 @@ int handle_hello(struct daemon_session *s, const uint8_t *data, size_t len)
 {
 	const struct daemon_settings *settings = s->daemon->settings;
 	uint8_t reply[26 + MESSAGE_NAME_MAX];
+	char agent[MESSAGE_NAME_MAX + 1];
 	struct message_hello hello;
 	int r = message_get_hello(&hello, data, len);
 
@@ -58,6 +59,12 @@ int handle_hello(struct daemon_session *s, const uint8_t *data, size_t len)
 	}
 	log_info("session %" PRIu32 " %s connected: %s, %.*s", s->number, s->peer,
 		link_fabric_name(s->link), (int)hello.agent.len, (const char *)hello.agent.data);
+	snprintf(agent, sizeof agent, "%.*s", (int)hello.agent.len, (const char *)hello.agent.data);
+	audit_write(&s->daemon->audit, &(struct audit_event){.event = "begin",
+					       .session = s->number,
+					       .peer = s->peer,
+					       .fabric = link_fabric_name(s->link),
+					       .agent = agent});
 	hello = (struct message_hello){
 		.version = MIN(hello.version, MESSAGE_VERSION),
 		.max_channels = s->max_channels,

@@ -74,7 +74,7 @@ int listen_check(const struct daemon_settings *settings)
 
 /* ---- who connects ---- */
 
-static void refuse(struct fabric_chan *chan, uint16_t status, const char *why)
+static void refuse(struct daemon *d, struct fabric_chan *chan, uint16_t status, const char *why)
 {
 	struct message_welcome welcome = {.version = MESSAGE_VERSION, .status = status};
 	uint8_t bytes[MESSAGE_WELCOME_BYTES];
@@ -84,6 +84,9 @@ static void refuse(struct fabric_chan *chan, uint16_t status, const char *why)
 	assert(len > 0);
 	addr_format(fabric_chan_peer(chan), peer);
 	log_info("%s refused: %s", peer, why);
+	audit_write(&d->audit,
+		&(struct audit_event){
+			.event = "refused", .peer = peer, .status = status, .text = why});
 	fabric_chan_reject(chan, bytes, (size_t)len);
 }
 
@@ -93,25 +96,25 @@ static void take_request(struct daemon *d, const struct fabric_event *ev)
 	struct daemon_session *s;
 
 	if (message_get_greeting(&greeting, ev->priv, ev->priv_len)) {
-		refuse(ev->chan, STATUS_PROTOCOL, "it does not greet as an rftp client does");
+		refuse(d, ev->chan, STATUS_PROTOCOL, "it does not greet as an rftp client does");
 		return;
 	}
 	if (d->stopping) {
-		refuse(ev->chan, STATUS_SHUTDOWN, "the daemon is ending");
+		refuse(d, ev->chan, STATUS_SHUTDOWN, "the daemon is ending");
 		return;
 	}
 	if (greeting.kind == MESSAGE_CHANNEL_CONTROL) {
 		const char *why = admit_refusal(d, fabric_chan_peer(ev->chan));
 
 		if (why)
-			refuse(ev->chan, STATUS_LIMIT, why);
+			refuse(d, ev->chan, STATUS_LIMIT, why);
 		else
 			daemon_session_open(d, ev->chan, &greeting);
 		return;
 	}
 	s = daemon_session_find(d, greeting.session);
 	if (!s || !daemon_session_accept_channel(s, ev->chan, &greeting))
-		refuse(ev->chan, STATUS_REFUSED, "a data channel that no session waits for");
+		refuse(d, ev->chan, STATUS_REFUSED, "a data channel that no session waits for");
 }
 
 static void take_events(void *owner)

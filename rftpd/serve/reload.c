@@ -102,7 +102,8 @@ static void say_what_waits(const struct daemon_settings *now, const struct daemo
 		log_warning("reload: fabric or crc is another now: that needs a new start");
 	if (!is_same_text(now->host_key, next->host_key) ||
 		!is_same_text(now->certificate, next->certificate))
-		log_warning("reload: host-key or certificate is another now: that needs a new start");
+		log_warning(
+			"reload: host-key or certificate is another now: that needs a new start");
 }
 
 int reload_use(struct daemon *d, struct daemon_settings *settings, char why[CONF_WHY_MAX])
@@ -147,9 +148,12 @@ int reload(struct daemon *d, char why[CONF_WHY_MAX])
 	notify_send(state);
 	if (d->settings->log_file)
 		open_log_anew(d->settings->log_file);
+	audit_use(&d->audit, d->settings->audit_log);
 	r = configuration_reread(d->configuration, &settings, why);
 	if (!r && !is_same_text(settings.log_file, d->settings->log_file))
 		open_log_anew(settings.log_file);
+	if (!r && !is_same_text(settings.audit_log, d->settings->audit_log))
+		audit_use(&d->audit, settings.audit_log);
 	if (!r)
 		r = reload_use(d, &settings, why);
 	if (r)

@@ -26,6 +26,7 @@ static void defaults(void)
 
 	CHECK_EQ(parse(&o, ""), 0);
 	CHECK_EQ(o.action, DAEMON_ACTION_SERVE);
+	CHECK(!o.settings.audit_log);
 	CHECK(!o.config && !o.settings.export && !o.settings.listen_count);
 	CHECK(!o.settings.insecure && !o.settings.crc && !o.settings.writable);
 	CHECK_EQ(o.settings.max_sessions, 4096);
@@ -51,7 +52,7 @@ static void every_option(void)
 			"--max-channels=3 "
 			"--max-block 64K --max-window 2MiB --handshake-timeout 5 --idle-timeout 9 "
 			"--memory 1G --open-files 100 --threads 9 --stall-timeout 0 "
-			"--log-level debug"),
+			"--log-level debug --audit-log /var/log/x"),
 		0);
 	CHECK_EQ(o.action, DAEMON_ACTION_TEST);
 	CHECK_EQ(o.settings.listen_count, 2);
@@ -62,6 +63,7 @@ static void every_option(void)
 	CHECK(o.settings.insecure && o.settings.crc);
 	CHECK_EQ(o.settings.max_sessions, 7);
 	CHECK_EQ(o.settings.max_per_address, 6);
+	CHECK(!strcmp(o.settings.audit_log, "/var/log/x"));
 	CHECK_EQ(o.settings.max_channels, 3);
 	CHECK_EQ(o.settings.max_block_bytes, 65536);
 	CHECK_EQ(o.settings.max_window_bytes, 2 << 20);

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rftpd/audit: see audit.h.
+ */
+#include "rftpd/audit.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/utf8.h"
+#include "proto/status.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define STDERR_NAME "stderr"
+
+/* ---- the file ---- */
+
+void audit_init(struct audit *a)
+{
+	*a = (struct audit){.fd = -1};
+}
+
+void audit_fini(struct audit *a)
+{
+	if (a->fd >= 0)
+		close(a->fd);
+	audit_init(a);
+}
+
+static int open_target(const char *path)
+{
+	int fd = strcmp(path, STDERR_NAME)
+			 ? open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0640)
+			 : fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
+
+	return fd < 0 ? -errno : fd;
+}
+
+int audit_use(struct audit *a, const char *path)
+{
+	int fd = path ? open_target(path) : -1, old = a->fd, r = 0;
+
+	if (path && fd >= 0 && old >= 0) {
+		r = dup3(fd, old, O_CLOEXEC) < 0 ? -errno : 0;
+		close(fd);
+	} else if (path && fd >= 0) {
+		a->fd = fd;
+	} else if (path) {
+		r = fd;
+	}
+	if (r) {
+		log_error("audit-log %s: %s", path, strerror(-r));
+		return r;
+	}
+	a->failed = false;
+	a->kept = path;
+	return 0;
+}
+
+int audit_check(const char *path)
+{
+	char directory[PATH_MAX];
+	int r = 0;
+
+	if (!path || !strcmp(path, STDERR_NAME))
+		return 0;
+	if (faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) < 0)
+		r = -errno;
+	if (r == -ENOENT) {
+		snprintf(directory, sizeof directory, "%s", path);
+		r = faccessat(AT_FDCWD, dirname(directory), W_OK | X_OK, AT_EACCESS) ? -errno : 0;
+	}
+	if (r)
+		log_error("audit-log %s: %s", path, strerror(-r));
+	return r;
+}
+
+/* ---- a line ---- */
+
+/* A byte 0xNN that is no UTF-8 becomes the lone surrogate \udcNN, as in what rftp --json says. */
+static void put_string(FILE *out, const char *name, const char *s)
+{
+	size_t n, bytes;
+	uint32_t code;
+
+	if (!s)
+		return;
+	fprintf(out, ",\"%s\":\"", name);
+	for (n = strlen(s); n; s += bytes, n -= bytes) {
+		bytes = utf8_decode(s, n, &code);
+		if (!bytes) {
+			fprintf(out, "\\udc%02x", (unsigned char)*s);
+			bytes = 1;
+		} else if (utf8_is_control(code)) {
+			fprintf(out, "\\u%04x", (unsigned)code);
+		} else {
+			if (*s == '"' || *s == '\\')
+				fputc('\\', out);
+			fwrite(s, 1, bytes, out);
+		}
+	}
+	fputc('"', out);
+}
+
+static void put_time(FILE *out)
+{
+	char text[32] = "";
+	struct timespec now;
+	struct tm tm;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	if (gmtime_r(&now.tv_sec, &tm))
+		strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &tm);
+	fprintf(out, "{\"time\":\"%s.%03uZ\"", text, (unsigned)(now.tv_nsec / 1000000));
+}
+
+static int write_all(int fd, const char *data, size_t size)
+{
+	while (size) {
+		ssize_t n = write(fd, data, size);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n ? -errno : -EIO;
+		data += n;
+		size -= (size_t)n;
+	}
+	return 0;
+}
+
+void audit_write(struct audit *a, const struct audit_event *e)
+{
+	char *line = NULL;
+	size_t size = 0;
+	FILE *out;
+	int r;
+
+	if (!a->kept)
+		return;
+	out = open_memstream(&line, &size);
+	if (out) {
+		put_time(out);
+		put_string(out, "event", e->event);
+		if (e->session)
+			fprintf(out, ",\"session\":%" PRIu32, e->session);
+		put_string(out, "peer", e->peer);
+		put_string(out, "path", e->path);
+		put_string(out, "to", e->to);
+		put_string(out, "fabric", e->fabric);
+		put_string(out, "agent", e->agent);
+		if (e->moved)
+			fprintf(out,
+				",\"files\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"seconds\":%.3f",
+				e->files, e->bytes,
+				(double)(clock_now_ns() - e->since_ns) / (double)NS_PER_S);
+		put_string(out, "status", status_name(e->status));
+		put_string(out, "text", e->text && *e->text ? e->text : NULL);
+		fputs("}\n", out);
+	}
+	r = !out || fclose(out) ? -ENOMEM : write_all(a->fd, line, size);
+	free(line);
+	if (r && !atomic_exchange(&a->failed, true))
+		log_error("audit-log: a line is lost: %s", strerror(-r));
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rftpd/audit: who did what, and how it ended: one line of JSON for each session's begin and end,
+ * each file that went through, each change of a name, and each refusal of these (rftpd(8), AUDIT
+ * LOG).
+ *
+ * A line is one write(2) of the whole of it, from any thread; control characters are escaped, so
+ * that nobody's file name makes a line of its own.
+ */
+#ifndef RFTPD_AUDIT_H
+#define RFTPD_AUDIT_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct audit {
+	atomic_int fd; /* -1: there was none yet.  The number stays: threads write to it */
+	atomic_bool kept;
+	atomic_bool failed; /* a line could not be written, and it was said */
+};
+
+struct audit_event {
+	const char *event;
+	const char *peer;
+	uint32_t session;      /* 0: none */
+	const char *path, *to; /* NULL: none; any bytes */
+	bool moved;            /* these three are told: */
+	uint64_t files, bytes;
+	uint64_t since_ns;          /* clock_now_ns when it began */
+	uint16_t status;            /* STATUS_OK: it was done */
+	const char *text;           /* NULL or "": none */
+	const char *agent, *fabric; /* NULL: none */
+};
+
+void audit_init(struct audit *);
+void audit_fini(struct audit *);
+/*
+ * Writes to `path` from now on: a file, which is appended to, "stderr", or NULL for none.  With the
+ * same name again it opens the file anew, as after somebody has renamed it.  0, or -errno, logged,
+ * and all is as it was.  One thread calls this; others may write meanwhile.
+ */
+int audit_use(struct audit *, const char *path);
+/* What audit_use would say, without making anything. */
+int audit_check(const char *path);
+
+void audit_write(struct audit *, const struct audit_event *);
+
+#endif

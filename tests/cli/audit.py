@@ -1,0 +1,203 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The audit log: a line of JSON for each session, file and change of a name, also for what was refused."""
+
+import json
+import os
+import re
+import signal
+
+import iwarp
+import rftptest
+from iwarp import Session
+from rftptest import (DENIED, NO_FILE, Daemon, case, check, equal, fails, make_file, rftp, same_files, wait_until,
+                      works)
+from rude import WAIT
+
+TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
+
+
+def served(top, mode="rw", *arguments):
+    os.makedirs(f"{top}/export/d")
+    make_file(f"{top}/export/f", 3000)
+    make_file(f"{top}/local", 5000)
+    return Daemon(f"{top}/export", mode, "--audit-log", f"{top}/audit", *arguments)
+
+
+def lines(path):
+    """Each line is a whole object, and has nothing that a terminal obeys."""
+    with open(path, "rb") as f:
+        raw = f.read()
+    check(raw.endswith(b"\n") or not raw, "a half line:", raw[-300:])
+    found = []
+    for line in raw.decode("utf-8").splitlines():
+        check(line.isprintable(), "not printable:", line)
+        event = json.loads(line)
+        check(TIME.fullmatch(event["time"]), "the time:", line)
+        check(event["event"] == "refused" or event["session"] > 0, "the session:", line)
+        check(re.fullmatch(r"127\.0\.0\.1:\d+", event["peer"]), "the peer:", line)
+        found.append(event)
+    return found
+
+
+def told(top, count, what="lines"):
+    wait_until(lambda: len(lines(f"{top}/audit")) >= count, lambda: f"{count} {what}: {lines(f'{top}/audit')}")
+    found = lines(f"{top}/audit")
+    equal(len(found), count, what, found)
+    return found
+
+
+def one(events, event, **members):
+    """The one of this event and these members."""
+    found = [e for e in events if e["event"] == event and members.items() <= e.items()]
+    equal(len(found), 1, event, members, "in", events)
+    return found[0]
+
+
+@case
+def what_a_session_does(top):
+    daemon = served(top)
+    works("-c", f"mkdir -p a/b; put {top}/local a/new; get f {top}/got; mv a/new a/moved; rm a/moved; rmdir a/b",
+          daemon.url())
+    events = told(top, 8)
+    equal([e["event"] for e in events], ["begin", "mkdir", "put", "get", "mv", "rm", "rmdir", "end"], "the order")
+    equal({e["status"] for e in events}, {"ok"}, "how all ended")
+    equal(len({(e["session"], e["peer"]) for e in events}), 1, "sessions")
+    begin, mkdir, put, get, mv, rm, rmdir, end = events
+    equal((begin["fabric"], begin["agent"].split("/")[0]), ("soft", "rftp"), "the client")
+    equal([e["path"].lstrip("/") for e in (mkdir, put, get, mv, rm, rmdir)],
+          ["a/b", "a/new", "f", "a/new", "a/moved", "a/b"], "the names")
+    equal(mv["to"].lstrip("/"), "a/moved", "the new name")
+    equal((put["bytes"], get["bytes"], end["bytes"], end["files"]), (5000, 3000, 8000, 2), "bytes")
+    check(0 <= put["seconds"] <= end["seconds"] < 60, "seconds:", put, end)
+
+
+@case
+def what_is_refused(top):
+    daemon = served(top, "ro", "--max-sessions", "1")
+    for command in ("mkdir x", "rm f", "rmdir d", "mv f g", f"put {top}/local"):
+        fails(DENIED, "-c", command, daemon.url())
+        wait_until(lambda: lines(f"{top}/audit")[-1]["event"] == "end", "the session's end")
+    fails(NO_FILE, daemon.url("nothing"), f"{top}/got")
+    wait_until(lambda: lines(f"{top}/audit")[-1]["event"] == "end", "the session's end")
+    events = lines(f"{top}/audit")
+    for event in ("mkdir", "rm", "rmdir", "mv", "put"):
+        equal(one(events, event)["status"], "read-only", event)
+    equal([e for e in events if e["event"] == "get" and e["status"] == "ok"], [], "what was got")
+    session = Session(daemon.port, WAIT)
+    fails(rftptest.REFUSED, daemon.url("f"), f"{top}/got")
+    equal(one(lines(f"{top}/audit"), "refused")["status"], "limit", "one session too many")
+    session.close()
+
+
+@case
+def names_that_forge_nothing(top):
+    """No name makes a line of its own, or ends its string."""
+    daemon = served(top)
+    names = [b'a\n{"event":"rm","path":"x"}', b'quote"\\', b"esc\x1b[2J", b"\xff\xfe", "\u00e9\u009b\u202e".encode(),
+             b"cr\r\ttab\x7f"]
+    session = Session(daemon.port, WAIT)
+    session.hello(agent=b'rude\n"/1')
+    for name in names:
+        status, _ = session.ask(iwarp.RENAME, b"\0\0\0\0" + iwarp.text(b"f") + iwarp.text(name))
+        equal(status, 0, "RENAME to", name)
+        status, _ = session.ask(iwarp.RENAME, b"\0\0\0\0" + iwarp.text(name) + iwarp.text(b"f"))
+        equal(status, 0, "RENAME from", name)
+    session.close()
+    events = told(top, 2 + 2 * len(names))
+    equal(events[0]["agent"], 'rude\n"/1', "the agent")
+    for i, name in enumerate(names):
+        equal(events[1 + 2 * i]["to"].encode("utf-8", "surrogateescape"), name, "as it was")
+        equal(events[2 + 2 * i]["path"].encode("utf-8", "surrogateescape"), name, "as it was")
+
+
+@case
+def what_was_cut(top):
+    """A client that dies in a put, and one in a get."""
+    daemon = served(top)
+    make_file(f"{top}/large", 4 << 20)
+    make_file(daemon.path("large"), 4 << 20)
+    for event, arguments in (("put", [f"{top}/large", "put"]), ("get", ["large", f"{top}/got"])):
+        proxy = rftptest.Proxy(daemon.port, hold=1 << 20)
+        arguments = [proxy.url(a) if a in ("put", "large") else a for a in arguments]
+        client = rftptest.start_rftp(*arguments)
+        wait_until(proxy.held.is_set, "the transfer begins")
+        rftptest.kill(client)
+        proxy.close()
+        client.wait()
+        wait_until(lambda: lines(f"{top}/audit")[-1]["event"] == "end", "the session's end")
+        ended = [e for e in lines(f"{top}/audit") if e["event"] == event]
+        equal(len(ended), 1, event, "lines:", ended)
+        check(ended[0]["status"] != "ok", "how it ended:", ended)
+
+
+@case
+def many_at_once(top):
+    """Lines of many sessions do not mix."""
+    daemon = served(top)
+    clients = [rftptest.start_rftp("-c", "; ".join(f"mkdir m{i}.{k}; rmdir m{i}.{k}" for k in range(20)), daemon.url())
+               for i in range(8)]
+    for client in clients:
+        equal(rftptest.finish(client).code, 0, "a client")
+    events = told(top, 8 * 42)
+    for i in range(8):
+        for k in range(20):
+            one([e for e in events if e.get("path", "").lstrip("/") == f"m{i}.{k}"], "mkdir")
+
+
+@case
+def a_log_that_is_rotated(top):
+    daemon = served(top)
+    works("-c", "mkdir one", daemon.url())
+    told(top, 3)
+    os.rename(f"{top}/audit", f"{top}/audit.1")
+    daemon.process.send_signal(signal.SIGHUP)
+    wait_until(lambda: os.path.exists(f"{top}/audit"), "a new file")
+    works("-c", "mkdir two", daemon.url())
+    equal(one(told(top, 3), "mkdir")["path"].lstrip("/"), "two", "in the new file")
+    equal(one(lines(f"{top}/audit.1"), "mkdir")["path"].lstrip("/"), "one", "in the old file")
+
+
+@case
+def one_that_is_named_anew(top):
+    """The configuration names another file, then none."""
+    def configure(line):
+        with open(f"{top}/conf", "w") as f:
+            f.write(f"{line}\n")
+
+    os.mkdir(f"{top}/export")
+    configure(f"audit-log = {top}/one")
+    daemon = Daemon(f"{top}/export", "rw", "--config", f"{top}/conf")
+    for i, (line, name) in enumerate(((f"audit-log = {top}/two", "one"), ("", "two"))):
+        works("-c", f"mkdir in-{name}", daemon.url())
+        wait_until(lambda: len(lines(f"{top}/{name}")) == 3, "three lines")
+        equal(one(lines(f"{top}/{name}"), "mkdir")["path"].lstrip("/"), f"in-{name}", "in the file")
+        configure(line)
+        daemon.process.send_signal(signal.SIGHUP)
+        wait_until(lambda: daemon.stderr().count(b"reload: the configuration is in use") == i + 1, "the reload")
+    works("-c", "mkdir untold", daemon.url())
+    equal([len(lines(f"{top}/{name}")) for name in ("one", "two")], [3, 3], "lines")
+
+
+@case
+def on_standard_error(top):
+    os.mkdir(f"{top}/export")
+    daemon = Daemon(f"{top}/export", "rw", "--audit-log", "stderr", "-q", "-q")
+    works("-c", "mkdir x", daemon.url())
+    wait_until(lambda: daemon.stderr().count(b"\n") >= 3, "three lines")
+    equal([json.loads(line)["event"] for line in daemon.stderr().splitlines()], ["begin", "mkdir", "end"], "events")
+
+
+@case
+def one_that_cannot_be(top):
+    os.mkdir(f"{top}/export")
+    for extra in ([], ["-t"]):
+        try:
+            daemon = Daemon(f"{top}/export", "rw", "--audit-log", f"{top}/no/where", *extra)
+        except rftptest.Failure as e:
+            check("audit-log" in str(e) and "No such file" in str(e), "the message:", str(e))
+        else:
+            check(False, "it serves, and keeps no log", daemon.stderr())
+
+
+rftptest.main()
