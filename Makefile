@@ -40,7 +40,7 @@ WARN        := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prot
 RFTP_CFLAGS := -std=c11 -D_GNU_SOURCE -DRFTP_VERSION='"$(VERSION)"' -I. -Imiddleware -pthread \
                -fno-strict-aliasing -fstack-protector-strong -MMD -MP $(WARN) \
                $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer)
-LDLIBS      := -laio -lssl -lcrypto -pthread
+LDLIBS      := -laio -lxxhash -lssl -lcrypto -pthread
 CLIENT_LIBS := -lreadline
 
 Q           := $(if $(V),,@)

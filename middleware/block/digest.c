@@ -37,7 +37,7 @@ struct digest_tree {
 
 uint64_t digest_block_sum(uint64_t leaf, const uint8_t header[24])
 {
-	return leaf ^ digest_leaf_base(header, 24);
+	return leaf ^ digest_leaf_scalar(header, 24);
 }
 
 /* XXH3-64 of both, each big-endian. */
@@ -49,7 +49,7 @@ static uint64_t digest_pair(uint64_t left, uint64_t right)
 		bytes[i] = (uint8_t)(left >> (56 - 8 * i));
 		bytes[8 + i] = (uint8_t)(right >> (56 - 8 * i));
 	}
-	return digest_leaf_base(bytes, sizeof bytes);
+	return digest_leaf_scalar(bytes, sizeof bytes);
 }
 
 int digest_tree_new(struct digest_tree **out)
@@ -223,7 +223,7 @@ static uint64_t digest_root(uint64_t size, uint64_t top, uint64_t entry)
 
 	for (int i = 0; i < 24; i++)
 		bytes[i] = (uint8_t)(parts[i / 8] >> (56 - i % 8 * 8));
-	return digest_leaf_base(bytes, sizeof bytes);
+	return digest_leaf_scalar(bytes, sizeof bytes);
 }
 
 uint64_t digest_entry_root(uint64_t entry)

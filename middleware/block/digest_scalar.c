@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * block/digest_scalar: XXH3-64 without vectors.  A file of its own, for xxhash.h is read once per
- * way.
+ * block/digest_scalar: XXH3-64 without vectors.  A file of its own, as what xxhash.h defines is
+ * compiled into it.
  */
 #include "block/digest_impl.h"
 
