@@ -8,16 +8,21 @@
 #include "rftp/shell/completion.h"
 #include "tests/fuzz/fuzz.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 static struct client client;
+static int empty, home; /* directories: libFuzzer reads its corpus from where it was started */
 
 static void start(void)
 {
 	static char top[] = "/tmp/rftp-fuzz-XXXXXX";
 	struct settings defaults;
 
-	must(mkdtemp(top) && !chdir(top) && !rmdir(top));
+	must(mkdtemp(top));
+	empty = open(top, O_RDONLY | O_DIRECTORY);
+	home = open(".", O_RDONLY | O_DIRECTORY);
+	must(empty >= 0 && home >= 0 && !rmdir(top));
 	settings_init(&defaults);
 	must(!client_init(&client, &defaults));
 	client.settings.verbosity = -1;
@@ -26,12 +31,16 @@ static void start(void)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct completions found;
+	int err;
 
 	if (!client.cwd)
 		start();
 	if (memchr(data, '/', size) || memchr(data, '~', size))
 		return 0;
-	if (completion_find(&client, (const char *)data, size, &found))
+	must(!fchdir(empty));
+	err = completion_find(&client, (const char *)data, size, &found);
+	must(!fchdir(home));
+	if (err)
 		return 0;
 	for (size_t i = 0; i < found.count; i++)
 		must(found.names[i] && found.names[i][0] &&

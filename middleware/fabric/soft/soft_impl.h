@@ -13,7 +13,7 @@
  *   soft_queue.c   eq and cq                     soft_tx.c     requests and responses into FPDUs
  *   soft_thread.c  the progress threads          soft_rx.c     FPDUs from the socket
  *   soft_listen.c  listeners                     soft_place.c  where their payload goes
- *   soft_cm.c      MPA set-up, both sides         soft_rtt.c    the round trip as TCP sees it
+ *   soft_cm*.c     MPA set-up, both sides         soft_rtt.c    the round trip as TCP sees it
  */
 #ifndef FABRIC_SOFT_IMPL_H
 #define FABRIC_SOFT_IMPL_H
@@ -330,7 +330,7 @@ void soft_chan_free_now(struct soft_chan *);
 void soft_chan_retire(struct soft_chan *);
 void soft_chan_complete_recv(struct soft_chan *, enum fabric_status, uint32_t bytes);
 
-/* ---- connections (soft_listen.c, soft_cm.c) ---- */
+/* ---- connections (soft_listen.c, soft_cm*.c) ---- */
 
 struct soft_listener {
 	struct fabric_listener base;
