@@ -7,10 +7,13 @@
  */
 #include "transfer/sink_impl.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 
 #include <errno.h>
 #include <string.h>
+
+#define LACKING_NS (10 * NS_PER_S) /* others give descriptors back within this, or a file fails */
 
 void sink_files_init(struct sink *s)
 {
@@ -104,6 +107,25 @@ int sink_finish_file(struct sink *s, struct sink_file *f)
 	return r;
 }
 
+/* There is no descriptor for another file.  Whether there will be one: when a file of ours ends, or
+ * else of others. */
+static bool may_wait(struct sink *s)
+{
+	uint64_t now = clock_now_ns();
+
+	if (s->opened) {
+		if (s->opened < s->opened_max)
+			log_debug("no descriptor for another file: %u at once from now on",
+				s->opened);
+		s->opened_max = s->opened;
+		s->lacking_since_ns = 0;
+		return true;
+	}
+	if (!s->lacking_since_ns)
+		s->lacking_since_ns = now;
+	return now - s->lacking_since_ns < LACKING_NS;
+}
+
 /* Asks the caller for its end.  0, or -EAGAIN: when others have ended. */
 static int open_file(struct sink *s, struct sink_file *f)
 {
@@ -111,12 +133,11 @@ static int open_file(struct sink *s, struct sink_file *f)
 	uint8_t data[32];
 	int r = sink_file_open(f, pool_count(s->run.pool));
 
-	if ((r == -EMFILE || r == -ENFILE) && s->opened && !sink_file_is_stream(f)) {
-		log_debug("no descriptor for another file: %u at once from now on", s->opened);
-		s->opened_max = s->opened;
+	if ((r == -EMFILE || r == -ENFILE) && !sink_file_is_stream(f) && may_wait(s)) {
 		sink_file_again(f);
 		return -EAGAIN;
 	}
+	s->lacking_since_ns = 0;
 	/* refused, or a directory: there is nothing more to come */
 	if (r || !f->target.end)
 		return sink_finish_file(s, f);

@@ -29,6 +29,7 @@ struct sink {
 	uint32_t open;
 	/* of these: opened, at most so many, and those that wait for it, in order */
 	uint32_t opened, opened_max;
+	uint64_t lacking_since_ns; /* none is, for want of a descriptor; 0: there was one */
 	struct sink_file *waiting, **waiting_tail;
 	/* directories that get their mode and time once all announced before them has ended, in
 	 * order; of all that is announced, what is below this number has */

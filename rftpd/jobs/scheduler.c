@@ -49,19 +49,26 @@ void scheduler_resize(struct scheduler *s, const struct budget *total, uint64_t 
 /* What of the budget a lease may draw on now, other leases apart. */
 static struct budget room_for(const struct scheduler *s, const struct lease *l)
 {
-	struct budget half = budget_half(&s->total);
+	struct budget half = budget_half(&s->total), room = s->free;
 
+	if (s->held_count)
+		room.files -= room.files < s->reserved_files ? room.files : s->reserved_files;
 	if (!l->patient)
-		return s->free;
+		return room;
 	half = budget_max(&half, &s->patient); /* they may have more than half of what is left */
 	budget_sub(&half, &s->patient);
-	return budget_min(&s->free, &half);
+	return budget_min(&room, &half);
 }
 
 /* What it waits for is only the half that patient ones have: it is in nobody's way but theirs. */
 static bool waits_for_patient(const struct scheduler *s, const struct lease *l)
 {
 	return l->patient && budget_fits(&l->least, &s->free);
+}
+
+void scheduler_reserve(struct scheduler *s, uint32_t files)
+{
+	s->reserved_files = files;
 }
 
 static void take(struct scheduler *s, struct lease *l)
@@ -235,6 +242,7 @@ static struct budget coming(const struct scheduler *s)
 	TAILQ_FOREACH(l, &s->held, entry)
 	if (l->is_lost)
 		budget_add(&sum, &l->has);
+	sum.files -= sum.files < s->reserved_files ? sum.files : s->reserved_files;
 	return sum;
 }
 

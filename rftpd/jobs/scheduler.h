@@ -58,6 +58,7 @@ struct lease { /* zeroed: none */
 
 struct scheduler {
 	struct budget total, free, patient; /* patient: what patient leases have */
+	uint32_t reserved_files;            /* of those that are free: not to be lent now */
 	uint64_t stall_ns;                  /* 0: nobody loses a lease */
 	TAILQ_HEAD(lease_list, lease) waiting, held;
 	unsigned waiting_count, held_count;
@@ -75,6 +76,10 @@ void scheduler_resize(struct scheduler *, const struct budget *total, uint64_t s
 bool scheduler_ask(struct scheduler *, struct lease *, uint64_t now_ns);
 /* Gives it back, or leaves the line.  Any state. */
 void scheduler_release(struct scheduler *, struct lease *);
+
+/* So many files are not lent for now, as others need their descriptors; but one transfer always
+ * runs. */
+void scheduler_reserve(struct scheduler *, uint32_t files);
 
 /* Gives all of a held one back but this. */
 void scheduler_reduce(struct scheduler *, struct lease *, const struct budget *keep);

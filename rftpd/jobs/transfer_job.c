@@ -161,8 +161,12 @@ static void job_wants(struct transfer_job *job, const struct message_data_reques
 
 bool transfer_job_ask(struct transfer_job *job)
 {
-	if (job->lease.state == LEASE_NONE)
-		return scheduler_ask(&job->session->daemon->scheduler, &job->lease, clock_now_ns());
+	struct daemon *d = job->session->daemon;
+
+	if (job->lease.state == LEASE_NONE) {
+		daemon_count_descriptors(d);
+		return scheduler_ask(&d->scheduler, &job->lease, clock_now_ns());
+	}
 	return job->lease.state == LEASE_HELD;
 }
 

@@ -7,6 +7,7 @@
 #include "rftpd/serve/daemon.h"
 
 #include "base/clock.h"
+#include "base/limit.h"
 #include "base/worker.h"
 #include "rftpd/auth/host_key.h"
 #include "rftpd/serve/daemon_session.h"
@@ -33,6 +34,10 @@
  */
 #define TASK_THREADS_SPARE 64u
 #define TASK_THREADS_MOST 4096u
+/* What they have open, files apart, which the budget counts. */
+#define SESSION_DESCRIPTORS 3u /* and one for each data channel */
+#define JOB_DESCRIPTORS 4u
+#define SPARE_DESCRIPTORS 8u        /* for who connects, and for work on names */
 #define STOPPING_NS (15 * NS_PER_S) /* transfers that are cancelled end within this */
 
 static int open_place(const struct daemon_settings *settings, struct place *export)
@@ -301,9 +306,24 @@ void daemon_budget(const struct daemon_settings *settings, struct budget *total)
 		total->memory_bytes >> 20, total->files, total->threads);
 }
 
+void daemon_count_descriptors(struct daemon *d)
+{
+	const struct scheduler *jobs = &d->scheduler;
+	uint64_t used = d->own_descriptors + (jobs->held_count + 1) * (uint64_t)JOB_DESCRIPTORS +
+			jobs->total.files * (uint64_t)BUDGET_FILE_DESCRIPTORS;
+	const struct daemon_session *s;
+
+	TAILQ_FOREACH(s, &d->sessions, entry)
+	used += SESSION_DESCRIPTORS + s->channels_expected;
+	used = used > d->descriptors ? used - d->descriptors : 0;
+	used = (used + BUDGET_FILE_DESCRIPTORS - 1) / BUDGET_FILE_DESCRIPTORS;
+	scheduler_reserve(&d->scheduler, used < UINT32_MAX ? (uint32_t)used : UINT32_MAX);
+}
+
 int daemon_init(struct daemon *d, const struct daemon_settings *settings)
 {
 	struct budget total;
+	struct budget_host host;
 	int r;
 
 	*d = (struct daemon){
@@ -350,7 +370,13 @@ int daemon_init(struct daemon *d, const struct daemon_settings *settings)
 		return r == -EINVAL ? -EIO : r;
 	}
 	daemon_export_sweep(settings, d->export);
-	return listen_open(d);
+	r = listen_open(d);
+	if (!r) {
+		budget_measure_host(&host);
+		d->descriptors = host.descriptors;
+		d->own_descriptors = host.descriptors - limit_free_files() + SPARE_DESCRIPTORS;
+	}
+	return r;
 }
 
 static void bury(struct daemon *d)
@@ -442,6 +468,8 @@ int daemon_run(struct daemon *d)
 		now_ns = clock_now_ns();
 		for (unsigned i = 0; i < 3; i++)
 			expire(lists[i], now_ns);
+		if (d->scheduler.waiting_count)
+			daemon_count_descriptors(d);
 		scheduler_run(&d->scheduler, now_ns);
 		task_pool_tend(d->tasks, now_ns);
 		bury(d);

@@ -93,6 +93,8 @@ struct daemon {
 
 	struct deadline_list handshakes, idle, closing;
 	struct scheduler scheduler;
+	uint64_t descriptors;     /* that the process may have */
+	uint64_t own_descriptors; /* of these the daemon's own, sessions and transfers apart */
 	struct task_pool *tasks; /* work on names */
 	struct watch tasks_done;
 
@@ -132,6 +134,8 @@ void daemon_budget(const struct daemon_settings *, struct budget *out);
 
 /* As at the first SIGTERM: takes nobody any more, lets transfers go on for a time, then ends. */
 void daemon_drain(struct daemon *);
+/* Before the scheduler is asked: what sessions have of the descriptors is not lent as files. */
+void daemon_count_descriptors(struct daemon *);
 
 /* From a transfer's thread: the job is over; the main thread goes on with its session. */
 void daemon_job_finished(struct daemon *, struct transfer_job *);

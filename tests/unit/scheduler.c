@@ -84,6 +84,42 @@ static void who_wants_more_than_there_is_gets_all(void)
 	scheduler_release(&s, &a.lease);
 }
 
+static void reserved_files_are_not_lent(void)
+{
+	struct client a = wants(1, 1), b = wants(1, 1);
+	struct scheduler s;
+
+	scheduler_init(&s, &total, S);
+	scheduler_reserve(&s, total.files);
+	CHECK(scheduler_ask(&s, &a.lease, 0)); /* one always runs */
+	CHECK(!scheduler_ask(&s, &b.lease, 0));
+	scheduler_run(&s, 0);
+	CHECK_EQ(b.granted, 0);
+	scheduler_reserve(&s, total.files - a.lease.has.files - b.lease.least.files);
+	scheduler_run(&s, 0);
+	CHECK_EQ(b.granted, 1);
+	CHECK_EQ(b.lease.has.files, b.lease.least.files);
+	scheduler_release(&s, &a.lease);
+	scheduler_release(&s, &b.lease);
+}
+
+static void what_is_given_back_early_is_for_others(void)
+{
+	const struct budget keep = {.threads = 1};
+	struct client a = wants(64, 64), b = wants(32, 64);
+	struct scheduler s;
+
+	scheduler_init(&s, &total, S);
+	CHECK(scheduler_ask(&s, &a.lease, 0));
+	CHECK(!scheduler_ask(&s, &b.lease, 0));
+	scheduler_reduce(&s, &a.lease, &keep);
+	scheduler_run(&s, 0);
+	CHECK_EQ(b.granted, 1);
+	scheduler_release(&s, &a.lease);
+	scheduler_release(&s, &b.lease);
+	CHECK(budget_fits(&s.total, &s.free));
+}
+
 static void a_small_one_does_not_pass_a_large_one(void)
 {
 	struct client a = wants(40, 40), large = wants(40, 40), small = wants(1, 1);
@@ -352,7 +388,9 @@ static void defaults_suit_the_host(void)
 	}
 }
 
-HARNESS_MAIN({"half_of_what_is_free_is_given", half_of_what_is_free_is_given},
+HARNESS_MAIN({"reserved_files_are_not_lent", reserved_files_are_not_lent},
+	{"what_is_given_back_early_is_for_others", what_is_given_back_early_is_for_others},
+	{"half_of_what_is_free_is_given", half_of_what_is_free_is_given},
 	{"who_wants_more_than_there_is_gets_all", who_wants_more_than_there_is_gets_all},
 	{"a_small_one_does_not_pass_a_large_one", a_small_one_does_not_pass_a_large_one},
 	{"who_leaves_the_line_lets_others_up", who_leaves_the_line_lets_others_up},
