@@ -16,7 +16,8 @@ void source_file_finish(struct source *s, struct source_file *f)
 
 	if (f->verdict.status) {
 		stats->errors++;
-	} else if (f->item.file.kind != TRANSFER_FILE_DIRECTORY_END) {
+	} else if (f->item.file.kind != TRANSFER_FILE_DIRECTORY &&
+		   f->item.file.kind != TRANSFER_FILE_DIRECTORY_END) {
 		stats->files++;
 		s->run.arrived_bytes += f->bytes;
 	}

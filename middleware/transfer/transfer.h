@@ -42,7 +42,7 @@ struct transfer_requests {
 
 struct transfer_stats {
 	_Atomic uint64_t bytes;       /* source: sent; sink: verified and handed to the end */
-	_Atomic uint64_t files;       /* finished well */
+	_Atomic uint64_t files;       /* finished well; directories are none */
 	_Atomic uint64_t errors;      /* files that failed */
 	_Atomic uint64_t total_bytes; /* hint, MESSAGE_UNKNOWN if not known */
 	_Atomic uint64_t total_files;

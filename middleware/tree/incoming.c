@@ -55,7 +55,7 @@ static void incoming_path(const struct incoming *in, const char *name, char *out
 	if (in->params.kind == INCOMING_STREAM)
 		snprintf(out, size, "-");
 	else if (in->params.kind == INCOMING_NULL)
-		snprintf(out, size, "null");
+		*out = '\0';
 	else if (!*name)
 		snprintf(out, size, "%s", in->path);
 	else
@@ -359,6 +359,7 @@ static void incoming_done(
 	size_t room;
 	uint64_t bytes = 0;
 	char name[INCOMING_NAME_BYTES] = "", *path;
+	struct outcome outcome;
 
 	while (*at && (*at)->file != file->file)
 		at = &(*at)->next;
@@ -381,7 +382,14 @@ static void incoming_done(
 	path = malloc(room);
 	if (path)
 		incoming_path(in, name, path, room);
-	in->params.done(in->params.ctx, path ? path : in->path, bytes, status, text);
+	outcome = (struct outcome){.path = path ? path : in->path,
+		.name = file->name,
+		.directory = file->kind == TRANSFER_FILE_DIRECTORY ||
+			     file->kind == TRANSFER_FILE_DIRECTORY_END,
+		.bytes = bytes,
+		.status = status,
+		.text = text};
+	in->params.done(in->params.ctx, &outcome);
 	free(path);
 }
 

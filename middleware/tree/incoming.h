@@ -9,7 +9,7 @@
 #ifndef TREE_INCOMING_H
 #define TREE_INCOMING_H
 
-#include "transfer/transfer.h"
+#include "tree/outcome.h"
 
 struct incoming;
 
@@ -38,10 +38,8 @@ struct incoming_params {
 	const char *asked; /* copied */
 	bool tree;
 	enum end_direct direct;
-	/* Outcome of each file, once: its path as opened here; with status 0 a text is a note of
-	 * what could not be kept.  May be NULL. */
-	void (*done)(
-		void *ctx, const char *path, uint64_t bytes, uint16_t status, const char *text);
+	/* Outcome of each name, once: its path as opened here.  May be NULL. */
+	void (*done)(void *ctx, const struct outcome *);
 	void *ctx;
 };
 

@@ -320,14 +320,22 @@ static void outgoing_done(
 {
 	struct outgoing *o = ctx;
 	struct outgoing_item *it = item->cookie;
-	uint64_t bytes = status || item->file.size == MESSAGE_UNKNOWN ? 0 : item->file.size;
+	const bool directory = item->file.kind == TRANSFER_FILE_DIRECTORY ||
+			       item->file.kind == TRANSFER_FILE_DIRECTORY_END;
+	const bool stream = item->file.size == MESSAGE_UNKNOWN;
+	const bool empty = status || directory || item->file.kind == TRANSFER_FILE_LINK;
+	const struct outcome outcome = {.path = it->path,
+		.name = item->file.name,
+		.directory = directory,
+		.bytes = empty    ? 0
+			 : stream ? item->sent_bytes
+				  : item->file.size,
+		.status = status,
+		.text = text};
 
-	if (item->file.kind == TRANSFER_FILE_DIRECTORY ||
-		item->file.kind == TRANSFER_FILE_DIRECTORY_END)
-		bytes = 0;
 	/* a directory is told when it is made; of its end only what went wrong */
 	if (o->params.done && (item->file.kind != TRANSFER_FILE_DIRECTORY_END || status || *text))
-		o->params.done(o->params.ctx, it->path, bytes, status, text);
+		o->params.done(o->params.ctx, &outcome);
 	outgoing_item_free(it);
 }
 
@@ -440,7 +448,7 @@ int outgoing_add_stream(struct outgoing *o, int fd, const char *name)
 int outgoing_add_null(struct outgoing *o, uint64_t bytes)
 {
 	struct outgoing_root root = {
-		.kind = OUTGOING_NULL, .path = "null", .name = "", .fd = -1, .bytes = bytes};
+		.kind = OUTGOING_NULL, .path = "", .name = "", .fd = -1, .bytes = bytes};
 	int err = outgoing_add_root(o, &root);
 
 	if (!err)
@@ -473,7 +481,7 @@ static int outgoing_measure_tree(struct outgoing *o, const struct outgoing_root 
 			    (entry.kind == WALK_LINK && o->params.links != WALK_LINKS_KEEP)) &&
 			!entry.error && !outgoing_check_link(tree.top, entry.path, &st))
 			size = (uint64_t)st.st_size;
-		outgoing_count(o, 1, size, size);
+		outgoing_count(o, entry.kind != WALK_DIRECTORY, size, size);
 	}
 	walk_free(walk);
 	outgoing_tree_close(&tree);

@@ -13,7 +13,7 @@
 #ifndef TREE_OUTGOING_H
 #define TREE_OUTGOING_H
 
-#include "transfer/transfer.h"
+#include "tree/outcome.h"
 #include "tree/walk.h"
 
 struct outgoing;
@@ -23,9 +23,8 @@ struct outgoing_params {
 	bool recursive;        /* else a directory is an error of that name (-EISDIR) */
 	enum walk_links links; /* in trees; what is added itself is followed */
 	enum end_direct direct;
-	/* Outcome of each name, once: the local path, and status as in transfer.h.  May be NULL. */
-	void (*done)(
-		void *ctx, const char *path, uint64_t bytes, uint16_t status, const char *text);
+	/* Outcome of each name, once: its local path.  May be NULL. */
+	void (*done)(void *ctx, const struct outcome *);
 	void *ctx;
 };
 

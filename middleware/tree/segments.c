@@ -351,6 +351,7 @@ static void segments_done(
 {
 	struct segments *s = ctx;
 	struct segments_device *d;
+	struct outcome outcome;
 	char path[MESSAGE_PATH_MAX + MESSAGE_NAME_MAX + 2];
 	uint64_t bytes = 0;
 
@@ -374,7 +375,9 @@ static void segments_done(
 		return;
 	snprintf(path, sizeof path, "%s/%.*s", s->path, (int)file->name.len,
 		(const char *)file->name.data);
-	s->params.done(s->params.ctx, path, bytes, status, text);
+	outcome = (struct outcome){
+		.path = path, .name = file->name, .bytes = bytes, .status = status, .text = text};
+	s->params.done(s->params.ctx, &outcome);
 }
 
 /* ---- all ---- */

@@ -13,7 +13,7 @@
 #ifndef TREE_SEGMENTS_H
 #define TREE_SEGMENTS_H
 
-#include "transfer/transfer.h"
+#include "tree/outcome.h"
 
 struct segments;
 
@@ -23,8 +23,7 @@ struct segments_params {
 			     missing */
 	uint64_t segment_bytes, segment_ns; /* 0 = no limit */
 	/* Exactly once for each device.  Runs in the transfer's thread.  May be NULL. */
-	void (*done)(
-		void *ctx, const char *path, uint64_t bytes, uint16_t status, const char *text);
+	void (*done)(void *ctx, const struct outcome *);
 	void *ctx;
 };
 

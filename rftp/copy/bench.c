@@ -106,7 +106,7 @@ int bench_run(struct client *c, const struct bench_params *params)
 	struct mover m;
 	int err = -ENOTCONN;
 
-	mover_start(&m, c);
+	mover_start(&m, c, "bench");
 	m.quiet = true;
 	if (client_session(c))
 		err = params->get ? bench_get(&m, params) : bench_put(&m, params);

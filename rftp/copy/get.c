@@ -208,7 +208,7 @@ static int get_one(struct get *g, const char *path)
 	struct incoming *incoming;
 	size_t len;
 	const char *last = targets_name(path, &len);
-	char *asked;
+	char *asked, *remote;
 	int err;
 
 	if (g->kind == INCOMING_INTO && len)
@@ -216,8 +216,14 @@ static int get_one(struct get *g, const char *path)
 	if (g->kind == INCOMING_STREAM)
 		request.flags |= MESSAGE_DATA_STREAM;
 	asked = strndup(last, request.flags & MESSAGE_DATA_INTO ? len : 0);
-	if (!asked)
+	/* names that come are beneath the directory that the source is in, or the source itself */
+	remote = request.flags & MESSAGE_DATA_INTO ? strndup(path, (size_t)(last - path))
+						   : strdup(path);
+	if (!asked || !remote) {
+		free(asked);
+		free(remote);
 		return client_no_memory(c);
+	}
 	params.asked = asked;
 	params.tree = c->settings.recursive;
 	err = incoming_new(&params, &incoming);
@@ -226,8 +232,10 @@ static int get_one(struct get *g, const char *path)
 		report_errorf(&c->report, err, g->target, "%s%s",
 			status_text(status_from_errno(err)),
 			err == -ENOENT ? " (the directory it should go into)" : "");
+		free(remote);
 		return err;
 	}
+	g->mover.remote = remote;
 	err = mover_channels(&g->mover);
 	if (!err) {
 		mover_request(&g->mover, MESSAGE_RETRIEVE, &request);
@@ -241,6 +249,8 @@ static int get_one(struct get *g, const char *path)
 			err = get_receive(g, incoming, path, request.flags);
 	}
 	incoming_free(incoming);
+	g->mover.remote = NULL;
+	free(remote);
 	return err;
 }
 
@@ -254,7 +264,7 @@ int get_files(struct client *c, const char *const *patterns, size_t count, const
 
 	if (!strcmp(target, "-"))
 		c->report.out = stderr; /* stdout carries the file */
-	mover_start(&g.mover, c);
+	mover_start(&g.mover, c, "get");
 	if (client_session(c))
 		err = get_expand(c, patterns, count, &paths, &path_count);
 	if (!err && path_count)

@@ -12,11 +12,17 @@
 #include <string.h>
 #include <unistd.h>
 
-void mover_start(struct mover *m, struct client *client)
+void mover_start(struct mover *m, struct client *client, const char *command)
 {
+	struct text server = {0};
+
 	*m = (struct mover){.client = client, .base_errors = client->report.errors};
 	progress_start(&client->report.progress,
 		client->settings.verbosity >= 0 && !client->settings.json);
+	if (client->host)
+		client_server(client, &server);
+	report_start(&client->report, command, client->host ? text_str(&server) : NULL);
+	text_fini(&server);
 }
 
 int mover_channels(struct mover *m)
@@ -57,19 +63,24 @@ void mover_request_size(struct message_data_request *request, struct outgoing *o
 		request->size = bytes < TRANSFER_SIZE_MAX ? bytes : TRANSFER_SIZE_MAX;
 }
 
+static uint64_t mover_total(uint64_t before, uint64_t total)
+{
+	return total == MESSAGE_UNKNOWN ? total : before + total;
+}
+
 /* One transfer of several: what went before counts as well. */
 static void mover_progress(void *ctx, const struct transfer_stats *stats)
 {
 	struct mover *m = ctx;
 	struct progress_state state = {
-		.bytes = stats->bytes,
-		.total_bytes = stats->total_bytes,
-		.files = stats->files,
-		.total_files = stats->total_files,
+		.bytes = m->done.moved + stats->bytes,
+		.total_bytes = mover_total(m->done.moved, stats->total_bytes),
+		.files = m->done.files,
+		.total_files = mover_total(m->files_before, stats->total_files),
 		.errors = stats->errors,
 	};
 
-	progress_draw(&m->client->report.progress, &state);
+	report_progress(&m->client->report, &state);
 }
 
 static void mover_params(struct mover *m, struct transfer_params *params)
@@ -131,33 +142,60 @@ static bool mover_ends_all(uint16_t status)
 	       status == STATUS_TIMEOUT || status == STATUS_SHUTDOWN;
 }
 
-bool mover_outcome(
-	struct mover *m, const char *path, uint64_t bytes, uint16_t status, const char *text)
+bool mover_outcome(struct mover *m, const char *shown, const struct outcome *o)
 {
 	m->outcomes++;
-	if (status)
+	if (o->status)
 		m->failures++;
+	else if (o->directory)
+		m->done.directories++;
 	else
-		m->stored_bytes += bytes;
-	if (!mover_ends_all(status))
-		return status;
+		m->done.files++;
+	m->done.bytes += o->status ? 0 : o->bytes;
+	if (!mover_ends_all(o->status))
+		return o->status;
 	if (!m->held_status) {
-		m->held_status = status;
-		m->held_path = strdup(path);
-		m->held_text = strdup(text ? text : "");
+		m->held_status = o->status;
+		m->held_path = strdup(shown);
+		m->held_text = strdup(o->text);
 	}
 	return false;
 }
 
-void mover_file_done(void *ctx, const char *path, uint64_t bytes, uint16_t status, const char *text)
+/* What a name that crossed is at the server. */
+static char *mover_remote(const struct mover *m, const struct outcome *o)
+{
+	struct text path = {0};
+
+	if (!m->remote)
+		return NULL;
+	text_puts(&path, m->remote);
+	if (o->name.len && path.len && text_str(&path)[path.len - 1] != '/')
+		text_putc(&path, '/');
+	text_add(&path, (const char *)o->name.data, o->name.len);
+	return text_take(&path);
+}
+
+void mover_file_done(void *ctx, const struct outcome *o)
 {
 	struct mover *m = ctx;
-	bool tell;
+	const char *shown = strcmp(o->path, "-") != 0 ? o->path
+			    : m->stdout_stream        ? "standard output"
+						      : "standard input";
+	char *remote = mover_remote(m, o);
+	const struct report_file file = {
+		.path = *o->path ? o->path : NULL,
+		.remote = remote,
+		.shown = *shown ? shown : "memory",
+		.directory = o->directory,
+		.bytes = o->bytes,
+		.status = o->status,
+		.text = o->text,
+		.error = mover_outcome(m, shown, o),
+	};
 
-	if (m->stdout_stream)
-		path = "standard output";
-	tell = mover_outcome(m, path, bytes, status, text);
-	report_file(&m->client->report, path, bytes, status, text, tell);
+	report_file(&m->client->report, &file);
+	free(remote);
 }
 
 /* `alone`: the transfer went on, so it was that file's own failure. */
@@ -196,16 +234,15 @@ static void mover_add_requests(struct transfer_requests *sum, const struct trans
 }
 
 /* The end of one transfer. */
-static int mover_ended(struct mover *m, const struct transfer_stats *stats, uint64_t files_bytes,
-	const char *object, enum verdict_scope outcome)
+static int mover_ended(struct mover *m, const struct transfer_stats *stats, const char *object,
+	enum verdict_scope outcome)
 {
 	int error = transfer_error(outcome, stats);
 	struct client *c = m->client;
 	struct report_done *d = &m->done;
 
 	progress_erase(&c->report.progress);
-	d->bytes += outcome > VERDICT_FILE ? files_bytes : stats->bytes;
-	d->files += stats->files;
+	d->moved += stats->bytes;
 	if (stats->ended_ns > stats->started_ns)
 		m->busy_ns += stats->ended_ns - stats->started_ns;
 	if (stats->block) {
@@ -230,15 +267,15 @@ int mover_send_source(struct mover *m, const struct transfer_source *source, con
 {
 	struct transfer_stats stats = {0};
 	struct transfer_params params;
-	uint64_t before = m->stored_bytes;
 	enum verdict_scope outcome;
 
 	m->file_errors = m->client->report.errors;
+	m->files_before = m->done.files;
 	mover_params(m, &params);
 	if (source->feed)
 		params.cancel_fd = -1;
 	outcome = transfer_send(calls_link(m->client->session), &params, source, &stats);
-	return mover_ended(m, &stats, m->stored_bytes - before, object, outcome);
+	return mover_ended(m, &stats, object, outcome);
 }
 
 int mover_send(struct mover *m, struct outgoing *outgoing, const char *object)
@@ -250,15 +287,16 @@ int mover_receive(struct mover *m, struct incoming *incoming, const char *object
 {
 	struct transfer_stats stats = {0};
 	struct transfer_params params;
-	uint64_t before = m->stored_bytes, failures = m->failures;
+	uint64_t failures = m->failures;
 	enum verdict_scope outcome;
 	int err;
 
 	m->file_errors = m->client->report.errors;
+	m->files_before = m->done.files;
 	mover_params(m, &params);
 	outcome = transfer_receive(
 		calls_link(m->client->session), &params, incoming_sink(incoming), &stats);
-	err = mover_ended(m, &stats, m->stored_bytes - before, object, outcome);
+	err = mover_ended(m, &stats, object, outcome);
 	/* the server tells the others one by one; of these no name can cross */
 	failures = m->failures - failures;
 	if (outcome == VERDICT_FILE && stats.errors > failures)

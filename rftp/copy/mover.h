@@ -14,7 +14,8 @@ struct mover {
 	struct client *client;
 	struct report_done done; /* of the transfers that ended */
 	uint64_t busy_ns;
-	uint64_t stored_bytes; /* as the files' outcomes say: what counts when a transfer was cut */
+	const char *remote;    /* what names that cross are beneath at the server; NULL: none */
+	uint64_t files_before; /* that arrived before the transfer that runs */
 	uint64_t base_errors;  /* the report's, at the start */
 	uint64_t file_errors;  /* and at the start of the transfer that runs */
 	uint64_t outcomes;     /* files that mover_file_done was told of */
@@ -27,7 +28,8 @@ struct mover {
 	bool quiet;         /* no line for people at the end: the caller has its own (bench) */
 };
 
-void mover_start(struct mover *, struct client *);
+/* `command`: what the user asked for, "get". */
+void mover_start(struct mover *, struct client *, const char *command);
 /* Data channels as the settings say; reported.  Before STORE or RETRIEVE. */
 int mover_channels(struct mover *);
 /* Fills in the wishes of a STORE or RETRIEVE. */
@@ -40,12 +42,10 @@ int mover_send(struct mover *, struct outgoing *, const char *object);
 int mover_send_source(struct mover *, const struct transfer_source *, const char *object);
 int mover_receive(struct mover *, struct incoming *, const char *object);
 /* For outgoing_params and incoming_params: ctx is the mover. */
-void mover_file_done(
-	void *ctx, const char *path, uint64_t bytes, uint16_t status, const char *text);
-/* Counts one outcome.  Whether a failure is to be reported now, as that file's own: others are when
- * it turns out whether the whole transfer was cut. */
-bool mover_outcome(
-	struct mover *, const char *path, uint64_t bytes, uint16_t status, const char *text);
+void mover_file_done(void *ctx, const struct outcome *);
+/* Counts one outcome, of what people know as `shown`.  Whether a failure is to be reported now, as
+ * that file's own: others are when it turns out whether the whole transfer was cut. */
+bool mover_outcome(struct mover *, const char *shown, const struct outcome *);
 /* Reports `done`.  Gives the outcome of the whole: `error`, or -EREMOTEIO when files failed. */
 int mover_finish(struct mover *, int error);
 

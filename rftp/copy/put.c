@@ -174,13 +174,14 @@ int put_files(struct client *c, const char *const *sources, size_t count, const 
 	int err;
 
 	targets_init(&p.targets);
-	mover_start(&p.mover, c);
+	mover_start(&p.mover, c, "put");
 	if (!client_session(c))
 		return mover_finish(&p.mover, -ENOTCONN);
 	err = put_into(&p, sources, count);
 	if (err < 0)
 		return mover_finish(&p.mover, err);
 	p.into = err;
+	p.mover.remote = target;
 	err = outgoing_new(&params, &p.outgoing);
 	if (err)
 		return mover_finish(&p.mover, client_no_memory(c));

@@ -71,7 +71,12 @@ static void feed_done(
 	struct feed_source *s = item->cookie;
 	struct report *r = &f->client->report;
 	struct text json = {0}, whole = {0};
-	bool tell = mover_outcome(&f->mover, s->name, item->sent_bytes, status, text);
+	const struct outcome outcome = {.path = s->name,
+		.name = item->file.name,
+		.bytes = item->sent_bytes,
+		.status = status,
+		.text = text};
+	bool tell = mover_outcome(&f->mover, s->name, &outcome);
 
 	if (status)
 		report_reason(&whole, status, text);
@@ -211,7 +216,7 @@ int feed_run(struct client *c, const char *const *words, size_t count, const cha
 	struct feed f = {.client = c, .count = count};
 	int err;
 
-	mover_start(&f.mover, c);
+	mover_start(&f.mover, c, "feed");
 	if (!count || count > TRANSFER_FEED_MAX) {
 		report_usage(&c->report, "a feed has 1 to %u devices", TRANSFER_FEED_MAX);
 		return mover_finish(&f.mover, -EINVAL);

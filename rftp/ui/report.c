@@ -5,6 +5,7 @@
  */
 #include "rftp/ui/report.h"
 
+#include "base/clock.h"
 #include "rftp/ui/escape.h"
 #include "rftp/ui/units.h"
 
@@ -12,6 +13,8 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define REPORT_PROGRESS_NS NS_PER_S
 
 void report_init(struct report *r, const struct settings *settings)
 {
@@ -220,30 +223,81 @@ void report_reason(struct text *out, uint16_t status, const char *text)
 		text_puts(out, text && *text ? text : meaning);
 }
 
-void report_file(struct report *r, const char *path, uint64_t bytes, uint16_t status,
-	const char *text, bool error)
+void report_file(struct report *r, const struct report_file *f)
 {
 	struct text json = {0}, whole = {0};
 
-	if (status)
-		report_reason(&whole, status, text);
-	else if (text)
-		text_puts(&whole, text);
+	if (f->status)
+		report_reason(&whole, f->status, f->text);
+	else if (f->text)
+		text_puts(&whole, f->text);
 	if (report_json(r)) {
-		report_json_begin(&json, "file");
-		report_json_string(&json, "path", path);
-		report_json_number(&json, "bytes", bytes);
-		report_json_string(&json, "status", status_name(status));
+		report_json_begin(&json, f->directory ? "directory" : "file");
+		report_json_string(&json, "path", f->path);
+		report_json_string(&json, "remote", f->remote);
+		if (!f->directory)
+			report_json_number(&json, "bytes", f->bytes);
+		report_json_string(&json, "status", status_name(f->status));
 		report_json_string(&json, "text", text_str(&whole));
 		report_json_end(r, &json);
 	}
-	if (status && error)
-		report_error(r, EXIT_CODE_OK, status, path, text_str(&whole));
-	else if (!status && text && *text)
-		report_note(r, "%s: %s", path, text);
-	else if (!status && r->settings->verbosity > 1)
-		report_verbose(r, "%s: %ju bytes", path, (uintmax_t)bytes);
+	if (f->status && f->error)
+		report_error(r, EXIT_CODE_OK, f->status, f->shown, text_str(&whole));
+	else if (!f->status && whole.len)
+		report_note(r, "%s: %s", f->shown, text_str(&whole));
+	else if (!f->status && f->directory && r->settings->verbosity > 1)
+		report_verbose(r, "%s", f->shown);
+	else if (!f->status && r->settings->verbosity > 1)
+		report_verbose(r, "%s: %ju bytes", f->shown, (uintmax_t)f->bytes);
 	text_fini(&whole);
+}
+
+/* Whoever reads the lines is to see now what happens now. */
+static void report_json_now(struct report *r, struct text *json)
+{
+	report_json_end(r, json);
+	report_flush(r);
+}
+
+void report_start(struct report *r, const char *command, const char *server)
+{
+	struct text json = {0};
+
+	if (!report_json(r))
+		return;
+	report_json_begin(&json, "start");
+	report_json_number(&json, "version", REPORT_JSON_VERSION);
+	report_json_string(&json, "command", command);
+	report_json_string(&json, "server", server);
+	report_json_now(r, &json);
+	r->progress_ns = clock_now_ns() + REPORT_PROGRESS_NS;
+}
+
+static void report_json_known(struct text *json, const char *name, uint64_t value)
+{
+	report_json_name(json, name);
+	if (value == MESSAGE_UNKNOWN)
+		text_puts(json, "null");
+	else
+		text_printf(json, "%ju", (uintmax_t)value);
+}
+
+void report_progress(struct report *r, const struct progress_state *s)
+{
+	uint64_t now = clock_now_ns();
+	struct text json = {0};
+
+	progress_draw(&r->progress, s);
+	if (!report_json(r) || now < r->progress_ns)
+		return;
+	r->progress_ns = now + REPORT_PROGRESS_NS;
+	report_json_begin(&json, "progress");
+	report_json_number(&json, "bytes", s->bytes);
+	report_json_known(&json, "total_bytes", s->total_bytes);
+	report_json_number(&json, "files", s->files);
+	report_json_known(&json, "total_files", s->total_files);
+	report_json_number(&json, "errors", s->errors);
+	report_json_now(r, &json);
 }
 
 void report_queued(struct report *r, unsigned position)
@@ -281,6 +335,7 @@ static void report_done_json(struct report *r, const struct report_done *d, doub
 
 	report_json_begin(&json, "done");
 	report_json_number(&json, "bytes", d->bytes);
+	report_json_number(&json, "moved_bytes", d->moved);
 	text_printf(&json, ",\"seconds\":%.6f,\"bytes_per_second\":%.0f", d->seconds, rate);
 	report_json_string(&json, "fabric", d->fabric);
 	report_json_string(&json, "engine", d->engine);
@@ -288,6 +343,7 @@ static void report_done_json(struct report *r, const struct report_done *d, doub
 	report_json_number(&json, "block", d->block);
 	report_json_bool(&json, "direct", d->direct);
 	report_json_number(&json, "files", d->files);
+	report_json_number(&json, "directories", d->directories);
 	report_json_number(&json, "errors", d->errors);
 	report_requests(&json, &d->requests);
 	report_json_end(r, &json);

@@ -16,16 +16,21 @@
 
 #include <stdio.h>
 
+#define REPORT_JSON_VERSION 1u /* of the events, as rftp(1) describes them */
+
 struct report {
 	const struct settings *settings; /* json, verbosity */
 	FILE *out; /* results: stdout, or stderr while stdout carries a file */
 	struct progress progress;
 	enum exit_code code; /* of the errors since report_forget */
 	uint64_t errors;
+	uint64_t progress_ns; /* when the next progress event is due */
 };
 
 struct report_done {
-	uint64_t bytes, files, errors;
+	uint64_t bytes; /* of the files that arrived */
+	uint64_t moved; /* that crossed, of those that failed, too */
+	uint64_t files, directories, errors;
 	double seconds;
 	const char *fabric, *engine; /* NULL: no transfer began */
 	uint32_t channels, block;
@@ -48,10 +53,22 @@ void report_usage(struct report *, const char *format, ...) __attribute__((forma
 
 /* What a status and a text, which may be NULL or say the same, are together. */
 void report_reason(struct text *out, uint16_t status, const char *text);
-/* One file of a transfer.  `text` may be NULL; of one that arrived it is a note.  `error`: a
- * failure is reported as one, too. */
-void report_file(struct report *, const char *path, uint64_t bytes, uint16_t status,
-	const char *text, bool error);
+/* What became of one file or directory of a transfer. */
+struct report_file {
+	const char *path;   /* here; "-": standard input or output; NULL: memory */
+	const char *remote; /* at the server; NULL likewise */
+	const char *shown;  /* what people are told */
+	bool directory;
+	uint64_t bytes;
+	uint16_t status;
+	const char *text; /* of status 0: a note of what could not be kept.  May be NULL */
+	bool error;       /* a failure is to be reported as one, too */
+};
+void report_file(struct report *, const struct report_file *);
+/* A command that moves data begins: which ("get"), and with which server. */
+void report_start(struct report *, const char *command, const char *server);
+/* How far it is; the event at most once a second. */
+void report_progress(struct report *, const struct progress_state *);
 /* A transfer waits in line at the server; 1 is the next. */
 void report_queued(struct report *, unsigned position);
 /* The end of a transfer.  `summary`: people get a line too (on stderr). */

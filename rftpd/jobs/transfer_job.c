@@ -24,8 +24,7 @@ static const struct transfer_cancel job_shutdown = {STATUS_SHUTDOWN, "the daemon
 static const struct transfer_cancel job_stalled = {
 	STATUS_TIMEOUT, "nothing moved, and others wait for what it had"};
 
-static void audit(const struct transfer_job *job, const char *path, uint64_t bytes, uint16_t status,
-	const char *text)
+static void audit(const struct transfer_job *job, const struct outcome *o)
 {
 	const struct daemon_session *s = job->session;
 
@@ -35,32 +34,32 @@ static void audit(const struct transfer_job *job, const char *path, uint64_t byt
 									       : "feed",
 			.session = s->number,
 			.peer = s->peer,
-			.path = *path ? path : NULL,
+			.path = *o->path ? o->path : NULL,
 			.moved = true,
-			.files = !status,
-			.bytes = bytes,
+			.files = !o->status,
+			.bytes = o->bytes,
 			.since_ns = job->stats.started_ns ? job->stats.started_ns : clock_now_ns(),
-			.status = status,
-			.text = text});
+			.status = o->status,
+			.text = o->text});
 }
 
 /* In the transfer's thread.  The path comes last: a long one is cut by the log, nothing else is. */
-static void log_file(void *ctx, const char *path, uint64_t bytes, uint16_t status, const char *text)
+static void log_file(void *ctx, const struct outcome *o)
 {
 	const struct transfer_job *job = ctx;
 	const struct daemon_session *s = job->session;
 	const char *verb = job->type == MESSAGE_RETRIEVE ? "sent" : "stored";
 	double seconds = (double)(clock_now_ns() - job->stats.started_ns) / 1e9;
 
-	if (!status)
+	if (!o->status)
 		log_info("session %" PRIu32 " %s %s %" PRIu64 " bytes in %.3f s%s%.300s: %s",
-			s->number, s->peer, verb, bytes, seconds, text && *text ? ", but " : "",
-			text ? text : "", *path ? path : "(memory)");
+			s->number, s->peer, verb, o->bytes, seconds, *o->text ? ", but " : "",
+			o->text, *o->path ? o->path : "(memory)");
 	else
 		log_warning("session %" PRIu32 " %s not %s after %.3f s (%s%s%.300s): %s",
-			s->number, s->peer, verb, seconds, status_text(status),
-			text && *text ? ": " : "", text ? text : "", *path ? path : "(memory)");
-	audit(job, path, bytes, status, text);
+			s->number, s->peer, verb, seconds, status_text(o->status),
+			*o->text ? ": " : "", o->text, *o->path ? o->path : "(memory)");
+	audit(job, o);
 }
 
 /* ---- what it needs ---- */
@@ -365,7 +364,7 @@ int transfer_job_open(struct transfer_job *job)
 	int r = open_any(job);
 
 	if (r)
-		audit(job, job->path, 0, status_from_errno(r), NULL);
+		audit(job, &(struct outcome){.path = job->path, .status = status_from_errno(r)});
 	return r;
 }
 

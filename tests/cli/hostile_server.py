@@ -104,17 +104,18 @@ def lists_that_are_malformed(top):
 def sends(*files):
     """A RETRIEVE that gets these: names, or fields of FILE.  What is refused is counted as failed."""
     def answer(session, _):
-        arrived = bytes_ = 0
+        arrived = failed = bytes_ = 0
         session.offer(files=len(files))
         for number, f in enumerate(files, 1):
             fields = {"name": f} if isinstance(f, bytes) else f
             try:
                 session.file(number=number, **fields)
             except Refused:
+                failed += 1
                 continue
-            arrived += 1
+            arrived += fields.get("kind", 1) != 2
             bytes_ += len(fields.get("payload", b"p" * 32))
-        session.complete(arrived, bytes_, len(files) - arrived)
+        session.complete(arrived, bytes_, failed)
     return {iwarp.RETRIEVE: answer}
 
 
@@ -388,7 +389,7 @@ def openings_with_wrong_fields(top):
         ("one credit", {}, ls, PROTOCOL, "not as an rftpd", welcomes(welcome(credits=1))),
         ("no private data", {}, ls, PROTOCOL, "not as an rftpd", welcomes(b"")),
         ("an accepting status", {}, ls, PROTOCOL, "not as an rftpd", welcomes(welcome(status=104))),
-        ("a refusal", {}, ls, REFUSED, "limit", welcomes(welcome(status=104), True)),
+        ("a refusal", {}, ls, REFUSED, "refused by the server", welcomes(welcome(status=104), True)),
         ("a refusal with status 0", {}, ls, (PROTOCOL, CONNECT), "", welcomes(welcome(), True)),
     ] + [(f"HELLO with {fields}", hello(**fields), ls) for fields in (
         {"version": 0}, {"version": 2}, {"channels": 0}, {"channels": 65}, {"block": 65535},

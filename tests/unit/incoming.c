@@ -9,16 +9,16 @@
 
 static char log_text[16384];
 
-static void log_done(void *ctx, const char *path, uint64_t bytes, uint16_t status, const char *text)
+static void log_done(void *ctx, const struct outcome *o)
 {
+	const char *path = o->path;
 	size_t length = strlen(log_text);
 	const char *dir = ctx;
 
-	(void)text;
 	if (dir && !strncmp(path, dir, strlen(dir)))
 		path += strlen(dir);
-	snprintf(log_text + length, sizeof(log_text) - length, "%s %u %" PRIu64 "\n", path, status,
-		bytes);
+	snprintf(log_text + length, sizeof(log_text) - length, "%s %u %" PRIu64 "\n", path,
+		o->status, o->bytes);
 }
 
 static struct incoming_params params(enum incoming_kind kind, int top, const char *path)
@@ -482,7 +482,7 @@ static void nothing_is_discarded(void)
 	CHECK_EQ(receive(in, "d/file", "reads"), 0);
 	CHECK_EQ(receive_directory(in, "d", 0755), 0);
 	incoming_free(in);
-	CHECK(!strcmp(log_text, "null 0 6\nnull 0 5\nnull 0 0\n"));
+	CHECK(!strcmp(log_text, " 0 6\n 0 5\n 0 0\n"));
 
 	p = params(INCOMING_INTO, AT_FDCWD, dir);
 	CHECK_EQ(incoming_new(&p, &in), 0);

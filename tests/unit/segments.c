@@ -15,14 +15,13 @@
 
 static char log_text[4096];
 
-static void log_done(void *ctx, const char *path, uint64_t bytes, uint16_t status, const char *text)
+static void log_done(void *ctx, const struct outcome *o)
 {
 	size_t length = strlen(log_text);
 
 	(void)ctx;
-	(void)text;
 	snprintf(log_text + length, sizeof log_text - length, "%s %" PRIu64 " %u\n",
-		strrchr(path, '/') + 1, bytes, status);
+		strrchr(o->path, '/') + 1, o->bytes, o->status);
 }
 
 static struct segments *all;

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tree/outcome: what became of one name of a transfer, as the trees at either end tell it.
+ */
+#ifndef TREE_OUTCOME_H
+#define TREE_OUTCOME_H
+
+#include "transfer/transfer.h"
+
+struct outcome {
+	const char *path;       /* on this side; "-": a stream; "": memory */
+	struct wire_bytes name; /* as it crossed: beneath the destination, or empty */
+	bool directory;
+	uint64_t bytes; /* that arrived; 0 when it failed, and of a directory */
+	uint16_t status;
+	const char *text; /* of status 0: a note of what could not be kept.  May be "" */
+};
+
+#endif
