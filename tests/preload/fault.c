@@ -40,13 +40,13 @@
 
 #define TRACE_MAX 16
 
-enum { MEMORY = 1, SYSTEM = 2 };
+enum { MEMORY = 1, SYSTEM = 2, CRYPTO = 4 }; /* CRYPTO: memory that OpenSSL asks for */
 
 /* As tests/cli/faults.py has it. */
 struct control {
 	_Atomic uint64_t countdown; /* the call that brings it to 0 fails; 0: none does */
 	_Atomic uint64_t span;      /* and so many behind it */
-	_Atomic uint64_t classes;   /* of calls that count: MEMORY, SYSTEM */
+	_Atomic uint64_t classes;   /* of calls that count */
 	_Atomic uint64_t choice;    /* of the errors that a call may give */
 	_Atomic uint64_t calls;     /* that counted */
 	_Atomic uint64_t fired;
@@ -67,11 +67,32 @@ void *__libc_realloc(void *, size_t);
 void *__libc_memalign(size_t, size_t);
 void __libc_free(void *);
 
-static int find_base(struct dl_phdr_info *info, size_t size, void *arg)
+/* Where the code of OpenSSL's libraries is. */
+static struct {
+	uintptr_t start, end;
+} crypto[4];
+static unsigned crypto_count;
+
+/* The first is the program. */
+static int look_at(struct dl_phdr_info *info, size_t size, void *arg)
 {
+	uint64_t *base = arg;
+
 	(void)size;
-	*(uint64_t *)arg = info->dlpi_addr;
-	return 1; /* the first is the program */
+	if (!*base)
+		*base = info->dlpi_addr;
+	if (!strstr(info->dlpi_name, "/libcrypto.") && !strstr(info->dlpi_name, "/libssl."))
+		return 0;
+	for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+
+		if (part->p_type != PT_LOAD || !(part->p_flags & PF_X) || crypto_count == 4)
+			continue;
+		crypto[crypto_count].start = info->dlpi_addr + part->p_vaddr;
+		crypto[crypto_count].end = info->dlpi_addr + part->p_vaddr + part->p_memsz;
+		crypto_count++;
+	}
+	return 0;
 }
 
 __attribute__((constructor)) static void begin(void)
@@ -92,7 +113,7 @@ __attribute__((constructor)) static void begin(void)
 	if (mapped == MAP_FAILED)
 		return;
 	backtrace(warm, 2); /* it loads a library at its first call */
-	dl_iterate_phdr(find_base, &base);
+	dl_iterate_phdr(look_at, &base);
 	((struct control *)mapped)->base = base;
 	control = mapped;
 }
@@ -138,7 +159,15 @@ static bool fails(uint64_t class, const char *name, const int *errors)
 }
 
 #define FAILS(class, name, ...) fails(class, name, (const int[]){__VA_ARGS__, 0})
-#define FAILS_MEMORY(name) FAILS(MEMORY, name, ENOMEM)
+#define FAILS_MEMORY(name) FAILS(class_of(__builtin_return_address(0)), name, ENOMEM)
+
+static uint64_t class_of(const void *caller)
+{
+	for (unsigned i = 0; i < crypto_count; i++)
+		if ((uintptr_t)caller >= crypto[i].start && (uintptr_t)caller < crypto[i].end)
+			return CRYPTO;
+	return MEMORY;
+}
 
 /* ---- memory ---- */
 
