@@ -304,6 +304,28 @@ ssize_t message_put_rename(const struct message_rename *m, void *buf, size_t siz
 	return wire_put_end(&w);
 }
 
+int message_get_removed(struct message_removed *m, const void *buf, size_t len)
+{
+	struct wire w;
+
+	wire_init_get(&w, buf, len);
+	m->removed = wire_get_u64(&w);
+	m->more = wire_get_u8(&w);
+	wire_require(&w, m->more <= 1);
+	return wire_finish(&w);
+}
+
+ssize_t message_put_removed(const struct message_removed *m, void *buf, size_t size)
+{
+	struct wire w;
+
+	wire_init_put(&w, buf, size);
+	wire_put_u64(&w, m->removed);
+	wire_put_u8(&w, m->more);
+	wire_require(&w, m->more <= 1);
+	return wire_put_end(&w);
+}
+
 int message_get_statfs_reply(struct message_statfs_reply *m, const void *buf, size_t len)
 {
 	struct wire w;

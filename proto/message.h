@@ -57,6 +57,7 @@ enum message_type {
 	MESSAGE_REMOVE = 20,
 	MESSAGE_RENAME = 21,
 	MESSAGE_STATFS = 22,
+	MESSAGE_REMOVE_TREE = 23,
 	MESSAGE_STORE = 32,
 	MESSAGE_RETRIEVE = 33,
 	MESSAGE_FEED = 34,
@@ -186,7 +187,7 @@ struct message_attr {
 	int64_t mtime_s;
 	uint32_t mtime_ns; /* < 1e9 */
 };
-struct message_path { /* STAT, RMDIR, REMOVE, STATFS, LIST */
+struct message_path { /* STAT, RMDIR, REMOVE, STATFS, LIST, REMOVE_TREE */
 	struct wire_bytes path;
 };
 struct message_mkdir {
@@ -200,6 +201,10 @@ struct message_rename {
 	struct wire_bytes from, to;
 };
 #define MESSAGE_RENAME_REPLACE 1u
+struct message_removed {  /* REMOVE_TREE reply */
+	uint64_t removed; /* names */
+	uint8_t more;     /* 1: it is not all gone, ask once more */
+};
 struct message_statfs_reply {
 	uint64_t total_bytes, free_bytes, available_bytes;
 	uint64_t total_files, free_files;
@@ -277,6 +282,8 @@ int message_get_mkdir(struct message_mkdir *, const void *, size_t);
 ssize_t message_put_mkdir(const struct message_mkdir *, void *, size_t);
 int message_get_rename(struct message_rename *, const void *, size_t);
 ssize_t message_put_rename(const struct message_rename *, void *, size_t);
+int message_get_removed(struct message_removed *, const void *, size_t);
+ssize_t message_put_removed(const struct message_removed *, void *, size_t);
 int message_get_statfs_reply(struct message_statfs_reply *, const void *, size_t);
 ssize_t message_put_statfs_reply(const struct message_statfs_reply *, void *, size_t);
 int message_get_data_request(struct message_data_request *, const void *, size_t);

@@ -42,6 +42,7 @@ RECODE(attr, message)
 RECODE(mkdir, message)
 RECODE(rename, message)
 RECODE(statfs_reply, message)
+RECODE(removed, message)
 RECODE(data_request, message)
 RECODE(feed, message)
 RECODE(queued, message)
@@ -135,6 +136,8 @@ static const struct recode recode_table[] = {
 	{MESSAGE_RENAME | MESSAGE_REPLY, recode_empty},
 	{MESSAGE_STATFS, recode_message_path},
 	{MESSAGE_STATFS | MESSAGE_REPLY, recode_message_statfs_reply},
+	{MESSAGE_REMOVE_TREE, recode_message_path},
+	{MESSAGE_REMOVE_TREE | MESSAGE_REPLY, recode_message_removed},
 	{MESSAGE_STORE, recode_message_data_request},
 	{MESSAGE_STORE | MESSAGE_REPLY, recode_empty},
 	{MESSAGE_RETRIEVE, recode_message_data_request},

@@ -59,6 +59,17 @@ int calls_remove(struct calls *c, const char *path)
 	return calls_path(c, MESSAGE_REMOVE, path, NULL, NULL);
 }
 
+int calls_remove_tree(struct calls *c, const char *path, struct message_removed *out)
+{
+	const uint8_t *reply;
+	size_t len;
+	int err = calls_path(c, MESSAGE_REMOVE_TREE, path, &reply, &len);
+
+	if (err)
+		return err;
+	return message_get_removed(out, reply, len) ? calls_bad_reply(c, MESSAGE_REMOVE_TREE) : 0;
+}
+
 int calls_mkdir(struct calls *c, const char *path, bool parents)
 {
 	struct message_mkdir request = {

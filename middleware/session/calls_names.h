@@ -27,6 +27,8 @@ void calls_list_free(struct calls_list *);
 int calls_mkdir(struct calls *, const char *path, bool parents);
 int calls_rmdir(struct calls *, const char *path);
 int calls_remove(struct calls *, const char *path);
+/* A directory with all that is in it, a while at a time: `more` says that it is not all gone. */
+int calls_remove_tree(struct calls *, const char *path, struct message_removed *);
 int calls_rename(struct calls *, const char *from, const char *to, bool replace);
 int calls_statfs(struct calls *, const char *path, struct message_statfs_reply *);
 /* After 0 the transfer begins: with transfer_send for a STORE and a FEED, with transfer_receive for

@@ -8,6 +8,7 @@
 #include "tree/place.h"
 
 #include "tree/beneath.h"
+#include "tree/removal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -98,6 +99,15 @@ int place_remove(const struct place *p, const char *path)
 	int err = place_allows(p, PLACE_DELETE);
 
 	return err ? err : beneath_unlink(p->top, path);
+}
+
+int place_remove_tree(
+	const struct place *p, const char *path, uint64_t until_ns, struct removal *removal)
+{
+	int err = place_allows(p, PLACE_DELETE);
+
+	*removal = (struct removal){0};
+	return err ? err : removal_run(p->top, path, until_ns, removal);
 }
 
 int place_rename(const struct place *p, const char *from, const char *to, bool replace)

@@ -13,6 +13,7 @@
 
 #include <dirent.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/types.h>
@@ -46,6 +47,9 @@ int place_list(const struct place *, const char *path, DIR **out);
 int place_mkdir(const struct place *, const char *path, mode_t mode, bool parents);
 int place_rmdir(const struct place *, const char *path);
 int place_remove(const struct place *, const char *path);
+struct removal;
+/* A directory with all that is in it; as removal_run. */
+int place_remove_tree(const struct place *, const char *path, uint64_t until_ns, struct removal *);
 int place_rename(const struct place *, const char *from, const char *to, bool replace);
 
 /* Whether a file or tree may be read at `path`; or one be written: in it when it is a directory,

@@ -39,8 +39,8 @@ static const struct command command_table[] = {
 		COMMAND_REMOTE_DIR, 1, UINT_MAX, command_mkdir},
 	{"rmdir", "DIR...", "remove empty remote directories", COMMAND_REMOTE_DIR,
 		COMMAND_REMOTE_DIR, 1, UINT_MAX, command_rmdir},
-	{"rm", "FILE...", "remove remote files", COMMAND_REMOTE, COMMAND_REMOTE, 1, UINT_MAX,
-		command_rm},
+	{"rm", "[-r] FILE...", "remove remote files; -r: directories with all that is in them",
+		COMMAND_REMOTE, COMMAND_REMOTE, 1, UINT_MAX, command_rm},
 	{"mv", "[-n] FROM... TO", "rename remote names, or move them into a directory",
 		COMMAND_REMOTE, COMMAND_REMOTE, 2, UINT_MAX, command_mv},
 	{"stat", "PATH...", "show all attributes of remote names", COMMAND_REMOTE, COMMAND_REMOTE,
@@ -124,6 +124,7 @@ static const char *command_flags_text(const char *name)
 			"    -n  an existing file is an error\n"},
 		{"mkdir",
 			"    -p  with the parents that are missing; one that exists is no error\n"},
+		{"rm", "    -r  directories, too, with all that is in them\n"},
 		{"mv", "    -n  an existing target is an error\n"},
 		{"df", "    -h  sizes as 1.5G instead of bytes\n"},
 	};

@@ -4,6 +4,7 @@
  */
 #include "rftp/shell/commands_impl.h"
 
+#include "rftp/shell/interrupt.h"
 #include "rftp/ui/escape.h"
 #include "rftp/ui/listing.h"
 #include "rftp/remote/remote_path.h"
@@ -280,14 +281,36 @@ int command_rmdir(struct client *c, const struct lexer_command *line)
 	return first < 0 ? first : remote_each(c, line, (size_t)first, rmdir_each, 0);
 }
 
+static int rm_tree(struct client *c, const char *path)
+{
+	struct message_removed removed = {0};
+	uint64_t count = 0;
+	int err;
+
+	do {
+		err = interrupt_signal() ? -ECANCELED
+					 : calls_remove_tree(c->session, path, &removed);
+		count += err ? 0 : removed.removed;
+	} while (!err && removed.more);
+	if (err == -ECANCELED)
+		report_errorf(&c->report, err, path, "cancelled after %ju names", (uintmax_t)count);
+	else if (err)
+		client_report(c, path, err);
+	else
+		report_verbose(&c->report, "%s: %ju names removed", path, (uintmax_t)count);
+	return err;
+}
+
 static int rm_each(struct client *c, const char *path, unsigned mask)
 {
-	int err = calls_remove(c->session, path);
+	int err;
 
-	(void)mask;
+	if (mask)
+		return rm_tree(c, path);
+	err = calls_remove(c->session, path);
 	if (err == -EISDIR && c->session && !calls_lost(c->session)) {
 		report_error(&c->report, EXIT_CODE_OK, STATUS_IS_DIRECTORY, path,
-			"is a directory (remove it with rmdir when it is empty)");
+			"is a directory (remove it with rm -r, or with rmdir when it is empty)");
 		return err;
 	}
 	return err ? client_report(c, path, err) : 0;
@@ -296,9 +319,9 @@ static int rm_each(struct client *c, const char *path, unsigned mask)
 int command_rm(struct client *c, const struct lexer_command *line)
 {
 	unsigned mask;
-	int first = command_flags(c, line, "", &mask);
+	int first = command_flags(c, line, "r", &mask);
 
-	return first < 0 ? first : remote_each(c, line, (size_t)first, rm_each, 0);
+	return first < 0 ? first : remote_each(c, line, (size_t)first, rm_each, mask);
 }
 
 /* ---- mv ---- */

@@ -30,6 +30,7 @@ static const struct row {
 	{MESSAGE_MKDIR, SESSION_READY, handle_mkdir},
 	{MESSAGE_RMDIR, SESSION_READY, handle_rmdir},
 	{MESSAGE_REMOVE, SESSION_READY, handle_remove},
+	{MESSAGE_REMOVE_TREE, SESSION_READY, handle_remove_tree},
 	{MESSAGE_RENAME, SESSION_READY, handle_rename},
 	{MESSAGE_STATFS, SESSION_READY, handle_statfs},
 	{MESSAGE_STORE, SESSION_READY, handle_store},

@@ -26,6 +26,7 @@ int handle_stat(struct daemon_session *, const uint8_t *data, size_t len);
 int handle_mkdir(struct daemon_session *, const uint8_t *data, size_t len);
 int handle_rmdir(struct daemon_session *, const uint8_t *data, size_t len);
 int handle_remove(struct daemon_session *, const uint8_t *data, size_t len);
+int handle_remove_tree(struct daemon_session *, const uint8_t *data, size_t len);
 int handle_rename(struct daemon_session *, const uint8_t *data, size_t len);
 int handle_statfs(struct daemon_session *, const uint8_t *data, size_t len);
 

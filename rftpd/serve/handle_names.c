@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rftpd/serve/handle_names: requests about names: STAT, MKDIR, RMDIR, REMOVE, RENAME, STATFS.
+ * rftpd/serve/handle_names: requests about names: STAT, MKDIR, RMDIR, REMOVE,
+ * REMOVE_TREE, RENAME, STATFS.
  *
  * Each is a task: the session's place does the work (tree/place), which may take its time.
  */
 #include "proto/status.h"
 #include "rftpd/serve/handle.h"
 #include "rftpd/serve/session_task.h"
+#include "tree/removal.h"
+#include "base/clock.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -14,11 +17,15 @@
 /* What a client may set: a daemon hands no set-user-id bits out. */
 #define MODE_ALLOWED 01777
 
+/* Of removing a tree for one request: the client asks for the rest. */
+#define REMOVAL_NS (NS_PER_S / 2)
+
 struct asked {
 	uint16_t type;
 	void (*work)(struct session_task *);
 	int (*answer)(struct session_task *);
-	struct wire_bytes path, to; /* to: RENAME */
+	void (*forget)(struct session_task *); /* NULL: the usual */
+	struct wire_bytes path, to;            /* to: RENAME */
 	mode_t mode;
 	bool flag; /* MKDIR: parents; RENAME: replace */
 };
@@ -34,6 +41,7 @@ struct name_task {
 	bool to_is_at_fault; /* RENAME */
 	struct stat st;
 	struct statvfs fs;
+	struct removal removal;
 };
 
 static struct name_task *of(struct session_task *t)
@@ -52,12 +60,15 @@ static int begin(struct daemon_session *s, const struct asked *asked)
 
 	if (!t)
 		return -ENOMEM;
-	t->base = (struct session_task){
-		.session = s, .work = asked->work, .answer = asked->answer, .forget = forget};
+	t->base = (struct session_task){.session = s,
+		.work = asked->work,
+		.answer = asked->answer,
+		.forget = asked->forget ? asked->forget : forget};
 	t->type = asked->type;
 	t->mode = asked->mode;
 	t->flag = asked->flag;
 	t->error = 0;
+	t->removal = (struct removal){0};
 	handle_path(t->path, asked->path);
 	handle_path(t->to, asked->to);
 	return session_task_start(&t->base, t->type);
@@ -175,6 +186,48 @@ int handle_remove(struct daemon_session *s, const uint8_t *data, size_t len)
 {
 	return begin_path(s,
 		(struct asked){.type = MESSAGE_REMOVE, .work = work_remove, .answer = answer_done},
+		data, len);
+}
+
+/* ---- REMOVE_TREE ---- */
+
+static void forget_removal(struct session_task *t)
+{
+	free(of(t)->removal.fault);
+	free(of(t));
+}
+
+static void work_remove_tree(struct session_task *t)
+{
+	of(t)->error = place_remove_tree(
+		t->session->place, of(t)->path, clock_now_ns() + REMOVAL_NS, &of(t)->removal);
+}
+
+static int answer_remove_tree(struct session_task *task)
+{
+	struct name_task *t = of(task);
+	struct message_removed m = {.removed = t->removal.removed, .more = t->removal.more};
+	uint8_t reply[16];
+	int r;
+
+	if (t->error)
+		r = handle_refuse_path(task->session, t->type,
+			t->error == -EINVAL ? -ENAMETOOLONG : t->error,
+			t->removal.fault ? t->removal.fault : t->path);
+	else
+		r = daemon_session_reply(task->session, t->type, reply,
+			message_put_removed(&m, reply, sizeof reply));
+	forget_removal(task);
+	return r;
+}
+
+int handle_remove_tree(struct daemon_session *s, const uint8_t *data, size_t len)
+{
+	return begin_path(s,
+		(struct asked){.type = MESSAGE_REMOVE_TREE,
+			.work = work_remove_tree,
+			.answer = answer_remove_tree,
+			.forget = forget_removal},
 		data, len);
 }
 

@@ -258,6 +258,7 @@ REQUESTS = {
     iwarp.REMOVE: (iwarp.text(b"/x"), 3, 2 + 4095),
     iwarp.RENAME: (struct.pack(">I", 0) + iwarp.text(b"/x") + iwarp.text(b"/y"), 10, 8 + 2 * 4095),
     iwarp.STATFS: (iwarp.text(b"/"), 3, 2 + 4095),
+    iwarp.REMOVE_TREE: (iwarp.text(b"/x"), 3, 2 + 4095),
     iwarp.STORE: (iwarp.data_request(), 39, 39 + 4095),
     iwarp.RETRIEVE: (iwarp.data_request(), 39, 39 + 4095),
 }
@@ -381,9 +382,10 @@ def requests_with_wrong_values(top):
     text = iwarp.text
     bad = []
     for path in (b"a\0b", b"\0"):
-        for type_ in (iwarp.STAT, iwarp.LIST, iwarp.RMDIR, iwarp.REMOVE, iwarp.STATFS):
+        for type_ in (iwarp.STAT, iwarp.LIST, iwarp.RMDIR, iwarp.REMOVE, iwarp.STATFS,
+                      iwarp.REMOVE_TREE):
             bad.append((type_, text(path)))
-    for type_ in (iwarp.STAT, iwarp.LIST, iwarp.RMDIR, iwarp.REMOVE):
+    for type_ in (iwarp.STAT, iwarp.LIST, iwarp.RMDIR, iwarp.REMOVE, iwarp.REMOVE_TREE):
         bad += [(type_, text(p)) for p in (b"../x", b"/../../etc/passwd", b"x/../../y",
                                            b"n" * 300, b"missing")]
     bad += [
@@ -704,7 +706,7 @@ def random_frames(top):
             for _ in range(rng().randrange(1, 6)):
                 type_ = rng().choice(types)
                 data = bytearray((REQUESTS | TRANSFERS)[type_][0])
-                if type_ in (iwarp.MKDIR, iwarp.RENAME, iwarp.REMOVE, iwarp.RMDIR):
+                if type_ in (iwarp.MKDIR, iwarp.RENAME, iwarp.REMOVE, iwarp.RMDIR, iwarp.REMOVE_TREE):
                     type_ = iwarp.STAT  # not what random paths would change
                 for _ in range(rng().randrange(0, 4)):
                     if data:

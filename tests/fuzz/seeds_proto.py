@@ -55,6 +55,8 @@ write("fuzz_message", {
     "mkdir": frame(18, pack("II", 0o755, 1) + text(b"/d")),
     "rename": frame(21, pack("I", 1) + text(b"/a") + text(b"/b")),
     "statfs-reply": frame(22 | REPLY, pack("QQQQQ", 5, 4, 3, 2, 1)),
+    "remove-tree": frame(23, text(b"/a")),
+    "remove-tree-reply": frame(23 | REPLY, pack("QB", 7, 1)),
     "store": frame(32, FILES),
     "retrieve-null": frame(33, NULLS),
     "feed": frame(34, pack("IHQQ", 0, 7, 64 << 20, 10**10) + text(b"/feed")),

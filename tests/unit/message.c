@@ -15,6 +15,7 @@
 #define ATTR "01 000001a4 000003e8 000003e9 0123456789abcdef ffffffffffffffff 3b9ac9ff"
 #define MKDIR "000001ed 00000001 0002 2f61"
 #define RENAME "00000001 0002 2f61 0002 2f62"
+#define REMOVED "0000000000000007 01"
 #define STATFS                                                                                     \
 	"0000000000000001 0000000000000002 0000000000000003 0000000000000004 0000000000000005"
 #define FILES                                                                                      \
@@ -79,6 +80,9 @@ static const struct sample samples[] = {
 	{MESSAGE_STATFS, NULL, "0001 2f"},
 	{MESSAGE_STATFS, NULL, "0fff 61*4095"},
 	{MESSAGE_STATFS | MESSAGE_REPLY, NULL, STATFS},
+	{MESSAGE_REMOVE_TREE, NULL, "0001 2f"},
+	{MESSAGE_REMOVE_TREE, NULL, "0fff 61*4095"},
+	{MESSAGE_REMOVE_TREE | MESSAGE_REPLY, NULL, REMOVED},
 	{MESSAGE_STORE, NULL, FILES},
 	{MESSAGE_STORE, NULL, NULLS},
 	{MESSAGE_STORE, NULL,
@@ -197,6 +201,8 @@ static const struct tweak tweaks[] = {
 	{recode_message_data_request, FILES, 0, 1, 3, BAD},
 	{recode_message_data_request, FILES, 0, 1, 2, BAD}, /* NULL has no path */
 	{recode_message_data_request, NULLS, 0, 1, 1, BAD}, /* files have one */
+	{recode_message_removed, REMOVED, 8, 1, 0, 0},
+	{recode_message_removed, REMOVED, 8, 1, 2, BAD},
 	{recode_message_data_request, FILES, 1, 4, 8, 0},
 	{recode_message_data_request, FILES, 1, 4, 16, 0},
 	{recode_message_data_request, FILES, 1, 4, 32, 0},

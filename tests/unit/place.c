@@ -6,6 +6,7 @@
 
 #include "tests/scratch.h"
 #include "tree/place.h"
+#include "tree/removal.h"
 
 /* "file", "full/" with a file in it, "empty/" */
 static bool make(const char *dir)
@@ -77,6 +78,7 @@ static void all_is_done_with_rights(void)
 	struct place p;
 	DIR *entries;
 	unsigned count = 0;
+	struct removal removal;
 
 	CHECK(make(dir));
 	CHECK_EQ(place_open(&p, dir, PLACE_ALL), 0);
@@ -99,6 +101,9 @@ static void all_is_done_with_rights(void)
 	CHECK_EQ(place_check_writable(&p, ""), 0);
 	CHECK_EQ(place_mkdir(&p, "new/er", 0755, true), 0);
 	CHECK_EQ(place_rmdir(&p, "new/er"), 0);
+	CHECK_EQ(place_mkdir(&p, "tree/of/these", 0755, true), 0);
+	CHECK_EQ(place_remove_tree(&p, "tree", UINT64_MAX, &removal), 0);
+	CHECK_EQ(removal.removed, 3);
 	CHECK_EQ(place_rename(&p, "file", "new/file", false), 0);
 	CHECK_EQ(place_remove(&p, "new/file"), 0);
 	CHECK_EQ(place_stat(&p, "new/file", false, &st), -ENOENT);
