@@ -10,8 +10,7 @@
 #define NS_PER_MS 1000000ull
 #define NS_PER_S 1000000000ull
 
-uint64_t clock_now_ns(void);         /* CLOCK_MONOTONIC */
-uint64_t clock_process_cpu_ns(void); /* user + system time of this process, all threads */
+uint64_t clock_now_ns(void); /* CLOCK_MONOTONIC */
 
 /* Milliseconds from now until deadline_ns for poll(2): rounded up, 0 when passed, at most INT_MAX.
  */

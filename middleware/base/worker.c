@@ -74,24 +74,6 @@ void worker_detach(struct worker *w)
 	w->started = false;
 }
 
-int worker_pin(unsigned cpu)
-{
-	cpu_set_t *set;
-	int err = 0;
-
-	if (cpu >= WORKER_CPUS_MAX)
-		return -EINVAL;
-	set = CPU_ALLOC(cpu + 1ul);
-	if (!set)
-		return -ENOMEM;
-	CPU_ZERO_S(CPU_ALLOC_SIZE(cpu + 1ul), set);
-	CPU_SET_S(cpu, CPU_ALLOC_SIZE(cpu + 1ul), set);
-	if (sched_setaffinity(0, CPU_ALLOC_SIZE(cpu + 1ul), set) < 0)
-		err = -errno;
-	CPU_FREE(set);
-	return err;
-}
-
 unsigned worker_cpus(void)
 {
 	/* The kernel refuses a mask shorter than its own. */

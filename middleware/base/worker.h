@@ -29,9 +29,6 @@ void worker_stop(struct worker *);
  */
 void worker_detach(struct worker *);
 
-/* Binds the calling thread to one CPU.  0 or -errno. */
-int worker_pin(unsigned cpu);
-
 /* CPUs that this process may run on; at least 1. */
 unsigned worker_cpus(void);
 

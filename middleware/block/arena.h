@@ -22,10 +22,4 @@ struct arena {
 int arena_init(struct arena *, size_t bytes, bool huge);
 void arena_fini(struct arena *); /* takes a zeroed arena, too */
 
-/*
- * Bytes that this process may still lock or pin (RLIMIT_MEMLOCK less VmLck and VmPin); SIZE_MAX =
- * no limit, also because CAP_IPC_LOCK lifts it.
- */
-size_t arena_lockable_bytes(void);
-
 #endif

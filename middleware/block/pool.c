@@ -15,16 +15,6 @@ struct pool {
 	struct block blocks[];
 };
 
-static const char *const pool_state_names[] = {
-	[BLOCK_FREE] = "free",
-	[BLOCK_FILLING] = "filling",
-	[BLOCK_FILLED] = "filled",
-	[BLOCK_SENDING] = "sending",
-	[BLOCK_GRANTED] = "granted",
-	[BLOCK_LANDED] = "landed",
-	[BLOCK_DRAINING] = "draining",
-};
-
 /* The one state that each may move to; those that end in FREE move there by pool_give only. */
 static const enum block_state pool_arrows[] = {
 	[BLOCK_FREE] = BLOCK_FREE,
@@ -92,11 +82,6 @@ uint32_t pool_count(const struct pool *p)
 	return p->count;
 }
 
-uint32_t pool_block_bytes(const struct pool *p)
-{
-	return p->block_bytes;
-}
-
 uint32_t pool_free_count(const struct pool *p)
 {
 	return p->free_count;
@@ -134,9 +119,4 @@ void pool_move(struct block *b, enum block_state to)
 {
 	assert(b->state < POOL_STATES && to != BLOCK_FREE && pool_arrows[b->state] == to);
 	b->state = to;
-}
-
-const char *pool_state_name(enum block_state state)
-{
-	return (unsigned)state < POOL_STATES ? pool_state_names[state] : "unknown";
 }

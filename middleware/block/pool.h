@@ -27,7 +27,6 @@ int pool_new(void *memory, uint32_t count, uint32_t block_bytes, struct pool **o
 void pool_free(struct pool *);
 
 uint32_t pool_count(const struct pool *);
-uint32_t pool_block_bytes(const struct pool *);
 uint32_t pool_free_count(const struct pool *);
 /* The block of an index from a peer: NULL when there is none of that number. */
 struct block *pool_at(struct pool *, uint64_t index);
@@ -40,7 +39,5 @@ void pool_give(struct pool *, struct block *);
 /* One arrow along the state machine; asserts that the arrow exists.  Those from FREE are
  * pool_take's and those to FREE pool_give's. */
 void pool_move(struct block *, enum block_state to);
-
-const char *pool_state_name(enum block_state);
 
 #endif

@@ -88,8 +88,3 @@ uint32_t reorder_held(const struct reorder *r)
 {
 	return r->held;
 }
-
-uint32_t reorder_next(const struct reorder *r)
-{
-	return r->next;
-}

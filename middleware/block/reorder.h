@@ -23,6 +23,5 @@ struct block *reorder_get(struct reorder *);
 /* Any block still held, for clean-up; NULL when empty. */
 struct block *reorder_drain(struct reorder *);
 uint32_t reorder_held(const struct reorder *); /* blocks that wait for one before them */
-uint32_t reorder_next(const struct reorder *); /* the sequence that get waits for */
 
 #endif

@@ -162,11 +162,6 @@ void *fabric_chan_context(const struct fabric_chan *chan)
 	return chan->context;
 }
 
-void fabric_chan_set_context(struct fabric_chan *chan, void *context)
-{
-	chan->context = context;
-}
-
 void fabric_chan_set_owner(struct fabric_chan *chan, void *owner)
 {
 	chan->owner = owner;

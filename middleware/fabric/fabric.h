@@ -161,7 +161,6 @@ void fabric_chan_disconnect(struct fabric_chan *);
 void fabric_chan_free(struct fabric_chan *);
 
 void *fabric_chan_context(const struct fabric_chan *);
-void fabric_chan_set_context(struct fabric_chan *, void *context);
 /* Whose it is, for its events; NULL until then.  By the thread that takes the events. */
 void fabric_chan_set_owner(struct fabric_chan *, void *owner);
 /* Capabilities of this channel; inline_max is final after setup. */

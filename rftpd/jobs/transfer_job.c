@@ -392,11 +392,6 @@ const char *transfer_job_path(const struct transfer_job *job)
 	return job->path;
 }
 
-bool transfer_job_running(const struct transfer_job *job)
-{
-	return job->worker.started;
-}
-
 static void run(void *arg)
 {
 	struct transfer_job *job = arg;

@@ -54,7 +54,6 @@ void transfer_job_free(struct transfer_job *);
 
 uint16_t transfer_job_type(const struct transfer_job *);
 const char *transfer_job_path(const struct transfer_job *);
-bool transfer_job_running(const struct transfer_job *);
 /* Asks for its lease, once: true: it is held; false: daemon_session_granted will be called. */
 bool transfer_job_ask(struct transfer_job *);
 /* The lease is held.  The thread replies OK to the request and moves the data; then

@@ -13,6 +13,7 @@
 #include "base/worker.h"
 #include "block/arena.h"
 #include "engine/engine.h"
+#include "tests/cpu_time.h"
 #include "fabric/select.h"
 #include "fabric/loop/loop.h"
 #include "proto/transfer.h"
@@ -127,7 +128,7 @@ static uint64_t thread_cpu_ns(void)
 
 static struct effort effort_now(void)
 {
-	struct effort e = {.cpu_ns = clock_process_cpu_ns()};
+	struct effort e = {.cpu_ns = process_cpu_ns()};
 	struct rusage u;
 
 	if (!getrusage(RUSAGE_SELF, &u))

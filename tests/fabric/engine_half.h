@@ -11,6 +11,7 @@
 
 #include "block/arena.h"
 #include "engine/engine.h"
+#include "tests/cpu_time.h"
 #include "proto/message.h"
 #include "proto/transfer.h"
 #include "tests/fabric/side.h"
@@ -339,13 +340,12 @@ static void engine_tell(struct side *s)
 	       "ms of CPU; "
 	       "%u naps, woken %u times\n",
 		(clock_now_ns() - h->wait_ns) / NS_PER_MS, h->stood_ns / NS_PER_MS,
-		(clock_process_cpu_ns() - h->cpu_ns) / NS_PER_MS, h->naps, h->woken);
+		(process_cpu_ns() - h->cpu_ns) / NS_PER_MS, h->naps, h->woken);
 	for (uint32_t i = 0; i < pool_count(h->pool); i++)
 		states[pool_at(h->pool, i)->state]++;
 	for (unsigned i = 0; i <= BLOCK_DRAINING; i++)
 		if (states[i])
-			printf("#   %u blocks %s\n", states[i],
-				pool_state_name((enum block_state)i));
+			printf("#   %u blocks in state %u\n", states[i], i);
 	if (h->from)
 		printf("#   room for %d\n", h->from->ops->room(h->from, 0));
 	for (unsigned i = 0; i < ENGINE_LANES; i++) {
@@ -403,7 +403,7 @@ static void engine_wait(struct engine_half *h, bool (*round)(struct engine_half 
 	bool any, woken = true;
 
 	h->wait_ns = mark;
-	h->cpu_ns = clock_process_cpu_ns();
+	h->cpu_ns = process_cpu_ns();
 	h->stood_ns = h->naps = h->woken = 0;
 	for (;;) {
 		struct pollfd fds[3] = {

@@ -7,7 +7,6 @@
 #include "tests/harness.h"
 
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -92,74 +91,8 @@ static void does_not_touch_its_pages(void)
 	arena_fini(&a);
 }
 
-static void lockable_follows_the_limit(void)
-{
-	struct rlimit before, small;
-	size_t unlimited, limited;
-
-	CHECK_EQ(getrlimit(RLIMIT_MEMLOCK, &before), 0);
-	unlimited = arena_lockable_bytes();
-	if (before.rlim_cur == RLIM_INFINITY)
-		CHECK(unlimited == SIZE_MAX);
-	small = before;
-	if (small.rlim_max < 65536)
-		SKIP("RLIMIT_MEMLOCK is below 64 KiB");
-	small.rlim_cur = 65536;
-	CHECK_EQ(setrlimit(RLIMIT_MEMLOCK, &small), 0);
-	limited = arena_lockable_bytes();
-	CHECK_EQ(setrlimit(RLIMIT_MEMLOCK, &before), 0);
-	CHECK(limited <= 65536 || limited == SIZE_MAX); /* a privileged process has no limit */
-}
-
-/* What the child below finds. */
-enum finding { FOUND, NO_SETUP, NO_MLOCK, NOT_COUNTED, WRONG };
-
-static enum finding lock_and_look(void)
-{
-	struct rlimit limit = {65536, 65536};
-	size_t before, after;
-	struct arena a;
-
-	if (setrlimit(RLIMIT_MEMLOCK, &limit) < 0 || arena_init(&a, 16384, false))
-		return NO_SETUP;
-	/* a privileged process has no limit, so it gives its privileges up */
-	if (geteuid() == 0 && setresuid(65534, 65534, 65534) < 0)
-		return NO_SETUP;
-	before = arena_lockable_bytes();
-	if (mlock(a.base, 16384) < 0)
-		return NO_MLOCK;
-	after = arena_lockable_bytes();
-	arena_fini(&a);
-	if (after == before)
-		return NOT_COUNTED;
-	return before <= 65536 && before - after == 16384 ? FOUND : WRONG;
-}
-
-static void what_is_locked_is_taken_off(void)
-{
-	int status = 0;
-	pid_t child;
-
-	fflush(NULL);
-	child = fork();
-	if (child == 0)
-		_exit(lock_and_look());
-	CHECK(child > 0);
-	CHECK(waitpid(child, &status, 0) == child);
-	CHECK(WIFEXITED(status));
-	if (WEXITSTATUS(status) == NO_SETUP)
-		SKIP("RLIMIT_MEMLOCK or the user cannot be changed here");
-	if (WEXITSTATUS(status) == NO_MLOCK)
-		SKIP("mlock is not allowed here");
-	if (WEXITSTATUS(status) == NOT_COUNTED)
-		SKIP("mlock shows no effect here (sanitizers replace it)");
-	CHECK_EQ(WEXITSTATUS(status), FOUND);
-}
-
 HARNESS_MAIN({"sizes_are_rounded_up_to_pages", sizes_are_rounded_up_to_pages},
 	{"large_ones_begin_on_a_huge_page", large_ones_begin_on_a_huge_page},
 	{"huge_pages_are_a_wish", huge_pages_are_a_wish},
 	{"impossible_sizes_are_errors", impossible_sizes_are_errors},
-	{"does_not_touch_its_pages", does_not_touch_its_pages},
-	{"lockable_follows_the_limit", lockable_follows_the_limit},
-	{"what_is_locked_is_taken_off", what_is_locked_is_taken_off})
+	{"does_not_touch_its_pages", does_not_touch_its_pages})

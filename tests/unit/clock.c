@@ -20,17 +20,6 @@ static void never_goes_back(void)
 	}
 }
 
-static void cpu_time_counts_work(void)
-{
-	uint64_t before = clock_process_cpu_ns();
-	volatile uint64_t work = 0;
-
-	/* ends as soon as the clock has moved, however coarse it is */
-	while (clock_process_cpu_ns() == before)
-		work = work + 1;
-	CHECK(clock_process_cpu_ns() > before);
-}
-
 static void until_rounds_up_and_stays_in_range(void)
 {
 	uint64_t now = clock_now_ns();
@@ -53,5 +42,5 @@ static void until_rounds_up_and_stays_in_range(void)
 	CHECK_EQ(clock_until_ms(deadline), 0);
 }
 
-HARNESS_MAIN({"never_goes_back", never_goes_back}, {"cpu_time_counts_work", cpu_time_counts_work},
+HARNESS_MAIN({"never_goes_back", never_goes_back},
 	{"until_rounds_up_and_stays_in_range", until_rounds_up_and_stays_in_range})

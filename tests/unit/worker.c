@@ -5,7 +5,6 @@
 #include "base/worker.h"
 #include "tests/harness.h"
 
-#include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -74,31 +73,6 @@ static void signals_reach_the_main_thread_only(void)
 	CHECK(!sigismember(&l.blocked, SIGSEGV));
 }
 
-static void pin_and_count(void *arg)
-{
-	struct look *l = arg;
-
-	l->pinned = worker_pin(l->cpu);
-	l->cpus = worker_cpus();
-}
-
-static void pins_itself_to_one_cpu(void)
-{
-	struct worker w = {0};
-	struct look l = {0};
-	unsigned before = worker_cpus();
-	int cpu = sched_getcpu();
-
-	CHECK(before >= 1);
-	CHECK(cpu >= 0);
-	l.cpu = (unsigned)cpu;
-	CHECK_EQ(worker_start(&w, "pinned", pin_and_count, &l), 0);
-	worker_stop(&w);
-	CHECK_EQ(l.pinned, 0);
-	CHECK_EQ(l.cpus, 1);
-	CHECK_EQ(worker_cpus(), before); /* the others stay free */
-}
-
 struct loose {
 	struct worker worker;
 	sem_t detached, *ended;
@@ -134,17 +108,6 @@ static void a_detached_one_may_free_what_it_is_in(void)
 	sem_destroy(&ended);
 }
 
-static void an_impossible_cpu_is_an_error(void)
-{
-	unsigned before = worker_cpus();
-
-	CHECK_EQ(worker_pin(65535), -EINVAL);
-	CHECK_EQ(worker_pin(UINT32_MAX), -EINVAL);
-	CHECK_EQ(worker_cpus(), before);
-}
-
 HARNESS_MAIN({"runs_once_and_joins", runs_once_and_joins}, {"cuts_a_long_name", cuts_a_long_name},
 	{"signals_reach_the_main_thread_only", signals_reach_the_main_thread_only},
-	{"pins_itself_to_one_cpu", pins_itself_to_one_cpu},
-	{"a_detached_one_may_free_what_it_is_in", a_detached_one_may_free_what_it_is_in},
-	{"an_impossible_cpu_is_an_error", an_impossible_cpu_is_an_error})
+	{"a_detached_one_may_free_what_it_is_in", a_detached_one_may_free_what_it_is_in})
