@@ -61,7 +61,7 @@ static bool message_hello_ok(const struct message_hello *m)
 {
 	return m->version != 0 && m->max_channels >= 1 && m->max_channels <= MESSAGE_CHANNELS_MAX &&
 	       m->max_block >= TRANSFER_BLOCK_MIN && m->max_block <= TRANSFER_BLOCK_MAX &&
-	       m->max_depth >= 1 && m->max_depth <= TRANSFER_DEPTH_MAX;
+	       m->max_depth >= 2 && m->max_depth <= TRANSFER_DEPTH_MAX;
 }
 
 int message_get_hello(struct message_hello *m, const void *buf, size_t len)

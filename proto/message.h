@@ -142,7 +142,7 @@ struct message_hello {           /* request and reply have the same shape */
 	uint16_t version;        /* request: highest spoken; reply: the one used */
 	uint16_t max_channels;   /* 1..64 */
 	uint32_t max_block;      /* bytes, 65536..16777216 */
-	uint32_t max_depth;      /* blocks of one transfer, 1..65536 */
+	uint32_t max_depth;      /* blocks of one transfer, 2..65536 */
 	uint32_t engines;        /* bit n = enum message_engine n */
 	uint32_t session;        /* reply: number of this session; request: 0 */
 	uint32_t flags;          /* MESSAGE_HELLO_*; request: in its upper half the client's port */

@@ -212,7 +212,8 @@ static void connect_explain(struct connect *c, const char *fabric, const struct 
 	case -EACCES:
 		connect_failed(c, error, status, "%s: refused by the server: %s", c->address,
 			status == STATUS_LIMIT
-				? "it has as many sessions as it allows, or allows one address"
+				? "over a limit: it has as many sessions as it allows, in "
+				  "all or of one address"
 				: status_text(status));
 		break;
 	case -ECONNREFUSED:

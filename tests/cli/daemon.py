@@ -205,7 +205,7 @@ def the_example_and_the_unit(top):
     # what it proposes, also where it is commented out, is what the daemon takes
     text = re.sub(r"(?m)^#\s?([a-z-]+ *=)", r"\1", text)
     text = re.sub(r"(?m)^(export *= *)[^:\n]*", rf"\g<1>{directory}", text)
-    text = re.sub(r"(?m)^(log-file *= *).*", rf"\g<1>{top}/log", text)
+    text = re.sub(r"(?m)^((?:log-file|audit-log) *= *).*", rf"\g<1>{top}/log", text)
     # whether port 7387 is free here is not the question
     result = rftpd("-t", "--listen", "0", "--config", write(f"{top}/example.conf", text))
     equal(result.code, 0, "rftpd -t of the example", result)

@@ -363,6 +363,7 @@ def hellos_with_wrong_fields(top):
                          ("65 channels", {"channels": 65}), ("65535 channels", {"channels": 65535}),
                          ("blocks of 0", {"block": 0}), ("blocks of 65535", {"block": 65535}),
                          ("blocks of 4 GiB", {"block": 0xffffffff}), ("no depth", {"depth": 0}),
+                         ("a depth of one block", {"depth": 1}),
                          ("depth 65537", {"depth": 65537}), ("no engine", {"engines": 0}),
                          ("agent too long", {"agent": b"x" * 256})):
         session = Session(place.port, WAIT)

@@ -438,7 +438,7 @@ static void put_refuses(void)
 	static uint8_t buf[SAMPLE_MAX], data[5000];
 	struct wire_bytes bytes = {data, 4096};
 	struct message_path path = {{data, 4095}};
-	struct message_hello hello = {1, 1, 65536, 1, 0, 0, 0, {data, 255}};
+	struct message_hello hello = {1, 1, 65536, 2, 0, 0, 0, {data, 255}};
 
 	memset(data, 'a', sizeof(data));
 	CHECK_EQ(message_put_path(&path, buf, sizeof(buf)), 4097);
