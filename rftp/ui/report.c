@@ -74,10 +74,21 @@ void report_json_bool(struct text *t, const char *name, bool value)
 	text_puts(t, value ? "true" : "false");
 }
 
+/* What can be said when there is no memory to say more. */
+static void report_no_memory(void)
+{
+	static const char message[] = "rftp: out of memory\n";
+
+	fwrite(message, 1, sizeof message - 1, stderr);
+}
+
 void report_json_end(struct report *r, struct text *t)
 {
 	text_puts(t, "}\n");
-	report_write(r, text_str(t), t->len);
+	if (t->failed) /* half an object would be none */
+		report_no_memory();
+	else
+		report_write(r, text_str(t), t->len);
 	text_fini(t);
 }
 
@@ -110,7 +121,10 @@ static void report_stderr(struct report *r, struct text *line)
 	progress_erase(&r->progress);
 	fflush(stdout);
 	text_putc(line, '\n');
-	fwrite(text_str(line), 1, line->len, stderr);
+	if (line->failed)
+		report_no_memory();
+	else
+		fwrite(text_str(line), 1, line->len, stderr);
 	text_fini(line);
 }
 
@@ -120,8 +134,10 @@ static void report_line(struct report *r, const char *format, va_list ap)
 	struct text line = {0};
 	char *message = NULL;
 
-	if (vasprintf(&message, format, ap) < 0)
+	if (vasprintf(&message, format, ap) < 0) {
+		report_no_memory();
 		return;
+	}
 	text_puts(&line, "rftp: ");
 	escape_display(&line, message, strlen(message));
 	report_stderr(r, &line);

@@ -18,7 +18,7 @@ import subprocess
 import time
 
 import rftptest
-from rftptest import Daemon, Failure, case, check, equal, finish, leftovers, make_file, scaled, \
+from rftptest import Daemon, Failure, NotReady, case, check, equal, finish, leftovers, make_file, scaled, \
     start_rftp, wait_until
 
 LIBRARY = os.path.join(rftptest.BUILD, "tests/preload/fault.so")
@@ -254,17 +254,18 @@ def judge(job, fault, result):
             os.unlink(path)
 
 
-def each(job, fault, one):
-    """Runs `one` for call after call, in both classes; all that goes wrong is told."""
+def each(job, fault, one, classes=tuple(CLASSES), span=0):
+    """Runs `one` for call after call, class by class; all that goes wrong is told."""
     wrong = []
-    for class_, what in CLASSES.items():
+    for class_ in classes:
+        what = CLASSES[class_]
         job.prepare()
         fault.arm(class_=class_)
         count = one(None)
         check(count, "nothing is counted")
         for number in numbers(count):
             job.prepare()
-            fault.arm(number, class_, choice=rftptest.rng().randrange(12) if class_ == SYSTEM else 0)
+            fault.arm(number, class_, rftptest.rng().randrange(12) if class_ == SYSTEM else 0, span)
             choice = fault.word(24)
             try:
                 one(number)
@@ -277,7 +278,7 @@ def each(job, fault, one):
         raise Failure(f"{len(wrong)} calls that fail are not survived, as told above")
 
 
-def in_the_client(top, kind):
+def in_the_client(top, kind, **how):
     os.mkdir(f"{top}/export")
     fault = Fault(top, "rftp")
     job = kind(top, Daemon(f"{top}/export", "rw"))
@@ -298,11 +299,11 @@ def in_the_client(top, kind):
             check(fault.live <= kept["live"], "not freed:", fault.live - kept["live"], "allocations", result)
         return None
 
-    each(job, fault, one)
+    each(job, fault, one, **how)
     job.daemon.back_to(before, "after clients in which something failed")
 
 
-def in_the_daemon(top, kind):
+def in_the_daemon(top, kind, **how):
     os.mkdir(f"{top}/export")
     fault = Fault(top, "rftpd")
     job = kind(top, Daemon(f"{top}/export", "rw", env=fault.env))
@@ -328,7 +329,7 @@ def in_the_daemon(top, kind):
         job.daemon.back_to(before, "descriptors and threads after the next one")
         return None
 
-    each(job, fault, one)
+    each(job, fault, one, **how)
     live = []
     for _ in range(3):  # what is kept for later is kept by the first of them
         job.prepare()
@@ -344,6 +345,47 @@ for where in (in_the_client, in_the_daemon):
             where(top, kind)
         one_case.__name__ = f"{kind.__name__.lower()}_{where.__name__}"
         case(one_case, seconds=300)
+
+@case(seconds=300)
+def memory_that_stays_short_in_the_client(top):
+    in_the_client(top, Put, classes=(MEMORY,), span=1 << 40)
+
+
+@case(seconds=300)
+def memory_that_stays_short_in_the_daemon(top):
+    """Until the client has ended; then there is some again."""
+    in_the_daemon(top, Put, classes=(MEMORY,), span=1 << 40)
+
+
+class Start:
+    """A daemon that starts and ends."""
+
+    def prepare(self):
+        pass
+
+
+@case(seconds=300)
+def a_daemon_that_starts(top):
+    """It serves, or ends with a message."""
+    os.mkdir(f"{top}/export")
+    make_file(f"{top}/f", 100 * K)
+    fault = Fault(top, "rftpd")
+    Daemon(f"{top}/export", "rw").stop()  # its key is made now
+
+    def one(number):
+        try:
+            daemon = Daemon(f"{top}/export", "rw", env=fault.env)
+        except NotReady as e:
+            check(number and (e.code or 0) > 0 and e.said.strip(), e)
+            return None
+        calls = fault.calls
+        fault.disarm()
+        rftptest.works(f"{top}/f", daemon.url("f"))
+        daemon.stop()
+        return calls
+
+    each(Start(), fault, one, classes=(MEMORY, SYSTEM))
+
 
 if __name__ == "__main__":
     rftptest.main()

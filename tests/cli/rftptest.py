@@ -294,6 +294,14 @@ def fails(code, *arguments, says=None, **options):
 
 # ---- the daemon ----
 
+class NotReady(Failure):
+    """A daemon that has ended instead of being ready, or said something else."""
+
+    def __init__(self, line, code, said):
+        super().__init__(f"rftpd is not ready: it said {line!r}; exit code {code}, stderr: {said[-2000:]!r}")
+        self.code, self.said = code, said
+
+
 class Daemon:
     """rftpd on a free port of 127.0.0.1, serving `top`."""
 
@@ -313,7 +321,7 @@ class Daemon:
         match = re.fullmatch(rb"ready (\S+):(\d+) (\S.*)\n", line)
         if not match:
             self.process.wait(5) if not line else kill(self.process)
-            raise Failure(f"rftpd is not ready: it said {line!r}; stderr: {self.stderr()[-2000:]!r}")
+            raise NotReady(line, self.process.returncode, self.stderr())
         self.host, self.port = match[1].decode(), int(match[2])
         self.fabrics = match[3].decode().split()
         _daemons.append(self)
