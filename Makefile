@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# make              build/rftp and build/rftpd
+# make              build/rftp, build/rftpd and build/rftpctl
 # make demo         copies real files through them, both ways, and compares
 # make check        every test that needs no RDMA device (check-c, check-cli: a part of them)
 # make check-rdma   the programs on Linux's RDMA drivers, in a virtual machine  RIG_ARGS=--short
@@ -74,7 +74,7 @@ BENCHES     := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/bench/*.c))
 TESTS       := $(patsubst tests/%.c,$(B)/tests/%,$(TEST_SRC))
 FUZZERS     := $(patsubst tests/%.c,$(B)/tests/%,$(FUZZ_SRC))
 
-all: $(B)/rftp $(B)/rftpd
+all: $(B)/rftp $(B)/rftpd $(B)/rftpctl
 
 $(LIB): $(call obj,$(LIB_SRC))
 $(CLIENT_LIB): $(call obj,$(filter-out rftp/main.c,$(CLIENT_SRC)))
@@ -90,6 +90,10 @@ $(B)/rftp: $(B)/obj/rftp/main.o $(CLIENT_LIB) $(LIB)
 $(B)/rftpd: $(B)/obj/rftpd/main.o $(DAEMON_LIB) $(LIB)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) $(RFTP_CFLAGS) -o $@ $^ $(LDFLAGS) $(LDLIBS)
+
+$(B)/rftpctl: $(call obj,$(wildcard rftpctl/*.c))
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CFLAGS) $(RFTP_CFLAGS) -o $@ $^ $(LDFLAGS)
 
 # one test program, one source file
 $(TESTS) $(BENCHES): $(B)/tests/%: $(B)/obj/tests/%.o $(CLIENT_LIB) $(DAEMON_LIB) $(LIB)
@@ -201,7 +205,7 @@ lint:
 	@command -v cppcheck >/dev/null || { echo "lint: cppcheck is not installed"; exit 0; }; \
 	cppcheck --quiet --std=c11 -I. -Imiddleware --include=tests/cppcheck.h --enable=warning,portability \
 		--inline-suppr --error-exitcode=1 --suppress=missingIncludeSystem \
-		proto middleware rftp rftpd
+		proto middleware rftp rftpd rftpctl
 	$(Q)command -v mandoc >/dev/null || { echo "lint: mandoc is not installed"; exit 0; }; \
 	! mandoc -Tlint $(MAN_PAGES) 2>/dev/null | grep -vE 'referenced manual not found|line longer than 80'
 
@@ -236,7 +240,7 @@ install: all
 		$(DESTDIR)$(sysusersdir) $(DESTDIR)$(tmpfilesdir) $(DESTDIR)$(sysconfdir)
 	install -d -m 750 $(DESTDIR)$(statedir) $(DESTDIR)$(statedir)/export
 	install -m 755 $(B)/rftp $(DESTDIR)$(bindir)/rftp
-	install -m 755 $(B)/rftpd $(DESTDIR)$(sbindir)/rftpd
+	install -m 755 $(B)/rftpd $(B)/rftpctl $(DESTDIR)$(sbindir)
 	set -e; for page in $(MAN_PAGES); do \
 		install -D -m 644 $$page $(DESTDIR)$(mandir)/man$${page##*.}/$${page##*/}; done
 	install -m 644 README.md LICENSE $(DESTDIR)$(docdir)
@@ -248,7 +252,8 @@ install: all
 
 # the configuration and what was stored stay
 uninstall:
-	rm -f $(DESTDIR)$(bindir)/rftp $(DESTDIR)$(sbindir)/rftpd $(DESTDIR)$(bashdir)/rftp
+	rm -f $(DESTDIR)$(bindir)/rftp $(DESTDIR)$(sbindir)/rftpd $(DESTDIR)$(sbindir)/rftpctl \
+		$(DESTDIR)$(bashdir)/rftp
 	rm -f $(DESTDIR)$(unitdir)/rftpd.service $(DESTDIR)$(sysusersdir)/rftpd.conf \
 		$(DESTDIR)$(tmpfilesdir)/rftpd.conf
 	set -e; for page in $(MAN_PAGES); do rm -f $(DESTDIR)$(mandir)/man$${page##*.}/$${page##*/}; done

@@ -81,6 +81,10 @@ static const struct row rows[] = {
 		"a session that asks for nothing is ended after this; 0: never", "900"},
 	{"drain-timeout", KIND_NUMBER, FIELD(drain_timeout_s), 0, 86400, "SECONDS",
 		"transfers may go on for so long after SIGTERM", "10"},
+	{"control", KIND_PATH, FIELD(control), 0, 0, "SOCKET",
+		"where rftpctl reaches this daemon: a local socket", NULL},
+	{"metrics", KIND_PATH, FIELD(metrics), 0, 0, "ADDR:PORT",
+		"tell Prometheus there what was done: http://ADDR:PORT/metrics", NULL},
 	{"log-file", KIND_PATH, FIELD(log_file), 0, 0, "FILE",
 		"messages go there, not to standard error", NULL},
 	{"log-level", KIND_LEVEL, 0, 0, 0, "error|warning|info|debug", "what is logged", "info"},
@@ -109,6 +113,8 @@ void daemon_settings_fini(struct daemon_settings *s)
 	free(s->certificate);
 	free(s->fabric);
 	free(s->log_file);
+	free(s->control);
+	free(s->metrics);
 	*s = (struct daemon_settings){0};
 }
 
@@ -285,21 +291,18 @@ static int set_fabric(struct daemon_settings *s, const char *value, char why[DAE
 	return set_text(&s->fabric, value, strlen(value));
 }
 
+static const char *const level_names[] = {
+	[LOG_LEVEL_ERROR] = "error",
+	[LOG_LEVEL_WARNING] = "warning",
+	[LOG_LEVEL_INFO] = "info",
+	[LOG_LEVEL_DEBUG] = "debug",
+};
+
 static int set_level(struct daemon_settings *s, const char *value, char why[DAEMON_WHY_MAX])
 {
-	static const struct {
-		const char *name;
-		enum log_level level;
-	} levels[] = {
-		{"error", LOG_LEVEL_ERROR},
-		{"warning", LOG_LEVEL_WARNING},
-		{"info", LOG_LEVEL_INFO},
-		{"debug", LOG_LEVEL_DEBUG},
-	};
-
-	for (unsigned i = 0; i < sizeof levels / sizeof *levels; i++)
-		if (!strcmp(value, levels[i].name)) {
-			s->log_level = levels[i].level;
+	for (int i = LOG_LEVEL_ERROR; i <= LOG_LEVEL_DEBUG; i++)
+		if (!strcmp(value, level_names[i])) {
+			s->log_level = (enum log_level)i;
 			return 0;
 		}
 	snprintf(why, DAEMON_WHY_MAX, "log-level: \"%.60s\" is none of error, warning, info, debug",
@@ -387,4 +390,43 @@ int daemon_settings_set(struct daemon_settings *s, enum daemon_origin origin, co
 	if (!r)
 		s->origin[i] = origin;
 	return r;
+}
+
+static bool is_limit(enum kind kind)
+{
+	return kind == KIND_NUMBER || kind == KIND_SIZE || kind == KIND_LEVEL;
+}
+
+int daemon_settings_set_limit(
+	struct daemon_settings *s, const char *name, const char *value, char why[DAEMON_WHY_MAX])
+{
+	for (unsigned i = 0; i < ROWS; i++)
+		if (!strcmp(rows[i].name, name) && is_limit(rows[i].kind))
+			return set_row(s, &rows[i], value, why);
+	snprintf(why, DAEMON_WHY_MAX, "\"%.100s\" is no limit", name);
+	return -ENOENT;
+}
+
+bool daemon_settings_show_limit(const struct daemon_settings *s, unsigned i, char *out, size_t size)
+{
+	static const char letters[] = "KMGT";
+	uint64_t n;
+	int letter = -1;
+
+	if (!is_limit(rows[i].kind))
+		return false;
+	if (rows[i].kind == KIND_LEVEL) {
+		snprintf(out, size, "%s", level_names[s->log_level]);
+		return true;
+	}
+	n = *(const uint64_t *)(const void *)((const char *)s + rows[i].offset);
+	if (!n && rows[i].min) { /* not given: it depends */
+		snprintf(out, size, "default");
+		return true;
+	}
+	for (; rows[i].kind == KIND_SIZE && n && n % 1024 == 0 && letter < 3; letter++)
+		n /= 1024;
+	snprintf(out, size, "%llu%.*s", (unsigned long long)n, letter >= 0,
+		&letters[letter >= 0 ? letter : 0]);
+	return true;
 }

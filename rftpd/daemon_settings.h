@@ -12,6 +12,7 @@
 #include "base/log.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define DAEMON_LISTEN_MAX 16u
@@ -30,6 +31,8 @@ struct daemon_settings {
 	bool writable;
 	char *fabric;   /* "auto", or names with commas between */
 	char *log_file; /* NULL: standard error, or the journal */
+	char *control;  /* rftpctl's socket; NULL: none */
+	char *metrics;  /* HOST:PORT; NULL: none */
 	bool insecure, crc;
 	uint64_t max_sessions, max_per_address, max_channels;
 	uint64_t max_block_bytes;
@@ -55,6 +58,15 @@ void daemon_settings_fini(struct daemon_settings *);
  */
 int daemon_settings_set(struct daemon_settings *, enum daemon_origin, const char *name,
 	const char *value, char why[DAEMON_WHY_MAX]);
+
+/*
+ * A number, a size or the log level, in place of whatever was said before.  -ENOENT: it is none of
+ * these; or as above.
+ */
+int daemon_settings_set_limit(
+	struct daemon_settings *, const char *name, const char *value, char why[DAEMON_WHY_MAX]);
+/* Its value, as it may be given.  false: the i-th row is no limit. */
+bool daemon_settings_show_limit(const struct daemon_settings *, unsigned i, char *out, size_t size);
 
 /* The i-th row: its name (NULL past the last), whether it is a plain switch (its value may be left
  * out on the command line), what may be given, and what it does. */

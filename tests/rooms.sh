@@ -90,7 +90,7 @@ code() {
 
 # No name of a source file has a space: the unquoted lists below are meant to be split.
 # shellcheck disable=SC2046
-all=$(sources proto middleware/* middleware/*/* rftp rftp/* rftpd rftpd/*)
+all=$(sources proto middleware/* middleware/*/* rftp rftp/* rftpd rftpd/* rftpctl)
 # shellcheck disable=SC2086
 all_includes=$(includes $all)
 # shellcheck disable=SC2086
@@ -129,6 +129,7 @@ room 'middleware/tree/(beneath|place|landing|temporary|metadata|removal)' '(tree
 seams='(session|transfer|tree|base|proto)/|end/end\.h|engine/engine\.h|fabric/((fabric|select|device)\.h|soft/soft\.h|loop/loop\.h)'
 room rftp/ "rftp/|$seams"
 room rftpd/ "rftpd/|$seams"
+room rftpctl/ 'rftpd/control_path\.h'
 
 check "every room of middleware has its rule" "$(echo "$all" | grep '^middleware/' |
 	grep -vE '^middleware/(base|block|fabric|end|engine|session|transfer|tree)/')"
@@ -146,7 +147,7 @@ check "OpenSSL is used by session/tls, and for base64 in known_hosts" "$(
 	grep -nE '^[[:space:]]*#[[:space:]]*include[[:space:]]*["<]openssl/' /dev/null $all |
 	grep -vE '^(middleware/session/tls|rftp/remote/known_hosts)')"
 
-check "no exit() outside main.c" "$(echo "$all_code" | grep -vE '^rftpd?/main\.c:' |
+check "no exit() outside main.c" "$(echo "$all_code" | grep -vE '^rftp(d|ctl)?/main\.c:' |
 	grep -E '[^A-Za-z0-9_](quick_)?exit[[:space:]]*\(')"
 
 # to run an engine is the work of transfer

@@ -136,7 +136,7 @@ void scheduler_reduce(struct scheduler *s, struct lease *l, const struct budget 
 	assert(l->state == LEASE_HELD && budget_fits(keep, &l->has));
 	budget_sub(&back, keep);
 	l->has = *keep;
-	budget_add(&s->free, &back);
+	settle(s);
 	if (l->patient)
 		budget_sub(&s->patient, &back);
 }

@@ -21,6 +21,8 @@
 #define FILES_PART 8u    /* of the files that there are altogether, a tree asks for one such part */
 
 static const struct transfer_cancel job_shutdown = {STATUS_SHUTDOWN, "the daemon ends"};
+static const struct transfer_cancel job_killed = {
+	STATUS_SHUTDOWN, "an administrator ended the session"};
 static const struct transfer_cancel job_stalled = {
 	STATUS_TIMEOUT, "nothing moved, and others wait for what it had"};
 
@@ -46,11 +48,13 @@ static void audit(const struct transfer_job *job, const struct outcome *o)
 /* In the transfer's thread.  The path comes last: a long one is cut by the log, nothing else is. */
 static void log_file(void *ctx, const struct outcome *o)
 {
-	const struct transfer_job *job = ctx;
+	struct transfer_job *job = ctx;
 	const struct daemon_session *s = job->session;
 	const char *verb = job->type == MESSAGE_RETRIEVE ? "sent" : "stored";
 	double seconds = (double)(clock_now_ns() - job->stats.started_ns) / 1e9;
 
+	if (o->status == STATUS_CHECKSUM || o->status == STATUS_DIGEST)
+		job->verify_errors++;
 	if (!o->status)
 		log_info("session %" PRIu32 " %s %s %" PRIu64 " bytes in %.3f s%s%.300s: %s",
 			s->number, s->peer, verb, o->bytes, seconds, *o->text ? ", but " : "",
@@ -438,6 +442,11 @@ int transfer_job_start(struct transfer_job *job)
 void transfer_job_cancel(struct transfer_job *job)
 {
 	job_stop(job, &job_shutdown);
+}
+
+void transfer_job_kill(struct transfer_job *job)
+{
+	job_stop(job, &job_killed);
 }
 
 enum verdict_scope transfer_job_finish(

@@ -32,7 +32,8 @@ struct transfer_job {
 	bool measure;                        /* RETRIEVE: walk the trees for their sizes first */
 	struct transfer_params params;
 	struct transfer_stats stats;
-	_Atomic uint64_t moved_ns; /* when it last moved: the thread tells the loop */
+	_Atomic uint64_t verify_errors; /* files whose checksums or digest were wrong */
+	_Atomic uint64_t moved_ns;      /* when it last moved: the thread tells the loop */
 	struct worker worker;
 	int cancel_fd;
 	enum verdict_scope outcome;
@@ -61,6 +62,8 @@ bool transfer_job_ask(struct transfer_job *);
 int transfer_job_start(struct transfer_job *);
 /* Stops it soon: the peer is told, what was begun is removed (a feed's is kept). */
 void transfer_job_cancel(struct transfer_job *);
+/* The same, by an administrator. */
+void transfer_job_kill(struct transfer_job *);
 /* After daemon_job_released: what it has given back is for others. */
 void transfer_job_reduce(struct transfer_job *);
 /* After daemon_job_finished: joins the thread, logs, adds up what was moved.  How

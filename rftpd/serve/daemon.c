@@ -11,6 +11,7 @@
 #include "base/worker.h"
 #include "rftpd/auth/host_key.h"
 #include "rftpd/serve/daemon_session.h"
+#include "rftpd/serve/control_socket.h"
 #include "rftpd/serve/listen.h"
 #include "rftpd/serve/reload.h"
 #include "rftpd/notify.h"
@@ -71,7 +72,11 @@ int daemon_export_open(const struct daemon_settings *settings, struct daemon_exp
 	struct daemon_export *e = calloc(1, sizeof *e);
 	int r = e ? open_place(settings, &e->place) : -ENOMEM;
 
-	if (!e)
+	if (!r && !(e->path = strdup(settings->export))) {
+		place_close(&e->place);
+		r = -ENOMEM;
+	}
+	if (r == -ENOMEM)
 		log_error("no memory for an export");
 	if (r)
 		free(e);
@@ -90,6 +95,7 @@ void daemon_export_close(struct daemon_export *e)
 {
 	sweeper_stop(&e->sweeper);
 	place_close(&e->place);
+	free(e->path);
 }
 
 int daemon_check(const struct daemon_settings *settings)
@@ -103,6 +109,8 @@ int daemon_check(const struct daemon_settings *settings)
 	r = host_key_check(settings);
 	if (!r)
 		r = audit_check(settings->audit_log) ? -EINVAL : 0;
+	if (!r)
+		r = control_socket_check(settings);
 	return r ? r : listen_trial(settings);
 }
 
@@ -348,6 +356,7 @@ int daemon_init(struct daemon *d, const struct daemon_settings *settings)
 	deadline_list_init(&d->handshakes, settings->handshake_timeout_s * NS_PER_S);
 	deadline_list_init(&d->idle, settings->idle_timeout_s * NS_PER_S);
 	deadline_list_init(&d->closing, CLOSING_NS);
+	statistics_init(&d->statistics);
 	daemon_budget(settings, &total);
 	scheduler_init(&d->scheduler, &total, settings->stall_timeout_s * NS_PER_S);
 
@@ -370,7 +379,9 @@ int daemon_init(struct daemon *d, const struct daemon_settings *settings)
 		return r == -EINVAL ? -EIO : r;
 	}
 	daemon_export_sweep(settings, d->export);
-	r = listen_open(d);
+	r = control_socket_open(d);
+	if (!r)
+		r = listen_open(d);
 	if (!r) {
 		budget_measure_host(&host);
 		d->descriptors = host.descriptors;
@@ -411,6 +422,7 @@ void daemon_fini(struct daemon *d)
 	while ((s = TAILQ_FIRST(&d->sessions)))
 		daemon_session_drop(s, "the daemon ends");
 	bury(d);
+	control_socket_close(d);
 	listen_fini(d);
 	task_pool_free(d->tasks);
 	poller_fini(&d->poller);
@@ -421,6 +433,7 @@ void daemon_fini(struct daemon *d)
 	audit_fini(&d->audit);
 	tls_context_free(d->tls);
 	close_exports(d);
+	statistics_fini(&d->statistics);
 	pthread_mutex_destroy(&d->told_lock);
 }
 

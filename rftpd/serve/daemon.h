@@ -14,6 +14,8 @@
 #include "rftpd/jobs/task_pool.h"
 #include "rftpd/serve/deadline.h"
 #include "rftpd/serve/poller.h"
+#include "rftpd/serve/statistics.h"
+#include "rftpd/serve/text_server.h"
 #include "session/tls.h"
 #include "rftpd/sweeper.h"
 #include "tree/place.h"
@@ -58,6 +60,7 @@ struct listen_devices {
 /* What sessions may touch. */
 struct daemon_export {
 	struct place place;
+	char *path; /* as the settings name it */
 	struct sweeper sweeper;
 	SLIST_ENTRY(daemon_export) entry; /* in daemon->replaced */
 	struct task closing;
@@ -90,6 +93,10 @@ struct daemon {
 	TAILQ_HEAD(, daemon_session) dead;            /* freed when the round ends */
 	unsigned session_count;
 	uint32_t next_session;
+
+	struct statistics statistics;
+	struct text_server control, metrics;
+	char *control_path; /* of the socket that is there; NULL: none */
 
 	struct deadline_list handshakes, idle, closing;
 	struct scheduler scheduler;

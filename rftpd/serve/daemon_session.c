@@ -73,6 +73,7 @@ void daemon_session_open(
 	s->number = next_number(d);
 	TAILQ_INSERT_TAIL(&d->sessions, s, entry);
 	d->session_count++;
+	d->statistics.sessions++;
 	deadline_start(&d->handshakes, &s->deadline, s->started_ns);
 }
 
@@ -157,20 +158,44 @@ void daemon_session_close(struct daemon_session *s, const char *why)
 		finish_closing(s);
 }
 
+bool daemon_session_is_ending(const struct daemon_session *s)
+{
+	return s->daemon->stopping || s->killed;
+}
+
+const struct daemon_export *daemon_session_export(const struct daemon_session *s)
+{
+	return (const struct daemon_export *)(const void *)((const char *)s->place -
+							    offsetof(struct daemon_export, place));
+}
+
 void daemon_session_stop(struct daemon_session *s)
 {
+	const char *why = s->killed ? "an administrator ended the session" : "the daemon ends";
+
 	if (s->state == SESSION_RUNNING) {
-		transfer_job_cancel(s->job);
+		if (s->killed)
+			transfer_job_kill(s->job);
+		else
+			transfer_job_cancel(s->job);
 		return;
 	}
 	if (s->state == SESSION_TASK)
 		return; /* when it is done */
 	if (s->state == SESSION_WAITING) {
-		daemon_session_refuse(
-			s, transfer_job_type(s->job), STATUS_SHUTDOWN, "the daemon ends");
+		daemon_session_refuse(s, transfer_job_type(s->job), STATUS_SHUTDOWN, "%s", why);
 		daemon_session_give_up(s);
 	}
-	daemon_session_close(s, "the daemon ends");
+	daemon_session_close(s, why);
+}
+
+void daemon_session_kill(struct daemon_session *s)
+{
+	s->killed = true;
+	if (s->state == SESSION_NEW) /* it has said nothing, and is told nothing */
+		daemon_session_drop(s, "an administrator ended the session");
+	else
+		daemon_session_stop(s);
 }
 
 static const char *why_lost(int error)
@@ -483,6 +508,7 @@ void daemon_session_job_finished(struct daemon_session *s)
 	struct verdict why;
 	enum verdict_scope outcome = transfer_job_finish(s->job, &s->files, &s->bytes, &why);
 
+	statistics_add_job(&s->daemon->statistics, s, outcome > VERDICT_FILE);
 	transfer_job_free(s->job);
 	s->job = NULL;
 	s->state = SESSION_READY;
@@ -494,6 +520,6 @@ void daemon_session_job_finished(struct daemon_session *s)
 		return;
 	}
 	take_control_back(s);
-	if (s->daemon->stopping && !s->dead)
-		daemon_session_close(s, "the daemon ends");
+	if (daemon_session_is_ending(s) && !s->dead)
+		daemon_session_stop(s);
 }

@@ -42,7 +42,8 @@ struct daemon_session {
 	enum daemon_session_state state;
 	bool connected, disconnecting, busy, dead;
 	bool told_queued;
-	bool lost; /* the connection has gone */
+	bool lost;   /* the connection has gone */
+	bool killed; /* by an administrator: it ends once no thread uses it */
 	struct watch watch;
 	struct deadline deadline;          /* HELLO, idle or closing */
 	struct deadline channels_deadline; /* of data channels that are expected */
@@ -82,6 +83,12 @@ void daemon_session_turn(struct daemon_session *);
 void daemon_session_job_finished(struct daemon_session *);
 /* The daemon ends: cancels its transfer, or closes. */
 void daemon_session_stop(struct daemon_session *);
+/* The same for one session, by an administrator. */
+void daemon_session_kill(struct daemon_session *);
+/* Whether it is to end as soon as it has nothing under way. */
+bool daemon_session_is_ending(const struct daemon_session *);
+/* Whose place it has. */
+const struct daemon_export *daemon_session_export(const struct daemon_session *);
 /* Sends what is queued, then closes.  `why` is for the log. */
 void daemon_session_close(struct daemon_session *, const char *why);
 /* Ends it now; it is freed when the loop's round ends. */

@@ -88,6 +88,7 @@ static void refuse(struct daemon *d, struct fabric_chan *chan, uint16_t status, 
 		&(struct audit_event){
 			.event = "refused", .peer = peer, .status = status, .text = why});
 	fabric_chan_reject(chan, bytes, (size_t)len);
+	d->statistics.refused++;
 }
 
 static void take_request(struct daemon *d, const struct fabric_event *ev)

@@ -36,6 +36,13 @@ int poller_add(struct poller *p, struct watch *w, int fd, void (*ready)(void *ow
 	return 0;
 }
 
+int poller_want_room(struct poller *p, struct watch *w)
+{
+	struct epoll_event ev = {.events = EPOLLOUT, .data.ptr = w};
+
+	return epoll_ctl(p->fd, EPOLL_CTL_MOD, w->fd, &ev) < 0 ? -errno : 0;
+}
+
 void poller_remove(struct poller *p, struct watch *w)
 {
 	if (w->fd < 0)

@@ -25,6 +25,8 @@ void poller_fini(struct poller *);
 
 /* Calls ready(owner) in poller_wait while `fd` is readable.  0 or -errno. */
 int poller_add(struct poller *, struct watch *, int fd, void (*ready)(void *owner), void *owner);
+/* Calls it while there is room to write instead, from now on. */
+int poller_want_room(struct poller *, struct watch *);
 /* Does nothing when it is not watched.  Before the fd is closed. */
 void poller_remove(struct poller *, struct watch *);
 bool poller_has(const struct watch *);

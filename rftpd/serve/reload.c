@@ -100,15 +100,37 @@ static void say_what_waits(const struct daemon_settings *now, const struct daemo
 		log_warning("reload: listen is another now: that needs a new start");
 	if (!is_same_text(now->fabric, next->fabric) || now->crc != next->crc)
 		log_warning("reload: fabric or crc is another now: that needs a new start");
+	if (!is_same_text(now->control, next->control) ||
+		!is_same_text(now->metrics, next->metrics))
+		log_warning("reload: control or metrics is another now: that needs a new start");
 	if (!is_same_text(now->host_key, next->host_key) ||
 		!is_same_text(now->certificate, next->certificate))
 		log_warning(
 			"reload: host-key or certificate is another now: that needs a new start");
 }
 
-int reload_use(struct daemon *d, struct daemon_settings *settings, char why[CONF_WHY_MAX])
+static void use_limits(struct daemon *d)
 {
 	struct budget total;
+
+	log_setup("rftpd", d->settings->log_level);
+	daemon_budget(d->settings, &total);
+	scheduler_resize(&d->scheduler, &total, d->settings->stall_timeout_s * NS_PER_S);
+	deadline_list_change(&d->handshakes, d->settings->handshake_timeout_s * NS_PER_S);
+	deadline_list_change(&d->idle, d->settings->idle_timeout_s * NS_PER_S);
+}
+
+int reload_limit(struct daemon *d, const char *name, const char *value, char why[CONF_WHY_MAX])
+{
+	int r = daemon_settings_set_limit(&d->configuration->options.settings, name, value, why);
+
+	if (!r)
+		use_limits(d);
+	return r;
+}
+
+int reload_use(struct daemon *d, struct daemon_settings *settings, char why[CONF_WHY_MAX])
+{
 	int r;
 
 	r = replace_export(d, settings);
@@ -120,11 +142,7 @@ int reload_use(struct daemon *d, struct daemon_settings *settings, char why[CONF
 	}
 	say_what_waits(d->settings, settings);
 	configuration_replace(d->configuration, settings);
-	log_setup("rftpd", d->settings->log_level);
-	daemon_budget(d->settings, &total);
-	scheduler_resize(&d->scheduler, &total, d->settings->stall_timeout_s * NS_PER_S);
-	deadline_list_change(&d->handshakes, d->settings->handshake_timeout_s * NS_PER_S);
-	deadline_list_change(&d->idle, d->settings->idle_timeout_s * NS_PER_S);
+	use_limits(d);
 	reload_tidy(d);
 	return 0;
 }

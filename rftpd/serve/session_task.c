@@ -34,7 +34,7 @@ static void task_ended(struct daemon_session *s, struct session_task *t)
 		return;
 	if (r)
 		daemon_session_break(s, r);
-	else if (s->daemon->stopping)
+	else if (daemon_session_is_ending(s))
 		daemon_session_stop(s);
 	else if (s->state == SESSION_READY)
 		daemon_session_ready(s);

@@ -206,6 +206,8 @@ def the_example_and_the_unit(top):
     text = re.sub(r"(?m)^#\s?([a-z-]+ *=)", r"\1", text)
     text = re.sub(r"(?m)^(export *= *)[^:\n]*", rf"\g<1>{directory}", text)
     text = re.sub(r"(?m)^((?:log-file|audit-log) *= *).*", rf"\g<1>{top}/log", text)
+    text = re.sub(r"(?m)^(control *= *).*", rf"\g<1>{top}/control", text)
+    text = re.sub(r"(?m)^(metrics *= *).*", r"\g<1>127.0.0.1:0", text)
     # whether port 7387 is free here is not the question
     result = rftpd("-t", "--listen", "0", "--config", write(f"{top}/example.conf", text))
     equal(result.code, 0, "rftpd -t of the example", result)
