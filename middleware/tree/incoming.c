@@ -202,6 +202,7 @@ static int incoming_open_file(struct incoming *in, const struct transfer_file *f
 
 	incoming_metadata(in, file, &lp.metadata);
 	lp.keep = file->kind == TRANSFER_FILE_REGULAR;
+	lp.beneath = *name;
 	if (!*name) {
 		if (in->dir >= 0) /* INTO, or AS when the directory came before */
 			return -EISDIR;

@@ -39,7 +39,8 @@ static int landing_check(
 	if (S_ISDIR(st.st_mode))
 		return -EISDIR;
 	/* wherever the link leads: the user who named a directory did not mean to lose the link */
-	if (S_ISLNK(st.st_mode) && !beneath_stat(p->top, p->path, true, &to) && S_ISDIR(to.st_mode))
+	if (S_ISLNK(st.st_mode) && !p->beneath && !beneath_stat(p->top, p->path, true, &to) &&
+		S_ISDIR(to.st_mode))
 		return -EISDIR;
 	if (!p->replace)
 		return -EEXIST;

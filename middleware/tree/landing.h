@@ -22,13 +22,14 @@ struct landing_params {
 	 * one keeps its own, and the time is that of the last write. */
 	struct metadata metadata;
 	bool keep;
+	bool beneath; /* a name in a tree: a link to a directory is replaced as others are */
 	bool replace; /* an existing file may be replaced; else -EEXIST, at open and at commit */
 	bool parents; /* make missing directories */
 };
 
-/* -EISDIR: the real name is a directory (or a link to one); -ENXIO: a device, FIFO or socket;
- * -EINVAL ends in '/' or has no name.  A symbolic link to anything else is replaced, never written
- * through. Holds two descriptors. */
+/* -EISDIR: the real name is a directory (or a link to one, but for `beneath`); -ENXIO: a device,
+ * FIFO or socket; -EINVAL ends in '/' or has no name.  A symbolic link to anything else is
+ * replaced, never written through. Holds two descriptors. */
 int landing_open(const struct landing_params *, struct landing **out);
 /* A symbolic link in place of a file: all at once.  A link or file that is there is replaced, also
  * a link to a directory.  Errors as of landing_open and landing_commit, `text` as of the latter;

@@ -21,8 +21,8 @@
 #define REMOVAL_TRIES 64 /* of a directory that others fill meanwhile */
 
 struct removal_walk {
-	int root;           /* the tree's directory */
-	char *path;         /* beneath it; "": itself */
+	int root;   /* the tree's directory */
+	char *path; /* beneath it; "": itself */
 	size_t length, room;
 	uint64_t until_ns;
 	unsigned tries;
@@ -112,8 +112,7 @@ static int removal_contents(struct removal_walk *w)
 {
 	for (;;) {
 		DIR *dir;
-		int fd = beneath_open(
-			w->root, w->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0), n;
+		int fd = beneath_open(w->root, w->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0), n;
 
 		if (fd == -ENOENT && w->length) { /* somebody else removes it, too */
 			removal_up(w);

@@ -102,7 +102,7 @@ struct daemon {
 	struct scheduler scheduler;
 	uint64_t descriptors;     /* that the process may have */
 	uint64_t own_descriptors; /* of these the daemon's own, sessions and transfers apart */
-	struct task_pool *tasks; /* work on names */
+	struct task_pool *tasks;  /* work on names */
 	struct watch tasks_done;
 
 	/* transfers that ended, or gave back what they had: from their threads to ours */

@@ -284,6 +284,12 @@ static void links_are_replaced_not_written_through(void)
 	CHECK(scratch_write(scratch_path(p.dir, "outside/secret"), "secret"));
 	CHECK_EQ(symlink("../outside/secret", in_top(&p, "link")), 0);
 	CHECK_EQ(symlink("../outside/new", in_top(&p, "dangling")), 0);
+	CHECK_EQ(symlink(".", in_top(&p, "directory")), 0);
+	lp = params(&p, "directory");
+	lp.beneath = true;
+	CHECK_EQ(land(&lp, "new", &landing), 0);
+	CHECK_EQ(landing_commit(landing, note), 0);
+	CHECK(scratch_is(in_top(&p, "directory"), "new"));
 	lp = params(&p, "link");
 	CHECK_EQ(land(&lp, "new", &landing), 0);
 	CHECK_EQ(landing_commit(landing, note), 0);

@@ -154,9 +154,9 @@ static void the_fault_is_named(void)
 		if (!geteuid() && setresuid(65534, 65534, 65534))
 			_exit(2);
 		_exit(removal_run(top, "/t/", UINT64_MAX, &r) == -EACCES && r.fault &&
-				      !strcmp(r.fault, "/t/a/b/f")
-			      ? 0
-			      : 1);
+					!strcmp(r.fault, "/t/a/b/f")
+				? 0
+				: 1);
 	}
 	CHECK_EQ(waitpid(child, &status, 0), child);
 	CHECK(WIFEXITED(status));
