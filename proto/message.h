@@ -152,6 +152,19 @@ struct message_hello {           /* request and reply have the same shape */
 #define MESSAGE_HELLO_DIRECT                                                                       \
 	2u /* reply: the control channel comes from the port in the request                        \
 	    */
+/* Two bits: request: how blocks are to be protected at least; reply: how they will be. */
+#define MESSAGE_HELLO_PROTECT_SHIFT 2
+#define MESSAGE_HELLO_PROTECT_MASK 3u
+enum message_protect {
+	MESSAGE_PROTECT_CLEAR = 0,  /* checksums against damage */
+	MESSAGE_PROTECT_SAFE = 1,   /* authenticated */
+	MESSAGE_PROTECT_PRIVATE = 2 /* encrypted, too */
+};
+static inline uint32_t message_hello_protect(uint32_t flags)
+{
+	return flags >> MESSAGE_HELLO_PROTECT_SHIFT & MESSAGE_HELLO_PROTECT_MASK;
+}
+const char *message_protect_name(unsigned level); /* "clear"; NULL past the last */
 #define MESSAGE_HELLO_PORT_SHIFT 16
 
 /* ---- PING: measures the round trip; the reply has the same cookie.  Cookie 0 is a keep-alive:

@@ -57,7 +57,7 @@ static const struct message_row message_rows[] = {
 	REPLY(MESSAGE_FEED, "FEED", 0, 0),
 	REQUEST(MESSAGE_QUEUED, "QUEUED", 4, 4),
 
-	REQUEST(TRANSFER_OFFER, "OFFER", 32, 32),
+	REQUEST(TRANSFER_OFFER, "OFFER", 49, 49),
 	REQUEST(TRANSFER_ACCEPT, "ACCEPT", 36, 36),
 	REQUEST(TRANSFER_GRANT, "GRANT", 6, 2 + 4 * TRANSFER_GRANTS_MAX),
 	REQUEST(TRANSFER_REQUEST, "REQUEST", 0, 0),
@@ -124,4 +124,11 @@ void message_put_header(const struct message_header *header, uint8_t bytes[MESSA
 	wire_put_u16(&w, header->type);
 	wire_put_u16(&w, header->response);
 	wire_put_u32(&w, header->length);
+}
+
+const char *message_protect_name(unsigned level)
+{
+	static const char *const names[] = {"clear", "safe", "private"};
+
+	return level < sizeof names / sizeof *names ? names[level] : NULL;
 }

@@ -23,7 +23,7 @@ static bool transfer_offer_ok(const struct transfer_offer *m)
 	       m->channels >= 1 && m->channels <= MESSAGE_CHANNELS_MAX &&
 	       m->block % TRANSFER_BLOCK_MULTIPLE == 0 && m->block >= TRANSFER_BLOCK_MIN &&
 	       m->block <= TRANSFER_BLOCK_MAX && m->depth >= 1 && m->depth <= TRANSFER_DEPTH_MAX &&
-	       !(m->flags & ~TRANSFER_OFFER_IMM);
+	       !(m->flags & ~TRANSFER_OFFER_IMM) && m->protect <= MESSAGE_PROTECT_PRIVATE;
 }
 
 int transfer_get_offer(struct transfer_offer *m, const void *buf, size_t len)
@@ -39,6 +39,8 @@ int transfer_get_offer(struct transfer_offer *m, const void *buf, size_t len)
 	m->flags = wire_get_u32(&w);
 	m->files = wire_get_u64(&w);
 	m->bytes = wire_get_u64(&w);
+	m->protect = wire_get_u8(&w);
+	wire_get_raw(&w, m->salt, sizeof m->salt);
 	wire_require(&w, transfer_offer_ok(m));
 	return wire_finish(&w);
 }
@@ -57,6 +59,8 @@ ssize_t transfer_put_offer(const struct transfer_offer *m, void *buf, size_t siz
 	wire_put_u32(&w, m->flags);
 	wire_put_u64(&w, m->files);
 	wire_put_u64(&w, m->bytes);
+	wire_put_u8(&w, m->protect);
+	wire_put_raw(&w, m->salt, sizeof m->salt);
 	return wire_put_end(&w);
 }
 

@@ -55,6 +55,13 @@ enum transfer_notice {
 					several blocks, with their headers: transfer_get_gathered */
 };
 
+/*
+ * The secret that seals a transfer's blocks is 32 bytes of TLS's exporter (RFC 8446, 7.5), with
+ * this label and OFFER's salt as the context.
+ */
+#define TRANSFER_SALT_BYTES 16u
+#define TRANSFER_SECRET_LABEL "EXPERIMENTAL rftp blocks"
+
 struct transfer_offer {
 	uint8_t engine;        /* enum message_engine */
 	uint8_t notice;        /* enum transfer_notice */
@@ -63,6 +70,8 @@ struct transfer_offer {
 	uint32_t depth;        /* blocks the source would like the sink to have */
 	uint32_t flags;        /* bit 0: immediate data can be used */
 	uint64_t files, bytes; /* of the whole transfer, or MESSAGE_UNKNOWN: hints */
+	uint8_t protect;       /* enum message_protect: as HELLO agreed on */
+	uint8_t salt[TRANSFER_SALT_BYTES]; /* random: of the secret that seals the blocks */
 };
 #define TRANSFER_OFFER_IMM 1u
 

@@ -432,6 +432,23 @@ static void show_links(const struct settings *s, struct text *out)
 	text_puts(out, link_names[s->links]);
 }
 
+static int set_protect(struct settings *s, const char *value, struct text *why)
+{
+	for (uint8_t i = 0; message_protect_name(i); i++) {
+		if (strcmp(message_protect_name(i), value))
+			continue;
+		s->protect = i;
+		return 0;
+	}
+	text_puts(why, "clear, safe or private");
+	return -EINVAL;
+}
+
+static void show_protect(const struct settings *s, struct text *out)
+{
+	text_puts(out, message_protect_name(s->protect));
+}
+
 #define BOOLEAN(name)                                                                              \
 	static int set_##name(struct settings *s, const char *value, struct text *why)             \
 	{                                                                                          \
@@ -500,6 +517,10 @@ static const struct row {
 		"SECONDS", NULL, set_connect_timeout, show_connect_timeout},
 	{{.name = "timeout", .option = "timeout", .help = "how long a server may be silent"},
 		"SECONDS", NULL, set_timeout, show_timeout},
+	{{.name = "protect",
+		 .option = "protect",
+		 .help = "what files contain: checksums, authentication, encryption"},
+		"clear|safe|private", NULL, set_protect, show_protect},
 	{{.name = "host-keys",
 		 .option = "host-keys",
 		 .help = "a server whose key is not known yet"},

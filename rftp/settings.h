@@ -24,6 +24,7 @@ struct settings {
 	unsigned connect_timeout_ms;
 	/* which server is the right one: rftp/remote/trust; "": none */
 	enum trust_policy host_keys;
+	uint8_t protect; /* enum message_protect */
 	char host_key[TLS_FINGERPRINT_MAX];
 	char ca[PATH_MAX], known_hosts[PATH_MAX];
 	unsigned timeout_ms;                /* of a server that does not answer or go on */

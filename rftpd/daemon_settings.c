@@ -30,6 +30,7 @@ enum kind {
 	KIND_LISTEN,
 	KIND_EXPORT,
 	KIND_FABRIC,
+	KIND_PROTECT,
 	KIND_LEVEL
 };
 
@@ -87,6 +88,9 @@ static const struct row rows[] = {
 		"tell Prometheus there what was done: http://ADDR:PORT/metrics", NULL},
 	{"log-file", KIND_PATH, FIELD(log_file), 0, 0, "FILE",
 		"messages go there, not to standard error", NULL},
+	{"protect", KIND_PROTECT, 0, 0, 0, "clear|safe|private",
+		"the least protection of what files contain: none, authentication, encryption",
+		"clear"},
 	{"log-level", KIND_LEVEL, 0, 0, 0, "error|warning|info|debug", "what is logged", "info"},
 	{"audit-log", KIND_PATH, FIELD(audit_log), 0, 0, "FILE|stderr",
 		"a line of JSON there for each session, file and change of a name", NULL},
@@ -310,6 +314,17 @@ static int set_level(struct daemon_settings *s, const char *value, char why[DAEM
 	return -EINVAL;
 }
 
+static int set_protect(struct daemon_settings *s, const char *value, char why[DAEMON_WHY_MAX])
+{
+	for (uint8_t i = 0; message_protect_name(i); i++)
+		if (!strcmp(value, message_protect_name(i))) {
+			s->protect = i;
+			return 0;
+		}
+	snprintf(why, DAEMON_WHY_MAX, "protect: \"%.60s\" is none of clear, safe, private", value);
+	return -EINVAL;
+}
+
 static int set_row(struct daemon_settings *s, const struct row *row, const char *value,
 	char why[DAEMON_WHY_MAX])
 {
@@ -336,6 +351,8 @@ static int set_row(struct daemon_settings *s, const struct row *row, const char 
 		return set_export(s, value, why);
 	case KIND_FABRIC:
 		return set_fabric(s, value, why);
+	case KIND_PROTECT:
+		return set_protect(s, value, why);
 	default:
 		return set_level(s, value, why);
 	}
@@ -350,7 +367,7 @@ void daemon_settings_init(struct daemon_settings *s)
 	for (unsigned i = 0; i < ROWS; i++) {
 		enum kind kind = rows[i].kind;
 
-		if (kind == KIND_LEVEL || kind == KIND_SWITCH)
+		if (kind == KIND_LEVEL || kind == KIND_SWITCH || kind == KIND_PROTECT)
 			(void)set_row(s, &rows[i], rows[i].standard, why);
 		else if ((kind == KIND_NUMBER || kind == KIND_SIZE) && is_digit(*rows[i].standard))
 			(void)set_row(s, &rows[i], rows[i].standard, why);

@@ -43,6 +43,7 @@ struct daemon_settings {
 	uint64_t handshake_timeout_s;
 	uint64_t idle_timeout_s; /* 0: none */
 	uint64_t drain_timeout_s;
+	uint8_t protect; /* enum message_protect: the least that is served */
 	enum log_level log_level;
 
 	enum daemon_origin origin[DAEMON_SETTINGS_MAX]; /* by row */

@@ -54,8 +54,10 @@ struct block {
 	uint32_t length;   /* payload bytes, wanted before and got after an end filled it */
 	uint64_t offset;   /* in the file */
 	uint64_t leaf;     /* XXH3-64 of the payload */
-	int error;         /* 0, or -errno from the end that filled or drained it */
-	void *owner;       /* the loop's file of this block; opaque here */
+	uint64_t seal_counter; /* sink: of a sealed block (block/seal.h), and its payload's tag */
+	uint8_t seal_tag[16];
+	int error;          /* 0, or -errno from the end that filled or drained it */
+	void *owner;        /* the loop's file of this block; opaque here */
 	struct block *next; /* in a list of its owner */
 };
 

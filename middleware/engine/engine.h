@@ -40,6 +40,8 @@ struct engine_env {
 	unsigned lane_count;
 	uint8_t notice; /* enum transfer_notice */
 	bool imm;       /* notices are WRITE_IMM */
+	uint32_t
+		seal_bytes; /* before a block's header that cross with it (block/seal.h); 0: none */
 
 	/* source: the sink's memory, as ACCEPT named it (checked already) */
 	uint32_t remote_depth, remote_stride, remote_key;

@@ -9,10 +9,15 @@
 
 #include <errno.h>
 
+uint32_t notice_prefix(const struct engine_env *env)
+{
+	return env->seal_bytes + BLOCK_PREFIX_BYTES;
+}
+
 uint64_t notice_slot_addr(const struct engine_env *env, uint32_t index)
 {
 	return env->remote_base + (uint64_t)index * env->remote_stride + BLOCK_ALIGN -
-	       BLOCK_PREFIX_BYTES;
+	       notice_prefix(env);
 }
 
 uint8_t *notice_pad(const struct block *b)
@@ -26,7 +31,7 @@ int notice_post(const struct engine_env *env, struct sender *sender, struct lane
 	bool inlined = fabric_chan_caps(lane->chan)->inline_max >= LANE_NOTICE_BYTES;
 	struct transfer_notice_msg msg = {.index = index};
 	struct fabric_sge data = {
-		b->payload - BLOCK_PREFIX_BYTES, BLOCK_PREFIX_BYTES + b->length, env->mr};
+		b->payload - notice_prefix(env), notice_prefix(env) + b->length, env->mr};
 	struct fabric_sge small = {notice_pad(b), 0, env->mr};
 	struct fabric_wr notice = {
 		.id = LANE_ID(LANE_DATA, b->index),
@@ -81,7 +86,7 @@ int notice_post_gathered(const struct engine_env *env, struct sender *sender, st
 			.opcode = FABRIC_WRITE,
 			.sge = &data[i],
 			.sge_count = 1,
-			.remote_addr = notice_slot_addr(env, indices[i]) + BLOCK_PREFIX_BYTES,
+			.remote_addr = notice_slot_addr(env, indices[i]) + notice_prefix(env),
 			.remote_key = env->remote_key,
 		};
 	}

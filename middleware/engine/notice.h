@@ -8,6 +8,8 @@
 
 #include "engine/sender.h"
 
+/* Bytes before a payload that cross with it: seal, header and checksum. */
+uint32_t notice_prefix(const struct engine_env *);
 /* Remote address of slot `index`, where the block's prefix goes. */
 uint64_t notice_slot_addr(const struct engine_env *, uint32_t index);
 /* Registered bytes of a source's block that are no part of what crosses: at least

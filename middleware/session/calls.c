@@ -240,7 +240,7 @@ static uint32_t calls_engines(void)
 	return bits;
 }
 
-static int calls_hello(struct calls *c, const char *agent)
+static int calls_hello(struct calls *c, const char *agent, uint8_t protect)
 {
 	const struct fabric_chan *chan = control_chan(link_control(c->link));
 	uint8_t data[512];
@@ -250,7 +250,8 @@ static int calls_hello(struct calls *c, const char *agent)
 		.max_block = TRANSFER_BLOCK_MAX,
 		.max_depth = link_max_depth(c->link),
 		.engines = calls_engines(),
-		.flags = (uint32_t)fabric_chan_local_port(chan) << MESSAGE_HELLO_PORT_SHIFT,
+		.flags = (uint32_t)fabric_chan_local_port(chan) << MESSAGE_HELLO_PORT_SHIFT |
+			 (uint32_t)protect << MESSAGE_HELLO_PROTECT_SHIFT,
 		.agent = {(const uint8_t *)agent, strlen(agent)},
 	};
 	const struct message_hello asked = hello;
@@ -265,13 +266,16 @@ static int calls_hello(struct calls *c, const char *agent)
 	c->info.rtt_ns = clock_now_ns() - started;
 	if (message_get_hello(&hello, reply, len) || hello.version > asked.version ||
 		hello.max_channels > asked.max_channels || hello.max_block > asked.max_block ||
-		hello.max_depth > asked.max_depth || hello.engines & ~asked.engines)
+		hello.max_depth > asked.max_depth || hello.engines & ~asked.engines ||
+		message_hello_protect(hello.flags) < protect || /* never less than was asked for */
+		message_hello_protect(hello.flags) > MESSAGE_PROTECT_PRIVATE)
 		return calls_bad_reply(c, MESSAGE_HELLO);
 	c->number = hello.session;
 	c->info.max_channels = hello.max_channels;
 	c->info.max_block = hello.max_block;
 	c->info.max_depth = hello.max_depth;
 	c->info.engines = hello.engines;
+	c->info.protect = (uint8_t)message_hello_protect(hello.flags);
 	c->info.read_only = hello.flags & MESSAGE_HELLO_READ_ONLY;
 	if (hello.flags & MESSAGE_HELLO_DIRECT)
 		c->transport_rtt_ns = fabric_chan_rtt_ns(chan);
@@ -354,7 +358,7 @@ int calls_open(const struct calls_params *params, struct calls **out, struct cal
 	err = calls_trust(c, params); /* which may take a person's time */
 	c->opening_ends_ns = calls_deadline(c);
 	if (!err)
-		err = calls_hello(c, params->agent);
+		err = calls_hello(c, params->agent, params->protect);
 	if (!err)
 		err = calls_measure(c);
 	if (err)

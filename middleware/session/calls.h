@@ -27,6 +27,7 @@ struct calls_params {
 	int (*trust)(void *ctx, const struct tls *, const struct sockaddr *address,
 		char text[TLS_WHY_MAX]);
 	void *trust_ctx;
+	uint8_t protect; /* enum message_protect: the least; the server may ask for more */
 	bool crc;
 	int connect_timeout_ms; /* also of HELLO */
 	int reply_timeout_ms;   /* of every other request; 0: 60,000 */
@@ -54,6 +55,7 @@ struct calls_info {
 	uint16_t max_channels;
 	uint32_t max_block, max_depth;
 	uint32_t engines; /* that both sides have: bit n = enum message_engine n */
+	uint8_t protect;  /* enum message_protect: what holds */
 	bool read_only;
 };
 

@@ -15,6 +15,7 @@
 #include "base/queue.h"
 #include "base/worker.h"
 #include "block/digest.h"
+#include "block/seal.h"
 #include "transfer/feeder.h"
 
 #include <assert.h>
@@ -31,6 +32,7 @@ struct crew_worker {
 	struct worker thread;
 	struct queue *inbox;
 	struct end_queue *io;
+	struct seal *seal; /* NULL: blocks are in the clear */
 };
 
 struct crew {
@@ -41,25 +43,35 @@ struct crew {
 	struct crew_worker workers[WORKERS_MAX];
 	struct feeder *feeder;
 	struct end_queue *here; /* of the transfer's thread; NULL: it does no I/O */
+	struct seal *seal;      /* of that thread, or of the feeder's */
 	struct worker job_threads[WORKERS_MAX];
 	struct queue *outbox, *jobs, *jobs_done;
 	struct bell bell; /* of the transfer's thread */
 };
 
 /* Before a write: the payload must be what the source read. */
-static void verify(struct block *b)
+static void verify(struct seal *seal, struct block *b)
 {
-	if (digest_leaf(b->payload, b->length) != b->leaf)
+	if (seal)
+		b->error = seal_open_payload(seal, b);
+	if (!b->error && digest_leaf(b->payload, b->length) != b->leaf)
 		b->error = -EILSEQ;
 }
 
-static void hand_out(struct crew *c, struct block **blocks, unsigned n)
+/* After a read: what the payload is, and its seal. */
+static void finish_read(struct seal *seal, struct block *b)
 {
-	if (c->reading)
-		for (unsigned i = 0; i < n; i++)
-			if (!blocks[i]->error)
-				blocks[i]->leaf =
-					digest_leaf(blocks[i]->payload, blocks[i]->length);
+	if (b->error)
+		return;
+	b->leaf = digest_leaf(b->payload, b->length);
+	if (seal && b->length)
+		b->error = seal_payload(seal, b);
+}
+
+static void hand_out(struct crew *c, struct seal *seal, struct block **blocks, unsigned n)
+{
+	for (unsigned i = 0; i < n && c->reading; i++)
+		finish_read(seal, blocks[i]);
 	if (n && !queue_push(c->outbox, (void *const *)blocks, n))
 		bell_ring(&c->bell);
 }
@@ -76,13 +88,13 @@ static void run_worker(void *arg)
 		if (!got && idle)
 			return; /* closed */
 		if (got && !w->crew->reading)
-			verify(b);
+			verify(w->seal, b);
 		if (got && b->error)
-			hand_out(w->crew, &b, 1);
+			hand_out(w->crew, w->seal, &b, 1);
 		else if (got)
 			end_submit(w->io, ((struct crew_target *)b->owner)->end, b);
 		/* with nothing new to submit there is time to wait for the disk */
-		hand_out(w->crew, done, end_reap(w->io, done, REAP_BATCH, !got));
+		hand_out(w->crew, w->seal, done, end_reap(w->io, done, REAP_BATCH, !got));
 	}
 }
 
@@ -98,14 +110,18 @@ static void run_jobs(void *arg)
 	}
 }
 
-static int make_worker(struct crew *c, unsigned i, uint32_t blocks)
+static int make_worker(struct crew *c, unsigned i, uint32_t blocks, struct seal_key *seal)
 {
 	struct crew_worker *w = &c->workers[i];
 	int r;
 
 	w->crew = c;
 	r = queue_new(blocks, &w->inbox);
-	return r ? r : end_queue_new(blocks, &w->io);
+	if (!r)
+		r = end_queue_new(blocks, &w->io);
+	if (!r && seal)
+		r = seal_new(seal, &w->seal);
+	return r;
 }
 
 static int start_worker(struct crew *c, unsigned i)
@@ -130,7 +146,9 @@ static int start_job_thread(struct crew *c)
 /* The feeder's calls. */
 static void feed_out(void *ctx, struct block *b)
 {
-	hand_out(ctx, &b, 1);
+	struct crew *c = ctx;
+
+	hand_out(c, c->seal, &b, 1);
 }
 
 static void feed_hungry(void *ctx)
@@ -165,6 +183,8 @@ int crew_new(const struct crew_params *p, struct crew **out)
 	r = bell_init(&c->bell);
 	if (!r)
 		r = queue_new(p->blocks, &c->outbox);
+	if (!r && p->seal)
+		r = seal_new(p->seal, &c->seal);
 	if (!r && p->in_place && !p->feed)
 		r = end_queue_new(p->blocks, &c->here);
 	if (!r && p->feed)
@@ -172,7 +192,7 @@ int crew_new(const struct crew_params *p, struct crew **out)
 	else
 		c->worker_count = p->workers < WORKERS_MAX ? p->workers : WORKERS_MAX;
 	for (unsigned i = 0; i < c->worker_count && !r; i++)
-		r = make_worker(c, i, p->blocks);
+		r = make_worker(c, i, p->blocks, p->seal);
 	if (!r && p->jobs) {
 		c->jobs_max = p->jobs < WORKERS_MAX ? p->jobs : WORKERS_MAX;
 		r = queue_new(p->queued_jobs, &c->jobs);
@@ -213,10 +233,12 @@ void crew_free(struct crew *c)
 		worker_stop(&c->workers[i].thread);
 		end_queue_free(c->workers[i].io);
 		queue_free(c->workers[i].inbox);
+		seal_free(c->workers[i].seal);
 	}
 	for (unsigned i = 0; i < c->job_count; i++)
 		worker_stop(&c->job_threads[i]);
 	end_queue_free(c->here);
+	seal_free(c->seal);
 	queue_free(c->outbox);
 	queue_free(c->jobs);
 	queue_free(c->jobs_done);
@@ -237,12 +259,12 @@ static bool works_in_place(const struct crew *c, const struct end *end)
 static void work_in_place(struct crew *c, struct end *end, struct block *b)
 {
 	if (!c->reading)
-		verify(b);
+		verify(c->seal, b);
 	if (!b->error) {
 		end_submit(c->here, end, b);
 		end_reap(c->here, &b, 1, true);
 	}
-	hand_out(c, &b, 1);
+	hand_out(c, c->seal, &b, 1);
 }
 
 void crew_submit(struct crew *c, unsigned worker, struct block *b)
@@ -264,7 +286,7 @@ void crew_submit(struct crew *c, unsigned worker, struct block *b)
 	r = start_worker(c, i);
 	if (r) {
 		b->error = r;
-		hand_out(c, &b, 1);
+		hand_out(c, NULL, &b, 1);
 		return;
 	}
 	r = queue_push(c->workers[i].inbox, (void *const *)&b, 1);

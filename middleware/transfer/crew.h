@@ -36,6 +36,7 @@ struct crew_feed {
 
 struct crew_params {
 	const struct crew_feed *feed; /* reading, in place of I/O threads; NULL = no feed */
+	struct seal_key *seal; /* blocks are sealed, or opened, with it; NULL: they are not */
 	bool reading;     /* fill blocks and take their leaf; else verify the leaf, then write */
 	unsigned workers; /* I/O threads at most, at least 1 */
 	bool in_place;   /* crew_submit does buffered I/O of files itself: on few CPUs the hand-over

@@ -8,6 +8,8 @@
 #include "base/worker.h"
 
 #include <errno.h>
+#include <string.h>
+#include <sys/random.h>
 
 #define GREET_TIMEOUT_MS 10000
 #define JOB_THREADS 4u
@@ -66,10 +68,35 @@ static struct engine_env make_env(struct run *run, unsigned lanes, uint8_t notic
 		.lane_count = lanes,
 		.notice = notice,
 		.imm = imm,
+		.seal_bytes = run->prefix_bytes - BLOCK_PREFIX_BYTES,
 		.verdict = &run->verdict,
 		.put = run_engine_put,
 		.put_ctx = run,
 	};
+}
+
+/* From now on blocks are sealed, with keys that only the two ends of the session know. */
+static int take_keys(struct run *run, const struct transfer_offer *offer)
+{
+	uint8_t secret[SEAL_SECRET_BYTES];
+	int r;
+
+	if (offer->protect == MESSAGE_PROTECT_CLEAR)
+		return 0;
+	r = tls_export(control_tls(run->control), TRANSFER_SECRET_LABEL, offer->salt,
+		sizeof offer->salt, secret, sizeof secret);
+	if (!r)
+		r = seal_key_new(
+			offer->protect == MESSAGE_PROTECT_PRIVATE ? SEAL_PRIVATE : SEAL_SAFE,
+			secret, &run->seal_key);
+	explicit_bzero(secret, sizeof secret);
+	if (!r)
+		r = seal_new(run->seal_key, &run->seal);
+	if (r)
+		return run_fail(run, VERDICT_TRANSFER, status_from_errno(r),
+			"the keys that protect blocks could not be made");
+	run->prefix_bytes = SEAL_PREFIX_BYTES;
+	return 0;
 }
 
 static void fill_stats(struct run *run, const struct engine_ops *ops,
@@ -84,6 +111,7 @@ static void fill_stats(struct run *run, const struct engine_ops *ops,
 	stats->depth = depth;
 	stats->notice = offer->notice;
 	stats->imm = imm;
+	stats->protect = offer->protect;
 	stats->block = offer->block;
 }
 
@@ -149,6 +177,7 @@ static int make_crew(struct run *run, const struct transfer_feed *from, const st
 		.in_place = plan_in_place(run->params->workers, worker_cpus(),
 			caps_of(run)->is_device ? plan->block : 0, caps_of(run)->write_delivered),
 		.blocks = pool_count(run->pool),
+		.seal = run->seal_key,
 	};
 
 	if (from) {
@@ -163,10 +192,12 @@ static int make_crew(struct run *run, const struct transfer_feed *from, const st
 	return crew_new(&params, &run->crew);
 }
 
-static uint8_t default_notice(uint8_t engine)
+/* Seals cross with their blocks, for which a gathered notice has no room. */
+static uint8_t default_notice(const struct transfer_params *p)
 {
-	return !engine || engine == MESSAGE_ENGINE_CREDIT ? TRANSFER_NOTICE_GATHERED
-							  : TRANSFER_NOTICE_BEHIND;
+	bool credit = !p->engine || p->engine == MESSAGE_ENGINE_CREDIT;
+
+	return credit && !p->protect ? TRANSFER_NOTICE_GATHERED : TRANSFER_NOTICE_BEHIND;
 }
 
 int handshake_offer(struct run *run, const struct transfer_source *from, struct plan *plan)
@@ -175,15 +206,18 @@ int handshake_offer(struct run *run, const struct transfer_source *from, struct 
 	const struct engine_ops *ops = engine_by_id(p->engine ? p->engine : MESSAGE_ENGINE_CREDIT);
 	struct transfer_offer offer = {
 		.engine = p->engine ? p->engine : MESSAGE_ENGINE_CREDIT,
-		.notice = p->notice ? p->notice : default_notice(p->engine),
+		.notice = p->notice ? p->notice : default_notice(p),
 		.files = from->total_files,
 		.bytes = from->total_bytes,
+		.protect = p->protect,
 	};
 	struct transfer_accept accept;
 	struct plan_facts facts;
 	struct engine_env env;
 	int r;
 
+	if (getrandom(offer.salt, sizeof offer.salt, 0) != sizeof offer.salt)
+		return -EIO;
 	r = plan_transfer(run, from, &facts, plan);
 	if (!r)
 		r = check_engine(run, offer.engine, offer.notice, plan->channels);
@@ -199,6 +233,8 @@ int handshake_offer(struct run *run, const struct transfer_source *from, struct 
 		return run_fail(run, r == -ECANCELED ? VERDICT_TRANSFER : VERDICT_SESSION,
 			status_from_errno(r), "a data channel's greeting did not come");
 	r = exchange(run, &offer, &accept);
+	if (!r)
+		r = take_keys(run, &offer);
 	if (r)
 		return r;
 	plan->source_blocks = plan_source_blocks(&facts, plan->block, accept.depth);
@@ -238,6 +274,13 @@ static int check_offer(struct run *run, const struct transfer_offer *offer)
 	if (p->max_block && offer->block > p->max_block)
 		return run_fail(run, VERDICT_TRANSFER, STATUS_LIMIT,
 			"blocks of %u bytes offered, %u is the limit", offer->block, p->max_block);
+	if (offer->protect != p->protect)
+		return run_fail(run, VERDICT_SESSION, STATUS_REFUSED,
+			"blocks are offered with protection %u, %u was agreed on", offer->protect,
+			p->protect);
+	if (offer->protect && offer->notice == TRANSFER_NOTICE_GATHERED)
+		return run_fail(run, VERDICT_TRANSFER, STATUS_INVALID,
+			"gathered notices have no room for the seals of blocks");
 	if (offer->depth < 2)
 		return run_fail(run, VERDICT_TRANSFER, STATUS_INVALID, "a window of one block");
 	return check_engine(run, offer->engine, offer->notice, offer->channels);
@@ -292,6 +335,8 @@ int handshake_accept(struct run *run, uint32_t *block_bytes)
 		return run_fail(run, VERDICT_SESSION, STATUS_PROTOCOL,
 			"no well-formed OFFER, but %s", message_name(h.type));
 	r = check_offer(run, &offer);
+	if (!r)
+		r = take_keys(run, &offer);
 	if (r)
 		return r;
 	ops = engine_by_id(offer.engine);
@@ -314,6 +359,7 @@ int handshake_accept(struct run *run, uint32_t *block_bytes)
 					     run->params->workers, worker_cpus(), 0, false),
 				     .jobs = run->params->jobs ? run->params->jobs : JOB_THREADS,
 				     .blocks = pool_count(run->pool),
+				     .seal = run->seal_key,
 				     .queued_jobs = HANDSHAKE_JOBS_MAX},
 			&run->crew);
 	}

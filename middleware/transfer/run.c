@@ -33,6 +33,7 @@ void run_init(struct run *run, struct link *link, const struct transfer_params *
 		.link = link,
 		.control = link_control(link),
 		.memory = link_memory(link),
+		.prefix_bytes = BLOCK_PREFIX_BYTES,
 		.params = params,
 		.stats = stats,
 		.idle_timeout_ms =
@@ -502,6 +503,8 @@ enum verdict_scope run_end(struct run *run, int error)
 	struct transfer_stats *stats = run->stats;
 
 	crew_free(run->crew);
+	seal_free(run->seal);
+	seal_key_free(run->seal_key);
 	if (run->source)
 		run->source->ops->stop(run->source);
 	/* nobody else touches blocks or channels from here on */

@@ -7,6 +7,7 @@
 #define TRANSFER_RUN_H
 
 #include "block/pool.h"
+#include "block/seal.h"
 #include "engine/engine.h"
 #include "transfer/crew.h"
 #include "session/memory.h"
@@ -40,6 +41,9 @@ struct run {
 	struct engine_sink *sink;
 	struct engine *common; /* and what both have; NULL: none is open */
 	struct crew *crew;
+	struct seal_key *seal_key; /* blocks are sealed; NULL: they are in the clear */
+	struct seal *seal;         /* of this thread */
+	uint32_t prefix_bytes;     /* before a payload: what crosses with it */
 	int idle_timeout_ms;
 	bool heard;        /* the peer did something since the last tick */
 	uint64_t heard_ns; /* it last did, as of that tick */

@@ -148,13 +148,17 @@ static void submit(struct sink *s, struct sink_file *f, struct block *b)
 static int take_block(struct sink *s, struct block *b)
 {
 	struct transfer_block h;
-	uint8_t prefix[TRANSFER_BLOCK_BYTES];
+	uint8_t copy[SEAL_PREFIX_BYTES], *prefix = copy + s->run.prefix_bytes - BLOCK_PREFIX_BYTES;
 	struct block *first;
 	struct sink_file *f;
 	int r;
 
 	/* copied once: the peer can write there again, and what was checked must be what is used */
-	memcpy(prefix, b->payload - BLOCK_PREFIX_BYTES, sizeof prefix);
+	memcpy(copy, b->payload - s->run.prefix_bytes, s->run.prefix_bytes);
+	if (s->run.seal && seal_open_prefix(s->run.seal, copy, b))
+		return run_fail(&s->run, VERDICT_SESSION, STATUS_CHECKSUM,
+			"a block's header is not what the source sealed: it was changed on its "
+			"way");
 	if (transfer_get_block(&h, prefix, s->block) || !(f = sink_find_file(s, h.session)) ||
 		!sink_file_takes(f, &h, s->block))
 		return run_fail(&s->run, VERDICT_SESSION, STATUS_PROTOCOL,

@@ -183,6 +183,8 @@ static int prepare(struct source *s, struct block *b)
 	header.sum = digest_block_sum(b->leaf, prefix);
 	transfer_put_block(&header, prefix);
 	b->sequence = f->sequence++;
+	if (s->run.seal && seal_prefix(s->run.seal, b))
+		return -EIO;
 	f->bytes += b->length;
 	atomic_fetch_add_explicit(&s->run.stats->bytes, b->length, memory_order_relaxed);
 	return digest_tree_add(f->tree, leaf, b->leaf);

@@ -51,6 +51,7 @@ struct transfer_stats {
 	uint32_t channels, block, depth; /* depth: the sink's blocks */
 	uint8_t notice;                  /* enum transfer_notice */
 	bool imm;                        /* its notices are WRITE_IMM */
+	uint8_t protect;                 /* enum message_protect */
 	_Atomic bool direct;             /* O_DIRECT was used for at least one file on this side */
 	uint64_t started_ns, ended_ns;
 	uint64_t moved_ns; /* when it last moved, or had only its own disk or stream to wait for */
@@ -74,6 +75,7 @@ struct transfer_params {
 	uint8_t engine;     /* enum message_engine; 0 = credit */
 	uint32_t engines;   /* bit n = enum message_engine n: what HELLO agreed on; 0 = all */
 	uint8_t notice;     /* enum transfer_notice; 0 = behind */
+	uint8_t protect;    /* enum message_protect; the sink refuses another one */
 	uint16_t channels;  /* 0 = all of the link */
 	uint32_t block;     /* bytes */
 	uint32_t depth;     /* blocks */

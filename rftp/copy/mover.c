@@ -91,6 +91,7 @@ static void mover_params(struct mover *m, struct transfer_params *params)
 	*params = (struct transfer_params){
 		.engine = s->engine,
 		.engines = info->engines,
+		.protect = info->protect,
 		.block = s->block,
 		.depth = s->depth,
 		.max_block = info->max_block,
@@ -248,6 +249,7 @@ static int mover_ended(struct mover *m, const struct transfer_stats *stats, cons
 	if (stats->block) {
 		d->fabric = stats->fabric;
 		d->engine = stats->engine;
+		d->protect = message_protect_name(stats->protect);
 		d->channels = stats->channels;
 		d->block = stats->block;
 		d->direct |= stats->direct;

@@ -41,6 +41,7 @@ static void peer_params(
 
 	*params = (struct transfer_params){
 		.engines = info->engines,
+		.protect = info->protect,
 		.max_block = info->max_block,
 		.max_depth = info->max_depth,
 		.rtt_ns = info->rtt_ns,

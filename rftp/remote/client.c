@@ -130,6 +130,7 @@ int client_params(struct client *c, const char *host, uint16_t port, struct call
 		.tls = c->tls,
 		.trust = client_trust,
 		.trust_ctx = trust,
+		.protect = c->settings.protect,
 		.crc = c->settings.crc,
 		.connect_timeout_ms = (int)c->settings.connect_timeout_ms,
 		.reply_timeout_ms = (int)c->settings.timeout_ms,
@@ -169,8 +170,8 @@ static int client_connect(struct client *c)
 			? "asked for"
 			: "the best that connected",
 		info->description);
-	report_verbose(
-		&c->report, "control channel: %s; host key %s", info->security, info->host_key);
+	report_verbose(&c->report, "control channel: %s; host key %s; blocks: %s", info->security,
+		info->host_key, message_protect_name(info->protect));
 	return 0;
 }
 
@@ -241,8 +242,12 @@ bool client_check(struct client *c)
 struct calls *client_session(struct client *c)
 {
 	client_check(c);
-	if (c->session)
+	if (c->session && calls_info(c->session)->protect >= c->settings.protect)
 		return c->session;
+	if (c->session) { /* `set protect` asks for more than was agreed on */
+		client_drop(c);
+		return client_connect(c) ? NULL : c->session;
+	}
 	if (!c->host) {
 		report_error(&c->report, EXIT_CODE_USAGE, STATUS_DISCONNECTED, NULL,
 			"not connected: use open HOST first");

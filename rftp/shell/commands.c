@@ -23,6 +23,8 @@ static const struct command command_table[] = {
 		UINT_MAX, command_ls},
 	{"cd", "[DIR|-]", "change the remote directory; without DIR to the top", COMMAND_REMOTE_DIR,
 		COMMAND_NOTHING, 0, 1, command_cd},
+	{"status", "", "show the connection, and what protects it", COMMAND_NOTHING,
+		COMMAND_NOTHING, 0, 0, command_status},
 	{"pwd", "", "print the remote directory", COMMAND_NOTHING, COMMAND_NOTHING, 0, 0,
 		command_pwd},
 	{"lcd", "[DIR|-]", "change the local directory; without DIR to $HOME", COMMAND_LOCAL_DIR,

@@ -36,6 +36,7 @@ int command_expand_local(struct client *, const struct lexer_word *, struct name
 int command_open(struct client *, const struct lexer_command *);
 int command_close(struct client *, const struct lexer_command *);
 int command_cd(struct client *, const struct lexer_command *);
+int command_status(struct client *, const struct lexer_command *);
 int command_pwd(struct client *, const struct lexer_command *);
 int command_set(struct client *, const struct lexer_command *);
 int command_doctor(struct client *, const struct lexer_command *);

@@ -89,6 +89,47 @@ int command_cd(struct client *c, const struct lexer_command *line)
 	return session_go(c, remote_normalize(path));
 }
 
+int command_status(struct client *c, const struct lexer_command *line)
+{
+	struct calls *s = client_session(c);
+	const struct calls_info *info;
+	struct text out = {0}, server = {0};
+
+	(void)line;
+	if (!s)
+		return -ENOTCONN;
+	info = calls_info(s);
+	client_server(c, &server);
+	if (report_json(&c->report)) {
+		report_json_begin(&out, "status");
+		report_json_string(&out, "server", text_str(&server));
+		report_json_string(&out, "address", info->address);
+		report_json_bytes(&out, "agent", info->agent, strlen(info->agent));
+		report_json_string(&out, "fabric", info->fabric);
+		report_json_string(&out, "connection", info->description);
+		report_json_string(&out, "control", info->security);
+		report_json_string(&out, "host_key", info->host_key);
+		report_json_string(&out, "protect", message_protect_name(info->protect));
+		report_json_number(&out, "rtt_ns", info->rtt_ns);
+		report_json_bool(&out, "read_only", info->read_only);
+		report_json_end(&c->report, &out);
+	} else {
+		text_printf(&out, "server          %s (%s)\n", text_str(&server), info->address);
+		text_puts(&out, "program         ");
+		escape_display(&out, info->agent, strlen(info->agent));
+		text_printf(&out, "%s\n", info->read_only ? ", read-only" : "");
+		text_printf(&out, "fabric          %s: %s\n", info->fabric, info->description);
+		text_printf(&out, "round trip      %.3f ms\n", (double)info->rtt_ns / 1e6);
+		text_printf(&out, "control         %s\n", info->security);
+		text_printf(&out, "host key        %s\n", info->host_key);
+		text_printf(&out, "blocks          %s\n", message_protect_name(info->protect));
+		report_write(&c->report, text_str(&out), out.len);
+		text_fini(&out);
+	}
+	text_fini(&server);
+	return 0;
+}
+
 int command_pwd(struct client *c, const struct lexer_command *line)
 {
 	struct text out = {0}, url = {0};

@@ -355,6 +355,7 @@ static void report_done_json(struct report *r, const struct report_done *d, doub
 	text_printf(&json, ",\"seconds\":%.6f,\"bytes_per_second\":%.0f", d->seconds, rate);
 	report_json_string(&json, "fabric", d->fabric);
 	report_json_string(&json, "engine", d->engine);
+	report_json_string(&json, "protect", d->protect);
 	report_json_number(&json, "channels", d->channels);
 	report_json_number(&json, "block", d->block);
 	report_json_bool(&json, "direct", d->direct);

@@ -32,7 +32,7 @@ struct report_done {
 	uint64_t moved; /* that crossed, of those that failed, too */
 	uint64_t files, directories, errors;
 	double seconds;
-	const char *fabric, *engine; /* NULL: no transfer began */
+	const char *fabric, *engine, *protect; /* NULL: no transfer began */
 	uint32_t channels, block;
 	bool direct;
 	struct transfer_requests requests; /* of this side */

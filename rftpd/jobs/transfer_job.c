@@ -200,6 +200,7 @@ static int job_new(struct daemon_session *s, uint16_t type,
 	job->params = (struct transfer_params){
 		.engine = request->engine,
 		.engines = s->engines,
+		.protect = s->protect,
 		.channels = request->channels,
 		.block = request->block,
 		.depth = request->depth,

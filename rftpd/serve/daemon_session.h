@@ -53,6 +53,7 @@ struct daemon_session {
 	/* agreed by HELLO */
 	uint16_t max_channels;
 	uint32_t max_block, max_depth;
+	uint8_t protect; /* enum message_protect */
 	uint32_t engines;
 
 	/* data channels since the last CHANNELS request */

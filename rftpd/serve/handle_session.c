@@ -49,6 +49,11 @@ int handle_hello(struct daemon_session *s, const uint8_t *data, size_t len)
 	s->max_block = (uint32_t)MIN(hello.max_block, settings->max_block_bytes);
 	s->max_depth = MIN(hello.max_depth, link_max_depth(s->link));
 	s->engines = hello.engines & our_engines();
+	s->protect = (uint8_t)message_hello_protect(hello.flags);
+	if (s->protect > MESSAGE_PROTECT_PRIVATE) /* of a later version: the best of ours */
+		s->protect = MESSAGE_PROTECT_PRIVATE;
+	if (s->protect < settings->protect)
+		s->protect = settings->protect;
 	if (!s->engines) {
 		r = daemon_session_refuse(s, MESSAGE_HELLO, STATUS_UNSUPPORTED,
 			"no engine that both sides have (client 0x%" PRIx32 ", daemon 0x%" PRIx32
@@ -57,8 +62,9 @@ int handle_hello(struct daemon_session *s, const uint8_t *data, size_t len)
 		daemon_session_close(s, "no common engine");
 		return r;
 	}
-	log_info("session %" PRIu32 " %s connected: %s, %.*s", s->number, s->peer,
-		link_fabric_name(s->link), (int)hello.agent.len, (const char *)hello.agent.data);
+	log_info("session %" PRIu32 " %s connected: %s, %s, %.*s", s->number, s->peer,
+		link_fabric_name(s->link), message_protect_name(s->protect), (int)hello.agent.len,
+		(const char *)hello.agent.data);
 	snprintf(agent, sizeof agent, "%.*s", (int)hello.agent.len, (const char *)hello.agent.data);
 	audit_write(&s->daemon->audit, &(struct audit_event){.event = "begin",
 					       .session = s->number,
@@ -73,7 +79,8 @@ int handle_hello(struct daemon_session *s, const uint8_t *data, size_t len)
 		.engines = s->engines,
 		.session = s->number,
 		.flags = (place_allows(s->place, PLACE_WRITE) ? MESSAGE_HELLO_READ_ONLY : 0) |
-			 (is_direct(s, &hello) ? MESSAGE_HELLO_DIRECT : 0),
+			 (is_direct(s, &hello) ? MESSAGE_HELLO_DIRECT : 0) |
+			 (uint32_t)s->protect << MESSAGE_HELLO_PROTECT_SHIFT,
 		.agent = {(const uint8_t *)AGENT, strlen(AGENT)},
 	};
 	daemon_session_ready(s);

@@ -263,7 +263,7 @@ REQUESTS = {
     iwarp.RETRIEVE: (iwarp.data_request(), 39, 39 + 4095),
 }
 TRANSFERS = {
-    iwarp.OFFER: (iwarp.offer(), 32, 32),
+    iwarp.OFFER: (iwarp.offer(), 49, 49),
     iwarp.ACCEPT: (iwarp.accept(), 36, 36),
     iwarp.GRANT: (iwarp.grant([0]), 6, 2 + 4 * 4096),
     iwarp.REQUEST: (b"", 0, 0),

@@ -370,8 +370,10 @@ def data_request(path=b"f", kind=1, flags=0, engine=0, channels=0, block=0, dept
                        size, offset) + text(path)
 
 
-def offer(engine=1, notice=1, channels=1, block=65536, depth=4, flags=0, files=1, bytes_=65536):
-    return struct.pack(">BBHIIIQQ", engine, notice, channels, block, depth, flags, files, bytes_)
+def offer(engine=1, notice=1, channels=1, block=65536, depth=4, flags=0, files=1, bytes_=65536, protect=0,
+          salt=bytes(16)):
+    return struct.pack(">BBHIIIQQB16s", engine, notice, channels, block, depth, flags, files, bytes_, protect,
+                       salt)
 
 
 def accept(depth=4, stride=65536 + 4096, base=0, key=1, flags=0, status_base=0, status_key=0):

@@ -329,6 +329,67 @@ def the_middle_sees_no_names(top):
     check(content in middle.seen["up"], "the contents of files are in the clear, and were not seen")
 
 
+@case
+def private_hides_what_files_contain(top):
+    place = Place(top)
+    with open(place.file, "rb") as f:
+        content = f.read()
+    for protect, engine in (("private", "credit"), ("private", "status"), ("private", "window"),
+                            ("safe", "credit")):
+        middle = Middle(place.daemon.port)
+        url = f"rftp://127.0.0.1:{middle.own}/f"
+        how = ("--json", f"--protect={protect}", f"--engine={engine}")
+        for arguments in ((place.file, url), (url, f"{top}/back")):
+            equal(works(*how, *arguments).done()["protect"], protect, "protection of", arguments)
+        same_files(place.file, f"{top}/back")
+        middle.close()
+        for way, seen in middle.seen.items():
+            check(len(seen) > len(content), "nothing was seen", way)
+            found = [at for at in range(0, len(content) - 16, 997) if content[at:at + 16] in seen]
+            check(bool(found) == (protect == "safe"), protect, engine, way, "seen at", found[:3])
+        os.unlink(f"{top}/back")
+        place.arrived()
+
+
+@case(seconds=120)
+def changed_blocks_are_noticed(top):
+    place = Place(top)
+    with open(place.file, "wb") as f:
+        f.write(rng().randbytes(1 << 20))
+    wrong = 0
+    for turn in range(scaled(30)):
+        middle = Middle(place.daemon.port)
+        middle.flip = ("up", rng().randrange(20000, 400000), rng().randrange(8))
+        result = rftptest.rftp("--timeout", "5", f"--protect={('safe', 'private')[turn % 2]}", "--channels", "1",
+                               place.file, f"rftp://127.0.0.1:{middle.own}/f", timeout=60)
+        middle.close()
+        check(result.code != OK, "a block that was changed at", middle.flip, "arrived:", result)
+        wrong += b"checksum" in result.err
+        check(not os.path.exists(f"{top}/export/f"), "the file has its name")
+    check(wrong > scaled(30) // 2, "mostly because of its seal:", wrong)
+
+
+@case
+def what_the_daemon_demands(top):
+    place = Place(top, "--protect", "safe")
+    for asked, given in (("clear", "safe"), ("safe", "safe"), ("private", "private")):
+        for more in ((), ("-c", f"bench 1M put; bench 1M get; status")):
+            arguments = place.put("--json", f"--protect={asked}") if not more else \
+                ["--json", f"--protect={asked}", *more, place.daemon.url()]
+            result = works(*arguments)
+            equal({e["protect"] for e in result.events() if "protect" in e}, {given}, asked, arguments)
+        place.arrived()
+    # more than was agreed on: the session is opened again; less than that is no reason to
+    place = Place(f"{top}/2") if os.mkdir(f"{top}/2") is None else None
+    result = works("--json", "-c", "status; set protect private; status; bench 1M put; set protect clear; status",
+                   place.daemon.url())
+    equal([e["protect"] for e in result.events() if "protect" in e], ["clear", "private", "private", "private"],
+          "after set")
+    result = works("-v", "--protect=safe", "-c", "ls", place.daemon.url())
+    check(b"blocks: safe" in result.err, result)
+    fails(rftptest.USAGE, "--protect=none", "-c", "ls", place.daemon.url(), says="clear, safe or private")
+
+
 @case(seconds=180)
 def every_changed_bit_is_noticed(top):
     """Of the control channel's stream: names, sizes, times, keys.  A run ends well and right, or it fails."""

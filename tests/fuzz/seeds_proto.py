@@ -68,7 +68,7 @@ write("fuzz_transfer", {
     "block": b"\0" + pack("I", 65536) + BLOCK,
     "block-last": b"\0" + pack("I", 65536) + pack("IIQIIQ", 1, 2, 0, 7, 1, 0),
     "name": b"\1a/b.c/..d",
-    "offer": b"\x40" + pack("BBHIIIQQ", 1, 1, 8, 4 << 20, 512, 1, 3, 2**64 - 1),
+    "offer": b"\x40" + pack("BBHIIIQQ", 1, 1, 8, 4 << 20, 512, 1, 3, 2**64 - 1) + b"\2" + bytes(16),
     "accept": b"\x41" + pack("IIQIIQI", 512, (4 << 20) + 4096, 0x7F0000000000, 0xDEADBEEF, 1,
                                0x7E0000000000, 0xCAFEF00D),
     "grant": b"\x42" + pack("HIII", 3, 0, 1, 65535),

@@ -262,6 +262,7 @@ static void make_feed(struct feed *f, uint64_t *rng)
 		.max_depth = LINK_DEPTH,
 		.workers = 1 + harness_random(rng) % 3,
 		.engine = (uint8_t)(harness_random(rng) % 4),
+		.protect = (uint8_t)(harness_random(rng) % 3),
 		.cancel_fd = -1,
 	};
 	f->feed = (struct transfer_feed){

@@ -230,6 +230,7 @@ static const char *one(uint64_t seed, bool flip)
 		.max_block = 1 << 20,
 		.max_depth = LINK_DEPTH,
 		.engine = MESSAGE_ENGINE_CREDIT + (seed >> 8) % 3,
+		.protect = (seed >> 16) % 3,
 		.cancel_fd = -1,
 	};
 	bool client_is_source = seed >> 1 & 1;

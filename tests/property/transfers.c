@@ -218,6 +218,7 @@ static const char *one(uint64_t seed, const struct loop_faults *faults, bool *cl
 	if (params.engine == MESSAGE_ENGINE_CREDIT &&
 		harness_random(&rng) % 4 == 0) /* else gathered */
 		params.notice = TRANSFER_NOTICE_BEHIND;
+	params.protect = harness_random(&rng) % 3;
 
 	wipe(from_dir);
 	wipe(to_dir);

@@ -4,7 +4,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-#define OFFER "01 01 0008 00400000 00000200 00000001 0000000000000003 ffffffffffffffff"
+#define OFFER "01 01 0008 00400000 00000200 00000001 0000000000000003 ffffffffffffffff 02 5a*16"
 #define ACCEPT "00000200 00401000 00007f0000000000 deadbeef 00000001 00007e0000000000 cafef00d"
 #define GRANT "0003 00000000 0000ffff 00000007"
 #define NOTICE "0000002a"
@@ -37,7 +37,8 @@ static ssize_t recode_block(const uint8_t *in, size_t len, uint8_t *out, size_t 
 static const struct sample samples[] = {
 	{TRANSFER_OFFER, NULL, OFFER},
 	{TRANSFER_OFFER, NULL,
-		"04 02 0040 01000000 00010000 00000000 ffffffffffffffff 0000000000000000"},
+		"04 02 0040 01000000 00010000 00000000 ffffffffffffffff 0000000000000000 "
+		"00 00*16"},
 	{TRANSFER_ACCEPT, NULL, ACCEPT},
 	{TRANSFER_GRANT, NULL, GRANT},
 	{TRANSFER_GRANT, NULL, "0001 0000ffff"},
@@ -129,7 +130,8 @@ static const struct tweak tweaks[] = {
 	OFFER_(4, 4, 65536 + 4096, 0), OFFER_(4, 4, 16777216, 0),
 	OFFER_(4, 4, 16777216 + 4096, BAD), OFFER_(8, 4, 0, BAD), OFFER_(8, 4, 65536, 0),
 	OFFER_(8, 4, 65537, BAD), OFFER_(12, 4, 0, 0), OFFER_(12, 4, 2, BAD),
-	OFFER_(12, 4, 0x80000000, BAD),
+	OFFER_(12, 4, 0x80000000, BAD), OFFER_(32, 1, 0, 0), OFFER_(32, 1, 2, 0),
+	OFFER_(32, 1, 3, BAD),
 
 	ACCEPT_(0, 4, 0, BAD), ACCEPT_(0, 4, 1, 0), ACCEPT_(0, 4, 65536, 0),
 	ACCEPT_(0, 4, 65537, BAD), ACCEPT_(4, 4, 65536 + 4096 - 1, BAD),
@@ -236,6 +238,8 @@ static void fields(void)
 	CHECK_EQ(offer.block, 4 << 20);
 	CHECK_EQ(offer.depth, 512);
 	CHECK_EQ(offer.flags, TRANSFER_OFFER_IMM);
+	CHECK_EQ(offer.protect, MESSAGE_PROTECT_PRIVATE);
+	CHECK_EQ(offer.salt[15], 0x5a);
 	CHECK_EQ(offer.files, 3);
 	CHECK(offer.bytes == MESSAGE_UNKNOWN);
 	CHECK_EQ(transfer_get_accept(&accept, in, sample_parse(ACCEPT, in)), 0);

@@ -128,7 +128,7 @@ static int post_batch(struct status_source *s, struct lane *lane, struct block *
 		struct block *b = blocks[n];
 
 		sge[n] = (struct fabric_sge){
-			b->payload - BLOCK_PREFIX_BYTES, BLOCK_PREFIX_BYTES + b->length, env->mr};
+			b->payload - notice_prefix(env), notice_prefix(env) + b->length, env->mr};
 		wr[n] = (struct fabric_wr){
 			.next = &wr[n + 1],
 			.id = LANE_ID(LANE_DATA, b->index),
