@@ -28,6 +28,7 @@ static _Atomic(const char *) log_program = "rftp";
 static atomic_int log_level = LOG_LEVEL_WARNING;
 
 static atomic_bool log_stamped;
+static atomic_bool log_drawn; /* a line stands on the terminal */
 /* the descriptor's number stays when a file is opened anew: threads write to it */
 static atomic_int log_fd = STDERR_FILENO;
 static atomic_bool log_is_journal;
@@ -167,9 +168,14 @@ static size_t log_escape(unsigned char c, char *out)
 	}
 }
 
+void log_line_drawn(bool drawn)
+{
+	atomic_store_explicit(&log_drawn, drawn, memory_order_relaxed);
+}
+
 void log_write(enum log_level level, const char *format, ...)
 {
-	static const char cut[] = "...";
+	static const char cut[] = "...", erase[] = "\r\033[K";
 	char line[LOG_LINE_MAX], message[LOG_LINE_MAX], escaped[5];
 	size_t used, length, room, i = 0;
 	int saved = errno, n;
@@ -178,7 +184,9 @@ void log_write(enum log_level level, const char *format, ...)
 
 	if (level > log_level_get())
 		return;
-	used = log_head(level, line, sizeof line / 2);
+	used = atomic_load_explicit(&log_drawn, memory_order_relaxed) ? sizeof erase - 1 : 0;
+	memcpy(line, erase, used);
+	used += log_head(level, line + used, sizeof line / 2);
 	va_start(ap, format);
 	errno = saved; /* for %m */
 	n = vsnprintf(message, sizeof message, format, ap);

@@ -38,6 +38,9 @@ int log_to_file(const char *path);
  */
 int log_to_journal(const char *socket);
 
+/* Somebody has drawn a line on the terminal that is not ended: each message first takes it away. */
+void log_line_drawn(bool drawn);
+
 void log_write(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #define log_error(...) log_write(LOG_LEVEL_ERROR, __VA_ARGS__)

@@ -438,11 +438,14 @@ int calls_channels(struct calls *c, unsigned count)
 
 int calls_after_transfer(struct calls *c, int error, const struct calls_ending *ending)
 {
+	const char *meaning;
+
 	if (!ending->lost)
 		return calls_fail(c, error, ending->status, "%s", ending->text);
 	calls_lose(c, error, "transfer");
-	if (!*ending->text)
-		return error;
-	return calls_fail(
-		c, error, c->error.status, "%s: %s", status_text(c->error.status), ending->text);
+	meaning = status_text(c->error.status);
+	if (!*ending->text || strstr(ending->text, meaning))
+		return calls_fail(
+			c, error, c->error.status, "%s", *ending->text ? ending->text : meaning);
+	return calls_fail(c, error, c->error.status, "%s: %s", meaning, ending->text);
 }

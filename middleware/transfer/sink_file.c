@@ -159,7 +159,7 @@ void sink_file_judge(struct sink_file *f)
 	int r;
 
 	if (end->status)
-		verdict_set(&f->verdict, VERDICT_FILE, end->status, "at the source");
+		verdict_set(&f->verdict, VERDICT_FILE, end->status, TRANSFER_AT_SOURCE);
 	else if (f->file.size != MESSAGE_UNKNOWN && end->size != f->file.size)
 		verdict_set(&f->verdict, VERDICT_FILE, STATUS_INCOMPLETE,
 			"%llu bytes were announced, the source ended it at %llu",

@@ -153,6 +153,9 @@ enum verdict_scope transfer_send(struct link *, const struct transfer_params *,
 
 /* ---- sink ---- */
 
+/* The text of a file that the source could not read. */
+#define TRANSFER_AT_SOURCE "at the source"
+
 struct transfer_sink {
 	/* A file is offered.  0: *end (open for writing, the transfer frees it; NULL for a
 	 * directory) and *cookie are set; -errno: refused, with a text of at most 511 bytes in

@@ -184,15 +184,18 @@ void mover_file_done(void *ctx, const struct outcome *o)
 			    : m->stdout_stream        ? "standard output"
 						      : "standard input";
 	char *remote = mover_remote(m, o);
+	bool theirs = remote && o->status && !strcmp(o->text, TRANSFER_AT_SOURCE);
 	const struct report_file file = {
 		.path = *o->path ? o->path : NULL,
 		.remote = remote,
-		.shown = *shown ? shown : "memory",
+		.shown = theirs   ? remote
+			 : *shown ? shown
+				  : "memory",
 		.directory = o->directory,
 		.bytes = o->bytes,
 		.status = o->status,
 		.text = o->text,
-		.error = mover_outcome(m, shown, o),
+		.error = mover_outcome(m, theirs ? remote : shown, o),
 	};
 
 	report_file(&m->client->report, &file);
@@ -239,6 +242,7 @@ static int mover_ended(struct mover *m, const struct transfer_stats *stats, cons
 	enum verdict_scope outcome)
 {
 	int error = transfer_error(outcome, stats);
+	bool alone = m->outcomes - m->outcomes_before == 1;
 	struct client *c = m->client;
 	struct report_done *d = &m->done;
 
@@ -256,13 +260,17 @@ static int mover_ended(struct mover *m, const struct transfer_stats *stats, cons
 		mover_add_requests(&d->requests, &stats->requests);
 	}
 	mover_explain(m, stats);
-	mover_release(m, outcome <= VERDICT_FILE);
-	if (outcome <= VERDICT_FILE)
+	if (outcome <= VERDICT_FILE) {
+		mover_release(m, true);
 		return error; /* single files were reported one by one */
-	if (stats->told && c->report.errors > m->file_errors)
-		return error; /* one file that took the others with it: reported as well */
-	client_after_transfer(c->session, error, stats);
-	return client_report(c, object, error);
+	}
+	/* one file that took the others with it was reported as well */
+	if (!stats->told || c->report.errors == m->file_errors) {
+		client_after_transfer(c->session, error, stats);
+		client_report(c, alone && m->held_path ? m->held_path : object, error);
+	}
+	mover_release(m, false);
+	return error;
 }
 
 int mover_send_source(struct mover *m, const struct transfer_source *source, const char *object)
@@ -273,6 +281,7 @@ int mover_send_source(struct mover *m, const struct transfer_source *source, con
 
 	m->file_errors = m->client->report.errors;
 	m->files_before = m->done.files;
+	m->outcomes_before = m->outcomes;
 	mover_params(m, &params);
 	if (source->feed)
 		params.cancel_fd = -1;
@@ -295,6 +304,7 @@ int mover_receive(struct mover *m, struct incoming *incoming, const char *object
 
 	m->file_errors = m->client->report.errors;
 	m->files_before = m->done.files;
+	m->outcomes_before = m->outcomes;
 	mover_params(m, &params);
 	outcome = transfer_receive(
 		calls_link(m->client->session), &params, incoming_sink(incoming), &stats);

@@ -14,7 +14,8 @@ struct mover {
 	struct client *client;
 	struct report_done done; /* of the transfers that ended */
 	uint64_t busy_ns;
-	const char *remote;    /* what names that cross are beneath at the server; NULL: none */
+	const char *remote; /* what names that cross are beneath at the server; NULL: none */
+	uint64_t outcomes_before;
 	uint64_t files_before; /* that arrived before the transfer that runs */
 	uint64_t base_errors;  /* the report's, at the start */
 	uint64_t file_errors;  /* and at the start of the transfer that runs */

@@ -5,6 +5,7 @@
 #include "rftp/ui/progress.h"
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "proto/message.h"
 #include "rftp/ui/units.h"
 
@@ -73,6 +74,12 @@ void progress_format(struct text *out, const struct progress_state *s, double el
 	}
 }
 
+static void progress_show(struct progress *p, bool visible)
+{
+	p->visible = visible;
+	log_line_drawn(visible); /* other threads have things to say, too */
+}
+
 void progress_draw(struct progress *p, const struct progress_state *s)
 {
 	uint64_t now = clock_now_ns();
@@ -92,7 +99,7 @@ void progress_draw(struct progress *p, const struct progress_state *s)
 		progress_columns() + 1);
 	text_puts(&line, "\033[K");
 	if (write(STDERR_FILENO, text_str(&line), line.len) > 0)
-		p->visible = true;
+		progress_show(p, true);
 	text_fini(&line);
 }
 
@@ -116,7 +123,7 @@ void progress_wait(struct progress *p, unsigned position)
 	progress_ordinal(&line, position);
 	text_puts(&line, " in line\033[K");
 	if (write(STDERR_FILENO, text_str(&line), line.len) > 0)
-		p->visible = true;
+		progress_show(p, true);
 	text_fini(&line);
 }
 
@@ -129,5 +136,5 @@ void progress_erase(struct progress *p)
 	if (write(STDERR_FILENO, erase, sizeof erase - 1) < 0) {
 		/* the terminal has gone; so has the line */
 	}
-	p->visible = false;
+	progress_show(p, false);
 }

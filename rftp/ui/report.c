@@ -233,10 +233,12 @@ void report_reason(struct text *out, uint16_t status, const char *text)
 {
 	const char *meaning = status_text(status);
 
-	if (text && *text && !strstr(text, meaning))
-		text_printf(out, "%s (%s)", meaning, text);
+	if (!text || strstr(meaning, text)) /* "" is in everything */
+		text_puts(out, meaning);
+	else if (strstr(text, meaning))
+		text_puts(out, text);
 	else
-		text_puts(out, text && *text ? text : meaning);
+		text_printf(out, "%s (%s)", meaning, text);
 }
 
 void report_file(struct report *r, const struct report_file *f)
