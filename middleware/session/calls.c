@@ -444,8 +444,9 @@ int calls_after_transfer(struct calls *c, int error, const struct calls_ending *
 		return calls_fail(c, error, ending->status, "%s", ending->text);
 	calls_lose(c, error, "transfer");
 	meaning = status_text(c->error.status);
-	if (!*ending->text || strstr(ending->text, meaning))
-		return calls_fail(
-			c, error, c->error.status, "%s", *ending->text ? ending->text : meaning);
+	if (strstr(meaning, ending->text)) /* "" is in everything */
+		return calls_fail(c, error, c->error.status, "%s", meaning);
+	if (strstr(ending->text, meaning))
+		return calls_fail(c, error, c->error.status, "%s", ending->text);
 	return calls_fail(c, error, c->error.status, "%s: %s", meaning, ending->text);
 }
