@@ -5,6 +5,7 @@
  * Input: the bytes.  Property: nothing that comes out is obeyed by a terminal; the shell's lexer
  * reads the word back; a JSON string is one, and keeps the bytes.
  */
+#include "base/utf8.h"
 #include "rftp/shell/lexer.h"
 #include "rftp/ui/escape.h"
 #include "tests/fuzz/fuzz.h"
@@ -44,7 +45,7 @@ static void json_char(const char **p, const char *end, struct text *out)
 	unsigned code;
 
 	if (**p != '\\') {
-		size_t bytes = escape_decode(*p, (size_t)(end - *p), &decoded);
+		size_t bytes = utf8_decode(*p, (size_t)(end - *p), &decoded);
 
 		must(bytes && (uint8_t) * *p >= 0x20 && **p != '"');
 		text_add(out, *p, bytes);
@@ -104,7 +105,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	must(escape_columns(text_str(&out), out.len) <= out.len * 2);
 	text_fini(&out);
 	if (size)
-		must(escape_decode((const char *)data, size, &code) <= 4);
+		must(utf8_decode((const char *)data, size, &code) <= 4);
 	fuzz_json((const char *)data, size);
 	fuzz_shell(s, strlen(s));
 	free(s);

@@ -162,17 +162,15 @@ static void wipe(const char *dir)
 	nftw(dir, remove_one, 16, FTW_PHYS | FTW_DEPTH);
 }
 
-static void done(void *ctx, const char *path, uint64_t bytes, uint16_t status, const char *text)
+static void done(void *ctx, const struct outcome *outcome)
 {
 	struct side *side = ctx;
 
-	(void)bytes;
-	(void)text;
-	for (unsigned i = 0; i < OBJECTS && !status; i++) {
+	for (unsigned i = 0; i < OBJECTS && !outcome->status; i++) {
 		char own[512];
 
 		object_path(own, from_dir, i);
-		if (!strcmp(path, own))
+		if (!strcmp(outcome->path, own))
 			side->arrived[i] = true;
 	}
 }

@@ -107,15 +107,13 @@ static void wipe(const char *dir)
 	closedir(d);
 }
 
-static void done(void *ctx, const char *path, uint64_t bytes, uint16_t status, const char *text)
+static void done(void *ctx, const struct outcome *outcome)
 {
 	struct side *side = ctx;
-	const char *name = strrchr(path, '/');
+	const char *name = strrchr(outcome->path, '/');
 
-	(void)bytes;
-	(void)text;
 	side->told++;
-	if (!status)
+	if (!outcome->status)
 		side->arrived |= 1u << (name[2] - '0');
 }
 
