@@ -158,6 +158,8 @@ void audit_write(struct audit *a, const struct audit_event *e)
 		put_string(out, "to", e->to);
 		put_string(out, "fabric", e->fabric);
 		put_string(out, "agent", e->agent);
+		if (e->removed)
+			fprintf(out, ",\"removed\":%" PRIu64, e->removed);
 		if (e->moved)
 			fprintf(out,
 				",\"files\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"seconds\":%.3f",

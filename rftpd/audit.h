@@ -25,6 +25,7 @@ struct audit_event {
 	const char *peer;
 	uint32_t session;      /* 0: none */
 	const char *path, *to; /* NULL: none; any bytes */
+	uint64_t removed;      /* names; 0: not told */
 	bool moved;            /* these three are told: */
 	uint64_t files, bytes;
 	uint64_t since_ns;          /* clock_now_ns when it began */

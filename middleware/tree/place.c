@@ -42,6 +42,13 @@ int place_allows(const struct place *p, unsigned rights)
 	return rights & ~p->rights & changing && !(p->rights & changing) ? -EROFS : -EACCES;
 }
 
+int place_top(const struct place *p, unsigned rights)
+{
+	int err = place_allows(p, rights);
+
+	return err ? err : p->top;
+}
+
 int place_stat(const struct place *p, const char *path, bool follow, struct stat *st)
 {
 	int err = place_allows(p, PLACE_LIST);

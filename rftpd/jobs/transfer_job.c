@@ -294,11 +294,12 @@ int transfer_job_new_feed(struct daemon_session *s, const struct message_feed *f
 static int open_store(struct transfer_job *job, const struct place *place)
 {
 	const struct message_data_request *request = &job->request;
+	bool null = request->kind == MESSAGE_DATA_NULL;
 	const struct incoming_params params = {
-		.kind = request->kind == MESSAGE_DATA_NULL   ? INCOMING_NULL
+		.kind = null                                 ? INCOMING_NULL
 			: request->flags & MESSAGE_DATA_INTO ? INCOMING_INTO
 							     : INCOMING_AS,
-		.top = place->top,
+		.top = place_top(place, null ? 0 : PLACE_WRITE),
 		.path = job->path,
 		.fd = -1,
 		.replace = !(request->flags & MESSAGE_DATA_NO_REPLACE),
@@ -306,9 +307,9 @@ static int open_store(struct transfer_job *job, const struct place *place)
 		.done = log_file,
 		.ctx = job,
 	};
-	int r = 0;
+	int r = params.top < 0 ? params.top : 0;
 
-	if (request->kind == MESSAGE_DATA_FILES)
+	if (!r && !null)
 		r = place_check_writable(place, job->path);
 	return r ? r : incoming_new(&params, &job->incoming);
 }
@@ -316,17 +317,20 @@ static int open_store(struct transfer_job *job, const struct place *place)
 static int open_retrieve(struct transfer_job *job, const struct place *place)
 {
 	const struct message_data_request *request = &job->request;
+	bool null = request->kind == MESSAGE_DATA_NULL;
+	bool recursive = request->flags & MESSAGE_DATA_RECURSIVE;
 	const struct outgoing_params params = {
-		.top = place->top,
-		.recursive = request->flags & MESSAGE_DATA_RECURSIVE,
+		.top = place_top(place, null ? 0 : PLACE_READ | (recursive ? PLACE_LIST : 0)),
+		.recursive = recursive,
 		.links = links_of(request),
 		.direct = direct_of(request),
 		.done = log_file,
 		.ctx = job,
 	};
-	bool null = request->kind == MESSAGE_DATA_NULL;
-	int r = null ? 0 : place_check_readable(place, job->path);
+	int r = params.top < 0 ? params.top : 0;
 
+	if (!r && !null)
+		r = place_check_readable(place, job->path);
 	if (!r)
 		r = outgoing_new(&params, &job->outgoing);
 	if (r)
@@ -338,16 +342,15 @@ static int open_retrieve(struct transfer_job *job, const struct place *place)
 static int open_feed(struct transfer_job *job, const struct place *place)
 {
 	const struct segments_params params = {
-		.top = place->top,
+		.top = place_top(place, PLACE_WRITE),
 		.path = job->path,
 		.segment_bytes = job->feed.segment_bytes,
 		.segment_ns = job->feed.segment_ns,
 		.done = log_file,
 		.ctx = job,
 	};
-	int r = place_allows(place, PLACE_WRITE);
 
-	return r ? r : segments_new(&params, &job->segments);
+	return params.top < 0 ? params.top : segments_new(&params, &job->segments);
 }
 
 static int open_any(struct transfer_job *job)

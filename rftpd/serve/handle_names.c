@@ -102,13 +102,18 @@ static int answer_done(struct session_task *task)
 static void audit(const struct name_task *t, const char *event)
 {
 	const struct daemon_session *s = t->base.session;
+	const struct audit_event e = {
+		.event = event,
+		.session = s->number,
+		.peer = s->peer,
+		.path = t->path,
+		.to = t->type == MESSAGE_RENAME ? t->to : NULL,
+		.removed = t->removal.removed,
+		.status = status_from_errno(t->error),
+		.text = t->removal.fault,
+	};
 
-	audit_write(&s->daemon->audit, &(struct audit_event){.event = event,
-					       .session = s->number,
-					       .peer = s->peer,
-					       .path = t->path,
-					       .to = t->type == MESSAGE_RENAME ? t->to : NULL,
-					       .status = status_from_errno(t->error)});
+	audit_write(&s->daemon->audit, &e);
 }
 
 /* ---- STAT ---- */
@@ -201,6 +206,7 @@ static void work_remove_tree(struct session_task *t)
 {
 	of(t)->error = place_remove_tree(
 		t->session->place, of(t)->path, clock_now_ns() + REMOVAL_NS, &of(t)->removal);
+	audit(of(t), "rmtree");
 }
 
 static int answer_remove_tree(struct session_task *task)

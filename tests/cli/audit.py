@@ -73,6 +73,18 @@ def what_a_session_does(top):
 
 
 @case
+def a_tree_that_is_removed(top):
+    daemon = served(top)
+    for i in range(5):
+        make_file(daemon.path(f"d/{i}"), 1)
+    works("-c", "rm -r d", daemon.url())
+    removed = [e for e in lines(f"{top}/audit") if e["event"] == "rmtree"]
+    equal(sum(e["removed"] for e in removed), 6, "names", removed)
+    equal({(e["path"].strip("/"), e["status"]) for e in removed}, {("d", "ok")}, "how it ended")
+    fails(NO_FILE, "-c", "rm -r nothing", daemon.url())
+
+
+@case
 def what_is_refused(top):
     daemon = served(top, "ro", "--max-sessions", "1")
     for command in ("mkdir x", "rm f", "rmdir d", "mv f g", f"put {top}/local"):

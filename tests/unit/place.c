@@ -28,6 +28,10 @@ static void a_missing_right_is_said(void)
 	CHECK_EQ(place_allows(&p, PLACE_WRITE), 0);
 	CHECK_EQ(place_allows(&p, PLACE_READ), -EACCES);
 	CHECK_EQ(place_allows(&p, PLACE_DELETE), -EACCES);
+	p.top = 77;
+	CHECK_EQ(place_top(&p, PLACE_WRITE), 77);
+	CHECK_EQ(place_top(&p, 0), 77);
+	CHECK_EQ(place_top(&p, PLACE_WRITE | PLACE_READ), -EACCES);
 	p.rights = 0;
 	CHECK_EQ(place_allows(&p, PLACE_LIST), -EACCES);
 	CHECK_EQ(place_allows(&p, PLACE_WRITE), -EROFS);
