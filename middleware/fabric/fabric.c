@@ -220,6 +220,11 @@ int fabric_mr_new(
 	return pd->fabric->ops->mr_new(pd, addr, bytes, access, out);
 }
 
+int fabric_mr_rekey(struct fabric_mr *mr)
+{
+	return mr->fabric->ops->mr_rekey ? mr->fabric->ops->mr_rekey(mr) : -ENOTSUP;
+}
+
 void fabric_mr_free(struct fabric_mr *mr)
 {
 	if (mr)

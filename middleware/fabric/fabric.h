@@ -198,6 +198,12 @@ int fabric_mr_new(
 /* After it returns no peer reaches the memory; a peer that tries loses its channel. */
 void fabric_mr_free(struct fabric_mr *);
 /*
+ * The memory stays registered, by another key (and base): a peer that knows the old one reaches it
+ * no more, as after fabric_mr_free, when this returns.  Nothing that was posted with it is under
+ * way. 0; -ENOTSUP: the fabric cannot; -errno.  After an error the old key holds.
+ */
+int fabric_mr_rekey(struct fabric_mr *);
+/*
  * From here on a peer's WRITE of at most FABRIC_WATCHED_BYTES into `mr` makes the fd of `cq`, when
  * it is armed, readable: whoever looks for bytes there need not look all the time.  Nothing is
  * completed.  The queue outlives the memory's registration.  -ENOTSUP: nobody here sees a WRITE

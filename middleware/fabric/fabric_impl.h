@@ -40,6 +40,7 @@ struct fabric_ops {
 	int (*mr_new)(struct fabric_pd *, void *, size_t, unsigned, struct fabric_mr **);
 	void (*mr_free)(struct fabric_mr *);
 	int (*mr_watch)(struct fabric_mr *, struct fabric_cq *); /* may be NULL */
+	int (*mr_rekey)(struct fabric_mr *);                     /* may be NULL */
 
 	int (*cq_new)(struct fabric_pd *, uint32_t, struct fabric_cq **);
 	void (*cq_free)(struct fabric_cq *);

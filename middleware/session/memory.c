@@ -16,6 +16,12 @@ static bool populate(struct memory *m, size_t bytes)
 	return !madvise(m->arena.base, bytes, MADV_POPULATE_WRITE);
 }
 
+void memory_unregister(struct memory *m)
+{
+	fabric_mr_free(m->mr);
+	m->mr = NULL;
+}
+
 static int make_room(struct memory *m, size_t bytes)
 {
 	int r;
@@ -43,36 +49,48 @@ static int make_room(struct memory *m, size_t bytes)
 int memory_take(
 	struct memory *m, struct fabric_pd *pd, size_t bytes, unsigned access, uint8_t **base)
 {
-	int r;
+	int r = 0;
 
-	assert(!m->mr);
-	r = make_room(m, bytes);
-	if (!r)
-		r = fabric_mr_new(pd, m->arena.base, bytes, access, &m->mr);
-	if (r)
-		arena_fini(&m->arena); /* a smaller one may do */
-	else
-		*base = m->arena.base;
-	return r;
+	assert(!m->taken);
+	if (m->mr && m->access == access && m->bytes >= bytes) {
+		populate(m, m->bytes);
+	} else {
+		memory_unregister(m);
+		r = make_room(m, bytes);
+		if (!r)
+			r = fabric_mr_new(pd, m->arena.base, bytes, access, &m->mr);
+		if (r) {
+			arena_fini(&m->arena); /* a smaller one may do */
+			return r;
+		}
+		m->bytes = bytes;
+		m->access = access;
+		log_debug("memory: %zu bytes registered", bytes);
+	}
+	m->taken = true;
+	*base = m->arena.base;
+	return 0;
 }
 
 void memory_revoke(struct memory *m)
 {
-	fabric_mr_free(m->mr);
-	m->mr = NULL;
+	if (m->mr && m->access != FABRIC_LOCAL && fabric_mr_rekey(m->mr))
+		memory_unregister(m);
 }
 
 void memory_give(struct memory *m)
 {
 	memory_revoke(m);
+	m->taken = false;
 	if (m->arena.hugetlb)
-		arena_fini(&m->arena); /* the kernel cannot take these back */
+		memory_free(m); /* the kernel cannot take these back */
 	else if (m->arena.base)
 		madvise(m->arena.base, m->arena.bytes, MADV_FREE);
 }
 
 void memory_free(struct memory *m)
 {
-	memory_revoke(m);
+	memory_unregister(m);
 	arena_fini(&m->arena);
+	m->taken = false;
 }

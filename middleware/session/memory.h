@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * session/memory: the memory that a session's blocks are in: one arena, of which each transfer
- * registers the slice that it needs, for what it needs it, and takes the peer's access away when it
+ * takes the slice that it needs, for what it needs it, and takes the peer's access away when it
  * ends.
  *
- * The arena outlives a transfer, so that the next one finds its pages in place: an adapter pins
- * present pages some hundred times as fast as it makes new ones.  Between transfers the kernel may
- * take them back when it is short of memory, and has reserved huge pages back at once, so that an
- * idle session holds nothing that is needed elsewhere.  The arena is not shared among sessions:
- * what is left in it is the same user's.
+ * Arena and registration outlive a transfer: the next one that needs the same finds it as it is,
+ * and where the last one gave a peer access it has a new key by then (fabric_mr_rekey; a fabric
+ * that cannot do so registers anew).  Between transfers the kernel may take back pages that no
+ * adapter holds when it is short of memory, and has reserved huge pages back at once.  The arena is
+ * not shared among sessions: what is left in it is the same user's.
  *
  * While a transfer runs the sink's one key is for the whole slice: the peer can write into any
  * block of it, granted or not.  A block is verified where it landed and written to the file from
@@ -25,7 +25,10 @@
 
 struct memory { /* zeroed: empty */
 	struct arena arena;
-	struct fabric_mr *mr; /* of the slice; NULL: nobody but this process reaches the arena */
+	struct fabric_mr *mr; /* of the arena's first `bytes`, with `access`; NULL: none */
+	size_t bytes;
+	unsigned access;
+	bool taken;
 };
 
 /*
@@ -35,11 +38,13 @@ struct memory { /* zeroed: empty */
  */
 int memory_take(
 	struct memory *, struct fabric_pd *pd, size_t bytes, unsigned access, uint8_t **base);
-/* Nobody reaches it any more; it is still there. */
+/* No peer reaches it any more; it is still there. */
 void memory_revoke(struct memory *);
 /* The slice is not needed any more. */
 void memory_give(struct memory *);
-/* And neither is the arena. */
+/* Pages that an adapter holds go back to the kernel's care; between transfers. */
+void memory_unregister(struct memory *);
+/* And neither are arena and registration. */
 void memory_free(struct memory *);
 
 #endif

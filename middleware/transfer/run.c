@@ -475,7 +475,6 @@ static void give_back(struct run *run)
 	run->common = NULL;
 	pool_free(run->pool);
 	run->pool = NULL;
-	memory_give(run->memory);
 }
 
 /* All that others may need goes before the peer's answer is waited for, which may not come. */
@@ -488,6 +487,7 @@ static void end_early(struct run *run, int error)
 	/* what is in flight would land in memory that is gone: no channel, no landing */
 	link_close_channels(run->link);
 	give_back(run);
+	memory_free(run->memory);
 	if (told && !run->peer_aborted && run->verdict.scope == VERDICT_SESSION &&
 		run->verdict.status == STATUS_DISCONNECTED)
 		learn_why(run);
@@ -513,6 +513,7 @@ enum verdict_scope run_end(struct run *run, int error)
 		end_early(run, error);
 	} else {
 		give_back(run);
+		memory_give(run->memory); /* for the next transfer of the session */
 		run->drop_files(run);
 	}
 	stats->verdict = run->verdict;

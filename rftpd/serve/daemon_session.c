@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "proto/status.h"
+#include "session/memory.h"
 #include "rftpd/serve/handle.h"
 #include "rftpd/jobs/transfer_job.h"
 
@@ -512,6 +513,9 @@ void daemon_session_job_finished(struct daemon_session *s)
 	transfer_job_free(s->job);
 	s->job = NULL;
 	s->state = SESSION_READY;
+	/* pages that are pinned would be held without a lease */
+	if (fabric_chan_caps(control_chan(link_control(s->link)))->is_device)
+		memory_unregister(link_memory(s->link));
 	if (outcome > VERDICT_FILE) /* both sides have closed them */
 		s->channels_expected = s->channels_accepted = s->channels_failed = 0;
 	if (s->lost || outcome == VERDICT_SESSION) {

@@ -50,6 +50,33 @@ def sizes_with_defaults(top):
 
 
 @case
+def several_transfers_are_one_set_up(top):
+    """Data channels and memory outlive a transfer: the next one finds them."""
+    os.mkdir(f"{top}/export")
+    os.mkdir(f"{top}/got")
+    names = [f"f{i}" for i in range(5)]
+    for name in names:
+        make_file(f"{top}/export/{name}", 3 << 20)
+    daemon = Daemon(f"{top}/export", "rw", "--log-level", "debug")
+    proxy = rftptest.Proxy(daemon.port)
+    try:
+        said = works("-vv", "--channels", "2", *[proxy.url(name) for name in names], f"{top}/got").err
+        for name in names:
+            same_files(f"{top}/export/{name}", f"{top}/got/{name}")
+        for who, text in (("the client", said), ("the daemon", daemon.stderr())):
+            equal(text.count(b" bytes registered"), 1, who, "registered memory for", len(names), "gets")
+        equal(len(proxy.sockets) // 2, 1 + 2, "connections")
+        works("--channels", "2", "-c", "; ".join(f"put {top}/got/{name} p{name}" for name in names), proxy.url())
+        for name in names:
+            same_files(f"{top}/got/{name}", f"{top}/export/p{name}")
+        equal(daemon.stderr().count(b" bytes registered"), 2, "registrations with", len(names), "puts behind")
+        equal(len(proxy.sockets) // 2, 2 * (1 + 2), "connections")
+    finally:
+        proxy.close()
+    daemon.stop()
+
+
+@case
 def blocks_channels_and_depths(top):
     daemon, local = places(top)
     make_file(f"{local}/f", 9 * M + 77)

@@ -43,13 +43,15 @@ static void the_arena_stays_and_the_access_goes(void)
 {
 	struct memory m = {0};
 	uint8_t *first, *again;
+	uint32_t key;
 
 	CHECK(domain_made());
 	CHECK_EQ(memory_take(&m, pd, 8 * MIB, FABRIC_REMOTE_WRITE, &first), 0);
 	CHECK(m.mr);
 	memset(first, 1, 8 * MIB);
+	key = fabric_mr_key(m.mr);
 	memory_revoke(&m);
-	CHECK(!m.mr);
+	CHECK(fabric_mr_key(m.mr) != key);
 	CHECK_EQ(first[8 * MIB - 1],
 		1); /* what was written can still be read: the sink is not done with it */
 	memory_give(&m);
@@ -57,9 +59,50 @@ static void the_arena_stays_and_the_access_goes(void)
 	CHECK(again == first || m.arena.hugetlb);
 	memset(again, 2, 4 * MIB);
 	memory_give(&m);
-	CHECK(!m.mr);
 	memory_free(&m);
-	CHECK(!m.arena.base);
+	CHECK(!m.mr && !m.arena.base);
+	domain_gone();
+}
+
+static void what_fits_is_registered_once(void)
+{
+	static const struct {
+		size_t bytes;
+		unsigned access;
+		bool again;
+	} slices[] = {
+		{4 * MIB, FABRIC_LOCAL, true},
+		{4 * MIB, FABRIC_LOCAL, false},
+		{1 * MIB, FABRIC_LOCAL, false},
+		{8 * MIB, FABRIC_LOCAL, true},
+		{4 * MIB, FABRIC_REMOTE_WRITE, true}, /* for another use */
+		{4 * MIB, FABRIC_REMOTE_WRITE, false},
+		{2 * MIB, FABRIC_LOCAL, true},
+	};
+	const struct fabric_mr *before = NULL;
+	struct memory m = {0};
+	uint32_t key = 0;
+	uint8_t *base;
+
+	CHECK(domain_made());
+	for (size_t i = 0; i < sizeof slices / sizeof *slices; i++) {
+		size_t registered = m.bytes;
+
+		CHECK_EQ(memory_take(&m, pd, slices[i].bytes, slices[i].access, &base), 0);
+		CHECK_EQ(m.access, slices[i].access);
+		if (slices[i].again)
+			CHECK_EQ(m.bytes, slices[i].bytes);
+		else
+			CHECK(m.mr == before && m.bytes == registered);
+		CHECK(key != fabric_mr_key(m.mr) || m.access == FABRIC_LOCAL);
+		key = fabric_mr_key(m.mr);
+		before = m.mr;
+		memset(base, 1, slices[i].bytes);
+		memory_give(&m);
+		if (m.arena.hugetlb)
+			break; /* they go at once */
+	}
+	memory_free(&m);
 	domain_gone();
 }
 
@@ -93,5 +136,6 @@ static void too_much_leaves_room_for_less(void)
 }
 
 HARNESS_MAIN({"the_arena_stays_and_the_access_goes", the_arena_stays_and_the_access_goes},
+	{"what_fits_is_registered_once", what_fits_is_registered_once},
 	{"a_larger_slice_makes_a_larger_arena", a_larger_slice_makes_a_larger_arena},
 	{"too_much_leaves_room_for_less", too_much_leaves_room_for_less})

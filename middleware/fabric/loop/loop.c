@@ -68,6 +68,27 @@ struct loop_mr *loop_mr_find(struct loop *loop, uint32_t key)
 	return NULL;
 }
 
+/* A key that no other has, and what it names.  The lock is held. */
+static void name_mr(struct loop *loop, struct loop_mr *mr)
+{
+	do
+		loop->next_key += KEY_STEP;
+	while (!loop->next_key || loop_mr_find(loop, loop->next_key));
+	mr->base.key = loop->next_key;
+	/* Not the address itself: whoever confuses the two must not get away with it.  Aligned as
+	 * it is, and far from the end of 64 bits. */
+	mr->base.base = (uint64_t)(mr->base.key >> 2) << 32 | ((uintptr_t)mr->addr & PAGE_MASK);
+	LIST_INSERT_HEAD(&loop->mrs[mr->base.key % LOOP_MR_BUCKETS], mr, link);
+}
+
+/* From here on nobody finds it.  The lock is held, and dropped to wait for who has found it. */
+static void unname_mr(struct loop *loop, struct loop_mr *mr)
+{
+	LIST_REMOVE(mr, link);
+	while (mr->pins)
+		pthread_cond_wait(&loop->unpinned, &loop->lock);
+}
+
 static int loop_mr_new(
 	struct fabric_pd *base, void *addr, size_t bytes, unsigned access, struct fabric_mr **out)
 {
@@ -84,14 +105,7 @@ static int loop_mr_new(
 	mr->access = access;
 
 	pthread_mutex_lock(&loop->lock);
-	do
-		loop->next_key += KEY_STEP;
-	while (!loop->next_key || loop_mr_find(loop, loop->next_key));
-	mr->base.key = loop->next_key;
-	/* Not the address itself: whoever confuses the two must not get away with it.  Aligned as
-	 * it is, and far from the end of 64 bits. */
-	mr->base.base = (uint64_t)(mr->base.key >> 2) << 32 | ((uintptr_t)addr & PAGE_MASK);
-	LIST_INSERT_HEAD(&loop->mrs[mr->base.key % LOOP_MR_BUCKETS], mr, link);
+	name_mr(loop, mr);
 	pthread_mutex_unlock(&loop->lock);
 	*out = &mr->base;
 	return 0;
@@ -103,11 +117,21 @@ static void loop_mr_free(struct fabric_mr *base)
 	struct loop *loop = LOOP_OF(mr);
 
 	pthread_mutex_lock(&loop->lock);
-	LIST_REMOVE(mr, link); /* from here on nobody finds it */
-	while (mr->pins)
-		pthread_cond_wait(&loop->unpinned, &loop->lock);
+	unname_mr(loop, mr);
 	pthread_mutex_unlock(&loop->lock);
 	free(mr);
+}
+
+static int loop_mr_rekey(struct fabric_mr *base)
+{
+	struct loop_mr *mr = (struct loop_mr *)base;
+	struct loop *loop = LOOP_OF(mr);
+
+	pthread_mutex_lock(&loop->lock);
+	unname_mr(loop, mr);
+	name_mr(loop, mr);
+	pthread_mutex_unlock(&loop->lock);
+	return 0;
 }
 
 static int loop_mr_watch(struct fabric_mr *base, struct fabric_cq *cq)
@@ -292,6 +316,7 @@ static const struct fabric_ops loop_ops = {
 	.mr_new = loop_mr_new,
 	.mr_free = loop_mr_free,
 	.mr_watch = loop_mr_watch,
+	.mr_rekey = loop_mr_rekey,
 	.cq_new = loop_cq_new,
 	.cq_free = loop_cq_free,
 	.cq_poll = loop_cq_poll,

@@ -49,6 +49,7 @@ static const struct fabric_ops soft_ops = {
 	.mr_new = soft_mr_new,
 	.mr_free = soft_mr_free,
 	.mr_watch = soft_mr_watch,
+	.mr_rekey = soft_mr_rekey,
 	.cq_new = soft_cq_new,
 	.cq_free = soft_cq_free,
 	.cq_poll = soft_cq_poll,

@@ -77,6 +77,16 @@ static int slot_find(struct soft_pd *pd, uint32_t *out)
 	return 0;
 }
 
+/* What of a key nobody can guess. */
+static int make_noise(uint32_t *out)
+{
+	do {
+		if (getrandom(out, sizeof(*out), 0) != sizeof(*out))
+			return -EIO;
+	} while (!(*out >> SLOT_BITS)); /* no key is SOFT_KEY_NONE */
+	return 0;
+}
+
 int soft_mr_new(struct fabric_pd *fabric_pd, void *addr, size_t bytes, unsigned access,
 	struct fabric_mr **out)
 {
@@ -87,12 +97,9 @@ int soft_mr_new(struct fabric_pd *fabric_pd, void *addr, size_t bytes, unsigned 
 
 	if (!mr)
 		return -ENOMEM;
-	do {
-		if (getrandom(&noise, sizeof(noise), 0) != sizeof(noise)) {
-			err = -EIO;
-			goto err_mr;
-		}
-	} while (!(noise >> SLOT_BITS)); /* no key is SOFT_KEY_NONE */
+	err = make_noise(&noise);
+	if (err)
+		goto err_mr;
 	mr->base.fabric = pd->base.fabric;
 	mr->base.base = (uintptr_t)addr;
 	mr->pd = pd;
@@ -128,6 +135,23 @@ void soft_mr_free(struct fabric_mr *fabric_mr)
 	pthread_rwlock_unlock(&pd->lock);
 	free(mr);
 	soft_pd_put(pd);
+}
+
+int soft_mr_rekey(struct fabric_mr *fabric_mr)
+{
+	struct soft_mr *mr = (struct soft_mr *)fabric_mr;
+	uint32_t old = mr->base.key, noise;
+
+	do {
+		int err = make_noise(&noise);
+
+		if (err)
+			return err;
+	} while (!((noise ^ old) >> SLOT_BITS));
+	pthread_rwlock_wrlock(&mr->pd->lock);
+	mr->base.key = (noise & ~SLOT_MASK) | (old & SLOT_MASK);
+	pthread_rwlock_unlock(&mr->pd->lock);
+	return 0;
 }
 
 int soft_mr_watch(struct fabric_mr *fabric_mr, struct fabric_cq *cq)

@@ -44,6 +44,7 @@ void soft_pd_put(struct soft_pd *);
 int soft_mr_new(
 	struct fabric_pd *, void *addr, size_t bytes, unsigned access, struct fabric_mr **out);
 void soft_mr_free(struct fabric_mr *);
+int soft_mr_rekey(struct fabric_mr *);
 int soft_mr_watch(struct fabric_mr *, struct fabric_cq *);
 /* Who watches the memory of `key`, or NULL.  Under pd->lock. */
 struct fabric_cq *soft_pd_watch(const struct soft_pd *, uint32_t key);
