@@ -232,6 +232,7 @@ COMPLETION  := $(wildcard rftp/shell/completion.bash)
 FILL_IN     := sed -e 's|@sbindir@|$(sbindir)|g' -e 's|@sysconfdir@|$(sysconfdir)|g' -e 's|@statedir@|$(statedir)|g'
 # template:target, each with the directories of this installation in it
 TEMPLATES   := rftpd.conf:$(docdir)/rftpd.conf.example rftpd.service:$(unitdir)/rftpd.service \
+               rftpd.socket:$(unitdir)/rftpd.socket \
                rftpd.sysusers:$(sysusersdir)/rftpd.conf rftpd.tmpfiles:$(tmpfilesdir)/rftpd.conf
 
 # a configuration that is there already stays as it is
@@ -254,7 +255,7 @@ install: all
 uninstall:
 	rm -f $(DESTDIR)$(bindir)/rftp $(DESTDIR)$(sbindir)/rftpd $(DESTDIR)$(sbindir)/rftpctl \
 		$(DESTDIR)$(bashdir)/rftp
-	rm -f $(DESTDIR)$(unitdir)/rftpd.service $(DESTDIR)$(sysusersdir)/rftpd.conf \
+	rm -f $(DESTDIR)$(unitdir)/rftpd.service $(DESTDIR)$(unitdir)/rftpd.socket $(DESTDIR)$(sysusersdir)/rftpd.conf \
 		$(DESTDIR)$(tmpfilesdir)/rftpd.conf
 	set -e; for page in $(MAN_PAGES); do rm -f $(DESTDIR)$(mandir)/man$${page##*.}/$${page##*/}; done
 	rm -rf $(DESTDIR)$(docdir)

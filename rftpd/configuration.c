@@ -13,20 +13,22 @@ static int set_from_file(void *ctx, const char *name, const char *value, char *w
 	return daemon_settings_set(ctx, DAEMON_ORIGIN_FILE, name, value, why);
 }
 
-static int load(struct daemon_options *o, int argc, char **argv, char why[CONF_WHY_MAX])
+static int load(const struct configuration *c, struct daemon_options *o, char why[CONF_WHY_MAX])
 {
-	int r = daemon_options_parse(o, argc, argv, why);
+	int r = daemon_options_parse(o, c->argc, c->argv, why);
 
 	if (r || o->action == DAEMON_ACTION_HELP || o->action == DAEMON_ACTION_VERSION)
 		return r;
-	return o->config ? conf_load(o->config, set_from_file, &o->settings, why) : 0;
+	r = o->config ? conf_load(o->config, set_from_file, &o->settings, why) : 0;
+	return r ? r : activation_use(&c->activation, &o->settings, why);
 }
 
 int configuration_load(struct configuration *c, int argc, char **argv, char why[CONF_WHY_MAX])
 {
 	c->argc = argc;
 	c->argv = argv;
-	return load(&c->options, argc, argv, why);
+	activation_take(&c->activation);
+	return load(c, &c->options, why);
 }
 
 void configuration_fini(struct configuration *c)
@@ -38,7 +40,7 @@ int configuration_reread(
 	const struct configuration *c, struct daemon_settings *out, char why[CONF_WHY_MAX])
 {
 	struct daemon_options again;
-	int r = load(&again, c->argc, c->argv, why);
+	int r = load(c, &again, why);
 
 	if (r)
 		daemon_options_fini(&again);

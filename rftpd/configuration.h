@@ -6,6 +6,7 @@
 #ifndef RFTPD_CONFIGURATION_H
 #define RFTPD_CONFIGURATION_H
 
+#include "rftpd/activation.h"
 #include "rftpd/conf.h"
 #include "rftpd/daemon_options.h"
 
@@ -13,6 +14,7 @@ struct configuration {
 	int argc;
 	char **argv; /* main's: outlives it */
 	struct daemon_options options;
+	struct activation activation;
 };
 
 /* Reads both; of --help and --version the command line only.  0, or -errno and the reason in `why`.

@@ -25,6 +25,8 @@ enum daemon_origin { DAEMON_ORIGIN_DEFAULT, DAEMON_ORIGIN_FILE, DAEMON_ORIGIN_CO
 struct daemon_settings {
 	char *listen[DAEMON_LISTEN_MAX]; /* HOST:PORT, as written; none: DAEMON_LISTEN_DEFAULT */
 	unsigned listen_count;
+	int inherited[DAEMON_LISTEN_MAX]; /* sockets that listen already (rftpd/activation) */
+	unsigned inherited_count;
 	char *audit_log;              /* a file, or "stderr"; NULL: none */
 	char *host_key, *certificate; /* files; NULL: the default one; made from the key */
 	char *export;                 /* NULL: not given */

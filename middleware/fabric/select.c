@@ -22,6 +22,8 @@ static int open_soft(const struct select_config *config, struct fabric **out)
 		.threads = config->threads,
 		.handshake_ms = config->handshake_ms,
 		.crc = config->crc,
+		.inherited = config->inherited,
+		.inherited_count = config->inherited_count,
 	};
 
 	return soft_open(&soft, out);

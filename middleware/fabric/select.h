@@ -13,6 +13,10 @@ struct select_config {         /* zeros are the defaults */
 	unsigned threads;      /* progress threads of soft */
 	unsigned handshake_ms; /* deadline for a connecting peer's set-up */
 	bool crc;              /* soft: ask for MPA's CRC32C */
+	/* soft: TCP sockets that listen already, for the addresses that they are bound to.  They
+	 * and the array outlive the fabric, which closes none of them. */
+	const int *inherited;
+	unsigned inherited_count;
 };
 
 /* The i-th name, best first; NULL past the last.  Does not say that a device is there. */

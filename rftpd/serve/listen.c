@@ -167,6 +167,8 @@ int listen_open_transport(struct daemon *d, const char *name)
 	struct select_config config = {
 		.handshake_ms = (unsigned)d->settings->handshake_timeout_s * 1000,
 		.crc = d->settings->crc,
+		.inherited = d->settings->inherited,
+		.inherited_count = d->settings->inherited_count,
 	};
 	int r;
 

@@ -91,6 +91,8 @@ def systemd_finds_nothing_wrong_with_the_unit(top):
     path = f"{installed(top)}/lib/systemd/system/rftpd.service"
     done = tool("systemd-analyze", "verify", "--man=no", path)
     equal((done.returncode, done.stdout + done.stderr), (0, b""), "systemd-analyze verify")
+    done = tool("systemd-analyze", "verify", "--man=no", path.replace(".service", ".socket"))
+    equal((done.returncode, done.stdout + done.stderr), (0, b""), "systemd-analyze verify of the socket")
     # 0 is as confined as can be, 100 not at all
     done = tool("systemd-analyze", "security", "--offline=true", "--threshold=20", path)
     if b"nrecognized option" in done.stderr:
@@ -130,6 +132,53 @@ def the_service_manager_is_told(top):
     # a manager that is not there is no reason to fail
     daemon = Daemon(f"{top}/export", env={"NOTIFY_SOCKET": f"{top}/nobody"})
     wait_until(lambda: b"nobody" in daemon.stderr(), "it says that it could not tell", 20)  # after it is ready
+
+
+def handed_over(top, sockets, *arguments):
+    """rftpd with these as the service manager hands them over: from descriptor 3 on, to its process."""
+    text = "import os, sys\n" \
+           "os.environ['LISTEN_PID'] = str(os.getpid())\n" \
+           "fds = [int(f) for f in sys.argv[1].split(',')]\n" \
+           "spare = [os.dup2(f, 100 + i, inheritable=True) for i, f in enumerate(fds)]\n" \
+           "for i, f in enumerate(spare): os.dup2(f, 3 + i, inheritable=True); os.close(f)\n" \
+           "os.environ['LISTEN_FDS'] = str(len(fds))\n" \
+           "os.execv(sys.argv[2], sys.argv[2:])\n"
+    numbers = [s.fileno() for s in sockets]
+    process = rftptest.spawn(["python3", "-c", text, ",".join(map(str, numbers)),
+                              os.path.join(rftptest.BUILD, "rftpd"), "--export", f"{top}/export:rw", *arguments],
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, pass_fds=numbers,
+                             env=rftptest.clean_environment({"PATH": os.environ["PATH"]}))
+    line = process.stdout.readline().decode()
+    check(line.startswith("ready "), "it said", line)
+    return process, line.split()[1]
+
+
+@case
+def sockets_of_the_service_manager(top):
+    os.mkdir(f"{top}/export")
+    rftptest.make_file(f"{top}/f", 100000)
+    with socket.create_server(("127.0.0.1", 0)) as ours, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as wrong:
+        address = f"127.0.0.1:{ours.getsockname()[1]}"
+        # one that comes before the daemon waits, and is served
+        early = rftptest.start_rftp(f"{top}/f", f"rftp://{address}/early")
+        process, ready = handed_over(top, [wrong, ours])
+        equal(ready, address, "where it listens")
+        equal(rftptest.finish(early).code, 0, "who came before it")
+        rftptest.works(f"{top}/f", f"rftp://{address}/f")
+        rftptest.same_files(f"{top}/f", f"{top}/export/f")
+        process.send_signal(signal.SIGHUP)
+        process.send_signal(signal.SIGTERM)
+        result = rftptest.finish(process)
+        equal(result.code, 0, "exit code", result)
+        check(b"no TCP socket" in result.err and b"listen is another" not in result.err, result.err)
+        # and the socket is still there for the next
+        process, ready = handed_over(top, [ours], "--listen", "127.0.0.1:0")
+        rftptest.works(f"rftp://{address}/f", f"{top}/back")
+        process.send_signal(signal.SIGTERM)
+        rftptest.finish(process)
+    # those of another process are not ours
+    daemon = Daemon(f"{top}/export", env={"LISTEN_PID": "1", "LISTEN_FDS": "3"})
+    rftptest.works("-c", "ls", daemon.url(""))
 
 
 @case

@@ -6,6 +6,7 @@
  * What a peer says after it was accepted is soft_cm's business.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <unistd.h>
@@ -45,26 +46,55 @@ static void listener_detach(struct soft_thread *thread, void *arg)
 	listener->fd = -1;
 }
 
+/* A copy of the socket that listens on this address already; -ENOENT: none does. */
+static int inherited_socket(const struct soft_config *config, const struct sockaddr *sa)
+{
+	for (unsigned i = 0; i < config->inherited_count; i++) {
+		struct sockaddr_storage bound;
+		socklen_t len = sizeof(bound);
+		int fd;
+
+		memset(&bound, 0, sizeof(bound));
+		if (getsockname(config->inherited[i], (struct sockaddr *)&bound, &len) ||
+			memcmp(&bound, sa, soft_addr_bytes(sa)) != 0)
+			continue;
+		fd = fcntl(config->inherited[i], F_DUPFD_CLOEXEC, 0);
+		return fd < 0 ? -errno : fd;
+	}
+	return -ENOENT;
+}
+
+static int new_socket(const struct sockaddr *sa)
+{
+	int fd = socket(sa->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), err;
+	const int one = 1;
+
+	if (fd < 0)
+		return -errno;
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	if (bind(fd, sa, soft_addr_bytes(sa)) == 0 && listen(fd, BACKLOG) == 0)
+		return fd;
+	err = -errno;
+	close(fd);
+	return err;
+}
+
 int soft_listen(struct fabric_eq *eq, const struct sockaddr *sa, socklen_t len,
 	struct fabric_listener **out)
 {
 	struct soft *soft = (struct soft *)eq->fabric;
 	struct soft_listener *listener = calloc(1, sizeof(*listener));
-	const int one = 1;
 	int err;
 
 	(void)len;
 	if (!listener)
 		return -ENOMEM;
-	listener->fd = socket(sa->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	listener->fd = inherited_socket(&soft->config, sa);
+	if (listener->fd == -ENOENT)
+		listener->fd = new_socket(sa);
 	if (listener->fd < 0) {
-		err = -errno;
+		err = listener->fd;
 		goto err_listener;
-	}
-	setsockopt(listener->fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	if (bind(listener->fd, sa, soft_addr_bytes(sa)) < 0 || listen(listener->fd, BACKLOG) < 0) {
-		err = -errno;
-		goto err_fd;
 	}
 	listener->base.fabric = eq->fabric;
 	listener->source.ready = listener_ready;
@@ -77,8 +107,6 @@ int soft_listen(struct fabric_eq *eq, const struct sockaddr *sa, socklen_t len,
 	*out = &listener->base;
 	return 0;
 
-err_fd:
-	close(listener->fd);
 err_listener:
 	free(listener);
 	return err;
