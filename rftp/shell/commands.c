@@ -19,7 +19,7 @@ static const struct command command_table[] = {
 	{"open", "URL|HOST[:PORT]", "connect to a server", COMMAND_NOTHING, COMMAND_NOTHING, 1, 1,
 		command_open},
 	{"close", "", "end the connection", COMMAND_NOTHING, COMMAND_NOTHING, 0, 0, command_close},
-	{"ls", "[-1alh] [PATH...]", "list remote names", COMMAND_REMOTE, COMMAND_REMOTE, 0,
+	{"ls", "[-1alhRtS] [PATH...]", "list remote names", COMMAND_REMOTE, COMMAND_REMOTE, 0,
 		UINT_MAX, command_ls},
 	{"cd", "[DIR|-]", "change the remote directory; without DIR to the top", COMMAND_REMOTE_DIR,
 		COMMAND_NOTHING, 0, 1, command_cd},
@@ -37,6 +37,12 @@ static const struct command command_table[] = {
 		COMMAND_REMOTE, COMMAND_EITHER, 1, UINT_MAX, command_get},
 	{"put", "[-rn] SRC... [DST]", "copy to the server; the last of several names is remote",
 		COMMAND_LOCAL, COMMAND_EITHER, 1, UINT_MAX, command_put},
+	{"cat", "FILE...", "write remote files to standard output", COMMAND_REMOTE, COMMAND_REMOTE,
+		1, UINT_MAX, command_cat},
+	{"du", "[-sh] [PATH...]", "sum up the sizes of remote files, for each directory",
+		COMMAND_REMOTE, COMMAND_REMOTE, 0, UINT_MAX, command_du},
+	{"find", "[PATH...] [-name PATTERN] [-type f|d|l]", "list all that is beneath remote names",
+		COMMAND_REMOTE, COMMAND_REMOTE, 0, UINT_MAX, command_find_names},
 	{"mkdir", "[-p] DIR...", "make remote directories; -p: with parents", COMMAND_REMOTE_DIR,
 		COMMAND_REMOTE_DIR, 1, UINT_MAX, command_mkdir},
 	{"rmdir", "DIR...", "remove empty remote directories", COMMAND_REMOTE_DIR,
@@ -119,7 +125,14 @@ static const char *command_flags_text(const char *name)
 		{"ls", "    -1  one name a line\n"
 		       "    -a  all, also names that begin with a dot\n"
 		       "    -l  with type, mode, owner, size and time\n"
+		       "    -h  sizes as 1.5G instead of bytes\n"
+		       "    -R  what is in directories, too\n"
+		       "    -t  the newest first\n"
+		       "    -S  the largest first\n"},
+		{"du", "    -s  one sum for each PATH\n"
 		       "    -h  sizes as 1.5G instead of bytes\n"},
+		{"find", "    -name PATTERN  only names like that, as in '*.dat'\n"
+			 "    -type f|d|l    only files, directories, symbolic links\n"},
 		{"get", "    -r  copy directories and what is in them\n"
 			"    -n  an existing file is an error\n"},
 		{"put", "    -r  copy directories and what is in them\n"

@@ -68,6 +68,33 @@ int command_get(struct client *c, const struct lexer_command *line)
 	return err;
 }
 
+int command_cat(struct client *c, const struct lexer_command *line)
+{
+	const struct settings saved = c->settings;
+	struct names patterns = {0};
+	int err = 0;
+
+	for (size_t i = 1; !err && i < line->count; i++) {
+		if (!*line->words[i].text) {
+			report_usage(&c->report, "cat: a name is empty");
+			err = -EINVAL;
+		} else if (names_add(&patterns, command_remote_pattern(c, &line->words[i]))) {
+			err = -ENOMEM;
+		}
+	}
+	/* what was printed before it comes before it */
+	if (!err)
+		err = report_flush(&c->report);
+	c->settings.recursive = false;
+	if (!c->settings.json)
+		c->settings.verbosity = -1; /* nothing but the files, and what went wrong */
+	if (!err)
+		err = get_files(c, (const char *const *)patterns.list, patterns.count, "-");
+	c->settings = saved;
+	names_fini(&patterns);
+	return err;
+}
+
 int command_put(struct client *c, const struct lexer_command *line)
 {
 	const struct settings saved = c->settings;

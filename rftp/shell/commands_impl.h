@@ -49,7 +49,11 @@ int command_rm(struct client *, const struct lexer_command *);
 int command_mv(struct client *, const struct lexer_command *);
 int command_stat(struct client *, const struct lexer_command *);
 int command_df(struct client *, const struct lexer_command *);
+/* commands_tree.c */
+int command_du(struct client *, const struct lexer_command *);
+int command_find_names(struct client *, const struct lexer_command *);
 /* commands_data.c */
+int command_cat(struct client *, const struct lexer_command *);
 int command_get(struct client *, const struct lexer_command *);
 int command_put(struct client *, const struct lexer_command *);
 int command_feed(struct client *, const struct lexer_command *);

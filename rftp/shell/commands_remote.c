@@ -38,7 +38,15 @@ static int remote_each(struct client *c, const struct lexer_command *line, size_
 
 /* ---- ls ---- */
 
-enum { LS_SINGLE = 1, LS_ALL = 2, LS_DETAILS = 4, LS_HUMAN = 8 };
+enum {
+	LS_SINGLE = 1,
+	LS_ALL = 2,
+	LS_DETAILS = 4,
+	LS_HUMAN = 8,
+	LS_RECURSIVE = 16,
+	LS_TIME = 32,
+	LS_SIZE = 64
+};
 
 static struct listing_params ls_params(unsigned mask, const char *directory)
 {
@@ -56,7 +64,66 @@ struct ls_names {
 	struct names paths, shown;
 };
 
-static int ls_directory(struct client *c, const char *path, unsigned mask, const char *title)
+static int ls_by_time(const void *a, const void *b)
+{
+	const struct calls_entry *x = a, *y = b;
+
+	if (x->attr.mtime_s != y->attr.mtime_s)
+		return x->attr.mtime_s < y->attr.mtime_s ? 1 : -1;
+	if (x->attr.mtime_ns != y->attr.mtime_ns)
+		return x->attr.mtime_ns < y->attr.mtime_ns ? 1 : -1;
+	return strcmp(x->name, y->name);
+}
+
+static int ls_by_size(const void *a, const void *b)
+{
+	const struct calls_entry *x = a, *y = b;
+
+	if (x->attr.size != y->attr.size)
+		return x->attr.size < y->attr.size ? 1 : -1;
+	return strcmp(x->name, y->name);
+}
+
+/* They come sorted by name. */
+static void ls_sort(struct calls_list *list, unsigned mask)
+{
+	if (list->count && mask & (LS_TIME | LS_SIZE))
+		qsort(list->entries, list->count, sizeof *list->entries,
+			mask & LS_TIME ? ls_by_time : ls_by_size);
+}
+
+static int ls_directory(
+	struct client *c, const char *path, unsigned mask, const char *title, bool first);
+
+/* What is in the directories of one that was listed; with titles. */
+static int ls_beneath(struct client *c, const char *path, unsigned mask, const char *title,
+	const struct calls_list *list)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < list->count && c->session && !interrupt_signal(); i++) {
+		const struct calls_entry *e = &list->entries[i];
+		struct text shown = {0};
+		char *inner;
+		int r;
+
+		if (e->attr.type != MESSAGE_DIRECTORY || (e->name[0] == '.' && !(mask & LS_ALL)))
+			continue;
+		inner = remote_join(path, e->name);
+		text_printf(&shown, "%s%s%s", title,
+			*title && title[strlen(title) - 1] == '/' ? "" : "/", e->name);
+		r = inner ? ls_directory(c, inner, mask, text_str(&shown), false)
+			  : client_no_memory(c);
+		err = err ? err : r;
+		text_fini(&shown);
+		free(inner);
+	}
+	return err;
+}
+
+/* `title`: stands above it, unless NULL.  `first`: nothing was listed before. */
+static int ls_directory(
+	struct client *c, const char *path, unsigned mask, const char *title, bool first)
 {
 	struct listing_params params = ls_params(mask, path);
 	struct calls_list list;
@@ -66,14 +133,18 @@ static int ls_directory(struct client *c, const char *path, unsigned mask, const
 	if (err)
 		return client_report(c, path, err);
 	if (title && !report_json(&c->report)) {
+		text_puts(&head, first ? "" : "\n");
 		escape_display(&head, title, strlen(title));
 		text_puts(&head, ":\n");
 		report_write(&c->report, text_str(&head), head.len);
 		text_fini(&head);
 	}
+	ls_sort(&list, mask);
 	listing_print(&c->report, &params, &list);
+	if (mask & LS_RECURSIVE)
+		err = ls_beneath(c, path, mask, title, &list);
 	calls_list_free(&list);
-	return 0;
+	return err;
 }
 
 /* A link that leads nowhere has no attributes of its own, but an entry in its directory. */
@@ -127,11 +198,13 @@ static int ls_names(struct client *c, const struct ls_names *names, unsigned mas
 	if (count) {
 		struct calls_list list = {.entries = files, .count = count};
 
+		ls_sort(&list, mask);
 		listing_print(&c->report, &params, &list);
 	}
 	for (size_t i = 0; i < all && c->session && directory; i++) {
+		bool titled = all > 1 || mask & LS_RECURSIVE;
 		int e = directory[i] ? ls_directory(c, names->paths.list[i], mask,
-					       all > 1 ? names->shown.list[i] : NULL)
+					       titled ? names->shown.list[i] : NULL, true)
 				     : 0;
 
 		err = err ? err : e;
@@ -211,14 +284,14 @@ int command_ls(struct client *c, const struct lexer_command *line)
 {
 	struct ls_names names = {0};
 	unsigned mask;
-	int first = command_flags(c, line, "1alh", &mask), err;
+	int first = command_flags(c, line, "1alhRtS", &mask), err;
 
 	if (first < 0)
 		return first;
 	if ((size_t)first == line->count) {
 		if (!client_session(c))
 			return -ENOTCONN;
-		return ls_directory(c, c->cwd, mask, NULL);
+		return ls_directory(c, c->cwd, mask, mask & LS_RECURSIVE ? c->cwd : NULL, true);
 	}
 	err = ls_expand(c, line, (size_t)first, &names);
 	if (c->session && names.shown.count && names.shown.count == names.paths.count) {

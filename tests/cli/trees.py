@@ -1,130 +1,94 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Random trees of nasty names, links, modes and times: what arrives is what was sent, also over what an
-earlier copy left, for root and for a user who may not write to a directory of mode 0500."""
+"""Commands about all that is beneath a name at the server: ls -R -t -S, find, du, cat."""
 
 import os
-import shutil
-import stat
 
 import rftptest
-from rftptest import NOBODY, ROOT, Daemon, case, check, equal, leftovers, rng, scaled, works
-
-NAMES = [b"a", b"b", b"with space", b"new\nline", b"\xff\xfe", b"-r", b"*", b"~", b".hidden", b"n" * 255,
-         b"\\", b"'\"", b"%41", b"#", b"e"]
-SIZES = [0, 1, 100, 4096, 65536, 65537, 300000]
-TARGETS = [b"a", b"../b", b"nowhere", b"/etc/passwd", b"../../..", b".", b"\xff", b"x" * 1000]
-FILE_MODES = [0o644, 0o600, 0o444, 0o400, 0o755, 0o666, 0o1644]
-DIRECTORY_MODES = [0o755, 0o700, 0o500, 0o555, 0o777, 0o1777, 0o2755]
+from rftptest import KIND, NO_FILE, OK, USAGE, Daemon, case, check, equal, fails, make_file, rftp, works
 
 
-class Trees:
-    def __init__(self, top, user):
-        self.options = {"user": user} if user is not None else {}
-        self.user = user
-        self.top = os.fsencode(top)
-        self.source, self.back = self.top + b"/local/t", self.top + b"/local/back"
-        for name in (b"/export", b"/local", b"/local/t", b"/local/back"):
-            os.mkdir(self.top + name)
-            self.give(self.top + name)
-        self.daemon = Daemon(f"{top}/export", **self.options)
-        self.copy = self.top + b"/export/t"
-
-    def give(self, path):
-        if self.user is not None:
-            os.chown(path, self.user, self.user, follow_symlinks=False)
-
-    def time(self, path):
-        ns = rng().choice([0, 1, -5 * 10**9 - 1, 1234567890123456789, rng().randrange(2**60)])
-        os.utime(path, ns=(1, ns), follow_symlinks=False)
-
-    def file(self, path):
-        with open(path, "wb") as f:
-            f.write(rng().randbytes(rng().choice(SIZES)))
-        self.give(path)
-        os.chmod(path, rng().choice(FILE_MODES))
-        self.time(path)
-
-    def link(self, path):
-        os.symlink(rng().choice(TARGETS), path)
-        self.give(path)
-        self.time(path)
-
-    def grow(self, where, depth=0):
-        """Makes entries in a directory, or other ones of some that are there; never a directory of another
-        kind of entry, or the other way round."""
-        for name in rng().sample(NAMES, rng().randrange(1, len(NAMES))):
-            path = where + b"/" + name
-            kind = rng().choice(["file", "file", "link", "directory"])
-            there = os.lstat(path).st_mode if os.path.lexists(path) else None
-            if there is not None and stat.S_ISDIR(there):
-                self.grow(path, depth + 1)
-                continue
-            if kind == "directory" and (there is not None or depth > 3):
-                kind = "file"
-            if there is not None:
-                os.unlink(path)
-            if kind == "directory":
-                os.mkdir(path)
-                self.give(path)
-                self.grow(path, depth + 1)
-            else:
-                (self.file if kind == "file" else self.link)(path)
-        os.chmod(where, rng().choice(DIRECTORY_MODES))
-        self.time(where)
-
-    def same(self, a, b, *what):
-        """All of `a` is in `b`, as it is."""
-        for where, directories, files in os.walk(a):
-            for name in [b"."] + directories + files:
-                one = where + b"/" + name
-                other = b + one[len(a):]
-                check(os.path.lexists(other), *what, other, "is missing")
-                x, y = os.lstat(one), os.lstat(other)
-                kind = stat.S_IFMT(x.st_mode)
-                equal(kind, stat.S_IFMT(y.st_mode), *what, "the kind of", other)
-                equal(x.st_mtime_ns, y.st_mtime_ns, *what, "the time of", other)
-                if kind == stat.S_IFLNK:
-                    equal(os.readlink(one), os.readlink(other), *what, other)
-                    continue
-                equal(oct(x.st_mode), oct(y.st_mode), *what, "the mode of", other)
-                if kind == stat.S_IFREG:
-                    equal(rftptest.digest(one), rftptest.digest(other), *what, other)
-
-    def sweep(self):
-        for where in (self.copy, self.back, self.source):
-            for inner, _, _ in os.walk(where):
-                os.chmod(inner, 0o700)
-            shutil.rmtree(where, ignore_errors=True)
+def places(top):
+    os.makedirs(f"{top}/export/t/d/e")
+    os.mkdir(f"{top}/export/t/.hidden")
+    for i, (name, size) in enumerate((("x", 10), ("t/a.dat", 3000), ("t/b.dat", 500), ("t/d/c.dat", 40),
+                                      ("t/d/e/n\x1bm", 7), ("t/.hidden/h", 1))):
+        make_file(f"{top}/export/{name}", size)
+        os.utime(f"{top}/export/{name}", (1000000000 + i, 1000000000 + i))
+    os.symlink("nowhere", f"{top}/export/t/link")
+    return Daemon(f"{top}/export", "ro")
 
 
-def rounds(top, user):
-    os.chmod(top, 0o755)
-    trees = Trees(top, user)
-    umask = os.umask(rng().choice([0, 0o022, 0o077, 0o027]))
-    try:
-        for i in range(scaled(4)):
-            trees.grow(trees.source)
-            works("-r", trees.source + b"/.", trees.daemon.url("t"), **trees.options)
-            trees.same(trees.source, trees.copy, "put", i)
-            works("-r", trees.daemon.url("t/."), trees.back, **trees.options)
-            trees.same(trees.copy, trees.back, "get", i)
-            equal(leftovers(top), [], "temporary files")
-    finally:
-        os.umask(umask)
-        trees.sweep()
+def lines(daemon, command, **options):
+    return works("-c", command, daemon.url(""), **options).out.decode().splitlines()
 
 
-@case(seconds=180)
-def over_and_over(top):
-    rounds(top, None)
+@case
+def sorted_listings(top):
+    daemon = places(top)
+    equal(lines(daemon, "ls -1 t"), ["a.dat", "b.dat", "d", "link"], "ls")
+    for where in (daemon.path("t/d"), daemon.path("t/link")):
+        os.utime(where, (1, 1), follow_symlinks=False)
+    equal(lines(daemon, "ls -t t"), ["b.dat", "a.dat", "d", "link"], "the newest first")
+    equal([n for n in lines(daemon, "ls -S t") if n.endswith("dat")], ["a.dat", "b.dat"], "the largest first")
+    equal(lines(daemon, "ls -t t/a.dat t/b.dat x"), ["t/b.dat", "t/a.dat", "x"], "named ones")
 
 
-@case(seconds=180)
-def as_a_user(top):
-    if not ROOT:
-        rftptest.skip("that is the first case, then")
-    rounds(top, NOBODY)
+@case
+def recursive_listings(top):
+    daemon = places(top)
+    equal(lines(daemon, "ls -R t"), ["t:", "a.dat", "b.dat", "d", "link", "", "t/d:", "c.dat", "e", "", "t/d/e:",
+                                     "n\x1bm"], "ls -R")
+    check("t/.hidden:" in lines(daemon, "ls -Ra t"), "ls -Ra")
+    equal(lines(daemon, "ls -R")[:4], ["/:", "t", "x", ""], "from where one is")
+    found = works("--json", "-c", "ls -R t", daemon.url("")).events()
+    equal([(e["directory"], e["name"]) for e in found][-2:], [("/t/d", "e"), ("/t/d/e", "n\x1bm")], "as events")
+
+
+@case
+def find(top):
+    daemon = places(top)
+    everything = ["/t", "/t/.hidden", "/t/.hidden/h", "/t/a.dat", "/t/b.dat", "/t/d", "/t/d/c.dat", "/t/d/e",
+                  "/t/d/e/n\x1bm", "/t/link"]
+    equal(lines(daemon, "find t"), everything, "find")
+    equal(lines(daemon, "cd t; find"), everything, "from where one is")
+    equal(lines(daemon, "find t -name '*.dat'"), ["/t/a.dat", "/t/b.dat", "/t/d/c.dat"], "-name")
+    equal(lines(daemon, "find t/d x -type f"), ["/t/d/c.dat", "/t/d/e/n\x1bm", "/x"], "-type f")
+    equal(lines(daemon, "find t -type d -name 'd*'"), ["/t/d"], "both")
+    equal(lines(daemon, "find t -type l"), ["/t/link"], "-type l")
+    equal([e["path"] for e in works("--json", "-c", "find t/d", daemon.url("")).events()],
+          ["/t/d", "/t/d/c.dat", "/t/d/e", "/t/d/e/n\x1bm"], "as events")
+    for words in ("find t -name", "find -type x", "find t -what x"):
+        fails(USAGE, "-c", words, daemon.url(""), says="usage: find")
+    fails(NO_FILE, "-c", "find absent", daemon.url(""), says="absent")
+    out, code = rftptest.on_terminal("-c", "find t/d/e", daemon.url(""))
+    check(code == OK and b"\x1bm" not in out, "an escape reaches the terminal:", out)
+
+
+@case
+def du(top):
+    daemon = places(top)
+    equal([line.split() for line in lines(daemon, "du t")],
+          [["1", "/t/.hidden"], ["7", "/t/d/e"], ["47", "/t/d"], ["3548", "/t"]], "du")
+    equal([line.split() for line in lines(daemon, "du -s t x")], [["3548", "/t"], ["10", "/x"]], "du -s")
+    equal(lines(daemon, "du -sh t")[0].split(), ["3.5K", "/t"], "du -sh")
+    usage = works("--json", "-c", "du -s t", daemon.url("")).events()
+    equal(usage, [{"event": "usage", "path": "/t", "bytes": 3548, "files": 6, "directories": 4}], "as an event")
+    result = rftp("-c", "du absent x", daemon.url(""))
+    equal((result.code, result.out.split()), (NO_FILE, [b"10", b"/x"]), "one that is not there")
+
+
+@case
+def cat(top):
+    daemon = places(top)
+    whole = b"".join(open(daemon.path(n), "rb").read() for n in ("x", "t/a.dat", "t/b.dat"))
+    equal(works("-c", "cat x t/*.dat", daemon.url("")).out, whole, "cat")
+    equal(rftp("-c", "cat t/d", daemon.url("")).code, KIND, "a directory")
+    fails(NO_FILE, "-c", "cat absent", daemon.url(""), says="absent")
+    fails(USAGE, "-c", "cat ''", daemon.url(""), says="empty")
+    url = daemon.url("t").encode() + b"\n"
+    result = works("-c", "pwd; cat ../x; pwd", daemon.url("t"))
+    equal(result.out, url + open(daemon.path("x"), "rb").read() + url, "in its place among the others")
 
 
 rftptest.main()
