@@ -121,7 +121,7 @@ void link_free(struct link *l)
 uint32_t link_max_depth(const struct link *l)
 {
 	(void)l;
-	return LINK_DEPTH;
+	return RAIL_DEPTH;
 }
 
 unsigned link_suggest_channels(const struct link *l, uint64_t rtt_ns)

@@ -75,7 +75,7 @@ static void rig_open_on(struct rig *rig, const struct loop_faults *faults, unsig
 	half_init(&rig->source, rig->pair.client, source_blocks, FABRIC_LOCAL);
 	half_init(&rig->sink, rig->pair.daemon, sink_blocks, FABRIC_REMOTE_WRITE);
 	/* the daemon's side must have been sent to first */
-	r = link_wait_greeted(rig->pair.daemon, lanes, RIG_MS, -1);
+	r = rail_wait_greeted(link_rail(rig->pair.daemon), lanes, RIG_MS, -1);
 	assert(!r);
 }
 
@@ -108,8 +108,8 @@ static struct engine_env rig_env(struct rig *rig, const struct half *h)
 		.pool = h->pool,
 		.pd = control_pd(link_control(h->link)),
 		.mr = h->mr,
-		.cq = link_cq(h->link),
-		.lanes = link_lanes(h->link),
+		.cq = link_rail(h->link)->cq,
+		.lanes = link_rail(h->link)->lanes,
 		.lane_count = rig->lanes,
 		.notice = TRANSFER_NOTICE_BEHIND,
 		.verdict = h == &rig->source ? &rig->why_from : &rig->why_to,
@@ -284,7 +284,7 @@ static inline int rig_post(
 	wr->flags = FABRIC_SIGNALED | FABRIC_INLINE;
 	wr->sge = &sge;
 	wr->sge_count = 1;
-	return lane_post(link_lanes(rig->source.link)[lane], wr, 0);
+	return lane_post(link_rail(rig->source.link)->lanes[lane], wr, 0);
 }
 
 #endif

@@ -2,18 +2,16 @@
 /*
  * session/link: see link.h.
  *
- * Owns the control channel, the lanes and their completion queue.
+ * Owns the control channel and the rail.
  */
 #include "session/link.h"
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/worker.h"
-#include "engine/lane.h"
 #include "proto/status.h"
 #include "session/channel_count.h"
 #include "session/greeting.h"
-#include "session/memory.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -34,14 +32,11 @@ struct link {
 	struct control *control;
 	struct sockaddr_storage peer, src; /* client: where data channels go to and come from */
 	bool has_src;
-	int lost;             /* client: -errno of the control channel's event */
-	struct fabric_cq *cq; /* of all lanes */
-	struct memory memory;
-	/* the daemon's event loop looks lanes up while a transfer's thread may close them */
+	int lost; /* client: -errno of the control channel's event */
+	/* the daemon's event loop looks channels up while a transfer's thread may close them */
 	pthread_mutex_t lock;
-	struct lane *lanes[MESSAGE_CHANNELS_MAX]; /* by number; NULL until accepted */
-	unsigned lane_count;                      /* numbers 0..lane_count-1 are wanted or open */
-	struct tokens *tokens;                    /* daemon: by number; as many as lane_count */
+	struct rail rail;
+	struct tokens *tokens; /* daemon: by number; as many as the rail has lanes */
 };
 
 static int link_new(struct fabric_chan *chan, const struct tls_context *tls, const char *host,
@@ -59,6 +54,7 @@ static int link_new(struct fabric_chan *chan, const struct tls_context *tls, con
 		free(l);
 		return r;
 	}
+	rail_init(&l->rail, control_pd(l->control), fabric_chan_caps(chan));
 	pthread_mutex_init(&l->lock, NULL);
 	*out = l;
 	return 0;
@@ -69,7 +65,7 @@ void link_free(struct link *l)
 	if (!l)
 		return;
 	link_close_channels(l);
-	memory_free(&l->memory); /* registered in the control channel's protection domain */
+	rail_fini(&l->rail); /* in the control channel's protection domain */
 	control_free(l->control);
 	fabric_eq_free(l->eq);
 	pthread_mutex_destroy(&l->lock);
@@ -81,9 +77,9 @@ struct control *link_control(const struct link *l)
 	return l->control;
 }
 
-struct memory *link_memory(struct link *l)
+struct rail *link_rail(struct link *l)
 {
-	return &l->memory;
+	return &l->rail;
 }
 
 const char *link_fabric_name(const struct link *l)
@@ -93,9 +89,7 @@ const char *link_fabric_name(const struct link *l)
 
 uint32_t link_max_depth(const struct link *l)
 {
-	uint32_t most = fabric_chan_caps(control_chan(l->control))->max_depth / 2;
-
-	return most <= LINK_DEPTH ? most - 1 : LINK_DEPTH;
+	return rail_max_depth(&l->rail);
 }
 
 unsigned link_suggest_channels(const struct link *l, uint64_t rtt_ns)
@@ -110,23 +104,7 @@ unsigned link_suggest_channels(const struct link *l, uint64_t rtt_ns)
 
 unsigned link_channel_count(const struct link *l)
 {
-	unsigned n = 0;
-
-	/* Accepted is enough: the peer may have heard CONNECTED, and ask for a transfer, before our
-	 * event loop has.  Who sends waits for the greeting first (link_wait_greeted). */
-	while (n < l->lane_count && l->lanes[n] && !l->lanes[n]->dead)
-		n++;
-	return n;
-}
-
-struct lane *const *link_lanes(const struct link *l)
-{
-	return l->lanes;
-}
-
-struct fabric_cq *link_cq(const struct link *l)
-{
-	return l->cq;
+	return rail_channels(&l->rail);
 }
 
 void link_close_channels(struct link *l)
@@ -135,35 +113,13 @@ void link_close_channels(struct link *l)
 	struct tokens *tokens;
 	unsigned count;
 
-	/* freeing takes its time, and the event loop takes the lock for every event: not under it
-	 */
 	pthread_mutex_lock(&l->lock);
-	count = l->lane_count;
-	memcpy(lanes, l->lanes, count * sizeof *lanes);
-	memset(l->lanes, 0, sizeof l->lanes);
-	l->lane_count = 0;
+	count = rail_take(&l->rail, lanes);
 	tokens = l->tokens;
 	l->tokens = NULL;
 	pthread_mutex_unlock(&l->lock);
 	free(tokens);
-	for (unsigned i = 0; i < count; i++)
-		lane_free(lanes[i]);
-	fabric_cq_free(l->cq);
-	l->cq = NULL;
-}
-
-static int make_cq(struct link *l, unsigned lanes)
-{
-	return fabric_cq_new(
-		control_pd(l->control), lanes * lane_completions(link_max_depth(l)), &l->cq);
-}
-
-static struct lane *find_lane(const struct link *l, const struct fabric_chan *chan)
-{
-	for (unsigned i = 0; i < l->lane_count; i++)
-		if (l->lanes[i] && l->lanes[i]->chan == chan)
-			return l->lanes[i];
-	return NULL;
+	rail_close(&l->rail, lanes, count);
 }
 
 bool link_channel_event(struct link *l, const struct fabric_event *ev)
@@ -171,51 +127,11 @@ bool link_channel_event(struct link *l, const struct fabric_event *ev)
 	struct lane *lane;
 
 	pthread_mutex_lock(&l->lock);
-	lane = find_lane(l, ev->chan);
+	lane = rail_find(&l->rail, ev->chan);
 	if (lane && ev->type != FABRIC_EVENT_CONNECTED)
 		lane->dead = true;
 	pthread_mutex_unlock(&l->lock);
 	return lane;
-}
-
-int link_wait_greeted(struct link *l, unsigned count, int timeout_ms, int cancel_fd)
-{
-	uint64_t deadline = clock_now_ns() + (uint64_t)timeout_ms * NS_PER_MS;
-	unsigned i = 0;
-
-	while (i < count) {
-		struct pollfd fds[2] = {{fabric_cq_fd(l->cq), POLLIN, 0}, {cancel_fd, POLLIN, 0}};
-		struct verdict why = {0};
-		struct fabric_wc wc;
-		uint32_t sent;
-		int r;
-
-		if (l->lanes[i]->greeted) {
-			i++;
-			continue;
-		}
-		r = fabric_cq_arm(l->cq);
-		if (!r)
-			r = fabric_cq_poll(l->cq, &wc, 1);
-		if (r < 0)
-			return r;
-		if (r) {
-			r = lane_completion(&wc, &sent, &why);
-			if (r < 0) {
-				log_error("%s", why.text);
-				return r;
-			}
-			continue;
-		}
-		r = poll(fds, 2, clock_until_ms(deadline));
-		if (fds[1].revents)
-			return -ECANCELED;
-		if (!r)
-			return -ETIMEDOUT;
-		if (r < 0 && errno != EINTR)
-			return -errno;
-	}
-	return 0;
 }
 
 /* ---- client ---- */
@@ -289,6 +205,7 @@ struct opening {
 static int dial_channel(struct link *l, struct opening *o, unsigned number)
 {
 	struct fabric_chan *chan;
+	struct lane *lane;
 	int r;
 
 	o->greeting.index = o->token.index = (uint16_t)number;
@@ -301,19 +218,15 @@ static int dial_channel(struct link *l, struct opening *o, unsigned number)
 
 	if (r)
 		return r;
-	r = lane_new(
-		chan, control_pd(l->control), l->cq, number, link_max_depth(l), &l->lanes[number]);
-	if (r)
-		return r;
-	l->lane_count = number + 1;
-	return greeting_show(chan, &o->greeting);
+	r = rail_add(&l->rail, chan, number, &lane);
+	return r ? r : greeting_show(chan, &o->greeting);
 }
 
 /* A channel's event while they are being opened: 1: it is connected, and greeted; 0: not its turn;
  * -errno. */
 static int opening_event(struct link *l, struct opening *o, struct fabric_event *ev)
 {
-	struct lane *lane = find_lane(l, ev->chan);
+	struct lane *lane = rail_find(&l->rail, ev->chan);
 	uint8_t right[MESSAGE_TOKEN_BYTES];
 	struct message_welcome welcome;
 	int r;
@@ -361,7 +274,7 @@ int link_open_channels(struct link *l, uint32_t session, const struct message_ch
 	if (reply->first != 0 || reply->count > MESSAGE_CHANNELS_MAX)
 		return -EPROTO;
 	memcpy(o.token.nonce, reply->nonce, sizeof o.token.nonce);
-	r = make_cq(l, reply->count);
+	r = rail_expect(&l->rail, reply->count);
 	for (unsigned i = 0; i < reply->count && !r; i++)
 		r = dial_channel(l, &o, i);
 	/* all dialled first, so that they are set up side by side */
@@ -449,7 +362,7 @@ static int make_tokens(
 	}
 	pthread_mutex_lock(&l->lock);
 	l->tokens = tokens;
-	l->lane_count = count;
+	l->rail.lane_count = count;
 	pthread_mutex_unlock(&l->lock);
 	return 0;
 }
@@ -464,22 +377,23 @@ int link_expect_channels(
 	*reply = (struct message_channels_reply){.count = (uint16_t)count};
 	if (getrandom(reply->nonce, sizeof reply->nonce, 0) != sizeof reply->nonce)
 		return -EIO;
-	r = make_cq(l, count);
+	r = rail_expect(&l->rail, count);
 	return r ? r : make_tokens(l, session, count, reply->nonce);
 }
 
 static int accept_lane(struct link *l, struct fabric_chan *chan, unsigned i)
 {
-	int r = lane_new(chan, control_pd(l->control), l->cq, i, link_max_depth(l), &l->lanes[i]);
+	struct lane *lane;
+	int r = rail_add(&l->rail, chan, i, &lane);
 
 	if (r)
 		return r;
-	r = lane_expect_greeting(l->lanes[i]);
+	r = lane_expect_greeting(lane);
 	if (!r)
 		r = greeting_welcome(chan, 0, l->tokens[i].welcome);
 	if (r) {
-		lane_free(l->lanes[i]);
-		l->lanes[i] = NULL;
+		lane_free(lane);
+		l->rail.lanes[i] = NULL;
 	}
 	return r;
 }
@@ -492,7 +406,7 @@ int link_accept_channel(
 	int r = -EACCES;
 
 	pthread_mutex_lock(&l->lock);
-	if (i >= l->lane_count || l->lanes[i])
+	if (i >= l->rail.lane_count || l->rail.lanes[i])
 		refused = "not expected";
 	else if (!greeting_token_equal(greeting->token, l->tokens[i].greeting))
 		refused = "wrong token";

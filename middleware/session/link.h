@@ -17,15 +17,11 @@
 #define TRANSFER_LINK_H
 
 #include "session/control.h"
+#include "session/rail.h"
 
 #include <sys/socket.h>
 
-#define LINK_DEPTH                                                                                 \
-	1024u /* blocks a transfer may have outstanding: receives and sends are sized by it */
-
-struct lane;
 struct link;
-struct memory;
 
 /* ---- both ---- */
 struct control *link_control(const struct link *);
@@ -34,23 +30,13 @@ unsigned link_channel_count(
 void link_close_channels(struct link *);
 /* Breaks what is connected and frees all. */
 void link_free(struct link *);
-/* Where the blocks of its transfers are. */
-struct memory *link_memory(struct link *);
-/* Blocks this session's transfers may use: LINK_DEPTH, less where the fabric's depth is smaller. */
+/* Its data channels, and the memory of its transfers' blocks. */
+struct rail *link_rail(struct link *);
+/* rail_max_depth, for those who have nothing to do with rails. */
 uint32_t link_max_depth(const struct link *);
 /* Data channels worth opening, from CPUs, fabric and the measured round trip (0: not known). */
 unsigned link_suggest_channels(const struct link *, uint64_t rtt_ns);
 const char *link_fabric_name(const struct link *);
-
-/* The link's data channels for engines; room for link_channel_count() pointers. */
-struct lane *const *link_lanes(const struct link *);
-struct fabric_cq *link_cq(const struct link *);
-/*
- * Accepting side: waits until the connecting side has sent first on each of the first `count`
- * channels; on the connecting side there is nothing to wait for.  0, -ETIMEDOUT, -ECANCELED,
- * -ECONNRESET.
- */
-int link_wait_greeted(struct link *, unsigned count, int timeout_ms, int cancel_fd);
 
 /* ---- client ---- */
 

@@ -44,7 +44,7 @@ static int check_engine(struct run *run, uint8_t number, uint8_t notice, unsigne
 			"engine %u%s%s is not one that both sides have", number, ops ? ", " : "",
 			ops ? ops->name : "");
 	for (unsigned i = 0; i < channels && !lacks; i++)
-		lacks = engine_lacks(ops, fabric_chan_caps(link_lanes(run->link)[i]->chan));
+		lacks = engine_lacks(ops, fabric_chan_caps(link_rail(run->link)->lanes[i]->chan));
 	if (lacks)
 		return run_fail(run, VERDICT_TRANSFER, STATUS_UNSUPPORTED,
 			"the engine %s needs %s, and %s has not", ops->name, lacks,
@@ -63,8 +63,8 @@ static struct engine_env make_env(struct run *run, unsigned lanes, uint8_t notic
 		.pool = run->pool,
 		.pd = control_pd(run->control),
 		.mr = run->memory->mr,
-		.cq = link_cq(run->link),
-		.lanes = link_lanes(run->link),
+		.cq = link_rail(run->link)->cq,
+		.lanes = link_rail(run->link)->lanes,
 		.lane_count = lanes,
 		.notice = notice,
 		.imm = imm,
@@ -228,7 +228,7 @@ int handshake_offer(struct run *run, const struct transfer_source *from, struct 
 	offer.channels = plan->channels;
 	offer.block = plan->block;
 	offer.depth = plan->depth;
-	r = link_wait_greeted(run->link, plan->channels, GREET_TIMEOUT_MS, p->cancel_fd);
+	r = rail_wait_greeted(link_rail(run->link), plan->channels, GREET_TIMEOUT_MS, p->cancel_fd);
 	if (r)
 		return run_fail(run, r == -ECANCELED ? VERDICT_TRANSFER : VERDICT_SESSION,
 			status_from_errno(r), "a data channel's greeting did not come");

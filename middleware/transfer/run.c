@@ -32,7 +32,7 @@ void run_init(struct run *run, struct link *link, const struct transfer_params *
 	*run = (struct run){
 		.link = link,
 		.control = link_control(link),
-		.memory = link_memory(link),
+		.memory = &link_rail(link)->memory,
 		.prefix_bytes = BLOCK_PREFIX_BYTES,
 		.params = params,
 		.stats = stats,
@@ -204,7 +204,7 @@ void run_count_requests(struct run *run, unsigned lanes)
 {
 	run->lanes = lanes;
 	for (unsigned i = 0; i < lanes; i++)
-		lane_reset_counts(link_lanes(run->link)[i]);
+		lane_reset_counts(link_rail(run->link)->lanes[i]);
 }
 
 static uint32_t larger(uint32_t a, uint32_t b)
@@ -217,7 +217,7 @@ static void sum_requests(struct run *run)
 	struct transfer_requests *sum = &run->stats->requests;
 
 	for (unsigned i = 0; i < run->lanes; i++) {
-		const struct lane_counts *n = &link_lanes(run->link)[i]->counts;
+		const struct lane_counts *n = &link_rail(run->link)->lanes[i]->counts;
 
 		sum->writes += n->writes;
 		sum->sends += n->sends;
@@ -341,7 +341,7 @@ int run_wait(struct run *run, int (*again)(struct run *))
 	struct pollfd fds[5] = {
 		{run->params->cancel_fd, POLLIN, 0},
 		{control_fd(run->control), POLLIN, 0},
-		{fabric_cq_fd(link_cq(run->link)), POLLIN, 0},
+		{fabric_cq_fd(link_rail(run->link)->cq), POLLIN, 0},
 		{crew_fd(run->crew), POLLIN, 0},
 		{link_event_fd(run->link), POLLIN, 0},
 	};
@@ -360,7 +360,7 @@ int run_wait(struct run *run, int (*again)(struct run *))
 	crew_arm(run->crew);
 	r = control_arm(run->control);
 	if (!r)
-		r = fabric_cq_arm(link_cq(run->link));
+		r = fabric_cq_arm(link_rail(run->link)->cq);
 	if (!r)
 		r = again(run);
 	if (!r) {

@@ -313,7 +313,7 @@ static void make_pool(struct side *s, uint32_t blocks, unsigned access)
 				     access, &s->mr));
 	must("pool", pool_new(s->arena.base, blocks, capacity, &s->pool));
 	for (unsigned i = 0; i < s->config->channels; i++)
-		lane_reset_counts(link_lanes(s->link)[i]);
+		lane_reset_counts(link_rail(s->link)->lanes[i]);
 }
 
 static struct engine_env side_env(struct side *s)
@@ -322,8 +322,8 @@ static struct engine_env side_env(struct side *s)
 		.pool = s->pool,
 		.pd = control_pd(link_control(s->link)),
 		.mr = s->mr,
-		.cq = link_cq(s->link),
-		.lanes = link_lanes(s->link),
+		.cq = link_rail(s->link)->cq,
+		.lanes = link_rail(s->link)->lanes,
 		.lane_count = s->config->channels,
 		.notice = s->config->ops->id == MESSAGE_ENGINE_CREDIT ? TRANSFER_NOTICE_GATHERED
 								      : TRANSFER_NOTICE_BEHIND,
@@ -344,7 +344,7 @@ static void side_open_sink(
 	*s = (struct side){
 		.config = c, .shared = c->shared, .link = link, .session = session, .wake_fd = -1};
 	await("data channels", link_channel_count(link) == c->channels);
-	must("greeting", link_wait_greeted(link, c->channels, SIDES_MS, -1));
+	must("greeting", rail_wait_greeted(link_rail(link), c->channels, SIDES_MS, -1));
 	lacks = engine_lacks(c->ops, caps);
 	if (lacks) {
 		fprintf(stderr, "engine_bench: %s needs %s\n", c->ops->name, lacks);
@@ -433,7 +433,7 @@ static void side_close(struct side *s)
 	u->frames = s->frames;
 	u->pool_bytes = s->arena.bytes;
 	for (unsigned i = 0; i < s->config->channels; i++) {
-		const struct lane_counts *n = &link_lanes(s->link)[i]->counts;
+		const struct lane_counts *n = &link_rail(s->link)->lanes[i]->counts;
 
 		u->requests.writes += n->writes;
 		u->requests.sends += n->sends;
@@ -509,7 +509,7 @@ static void side_wait(struct side *s, int64_t most_ns, bool (*again)(void *), vo
 {
 	struct pollfd fds[3] = {
 		{control_fd(link_control(s->link)), POLLIN, 0},
-		{fabric_cq_fd(link_cq(s->link)), POLLIN, 0},
+		{fabric_cq_fd(link_rail(s->link)->cq), POLLIN, 0},
 		{s->wake_fd, POLLIN, 0},
 	};
 	struct timespec ts;
@@ -519,7 +519,7 @@ static void side_wait(struct side *s, int64_t most_ns, bool (*again)(void *), vo
 	if (!engine_sleep_ns(s->engine))
 		return;
 	must("arm", control_arm(link_control(s->link)));
-	must("arm", fabric_cq_arm(link_cq(s->link)));
+	must("arm", fabric_cq_arm(link_rail(s->link)->cq));
 	if (again(ctx))
 		return;
 	/* asked again: what was done above may have changed it */

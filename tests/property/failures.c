@@ -241,7 +241,7 @@ static void one_bad_file_costs_only_itself(void)
 		struct transfer_params params = {.block = 65536,
 			.depth = 2 + harness_random(&rng) % 30,
 			.max_block = 1 << 20,
-			.max_depth = LINK_DEPTH,
+			.max_depth = RAIL_DEPTH,
 			.workers = round % 4,
 			.cancel_fd = -1};
 		struct fabric *fabric;

@@ -259,7 +259,7 @@ static void make_feed(struct feed *f, uint64_t *rng)
 		.block = BLOCK_BYTES_MIN,
 		.depth = 2 + harness_random(rng) % 14,
 		.max_block = 1 << 20,
-		.max_depth = LINK_DEPTH,
+		.max_depth = RAIL_DEPTH,
 		.workers = 1 + harness_random(rng) % 3,
 		.engine = (uint8_t)(harness_random(rng) % 4),
 		.protect = (uint8_t)(harness_random(rng) % 3),

@@ -226,7 +226,7 @@ static const char *one(uint64_t seed, bool flip)
 		.block = 65536,
 		.depth = 4,
 		.max_block = 1 << 20,
-		.max_depth = LINK_DEPTH,
+		.max_depth = RAIL_DEPTH,
 		.engine = MESSAGE_ENGINE_CREDIT + (seed >> 8) % 3,
 		.protect = (seed >> 16) % 3,
 		.cancel_fd = -1,

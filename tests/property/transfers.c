@@ -200,7 +200,7 @@ static const char *one(uint64_t seed, const struct loop_faults *faults, bool *cl
 		.block = 65536,
 		.depth = 2 + harness_random(&rng) % 14,
 		.max_block = 1 << 20,
-		.max_depth = LINK_DEPTH,
+		.max_depth = RAIL_DEPTH,
 		.workers = harness_random(&rng) % 4, /* 0: chosen, in place on few CPUs */
 		.engine = MESSAGE_ENGINE_CREDIT + harness_random(&rng) % 3,
 		.cancel_fd = -1,

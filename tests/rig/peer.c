@@ -274,7 +274,7 @@ WRAP(enum verdict_scope, transfer_send, struct link *link, const struct transfer
 
 	if (outcome || (!peer_is("late") && !peer_is("late-read")))
 		return outcome;
-	lane = link_lanes(link)[0];
+	lane = link_rail(link)->lanes[0];
 	r = reach(lane, peer_is("late") ? FABRIC_WRITE : FABRIC_READ, last_addr, last_key);
 	for (int ms = 0; ms < REFUSED_MS && !r; ms += LOOK_MS) {
 		poll(NULL, 0, LOOK_MS);

@@ -49,7 +49,7 @@ static struct lane_counts sums(const struct rig *rig, const struct half *h)
 	struct lane_counts sum = {0};
 
 	for (unsigned i = 0; i < rig->lanes; i++) {
-		const struct lane_counts *n = &link_lanes(h->link)[i]->counts;
+		const struct lane_counts *n = &link_rail(h->link)->lanes[i]->counts;
 
 		sum.writes += n->writes;
 		sum.sends += n->sends;
@@ -69,7 +69,7 @@ static void many_blocks_one_notice(void)
 		rig_open(&rig, lanes, MANY, MANY);
 		open_engines(&rig, true);
 		for (unsigned i = 0; i < lanes; i++)
-			lane_reset_counts(link_lanes(rig.source.link)[i]);
+			lane_reset_counts(link_rail(rig.source.link)->lanes[i]);
 		while (landed < ROUNDS) {
 			int r = 1;
 
@@ -116,7 +116,7 @@ static void few_slots_gather_little(void)
 
 	rig_open(&rig, 1, SLOTS, 3);
 	open_engines(&rig, true);
-	lane_reset_counts(link_lanes(rig.source.link)[0]);
+	lane_reset_counts(link_rail(rig.source.link)->lanes[0]);
 	for (unsigned i = 0; i < 3; i++)
 		CHECK_EQ(rig_queue(&rig, (uint8_t)i), 1);
 	CHECK_EQ(rig_leave(&rig), 0);
@@ -174,7 +174,7 @@ static void check_notice(const uint32_t *indices, unsigned count, int more, int 
 	sge.addr = pool_at(rig.source.pool, 0)->payload;
 	sge.mr = rig.source.mr;
 	sge.bytes = (uint32_t)((int)put_entries(sge.addr, indices, count) + more);
-	CHECK_EQ(lane_post(link_lanes(rig.source.link)[0], &wr, 0), 0);
+	CHECK_EQ(lane_post(link_rail(rig.source.link)->lanes[0], &wr, 0), 0);
 	n = rig_poll_sink_until(&rig);
 	rig_close(&rig);
 	CHECK(answer == -1 ? n < 0 : n == answer);

@@ -7,9 +7,9 @@
 
 #define MANY (3 * LANE_RECEIVES + 8)
 
-static unsigned sets_made(const struct link *l)
+static unsigned sets_made(struct link *l)
 {
-	const struct lane *lane = link_lanes(l)[0];
+	const struct lane *lane = link_rail(l)->lanes[0];
 	unsigned n = 0;
 
 	for (uint32_t i = 0; i <= lane->depth / LANE_RECEIVES; i++)
@@ -25,7 +25,7 @@ static void only_what_is_posted_takes_memory(void)
 		struct rig rig;
 
 		rig_open(&rig, 1, 1, slots[i]);
-		CHECK(link_lanes(rig.sink.link)[0]->depth > MANY);
+		CHECK(link_rail(rig.sink.link)->lanes[0]->depth > MANY);
 		CHECK_EQ(sets_made(rig.sink.link), 1);
 		rig_open_sink(&rig, &engine_window, false);
 		CHECK_EQ(sets_made(rig.sink.link), (slots[i] + LANE_RECEIVES - 1) / LANE_RECEIVES);

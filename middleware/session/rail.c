@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * session/rail: see rail.h.
+ */
+#include "session/rail.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+
+void rail_init(struct rail *rail, struct fabric_pd *pd, const struct fabric_caps *caps)
+{
+	*rail = (struct rail){.pd = pd, .caps = caps};
+}
+
+void rail_fini(struct rail *rail)
+{
+	memory_free(&rail->memory);
+}
+
+uint32_t rail_max_depth(const struct rail *rail)
+{
+	uint32_t most = rail->caps->max_depth / 2;
+
+	return most <= RAIL_DEPTH ? most - 1 : RAIL_DEPTH;
+}
+
+int rail_expect(struct rail *rail, unsigned count)
+{
+	return fabric_cq_new(rail->pd, count * lane_completions(rail_max_depth(rail)), &rail->cq);
+}
+
+int rail_add(struct rail *rail, struct fabric_chan *chan, unsigned number, struct lane **out)
+{
+	int err = lane_new(
+		chan, rail->pd, rail->cq, number, rail_max_depth(rail), &rail->lanes[number]);
+
+	if (err)
+		return err;
+	if (rail->lane_count <= number)
+		rail->lane_count = number + 1;
+	*out = rail->lanes[number];
+	return 0;
+}
+
+struct lane *rail_find(const struct rail *rail, const struct fabric_chan *chan)
+{
+	for (unsigned i = 0; i < rail->lane_count; i++)
+		if (rail->lanes[i] && rail->lanes[i]->chan == chan)
+			return rail->lanes[i];
+	return NULL;
+}
+
+unsigned rail_channels(const struct rail *rail)
+{
+	unsigned n = 0;
+
+	/* Accepted is enough: the peer may have heard CONNECTED, and ask for a transfer, before our
+	 * event loop has.  Who sends waits for the greeting first (rail_wait_greeted). */
+	while (n < rail->lane_count && rail->lanes[n] && !rail->lanes[n]->dead)
+		n++;
+	return n;
+}
+
+unsigned rail_take(struct rail *rail, struct lane *lanes[MESSAGE_CHANNELS_MAX])
+{
+	unsigned count = rail->lane_count;
+
+	memcpy(lanes, rail->lanes, count * sizeof *lanes);
+	memset(rail->lanes, 0, sizeof rail->lanes);
+	rail->lane_count = 0;
+	return count;
+}
+
+void rail_close(struct rail *rail, struct lane *const *lanes, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		lane_free(lanes[i]);
+	fabric_cq_free(rail->cq);
+	rail->cq = NULL;
+}
+
+/* Takes one completion in, or sleeps until there may be one.  0 or -errno. */
+static int await_completion(struct rail *rail, uint64_t deadline, int cancel_fd)
+{
+	struct pollfd fds[2] = {{fabric_cq_fd(rail->cq), POLLIN, 0}, {cancel_fd, POLLIN, 0}};
+	struct verdict why = {0};
+	struct fabric_wc wc;
+	uint32_t sent;
+	int got = fabric_cq_arm(rail->cq);
+
+	if (!got)
+		got = fabric_cq_poll(rail->cq, &wc, 1);
+	if (got > 0 && lane_completion(&wc, &sent, &why) < 0) {
+		log_error("%s", why.text);
+		return -ECONNRESET;
+	}
+	if (got)
+		return got < 0 ? got : 0;
+	got = poll(fds, 2, clock_until_ms(deadline));
+	if (fds[1].revents)
+		return -ECANCELED;
+	if (!got)
+		return -ETIMEDOUT;
+	return got < 0 && errno != EINTR ? -errno : 0;
+}
+
+int rail_wait_greeted(struct rail *rail, unsigned count, int timeout_ms, int cancel_fd)
+{
+	uint64_t deadline = clock_now_ns() + (uint64_t)timeout_ms * NS_PER_MS;
+	int err = 0;
+
+	for (unsigned i = 0; i < count && !err; i++)
+		while (!rail->lanes[i]->greeted && !err)
+			err = await_completion(rail, deadline, cancel_fd);
+	return err;
+}
