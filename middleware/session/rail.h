@@ -20,10 +20,10 @@
 	1024u /* blocks a transfer may have outstanding: receives and sends are sized by it */
 
 struct rail {
-	const struct fabric_caps *caps; /* of a channel on the device */
-	struct fabric_pd *pd;           /* not the rail's */
-	struct fabric_cq *cq;           /* of all data channels; NULL: there are none */
-	struct memory memory;           /* where blocks are, and its key */
+	const struct fabric_caps *caps;           /* of a channel on the device */
+	struct fabric_pd *pd;                     /* not the rail's */
+	struct fabric_cq *cq;                     /* of all data channels; NULL: there are none */
+	struct memory memory;                     /* where blocks are, and its key */
 	struct lane *lanes[MESSAGE_CHANNELS_MAX]; /* by number; NULL until dialled or accepted */
 	unsigned lane_count;                      /* numbers 0..lane_count-1 are wanted or open */
 };

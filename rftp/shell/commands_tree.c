@@ -84,8 +84,8 @@ static void tree_print_sum(const struct tree *t, const char *path, const struct 
 	text_fini(&line);
 }
 
-/* `path` and what is beneath it, added to *sum.  What can not be read is reported, and the rest goes
- * on.  0 or the first -errno. */
+/* `path` and what is beneath it, added to *sum.  What can not be read is reported, and the rest
+ * goes on.  0 or the first -errno. */
 static int tree_walk(const struct tree *t, const char *path, const struct message_attr *attr,
 	bool top, struct tree_sum *sum)
 {

@@ -515,7 +515,7 @@ void daemon_session_job_finished(struct daemon_session *s)
 	s->state = SESSION_READY;
 	/* pages that are pinned would be held without a lease */
 	if (fabric_chan_caps(control_chan(link_control(s->link)))->is_device)
-		memory_unregister(link_memory(s->link));
+		memory_unregister(&link_rail(s->link)->memory);
 	if (outcome > VERDICT_FILE) /* both sides have closed them */
 		s->channels_expected = s->channels_accepted = s->channels_failed = 0;
 	if (s->lost || outcome == VERDICT_SESSION) {

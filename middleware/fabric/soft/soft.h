@@ -15,7 +15,7 @@ struct soft_config {
 	unsigned max_handshakes; /* half-open peers at once; beyond it the oldest is dropped; 0 =
 				    4,096 */
 	bool crc;                /* ask for CRC32C on every FPDU (used when either side asks) */
-	const int *inherited; /* as in select.h */
+	const int *inherited;    /* as in select.h */
 	unsigned inherited_count;
 	bool revision1; /* connect with MPA revision 1 (no READ); for tests and old peers */
 };
