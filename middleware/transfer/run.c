@@ -18,7 +18,9 @@
 #include <string.h>
 
 #define IDLE_TIMEOUT_MS 60000
-#define KEEPALIVE_NS (5 * NS_PER_S) /* a side that has nothing to say says PING so often */
+/* a side that has nothing to say says PING so often, or more often if it is impatient itself */
+#define KEEPALIVE_NS (5 * NS_PER_S)
+#define KEEPALIVE_PART 4u /* of its own idle time-out */
 #define PROGRESS_NS (NS_PER_S / 10)
 #define STILL_FACTOR 10u        /* a peer that lives may move nothing for so many idle time-outs */
 #define SLOW_BYTES_PER_S 16384u /* the slowest way that is not taken for a broken one */
@@ -278,6 +280,13 @@ static int check_moves(struct run *run, uint64_t now)
 					: "the peer answers, but does not go on");
 }
 
+static uint64_t keepalive_ns(const struct run *run)
+{
+	uint64_t part = (uint64_t)run->idle_timeout_ms * NS_PER_MS / KEEPALIVE_PART;
+
+	return part < KEEPALIVE_NS ? part : KEEPALIVE_NS;
+}
+
 int run_tick(struct run *run)
 {
 	uint64_t now = clock_now_ns();
@@ -300,7 +309,7 @@ int run_tick(struct run *run)
 	if (now - run->heard_ns > (uint64_t)run->idle_timeout_ms * NS_PER_MS)
 		return run_fail(run, VERDICT_SESSION, STATUS_TIMEOUT,
 			"nothing heard from the peer for %d ms", run->idle_timeout_ms);
-	if (now - run->told_ns <= KEEPALIVE_NS)
+	if (now - run->told_ns <= keepalive_ns(run))
 		return 0;
 	if (control_pending_bytes(run->control)) {
 		/* nor would it take a PING */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * tests/property/transfers: whole transfers over the loop fabric with seeded delays, reordering,
- * cuts and failures.
+ * cuts, failures and stalls.
  *
  * Property: whatever happens, each of the sink's files is the source's file or the old one; it is
  * the source's where either side says that it arrived; no temporary file stays behind; both sides
@@ -204,6 +204,8 @@ static const char *one(uint64_t seed, const struct loop_faults *faults, bool *cl
 		.workers = harness_random(&rng) % 4, /* 0: chosen, in place on few CPUs */
 		.engine = MESSAGE_ENGINE_CREDIT + harness_random(&rng) % 3,
 		.cancel_fd = -1,
+		/* what stalls is to end soon, and what is only slow on a busy host is not to */
+		.idle_timeout_ms = faults->stall_after ? 200 : 0,
 	};
 	struct side source, sink;
 	struct fabric *fabric;
@@ -272,7 +274,8 @@ static const char *one(uint64_t seed, const struct loop_faults *faults, bool *cl
 		wrong = "a temporary file stayed behind";
 	if (!wrong && entries(to_dir, false) != plan.files)
 		wrong = "another number of files";
-	if (!wrong && !faults->cut_after && !faults->error_after && !unfit && !*clean)
+	if (!wrong && !faults->cut_after && !faults->error_after && !faults->stall_after &&
+		!unfit && !*clean)
 		wrong = "it failed without a fault";
 	if (!wrong && unfit &&
 		(*clean || (!faults->cut_after && !faults->error_after &&
@@ -291,7 +294,9 @@ static unsigned transfers(void)
 	return s ? (unsigned)atoi(s) : 2000;
 }
 
-static void run_many(unsigned count, bool cuts)
+enum faulty { FAULTLESS, BREAKS, STALLS };
+
+static void run_many(unsigned count, enum faulty faulty)
 {
 	uint64_t rng = harness_seed();
 	unsigned clean_ones = 0;
@@ -310,9 +315,11 @@ static void run_many(unsigned count, bool cuts)
 		const char *wrong;
 		bool clean;
 
-		if (cuts && harness_random(&choice) & 1)
+		if (faulty == STALLS)
+			faults.stall_after = 1 + harness_random(&choice) % 30;
+		else if (faulty == BREAKS && harness_random(&choice) & 1)
 			faults.cut_after = 1 + harness_random(&choice) % 60;
-		else if (cuts)
+		else if (faulty == BREAKS)
 			faults.error_after = 1 + harness_random(&choice) % 60;
 		wrong = one(seed, &faults, &clean);
 		clean_ones += clean;
@@ -331,12 +338,18 @@ static void run_many(unsigned count, bool cuts)
 
 static void without_faults(void)
 {
-	run_many(transfers() / 4, false);
+	run_many(transfers() / 4, FAULTLESS);
 }
 
 static void with_cuts_and_errors(void)
 {
-	run_many(transfers(), true);
+	run_many(transfers(), BREAKS);
+}
+
+/* One of the data channels moves nothing any more, and all others live. */
+static void with_a_channel_that_stalls(void)
+{
+	run_many(transfers() / 160, STALLS);
 }
 
 int main(int argc, char **argv)
@@ -344,6 +357,7 @@ int main(int argc, char **argv)
 	static const struct harness_case cases[] = {
 		{"transfers without faults", without_faults},
 		{"transfers with cuts and errors", with_cuts_and_errors},
+		{"transfers with a channel that stalls", with_a_channel_that_stalls},
 		{NULL, NULL},
 	};
 

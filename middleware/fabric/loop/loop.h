@@ -20,9 +20,11 @@ struct loop_faults {
 			     */
 	uint64_t error_after; /* the n-th executed request fails, and breaks its channel; 0 = never
 			       */
-	bool no_imm;          /* caps.has_imm = false, as on iWARP */
-	bool no_read;         /* caps.has_read = false */
-	bool no_watch;        /* fabric_mr_watch is not supported, as by adapters */
+	uint64_t
+		stall_after; /* the channel of the n-th WRITE moves nothing from it on; 0 = never */
+	bool no_imm;         /* caps.has_imm = false, as on iWARP */
+	bool no_read;        /* caps.has_read = false */
+	bool no_watch;       /* fabric_mr_watch is not supported, as by adapters */
 };
 
 /* `faults` NULL = none. */

@@ -118,6 +118,7 @@ struct loop_chan {
 	LIST_ENTRY(loop_chan) link;
 	TAILQ_ENTRY(loop_chan) run_link;
 	bool runnable; /* in the wire's run queue */
+	bool stalled;  /* a fault: it never will be again */
 	enum loop_state state;
 	uint32_t number; /* of the dial; both sides have the same */
 	bool acceptor;
@@ -153,7 +154,7 @@ struct loop {
 	pthread_cond_t unpinned; /* for chan_free and mr_free */
 	struct worker wire;
 	bool stop, wire_waits;
-	uint64_t executed;
+	uint64_t executed, writes;
 	TAILQ_HEAD(, loop_chan) run;
 	LIST_HEAD(, loop_chan) chans;
 	LIST_HEAD(, loop_listener) listeners;

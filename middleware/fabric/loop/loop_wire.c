@@ -45,6 +45,8 @@ static void wire_wake(struct loop_chan *chan)
 {
 	struct loop *loop = LOOP_OF(chan);
 
+	if (chan->stalled)
+		return;
 	if (!chan->runnable) {
 		TAILQ_INSERT_TAIL(&loop->run, chan, run_link);
 		chan->runnable = true;
@@ -133,6 +135,16 @@ static void wait_for_work(struct loop *loop, uint64_t wake_ns)
 	loop->wire_waits = false;
 }
 
+static bool stalls(struct loop_chan *chan)
+{
+	struct loop *loop = LOOP_OF(chan);
+	enum fabric_opcode opcode = chan->sends[chan->send_head].opcode;
+
+	if (opcode == FABRIC_WRITE || opcode == FABRIC_WRITE_IMM)
+		chan->stalled = ++loop->writes == loop->faults.stall_after;
+	return chan->stalled;
+}
+
 void loop_wire_run(void *arg)
 {
 	struct loop *loop = arg;
@@ -147,6 +159,8 @@ void loop_wire_run(void *arg)
 			continue;
 		}
 		loop_wire_idle(chan);
+		if (loop->faults.stall_after && stalls(chan))
+			continue;
 		if (++loop->executed == loop->faults.cut_after) {
 			cut(loop);
 			continue;
