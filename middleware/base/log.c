@@ -114,7 +114,7 @@ int log_to_journal(const char *socket_path)
 }
 
 /* What stands in front of a message.  Its length. */
-static size_t log_head(enum log_level level, char *out, size_t size)
+static size_t log_head(enum log_level level, const char *fields, char *out, size_t size)
 {
 	static const int priorities[] = {3, 4, 6, 7}; /* of syslog(3) */
 	const char *program = atomic_load_explicit(&log_program, memory_order_relaxed);
@@ -125,7 +125,8 @@ static size_t log_head(enum log_level level, char *out, size_t size)
 
 	if (atomic_load_explicit(&log_is_journal, memory_order_relaxed)) {
 		n = snprintf(out, size,
-			"PRIORITY=%d\nSYSLOG_IDENTIFIER=%s\nMESSAGE=", priorities[level], program);
+			"PRIORITY=%d\nSYSLOG_IDENTIFIER=%s\n%sMESSAGE=", priorities[level], program,
+			fields);
 		return n < (int)size ? (size_t)n : size - 1;
 	}
 	if (atomic_load_explicit(&log_stamped, memory_order_relaxed) &&
@@ -175,22 +176,28 @@ void log_line_drawn(bool drawn)
 
 void log_write(enum log_level level, const char *format, ...)
 {
+	va_list ap;
+
+	va_start(ap, format);
+	log_write_about(level, "", format, ap);
+	va_end(ap);
+}
+
+void log_write_about(enum log_level level, const char *fields, const char *format, va_list ap)
+{
 	static const char cut[] = "...", erase[] = "\r\033[K";
 	char line[LOG_LINE_MAX], message[LOG_LINE_MAX], escaped[5];
 	size_t used, length, room, i = 0;
 	int saved = errno, n;
 	bool whole;
-	va_list ap;
 
 	if (level > log_level_get())
 		return;
 	used = atomic_load_explicit(&log_drawn, memory_order_relaxed) ? sizeof erase - 1 : 0;
 	memcpy(line, erase, used);
-	used += log_head(level, line + used, sizeof line / 2);
-	va_start(ap, format);
+	used += log_head(level, fields, line + used, sizeof line / 2);
 	errno = saved; /* for %m */
 	n = vsnprintf(message, sizeof message, format, ap);
-	va_end(ap);
 	if (n < 0)
 		n = 0;
 	whole = n < (int)sizeof message;

@@ -9,6 +9,7 @@
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 
 enum log_level {
@@ -42,6 +43,9 @@ int log_to_journal(const char *socket);
 void log_line_drawn(bool drawn);
 
 void log_write(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The same; in the journal `fields` stand beside the message: lines such as "RFTP_SESSION=3\n". */
+void log_write_about(enum log_level level, const char *fields, const char *format, va_list ap)
+	__attribute__((format(printf, 3, 0)));
 
 #define log_error(...) log_write(LOG_LEVEL_ERROR, __VA_ARGS__)
 #define log_warning(...) log_write(LOG_LEVEL_WARNING, __VA_ARGS__)

@@ -2,6 +2,7 @@
 /*
  * rftpd/jobs/transfer_job: see transfer_job.h.
  */
+#include "rftpd/serve/session_log.h"
 #include "rftpd/jobs/transfer_job.h"
 
 #include "base/clock.h"
@@ -56,13 +57,13 @@ static void log_file(void *ctx, const struct outcome *o)
 	if (o->status == STATUS_CHECKSUM || o->status == STATUS_DIGEST)
 		job->verify_errors++;
 	if (!o->status)
-		log_info("session %" PRIu32 " %s %s %" PRIu64 " bytes in %.3f s%s%.300s: %s",
-			s->number, s->peer, verb, o->bytes, seconds, *o->text ? ", but " : "",
-			o->text, *o->path ? o->path : "(memory)");
+		session_log(s, LOG_LEVEL_INFO, "%s %" PRIu64 " bytes in %.3f s%s%.300s: %s", verb,
+			o->bytes, seconds, *o->text ? ", but " : "", o->text,
+			*o->path ? o->path : "(memory)");
 	else
-		log_warning("session %" PRIu32 " %s not %s after %.3f s (%s%s%.300s): %s",
-			s->number, s->peer, verb, seconds, status_text(o->status),
-			*o->text ? ": " : "", o->text, *o->path ? o->path : "(memory)");
+		session_log(s, LOG_LEVEL_WARNING, "not %s after %.3f s (%s%s%.300s): %s", verb,
+			seconds, status_text(o->status), *o->text ? ": " : "", o->text,
+			*o->path ? o->path : "(memory)");
 	audit(job, o);
 }
 
@@ -466,10 +467,10 @@ enum verdict_scope transfer_job_finish(
 	seconds = (double)(job->stats.ended_ns - job->stats.started_ns) / 1e9;
 	*why = job->stats.verdict;
 	if (job->outcome > VERDICT_FILE)
-		log_warning("session %" PRIu32 " %s %s ended after %.3f s and %" PRIu64
-			    " bytes: %s%s%s",
-			s->number, s->peer, name, seconds, job->stats.bytes,
-			status_text(why->status), why->text[0] ? ": " : "", why->text);
+		session_log(s, LOG_LEVEL_WARNING,
+			"%s ended after %.3f s and %" PRIu64 " bytes: %s%s%s", name, seconds,
+			job->stats.bytes, status_text(why->status), why->text[0] ? ": " : "",
+			why->text);
 	else
 		log_debug("session %" PRIu32 " %s %s: %" PRIu64 " files, %" PRIu64
 			  " bytes, %" PRIu64

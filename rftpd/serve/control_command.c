@@ -12,6 +12,7 @@
 #include "rftpd/jobs/transfer_job.h"
 #include "rftpd/serve/daemon_session.h"
 #include "rftpd/serve/reload.h"
+#include "rftpd/serve/session_log.h"
 #include "rftpd/serve/statistics.h"
 
 #include <inttypes.h>
@@ -127,7 +128,7 @@ static void run_kill(struct question *q)
 
 		if (!s || s->killed)
 			continue; /* named twice */
-		log_info("session %" PRIu32 " %s is ended by an administrator", s->number, s->peer);
+		session_log(s, LOG_LEVEL_INFO, "is ended by an administrator");
 		q->daemon->statistics.killed++;
 		daemon_session_kill(s);
 	}

@@ -11,6 +11,7 @@
 #include "proto/status.h"
 #include "session/memory.h"
 #include "rftpd/serve/handle.h"
+#include "rftpd/serve/session_log.h"
 #include "rftpd/jobs/transfer_job.h"
 
 #include <assert.h>
@@ -97,10 +98,9 @@ void daemon_session_drop(struct daemon_session *s, const char *why)
 		transfer_job_free(s->job);
 		s->job = NULL;
 	}
-	log_info("session %" PRIu32 " %s ended after %.3f s: %" PRIu64 " files, %" PRIu64
-		 " bytes (%s)",
-		s->number, s->peer, (double)(clock_now_ns() - s->started_ns) / 1e9, s->files,
-		s->bytes, why);
+	session_log(s, LOG_LEVEL_INFO,
+		"ended after %.3f s: %" PRIu64 " files, %" PRIu64 " bytes (%s)",
+		(double)(clock_now_ns() - s->started_ns) / 1e9, s->files, s->bytes, why);
 	if (s->state != SESSION_NEW)
 		audit_write(&d->audit, &(struct audit_event){.event = "end",
 					       .session = s->number,

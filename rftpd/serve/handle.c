@@ -4,6 +4,7 @@
  *
  * Owns the dispatch table: which message is allowed in which state.
  */
+#include "rftpd/serve/session_log.h"
 #include "rftpd/serve/handle.h"
 
 #include "proto/status.h"
@@ -45,8 +46,7 @@ static int violate(struct daemon_session *s, uint16_t type, const char *what)
 	uint16_t answer =
 		type & MESSAGE_REPLY || !message_row(type | MESSAGE_REPLY) ? MESSAGE_BYE : type;
 
-	log_warning("session %" PRIu32 " %s broke the protocol: %s %s", s->number, s->peer,
-		message_name(type), what);
+	session_log(s, LOG_LEVEL_WARNING, "broke the protocol: %s %s", message_name(type), what);
 	daemon_session_refuse(s, answer, STATUS_PROTOCOL, "%s %s", message_name(type), what);
 	daemon_session_close(s, "it broke the protocol");
 	return 0;

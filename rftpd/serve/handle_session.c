@@ -8,6 +8,7 @@
 #include "engine/engine.h"
 #include "proto/status.h"
 #include "proto/transfer.h"
+#include "rftpd/serve/session_log.h"
 #include "rftpd/serve/handle.h"
 
 #include <errno.h>
@@ -62,8 +63,8 @@ int handle_hello(struct daemon_session *s, const uint8_t *data, size_t len)
 		daemon_session_close(s, "no common engine");
 		return r;
 	}
-	log_info("session %" PRIu32 " %s connected: %s, %s, %.*s", s->number, s->peer,
-		link_fabric_name(s->link), message_protect_name(s->protect), (int)hello.agent.len,
+	session_log(s, LOG_LEVEL_INFO, "connected: %s, %s, %.*s", link_fabric_name(s->link),
+		message_protect_name(s->protect), (int)hello.agent.len,
 		(const char *)hello.agent.data);
 	snprintf(agent, sizeof agent, "%.*s", (int)hello.agent.len, (const char *)hello.agent.data);
 	audit_write(&s->daemon->audit, &(struct audit_event){.event = "begin",

@@ -210,6 +210,15 @@ static void to_a_file_that_is_renamed(void)
 	CHECK(file_is(path, "prog: info: three\nprog: info: four\n"));
 }
 
+static void write_about(const char *fields, const char *format, ...)
+{
+	va_list ap;
+
+	va_start(ap, format);
+	log_write_about(LOG_LEVEL_INFO, fields, format, ap);
+	va_end(ap);
+}
+
 static void to_the_journal(void)
 {
 	struct sockaddr_un at = {.sun_family = AF_UNIX};
@@ -237,6 +246,12 @@ static void to_the_journal(void)
 	CHECK(n > 0);
 	got[n] = '\0';
 	CHECK(!strcmp(got, "PRIORITY=4\nSYSLOG_IDENTIFIER=prog\nMESSAGE=a\\nPRIORITY=0\n"));
+	write_about("RFTP_SESSION=3\n", "%s it", "about");
+	n = recv(fd, got, sizeof got - 1, 0);
+	CHECK(n > 0);
+	got[n] = '\0';
+	CHECK(!strcmp(
+		got, "PRIORITY=6\nSYSLOG_IDENTIFIER=prog\nRFTP_SESSION=3\nMESSAGE=about it\n"));
 	close(fd);
 }
 
