@@ -247,6 +247,7 @@ enum message_data_kind {
 /* RETRIEVE: symbolic links in a tree are followed, or left out; without either they are kept */
 #define MESSAGE_DATA_FOLLOW_LINKS 16u
 #define MESSAGE_DATA_SKIP_LINKS 32u
+#define MESSAGE_DATA_UPDATE 64u /* STORE: a file that is not older than what comes is kept */
 
 struct message_data_request { /* STORE, RETRIEVE */
 	uint8_t kind;         /* enum message_data_kind */

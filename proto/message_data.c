@@ -15,7 +15,8 @@ static bool message_data_request_ok(const struct message_data_request *m)
 {
 	const uint32_t flags = MESSAGE_DATA_INTO | MESSAGE_DATA_RECURSIVE |
 			       MESSAGE_DATA_NO_REPLACE | MESSAGE_DATA_STREAM |
-			       MESSAGE_DATA_FOLLOW_LINKS | MESSAGE_DATA_SKIP_LINKS;
+			       MESSAGE_DATA_FOLLOW_LINKS | MESSAGE_DATA_SKIP_LINKS |
+			       MESSAGE_DATA_UPDATE;
 
 	const uint32_t links = MESSAGE_DATA_FOLLOW_LINKS | MESSAGE_DATA_SKIP_LINKS;
 

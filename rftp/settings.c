@@ -461,6 +461,8 @@ static void show_protect(const struct settings *s, struct text *out)
 BOOLEAN(crc)
 BOOLEAN(recursive)
 BOOLEAN(replace)
+BOOLEAN(update)
+BOOLEAN(ignore_existing)
 BOOLEAN(json)
 
 static const char *name_of_engine(unsigned i)
@@ -492,6 +494,17 @@ static const struct row {
 		 .help = "replace existing files",
 		 .option_help = "an existing file is an error"},
 		"on|off", NULL, set_replace, show_replace},
+	{{.name = "update",
+		 .option = "update",
+		 .letter = 'u',
+		 .given = "on",
+		 .help = "leave out files that are not newer than what is there"},
+		"on|off", NULL, set_update, show_update},
+	{{.name = "ignore-existing",
+		 .option = "ignore-existing",
+		 .given = "on",
+		 .help = "leave out files that are there already"},
+		"on|off", NULL, set_ignore_existing, show_ignore_existing},
 	{{.name = "fabric",
 		 .option = "fabric",
 		 .help = "transport: verbs is RDMA, soft is iWARP over TCP"},

@@ -33,6 +33,7 @@ struct settings {
 	bool recursive;
 	enum walk_links links; /* in trees */
 	bool replace;
+	bool update, ignore_existing; /* what is there is kept, and no error */
 	bool json;
 	int verbosity; /* -1 quiet, 0, 1, 2 */
 };

@@ -178,6 +178,17 @@ static int incoming_leave_directory(
 	return err;
 }
 
+/* Whether what is there stays: a file, or a link, that is not older than what comes. */
+static bool incoming_is_new(const struct landing_params *lp, const struct transfer_file *file)
+{
+	struct stat st;
+
+	if (beneath_stat(lp->top, lp->path, false, &st) || S_ISDIR(st.st_mode))
+		return false;
+	return st.st_mtim.tv_sec != file->mtime_s ? st.st_mtim.tv_sec > file->mtime_s
+						  : (uint32_t)st.st_mtim.tv_nsec >= file->mtime_ns;
+}
+
 static int incoming_make_link(
 	struct incoming *in, const struct transfer_file *file, const char *name, char text[512])
 {
@@ -189,6 +200,8 @@ static int incoming_make_link(
 		return -ENOTDIR;
 	memcpy(target, file->target.data, file->target.len);
 	target[file->target.len] = '\0';
+	if (in->params.update && incoming_is_new(&lp, file))
+		return -EEXIST;
 	incoming_metadata(in, file, &lp.metadata);
 	return landing_link(&lp, target, text);
 }
@@ -212,6 +225,8 @@ static int incoming_open_file(struct incoming *in, const struct transfer_file *f
 	} else if (in->dir < 0) {
 		return -ENOTDIR;
 	}
+	if (in->params.update && incoming_is_new(&lp, file))
+		return -EEXIST;
 	err = landing_open(&lp, landing);
 	if (err)
 		return err;

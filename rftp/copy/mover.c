@@ -33,6 +33,19 @@ int mover_channels(struct mover *m)
 	return err ? client_report(c, NULL, err) : 0;
 }
 
+bool mover_replaces(const struct mover *m)
+{
+	return m->client->settings.replace && !m->client->settings.ignore_existing;
+}
+
+/* What is there already stays, as it was asked for. */
+static bool mover_skips(const struct mover *m, uint16_t status)
+{
+	const struct settings *s = &m->client->settings;
+
+	return status == STATUS_EXISTS && (s->update || s->ignore_existing);
+}
+
 void mover_request(const struct mover *m, uint16_t type, struct message_data_request *request)
 {
 	const struct settings *s = &m->client->settings;
@@ -42,7 +55,8 @@ void mover_request(const struct mover *m, uint16_t type, struct message_data_req
 	request->depth = s->depth;
 	request->rtt_us = calls_rtt_us(m->client->session);
 	if (type == MESSAGE_STORE) {
-		request->flags |= s->replace ? 0 : MESSAGE_DATA_NO_REPLACE;
+		request->flags |= mover_replaces(m) ? 0 : MESSAGE_DATA_NO_REPLACE;
+		request->flags |= s->update ? MESSAGE_DATA_UPDATE : 0;
 		return;
 	}
 	request->flags |= s->links == WALK_LINKS_FOLLOW ? MESSAGE_DATA_FOLLOW_LINKS
@@ -146,6 +160,11 @@ static bool mover_ends_all(uint16_t status)
 bool mover_outcome(struct mover *m, const char *shown, const struct outcome *o)
 {
 	m->outcomes++;
+	if (mover_skips(m, o->status)) {
+		m->done.skipped++;
+		m->skipped++;
+		return false;
+	}
 	if (o->status)
 		m->failures++;
 	else if (o->directory)
@@ -262,7 +281,8 @@ static int mover_ended(struct mover *m, const struct transfer_stats *stats, cons
 	mover_explain(m, stats);
 	if (outcome <= VERDICT_FILE) {
 		mover_release(m, true);
-		return error; /* single files were reported one by one */
+		/* single files were reported one by one */
+		return stats->errors == m->skipped ? 0 : error;
 	}
 	/* one file that took the others with it was reported as well */
 	if (!stats->told || c->report.errors == m->file_errors) {
@@ -282,6 +302,7 @@ int mover_send_source(struct mover *m, const struct transfer_source *source, con
 	m->file_errors = m->client->report.errors;
 	m->files_before = m->done.files;
 	m->outcomes_before = m->outcomes;
+	m->skipped = 0;
 	mover_params(m, &params);
 	if (source->feed)
 		params.cancel_fd = -1;
@@ -305,12 +326,13 @@ int mover_receive(struct mover *m, struct incoming *incoming, const char *object
 	m->file_errors = m->client->report.errors;
 	m->files_before = m->done.files;
 	m->outcomes_before = m->outcomes;
+	m->skipped = 0;
 	mover_params(m, &params);
 	outcome = transfer_receive(
 		calls_link(m->client->session), &params, incoming_sink(incoming), &stats);
 	err = mover_ended(m, &stats, object, outcome);
 	/* the server tells the others one by one; of these no name can cross */
-	failures = m->failures - failures;
+	failures = m->failures - failures + m->skipped;
 	if (outcome == VERDICT_FILE && stats.errors > failures)
 		report_errorf(&m->client->report, -ENAMETOOLONG, object,
 			"%ju of the names in it are too long to be sent: these, and what is in "

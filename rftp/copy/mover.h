@@ -16,6 +16,7 @@ struct mover {
 	uint64_t busy_ns;
 	const char *remote; /* what names that cross are beneath at the server; NULL: none */
 	uint64_t outcomes_before;
+	uint64_t skipped;      /* of the transfer that runs: were there already, and stay */
 	uint64_t files_before; /* that arrived before the transfer that runs */
 	uint64_t base_errors;  /* the report's, at the start */
 	uint64_t file_errors;  /* and at the start of the transfer that runs */
@@ -33,6 +34,8 @@ struct mover {
 void mover_start(struct mover *, struct client *, const char *command);
 /* Data channels as the settings say; reported.  Before STORE or RETRIEVE. */
 int mover_channels(struct mover *);
+/* Whether existing files may be replaced. */
+bool mover_replaces(const struct mover *);
 /* Fills in the wishes of a STORE or RETRIEVE. */
 void mover_request(const struct mover *, uint16_t type, struct message_data_request *);
 /* STORE: how much there will be, where it is one file; or that nobody knows. */

@@ -33,9 +33,9 @@ static const struct command command_table[] = {
 		UINT_MAX, command_lls},
 	{"lpwd", "", "print the local directory", COMMAND_NOTHING, COMMAND_NOTHING, 0, 0,
 		command_lpwd},
-	{"get", "[-rn] SRC... [DST]", "copy from the server; the last of several names is local",
+	{"get", "[-rnu] SRC... [DST]", "copy from the server; the last of several names is local",
 		COMMAND_REMOTE, COMMAND_EITHER, 1, UINT_MAX, command_get},
-	{"put", "[-rn] SRC... [DST]", "copy to the server; the last of several names is remote",
+	{"put", "[-rnu] SRC... [DST]", "copy to the server; the last of several names is remote",
 		COMMAND_LOCAL, COMMAND_EITHER, 1, UINT_MAX, command_put},
 	{"cat", "FILE...", "write remote files to standard output", COMMAND_REMOTE, COMMAND_REMOTE,
 		1, UINT_MAX, command_cat},
@@ -134,9 +134,11 @@ static const char *command_flags_text(const char *name)
 		{"find", "    -name PATTERN  only names like that, as in '*.dat'\n"
 			 "    -type f|d|l    only files, directories, symbolic links\n"},
 		{"get", "    -r  copy directories and what is in them\n"
-			"    -n  an existing file is an error\n"},
+			"    -n  an existing file is an error\n"
+			"    -u  a file that is not newer than what is there is left out\n"},
 		{"put", "    -r  copy directories and what is in them\n"
-			"    -n  an existing file is an error\n"},
+			"    -n  an existing file is an error\n"
+			"    -u  a file that is not newer than what is there is left out\n"},
 		{"mkdir",
 			"    -p  with the parents that are missing; one that exists is no error\n"},
 		{"rm", "    -r  directories, too, with all that is in them\n"},

@@ -14,18 +14,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DATA_RECURSIVE = 1, DATA_NO_REPLACE = 2 };
+enum { DATA_RECURSIVE = 1, DATA_NO_REPLACE = 2, DATA_UPDATE = 4 };
 
 /* Flags of one command change the settings for as long as it runs. */
 static int data_flags(struct client *c, const struct lexer_command *line)
 {
 	unsigned mask;
-	int first = command_flags(c, line, "rn", &mask);
+	int first = command_flags(c, line, "rnu", &mask);
 
 	if (first < 0)
 		return first;
 	if ((size_t)first == line->count) {
-		report_usage(&c->report, "usage: %s [-rn] SRC... [DST]", line->words[0].text);
+		report_usage(&c->report, "usage: %s [-rnu] SRC... [DST]", line->words[0].text);
 		return -EINVAL;
 	}
 	for (size_t i = (size_t)first; i < line->count; i++) {
@@ -38,6 +38,8 @@ static int data_flags(struct client *c, const struct lexer_command *line)
 		c->settings.recursive = true;
 	if (mask & DATA_NO_REPLACE)
 		c->settings.replace = false;
+	if (mask & DATA_UPDATE)
+		c->settings.update = true;
 	return first;
 }
 

@@ -363,6 +363,7 @@ static void report_done_json(struct report *r, const struct report_done *d, doub
 	report_json_bool(&json, "direct", d->direct);
 	report_json_number(&json, "files", d->files);
 	report_json_number(&json, "directories", d->directories);
+	report_json_number(&json, "skipped", d->skipped);
 	report_json_number(&json, "errors", d->errors);
 	report_requests(&json, &d->requests);
 	report_json_end(r, &json);
@@ -372,6 +373,7 @@ void report_done(struct report *r, const struct report_done *d, bool summary)
 {
 	double rate = d->seconds > 0 ? (double)d->bytes / d->seconds : 0;
 	char bytes[UNITS_TEXT_MAX], speed[UNITS_TEXT_MAX];
+	struct text rest = {0};
 
 	progress_erase(&r->progress);
 	if (report_json(r)) {
@@ -382,10 +384,11 @@ void report_done(struct report *r, const struct report_done *d, bool summary)
 		return;
 	units_format_amount(d->bytes, bytes);
 	units_format_rate(rate, speed);
+	if (d->skipped)
+		text_printf(&rest, "; %ju were there", (uintmax_t)d->skipped);
 	if (d->errors)
-		report_note(r, "%ju file%s, %s in %.2f s, %s; %ju failed", (uintmax_t)d->files,
-			d->files == 1 ? "" : "s", bytes, d->seconds, speed, (uintmax_t)d->errors);
-	else
-		report_note(r, "%ju file%s, %s in %.2f s, %s", (uintmax_t)d->files,
-			d->files == 1 ? "" : "s", bytes, d->seconds, speed);
+		text_printf(&rest, "; %ju failed", (uintmax_t)d->errors);
+	report_note(r, "%ju file%s, %s in %.2f s, %s%s", (uintmax_t)d->files,
+		d->files == 1 ? "" : "s", bytes, d->seconds, speed, text_str(&rest));
+	text_fini(&rest);
 }

@@ -30,7 +30,7 @@ struct report {
 struct report_done {
 	uint64_t bytes; /* of the files that arrived */
 	uint64_t moved; /* that crossed, of those that failed, too */
-	uint64_t files, directories, errors;
+	uint64_t files, directories, skipped, errors;
 	double seconds;
 	const char *fabric, *engine, *protect; /* NULL: no transfer began */
 	uint32_t channels, block;

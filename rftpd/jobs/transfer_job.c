@@ -304,6 +304,7 @@ static int open_store(struct transfer_job *job, const struct place *place)
 		.path = job->path,
 		.fd = -1,
 		.replace = !(request->flags & MESSAGE_DATA_NO_REPLACE),
+		.update = request->flags & MESSAGE_DATA_UPDATE,
 		.direct = direct_of(request),
 		.done = log_file,
 		.ctx = job,
