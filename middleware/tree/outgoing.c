@@ -2,13 +2,13 @@
 /*
  * tree/outgoing.c: what was asked to be sent, one item after another.
  *
- * Owns the list of what was added, the walk of the directory that is being sent, and of each item
- * on its way its names, a descriptor and what the file was when it was opened.  Files are opened
- * when the transfer asks for them, so only those on their way hold descriptors.  Knows no session.
+ * Owns the list of what was added, and the walk of the directory that is being sent.  Files are
+ * opened when the transfer asks for them, so only those on their way hold descriptors.
  */
 #include "tree/outgoing.h"
 
 #include "tree/beneath.h"
+#include "tree/outgoing_item.h"
 #include "tree/outgoing_tree.h"
 #include "tree/walk.h"
 
@@ -16,8 +16,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 enum outgoing_kind {
 	OUTGOING_FILE,
@@ -33,13 +31,6 @@ struct outgoing_root {
 	uint64_t bytes; /* null */
 };
 
-/* An item on its way: the transfer's cookie. */
-struct outgoing_item {
-	char *path, *name, *target;
-	int fd; /* for the check; -1 = none */
-	struct stat before;
-};
-
 struct outgoing {
 	struct outgoing_params params;
 	struct outgoing_root *roots;
@@ -48,124 +39,6 @@ struct outgoing {
 	struct outgoing_tree tree; /* that it walks */
 	struct transfer_source source;
 };
-
-static void outgoing_item_free(struct outgoing_item *it)
-{
-	if (!it)
-		return;
-	if (it->fd >= 0)
-		close(it->fd);
-	free(it->path);
-	free(it->name);
-	free(it->target);
-	free(it);
-}
-
-static int outgoing_item_new(const char *path, const char *name, struct transfer_item *item)
-{
-	struct outgoing_item *it = calloc(1, sizeof(*it));
-
-	memset(item, 0, sizeof(*item));
-	if (!it)
-		return -ENOMEM;
-	it->fd = -1;
-	it->path = strdup(path);
-	it->name = strdup(name);
-	if (!it->path || !it->name) {
-		outgoing_item_free(it);
-		return -ENOMEM;
-	}
-	item->cookie = it;
-	item->file.kind = TRANSFER_FILE_REGULAR;
-	item->file.name = (struct wire_bytes){(const uint8_t *)it->name, strlen(it->name)};
-	return 0;
-}
-
-static void outgoing_set_attributes(struct transfer_item *item, const struct stat *st)
-{
-	item->file.mode = st->st_mode & 07777;
-	item->file.mtime_s = st->st_mtim.tv_sec;
-	item->file.mtime_ns = (uint32_t)st->st_mtim.tv_nsec;
-}
-
-static void outgoing_set_now(struct transfer_item *item)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	item->file.mode = 0666;
-	item->file.mtime_s = now.tv_sec;
-	item->file.mtime_ns = (uint32_t)now.tv_nsec;
-}
-
-/* Opens the item's file.  `flags`: O_NOFOLLOW or 0.  0 or -errno. */
-static int outgoing_open_file(
-	struct outgoing *o, struct transfer_item *item, int top, const char *path, int flags)
-{
-	struct outgoing_item *it = item->cookie;
-	int fd, err;
-
-	/* a FIFO that took the file's place meanwhile must not hang us, a terminal not become ours
-	 */
-	fd = beneath_open(top, path, O_RDONLY | O_NONBLOCK | O_NOCTTY | flags, 0);
-	if (fd < 0)
-		return fd;
-	err = fstat(fd, &it->before) ? -errno : 0;
-	if (!err && !S_ISREG(it->before.st_mode))
-		err = S_ISDIR(it->before.st_mode) ? -EISDIR : -ENXIO;
-	if (!err) {
-		it->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-		err = it->fd < 0 ? -errno : 0;
-	}
-	if (err) {
-		close(fd);
-		return err;
-	}
-	outgoing_set_attributes(item, &it->before);
-	item->file.size = (uint64_t)it->before.st_size;
-	return end_file_open(fd, false, item->file.size, o->params.direct, &item->end);
-}
-
-/* Reads a symbolic link.  0 or -errno. */
-static int outgoing_read_link(struct transfer_item *item, int top, const char *path)
-{
-	struct outgoing_item *it = item->cookie;
-	char target[TRANSFER_TARGET_MAX + 1];
-	struct stat st;
-	ssize_t n = -1;
-	int fd = beneath_open(top, path, O_PATH | O_NOFOLLOW, 0), err = 0;
-
-	if (fd < 0)
-		return fd;
-	if (fstat(fd, &st))
-		err = -errno;
-	else if (!S_ISLNK(st.st_mode))
-		err = -ESTALE; /* no more */
-	else if ((n = readlinkat(fd, "", target, sizeof(target))) < 0)
-		err = -errno;
-	else if (!n || (size_t)n == sizeof(target))
-		err = -ENAMETOOLONG;
-	close(fd);
-	if (err)
-		return err;
-	it->target = strndup(target, (size_t)n);
-	if (!it->target)
-		return -ENOMEM;
-	outgoing_set_attributes(item, &st);
-	item->file.kind = TRANSFER_FILE_LINK;
-	item->file.target = (struct wire_bytes){(const uint8_t *)it->target, (size_t)n};
-	return 0;
-}
-
-/* What a symbolic link in a tree leads to: 0 when it is a regular file. */
-static int outgoing_check_link(int top, const char *path, struct stat *st)
-{
-	int err = beneath_stat(top, path, true, st);
-
-	if (err)
-		return err;
-	return S_ISREG(st->st_mode) ? 0 : S_ISDIR(st->st_mode) ? -ELOOP : -ENXIO;
-}
 
 static int outgoing_next_walked(
 	struct outgoing *o, const struct walk_entry *entry, struct transfer_item *item)
@@ -184,7 +57,7 @@ static int outgoing_next_walked(
 	if (entry->kind == WALK_DIRECTORY || entry->kind == WALK_LEAVE) {
 		item->file.kind = entry->kind == WALK_LEAVE ? TRANSFER_FILE_DIRECTORY_END
 							    : TRANSFER_FILE_DIRECTORY;
-		outgoing_set_attributes(item, &entry->st);
+		outgoing_item_attributes(item, &entry->st);
 	}
 	if (!item->error && !transfer_name_ok(item->file.name))
 		item->error = -ENAMETOOLONG;
@@ -195,16 +68,18 @@ static int outgoing_next_walked(
 	case WALK_LEAVE:
 		break;
 	case WALK_FILE:
-		item->error = outgoing_open_file(o, item, o->tree.top, entry->path, O_NOFOLLOW);
+		item->error = outgoing_item_open(
+			o->params.direct, item, o->tree.top, entry->path, O_NOFOLLOW);
 		break;
 	case WALK_LINK:
 		if (o->params.links == WALK_LINKS_KEEP) {
-			item->error = outgoing_read_link(item, o->tree.top, entry->path);
+			item->error = outgoing_item_read_link(item, o->tree.top, entry->path);
 			break;
 		}
-		item->error = outgoing_check_link(o->tree.top, entry->path, &st);
+		item->error = outgoing_item_leads_to(o->tree.top, entry->path, &st);
 		if (!item->error)
-			item->error = outgoing_open_file(o, item, o->tree.top, entry->path, 0);
+			item->error = outgoing_item_open(
+				o->params.direct, item, o->tree.top, entry->path, 0);
 		break;
 	case WALK_OTHER:
 		item->error = -ENXIO;
@@ -228,18 +103,19 @@ static int outgoing_next_root(
 		return err;
 	switch (root->kind) {
 	case OUTGOING_FILE:
-		item->error = outgoing_open_file(o, item, o->params.top, root->path, 0);
+		item->error =
+			outgoing_item_open(o->params.direct, item, o->params.top, root->path, 0);
 		break;
 	case OUTGOING_STREAM:
 		item->file.kind = TRANSFER_FILE_STREAM;
 		item->file.size = MESSAGE_UNKNOWN;
-		outgoing_set_now(item);
+		outgoing_item_now(item);
 		item->error = end_stream_open(root->fd, false, true, &item->end);
 		break;
 	case OUTGOING_NULL:
 		item->file.kind = TRANSFER_FILE_NULL;
 		item->file.size = root->bytes;
-		outgoing_set_now(item);
+		outgoing_item_now(item);
 		item->error = end_null_open(root->bytes, &item->end);
 		break;
 	case OUTGOING_DIRECTORY: /* is walked, or can not be */
@@ -293,26 +169,10 @@ static int outgoing_next(void *ctx, struct transfer_item *item)
 	}
 }
 
-static bool outgoing_same_time(const struct timespec *a, const struct timespec *b)
-{
-	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
-}
-
 static int outgoing_check(void *ctx, const struct transfer_item *item)
 {
-	const struct outgoing_item *it = item->cookie;
-	struct stat now;
-
 	(void)ctx;
-	if (it->fd < 0)
-		return 0;
-	if (fstat(it->fd, &now))
-		return -errno;
-	if (now.st_size != it->before.st_size ||
-		!outgoing_same_time(&now.st_mtim, &it->before.st_mtim) ||
-		!outgoing_same_time(&now.st_ctim, &it->before.st_ctim))
-		return -ESTALE;
-	return 0;
+	return outgoing_item_check(item);
 }
 
 static void outgoing_done(
@@ -479,7 +339,7 @@ static int outgoing_measure_tree(struct outgoing *o, const struct outgoing_root 
 			continue;
 		if ((entry.kind == WALK_FILE ||
 			    (entry.kind == WALK_LINK && o->params.links != WALK_LINKS_KEEP)) &&
-			!entry.error && !outgoing_check_link(tree.top, entry.path, &st))
+			!entry.error && !outgoing_item_leads_to(tree.top, entry.path, &st))
 			size = (uint64_t)st.st_size;
 		outgoing_count(o, entry.kind != WALK_DIRECTORY, size, size);
 	}
@@ -506,7 +366,7 @@ void outgoing_measure(struct outgoing *o)
 		if (root->kind == OUTGOING_STREAM)
 			size = MESSAGE_UNKNOWN;
 		else if (root->kind == OUTGOING_FILE)
-			size = outgoing_check_link(o->params.top, root->path, &st)
+			size = outgoing_item_leads_to(o->params.top, root->path, &st)
 				       ? 0
 				       : (uint64_t)st.st_size;
 		outgoing_count(o, 1, size, size);

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tree/outgoing_item: see outgoing_item.h.
+ */
+#include "tree/outgoing_item.h"
+
+#include "tree/beneath.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+void outgoing_item_free(struct outgoing_item *it)
+{
+	if (!it)
+		return;
+	if (it->fd >= 0)
+		close(it->fd);
+	free(it->path);
+	free(it->name);
+	free(it->target);
+	free(it);
+}
+
+int outgoing_item_new(const char *path, const char *name, struct transfer_item *item)
+{
+	struct outgoing_item *it = calloc(1, sizeof(*it));
+
+	memset(item, 0, sizeof(*item));
+	if (!it)
+		return -ENOMEM;
+	it->fd = -1;
+	it->path = strdup(path);
+	it->name = strdup(name);
+	if (!it->path || !it->name) {
+		outgoing_item_free(it);
+		return -ENOMEM;
+	}
+	item->cookie = it;
+	item->file.kind = TRANSFER_FILE_REGULAR;
+	item->file.name = (struct wire_bytes){(const uint8_t *)it->name, strlen(it->name)};
+	return 0;
+}
+
+void outgoing_item_attributes(struct transfer_item *item, const struct stat *st)
+{
+	item->file.mode = st->st_mode & 07777;
+	item->file.mtime_s = st->st_mtim.tv_sec;
+	item->file.mtime_ns = (uint32_t)st->st_mtim.tv_nsec;
+}
+
+void outgoing_item_now(struct transfer_item *item)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	item->file.mode = 0666;
+	item->file.mtime_s = now.tv_sec;
+	item->file.mtime_ns = (uint32_t)now.tv_nsec;
+}
+
+int outgoing_item_open(enum end_direct direct, struct transfer_item *item, int top,
+	const char *path, int flags)
+{
+	struct outgoing_item *it = item->cookie;
+	int fd, err;
+
+	/* a FIFO that took the file's place meanwhile must not hang us, a terminal not become ours
+	 */
+	fd = beneath_open(top, path, O_RDONLY | O_NONBLOCK | O_NOCTTY | flags, 0);
+	if (fd < 0)
+		return fd;
+	err = fstat(fd, &it->before) ? -errno : 0;
+	if (!err && !S_ISREG(it->before.st_mode))
+		err = S_ISDIR(it->before.st_mode) ? -EISDIR : -ENXIO;
+	if (!err) {
+		it->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+		err = it->fd < 0 ? -errno : 0;
+	}
+	if (err) {
+		close(fd);
+		return err;
+	}
+	outgoing_item_attributes(item, &it->before);
+	item->file.size = (uint64_t)it->before.st_size;
+	return end_file_open(fd, false, item->file.size, direct, &item->end);
+}
+
+int outgoing_item_read_link(struct transfer_item *item, int top, const char *path)
+{
+	struct outgoing_item *it = item->cookie;
+	char target[TRANSFER_TARGET_MAX + 1];
+	struct stat st;
+	ssize_t n = -1;
+	int fd = beneath_open(top, path, O_PATH | O_NOFOLLOW, 0), err = 0;
+
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &st))
+		err = -errno;
+	else if (!S_ISLNK(st.st_mode))
+		err = -ESTALE; /* no more */
+	else if ((n = readlinkat(fd, "", target, sizeof(target))) < 0)
+		err = -errno;
+	else if (!n || (size_t)n == sizeof(target))
+		err = -ENAMETOOLONG;
+	close(fd);
+	if (err)
+		return err;
+	it->target = strndup(target, (size_t)n);
+	if (!it->target)
+		return -ENOMEM;
+	outgoing_item_attributes(item, &st);
+	item->file.kind = TRANSFER_FILE_LINK;
+	item->file.target = (struct wire_bytes){(const uint8_t *)it->target, (size_t)n};
+	return 0;
+}
+
+int outgoing_item_leads_to(int top, const char *path, struct stat *st)
+{
+	int err = beneath_stat(top, path, true, st);
+
+	if (err)
+		return err;
+	return S_ISREG(st->st_mode) ? 0 : S_ISDIR(st->st_mode) ? -ELOOP : -ENXIO;
+}
+
+static bool outgoing_same_time(const struct timespec *a, const struct timespec *b)
+{
+	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
+}
+
+int outgoing_item_check(const struct transfer_item *item)
+{
+	const struct outgoing_item *it = item->cookie;
+	struct stat now;
+
+	if (it->fd < 0)
+		return 0;
+	if (fstat(it->fd, &now))
+		return -errno;
+	if (now.st_size != it->before.st_size ||
+		!outgoing_same_time(&now.st_mtim, &it->before.st_mtim) ||
+		!outgoing_same_time(&now.st_ctim, &it->before.st_ctim))
+		return -ESTALE;
+	return 0;
+}

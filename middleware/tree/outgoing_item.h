@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tree/outgoing_item: one item that is sent: its names, its descriptor, and what it was when it was
+ * opened.
+ */
+#ifndef TREE_OUTGOING_ITEM_H
+#define TREE_OUTGOING_ITEM_H
+
+#include "transfer/transfer.h"
+
+#include <sys/stat.h>
+
+/* An item on its way: the transfer's cookie. */
+struct outgoing_item {
+	char *path, *name, *target;
+	int fd; /* for the check; -1 = none */
+	struct stat before;
+};
+
+/* A regular file, until something else is said.  `path`: as it is known outside; `name`: beneath the
+ * destination; both are copied.  0 or -ENOMEM. */
+int outgoing_item_new(const char *path, const char *name, struct transfer_item *);
+void outgoing_item_free(struct outgoing_item *); /* takes NULL */
+
+void outgoing_item_attributes(struct transfer_item *, const struct stat *);
+/* Of what has none: those of a file that is made now. */
+void outgoing_item_now(struct transfer_item *);
+
+/* Opens the item's file at `path` beneath `top` (beneath.h).  `flags`: O_NOFOLLOW or 0.  0 or
+ * -errno: -EISDIR, -ENXIO: it is no file. */
+int outgoing_item_open(
+	enum end_direct, struct transfer_item *, int top, const char *path, int flags);
+/* Makes it a symbolic link, and reads what that says.  0 or -errno; -ESTALE: it is none. */
+int outgoing_item_read_link(struct transfer_item *, int top, const char *path);
+/* Whether its file is what it was: 0; -ESTALE; -errno. */
+int outgoing_item_check(const struct transfer_item *);
+
+/* What a symbolic link leads to: 0 when it is a regular file. */
+int outgoing_item_leads_to(int top, const char *path, struct stat *);
+
+#endif
