@@ -24,7 +24,8 @@
 #include <sys/queue.h>
 
 #define SCHEDULER_TELL_NS UINT64_C(1000000000)  /* a new place in line is told so often at most */
-#define SCHEDULER_AGAIN_NS UINT64_C(5000000000) /* and the same one again after this */
+#define SCHEDULER_AGAIN_NS UINT64_C(5000000000) /* the same one, and one far behind, so often */
+#define SCHEDULER_NEAR 10u                      /* places that are not far behind */
 
 struct lease;
 

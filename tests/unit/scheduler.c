@@ -142,6 +142,38 @@ static void a_small_one_does_not_pass_a_large_one(void)
 	scheduler_release(&s, &small.lease);
 }
 
+static void who_is_far_behind_is_told_less_often(void)
+{
+	struct client first = wants(64, 64), others[SCHEDULER_NEAR + 1];
+	struct client *near = &others[SCHEDULER_NEAR - 1], *far = &others[SCHEDULER_NEAR];
+	struct scheduler s;
+
+	scheduler_init(&s, &total, 0);
+	CHECK(scheduler_ask(&s, &first.lease, 0));
+	for (unsigned i = 0; i <= SCHEDULER_NEAR; i++) {
+		others[i] = wants(64, 64);
+		CHECK(!scheduler_ask(&s, &others[i].lease, 0));
+	}
+	scheduler_run(&s, 0);
+	CHECK_EQ(near->told + far->told, 2);
+	scheduler_release(&s, &others[0].lease);
+	near->lease.told = far->lease.told = SCHEDULER_NEAR + 5; /* as if they had moved up more */
+	scheduler_run(&s, SCHEDULER_TELL_NS);
+	CHECK_EQ(far->position, SCHEDULER_NEAR);
+	CHECK_EQ(near->told + far->told, 4);
+	CHECK(!scheduler_ask(&s, &others[0].lease, SCHEDULER_TELL_NS));
+	scheduler_run(&s, SCHEDULER_TELL_NS);
+	CHECK_EQ(others[0].position, SCHEDULER_NEAR + 1);
+	others[0].lease.told++;
+	scheduler_run(&s, 2 * SCHEDULER_TELL_NS);
+	CHECK_EQ(others[0].told, 2); /* not yet */
+	scheduler_run(&s, SCHEDULER_TELL_NS + SCHEDULER_AGAIN_NS);
+	CHECK_EQ(others[0].told, 3);
+	for (unsigned i = 0; i <= SCHEDULER_NEAR; i++)
+		scheduler_release(&s, &others[i].lease);
+	scheduler_release(&s, &first.lease);
+}
+
 static void who_leaves_the_line_lets_others_up(void)
 {
 	struct client a = wants(64, 64), b = wants(64, 64), c = wants(1, 1), d = wants(1, 1);
@@ -388,7 +420,8 @@ static void defaults_suit_the_host(void)
 	}
 }
 
-HARNESS_MAIN({"reserved_files_are_not_lent", reserved_files_are_not_lent},
+HARNESS_MAIN({"who_is_far_behind_is_told_less_often", who_is_far_behind_is_told_less_often},
+	{"reserved_files_are_not_lent", reserved_files_are_not_lent},
 	{"what_is_given_back_early_is_for_others", what_is_given_back_early_is_for_others},
 	{"half_of_what_is_free_is_given", half_of_what_is_free_is_given},
 	{"who_wants_more_than_there_is_gets_all", who_wants_more_than_there_is_gets_all},
