@@ -10,7 +10,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <pthread.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -29,6 +28,7 @@ struct task_pool {
 	int fd;
 	unsigned few, most;
 	uint64_t grown_ns;
+	unsigned under_way;   /* tasks that were started and are not done */
 	pthread_mutex_t lock; /* of all that follows */
 	pthread_cond_t work;
 	struct task_list waiting, done;
@@ -163,7 +163,7 @@ void task_pool_free(struct task_pool *p)
 	if (!p)
 		return;
 	pthread_mutex_lock(&p->lock);
-	assert(STAILQ_EMPTY(&p->waiting) && STAILQ_EMPTY(&p->done));
+	assert(!p->under_way);
 	p->closing = true;
 	pthread_cond_broadcast(&p->work);
 	while ((thread = LIST_FIRST(&p->running))) {
@@ -198,7 +198,15 @@ int task_pool_start(struct task_pool *p, struct task *t, uint64_t now_ns)
 		pthread_cond_signal(&p->work);
 	}
 	pthread_mutex_unlock(&p->lock);
-	return stuck ? r : 0;
+	if (stuck)
+		return r;
+	p->under_way++;
+	return 0;
+}
+
+bool task_pool_busy(const struct task_pool *p)
+{
+	return p->under_way;
 }
 
 int task_pool_fd(const struct task_pool *p)
@@ -219,6 +227,7 @@ void task_pool_take_done(struct task_pool *p)
 	pthread_mutex_unlock(&p->lock);
 	while ((t = STAILQ_FIRST(&done))) {
 		STAILQ_REMOVE_HEAD(&done, entry);
+		p->under_way--;
 		t->done(t);
 	}
 	reap(p);

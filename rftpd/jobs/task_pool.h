@@ -13,6 +13,7 @@
 #ifndef RFTPD_TASK_POOL_H
 #define RFTPD_TASK_POOL_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/queue.h>
 
@@ -37,6 +38,9 @@ void task_pool_free(struct task_pool *);
 /* Runs the task as soon as a thread is free; in order of starting.  -errno: there is no thread and
  * none can be started; the task is still the caller's. */
 int task_pool_start(struct task_pool *, struct task *, uint64_t now_ns);
+
+/* Whether a task is not done yet. */
+bool task_pool_busy(const struct task_pool *);
 
 /* Readable when task_pool_take_done has something to do. */
 int task_pool_fd(const struct task_pool *);

@@ -72,7 +72,7 @@ static int replace_export(struct daemon *d, const struct daemon_settings *settin
 	struct daemon_export *e;
 	int r;
 
-	if (is_same_export(settings, d->settings))
+	if (!d->export || is_same_export(settings, d->settings)) /* NULL: the daemon ends */
 		return 0;
 	r = daemon_export_open(settings, &e);
 	if (r)

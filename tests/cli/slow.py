@@ -27,7 +27,7 @@ FEED = struct.pack(">IHQQ", 0, 1, 0, 0)
 class Slow:
     """A daemon whose directory "hangs" does not answer until the gate opens."""
 
-    def __init__(self, top, *arguments):
+    def __init__(self, top, *arguments, shut=False):
         if not os.path.exists(HANG):
             rftptest.skip("tests/preload is not built")
         os.makedirs(f"{top}/export/hangs/d")
@@ -39,8 +39,12 @@ class Slow:
         env = {"LD_PRELOAD": HANG, "RFTP_TEST_HANG": "hangs", "RFTP_TEST_GATE": self.gate}
         for name in ("ASAN_OPTIONS", "TSAN_OPTIONS"):
             env[name] = ":".join(filter(None, (os.environ.get(name), "verify_asan_link_order=0", "halt_on_error=1")))
+        if shut:  # from the beginning
+            open(self.gate, "w").close()
         self.daemon = Daemon(f"{top}/export", "rw", *arguments, env=env)
         self.port = self.daemon.port
+        if shut:
+            return
         works(f"{top}/local", self.daemon.url("warm-up"))
         self.before = self.daemon.settled()
         open(self.gate, "w").close()
@@ -182,6 +186,15 @@ def the_daemon_ends_when_it_answers(top):
     rftptest.no_sanitizer_report(slow.daemon.stderr(), "rftpd")
     slow.daemon.stopped = True
     equal(leftovers(slow.daemon.top), [], "temporary files")
+
+
+@case
+def the_daemon_ends_though_it_never_answers(top):
+    """Also when it is the sweeper that waits, and no session."""
+    slow = Slow(top, shut=True)
+    wait_until(lambda: slow.stuck() == 1, "the sweeper is stuck")
+    slow.daemon.stop()
+    check(b"does not answer" in slow.daemon.stderr(), slow.daemon.stderr()[-500:])
 
 
 @case(seconds=180)

@@ -143,8 +143,10 @@ static void who_is_stuck_stops_nobody_else(void)
 	CHECK_EQ(task_pool_start(p, &quick.task, clock_now_ns()), 0);
 	CHECK(loop_until(p, 1));
 	CHECK_EQ(quick.order, 1);
+	CHECK(task_pool_busy(p));
 	CHECK_EQ(write(gate[1], "", 1), 1);
 	CHECK(loop_until(p, 7));
+	CHECK(!task_pool_busy(p));
 	task_pool_free(p);
 	close(gate[0]);
 	close(gate[1]);
