@@ -16,7 +16,7 @@ FIELDS = {
     "file": {"event", "path", "remote", "bytes", "status", "text"},
     "directory": {"event", "path", "remote", "status", "text"},
     "error": {"event", "object", "status", "code", "text"},
-    "done": {"event", "bytes", "moved_bytes", "seconds", "bytes_per_second", "fabric", "engine", "channels", "block",
+    "done": {"event", "protect", "bytes", "moved_bytes", "seconds", "bytes_per_second", "fabric", "engine", "channels", "block",
              "direct", "files", "directories", "skipped", "errors", "requests"},
 }
 
