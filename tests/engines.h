@@ -31,7 +31,7 @@ struct half {
 
 struct rig {
 	struct pair pair;
-	unsigned lanes;
+	unsigned channels;
 	struct half source, sink; /* the client's, the daemon's */
 	struct engine_source *from;
 	struct engine_sink *to;
@@ -61,7 +61,7 @@ static void half_fini(struct half *h)
 	arena_fini(&h->arena);
 }
 
-static void rig_open_on(struct rig *rig, const struct loop_faults *faults, unsigned lanes,
+static void rig_open_on(struct rig *rig, const struct loop_faults *faults, unsigned channels,
 	uint32_t source_blocks, uint32_t sink_blocks)
 {
 	struct fabric *fabric;
@@ -69,21 +69,22 @@ static void rig_open_on(struct rig *rig, const struct loop_faults *faults, unsig
 
 	memset(rig, 0, sizeof *rig);
 	if (!r)
-		r = pair_open(&rig->pair, fabric, lanes);
+		r = pair_open(&rig->pair, fabric, channels);
 	assert(!r);
-	rig->lanes = lanes;
+	rig->channels = channels;
 	half_init(&rig->source, rig->pair.client, source_blocks, FABRIC_LOCAL);
 	half_init(&rig->sink, rig->pair.daemon, sink_blocks, FABRIC_REMOTE_WRITE);
 	/* the daemon's side must have been sent to first */
-	r = rail_wait_greeted(link_rail(rig->pair.daemon), lanes, RIG_MS, -1);
+	r = rail_wait_greeted(link_rail(rig->pair.daemon), channels, RIG_MS, -1);
 	assert(!r);
 }
 
-static void rig_open(struct rig *rig, unsigned lanes, uint32_t source_blocks, uint32_t sink_blocks)
+static void rig_open(
+	struct rig *rig, unsigned channels, uint32_t source_blocks, uint32_t sink_blocks)
 {
 	struct loop_faults faults = {.seed = harness_seed()};
 
-	rig_open_on(rig, &faults, lanes, source_blocks, sink_blocks);
+	rig_open_on(rig, &faults, channels, source_blocks, sink_blocks);
 }
 
 static void rig_close(struct rig *rig)
@@ -109,8 +110,8 @@ static struct engine_env rig_env(struct rig *rig, const struct half *h)
 		.pd = control_pd(link_control(h->link)),
 		.mr = h->mr,
 		.cq = link_rail(h->link)->cq,
-		.lanes = link_rail(h->link)->lanes,
-		.lane_count = rig->lanes,
+		.channels = link_rail(h->link)->channels,
+		.channel_count = rig->channels,
 		.notice = TRANSFER_NOTICE_BEHIND,
 		.verdict = h == &rig->source ? &rig->why_from : &rig->why_to,
 		.remote_depth = pool_count(rig->sink.pool),
@@ -276,15 +277,15 @@ static inline int rig_poll_sink_until(struct rig *rig)
 
 /* A request of the test's own on a channel of the client's.  0 or -errno. */
 static inline int rig_post(
-	struct rig *rig, unsigned lane, struct fabric_wr *wr, void *data, uint32_t bytes)
+	struct rig *rig, unsigned channel, struct fabric_wr *wr, void *data, uint32_t bytes)
 {
 	struct fabric_sge sge = {data, bytes, NULL};
 
-	wr->id = LANE_ID(LANE_ACK, 0);
+	wr->id = CHANNEL_ID(CHANNEL_ACK, 0);
 	wr->flags = FABRIC_SIGNALED | FABRIC_INLINE;
 	wr->sge = &sge;
 	wr->sge_count = 1;
-	return lane_post(link_rail(rig->source.link)->lanes[lane], wr, 0);
+	return channel_post(link_rail(rig->source.link)->channels[channel], wr, 0);
 }
 
 #endif

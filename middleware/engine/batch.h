@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * engine/batch: which blocks that are ready at the same time leave together: on one lane, with one
- * notice behind them.
+ * engine/batch: which blocks that are ready at the same time leave together: on one channel, with
+ * one notice behind them.
  *
  * No block waits for one that is not there yet.  A batch is only so large that the sink is busy
  * with those before it: if three large blocks for three slots were one batch, nobody would have

@@ -12,17 +12,17 @@
  * memory needs, the frames that it takes, what a data channel must be able to do, when the loop
  * has to look again.
  *
- * One thread owns an engine: the transfer's.  It sleeps on the lanes' completion queue, which only
- * the engine polls.  An engine may have a thread of its own behind that, which polls the queue,
- * too: what it learns comes out of `poll`, `room` and `settle` like anything else, errors included.
- * Errors are -errno and end the transfer.  What a peer may not do, and a channel that broke, ends
- * the session: the verdict of the env says what it was.
+ * One thread owns an engine: the transfer's.  It sleeps on the channels' completion queue, which
+ * only the engine polls.  An engine may have a thread of its own behind that, which polls the
+ * queue, too: what it learns comes out of `poll`, `room` and `settle` like anything else, errors
+ * included. Errors are -errno and end the transfer.  What a peer may not do, and a channel that
+ * broke, ends the session: the verdict of the env says what it was.
  */
 #ifndef ENGINE_ENGINE_H
 #define ENGINE_ENGINE_H
 
 #include "block/pool.h"
-#include "engine/lane.h"
+#include "engine/channel.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,9 +35,10 @@ struct engine_env {
 	struct pool *pool;
 	struct fabric_pd *pd; /* of the session: for memory of the engine's own */
 	struct fabric_mr *mr; /* of the pool's memory, registered with the half's `access` */
-	struct fabric_cq *cq; /* of all lanes; the engine polls it until it is stopped or closed */
-	struct lane *const *lanes;
-	unsigned lane_count;
+	struct fabric_cq
+		*cq; /* of all channels; the engine polls it until it is stopped or closed */
+	struct channel *const *channels;
+	unsigned channel_count;
 	uint8_t notice; /* enum transfer_notice */
 	bool imm;       /* notices are WRITE_IMM */
 	uint32_t
@@ -98,8 +99,8 @@ struct engine_source_ops {
 	 * and nothing that the sink sends, is under way; 0 not yet (ask again when woken); -errno
 	 */
 	int (*settle)(struct engine_source *);
-	/* Before the lanes go, and before their counts are read: ends the engine's thread if it has
-	 * one, and takes in what has completed.  Only itself or `close` may follow. */
+	/* Before the channels go, and before their counts are read: ends the engine's thread if it
+	 * has one, and takes in what has completed.  Only itself or `close` may follow. */
 	void (*stop)(struct engine_source *);
 	/* Stops it, too.  What was posted must not be under way any more. */
 	void (*close)(struct engine_source *);

@@ -13,15 +13,15 @@
 
 #define EVERY_MAX 16u /* blocks that one completion may tell of */
 
-/* One lane's blocks, in the order of posting: a ring. */
-struct sender_lane {
+/* One channel's blocks, in the order of posting: a ring. */
+struct sender_channel {
 	struct block **ring;
 	uint64_t posts, done; /* blocks, ever; their difference is in the ring */
 };
 
 struct sender {
-	struct lane *const *lanes;
-	unsigned lane_count, last_lane;
+	struct channel *const *channels;
+	unsigned channel_count, last_channel;
 	struct verdict *verdict;
 	uint32_t blocks;
 	struct send_count every;  /* that is signalled */
@@ -30,31 +30,31 @@ struct sender {
 	uint64_t gap_ns, last_ns; /* between two that were done, lately; the last */
 	struct block **ready;     /* done and not taken: a ring */
 	uint32_t ready_head, ready_count;
-	struct sender_lane lane[];
+	struct sender_channel channel[];
 };
 
 int sender_new(const struct engine_env *env, struct sender **out)
 {
-	struct sender *s = calloc(1, sizeof *s + env->lane_count * sizeof s->lane[0]);
+	struct sender *s = calloc(1, sizeof *s + env->channel_count * sizeof s->channel[0]);
 	uint32_t every;
 	bool good;
 
 	if (!s)
 		return -ENOMEM;
-	s->lanes = env->lanes;
-	s->lane_count = env->lane_count;
+	s->channels = env->channels;
+	s->channel_count = env->channel_count;
 	s->verdict = env->verdict;
 	s->blocks = pool_count(env->pool);
-	s->local = !fabric_chan_caps(env->lanes[0]->chan)->write_delivered;
+	s->local = !fabric_chan_caps(env->channels[0]->chan)->write_delivered;
 	s->last_ns = clock_now_ns();
-	every = s->blocks / (2 * s->lane_count + 2);
+	every = s->blocks / (2 * s->channel_count + 2);
 	s->every.requests = UINT32_MAX;
 	s->every.blocks = every < 1 ? 1 : every > EVERY_MAX ? EVERY_MAX : every;
 	s->ready = calloc(s->blocks, sizeof *s->ready);
 	good = s->ready;
-	for (unsigned i = 0; i < s->lane_count; i++) {
-		s->lane[i].ring = calloc(s->blocks, sizeof *s->lane[i].ring);
-		good = good && s->lane[i].ring;
+	for (unsigned i = 0; i < s->channel_count; i++) {
+		s->channel[i].ring = calloc(s->blocks, sizeof *s->channel[i].ring);
+		good = good && s->channel[i].ring;
 	}
 	if (!good) {
 		sender_free(s);
@@ -68,53 +68,53 @@ void sender_free(struct sender *s)
 {
 	if (!s)
 		return;
-	for (unsigned i = 0; i < s->lane_count; i++)
-		free(s->lane[i].ring);
+	for (unsigned i = 0; i < s->channel_count; i++)
+		free(s->channel[i].ring);
 	free(s->ready);
 	free(s);
 }
 
-struct lane *sender_pick(struct sender *s)
+struct channel *sender_pick(struct sender *s)
 {
-	struct lane *const *lanes = s->lanes;
+	struct channel *const *channels = s->channels;
 	unsigned best = 0;
 
-	for (unsigned k = 1; k <= s->lane_count; k++) {
-		unsigned i = (s->last_lane + k) % s->lane_count;
+	for (unsigned k = 1; k <= s->channel_count; k++) {
+		unsigned i = (s->last_channel + k) % s->channel_count;
 
-		if (k == 1 || lanes[i]->outstanding_bytes < lanes[best]->outstanding_bytes)
+		if (k == 1 || channels[i]->outstanding_bytes < channels[best]->outstanding_bytes)
 			best = i;
 	}
-	s->last_lane = best;
-	return lanes[best];
+	s->last_channel = best;
+	return channels[best];
 }
 
-int sender_post(struct sender *s, struct lane *lane, const struct fabric_wr *list,
+int sender_post(struct sender *s, struct channel *channel, const struct fabric_wr *list,
 	struct fabric_wr *last, struct block *const *blocks, unsigned count)
 {
-	struct sender_lane *l = &s->lane[lane->number];
+	struct sender_channel *l = &s->channel[channel->number];
 	/* how many requests it is does not matter here: `every` has blocks */
 	struct send_count posting = {.requests = 1, .blocks = count};
 	int err;
 
-	if (send_queue_due(&lane->queue, posting, s->every))
+	if (send_queue_due(&channel->queue, posting, s->every))
 		last->flags |= FABRIC_SIGNALED;
-	err = lane_post(lane, list, count);
+	err = channel_post(channel, list, count);
 	if (err)
 		return err;
 	for (unsigned i = 0; i < count; i++) {
 		pool_move(blocks[i], BLOCK_SENDING);
 		l->ring[l->posts++ % s->blocks] = blocks[i];
-		lane->outstanding_bytes += blocks[i]->length;
+		channel->outstanding_bytes += blocks[i]->length;
 	}
 	s->out += count;
 	assert(s->out <= s->blocks);
 	return 0;
 }
 
-uint64_t sender_posts(const struct sender *s, const struct lane *lane)
+uint64_t sender_posts(const struct sender *s, const struct channel *channel)
 {
-	return s->lane[lane->number].posts;
+	return s->channel[channel->number].posts;
 }
 
 static void note_pace(struct sender *s, uint32_t done)
@@ -135,16 +135,16 @@ uint64_t sender_moderation_ns(const struct sender *s)
 
 int sender_completion(struct sender *s, const struct fabric_wc *wc)
 {
-	struct lane *lane = fabric_chan_context(wc->chan);
-	struct sender_lane *l = &s->lane[lane->number];
+	struct channel *channel = fabric_chan_context(wc->chan);
+	struct sender_channel *l = &s->channel[channel->number];
 	uint32_t sent;
-	int err = lane_completion(wc, &sent, s->verdict);
+	int err = channel_completion(wc, &sent, s->verdict);
 
 	assert(err < 0 || sent <= l->posts - l->done);
 	for (uint32_t i = 0; i < sent; i++) {
 		struct block *b = l->ring[l->done++ % s->blocks];
 
-		lane->outstanding_bytes -= b->length;
+		channel->outstanding_bytes -= b->length;
 		s->ready[(s->ready_head + s->ready_count++) % s->blocks] = b;
 	}
 	s->out -= sent;
@@ -169,20 +169,20 @@ int sender_flush(struct sender *s)
 {
 	bool settled = !s->ready_count;
 
-	for (unsigned i = 0; i < s->lane_count; i++) {
+	for (unsigned i = 0; i < s->channel_count; i++) {
 		struct fabric_wr nothing = {
-			.id = LANE_ID(LANE_DATA, 0),
+			.id = CHANNEL_ID(CHANNEL_DATA, 0),
 			.opcode = FABRIC_WRITE,
 			.flags = FABRIC_SIGNALED,
 		};
 		int err;
 
-		if (s->lane[i].done == s->lane[i].posts)
+		if (s->channel[i].done == s->channel[i].posts)
 			continue;
 		settled = false;
-		if (!s->lanes[i]->queue.silent.blocks)
+		if (!s->channels[i]->queue.silent.blocks)
 			continue; /* a completion of all is to come */
-		err = lane_post(s->lanes[i], &nothing, 0);
+		err = channel_post(s->channels[i], &nothing, 0);
 		if (err)
 			return err;
 	}

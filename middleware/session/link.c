@@ -36,7 +36,7 @@ struct link {
 	/* the daemon's event loop looks channels up while a transfer's thread may close them */
 	pthread_mutex_t lock;
 	struct rail rail;
-	struct tokens *tokens; /* daemon: by number; as many as the rail has lanes */
+	struct tokens *tokens; /* daemon: by number; as many as the rail has channels */
 };
 
 static int link_new(struct fabric_chan *chan, const struct tls_context *tls, const char *host,
@@ -109,29 +109,29 @@ unsigned link_channel_count(const struct link *l)
 
 void link_close_channels(struct link *l)
 {
-	struct lane *lanes[MESSAGE_CHANNELS_MAX];
+	struct channel *channels[MESSAGE_CHANNELS_MAX];
 	struct tokens *tokens;
 	unsigned count;
 
 	pthread_mutex_lock(&l->lock);
-	count = rail_take(&l->rail, lanes);
+	count = rail_take(&l->rail, channels);
 	tokens = l->tokens;
 	l->tokens = NULL;
 	pthread_mutex_unlock(&l->lock);
 	free(tokens);
-	rail_close(&l->rail, lanes, count);
+	rail_close(&l->rail, channels, count);
 }
 
 bool link_channel_event(struct link *l, const struct fabric_event *ev)
 {
-	struct lane *lane;
+	struct channel *channel;
 
 	pthread_mutex_lock(&l->lock);
-	lane = rail_find(&l->rail, ev->chan);
-	if (lane && ev->type != FABRIC_EVENT_CONNECTED)
-		lane->dead = true;
+	channel = rail_find(&l->rail, ev->chan);
+	if (channel && ev->type != FABRIC_EVENT_CONNECTED)
+		channel->dead = true;
 	pthread_mutex_unlock(&l->lock);
-	return lane;
+	return channel;
 }
 
 /* ---- client ---- */
@@ -205,7 +205,7 @@ struct opening {
 static int dial_channel(struct link *l, struct opening *o, unsigned number)
 {
 	struct fabric_chan *chan;
-	struct lane *lane;
+	struct channel *channel;
 	int r;
 
 	o->greeting.index = o->token.index = (uint16_t)number;
@@ -218,7 +218,7 @@ static int dial_channel(struct link *l, struct opening *o, unsigned number)
 
 	if (r)
 		return r;
-	r = rail_add(&l->rail, chan, number, &lane);
+	r = rail_add(&l->rail, chan, number, &channel);
 	return r ? r : greeting_show(chan, &o->greeting);
 }
 
@@ -226,12 +226,12 @@ static int dial_channel(struct link *l, struct opening *o, unsigned number)
  * -errno. */
 static int opening_event(struct link *l, struct opening *o, struct fabric_event *ev)
 {
-	struct lane *lane = rail_find(&l->rail, ev->chan);
+	struct channel *channel = rail_find(&l->rail, ev->chan);
 	uint8_t right[MESSAGE_TOKEN_BYTES];
 	struct message_welcome welcome;
 	int r;
 
-	if (!lane)
+	if (!channel)
 		return ev->chan == control_chan(l->control) ? -ECONNRESET : 0;
 	if (ev->type == FABRIC_EVENT_REJECTED) { /* without a welcome it was the peer's fabric */
 		if (message_get_welcome(&welcome, ev->priv, ev->priv_len))
@@ -241,16 +241,16 @@ static int opening_event(struct link *l, struct opening *o, struct fabric_event 
 	}
 	if (ev->type != FABRIC_EVENT_CONNECTED)
 		return ev->error ? ev->error : -ECONNRESET;
-	o->token.index = (uint16_t)lane->number;
+	o->token.index = (uint16_t)channel->number;
 	o->token.direction = MESSAGE_TOKEN_WELCOME;
 	r = greeting_token(control_tls(l->control), &o->token, right);
 	if (r || message_get_welcome(&welcome, ev->priv, ev->priv_len) ||
 		!greeting_token_equal(welcome.token, right)) {
 		log_error("data channel %u: who accepted it does not belong to this session",
-			lane->number);
+			channel->number);
 		return -EPROTO;
 	}
-	r = lane_greet(lane);
+	r = channel_greet(channel);
 	return r ? r : 1;
 }
 
@@ -362,7 +362,7 @@ static int make_tokens(
 	}
 	pthread_mutex_lock(&l->lock);
 	l->tokens = tokens;
-	l->rail.lane_count = count;
+	l->rail.channel_count = count;
 	pthread_mutex_unlock(&l->lock);
 	return 0;
 }
@@ -381,19 +381,19 @@ int link_expect_channels(
 	return r ? r : make_tokens(l, session, count, reply->nonce);
 }
 
-static int accept_lane(struct link *l, struct fabric_chan *chan, unsigned i)
+static int accept_channel(struct link *l, struct fabric_chan *chan, unsigned i)
 {
-	struct lane *lane;
-	int r = rail_add(&l->rail, chan, i, &lane);
+	struct channel *channel;
+	int r = rail_add(&l->rail, chan, i, &channel);
 
 	if (r)
 		return r;
-	r = lane_expect_greeting(lane);
+	r = channel_expect_greeting(channel);
 	if (!r)
 		r = greeting_welcome(chan, 0, l->tokens[i].welcome);
 	if (r) {
-		lane_free(lane);
-		l->rail.lanes[i] = NULL;
+		channel_free(channel);
+		l->rail.channels[i] = NULL;
 	}
 	return r;
 }
@@ -406,12 +406,12 @@ int link_accept_channel(
 	int r = -EACCES;
 
 	pthread_mutex_lock(&l->lock);
-	if (i >= l->rail.lane_count || l->rail.lanes[i])
+	if (i >= l->rail.channel_count || l->rail.channels[i])
 		refused = "not expected";
 	else if (!greeting_token_equal(greeting->token, l->tokens[i].greeting))
 		refused = "wrong token";
 	else /* which has freed it when it fails, for any reason */
-		r = accept_lane(l, chan, i);
+		r = accept_channel(l, chan, i);
 	pthread_mutex_unlock(&l->lock);
 	if (refused) {
 		log_warning("data channel %u refused: %s", i, refused);

@@ -30,27 +30,28 @@ uint32_t rail_max_depth(const struct rail *rail)
 
 int rail_expect(struct rail *rail, unsigned count)
 {
-	return fabric_cq_new(rail->pd, count * lane_completions(rail_max_depth(rail)), &rail->cq);
+	return fabric_cq_new(
+		rail->pd, count * channel_completions(rail_max_depth(rail)), &rail->cq);
 }
 
-int rail_add(struct rail *rail, struct fabric_chan *chan, unsigned number, struct lane **out)
+int rail_add(struct rail *rail, struct fabric_chan *chan, unsigned number, struct channel **out)
 {
-	int err = lane_new(
-		chan, rail->pd, rail->cq, number, rail_max_depth(rail), &rail->lanes[number]);
+	int err = channel_new(
+		chan, rail->pd, rail->cq, number, rail_max_depth(rail), &rail->channels[number]);
 
 	if (err)
 		return err;
-	if (rail->lane_count <= number)
-		rail->lane_count = number + 1;
-	*out = rail->lanes[number];
+	if (rail->channel_count <= number)
+		rail->channel_count = number + 1;
+	*out = rail->channels[number];
 	return 0;
 }
 
-struct lane *rail_find(const struct rail *rail, const struct fabric_chan *chan)
+struct channel *rail_find(const struct rail *rail, const struct fabric_chan *chan)
 {
-	for (unsigned i = 0; i < rail->lane_count; i++)
-		if (rail->lanes[i] && rail->lanes[i]->chan == chan)
-			return rail->lanes[i];
+	for (unsigned i = 0; i < rail->channel_count; i++)
+		if (rail->channels[i] && rail->channels[i]->chan == chan)
+			return rail->channels[i];
 	return NULL;
 }
 
@@ -60,25 +61,25 @@ unsigned rail_channels(const struct rail *rail)
 
 	/* Accepted is enough: the peer may have heard CONNECTED, and ask for a transfer, before our
 	 * event loop has.  Who sends waits for the greeting first (rail_wait_greeted). */
-	while (n < rail->lane_count && rail->lanes[n] && !rail->lanes[n]->dead)
+	while (n < rail->channel_count && rail->channels[n] && !rail->channels[n]->dead)
 		n++;
 	return n;
 }
 
-unsigned rail_take(struct rail *rail, struct lane *lanes[MESSAGE_CHANNELS_MAX])
+unsigned rail_take(struct rail *rail, struct channel *channels[MESSAGE_CHANNELS_MAX])
 {
-	unsigned count = rail->lane_count;
+	unsigned count = rail->channel_count;
 
-	memcpy(lanes, rail->lanes, count * sizeof *lanes);
-	memset(rail->lanes, 0, sizeof rail->lanes);
-	rail->lane_count = 0;
+	memcpy(channels, rail->channels, count * sizeof *channels);
+	memset(rail->channels, 0, sizeof rail->channels);
+	rail->channel_count = 0;
 	return count;
 }
 
-void rail_close(struct rail *rail, struct lane *const *lanes, unsigned count)
+void rail_close(struct rail *rail, struct channel *const *channels, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++)
-		lane_free(lanes[i]);
+		channel_free(channels[i]);
 	fabric_cq_free(rail->cq);
 	rail->cq = NULL;
 }
@@ -94,7 +95,7 @@ static int await_completion(struct rail *rail, uint64_t deadline, int cancel_fd)
 
 	if (!got)
 		got = fabric_cq_poll(rail->cq, &wc, 1);
-	if (got > 0 && lane_completion(&wc, &sent, &why) < 0) {
+	if (got > 0 && channel_completion(&wc, &sent, &why) < 0) {
 		log_error("%s", why.text);
 		return -ECONNRESET;
 	}
@@ -114,7 +115,7 @@ int rail_wait_greeted(struct rail *rail, unsigned count, int timeout_ms, int can
 	int err = 0;
 
 	for (unsigned i = 0; i < count && !err; i++)
-		while (!rail->lanes[i]->greeted && !err)
+		while (!rail->channels[i]->greeted && !err)
 			err = await_completion(rail, deadline, cancel_fd);
 	return err;
 }

@@ -12,7 +12,7 @@
 #ifndef SESSION_RAIL_H
 #define SESSION_RAIL_H
 
-#include "engine/lane.h"
+#include "engine/channel.h"
 #include "proto/message.h"
 #include "session/memory.h"
 
@@ -20,12 +20,13 @@
 	1024u /* blocks a transfer may have outstanding: receives and sends are sized by it */
 
 struct rail {
-	const struct fabric_caps *caps;           /* of a channel on the device */
-	struct fabric_pd *pd;                     /* not the rail's */
-	struct fabric_cq *cq;                     /* of all data channels; NULL: there are none */
-	struct memory memory;                     /* where blocks are, and its key */
-	struct lane *lanes[MESSAGE_CHANNELS_MAX]; /* by number; NULL until dialled or accepted */
-	unsigned lane_count;                      /* numbers 0..lane_count-1 are wanted or open */
+	const struct fabric_caps *caps; /* of a channel on the device */
+	struct fabric_pd *pd;           /* not the rail's */
+	struct fabric_cq *cq;           /* of all data channels; NULL: there are none */
+	struct memory memory;           /* where blocks are, and its key */
+	/* by number; NULL until dialled or accepted */
+	struct channel *channels[MESSAGE_CHANNELS_MAX];
+	unsigned channel_count; /* numbers 0..channel_count-1 are wanted or open */
 };
 
 void rail_init(struct rail *, struct fabric_pd *, const struct fabric_caps *);
@@ -37,18 +38,18 @@ uint32_t rail_max_depth(const struct rail *);
 /* Makes the completion queue for `count` channels, which are to be added. */
 int rail_expect(struct rail *, unsigned count);
 /* Sets up a channel (from a dial or a REQUEST), which is the rail's then, also on error. */
-int rail_add(struct rail *, struct fabric_chan *, unsigned number, struct lane **out);
-/* The lane of a channel; NULL: it is none of the rail's. */
-struct lane *rail_find(const struct rail *, const struct fabric_chan *);
+int rail_add(struct rail *, struct fabric_chan *, unsigned number, struct channel **out);
+/* The data channel of this queue pair; NULL: it is none of the rail's. */
+struct channel *rail_find(const struct rail *, const struct fabric_chan *);
 /* Data channels that work, from the first on: open, or accepted and about to be. */
 unsigned rail_channels(const struct rail *);
 
 /*
- * Takes the channels out of the rail, to be given to rail_close: how many there are in `lanes`,
+ * Takes the channels out of the rail, to be given to rail_close: how many there are in `channels`,
  * some perhaps NULL.  To close them takes its time, which nobody should wait for with a lock.
  */
-unsigned rail_take(struct rail *, struct lane *lanes[MESSAGE_CHANNELS_MAX]);
-void rail_close(struct rail *, struct lane *const *lanes, unsigned count);
+unsigned rail_take(struct rail *, struct channel *channels[MESSAGE_CHANNELS_MAX]);
+void rail_close(struct rail *, struct channel *const *channels, unsigned count);
 
 /*
  * Accepting side: waits until the connecting side has sent first on each of the first `count`

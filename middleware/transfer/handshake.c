@@ -44,7 +44,8 @@ static int check_engine(struct run *run, uint8_t number, uint8_t notice, unsigne
 			"engine %u%s%s is not one that both sides have", number, ops ? ", " : "",
 			ops ? ops->name : "");
 	for (unsigned i = 0; i < channels && !lacks; i++)
-		lacks = engine_lacks(ops, fabric_chan_caps(link_rail(run->link)->lanes[i]->chan));
+		lacks = engine_lacks(
+			ops, fabric_chan_caps(link_rail(run->link)->channels[i]->chan));
 	if (lacks)
 		return run_fail(run, VERDICT_TRANSFER, STATUS_UNSUPPORTED,
 			"the engine %s needs %s, and %s has not", ops->name, lacks,
@@ -57,15 +58,15 @@ static int check_engine(struct run *run, uint8_t number, uint8_t notice, unsigne
 	return 0;
 }
 
-static struct engine_env make_env(struct run *run, unsigned lanes, uint8_t notice, bool imm)
+static struct engine_env make_env(struct run *run, unsigned channels, uint8_t notice, bool imm)
 {
 	return (struct engine_env){
 		.pool = run->pool,
 		.pd = control_pd(run->control),
 		.mr = run->memory->mr,
 		.cq = link_rail(run->link)->cq,
-		.lanes = link_rail(run->link)->lanes,
-		.lane_count = lanes,
+		.channels = link_rail(run->link)->channels,
+		.channel_count = channels,
 		.notice = notice,
 		.imm = imm,
 		.seal_bytes = run->prefix_bytes - BLOCK_PREFIX_BYTES,

@@ -202,11 +202,11 @@ int run_poll(struct run *run, struct block **done, unsigned max)
 	return n;
 }
 
-void run_count_requests(struct run *run, unsigned lanes)
+void run_count_requests(struct run *run, unsigned channels)
 {
-	run->lanes = lanes;
-	for (unsigned i = 0; i < lanes; i++)
-		lane_reset_counts(link_rail(run->link)->lanes[i]);
+	run->channels = channels;
+	for (unsigned i = 0; i < channels; i++)
+		channel_reset_counts(link_rail(run->link)->channels[i]);
 }
 
 static uint32_t larger(uint32_t a, uint32_t b)
@@ -218,8 +218,8 @@ static void sum_requests(struct run *run)
 {
 	struct transfer_requests *sum = &run->stats->requests;
 
-	for (unsigned i = 0; i < run->lanes; i++) {
-		const struct lane_counts *n = &link_rail(run->link)->lanes[i]->counts;
+	for (unsigned i = 0; i < run->channels; i++) {
+		const struct channel_counts *n = &link_rail(run->link)->channels[i]->counts;
 
 		sum->writes += n->writes;
 		sum->sends += n->sends;
@@ -229,7 +229,7 @@ static void sum_requests(struct run *run)
 		sum->send_queue = larger(sum->send_queue, n->send_queue);
 		sum->receive_queue = larger(sum->receive_queue, n->receive_queue);
 	}
-	run->lanes = 0;
+	run->channels = 0;
 }
 
 void run_revoke(struct run *run)
@@ -375,8 +375,8 @@ int run_wait(struct run *run, int (*again)(struct run *))
 	if (!r) {
 		/* the engine is asked again: `again` may have taken in what it was waiting for */
 		r = sleep_on(run, fds, 5, engine_sleep_ns(run->common));
-		/* the channels' state is in their lanes then; the control channel tells of its own
-		 * end itself */
+		/* the channels' state is in their channels then; the control channel tells of its
+		 * own end itself */
 		if (fds[4].revents)
 			link_check_events(run->link);
 	}

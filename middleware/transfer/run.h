@@ -55,7 +55,7 @@ struct run {
 	uint64_t report_ns;                         /* when progress is due */
 	uint64_t arrived_bytes;                     /* of the files that arrived well */
 	bool peer_aborted;
-	unsigned lanes;         /* that the engine uses */
+	unsigned channels;      /* that the engine uses */
 	struct verdict verdict; /* the first error: what the peer is told */
 	bool told;              /* as in transfer_stats */
 };
@@ -87,8 +87,8 @@ int run_make_pool(struct run *, uint32_t blocks, uint32_t block_bytes, unsigned 
 int run_poll(struct run *, struct block **done, unsigned max);
 /* Files that may be open at once: as the caller says, or as descriptors allow. */
 unsigned run_open_files(const struct run *);
-/* From now on requests on the first `lanes` data channels are the transfer's. */
-void run_count_requests(struct run *, unsigned lanes);
+/* From now on requests on the first `channels` data channels are the transfer's. */
+void run_count_requests(struct run *, unsigned channels);
 /* Sink: nobody reaches the memory any more. */
 void run_revoke(struct run *);
 

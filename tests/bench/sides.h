@@ -41,7 +41,7 @@
 struct usage {
 	uint64_t thread_ns; /* of the threads that own engines */
 	uint64_t frames, starved;
-	struct lane_counts requests;
+	struct channel_counts requests;
 	uint64_t pool_bytes;
 	uint64_t rss_bytes, threads; /* of the process, when this session ended */
 };
@@ -313,7 +313,7 @@ static void make_pool(struct side *s, uint32_t blocks, unsigned access)
 				     access, &s->mr));
 	must("pool", pool_new(s->arena.base, blocks, capacity, &s->pool));
 	for (unsigned i = 0; i < s->config->channels; i++)
-		lane_reset_counts(link_rail(s->link)->lanes[i]);
+		channel_reset_counts(link_rail(s->link)->channels[i]);
 }
 
 static struct engine_env side_env(struct side *s)
@@ -323,8 +323,8 @@ static struct engine_env side_env(struct side *s)
 		.pd = control_pd(link_control(s->link)),
 		.mr = s->mr,
 		.cq = link_rail(s->link)->cq,
-		.lanes = link_rail(s->link)->lanes,
-		.lane_count = s->config->channels,
+		.channels = link_rail(s->link)->channels,
+		.channel_count = s->config->channels,
 		.notice = s->config->ops->id == MESSAGE_ENGINE_CREDIT ? TRANSFER_NOTICE_GATHERED
 								      : TRANSFER_NOTICE_BEHIND,
 		.verdict = &s->why,
@@ -433,7 +433,7 @@ static void side_close(struct side *s)
 	u->frames = s->frames;
 	u->pool_bytes = s->arena.bytes;
 	for (unsigned i = 0; i < s->config->channels; i++) {
-		const struct lane_counts *n = &link_rail(s->link)->lanes[i]->counts;
+		const struct channel_counts *n = &link_rail(s->link)->channels[i]->counts;
 
 		u->requests.writes += n->writes;
 		u->requests.sends += n->sends;

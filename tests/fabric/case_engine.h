@@ -20,8 +20,8 @@ static struct engine_env engine_half_env(struct engine_half *h, uint8_t notice, 
 		.pd = h->pd,
 		.mr = h->mr,
 		.cq = h->cq,
-		.lanes = h->lanes,
-		.lane_count = ENGINE_LANES,
+		.channels = h->channels,
+		.channel_count = ENGINE_CHANNELS,
 		.notice = notice,
 		.imm = imm,
 		.verdict = &h->why,
@@ -47,16 +47,16 @@ static void engine_half_begin(struct engine_half *h, const struct engine_ops *op
 	memset(h->arena.base, ENGINE_CLEAN, bytes);
 	must_eq(s, fabric_mr_new(h->pd, h->arena.base, bytes, access, &h->mr), 0);
 	must_eq(s, pool_new(h->arena.base, blocks, ENGINE_BLOCK_BYTES, &h->pool), 0);
-	for (unsigned i = 0; i < ENGINE_LANES; i++)
-		lane_reset_counts(h->lanes[i]);
+	for (unsigned i = 0; i < ENGINE_CHANNELS; i++)
+		channel_reset_counts(h->channels[i]);
 }
 
-static struct lane_counts engine_counts(const struct engine_half *h)
+static struct channel_counts engine_counts(const struct engine_half *h)
 {
-	struct lane_counts sum = {0};
+	struct channel_counts sum = {0};
 
-	for (unsigned i = 0; i < ENGINE_LANES; i++) {
-		const struct lane_counts *n = &h->lanes[i]->counts;
+	for (unsigned i = 0; i < ENGINE_CHANNELS; i++) {
+		const struct channel_counts *n = &h->channels[i]->counts;
 
 		sum.writes += n->writes;
 		sum.sends += n->sends;
@@ -126,24 +126,25 @@ static void engine_check_source(const struct engine_half *h, bool imm, uint8_t n
 {
 	const uint32_t refills =
 		(ENGINE_BLOCKS - 1) / ENGINE_SLOTS; /* slots were given back so often */
-	struct lane_counts n = engine_counts(h);
+	struct channel_counts n = engine_counts(h);
 	struct side *s = h->side;
 
 	switch (h->engine->id) {
 	case MESSAGE_ENGINE_STATUS: /* a byte behind each block, or behind several, and once more to
 				       flush */
-		must(s, n.writes > ENGINE_BLOCKS && n.writes <= 2 * ENGINE_BLOCKS + ENGINE_LANES);
+		must(s, n.writes > ENGINE_BLOCKS &&
+				n.writes <= 2 * ENGINE_BLOCKS + ENGINE_CHANNELS);
 		must(s, n.reads >= refills);
 		must_eq(s, n.sends + n.receives + h->frames, 0);
 		break;
 	case MESSAGE_ENGINE_WINDOW:
-		must(s, n.writes >= ENGINE_BLOCKS && n.writes <= ENGINE_BLOCKS + ENGINE_LANES);
+		must(s, n.writes >= ENGINE_BLOCKS && n.writes <= ENGINE_BLOCKS + ENGINE_CHANNELS);
 		must_eq(s, n.sends, imm ? 0 : ENGINE_BLOCKS);
 		must(s, n.receives >= ENGINE_BLOCKS); /* an ACK each */
 		must_eq(s, n.reads + h->frames, 0);
 		break;
 	default:
-		must(s, n.writes >= ENGINE_BLOCKS && n.writes <= ENGINE_BLOCKS + ENGINE_LANES);
+		must(s, n.writes >= ENGINE_BLOCKS && n.writes <= ENGINE_BLOCKS + ENGINE_CHANNELS);
 		if (notice == TRANSFER_NOTICE_GATHERED)
 			must(s, n.sends >= refills && n.sends <= ENGINE_BLOCKS);
 		else
@@ -223,7 +224,7 @@ static bool sink_round(struct engine_half *h)
 
 static void engine_check_sink(const struct engine_half *h)
 {
-	struct lane_counts n = engine_counts(h);
+	struct channel_counts n = engine_counts(h);
 	struct side *s = h->side;
 
 	must_eq(s, h->landed, ENGINE_BLOCKS);
@@ -271,14 +272,14 @@ static void engine_transfer(struct engine_half *h, const struct engine_ops *ops,
 	else
 		engine_sink(h, ops, notice, imm);
 	meet(h->side);
-	for (unsigned i = 0; i < ENGINE_LANES; i++)
+	for (unsigned i = 0; i < ENGINE_CHANNELS; i++)
 		must_eq(h->side, h->links[i]->ended, 0);
 }
 
 /* What a channel must be able to do for an engine, or the engine says what is missing. */
 static bool engine_can(struct engine_half *h, const struct engine_ops *ops)
 {
-	const struct fabric_caps *caps = fabric_chan_caps(h->lanes[0]->chan);
+	const struct fabric_caps *caps = fabric_chan_caps(h->channels[0]->chan);
 	const char *lacks = engine_lacks(ops, caps);
 	struct side *s = h->side;
 
@@ -311,7 +312,7 @@ static void engine_agree_on_seed(struct engine_half *h)
 static void engine_half(struct side *s, const struct engine_ops *ops)
 {
 	struct engine_half *h = engine_half_new(s);
-	const struct fabric_caps *caps = fabric_chan_caps(h->lanes[0]->chan);
+	const struct fabric_caps *caps = fabric_chan_caps(h->channels[0]->chan);
 	bool imm = least_of_both(s, caps->has_imm) && ops->notices;
 
 	engine_agree_on_seed(h);
@@ -350,7 +351,7 @@ static void engines_in_turn_half(struct side *s)
 		&engine_window, &engine_status, &engine_window, &engine_window, &engine_status,
 		&engine_credit};
 	struct engine_half *h = engine_half_new(s);
-	bool imm = least_of_both(s, fabric_chan_caps(h->lanes[0]->chan)->has_imm);
+	bool imm = least_of_both(s, fabric_chan_caps(h->channels[0]->chan)->has_imm);
 
 	engine_agree_on_seed(h);
 	for (unsigned i = 0; i < 2 * sizeof turns / sizeof *turns; i++) {

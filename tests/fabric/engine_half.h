@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * tests/fabric/engine_half.h: one half of a transfer by an engine: what a transfer is without its
- * files: memory, a pool, the lanes and an engine.  What a transfer's frames tell crosses as notes.
+ * files: memory, a pool, the channels and an engine.  What a transfer's frames tell crosses as
+ * notes.
  *
  * It sleeps as a transfer does, and a wait that was in vain says where everything stood: whether
  * the machine stood still, a wake-up was lost, or the engine held something back.
@@ -16,8 +17,8 @@
 #include "proto/transfer.h"
 #include "tests/fabric/side.h"
 
-#define ENGINE_LANES 3u
-#define ENGINE_DEPTH 8u         /* of the lanes: more than there are blocks or slots */
+#define ENGINE_CHANNELS 3u
+#define ENGINE_DEPTH 8u         /* of the channels: more than there are blocks or slots */
 #define ENGINE_SOURCE_BLOCKS 7u /* a multiple of nothing */
 #define ENGINE_SLOTS 6u
 #define ENGINE_BLOCKS 61u
@@ -45,8 +46,8 @@ struct engine_half {
 	struct side *side;
 	struct fabric_pd *pd;
 	struct fabric_cq *cq;
-	struct lane *lanes[ENGINE_LANES];
-	struct link *links[ENGINE_LANES];
+	struct channel *channels[ENGINE_CHANNELS];
+	struct link *links[ENGINE_CHANNELS];
 	uint64_t seed; /* of the blocks: both halves know them */
 
 	/* of one transfer */
@@ -99,10 +100,10 @@ static void engine_half_free(struct side *s)
 	if (h->from)
 		h->from->ops->stop(h->from);
 	/* nothing lands in memory that is gone */
-	for (unsigned i = 0; i < ENGINE_LANES; i++) {
+	for (unsigned i = 0; i < ENGINE_CHANNELS; i++) {
 		if (h->links[i])
 			h->links[i]->chan = NULL;
-		lane_free(h->lanes[i]);
+		channel_free(h->channels[i]);
 	}
 	engine_half_end(h);
 	free(h);
@@ -110,7 +111,7 @@ static void engine_half_free(struct side *s)
 
 /* ---- channels ---- */
 
-static void engine_lane_open(struct engine_half *h, unsigned number)
+static void engine_channel_open(struct engine_half *h, unsigned number)
 {
 	struct side *s = h->side;
 	struct link *l = link_blank(s);
@@ -122,33 +123,34 @@ static void engine_lane_open(struct engine_half *h, unsigned number)
 		chan = link_dial_chan(s, (const struct sockaddr *)&s->dst);
 	else
 		chan = side_next_request(s).chan;
-	l->chan = chan; /* it is freed with it until the lane takes it over */
+	l->chan = chan; /* it is freed with it until the channel takes it over */
 	if (!h->pd) {
 		must_eq(s, fabric_pd_new(chan, &h->pd), 0);
 		s->pds[s->pd_count++] = h->pd;
 		must_eq(s,
-			fabric_cq_new(h->pd, ENGINE_LANES * lane_completions(ENGINE_DEPTH), &h->cq),
+			fabric_cq_new(
+				h->pd, ENGINE_CHANNELS * channel_completions(ENGINE_DEPTH), &h->cq),
 			0);
 		s->cqs[s->cq_count++] = h->cq;
 	}
 	l->chan = NULL;
-	must_eq(s, lane_new(chan, h->pd, h->cq, number, ENGINE_DEPTH, &h->lanes[number]), 0);
+	must_eq(s, channel_new(chan, h->pd, h->cq, number, ENGINE_DEPTH, &h->channels[number]), 0);
 	l->chan = chan;
-	l->lane = true;
+	l->channel = true;
 	h->links[number] = l;
 	if (s->client) {
 		must_eq(s, fabric_chan_connect(chan, NULL, 0), 0);
 		link_wait_connected(l);
-		must_eq(s, lane_greet(h->lanes[number]), 0);
+		must_eq(s, channel_greet(h->channels[number]), 0);
 	} else {
-		must_eq(s, lane_expect_greeting(h->lanes[number]), 0);
+		must_eq(s, channel_expect_greeting(h->channels[number]), 0);
 		must_eq(s, fabric_chan_accept(chan, NULL, 0), 0);
 		link_wait_connected(l);
 	}
 	wc = cq_next(s, h->cq);
 	must(s, wc.chan == chan);
-	must_eq(s, lane_completion(&wc, &sent, &h->why), 0);
-	must(s, h->lanes[number]->greeted);
+	must_eq(s, channel_completion(&wc, &sent, &h->why), 0);
+	must(s, h->channels[number]->greeted);
 }
 
 static struct engine_half *engine_half_new(struct side *s)
@@ -160,8 +162,8 @@ static struct engine_half *engine_half_new(struct side *s)
 	s->undo_of = h;
 	s->undo = engine_half_free;
 	s->tell = engine_tell;
-	for (unsigned i = 0; i < ENGINE_LANES; i++)
-		engine_lane_open(h, i);
+	for (unsigned i = 0; i < ENGINE_CHANNELS; i++)
+		engine_channel_open(h, i);
 	return h;
 }
 
@@ -348,10 +350,10 @@ static void engine_tell(struct side *s)
 			printf("#   %u blocks in state %u\n", states[i], i);
 	if (h->from)
 		printf("#   room for %d\n", h->from->ops->room(h->from, 0));
-	for (unsigned i = 0; i < ENGINE_LANES; i++) {
-		const struct lane *l = h->lanes[i];
+	for (unsigned i = 0; i < ENGINE_CHANNELS; i++) {
+		const struct channel *l = h->channels[i];
 
-		printf("#   lane %u: writes %" PRIu64 " sends %" PRIu64 " receives %" PRIu64
+		printf("#   channel %u: writes %" PRIu64 " sends %" PRIu64 " receives %" PRIu64
 		       "; out: %u requests, "
 		       "%u completions, %" PRIu64 " bytes; %u receives idle; ended %d\n",
 			i, l->counts.writes, l->counts.sends, l->counts.receives, l->queue.out,
@@ -359,7 +361,7 @@ static void engine_tell(struct side *s)
 			h->links[i]->ended);
 	}
 	engine_tell_cq("control", s->control->cq);
-	engine_tell_cq("lanes'", h->cq);
+	engine_tell_cq("channels'", h->cq);
 	if (s->client)
 		return; /* the rest is the same for both */
 	engine_tell_file("/proc/loadavg", false);
@@ -414,7 +416,7 @@ static void engine_wait(struct engine_half *h, bool (*round)(struct engine_half 
 		int64_t nap;
 
 		side_drain(s);
-		for (unsigned i = 0; i < ENGINE_LANES; i++)
+		for (unsigned i = 0; i < ENGINE_CHANNELS; i++)
 			must_eq(s, h->links[i]->ended, 0);
 		must_eq(s, fabric_cq_arm(h->cq), 0);
 		must_eq(s, fabric_cq_arm(s->control->cq), 0);

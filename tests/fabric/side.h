@@ -87,7 +87,7 @@ struct link {
 	struct fabric_chan *chan; /* NULL: freed by the case */
 	struct fabric_pd *pd;
 	struct fabric_cq *cq;
-	bool lane; /* chan, with another context than this one, is an engine's (case_engine.h) */
+	bool channel; /* chan, with another context than this one, is an engine's (case_engine.h) */
 	int connected, rejected, refused, ended; /* how many such events came */
 	int error;                               /* of the last of them */
 	uint8_t priv[FABRIC_PRIVATE_MAX];
@@ -185,7 +185,7 @@ static struct mem *mem_new(struct side *s, struct fabric_pd *pd, size_t size, un
 static struct link *side_link_of(struct side *s, struct fabric_chan *chan)
 {
 	for (unsigned i = 0; i < s->link_count; i++)
-		if (s->links[i]->lane && s->links[i]->chan == chan)
+		if (s->links[i]->channel && s->links[i]->chan == chan)
 			return s->links[i];
 	return chan ? fabric_chan_context(chan) : NULL;
 }
@@ -206,7 +206,7 @@ static void side_take_event(struct side *s, const struct fabric_event *ev)
 		return;
 	}
 	must(s, ev->chan && l && l->chan == ev->chan);
-	must(s, ev->owner == (l->lane ? NULL : l));
+	must(s, ev->owner == (l->channel ? NULL : l));
 	switch (ev->type) {
 	case FABRIC_EVENT_CONNECTED:
 		l->connected++;

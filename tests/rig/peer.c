@@ -187,12 +187,12 @@ static int64_t not_granted(uint32_t slots)
 }
 
 static int write_silently(
-	const struct engine_env *env, struct lane *lane, struct block *b, uint32_t slot)
+	const struct engine_env *env, struct channel *channel, struct block *b, uint32_t slot)
 {
 	struct fabric_sge data = {
 		b->payload - BLOCK_PREFIX_BYTES, BLOCK_PREFIX_BYTES + b->length, env->mr};
 	struct fabric_wr write = {
-		.id = LANE_ID(LANE_DATA, b->index),
+		.id = CHANNEL_ID(CHANNEL_DATA, b->index),
 		.opcode = FABRIC_WRITE,
 		.sge = &data,
 		.sge_count = 1,
@@ -200,12 +200,12 @@ static int write_silently(
 		.remote_key = env->remote_key,
 	};
 
-	return lane_post(lane, &write, 0);
+	return channel_post(channel, &write, 0);
 }
 
 /* One block of a posting, on its way to slot `index`. */
 static int misplace(
-	const struct engine_env *env, struct lane *lane, struct block *b, uint32_t *index)
+	const struct engine_env *env, struct channel *channel, struct block *b, uint32_t *index)
 {
 	static unsigned posts;
 	int64_t slot;
@@ -216,7 +216,7 @@ static int misplace(
 		if (slot < 0)
 			return -EINVAL;
 		if (peer_is("silent"))
-			r = write_silently(env, lane, b, (uint32_t)slot);
+			r = write_silently(env, channel, b, (uint32_t)slot);
 		else
 			*index = (uint32_t)slot;
 	}
@@ -226,31 +226,32 @@ static int misplace(
 }
 
 WRAP(int, notice_post_gathered, const struct engine_env *env, struct sender *sender,
-	struct lane *lane, struct block *const *blocks, const uint32_t *indices, unsigned count)
+	struct channel *channel, struct block *const *blocks, const uint32_t *indices,
+	unsigned count)
 {
 	uint32_t ours[TRANSFER_GATHERED_MAX];
 	int r = 0;
 
 	for (unsigned i = 0; i < count && !r; i++) {
 		ours[i] = indices[i];
-		r = misplace(env, lane, blocks[i], &ours[i]);
+		r = misplace(env, channel, blocks[i], &ours[i]);
 	}
-	return r ? r : __real_notice_post_gathered(env, sender, lane, blocks, ours, count);
+	return r ? r : __real_notice_post_gathered(env, sender, channel, blocks, ours, count);
 }
 
-WRAP(int, notice_post, const struct engine_env *env, struct sender *sender, struct lane *lane,
+WRAP(int, notice_post, const struct engine_env *env, struct sender *sender, struct channel *channel,
 	struct block *b, uint32_t index)
 {
-	int r = misplace(env, lane, b, &index);
+	int r = misplace(env, channel, b, &index);
 
-	return r ? r : __real_notice_post(env, sender, lane, b, index);
+	return r ? r : __real_notice_post(env, sender, channel, b, index);
 }
 
-/* ---- with the memory of the lane's notices ---- */
+/* ---- with the memory of the channel's notices ---- */
 
-static int reach(struct lane *lane, enum fabric_opcode opcode, uint64_t addr, uint32_t key)
+static int reach(struct channel *channel, enum fabric_opcode opcode, uint64_t addr, uint32_t key)
 {
-	struct fabric_sge sge = {lane->receives[0].bytes, REACH_BYTES, lane->receives[0].mr};
+	struct fabric_sge sge = {channel->receives[0].bytes, REACH_BYTES, channel->receives[0].mr};
 	struct fabric_wr wr = {
 		.opcode = opcode,
 		.flags = FABRIC_SIGNALED,
@@ -261,7 +262,7 @@ static int reach(struct lane *lane, enum fabric_opcode opcode, uint64_t addr, ui
 	};
 
 	fprintf(stderr, "peer: a bad %s\n", opcode == FABRIC_READ ? "read" : "write");
-	return lane_post(lane, &wr, 0);
+	return channel_post(channel, &wr, 0);
 }
 
 /* The daemon has said CLOSED; the channels are still there. */
@@ -270,16 +271,16 @@ WRAP(enum verdict_scope, transfer_send, struct link *link, const struct transfer
 {
 	enum verdict_scope outcome = __real_transfer_send(link, params, from, stats);
 	int r;
-	struct lane *lane;
+	struct channel *channel;
 
 	if (outcome || (!peer_is("late") && !peer_is("late-read")))
 		return outcome;
-	lane = link_rail(link)->lanes[0];
-	r = reach(lane, peer_is("late") ? FABRIC_WRITE : FABRIC_READ, last_addr, last_key);
+	channel = link_rail(link)->channels[0];
+	r = reach(channel, peer_is("late") ? FABRIC_WRITE : FABRIC_READ, last_addr, last_key);
 	for (int ms = 0; ms < REFUSED_MS && !r; ms += LOOK_MS) {
 		poll(NULL, 0, LOOK_MS);
 		link_check_events(link);
-		if (lane->dead)
+		if (channel->dead)
 			r = -EACCES;
 	}
 	fprintf(stderr, "peer: %s\n", r == -EACCES ? "refused" : r ? "not sent" : "not refused");
@@ -291,15 +292,15 @@ WRAP(enum verdict_scope, transfer_send, struct link *link, const struct transfer
 
 /* ---- a sink ---- */
 
-WRAP(const uint8_t *, lane_take_notice, struct lane *lane, uint32_t slot)
+WRAP(const uint8_t *, channel_take_notice, struct channel *channel, uint32_t slot)
 {
 	static unsigned notices;
 	struct told told;
 
 	if (++notices == GOOD_WRITES && (peer_is("reach") || peer_is("reach-read")) &&
 		find_told(FABRIC_LOCAL, &told))
-		reach(lane, peer_is("reach") ? FABRIC_WRITE : FABRIC_READ, told.base, told.key);
-	return __real_lane_take_notice(lane, slot);
+		reach(channel, peer_is("reach") ? FABRIC_WRITE : FABRIC_READ, told.base, told.key);
+	return __real_channel_take_notice(channel, slot);
 }
 
 WRAP(int, fabric_post_recv, struct fabric_chan *chan, uint64_t id, void *addr, uint32_t bytes,

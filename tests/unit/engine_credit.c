@@ -44,12 +44,12 @@ static void open_engines(struct rig *rig, bool source)
 	CHECK_EQ(engine_sink_flush(rig->to), 0); /* the first grants */
 }
 
-static struct lane_counts sums(const struct rig *rig, const struct half *h)
+static struct channel_counts sums(const struct rig *rig, const struct half *h)
 {
-	struct lane_counts sum = {0};
+	struct channel_counts sum = {0};
 
-	for (unsigned i = 0; i < rig->lanes; i++) {
-		const struct lane_counts *n = &link_rail(h->link)->lanes[i]->counts;
+	for (unsigned i = 0; i < rig->channels; i++) {
+		const struct channel_counts *n = &link_rail(h->link)->channels[i]->counts;
 
 		sum.writes += n->writes;
 		sum.sends += n->sends;
@@ -61,15 +61,15 @@ static struct lane_counts sums(const struct rig *rig, const struct half *h)
 /* Blocks that are ready at the same time cross with one notice, and each lands once, whole. */
 static void many_blocks_one_notice(void)
 {
-	for (unsigned lanes = 1; lanes <= 3; lanes++) {
+	for (unsigned channels = 1; channels <= 3; channels++) {
 		unsigned sent = 0, landed = 0;
-		struct lane_counts n;
+		struct channel_counts n;
 		struct rig rig;
 
-		rig_open(&rig, lanes, MANY, MANY);
+		rig_open(&rig, channels, MANY, MANY);
 		open_engines(&rig, true);
-		for (unsigned i = 0; i < lanes; i++)
-			lane_reset_counts(link_rail(rig.source.link)->lanes[i]);
+		for (unsigned i = 0; i < channels; i++)
+			channel_reset_counts(link_rail(rig.source.link)->channels[i]);
 		while (landed < ROUNDS) {
 			int r = 1;
 
@@ -83,8 +83,8 @@ static void many_blocks_one_notice(void)
 
 				CHECK_EQ(rig_land(&rig, &b), 0);
 				mark = b->payload[0];
-				/* several lanes overtake each other */
-				CHECK(lanes > 1 || mark == landed % 256);
+				/* several channels overtake each other */
+				CHECK(channels > 1 || mark == landed % 256);
 				CHECK(rig_holds(b, (uint8_t)mark));
 				landed++;
 				CHECK_EQ(rig_drain(&rig, b), 0);
@@ -92,7 +92,7 @@ static void many_blocks_one_notice(void)
 			CHECK_EQ(rig_poll_source(&rig), 0);
 		}
 		n = sums(&rig, &rig.source);
-		printf("# %u channels: %u blocks, %lu notices, %lu completions\n", lanes, ROUNDS,
+		printf("# %u channels: %u blocks, %lu notices, %lu completions\n", channels, ROUNDS,
 			(unsigned long)n.sends, (unsigned long)n.signalled);
 		CHECK_EQ(n.writes, ROUNDS);
 		CHECK(n.sends <= ROUNDS / 4);
@@ -116,7 +116,7 @@ static void few_slots_gather_little(void)
 
 	rig_open(&rig, 1, SLOTS, 3);
 	open_engines(&rig, true);
-	lane_reset_counts(link_rail(rig.source.link)->lanes[0]);
+	channel_reset_counts(link_rail(rig.source.link)->channels[0]);
 	for (unsigned i = 0; i < 3; i++)
 		CHECK_EQ(rig_queue(&rig, (uint8_t)i), 1);
 	CHECK_EQ(rig_leave(&rig), 0);
@@ -160,7 +160,7 @@ static void check_notice(const uint32_t *indices, unsigned count, int more, int 
 {
 	struct fabric_sge sge = {NULL, 0, NULL};
 	struct fabric_wr wr = {
-		.id = LANE_ID(LANE_ACK, 0),
+		.id = CHANNEL_ID(CHANNEL_ACK, 0),
 		.opcode = FABRIC_SEND,
 		.flags = FABRIC_SIGNALED,
 		.sge = &sge,
@@ -174,7 +174,7 @@ static void check_notice(const uint32_t *indices, unsigned count, int more, int 
 	sge.addr = pool_at(rig.source.pool, 0)->payload;
 	sge.mr = rig.source.mr;
 	sge.bytes = (uint32_t)((int)put_entries(sge.addr, indices, count) + more);
-	CHECK_EQ(lane_post(link_rail(rig.source.link)->lanes[0], &wr, 0), 0);
+	CHECK_EQ(channel_post(link_rail(rig.source.link)->channels[0], &wr, 0), 0);
 	n = rig_poll_sink_until(&rig);
 	rig_close(&rig);
 	CHECK(answer == -1 ? n < 0 : n == answer);

@@ -14,16 +14,16 @@
 
 static void blocks_cross_and_the_sink_posts_nothing(void)
 {
-	for (unsigned lanes = 1; lanes <= 3; lanes++) {
+	for (unsigned channels = 1; channels <= 3; channels++) {
 		unsigned landed = 0, sent = 0;
-		struct lane_counts source = {0}, sink = {0};
+		struct channel_counts source = {0}, sink = {0};
 		unsigned seen[256] = {0};
 		struct rig rig;
 		int settled = 0;
 
-		rig_open(&rig, lanes, SLOTS, SLOTS);
-		for (unsigned i = 0; i < lanes; i++)
-			lane_reset_counts(link_rail(rig.source.link)->lanes[i]);
+		rig_open(&rig, channels, SLOTS, SLOTS);
+		for (unsigned i = 0; i < channels; i++)
+			channel_reset_counts(link_rail(rig.source.link)->channels[i]);
 		rig_land(&rig, NULL);
 		rig_open_sink(&rig, &engine_status, false);
 		rig_open_source(&rig, &engine_status, false);
@@ -50,9 +50,11 @@ static void blocks_cross_and_the_sink_posts_nothing(void)
 		CHECK_EQ(settled, 1);
 		for (unsigned i = 0; i < 256; i++)
 			CHECK_EQ(seen[i], ROUNDS / 256 + (i < ROUNDS % 256));
-		for (unsigned i = 0; i < lanes; i++) {
-			const struct lane_counts *a = &link_rail(rig.source.link)->lanes[i]->counts;
-			const struct lane_counts *k = &link_rail(rig.sink.link)->lanes[i]->counts;
+		for (unsigned i = 0; i < channels; i++) {
+			const struct channel_counts *a =
+				&link_rail(rig.source.link)->channels[i]->counts;
+			const struct channel_counts *k =
+				&link_rail(rig.sink.link)->channels[i]->counts;
 
 			source.writes += a->writes;
 			source.reads += a->reads;
@@ -63,9 +65,9 @@ static void blocks_cross_and_the_sink_posts_nothing(void)
 			sink.receives += k->receives - 1; /* of the greeting */
 		}
 		printf("# %u channels: %u blocks, %" PRIu64 " READs, %" PRIu64 " completions\n",
-			lanes, ROUNDS, source.reads, source.signalled);
+			channels, ROUNDS, source.reads, source.signalled);
 		CHECK(source.writes >= 2 * ROUNDS &&
-			source.writes <= 2 * ROUNDS + lanes); /* the flush */
+			source.writes <= 2 * ROUNDS + channels); /* the flush */
 		CHECK_EQ(source.sends, 0);
 		CHECK_EQ(source.receives, 0);
 		CHECK(source.reads >= ROUNDS / SLOTS - 1);
@@ -79,16 +81,16 @@ static void blocks_cross_and_the_sink_posts_nothing(void)
  * whichever slots are free, each block lands once, whole. */
 static void neighbours_bytes_go_together(void)
 {
-	for (unsigned lanes = 1; lanes <= 2; lanes++) {
+	for (unsigned channels = 1; channels <= 2; channels++) {
 		unsigned landed = 0, sent = 0, marks[256] = {0};
 		uint64_t random = harness_seed(), writes = 0;
 		struct block *held[MANY];
 		unsigned held_count = 0;
 		struct rig rig;
 
-		rig_open(&rig, lanes, 2 * MANY, MANY);
-		for (unsigned i = 0; i < lanes; i++)
-			lane_reset_counts(link_rail(rig.source.link)->lanes[i]);
+		rig_open(&rig, channels, 2 * MANY, MANY);
+		for (unsigned i = 0; i < channels; i++)
+			channel_reset_counts(link_rail(rig.source.link)->channels[i]);
 		rig_land(&rig, NULL);
 		rig_open_sink(&rig, &engine_status, false);
 		rig_open_source(&rig, &engine_status, false);
@@ -123,9 +125,9 @@ static void neighbours_bytes_go_together(void)
 		}
 		for (unsigned i = 0; i < 256; i++)
 			CHECK_EQ(marks[i], ROUNDS / 256 + (i < ROUNDS % 256));
-		for (unsigned i = 0; i < lanes; i++)
-			writes += link_rail(rig.source.link)->lanes[i]->counts.writes;
-		printf("# %u channels: %u blocks, %" PRIu64 " WRITEs\n", lanes, ROUNDS, writes);
+		for (unsigned i = 0; i < channels; i++)
+			writes += link_rail(rig.source.link)->channels[i]->counts.writes;
+		printf("# %u channels: %u blocks, %" PRIu64 " WRITEs\n", channels, ROUNDS, writes);
 		CHECK(writes > ROUNDS && writes < 2 * ROUNDS);
 		rig_close(&rig);
 	}
@@ -138,14 +140,14 @@ static void one_write_for_all_bytes(void)
 	struct rig rig;
 
 	rig_open(&rig, 1, MANY, MANY);
-	lane_reset_counts(link_rail(rig.source.link)->lanes[0]);
+	channel_reset_counts(link_rail(rig.source.link)->channels[0]);
 	rig_land(&rig, NULL);
 	rig_open_sink(&rig, &engine_status, false);
 	rig_open_source(&rig, &engine_status, false);
 	for (unsigned i = 0; i < 8; i++)
 		CHECK_EQ(rig_queue(&rig, (uint8_t)i), 1);
 	CHECK_EQ(rig_leave(&rig), 0);
-	CHECK_EQ(link_rail(rig.source.link)->lanes[0]->counts.writes, 8 + 1);
+	CHECK_EQ(link_rail(rig.source.link)->channels[0]->counts.writes, 8 + 1);
 	for (unsigned i = 0; i < 8; i++) {
 		CHECK_EQ(rig_land(&rig, &b), 0);
 		CHECK(rig_holds(b, (uint8_t)i));
@@ -528,7 +530,7 @@ static void the_source_takes_what_is_free(void)
 /* While a block waits, and both answers count: what came free between them, too. */
 static void a_second_read_leaves_behind_the_first(void)
 {
-	struct lane_counts *n;
+	struct channel_counts *n;
 	struct engine_source *e;
 	uint64_t reads;
 	struct fake f;
@@ -536,7 +538,7 @@ static void a_second_read_leaves_behind_the_first(void)
 	fake_open(&f);
 	fake_fill(&f);
 	e = f.rig.from;
-	n = &link_rail(f.rig.source.link)->lanes[0]->counts;
+	n = &link_rail(f.rig.source.link)->channels[0]->counts;
 	reads = n->reads;
 	for (unsigned round = 0; round < 20; round++) {
 		uint32_t first = round % SLOTS, other = (round + 1) % SLOTS;
@@ -567,12 +569,12 @@ static void a_second_read_leaves_behind_the_first(void)
 
 static void it_reads_less_and_less_often_in_vain(void)
 {
-	struct lane_counts *n;
+	struct channel_counts *n;
 	struct fake f;
 	uint64_t until;
 
 	fake_open(&f);
-	n = &link_rail(f.rig.source.link)->lanes[0]->counts;
+	n = &link_rail(f.rig.source.link)->channels[0]->counts;
 	fake_fill(&f);
 	until = clock_now_ns() + 100 * NS_PER_MS;
 	while (clock_now_ns() < until) {

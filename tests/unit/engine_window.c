@@ -14,13 +14,13 @@
 static void blocks_cross_and_slots_come_back(void)
 {
 	for (unsigned k = 0; k < 6; k++) {
-		unsigned lanes = 1 + k / 2, landed = 0, sent = 0, seen[256] = {0};
+		unsigned channels = 1 + k / 2, landed = 0, sent = 0, seen[256] = {0};
 		bool imm = k & 1;
 		uint64_t acks = 0, receives = 0;
 		struct rig rig;
 		int settled = 0;
 
-		rig_open(&rig, lanes, SLOTS, SLOTS);
+		rig_open(&rig, channels, SLOTS, SLOTS);
 		rig_land(&rig, NULL);
 		rig_open_sink(&rig, &engine_window, imm);
 		rig_open_source(&rig, &engine_window, imm);
@@ -33,7 +33,7 @@ static void blocks_cross_and_slots_come_back(void)
 				continue;
 			CHECK_EQ(rig_land(&rig, &b), 0);
 			CHECK(rig_holds(b, b->payload[0]));
-			if (lanes == 1)
+			if (channels == 1)
 				CHECK_EQ(b->payload[0], (uint8_t)landed);
 			seen[b->payload[0]]++;
 			landed++;
@@ -48,12 +48,12 @@ static void blocks_cross_and_slots_come_back(void)
 		CHECK_EQ(rig_room(&rig), SLOTS);
 		for (unsigned i = 0; i < 256; i++)
 			CHECK_EQ(seen[i], ROUNDS / 256 + (i < ROUNDS % 256));
-		for (unsigned i = 0; i < lanes; i++) {
-			acks += link_rail(rig.sink.link)->lanes[i]->counts.sends;
-			receives += link_rail(rig.source.link)->lanes[i]->counts.receives;
+		for (unsigned i = 0; i < channels; i++) {
+			acks += link_rail(rig.sink.link)->channels[i]->counts.sends;
+			receives += link_rail(rig.source.link)->channels[i]->counts.receives;
 		}
 		CHECK_EQ(acks, ROUNDS);
-		CHECK_EQ(receives, ROUNDS + lanes * SLOTS);
+		CHECK_EQ(receives, ROUNDS + channels * SLOTS);
 		rig_close(&rig);
 	}
 }
@@ -151,13 +151,13 @@ static int ack(struct rig *rig, uint32_t index)
 	uint8_t data[4] = {(uint8_t)(index >> 24), (uint8_t)(index >> 16), (uint8_t)(index >> 8),
 		(uint8_t)index};
 	struct fabric_sge sge = {data, 4, NULL};
-	struct fabric_wr wr = {.id = LANE_ID(LANE_ACK, 0),
+	struct fabric_wr wr = {.id = CHANNEL_ID(CHANNEL_ACK, 0),
 		.opcode = FABRIC_SEND,
 		.flags = FABRIC_SIGNALED | FABRIC_INLINE,
 		.sge = &sge,
 		.sge_count = 1};
 
-	return lane_post(link_rail(rig->sink.link)->lanes[0], &wr, 0);
+	return channel_post(link_rail(rig->sink.link)->channels[0], &wr, 0);
 }
 
 static void acks_that_are_not_allowed(void)
@@ -172,7 +172,7 @@ static void acks_that_are_not_allowed(void)
 		int r = 0;
 
 		rig_open(&rig, 1, 2, SLOTS);
-		CHECK_EQ(lane_post_notices(link_rail(rig.sink.link)->lanes[0], SLOTS), 0);
+		CHECK_EQ(channel_post_notices(link_rail(rig.sink.link)->channels[0], SLOTS), 0);
 		rig_open_source(&rig, &engine_window, false);
 		CHECK_EQ(rig_send(&rig, 1), 1);
 		CHECK_EQ(rig_send(&rig, 1), 1);
@@ -238,23 +238,23 @@ static void the_window_moves_while_the_loop_does_nothing(void)
 {
 	struct block *blocks[SLOTS];
 	struct engine_source *e;
-	struct lane *lane;
+	struct channel *channel;
 	struct rig rig;
 
 	open_full(&rig, blocks);
 	e = rig.from;
-	lane = link_rail(rig.source.link)->lanes[0];
+	channel = link_rail(rig.source.link)->channels[0];
 	for (unsigned i = 0; i < SLOTS; i++) {
 		CHECK_EQ(e->ops->room(e, 0), i);
 		CHECK_EQ(rig_drain(&rig, blocks[i]), 0);
 		CHECK(comes_to(e, i + 1));
 	}
 	/* its own completions, and that of the greeting, wait for the loop; or for the end */
-	CHECK(lane->queue.out);
+	CHECK(channel->queue.out);
 	CHECK(settles(&rig));
 	e->ops->stop(e);
-	CHECK_EQ(lane->queue.out, 0);
-	CHECK_EQ(lane->counts.receives, 2 * SLOTS);
+	CHECK_EQ(channel->queue.out, 0);
+	CHECK_EQ(channel->counts.receives, 2 * SLOTS);
 	rig_close(&rig);
 }
 
@@ -323,7 +323,7 @@ static void errors_of_the_thread_reach_the_loop(void)
 		struct rig rig;
 
 		rig_open(&rig, 2, 2, SLOTS);
-		CHECK_EQ(lane_post_notices(link_rail(rig.sink.link)->lanes[0], SLOTS), 0);
+		CHECK_EQ(channel_post_notices(link_rail(rig.sink.link)->channels[0], SLOTS), 0);
 		rig_open_source(&rig, &engine_window, false);
 		usleep(2000); /* it sleeps */
 		CHECK_EQ(fabric_cq_arm(link_rail(rig.source.link)->cq), 0);
@@ -348,7 +348,7 @@ static void it_leaves_nothing_behind(void)
 
 	rig_open(&rig, 1, 2, SLOTS);
 	for (unsigned i = 0; i < 100; i++) {
-		const struct lane *lane = link_rail(rig.source.link)->lanes[0];
+		const struct channel *channel = link_rail(rig.source.link)->channels[0];
 
 		rig_land(&rig, NULL);
 		rig_open_sink(&rig, &engine_window, i & 1);
@@ -366,8 +366,8 @@ static void it_leaves_nothing_behind(void)
 		rig.to->ops->close(rig.to);
 		rig.from = NULL;
 		rig.to = NULL;
-		CHECK_EQ(lane->queue.out, 0);
-		CHECK_EQ(lane->depth + 1 - lane->idle_count, SLOTS);
+		CHECK_EQ(channel->queue.out, 0);
+		CHECK_EQ(channel->depth + 1 - channel->idle_count, SLOTS);
 		while (pool_take(rig.sink.pool, BLOCK_GRANTED))
 			;
 		for (unsigned k = 0; k < SLOTS; k++)

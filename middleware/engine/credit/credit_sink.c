@@ -76,13 +76,13 @@ static int land_single(struct credit_sink *c, const struct fabric_wc *wc, const 
 
 static int sink_completion(struct credit_sink *c, const struct fabric_wc *wc)
 {
-	struct lane *lane = fabric_chan_context(wc->chan);
+	struct channel *channel = fabric_chan_context(wc->chan);
 	const uint8_t *bytes;
 	int err = -EBADMSG;
 
-	if (LANE_ID_WHAT(wc->id) != LANE_NOTICE)
+	if (CHANNEL_ID_WHAT(wc->id) != CHANNEL_NOTICE)
 		return 0; /* sends of an earlier transfer in the other direction */
-	bytes = lane_take_notice(lane, LANE_ID_NUMBER(wc->id));
+	bytes = channel_take_notice(channel, CHANNEL_ID_NUMBER(wc->id));
 	if (c->env.notice == TRANSFER_NOTICE_GATHERED && wc->opcode == FABRIC_RECV)
 		err = land_gathered(c, bytes, wc->bytes);
 	else if (c->env.notice == TRANSFER_NOTICE_BEHIND)
@@ -90,11 +90,11 @@ static int sink_completion(struct credit_sink *c, const struct fabric_wc *wc)
 	if (err) {
 		verdict_set(c->env.verdict, VERDICT_SESSION, STATUS_PROTOCOL,
 			"a notice of %u bytes on data channel %u is not allowed", wc->bytes,
-			lane->number);
+			channel->number);
 		return err;
 	}
 	/* the receive is back before the blocks can be granted again: the source never meets RNR */
-	return lane_post_notices(lane, pool_count(c->env.pool));
+	return channel_post_notices(channel, pool_count(c->env.pool));
 }
 
 static int sink_take(struct credit_sink *c, struct block **done, unsigned max)
@@ -122,7 +122,7 @@ static int sink_poll(struct engine_sink *e, struct block **done, unsigned max)
 			return n;
 		for (int i = 0; i < n; i++) {
 			uint32_t sent;
-			int err = lane_completion(&wc[i], &sent, c->env.verdict);
+			int err = channel_completion(&wc[i], &sent, c->env.verdict);
 
 			if (err > 0)
 				err = sink_completion(c, &wc[i]);
@@ -190,8 +190,8 @@ static int sink_open(const struct engine_env *env, struct engine_sink **out)
 	if (!c->noticed)
 		err = -ENOMEM;
 	/* all notices can come by one channel, so each has receives for every block */
-	for (unsigned i = 0; i < env->lane_count && !err; i++)
-		err = lane_post_notices(env->lanes[i], blocks);
+	for (unsigned i = 0; i < env->channel_count && !err; i++)
+		err = channel_post_notices(env->channels[i], blocks);
 	if (err) {
 		sink_close(&c->base);
 		return err;

@@ -23,7 +23,7 @@ struct credit_source {
 	struct credit_book *book;
 	struct batch_limit limit;
 	bool asked;         /* a REQUEST is out */
-	uint64_t broken_ns; /* since when a lane is dead; 0: none is */
+	uint64_t broken_ns; /* since when a channel is dead; 0: none is */
 };
 
 static struct credit_source *self(struct engine_source *e)
@@ -33,7 +33,7 @@ static struct credit_source *self(struct engine_source *e)
 
 /* ---- blocks ---- */
 
-/* They leave on one lane, with one notice. */
+/* They leave on one channel, with one notice. */
 static int send_batch(struct credit_source *c, struct block *const *blocks, unsigned count)
 {
 	uint32_t indices[BATCH_BLOCKS_MAX];
@@ -116,11 +116,12 @@ static int take_grant(struct engine_source *e, const uint8_t *data, size_t len)
 	return 0;
 }
 
-/* With nothing posted no completion tells of a lane that broke, and the sink may never notice. */
-static int check_lanes(struct credit_source *c)
+/* With nothing posted no completion tells of a channel that broke, and the sink may never notice.
+ */
+static int check_channels(struct credit_source *c)
 {
 	struct verdict broken = {0};
-	int err = lane_check(c->env.lanes, c->env.lane_count, &broken);
+	int err = channel_check(c->env.channels, c->env.channel_count, &broken);
 
 	if (!err)
 		return 0;
@@ -140,7 +141,7 @@ static int source_room(struct engine_source *e, unsigned wanted)
 
 	if (room || !wanted)
 		return (int)room;
-	err = check_lanes(c);
+	err = check_channels(c);
 	if (err || c->asked)
 		return err;
 	c->asked = true;

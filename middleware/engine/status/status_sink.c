@@ -149,9 +149,9 @@ static int look(struct status_sink *s, struct block **done, unsigned max)
 	return (int)got;
 }
 
-/* Nothing is posted on the lanes: a broken one shows by its event, or by receives of an earlier
+/* Nothing is posted on the channels: a broken one shows by its event, or by receives of an earlier
  * transfer. */
-static int check_lanes(struct status_sink *s)
+static int check_channels(struct status_sink *s)
 {
 	struct fabric_wc wc[POLL_BATCH];
 	int n;
@@ -159,12 +159,12 @@ static int check_lanes(struct status_sink *s)
 	while ((n = fabric_cq_poll(s->env.cq, wc, POLL_BATCH)) > 0)
 		for (int i = 0; i < n; i++) {
 			uint32_t sent;
-			int err = lane_completion(&wc[i], &sent, s->env.verdict);
+			int err = channel_completion(&wc[i], &sent, s->env.verdict);
 
 			if (err < 0)
 				return err;
 		}
-	return n ? n : lane_check(s->env.lanes, s->env.lane_count, s->env.verdict);
+	return n ? n : channel_check(s->env.channels, s->env.channel_count, s->env.verdict);
 }
 
 /* When the loop is to look again, as of now. */
@@ -201,7 +201,7 @@ static int sink_poll(struct engine_sink *e, struct block **done, unsigned max)
 		s->active_ns = now;
 	e->heard = false;
 	plan_wake(s, now);
-	return got ? got : check_lanes(s);
+	return got ? got : check_channels(s);
 }
 
 /* Slots whose blocks stay for a while: the source is told to go round them. */

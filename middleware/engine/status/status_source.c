@@ -30,18 +30,19 @@
 
 #define READS_MAX 2u
 
-_Static_assert(BATCH_BLOCKS_MAX <= LANE_NOTICE_BYTES, "their status bytes go inline on every lane");
+_Static_assert(
+	BATCH_BLOCKS_MAX <= CHANNEL_NOTICE_BYTES, "their status bytes go inline on every channel");
 
 struct slot {
-	uint8_t byte;  /* the copy: enum transfer_byte */
-	uint8_t lane;  /* that it was last written on */
-	uint64_t post; /* of that lane: sender_posts after it; 0: its byte was seen since */
+	uint8_t byte;    /* the copy: enum transfer_byte */
+	uint8_t channel; /* that it was last written on */
+	uint64_t post;   /* of that channel: sender_posts after it; 0: its byte was seen since */
 };
 
 /* A READ under way, and where its answer goes. */
 struct reading {
 	uint8_t *bytes;
-	uint64_t posts; /* of its lane, when it left */
+	uint64_t posts; /* of its channel, when it left */
 	bool second;    /* one was under way already */
 };
 
@@ -58,12 +59,12 @@ struct status_source {
 	uint32_t depth, span, unavailable;
 	struct slot *slots;
 	uint32_t *free, free_head, free_count; /* indices of slots whose byte is FREE: a ring */
-	uint64_t fenced[MESSAGE_CHANNELS_MAX]; /* by lane: of its posts, carried out */
+	uint64_t fenced[MESSAGE_CHANNELS_MAX]; /* by channel: of its posts, carried out */
 	bool waiting;
 	struct reading reads[READS_MAX]; /* a ring */
 	unsigned read_head, reads_out;
-	struct lane *read_lane; /* of all that are out */
-	int slack_ns;           /* of this thread, before */
+	struct channel *read_channel; /* of all that are out */
+	int slack_ns;                 /* of this thread, before */
 };
 
 static struct status_source *self(struct engine_source *e)
@@ -114,11 +115,11 @@ static void sort_slots(const uint32_t *slots, unsigned count, uint32_t *sorted)
 }
 
 /* The blocks, and behind them their slots' bytes. */
-static int post_batch(struct status_source *s, struct lane *lane, struct block *const *blocks,
+static int post_batch(struct status_source *s, struct channel *channel, struct block *const *blocks,
 	const uint32_t *slots, unsigned count)
 {
 	const struct engine_env *env = &s->env;
-	bool inlined = fabric_chan_caps(lane->chan)->inline_max >= BATCH_BLOCKS_MAX;
+	bool inlined = fabric_chan_caps(channel->chan)->inline_max >= BATCH_BLOCKS_MAX;
 	struct fabric_wr wr[2 * BATCH_BLOCKS_MAX];
 	struct fabric_sge sge[2 * BATCH_BLOCKS_MAX];
 	uint32_t sorted[BATCH_BLOCKS_MAX];
@@ -131,7 +132,7 @@ static int post_batch(struct status_source *s, struct lane *lane, struct block *
 			b->payload - notice_prefix(env), notice_prefix(env) + b->length, env->mr};
 		wr[n] = (struct fabric_wr){
 			.next = &wr[n + 1],
-			.id = LANE_ID(LANE_DATA, b->index),
+			.id = CHANNEL_ID(CHANNEL_DATA, b->index),
 			.opcode = FABRIC_WRITE,
 			.sge = &sge[n],
 			.sge_count = 1,
@@ -146,7 +147,7 @@ static int post_batch(struct status_source *s, struct lane *lane, struct block *
 		sge[n] = (struct fabric_sge){s->full, run, s->bytes_mr};
 		wr[n] = (struct fabric_wr){
 			.next = &wr[n + 1],
-			.id = LANE_ID(LANE_DATA, sorted[i]),
+			.id = CHANNEL_ID(CHANNEL_DATA, sorted[i]),
 			.opcode = FABRIC_WRITE,
 			.flags = inlined ? FABRIC_INLINE : 0,
 			.sge = &sge[n],
@@ -156,41 +157,41 @@ static int post_batch(struct status_source *s, struct lane *lane, struct block *
 		};
 	}
 	wr[n - 1].next = NULL;
-	return sender_post(s->base.sender, lane, wr, &wr[n - 1], blocks, count);
+	return sender_post(s->base.sender, channel, wr, &wr[n - 1], blocks, count);
 }
 
 static int send_batch(struct status_source *s, struct block *const *blocks, unsigned count)
 {
-	struct lane *lane = sender_pick(s->base.sender);
+	struct channel *channel = sender_pick(s->base.sender);
 	uint32_t slots[BATCH_BLOCKS_MAX];
-	uint64_t post = sender_posts(s->base.sender, lane);
+	uint64_t post = sender_posts(s->base.sender, channel);
 
 	for (unsigned i = 0; i < count; i++) {
 		slots[i] = take_free(s);
 		s->slots[slots[i]] = (struct slot){
 			.byte = TRANSFER_BYTE_DATA,
-			.lane = (uint8_t)lane->number,
+			.channel = (uint8_t)channel->number,
 			.post = post + i + 1,
 		};
 	}
-	return post_batch(s, lane, blocks, slots, count);
+	return post_batch(s, channel, blocks, slots, count);
 }
 
 /* ---- reading the sink's bytes ---- */
 
-/* The lane on which most was written since its last READ: what is learned there counts for most
+/* The channel on which most was written since its last READ: what is learned there counts for most
  * slots. */
-static struct lane *pick_read_lane(const struct status_source *s)
+static struct channel *pick_read_channel(const struct status_source *s)
 {
-	struct lane *best = s->env.lanes[0];
+	struct channel *best = s->env.channels[0];
 	uint64_t most = 0;
 
-	for (unsigned i = 0; i < s->env.lane_count; i++) {
-		uint64_t unfenced = sender_posts(s->base.sender, s->env.lanes[i]) - s->fenced[i];
+	for (unsigned i = 0; i < s->env.channel_count; i++) {
+		uint64_t unfenced = sender_posts(s->base.sender, s->env.channels[i]) - s->fenced[i];
 
 		if (unfenced > most) {
 			most = unfenced;
-			best = s->env.lanes[i];
+			best = s->env.channels[i];
 		}
 	}
 	return best;
@@ -199,10 +200,10 @@ static struct lane *pick_read_lane(const struct status_source *s)
 static int post_read(struct status_source *s)
 {
 	struct reading *reading = &s->reads[(s->read_head + s->reads_out) % READS_MAX];
-	struct lane *lane = s->reads_out ? s->read_lane : pick_read_lane(s);
+	struct channel *channel = s->reads_out ? s->read_channel : pick_read_channel(s);
 	struct fabric_sge all = {reading->bytes, s->span, s->bytes_mr};
 	struct fabric_wr read = {
-		.id = LANE_ID(LANE_STATUS, 0),
+		.id = CHANNEL_ID(CHANNEL_STATUS, 0),
 		.opcode = FABRIC_READ,
 		.flags = FABRIC_SIGNALED,
 		.sge = &all,
@@ -212,11 +213,11 @@ static int post_read(struct status_source *s)
 	};
 
 	reading->second = s->reads_out++ > 0;
-	reading->posts = sender_posts(s->base.sender, lane);
-	s->read_lane = lane;
+	reading->posts = sender_posts(s->base.sender, channel);
+	s->read_channel = channel;
 	if (!reading->second)
 		status_sync_asked(&s->sync);
-	return lane_post(lane, &read, 0);
+	return channel_post(channel, &read, 0);
 }
 
 static int read_if_due(struct status_source *s)
@@ -227,10 +228,11 @@ static int read_if_due(struct status_source *s)
 	return post_read(s);
 }
 
-/* `posts`: those of its own lane that the READ followed. */
+/* `posts`: those of its own channel that the READ followed. */
 static bool believed(const struct status_source *s, const struct slot *slot, uint64_t posts)
 {
-	return slot->post <= (slot->lane == s->read_lane->number ? posts : s->fenced[slot->lane]);
+	return slot->post <=
+	       (slot->channel == s->read_channel->number ? posts : s->fenced[slot->channel]);
 }
 
 /* One byte of the answer.  0, or -EBADMSG. */
@@ -269,7 +271,7 @@ static int take_answer(struct status_source *s)
 	s->unavailable = 0;
 	for (uint32_t i = 0; i < s->depth && !err; i++)
 		err = merge(s, i, reading->bytes[i], reading->posts);
-	s->fenced[s->read_lane->number] = reading->posts;
+	s->fenced[s->read_channel->number] = reading->posts;
 	(reading->second ? status_sync_second_answered : status_sync_answered)(
 		&s->sync, clock_now_ns(), left, s->free_count - left, s->unavailable);
 	return err;
@@ -327,7 +329,9 @@ static int take_completion(struct status_source *s, const struct fabric_wc *wc)
 {
 	int got = sender_completion(s->base.sender, wc);
 
-	return got > 0 && LANE_ID_WHAT(wc->id) == LANE_STATUS ? take_answer(s) : got < 0 ? got : 0;
+	return got > 0 && CHANNEL_ID_WHAT(wc->id) == CHANNEL_STATUS ? take_answer(s)
+	       : got < 0                                            ? got
+								    : 0;
 }
 
 static int source_poll(struct engine_source *e, struct block **done, unsigned max)
@@ -377,7 +381,7 @@ static int source_open(const struct engine_env *env, struct engine_source **out)
 	s->env = *env;
 	s->depth = env->remote_depth;
 	s->span = transfer_status_bytes(s->depth);
-	status_sync_init(&s->sync, s->depth, env->lane_count);
+	status_sync_init(&s->sync, s->depth, env->channel_count);
 	bytes = READS_MAX * (size_t)s->span + BATCH_BLOCKS_MAX;
 	s->bytes = calloc(1, bytes);
 	s->slots = calloc(s->depth, sizeof *s->slots);

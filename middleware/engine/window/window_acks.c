@@ -75,7 +75,7 @@ static int take_one(struct acks *a, const struct fabric_wc *wc, uint64_t *head)
 
 	if (wc->status != FABRIC_OK || (wc->opcode != FABRIC_RECV && wc->opcode != FABRIC_RECV_IMM))
 		return 1;
-	got = lane_completion(wc, &sent, &a->verdict);
+	got = channel_completion(wc, &sent, &a->verdict);
 	return got > 0 ? take_ack(a, wc, head) : got;
 }
 
@@ -96,7 +96,7 @@ static bool look(struct acks *a)
 			assert(a->ring_count < a->ring_room);
 			a->ring[(a->ring_head + a->ring_count++) % a->ring_room] = wc[i];
 		}
-		/* its lane is no more: the loop says so, unless the transfer is over by then */
+		/* its channel is no more: the loop says so, unless the transfer is over by then */
 		if (wc[i].status != FABRIC_OK)
 			kind = -ECONNRESET;
 	}
@@ -142,16 +142,16 @@ static void run(void *arg)
 
 /*
  * Most completions that can come to be handed on: one a block, for each is signalled once at most;
- * one to flush each lane; and what an earlier transfer, or the greeting, left.  Each is out until
- * the loop takes it.
+ * one to flush each channel; and what an earlier transfer, or the greeting, left.  Each is out
+ * until the loop takes it.
  */
 static uint32_t ring_room(const struct engine_env *env)
 {
-	uint32_t room = pool_count(env->pool) + env->lane_count;
+	uint32_t room = pool_count(env->pool) + env->channel_count;
 
-	for (unsigned i = 0; i < env->lane_count; i++)
-		room += env->lanes[i]->queue.span_count;
-	/* a lane's end comes for each request that is out: only the first is kept, as it is the
+	for (unsigned i = 0; i < env->channel_count; i++)
+		room += env->channels[i]->queue.span_count;
+	/* a channel's end comes for each request that is out: only the first is kept, as it is the
 	 * last one looked at
 	 */
 	return room + 1;

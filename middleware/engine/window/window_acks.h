@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * engine/window/window_acks: the ACKs of a sliding window at the source: takes the completions of
- * the lanes, checks each ACK, posts its receive again and moves the window.
+ * the channels, checks each ACK, posts its receive again and moves the window.
  *
  * Two threads take them, one at a time.  The loop does in each of its rounds, and sleeps on the
- * lanes' completion queue as with any engine.  While the loop waits for a disk, or starts a large
- * tree, a thread of the engine does.  To hand each ACK from that thread to the loop made small
- * blocks up to three times slower (README).
+ * channels' completion queue as with any engine.  While the loop waits for a disk, or starts a
+ * large tree, a thread of the engine does.  To hand each ACK from that thread to the loop made
+ * small blocks up to three times slower (README).
  *
  * Completions of sends, which come by the same queue, are only handed on: blocks, striping and the
- * lanes' sending half (engine/lane.h) are the loop's.
+ * channels' sending half (engine/channel.h) are the loop's.
  *
  * All functions are called by the loop.
  */
@@ -20,7 +20,7 @@
 
 struct acks;
 
-/* Starts the thread.  Receives for `slots` ACKs are posted on each lane. */
+/* Starts the thread.  Receives for `slots` ACKs are posted on each channel. */
 int acks_start(const struct engine_env *, uint32_t slots, struct acks **out);
 /* Ends the thread, which takes a moment at most.  What it has taken from the queue can still be had
  * by acks_take; the queue itself is not touched any more. */

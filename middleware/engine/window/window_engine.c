@@ -10,8 +10,8 @@ int window_post_receives(const struct engine_env *env, uint32_t slots)
 {
 	int err = 0;
 
-	for (unsigned i = 0; i < env->lane_count && !err; i++)
-		err = lane_post_notices(env->lanes[i], slots);
+	for (unsigned i = 0; i < env->channel_count && !err; i++)
+		err = channel_post_notices(env->channels[i], slots);
 	return err;
 }
 

@@ -11,8 +11,8 @@
  * (engine/window/window_acks); the loop sees where the window ends, and takes the completions of
  * what it has sent.  The sink has nothing to wait for beside the blocks, and no thread.
  *
- * Each side keeps receives for as many slots as there are on each lane, and posts one again before
- * the other may use it: no SEND finds none.
+ * Each side keeps receives for as many slots as there are on each channel, and posts one again
+ * before the other may use it: no SEND finds none.
  */
 #ifndef ENGINE_WINDOW_ENGINE_H
 #define ENGINE_WINDOW_ENGINE_H
@@ -22,7 +22,7 @@
 extern const struct engine_source_ops window_source_ops;
 extern const struct engine_sink_ops window_sink_ops;
 
-/* Either side keeps receives for all notices, or all ACKs, on each lane.  0 or -errno. */
+/* Either side keeps receives for all notices, or all ACKs, on each channel.  0 or -errno. */
 int window_post_receives(const struct engine_env *, uint32_t slots);
 
 #endif

@@ -30,7 +30,7 @@ struct window_sink {
 	uint32_t depth;
 	uint64_t head; /* of all slots ever used: the oldest without ACK */
 	enum slot_state *slots;
-	struct lane **came_by;
+	struct channel **came_by;
 };
 
 static struct window_sink *self(struct engine_sink *e)
@@ -69,9 +69,9 @@ static int sink_poll(struct engine_sink *e, struct block **done, unsigned max)
 		n = fabric_cq_poll(w->env.cq, wc, max < POLL_BATCH ? (int)max : POLL_BATCH);
 		for (int i = 0; i < n; i++) {
 			uint32_t sent;
-			int err = lane_completion(&wc[i], &sent, w->env.verdict);
+			int err = channel_completion(&wc[i], &sent, w->env.verdict);
 
-			if (err > 0 && LANE_ID_WHAT(wc[i].id) == LANE_NOTICE)
+			if (err > 0 && CHANNEL_ID_WHAT(wc[i].id) == CHANNEL_NOTICE)
 				err = land(w, &wc[i], done + got);
 			else if (err > 0)
 				err = 0;
@@ -83,17 +83,17 @@ static int sink_poll(struct engine_sink *e, struct block **done, unsigned max)
 	return n < 0 ? n : got;
 }
 
-/* 1 it was posted; 0 the lane is full of others; -errno */
+/* 1 it was posted; 0 the channel is full of others; -errno */
 static int post_ack(struct window_sink *w, uint32_t index)
 {
-	struct lane *lane = w->came_by[index];
+	struct channel *channel = w->came_by[index];
 	struct block *b = pool_at(w->env.pool, index);
-	bool inlined = fabric_chan_caps(lane->chan)->inline_max >= LANE_NOTICE_BYTES;
+	bool inlined = fabric_chan_caps(channel->chan)->inline_max >= CHANNEL_NOTICE_BYTES;
 	const struct send_count one = {.requests = 1};
 	struct transfer_notice_msg msg = {.index = index};
 	struct fabric_sge sge = {notice_pad(b), 0, w->env.mr};
 	struct fabric_wr ack = {
-		.id = LANE_ID(LANE_ACK, index),
+		.id = CHANNEL_ID(CHANNEL_ACK, index),
 		.opcode = FABRIC_SEND,
 		.flags = inlined ? FABRIC_INLINE : 0,
 		.sge = &sge,
@@ -101,14 +101,14 @@ static int post_ack(struct window_sink *w, uint32_t index)
 	};
 	int err;
 
-	if (!send_queue_room(&lane->queue))
+	if (!send_queue_room(&channel->queue))
 		return 0;
 	/* signalled before the queue can fill up with silent ones */
-	if (send_queue_due(&lane->queue, one, acks_every) ||
-		send_queue_room(&lane->queue) <= ACKS_SILENT_MAX)
+	if (send_queue_due(&channel->queue, one, acks_every) ||
+		send_queue_room(&channel->queue) <= ACKS_SILENT_MAX)
 		ack.flags |= FABRIC_SIGNALED;
-	sge.bytes = (uint32_t)transfer_put_notice(&msg, sge.addr, LANE_NOTICE_BYTES);
-	err = lane_post(lane, &ack, 0);
+	sge.bytes = (uint32_t)transfer_put_notice(&msg, sge.addr, CHANNEL_NOTICE_BYTES);
+	err = channel_post(channel, &ack, 0);
 	return err ? err : 1;
 }
 

@@ -85,7 +85,7 @@ static void source_stop(struct engine_source *e)
 	struct fabric_wc wc;
 
 	acks_stop(w->acks);
-	/* the queue is left alone; but what was taken from it says what the lanes' send queues
+	/* the queue is left alone; but what was taken from it says what the channels' send queues
 	 * hold */
 	while (acks_take(w->acks, &wc, 1, w->env.verdict) > 0)
 		if (wc.status == FABRIC_OK)

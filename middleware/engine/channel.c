@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * engine/lane: see lane.h.
+ * engine/channel: see channel.h.
  */
-#include "engine/lane.h"
+#include "engine/channel.h"
 
 #include "proto/status.h"
 
@@ -11,14 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LANE_OTHERS 2u /* requests beside those of blocks: two READs, or a flush */
+#define CHANNEL_OTHERS 2u /* requests beside those of blocks: two READs, or a flush */
 
 static uint32_t send_depth(uint32_t depth)
 {
-	return 2 * depth + LANE_OTHERS;
+	return 2 * depth + CHANNEL_OTHERS;
 }
 
-uint32_t lane_completions(uint32_t depth)
+uint32_t channel_completions(uint32_t depth)
 {
 	return send_depth(depth) + depth + 1;
 }
@@ -26,19 +26,19 @@ uint32_t lane_completions(uint32_t depth)
 /* Sets of receives that the slots are in. */
 static uint32_t receives_count(uint32_t depth)
 {
-	return depth / LANE_RECEIVES + 1;
+	return depth / CHANNEL_RECEIVES + 1;
 }
 
-static uint8_t *slot_bytes(const struct lane *l, uint32_t slot)
+static uint8_t *slot_bytes(const struct channel *l, uint32_t slot)
 {
-	return l->receives[slot / LANE_RECEIVES].bytes +
-	       (size_t)(slot % LANE_RECEIVES) * LANE_RECEIVE_BYTES;
+	return l->receives[slot / CHANNEL_RECEIVES].bytes +
+	       (size_t)(slot % CHANNEL_RECEIVES) * CHANNEL_RECEIVE_BYTES;
 }
 
-static int make_receives(struct lane *l, uint32_t slot)
+static int make_receives(struct channel *l, uint32_t slot)
 {
-	struct lane_receives *made = &l->receives[slot / LANE_RECEIVES];
-	const size_t bytes = (size_t)LANE_RECEIVES * LANE_RECEIVE_BYTES;
+	struct channel_receives *made = &l->receives[slot / CHANNEL_RECEIVES];
+	const size_t bytes = (size_t)CHANNEL_RECEIVES * CHANNEL_RECEIVE_BYTES;
 	int err;
 
 	if (made->bytes)
@@ -54,16 +54,16 @@ static int make_receives(struct lane *l, uint32_t slot)
 	return err;
 }
 
-int lane_new(struct fabric_chan *chan, struct fabric_pd *pd, struct fabric_cq *cq, unsigned number,
-	uint32_t depth, struct lane **out)
+int channel_new(struct fabric_chan *chan, struct fabric_pd *pd, struct fabric_cq *cq,
+	unsigned number, uint32_t depth, struct channel **out)
 {
-	struct lane *l = calloc(1, sizeof *l);
+	struct channel *l = calloc(1, sizeof *l);
 	struct fabric_chan_attr attr = {
 		.pd = pd,
 		.cq = cq,
 		.send_depth = send_depth(depth),
 		.recv_depth = depth + 1,
-		.inline_bytes = LANE_NOTICE_BYTES,
+		.inline_bytes = CHANNEL_NOTICE_BYTES,
 		.context = l,
 	};
 	int err = -ENOMEM;
@@ -92,11 +92,11 @@ int lane_new(struct fabric_chan *chan, struct fabric_pd *pd, struct fabric_cq *c
 	return 0;
 
 err_free:
-	lane_free(l);
+	channel_free(l);
 	return err;
 }
 
-void lane_free(struct lane *l)
+void channel_free(struct channel *l)
 {
 	if (!l)
 		return;
@@ -111,9 +111,9 @@ void lane_free(struct lane *l)
 	free(l);
 }
 
-void lane_reset_counts(struct lane *l)
+void channel_reset_counts(struct channel *l)
 {
-	l->counts = (struct lane_counts){
+	l->counts = (struct channel_counts){
 		.send_queue = l->queue.out,
 		.receive_queue = l->depth + 1 - l->idle_count,
 	};
@@ -121,9 +121,9 @@ void lane_reset_counts(struct lane *l)
 
 /* ---- the send queue ---- */
 
-static void count_request(struct lane *l, const struct fabric_wr *wr)
+static void count_request(struct channel *l, const struct fabric_wr *wr)
 {
-	struct lane_counts *n = &l->counts;
+	struct channel_counts *n = &l->counts;
 
 	switch (wr->opcode) {
 	case FABRIC_READ:
@@ -139,7 +139,7 @@ static void count_request(struct lane *l, const struct fabric_wr *wr)
 	n->signalled += (wr->flags & FABRIC_SIGNALED) != 0;
 }
 
-int lane_post(struct lane *l, const struct fabric_wr *list, uint32_t blocks)
+int channel_post(struct channel *l, const struct fabric_wr *list, uint32_t blocks)
 {
 	int err = fabric_post_send(l->chan, list);
 
@@ -154,9 +154,9 @@ int lane_post(struct lane *l, const struct fabric_wr *list, uint32_t blocks)
 	return err;
 }
 
-int lane_completion(const struct fabric_wc *wc, uint32_t *blocks, struct verdict *verdict)
+int channel_completion(const struct fabric_wc *wc, uint32_t *blocks, struct verdict *verdict)
 {
-	struct lane *l = fabric_chan_context(wc->chan);
+	struct channel *l = fabric_chan_context(wc->chan);
 
 	*blocks = 0;
 	if (wc->status != FABRIC_OK) {
@@ -166,19 +166,19 @@ int lane_completion(const struct fabric_wc *wc, uint32_t *blocks, struct verdict
 	}
 	if (wc->opcode != FABRIC_RECV && wc->opcode != FABRIC_RECV_IMM)
 		*blocks = send_queue_complete(&l->queue);
-	if (LANE_ID_WHAT(wc->id) != LANE_GREETING)
+	if (CHANNEL_ID_WHAT(wc->id) != CHANNEL_GREETING)
 		return 1;
 	if (wc->opcode == FABRIC_RECV) {
-		lane_take_notice(l, LANE_ID_NUMBER(wc->id));
+		channel_take_notice(l, CHANNEL_ID_NUMBER(wc->id));
 		l->greeted = true;
 	}
 	return 0;
 }
 
-int lane_check(struct lane *const *lanes, unsigned count, struct verdict *verdict)
+int channel_check(struct channel *const *channels, unsigned count, struct verdict *verdict)
 {
 	for (unsigned i = 0; i < count; i++) {
-		if (!lanes[i]->dead)
+		if (!channels[i]->dead)
 			continue;
 		verdict_set(verdict, VERDICT_SESSION, STATUS_DISCONNECTED,
 			"data channel %u broke, or the peer has closed it", i);
@@ -189,14 +189,14 @@ int lane_check(struct lane *const *lanes, unsigned count, struct verdict *verdic
 
 /* ---- receives, greetings, notices ---- */
 
-static int post_one(struct lane *l, enum lane_request what)
+static int post_one(struct channel *l, enum channel_request what)
 {
 	uint32_t slot = l->idle[l->idle_count - 1];
 	int err = make_receives(l, slot);
 
 	if (!err)
-		err = fabric_post_recv(l->chan, LANE_ID(what, slot), slot_bytes(l, slot),
-			LANE_RECEIVE_BYTES, l->receives[slot / LANE_RECEIVES].mr);
+		err = fabric_post_recv(l->chan, CHANNEL_ID(what, slot), slot_bytes(l, slot),
+			CHANNEL_RECEIVE_BYTES, l->receives[slot / CHANNEL_RECEIVES].mr);
 	if (err)
 		return err;
 	l->idle_count--;
@@ -206,14 +206,14 @@ static int post_one(struct lane *l, enum lane_request what)
 	return 0;
 }
 
-int lane_greet(struct lane *l)
+int channel_greet(struct channel *l)
 {
 	/* memory of the slot that is used last: registered, for fabrics without inline, and zeros
 	 */
-	uint32_t last = l->depth < LANE_RECEIVES ? l->depth : LANE_RECEIVES - 1;
+	uint32_t last = l->depth < CHANNEL_RECEIVES ? l->depth : CHANNEL_RECEIVES - 1;
 	struct fabric_sge sge = {slot_bytes(l, last), 4, l->receives[0].mr};
 	struct fabric_wr wr = {
-		.id = LANE_ID(LANE_GREETING, 0),
+		.id = CHANNEL_ID(CHANNEL_GREETING, 0),
 		.opcode = FABRIC_SEND,
 		.flags = FABRIC_SIGNALED |
 			 (fabric_chan_caps(l->chan)->inline_max >= 4 ? FABRIC_INLINE : 0),
@@ -223,15 +223,15 @@ int lane_greet(struct lane *l)
 
 	assert(l->idle_count == l->depth + 1);
 	l->greeted = true;
-	return lane_post(l, &wr, 0);
+	return channel_post(l, &wr, 0);
 }
 
-int lane_expect_greeting(struct lane *l)
+int channel_expect_greeting(struct channel *l)
 {
-	return post_one(l, LANE_GREETING);
+	return post_one(l, CHANNEL_GREETING);
 }
 
-int lane_post_notices(struct lane *l, uint32_t count)
+int channel_post_notices(struct channel *l, uint32_t count)
 {
 	int err = 0;
 
@@ -240,11 +240,11 @@ int lane_post_notices(struct lane *l, uint32_t count)
 	if (!l->greeted)
 		count++;
 	while (!err && l->idle_count && l->depth + 1 - l->idle_count < count)
-		err = post_one(l, LANE_NOTICE);
+		err = post_one(l, CHANNEL_NOTICE);
 	return err;
 }
 
-const uint8_t *lane_take_notice(struct lane *l, uint32_t slot)
+const uint8_t *channel_take_notice(struct channel *l, uint32_t slot)
 {
 	assert(slot <= l->depth && l->idle_count <= l->depth);
 	l->idle[l->idle_count++] = slot;

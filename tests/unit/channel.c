@@ -1,34 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/lane: the memory of a lane's receives: made for those that are posted, however many a
- * session could have, and each notice lands in its own.
+ * tests/unit/channel: the memory of a channel's receives: made for those that are posted, however
+ * many a session could have, and each notice lands in its own.
  */
 #include "../engines.h"
 
-#define MANY (3 * LANE_RECEIVES + 8)
+#define MANY (3 * CHANNEL_RECEIVES + 8)
 
 static unsigned sets_made(struct link *l)
 {
-	const struct lane *lane = link_rail(l)->lanes[0];
+	const struct channel *channel = link_rail(l)->channels[0];
 	unsigned n = 0;
 
-	for (uint32_t i = 0; i <= lane->depth / LANE_RECEIVES; i++)
-		n += lane->receives[i].bytes != NULL;
+	for (uint32_t i = 0; i <= channel->depth / CHANNEL_RECEIVES; i++)
+		n += channel->receives[i].bytes != NULL;
 	return n;
 }
 
 static void only_what_is_posted_takes_memory(void)
 {
-	static const unsigned slots[] = {1, 8, LANE_RECEIVES, LANE_RECEIVES + 1, MANY};
+	static const unsigned slots[] = {1, 8, CHANNEL_RECEIVES, CHANNEL_RECEIVES + 1, MANY};
 
 	for (unsigned i = 0; i < sizeof slots / sizeof *slots; i++) {
 		struct rig rig;
 
 		rig_open(&rig, 1, 1, slots[i]);
-		CHECK(link_rail(rig.sink.link)->lanes[0]->depth > MANY);
+		CHECK(link_rail(rig.sink.link)->channels[0]->depth > MANY);
 		CHECK_EQ(sets_made(rig.sink.link), 1);
 		rig_open_sink(&rig, &engine_window, false);
-		CHECK_EQ(sets_made(rig.sink.link), (slots[i] + LANE_RECEIVES - 1) / LANE_RECEIVES);
+		CHECK_EQ(sets_made(rig.sink.link),
+			(slots[i] + CHANNEL_RECEIVES - 1) / CHANNEL_RECEIVES);
 		CHECK_EQ(sets_made(rig.source.link), 1);
 		rig_close(&rig);
 	}
@@ -60,7 +61,7 @@ static void each_notice_lands_in_its_own(void)
 		for (unsigned i = 0; i < MANY; i++)
 			CHECK_EQ(rig_drain(&rig, blocks[(i * 7 + round) % MANY]), 0);
 	}
-	CHECK_EQ(sets_made(rig.sink.link), (MANY + LANE_RECEIVES - 1) / LANE_RECEIVES);
+	CHECK_EQ(sets_made(rig.sink.link), (MANY + CHANNEL_RECEIVES - 1) / CHANNEL_RECEIVES);
 	rig_close(&rig);
 }
 
