@@ -11,7 +11,7 @@
  */
 #include "transfer/crew.h"
 
-#include "base/bell.h"
+#include "base/wakeup.h"
 #include "base/queue.h"
 #include "base/worker.h"
 #include "block/digest.h"
@@ -46,7 +46,7 @@ struct crew {
 	struct seal *seal;      /* of that thread, or of the feeder's */
 	struct worker job_threads[WORKERS_MAX];
 	struct queue *outbox, *jobs, *jobs_done;
-	struct bell bell; /* of the transfer's thread */
+	struct wakeup wakeup; /* of the transfer's thread */
 };
 
 /* Before a write: the payload must be what the source read. */
@@ -73,7 +73,7 @@ static void hand_out(struct crew *c, struct seal *seal, struct block **blocks, u
 	for (unsigned i = 0; i < n && c->reading; i++)
 		finish_read(seal, blocks[i]);
 	if (n && !queue_push(c->outbox, (void *const *)blocks, n))
-		bell_ring(&c->bell);
+		wakeup_signal(&c->wakeup);
 }
 
 static void run_worker(void *arg)
@@ -106,7 +106,7 @@ static void run_jobs(void *arg)
 	while (queue_pop(c->jobs, (void **)&job, 1, true)) {
 		job->run(job);
 		if (!queue_push(c->jobs_done, (void *const *)&job, 1))
-			bell_ring(&c->bell);
+			wakeup_signal(&c->wakeup);
 	}
 }
 
@@ -153,7 +153,7 @@ static void feed_out(void *ctx, struct block *b)
 
 static void feed_hungry(void *ctx)
 {
-	bell_ring(&((struct crew *)ctx)->bell);
+	wakeup_signal(&((struct crew *)ctx)->wakeup);
 }
 
 static int start_feeder(struct crew *c, const struct crew_feed *feed, uint32_t blocks)
@@ -180,7 +180,7 @@ int crew_new(const struct crew_params *p, struct crew **out)
 	if (!c)
 		return -ENOMEM;
 	c->reading = p->reading;
-	r = bell_init(&c->bell);
+	r = wakeup_init(&c->wakeup);
 	if (!r)
 		r = queue_new(p->blocks, &c->outbox);
 	if (!r && p->seal)
@@ -242,7 +242,7 @@ void crew_free(struct crew *c)
 	queue_free(c->outbox);
 	queue_free(c->jobs);
 	queue_free(c->jobs_done);
-	bell_fini(&c->bell);
+	wakeup_fini(&c->wakeup);
 	free(c);
 }
 
@@ -340,15 +340,15 @@ unsigned crew_collect_jobs(struct crew *c, struct crew_job **done, unsigned max)
 
 void crew_arm(struct crew *c)
 {
-	bell_arm(&c->bell);
+	wakeup_arm(&c->wakeup);
 }
 
 void crew_disarm(struct crew *c)
 {
-	bell_disarm(&c->bell);
+	wakeup_disarm(&c->wakeup);
 }
 
 int crew_fd(const struct crew *c)
 {
-	return c->bell.fd;
+	return c->wakeup.fd;
 }

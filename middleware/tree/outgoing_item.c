@@ -62,8 +62,8 @@ void outgoing_item_now(struct transfer_item *item)
 	item->file.mtime_ns = (uint32_t)now.tv_nsec;
 }
 
-int outgoing_item_open(enum end_direct direct, struct transfer_item *item, int top,
-	const char *path, int flags)
+int outgoing_item_open(
+	enum end_direct direct, struct transfer_item *item, int top, const char *path, int flags)
 {
 	struct outgoing_item *it = item->cookie;
 	int fd, err;

@@ -17,8 +17,8 @@ struct outgoing_item {
 	struct stat before;
 };
 
-/* A regular file, until something else is said.  `path`: as it is known outside; `name`: beneath the
- * destination; both are copied.  0 or -ENOMEM. */
+/* A regular file, until something else is said.  `path`: as it is known outside; `name`: beneath
+ * the destination; both are copied.  0 or -ENOMEM. */
 int outgoing_item_new(const char *path, const char *name, struct transfer_item *);
 void outgoing_item_free(struct outgoing_item *); /* takes NULL */
 

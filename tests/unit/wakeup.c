@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/bell: base/bell.
+ * tests/unit/wakeup: base/wakeup.
  */
-#include "base/bell.h"
+#include "base/wakeup.h"
 #include "base/worker.h"
 #include "tests/harness.h"
 
@@ -14,7 +14,7 @@
 
 #define ITEMS 20000u
 
-static bool rings(const struct bell *b, int timeout_ms)
+static bool rings(const struct wakeup *b, int timeout_ms)
 {
 	struct pollfd fd = {b->fd, POLLIN, 0};
 
@@ -23,32 +23,32 @@ static bool rings(const struct bell *b, int timeout_ms)
 
 static void only_who_armed_is_woken(void)
 {
-	struct bell b;
+	struct wakeup b;
 
-	CHECK_EQ(bell_init(&b), 0);
-	bell_ring(&b);
+	CHECK_EQ(wakeup_init(&b), 0);
+	wakeup_signal(&b);
 	CHECK(!rings(&b, 0));
 	for (int i = 0; i < 3; i++) {
-		bell_arm(&b);
+		wakeup_arm(&b);
 		CHECK(!rings(&b, 0));
-		bell_ring(&b);
-		bell_ring(&b);
+		wakeup_signal(&b);
+		wakeup_signal(&b);
 		CHECK(rings(&b, 0));
-		bell_disarm(&b);
+		wakeup_disarm(&b);
 	}
 	/* armed and awake again before anybody rang; twice without having slept */
-	bell_arm(&b);
-	bell_disarm(&b);
-	bell_ring(&b);
-	bell_arm(&b);
+	wakeup_arm(&b);
+	wakeup_disarm(&b);
+	wakeup_signal(&b);
+	wakeup_arm(&b);
 	CHECK(!rings(&b, 0));
-	bell_ring(&b);
-	bell_arm(&b);
+	wakeup_signal(&b);
+	wakeup_arm(&b);
 	CHECK(!rings(&b, 0));
-	bell_ring(&b);
+	wakeup_signal(&b);
 	CHECK(rings(&b, 0));
-	bell_fini(&b);
-	bell_fini(&b);
+	wakeup_fini(&b);
+	wakeup_fini(&b);
 }
 
 /* One that rings is held up before it writes, and another overtakes it: the fd must not stay
@@ -56,30 +56,30 @@ static void only_who_armed_is_woken(void)
 static void who_is_late_wakes_once(void)
 {
 	const uint64_t one = 1;
-	struct bell b;
+	struct wakeup b;
 
-	CHECK_EQ(bell_init(&b), 0);
-	bell_arm(&b);
-	CHECK(atomic_exchange(&b.armed, false)); /* the first half of bell_ring */
-	bell_disarm(&b);
-	bell_arm(&b);
-	bell_ring(&b);
+	CHECK_EQ(wakeup_init(&b), 0);
+	wakeup_arm(&b);
+	CHECK(atomic_exchange(&b.armed, false)); /* the first half of wakeup_signal */
+	wakeup_disarm(&b);
+	wakeup_arm(&b);
+	wakeup_signal(&b);
 	CHECK(rings(&b, 0));
-	bell_disarm(&b);
-	bell_arm(&b);
+	wakeup_disarm(&b);
+	wakeup_arm(&b);
 	CHECK(!rings(&b, 0));
 	CHECK_EQ(write(b.fd, &one, sizeof one), sizeof one); /* the second */
 	CHECK(rings(&b, 0));
-	bell_disarm(&b);
-	bell_arm(&b);
+	wakeup_disarm(&b);
+	wakeup_arm(&b);
 	CHECK(!rings(&b, 0));
-	bell_ring(&b);
+	wakeup_signal(&b);
 	CHECK(rings(&b, 0));
-	bell_fini(&b);
+	wakeup_fini(&b);
 }
 
 struct work {
-	struct bell bell;
+	struct wakeup wakeup;
 	_Atomic unsigned made, seen;
 };
 
@@ -89,7 +89,7 @@ static void make_items(void *arg)
 
 	for (unsigned i = 0; i < ITEMS; i++) {
 		atomic_fetch_add_explicit(&w->made, 1, memory_order_release);
-		bell_ring(&w->bell);
+		wakeup_signal(&w->wakeup);
 		/* until the sleeper is about to sleep again, give or take a little */
 		while (i % 16 && atomic_load_explicit(&w->seen, memory_order_acquire) <= i)
 			sched_yield();
@@ -105,20 +105,20 @@ static void nothing_is_missed(void)
 	struct work w = {.made = 0, .seen = 0};
 	unsigned sleeps = 0, seen = 0;
 
-	CHECK_EQ(bell_init(&w.bell), 0);
+	CHECK_EQ(wakeup_init(&w.wakeup), 0);
 	CHECK_EQ(worker_start(&worker, "maker", make_items, &w), 0);
 	while (seen < ITEMS) {
-		bell_arm(&w.bell);
+		wakeup_arm(&w.wakeup);
 		if (atomic_load_explicit(&w.made, memory_order_acquire) == seen) {
-			CHECK(rings(&w.bell, 10000));
+			CHECK(rings(&w.wakeup, 10000));
 			sleeps++;
 		}
-		bell_disarm(&w.bell);
+		wakeup_disarm(&w.wakeup);
 		seen = atomic_load_explicit(&w.made, memory_order_acquire);
 		atomic_store_explicit(&w.seen, seen, memory_order_release);
 	}
 	worker_stop(&worker);
-	bell_fini(&w.bell);
+	wakeup_fini(&w.wakeup);
 	printf("# %u sleeps\n", sleeps);
 }
 
