@@ -220,6 +220,23 @@ static void show_connect_timeout(const struct settings *s, struct text *out)
 	text_printf(out, "%u", s->connect_timeout_ms / 1000);
 }
 
+static int set_retries(struct settings *s, const char *value, struct text *why)
+{
+	uint64_t n;
+
+	if (number_parse(value, 0, 1000000, &n)) {
+		text_puts(why, "0 to 1000000");
+		return -EINVAL;
+	}
+	s->retries = (unsigned)n;
+	return 0;
+}
+
+static void show_retries(const struct settings *s, struct text *out)
+{
+	text_printf(out, "%u", s->retries);
+}
+
 static int set_timeout(struct settings *s, const char *value, struct text *why)
 {
 	return parse_seconds(value, &s->timeout_ms, why);
@@ -530,6 +547,10 @@ static const struct row {
 		"SECONDS", NULL, set_connect_timeout, show_connect_timeout},
 	{{.name = "timeout", .option = "timeout", .help = "how long a server may be silent"},
 		"SECONDS", NULL, set_timeout, show_timeout},
+	{{.name = "retries",
+		 .option = "retries",
+		 .help = "how often a copy is begun again when the connection is lost"},
+		"0..1000000", NULL, set_retries, show_retries},
 	{{.name = "protect",
 		 .option = "protect",
 		 .help = "what files contain: checksums, authentication, encryption"},

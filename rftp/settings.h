@@ -27,6 +27,7 @@ struct settings {
 	uint8_t protect; /* enum message_protect */
 	char host_key[TLS_FINGERPRINT_MAX];
 	char ca[PATH_MAX], known_hosts[PATH_MAX];
+	unsigned retries;                   /* of a copy */
 	unsigned timeout_ms;                /* of a server that does not answer or go on */
 	uint64_t segment_bytes, segment_ns; /* of a feed; 0 = no limit */
 	bool drop_oldest;

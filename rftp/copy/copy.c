@@ -7,6 +7,7 @@
 
 #include "rftp/copy/get.h"
 #include "rftp/copy/put.h"
+#include "rftp/copy/retry.h"
 #include "rftp/remote/url.h"
 
 #include <errno.h>
@@ -69,6 +70,26 @@ static int copy_get(struct client *c, char *const *names, int count)
 	return err;
 }
 
+/* A stream can not be had, or given, a second time. */
+static bool copy_repeats(char *const *names, int count)
+{
+	for (int i = 0; i < count; i++)
+		if (!strcmp(names[i], "-"))
+			return false;
+	return true;
+}
+
+static int copy_with_retries(struct client *c, char *const *names, int count, bool to)
+{
+	unsigned done = 0;
+	int err;
+
+	do {
+		err = to ? copy_put(c, names, count) : copy_get(c, names, count);
+	} while (copy_repeats(names, count) && retry_again(c, err, done++));
+	return err;
+}
+
 int copy_run(struct client *c, char *const *names, int count)
 {
 	bool to = url_is(names[count - 1]);
@@ -102,5 +123,5 @@ int copy_run(struct client *c, char *const *names, int count)
 		report_usage(&c->report, "the sources must be all local or all remote");
 		return -EINVAL;
 	}
-	return to ? copy_put(c, names, count) : copy_get(c, names, count);
+	return copy_with_retries(c, names, count, to);
 }
