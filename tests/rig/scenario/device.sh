@@ -76,9 +76,10 @@ remote() {
 }
 run_case "doctor URL: a rate on verbs, and on soft" remote
 
-# unprivileged COMMAND...: a user without rights at the client
+# unprivileged COMMAND...: a user without rights at the client, who knows no server's key yet
 unprivileged() {
-	at_client setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all --bounding-set=-all \
+	mkdir -p -m 777 /tmp/nobody
+	at_client env HOME=/tmp/nobody setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all --bounding-set=-all \
 		"$@"
 }
 
