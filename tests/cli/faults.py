@@ -135,6 +135,11 @@ class Get(Put):
         return (self.daemon.url("new"), self.target)
 
 
+class PrivateGet(Get):
+    """What blocks hold is encrypted."""
+    options = (*Put.options, "--protect", "private")
+
+
 class PutTree(Put):
     """Ten files in four directories."""
 
@@ -340,7 +345,7 @@ def in_the_daemon(top, kind, **how):
 
 
 for where in (in_the_client, in_the_daemon):
-    for kind in (Put, Get, PutTree, GetTree, Feed, Names):
+    for kind in (Put, Get, PrivateGet, PutTree, GetTree, Feed, Names):
         def one_case(top, where=where, kind=kind):
             where(top, kind)
         one_case.__name__ = f"{kind.__name__.lower()}_{where.__name__}"
