@@ -55,9 +55,9 @@ run_case "files of 0, 1, 4095, 4097, 65536 and 1048577 bytes" small_sizes
 
 tree() {
 	make_tree tree $tree_files
-	client -r tree $URL/tree
+	client -r tree/ $URL/tree
 	same_trees tree $EXPORT/tree
-	client -r $URL/tree tree.back
+	client -r $URL/tree/ tree.back
 	same_trees tree tree.back
 	no_leftovers $EXPORT .
 }

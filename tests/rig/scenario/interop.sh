@@ -30,7 +30,7 @@ files_with() {
 	client -v --channels 4 --block 64K large $URL/many
 	same_files large $EXPORT/many
 	make_tree tree 50
-	client -r tree $URL/tree
+	client -r tree/ $URL/tree
 	same_trees tree $EXPORT/tree
 	rm -rf tree $EXPORT/tree
 }
