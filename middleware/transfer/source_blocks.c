@@ -12,7 +12,7 @@
 #include <string.h>
 
 #define BATCH 32u
-#define SEND_BATCH 8u /* sent while the next ones are prepared */
+#define SEND_BYTES (512u << 10) /* sent while the next ones are prepared */
 
 /* A stream has something and there is no block, because all wait for room: one is dropped.  It is
  * the oldest of the stream that has most of them waiting, so that who sends little loses little. */
@@ -245,7 +245,8 @@ int source_send_blocks(struct source *s)
 	int n = 0, r = find_first(s, &n);
 
 	while (s->filled_count && !r) {
-		struct block *blocks[SEND_BATCH];
+		struct block *blocks[BATCH];
+		uint32_t bytes = 0;
 		unsigned count = 0;
 		int room = ask_room(s);
 
@@ -253,8 +254,10 @@ int source_send_blocks(struct source *s)
 			r = room;
 			break;
 		}
-		while (count < SEND_BATCH && count < (unsigned)room && s->filled_count && !r) {
+		while (count < BATCH && bytes < SEND_BYTES && count < (unsigned)room &&
+			s->filled_count && !r) {
 			blocks[count] = take_first(s);
+			bytes += blocks[count]->length;
 			r = prepare(s, blocks[count++]);
 			if (!r)
 				r = find_first(s, &n);

@@ -26,6 +26,7 @@
 
 #define FRAME_BYTES (640u * 480u * 3u)
 #define SIZE_DEFAULT 65536u
+#define SEND_BYTES (512u << 10) /* at once, as transfer/source_blocks does */
 #define FRAME_NS (NS_PER_S / 25)
 #define RETAIN_MS 300u
 #define RETAIN_FROM_NS (100 * NS_PER_MS)
@@ -99,14 +100,14 @@ static void update_wanted(struct source *s)
 static bool send_filled(struct source *s)
 {
 	const struct config *c = s->side.config;
-	struct block *blocks[8];
+	struct block *blocks[32];
 	unsigned count = 0, room = 0;
 
 	if (!s->filled && !fill_next(s))
 		return false;
 	room = side_room(&s->side, s->ask);
 	while (count < room && count < sizeof blocks / sizeof *blocks &&
-		(s->filled || fill_next(s))) {
+		(uint64_t)count * c->size < SEND_BYTES && (s->filled || fill_next(s))) {
 		struct block *b = s->filled;
 
 		if (is(c, "latency"))
