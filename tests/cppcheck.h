@@ -32,6 +32,18 @@
 #define STAILQ_FOREACH(element, head, field)                                                       \
 	for (element = (head)->first; element; element = element->field.next)
 
+#define SLIST_HEAD(name, type)                                                                     \
+	struct name {                                                                              \
+		struct type *first;                                                                \
+	}
+#define SLIST_ENTRY(type)                                                                          \
+	struct {                                                                                   \
+		struct type *next;                                                                 \
+	}
+#define SLIST_FIRST(head) ((head)->first)
+#define SLIST_NEXT(element, field) ((element)->field.next)
+#define SLIST_EMPTY(head) (!(head)->first)
+
 #define TAILQ_HEAD(name, type)                                                                     \
 	struct name {                                                                              \
 		struct type *first;                                                                \
