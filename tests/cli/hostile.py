@@ -404,7 +404,7 @@ def requests_with_wrong_values(top):
         (iwarp.RENAME, struct.pack(">I", 0) + text(b"f") + text(b"g") + b"x"),
     ]
     for type_ in (iwarp.STORE, iwarp.RETRIEVE):
-        for fields in ({"kind": 0}, {"kind": 3}, {"kind": 255}, {"flags": 48}, {"flags": 64}, {"flags": 0x80000000},
+        for fields in ({"kind": 0}, {"kind": 3}, {"kind": 255}, {"flags": 48}, {"flags": 128}, {"flags": 0x80000000},
                        {"engine": 5}, {"engine": 255}, {"channels": 65}, {"block": 1},
                        {"block": 65537}, {"block": 0xffffffff}, {"depth": 65537}, {"direct": 3},
                        {"size": 1 << 63}, {"offset": 1}, {"path": b"a\0b"}, {"path": b"../x", "flags": 0},

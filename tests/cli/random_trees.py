@@ -1,0 +1,130 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Random trees of nasty names, links, modes and times: what arrives is what was sent, also over what an
+earlier copy left, for root and for a user who may not write to a directory of mode 0500."""
+
+import os
+import shutil
+import stat
+
+import rftptest
+from rftptest import NOBODY, ROOT, Daemon, case, check, equal, leftovers, rng, scaled, works
+
+NAMES = [b"a", b"b", b"with space", b"new\nline", b"\xff\xfe", b"-r", b"*", b"~", b".hidden", b"n" * 255,
+         b"\\", b"'\"", b"%41", b"#", b"e"]
+SIZES = [0, 1, 100, 4096, 65536, 65537, 300000]
+TARGETS = [b"a", b"../b", b"nowhere", b"/etc/passwd", b"../../..", b".", b"\xff", b"x" * 1000]
+FILE_MODES = [0o644, 0o600, 0o444, 0o400, 0o755, 0o666, 0o1644]
+DIRECTORY_MODES = [0o755, 0o700, 0o500, 0o555, 0o777, 0o1777, 0o2755]
+
+
+class Trees:
+    def __init__(self, top, user):
+        self.options = {"user": user} if user is not None else {}
+        self.user = user
+        self.top = os.fsencode(top)
+        self.source, self.back = self.top + b"/local/t", self.top + b"/local/back"
+        for name in (b"/export", b"/local", b"/local/t", b"/local/back"):
+            os.mkdir(self.top + name)
+            self.give(self.top + name)
+        self.daemon = Daemon(f"{top}/export", **self.options)
+        self.copy = self.top + b"/export/t"
+
+    def give(self, path):
+        if self.user is not None:
+            os.chown(path, self.user, self.user, follow_symlinks=False)
+
+    def time(self, path):
+        ns = rng().choice([0, 1, -5 * 10**9 - 1, 1234567890123456789, rng().randrange(2**60)])
+        os.utime(path, ns=(1, ns), follow_symlinks=False)
+
+    def file(self, path):
+        with open(path, "wb") as f:
+            f.write(rng().randbytes(rng().choice(SIZES)))
+        self.give(path)
+        os.chmod(path, rng().choice(FILE_MODES))
+        self.time(path)
+
+    def link(self, path):
+        os.symlink(rng().choice(TARGETS), path)
+        self.give(path)
+        self.time(path)
+
+    def grow(self, where, depth=0):
+        """Makes entries in a directory, or other ones of some that are there; never a directory of another
+        kind of entry, or the other way round."""
+        for name in rng().sample(NAMES, rng().randrange(1, len(NAMES))):
+            path = where + b"/" + name
+            kind = rng().choice(["file", "file", "link", "directory"])
+            there = os.lstat(path).st_mode if os.path.lexists(path) else None
+            if there is not None and stat.S_ISDIR(there):
+                self.grow(path, depth + 1)
+                continue
+            if kind == "directory" and (there is not None or depth > 3):
+                kind = "file"
+            if there is not None:
+                os.unlink(path)
+            if kind == "directory":
+                os.mkdir(path)
+                self.give(path)
+                self.grow(path, depth + 1)
+            else:
+                (self.file if kind == "file" else self.link)(path)
+        os.chmod(where, rng().choice(DIRECTORY_MODES))
+        self.time(where)
+
+    def same(self, a, b, *what):
+        """All of `a` is in `b`, as it is."""
+        for where, directories, files in os.walk(a):
+            for name in [b"."] + directories + files:
+                one = where + b"/" + name
+                other = b + one[len(a):]
+                check(os.path.lexists(other), *what, other, "is missing")
+                x, y = os.lstat(one), os.lstat(other)
+                kind = stat.S_IFMT(x.st_mode)
+                equal(kind, stat.S_IFMT(y.st_mode), *what, "the kind of", other)
+                equal(x.st_mtime_ns, y.st_mtime_ns, *what, "the time of", other)
+                if kind == stat.S_IFLNK:
+                    equal(os.readlink(one), os.readlink(other), *what, other)
+                    continue
+                equal(oct(x.st_mode), oct(y.st_mode), *what, "the mode of", other)
+                if kind == stat.S_IFREG:
+                    equal(rftptest.digest(one), rftptest.digest(other), *what, other)
+
+    def sweep(self):
+        for where in (self.copy, self.back, self.source):
+            for inner, _, _ in os.walk(where):
+                os.chmod(inner, 0o700)
+            shutil.rmtree(where, ignore_errors=True)
+
+
+def rounds(top, user):
+    os.chmod(top, 0o755)
+    trees = Trees(top, user)
+    umask = os.umask(rng().choice([0, 0o022, 0o077, 0o027]))
+    try:
+        for i in range(scaled(4)):
+            trees.grow(trees.source)
+            works("-r", trees.source + b"/.", trees.daemon.url("t"), **trees.options)
+            trees.same(trees.source, trees.copy, "put", i)
+            works("-r", trees.daemon.url("t/."), trees.back, **trees.options)
+            trees.same(trees.copy, trees.back, "get", i)
+            equal(leftovers(top), [], "temporary files")
+    finally:
+        os.umask(umask)
+        trees.sweep()
+
+
+@case(seconds=180)
+def over_and_over(top):
+    rounds(top, None)
+
+
+@case(seconds=180)
+def as_a_user(top):
+    if not ROOT:
+        rftptest.skip("that is the first case, then")
+    rounds(top, NOBODY)
+
+
+rftptest.main()
