@@ -330,15 +330,13 @@ int tls_read(
 	int r = feed(t, in), error;
 
 	while (!r && buffer_bytes(plain) < most) {
-		uint8_t *to = buffer_reserve(plain, RECORD_BYTES);
+		uint8_t record[RECORD_BYTES]; /* room for one in `plain` would stay there */
 		int n;
 
-		if (!to)
-			return -ENOMEM;
 		ERR_clear_error();
-		n = SSL_read(t->ssl, to, (int)RECORD_BYTES);
+		n = SSL_read(t->ssl, record, (int)sizeof record);
 		if (n > 0) {
-			buffer_added(plain, (size_t)n);
+			r = buffer_append(plain, record, (size_t)n);
 			continue;
 		}
 		error = SSL_get_error(t->ssl, n);
