@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "base/worker.h"
 #include "proto/transfer.h"
-#include "transfer/crew.h"
+#include "transfer/io_pool.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -33,7 +33,7 @@
 #define STOP (UINT32_MAX - 1)
 
 struct feed_stream {
-	struct crew_target *target; /* NULL: the slot is free */
+	struct io_pool_target *target; /* NULL: the slot is free */
 	int fd;
 	bool polled; /* epoll tells when it has something */
 	bool readable;
@@ -48,7 +48,7 @@ struct feed_stream {
 };
 
 struct feed_order {
-	struct crew_target *target;
+	struct io_pool_target *target;
 	bool stop;
 };
 
@@ -91,7 +91,7 @@ static void limit(struct feed_stream *s)
 	s->readable = true;
 }
 
-static void add(struct feeder *f, struct crew_target *target)
+static void add(struct feeder *f, struct io_pool_target *target)
 {
 	struct feed_stream *s = f->streams;
 	struct epoll_event event = {.events = EPOLLIN | EPOLLRDHUP | EPOLLET};
@@ -117,7 +117,7 @@ static void add(struct feeder *f, struct crew_target *target)
 		limit(s);
 }
 
-static void stop(struct feeder *f, const struct crew_target *target)
+static void stop(struct feeder *f, const struct io_pool_target *target)
 {
 	for (unsigned i = 0; i < f->params.streams; i++) {
 		struct feed_stream *s = &f->streams[i];
@@ -408,7 +408,7 @@ void feeder_free(struct feeder *f)
 	free(f);
 }
 
-static void order(struct feeder *f, struct crew_target *target, bool stop_it)
+static void order(struct feeder *f, struct io_pool_target *target, bool stop_it)
 {
 	pthread_mutex_lock(&f->lock);
 	assert(f->order_count < 2 * f->params.streams);
@@ -417,12 +417,12 @@ static void order(struct feeder *f, struct crew_target *target, bool stop_it)
 	wake(f);
 }
 
-void feeder_add(struct feeder *f, struct crew_target *target)
+void feeder_add(struct feeder *f, struct io_pool_target *target)
 {
 	order(f, target, false);
 }
 
-void feeder_stop(struct feeder *f, struct crew_target *target)
+void feeder_stop(struct feeder *f, struct io_pool_target *target)
 {
 	order(f, target, true);
 }

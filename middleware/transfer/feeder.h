@@ -17,7 +17,7 @@
 #include "end/end.h"
 
 struct feeder;
-struct crew_target;
+struct io_pool_target;
 
 struct feeder_params {
 	unsigned streams; /* most of them at once */
@@ -40,9 +40,9 @@ void feeder_free(struct feeder *);
  * `target` as their owner.  The last one, which may be empty, has TRANSFER_BLOCK_LAST in its flags,
  * and perhaps an error; afterwards the feeder does not touch the stream.
  */
-void feeder_add(struct feeder *, struct crew_target *);
+void feeder_add(struct feeder *, struct io_pool_target *);
 /* Its last block comes soon, with no more of its bytes. */
-void feeder_stop(struct feeder *, struct crew_target *);
+void feeder_stop(struct feeder *, struct io_pool_target *);
 /* An empty block: payload and capacity are used; `length` says how much of it is to be filled. */
 void feeder_submit(struct feeder *, struct block *);
 /* Whether a stream waits for a block. */

@@ -169,10 +169,10 @@ static int exchange(
 	return 0;
 }
 
-static int make_crew(struct run *run, const struct transfer_feed *from, const struct plan *plan)
+static int make_io_pool(struct run *run, const struct transfer_feed *from, const struct plan *plan)
 {
-	struct crew_feed feed;
-	struct crew_params params = {
+	struct io_pool_feed feed;
+	struct io_pool_params params = {
 		.reading = true,
 		.workers = plan->workers,
 		.in_place = plan_in_place(run->params->workers, worker_cpus(),
@@ -182,7 +182,7 @@ static int make_crew(struct run *run, const struct transfer_feed *from, const st
 	};
 
 	if (from) {
-		feed = (struct crew_feed){
+		feed = (struct io_pool_feed){
 			.streams = from->streams,
 			.flush_ns = (from->flush_ms ? from->flush_ms : FEED_FLUSH_MS) * NS_PER_MS,
 			.stop_fd = from->stop_fd,
@@ -190,7 +190,7 @@ static int make_crew(struct run *run, const struct transfer_feed *from, const st
 		};
 		params.feed = &feed;
 	}
-	return crew_new(&params, &run->crew);
+	return io_pool_new(&params, &run->io_pool);
 }
 
 /* Seals cross with their blocks, for which a gathered notice has no room. */
@@ -255,7 +255,7 @@ int handshake_offer(struct run *run, const struct transfer_source *from, struct 
 	if (!r) {
 		run->engine = ops;
 		run->common = &run->source->common;
-		r = make_crew(run, from->feed, plan);
+		r = make_io_pool(run, from->feed, plan);
 	}
 	fill_stats(run, ops, &offer, accept.depth, env.imm);
 	return r;
@@ -354,15 +354,16 @@ int handshake_accept(struct run *run, uint32_t *block_bytes)
 	if (!r) {
 		run->engine = ops;
 		run->common = &run->sink->common;
-		r = crew_new(&(struct crew_params){.workers = plan_workers(
-							   run->params->workers, worker_cpus()),
-				     .in_place = plan_in_place(
-					     run->params->workers, worker_cpus(), 0, false),
-				     .jobs = run->params->jobs ? run->params->jobs : JOB_THREADS,
-				     .blocks = pool_count(run->pool),
-				     .seal = run->seal_key,
-				     .queued_jobs = HANDSHAKE_JOBS_MAX},
-			&run->crew);
+		r = io_pool_new(
+			&(struct io_pool_params){
+				.workers = plan_workers(run->params->workers, worker_cpus()),
+				.in_place = plan_in_place(
+					run->params->workers, worker_cpus(), 0, false),
+				.jobs = run->params->jobs ? run->params->jobs : JOB_THREADS,
+				.blocks = pool_count(run->pool),
+				.seal = run->seal_key,
+				.queued_jobs = HANDSHAKE_JOBS_MAX},
+			&run->io_pool);
 	}
 	if (!r)
 		r = answer(run, &offer, imm);

@@ -3,7 +3,7 @@
  * transfer/handshake: OFFER and ACCEPT: what the two sides of a transfer agree on, and the memory,
  * engine and workers that follow from it.
  *
- * Fills run->pool, mr, engine and crew and the fixed part of the stats.  0 or -errno, with the
+ * Fills run->pool, mr, engine, I/O pool and the fixed part of the stats.  0 or -errno, with the
  * reason in the run (run_fail).
  */
 #ifndef TRANSFER_HANDSHAKE_H

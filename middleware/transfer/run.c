@@ -351,7 +351,7 @@ int run_wait(struct run *run, int (*again)(struct run *))
 		{run->params->cancel_fd, POLLIN, 0},
 		{control_fd(run->control), POLLIN, 0},
 		{fabric_cq_fd(link_rail(run->link)->cq), POLLIN, 0},
-		{crew_fd(run->crew), POLLIN, 0},
+		{io_pool_fd(run->io_pool), POLLIN, 0},
 		{link_event_fd(run->link), POLLIN, 0},
 	};
 	uint64_t longer = run->source ? engine_source_moderation_ns(run->source) : 0;
@@ -366,7 +366,7 @@ int run_wait(struct run *run, int (*again)(struct run *))
 	r = spin(run, again);
 	if (r)
 		return r < 0 ? r : 0;
-	crew_arm(run->crew);
+	io_pool_arm(run->io_pool);
 	r = control_arm(run->control);
 	if (!r)
 		r = fabric_cq_arm(link_rail(run->link)->cq);
@@ -380,7 +380,7 @@ int run_wait(struct run *run, int (*again)(struct run *))
 		if (fds[4].revents)
 			link_check_events(run->link);
 	}
-	crew_disarm(run->crew);
+	io_pool_disarm(run->io_pool);
 	if (r >= 0 && fds[0].revents)
 		return fail_cancelled(run);
 	return r < 0 ? r : 0;
@@ -511,7 +511,7 @@ enum verdict_scope run_end(struct run *run, int error)
 {
 	struct transfer_stats *stats = run->stats;
 
-	crew_free(run->crew);
+	io_pool_free(run->io_pool);
 	seal_free(run->seal);
 	seal_key_free(run->seal_key);
 	if (run->source)

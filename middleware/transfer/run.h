@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * transfer/run: what the source's and the sink's loop share: memory, engine, crew, waiting,
+ * transfer/run: what the source's and the sink's loop share: memory, engine, I/O pool, waiting,
  * time-outs, progress, and ending in step with the peer.
  */
 #ifndef TRANSFER_RUN_H
@@ -9,7 +9,7 @@
 #include "block/pool.h"
 #include "block/seal.h"
 #include "engine/engine.h"
-#include "transfer/crew.h"
+#include "transfer/io_pool.h"
 #include "session/memory.h"
 #include "transfer/transfer.h"
 
@@ -40,7 +40,7 @@ struct run {
 	struct engine_source *source; /* one of these two, */
 	struct engine_sink *sink;
 	struct engine *common; /* and what both have; NULL: none is open */
-	struct crew *crew;
+	struct io_pool *io_pool;
 	struct seal_key *seal_key; /* blocks are sealed; NULL: they are in the clear */
 	struct seal *seal;         /* of this thread */
 	uint32_t prefix_bytes;     /* before a payload: what crosses with it */

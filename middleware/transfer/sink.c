@@ -5,9 +5,9 @@
  *     notice --LANDED--> (reorder, streams only) --> verify, end --FREE--> pool --> grant
  *
  * One thread: takes in frames and landed blocks, checks each header against what was announced,
- * hands blocks to the crew to be verified and written, proves with ranges and the tree digest that
- * a file is whole, and has a job thread make it real.  What a peer may not do is -EBADMSG and ends
- * the session.
+ * hands blocks to the I/O pool to be verified and written, proves with ranges and the tree digest
+ * that a file is whole, and has a job thread make it real.  What a peer may not do is -EBADMSG and
+ * ends the session.
  */
 #include "transfer/sink_impl.h"
 
@@ -34,7 +34,7 @@ static int check_finished(struct sink *s, struct sink_file *f)
 		return 0;
 	sink_file_judge(f);
 	f->job_out = true;
-	crew_submit_job(s->run.crew, &f->job);
+	io_pool_submit_job(s->run.io_pool, &f->job);
 	return 0;
 }
 
@@ -141,8 +141,8 @@ static int take_frames(struct sink *s)
 static void submit(struct sink *s, struct sink_file *f, struct block *b)
 {
 	pool_move(b, BLOCK_DRAINING);
-	f->in_crew++;
-	crew_submit(s->run.crew, f->reorder ? f->file.file : s->next_worker++, b);
+	f->in_io++;
+	io_pool_submit(s->run.io_pool, f->reorder ? f->file.file : s->next_worker++, b);
 }
 
 static int take_block(struct sink *s, struct block *b)
@@ -197,7 +197,7 @@ static int take_block(struct sink *s, struct block *b)
 static int take_landed(struct sink *s)
 {
 	struct block *done[BATCH];
-	int n = run_poll(&s->run, done, crew_batch(s->run.crew));
+	int n = run_poll(&s->run, done, io_pool_batch(s->run.io_pool));
 	int r = 0;
 
 	for (int i = 0; i < n && !r; i++)
@@ -209,7 +209,7 @@ static int take_drained(struct sink *s, struct block *b)
 {
 	struct sink_file *f = b->owner;
 
-	f->in_crew--;
+	f->in_io--;
 	sink_file_written(f, b, s->block);
 	if (!b->error)
 		atomic_fetch_add_explicit(&s->run.stats->bytes, b->length, memory_order_relaxed);
@@ -225,7 +225,7 @@ static int take_drained(struct sink *s, struct block *b)
 static int take_all_drained(struct sink *s)
 {
 	struct block *done[BATCH];
-	unsigned n = crew_collect(s->run.crew, done, BATCH);
+	unsigned n = io_pool_collect(s->run.io_pool, done, BATCH);
 	int r = 0;
 
 	for (unsigned i = 0; i < n && !r; i++)
@@ -235,8 +235,8 @@ static int take_all_drained(struct sink *s)
 
 static int take_jobs(struct sink *s)
 {
-	struct crew_job *done[BATCH];
-	unsigned n = crew_collect_jobs(s->run.crew, done, BATCH);
+	struct io_pool_job *done[BATCH];
+	unsigned n = io_pool_collect_jobs(s->run.io_pool, done, BATCH);
 	int r = 0;
 
 	for (unsigned i = 0; i < n && !r; i++)
@@ -324,13 +324,13 @@ static int close_transfer(struct sink *s)
 		&s->run, TRANSFER_CLOSED, data, transfer_put_complete(&closed, data, sizeof data));
 }
 
-static bool any_in_crew(const struct sink *s)
+static bool any_in_io(const struct sink *s)
 {
 	for (unsigned i = 0; i < TRANSFER_OPEN_MAX; i++)
-		if (s->files[i] && s->files[i]->in_crew)
+		if (s->files[i] && s->files[i]->in_io)
 			return true;
 	for (const struct sink_file *f = s->leaving; f; f = f->next)
-		if (f->in_crew)
+		if (f->in_io)
 			return true;
 	return false;
 }
@@ -339,21 +339,21 @@ static bool any_in_crew(const struct sink *s)
  * written. */
 static void salvage(struct sink *s)
 {
-	struct pollfd fd = {crew_fd(s->run.crew), POLLIN, 0};
+	struct pollfd fd = {io_pool_fd(s->run.io_pool), POLLIN, 0};
 	struct block *done[BATCH];
 
 	while (s->run.verdict.status != STATUS_PROTOCOL && take_landed(s) > 0)
 		;
-	while (any_in_crew(s)) {
+	while (any_in_io(s)) {
 		unsigned n;
 
-		crew_arm(s->run.crew);
-		n = crew_collect(s->run.crew, done, BATCH);
+		io_pool_arm(s->run.io_pool);
+		n = io_pool_collect(s->run.io_pool, done, BATCH);
 		if (!n)
 			poll(&fd, 1, -1);
-		crew_disarm(s->run.crew);
+		io_pool_disarm(s->run.io_pool);
 		for (unsigned i = 0; i < n; i++)
-			((struct sink_file *)done[i]->owner)->in_crew--;
+			((struct sink_file *)done[i]->owner)->in_io--;
 	}
 }
 
@@ -375,7 +375,7 @@ enum verdict_scope transfer_receive(struct link *link, const struct transfer_par
 	r = handshake_accept(&s.run, &s.block);
 	if (!r)
 		r = loop(&s);
-	if (r && to->keeps && s.run.crew)
+	if (r && to->keeps && s.run.io_pool)
 		salvage(&s);
 	if (!r)
 		r = close_transfer(&s);

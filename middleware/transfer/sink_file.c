@@ -12,7 +12,7 @@
 #define SPANS_MAX                                                                                  \
 	65536u /* pieces that a file may be scattered in: more than any window of blocks */
 
-static void run_job(struct crew_job *job)
+static void run_job(struct io_pool_job *job)
 {
 	sink_file_settle(sink_file_of_job(job));
 }
@@ -150,7 +150,7 @@ void sink_file_written(struct sink_file *f, const struct block *b, uint32_t bloc
 
 bool sink_file_complete(const struct sink_file *f)
 {
-	return f->end_known && !f->in_crew && f->landed == f->end.blocks;
+	return f->end_known && !f->in_io && f->landed == f->end.blocks;
 }
 
 void sink_file_judge(struct sink_file *f)
@@ -210,7 +210,7 @@ void sink_file_settle(struct sink_file *f)
 			"giving it its name: %s", strerror(-r));
 }
 
-struct sink_file *sink_file_of_job(struct crew_job *job)
+struct sink_file *sink_file_of_job(struct io_pool_job *job)
 {
 	return (struct sink_file *)((char *)job - offsetof(struct sink_file, job));
 }

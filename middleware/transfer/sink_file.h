@@ -12,12 +12,12 @@
 #include "block/digest.h"
 #include "block/ranges.h"
 #include "block/reorder.h"
-#include "transfer/crew.h"
+#include "transfer/io_pool.h"
 #include "transfer/transfer.h"
 
 struct sink_file {
-	struct crew_target target; /* first: what block->owner points to */
-	struct crew_job job;
+	struct io_pool_target target; /* first: what block->owner points to */
+	struct io_pool_job job;
 	struct sink_file *next; /* the sink's list of leaving files, or of waiting ones */
 	const struct transfer_sink *to;
 	struct transfer_file file; /* its name and target point into `name`, each terminated */
@@ -30,7 +30,7 @@ struct sink_file {
 	struct reorder *reorder; /* streams */
 	uint32_t window;         /* blocks that may be on their way at once */
 	uint64_t landed;         /* blocks */
-	uint64_t in_crew;        /* blocks being verified and written */
+	uint64_t in_io;          /* blocks being verified and written */
 	struct transfer_file_end end;
 	uint64_t entry;         /* digest of its FILE */
 	uint64_t digest;        /* ours */
@@ -68,6 +68,6 @@ void sink_file_judge(struct sink_file *);
 /* fsync, close, and commit or discard.  Blocks; as a job, or in place when the transfer was cut
  * short. */
 void sink_file_settle(struct sink_file *);
-struct sink_file *sink_file_of_job(struct crew_job *);
+struct sink_file *sink_file_of_job(struct io_pool_job *);
 
 #endif

@@ -271,7 +271,7 @@ enum run_wait sink_waits(const struct run *run)
 	const struct sink *s = (const struct sink *)run;
 	enum run_wait wait = RUN_WAIT_PEER;
 
-	if (crew_jobs_out(run->crew))
+	if (io_pool_jobs_out(run->io_pool))
 		return RUN_WAIT_OURS;
 	for (const struct sink_file *f = s->leaving; f; f = f->next)
 		if (is_missing_blocks(f))
@@ -281,7 +281,7 @@ enum run_wait sink_waits(const struct run *run)
 
 		if (!f || f->waits)
 			continue;
-		if (f->in_crew)
+		if (f->in_io)
 			return RUN_WAIT_OURS;
 		if (is_missing_blocks(f))
 			wait = RUN_WAIT_BLOCKS;

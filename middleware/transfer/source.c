@@ -5,8 +5,8 @@
  *     end --FILLED--> engine --completion--> FREE
  *
  * One thread: takes in frames, completions and filled blocks, starts files, hands free blocks to
- * the crew to be filled, sends filled ones.  Many files are under way at once, so that a tree of
- * small files waits for no round trip; blocks are filled for the file that was started first.
+ * the I/O pool to be filled, sends filled ones.  Many files are under way at once, so that a tree
+ * of small files waits for no round trip; blocks are filled for the file that was started first.
  */
 #include "transfer/source_impl.h"
 
@@ -33,7 +33,7 @@ static int take_ready(struct source *s, const uint8_t *data, size_t len)
 		return -EBADMSG;
 	f->ready = true;
 	if (s->from->feed && !f->read_all)
-		crew_feed_add(s->run.crew, &f->target);
+		io_pool_feed_add(s->run.io_pool, &f->target);
 	return source_end_file(s, f);
 }
 
@@ -68,10 +68,10 @@ static int take_result(struct source *s, const uint8_t *data, size_t len)
 	}
 	if (s->from->feed) { /* it stops reading, and says so by a last block */
 		if (!f->read_all)
-			crew_feed_stop(s->run.crew, &f->target);
+			io_pool_feed_stop(s->run.io_pool, &f->target);
 		return 0;
 	}
-	if (f->in_crew &&
+	if (f->in_io &&
 		end_is_stream(f->target.end)) { /* its worker may wait for a pipe for ever */
 		s->run.told = true;
 		return run_fail(

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * transfer/source_blocks: the blocks of a source: free, filled by the crew, sent by the engine,
+ * transfer/source_blocks: the blocks of a source: free, filled by the I/O pool, sent by the engine,
  * free again.
  */
 #include "transfer/source_impl.h"
@@ -25,7 +25,7 @@ static int drop_oldest(struct source *s)
 	for (uint32_t i = 0; i < s->filled_count; i++) {
 		struct source_file *f = s->filled[(s->filled_head + i) % s->filled_room]->owner;
 
-		if (!most || f->in_crew > most->in_crew)
+		if (!most || f->in_io > most->in_io)
 			most = f;
 	}
 	while (s->filled[(s->filled_head + at) % s->filled_room]->owner != most)
@@ -36,7 +36,7 @@ static int drop_oldest(struct source *s)
 			s->filled[(s->filled_head + at - 1) % s->filled_room];
 	s->filled_head = (s->filled_head + 1) % s->filled_room;
 	s->filled_count--;
-	most->in_crew--;
+	most->in_io--;
 	most->dropped++;
 	pool_give(s->run.pool, b);
 	return source_end_file(s, most);
@@ -49,13 +49,13 @@ static int feed_blocks(struct source *s)
 	int n = 0, r = 0;
 
 	if (s->from->feed->drop_oldest && s->filled_count && !pool_free_count(s->run.pool) &&
-		crew_feed_hungry(s->run.crew) && !s->run.source->ops->room(s->run.source, 0))
+		io_pool_feed_hungry(s->run.io_pool) && !s->run.source->ops->room(s->run.source, 0))
 		r = drop_oldest(s);
 	if (r)
 		return r;
 	while ((b = pool_take(s->run.pool, BLOCK_FILLING))) {
 		b->length = s->plan.block;
-		crew_submit(s->run.crew, 0, b);
+		io_pool_submit(s->run.io_pool, 0, b);
 		n++;
 	}
 	return n;
@@ -63,7 +63,7 @@ static int feed_blocks(struct source *s)
 
 int source_fill_blocks(struct source *s)
 {
-	const int batch = (int)crew_batch(s->run.crew);
+	const int batch = (int)io_pool_batch(s->run.io_pool);
 	int n = 0;
 
 	if (s->from->feed)
@@ -96,10 +96,10 @@ int source_fill_blocks(struct source *s)
 		b->length = !source_file_open_ended(f) && left < s->plan.block ? (uint32_t)left
 									       : s->plan.block;
 		f->next_offset += b->length;
-		f->in_crew++;
+		f->in_io++;
 		if (!source_file_open_ended(f))
 			s->unread_bytes -= b->length;
-		crew_submit(s->run.crew, stream ? 0 : s->next_worker++, b);
+		io_pool_submit(s->run.io_pool, stream ? 0 : s->next_worker++, b);
 		n++;
 	}
 	return n;
@@ -121,7 +121,7 @@ static int take_fed(struct source *s, struct block *b)
 	}
 	b->session = f->number;
 	pool_move(b, BLOCK_FILLED);
-	f->in_crew++;
+	f->in_io++;
 	s->filled[(s->filled_head + s->filled_count++) % s->filled_room] = b;
 	return 0;
 }
@@ -146,7 +146,7 @@ static int take_filled(struct source *s, struct block *b)
 		source_stop_reading(s, f);
 	if (b->error || !b->length || f->verdict.status) {
 		pool_give(s->run.pool, b);
-		f->in_crew--;
+		f->in_io--;
 		return source_end_file(s, f);
 	}
 	pool_move(b, BLOCK_FILLED);
@@ -157,7 +157,7 @@ static int take_filled(struct source *s, struct block *b)
 int source_take_filled(struct source *s)
 {
 	struct block *done[BATCH];
-	unsigned n = crew_collect(s->run.crew, done, BATCH);
+	unsigned n = io_pool_collect(s->run.io_pool, done, BATCH);
 	int r = 0;
 
 	for (unsigned i = 0; i < n && !r; i++)
@@ -211,7 +211,7 @@ static int leave(struct source *s, struct block *b)
 {
 	struct source_file *f = b->owner;
 
-	f->in_crew--;
+	f->in_io--;
 	return source_end_file(s, f);
 }
 

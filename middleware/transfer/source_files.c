@@ -115,12 +115,12 @@ enum run_wait source_waits(const struct run *run)
 	const struct source *s = (const struct source *)run;
 
 	/* full blocks without a slot at the sink, or none left to fill: it is the sink's turn */
-	if (s->filled_count || (s->from->feed && run->crew && crew_feed_hungry(run->crew)))
+	if (s->filled_count || (s->from->feed && run->io_pool && io_pool_feed_hungry(run->io_pool)))
 		return RUN_WAIT_PEER;
 	if (s->from->feed && !s->completed)
 		return RUN_WAIT_OURS;
 	for (unsigned i = 0; i < TRANSFER_OPEN_MAX; i++)
-		if (s->files[i].used && s->files[i].in_crew)
+		if (s->files[i].used && s->files[i].in_io)
 			return RUN_WAIT_OURS;
 	return RUN_WAIT_PEER;
 }
@@ -150,7 +150,7 @@ int source_end_file(struct source *s, struct source_file *f)
 	uint8_t data[64];
 	int r;
 
-	if (f->ended || !f->ready || !f->read_all || f->in_crew)
+	if (f->ended || !f->ready || !f->read_all || f->in_io)
 		return 0;
 	if (!f->verdict.status && !source_file_open_ended(f) && f->bytes != f->item.file.size)
 		verdict_set(&f->verdict, VERDICT_FILE, STATUS_CHANGED,

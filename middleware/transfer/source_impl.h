@@ -15,8 +15,8 @@
 #include "transfer/run.h"
 
 struct source_file {
-	struct crew_target target; /* first: what block->owner points to */
-	struct source_file *next;  /* in the order of starting, while there is something to read */
+	struct io_pool_target target; /* first: what block->owner points to */
+	struct source_file *next; /* in the order of starting, while there is something to read */
 	struct transfer_item item;
 	uint32_t number;
 	bool used, bare, ready, read_all, ended, answered;
@@ -24,7 +24,7 @@ struct source_file {
 	uint64_t bytes;       /* sent */
 	uint32_t sequence;    /* blocks sent */
 	uint64_t dropped;     /* blocks of a feed that nobody had room for */
-	uint32_t in_crew;     /* blocks being filled, and filled ones waiting to be sent */
+	uint32_t in_io;       /* blocks being filled, and filled ones waiting to be sent */
 	struct digest_tree *tree;
 	uint64_t entry; /* digest of its FILE */
 	uint64_t digest;

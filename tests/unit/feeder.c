@@ -7,7 +7,7 @@
 #include "base/queue.h"
 #include "proto/transfer.h"
 #include "tests/scratch.h"
-#include "transfer/crew.h"
+#include "transfer/io_pool.h"
 #include "transfer/feeder.h"
 
 #include <poll.h>
@@ -22,7 +22,7 @@ struct bench {
 	struct feeder *feeder;
 	struct queue *done;
 	struct block *blocks[BLOCKS];
-	struct crew_target targets[STREAMS];
+	struct io_pool_target targets[STREAMS];
 	int writers[STREAMS]; /* of pipes */
 	int stop_fd;
 	_Atomic unsigned hungry;
@@ -142,7 +142,7 @@ static void until_hungry(unsigned count)
 
 static int owner(const struct block *block)
 {
-	return (int)((struct crew_target *)block->owner - b.targets);
+	return (int)((struct io_pool_target *)block->owner - b.targets);
 }
 
 static void full_blocks_and_the_last(void)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/crew: transfer/crew over null ends: blocks and jobs come back, and threads are there
- * only when something needs them.
+ * tests/unit/io_pool: transfer/io_pool over null ends: blocks and jobs come back, and threads are
+ * there only when something needs them.
  */
 #include "base/clock.h"
 #include "block/digest.h"
 #include "block/pool.h"
 #include "tests/harness.h"
-#include "transfer/crew.h"
+#include "transfer/io_pool.h"
 
 #include <dirent.h>
 #include <poll.h>
@@ -23,13 +23,13 @@
 struct bench {
 	void *memory;
 	struct pool *pool;
-	struct crew_target target;
-	struct crew *crew;
+	struct io_pool_target target;
+	struct io_pool *io_pool;
 };
 
 static int bench_new(struct bench *b, bool reading, bool in_place, unsigned jobs)
 {
-	const struct crew_params params = {
+	const struct io_pool_params params = {
 		.reading = reading,
 		.workers = WORKERS,
 		.in_place = in_place,
@@ -48,12 +48,12 @@ static int bench_new(struct bench *b, bool reading, bool in_place, unsigned jobs
 	if (!r)
 		r = end_null_open(
 			reading ? (uint64_t)BLOCKS * BLOCK_BYTES : UINT64_MAX, &b->target.end);
-	return r ? r : crew_new(&params, &b->crew);
+	return r ? r : io_pool_new(&params, &b->io_pool);
 }
 
 static void bench_free(struct bench *b)
 {
-	crew_free(b->crew);
+	io_pool_free(b->io_pool);
 	end_free(b->target.end);
 	pool_free(b->pool);
 	free(b->memory);
@@ -99,20 +99,20 @@ static struct block *take(struct bench *b, uint32_t number)
 	return block;
 }
 
-/* Waits for the crew.  Blocks, at most `max`; 0: none came in time. */
-static unsigned collect(struct crew *c, struct block **done, unsigned max)
+/* Waits for the I/O pool.  Blocks, at most `max`; 0: none came in time. */
+static unsigned collect(struct io_pool *c, struct block **done, unsigned max)
 {
 	const uint64_t end = clock_now_ns() + PATIENCE_NS;
 	unsigned n = 0;
 
 	while (!n && clock_now_ns() < end) {
-		struct pollfd fd = {crew_fd(c), POLLIN, 0};
+		struct pollfd fd = {io_pool_fd(c), POLLIN, 0};
 
-		crew_arm(c);
-		n = crew_collect(c, done, max);
+		io_pool_arm(c);
+		n = io_pool_collect(c, done, max);
 		if (!n)
 			poll(&fd, 1, 100);
-		crew_disarm(c);
+		io_pool_disarm(c);
 	}
 	return n;
 }
@@ -125,16 +125,16 @@ static void an_io_thread_starts_with_its_first_block(void)
 	CHECK_EQ(bench_new(&b, true, false, 0), 0);
 	CHECK_EQ(threads("rftp-io", 0), 0);
 	for (unsigned i = 0; i < 3; i++) {
-		crew_submit(b.crew, 1, take(&b, i));
-		CHECK_EQ(collect(b.crew, &done, 1), 1);
+		io_pool_submit(b.io_pool, 1, take(&b, i));
+		CHECK_EQ(collect(b.io_pool, &done, 1), 1);
 		CHECK_EQ(done->error, 0);
 		CHECK_EQ(done->length, BLOCK_BYTES);
 		CHECK(done->leaf == digest_leaf(done->payload, done->length));
 		CHECK_EQ(threads("rftp-io-1", 1), 1);
 		CHECK_EQ(threads("rftp-io", 1), 1);
 	}
-	crew_submit(b.crew, 2 + WORKERS, take(&b, 3)); /* modulo their number */
-	CHECK_EQ(collect(b.crew, &done, 1), 1);
+	io_pool_submit(b.io_pool, 2 + WORKERS, take(&b, 3)); /* modulo their number */
+	CHECK_EQ(collect(b.io_pool, &done, 1), 1);
 	CHECK_EQ(threads("rftp-io-2", 1), 1);
 	CHECK_EQ(threads("rftp-io", 2), 2);
 	bench_free(&b);
@@ -147,8 +147,8 @@ static void in_place_needs_no_thread(void)
 	struct block *done;
 
 	CHECK_EQ(bench_new(&b, true, true, 0), 0);
-	crew_submit(b.crew, 0, take(&b, 0));
-	CHECK_EQ(crew_collect(b.crew, &done, 1), 1);
+	io_pool_submit(b.io_pool, 0, take(&b, 0));
+	CHECK_EQ(io_pool_collect(b.io_pool, &done, 1), 1);
 	CHECK(done->leaf == digest_leaf(done->payload, done->length));
 	CHECK_EQ(threads("rftp-io", 0), 0);
 	bench_free(&b);
@@ -163,12 +163,12 @@ static void a_wrong_block_is_not_written(void)
 		CHECK_EQ(bench_new(&b, false, in_place, 0), 0);
 		block = take(&b, 0);
 		block->leaf = digest_leaf(block->payload, block->length);
-		crew_submit(b.crew, 0, block);
-		CHECK_EQ(collect(b.crew, &done, 1), 1);
+		io_pool_submit(b.io_pool, 0, block);
+		CHECK_EQ(collect(b.io_pool, &done, 1), 1);
 		CHECK_EQ(done->error, 0);
 		done->payload[100] ^= 1;
-		crew_submit(b.crew, 0, done);
-		CHECK_EQ(collect(b.crew, &done, 1), 1);
+		io_pool_submit(b.io_pool, 0, done);
+		CHECK_EQ(collect(b.io_pool, &done, 1), 1);
 		CHECK_EQ(done->error, -EILSEQ);
 		bench_free(&b);
 	}
@@ -177,14 +177,14 @@ static void a_wrong_block_is_not_written(void)
 /* ---- jobs ---- */
 
 struct meeting {
-	struct crew_job job;
+	struct io_pool_job job;
 	atomic_uint *there;
 	unsigned wanted;
 	bool met;
 };
 
 /* Waits until so many are in it at the same time. */
-static void meet(struct crew_job *job)
+static void meet(struct io_pool_job *job)
 {
 	struct meeting *m = (struct meeting *)job;
 	const uint64_t end = clock_now_ns() + PATIENCE_NS;
@@ -195,14 +195,14 @@ static void meet(struct crew_job *job)
 	m->met = atomic_load(m->there) >= m->wanted;
 }
 
-static bool finish_jobs(struct crew *c, unsigned wanted)
+static bool finish_jobs(struct io_pool *c, unsigned wanted)
 {
 	const uint64_t end = clock_now_ns() + PATIENCE_NS;
-	struct crew_job *done[2 * JOBS];
+	struct io_pool_job *done[2 * JOBS];
 	unsigned n = 0;
 
 	while (n < wanted && clock_now_ns() < end) {
-		n += crew_collect_jobs(c, done, 2 * JOBS);
+		n += io_pool_collect_jobs(c, done, 2 * JOBS);
 		poll(NULL, 0, 1);
 	}
 	return n == wanted;
@@ -217,8 +217,8 @@ static void one_job_thread_does_for_one_job_at_a_time(void)
 		atomic_uint there = 0;
 		struct meeting m = {.job.run = meet, .there = &there, .wanted = 1};
 
-		crew_submit_job(b.crew, &m.job);
-		CHECK(finish_jobs(b.crew, 1));
+		io_pool_submit_job(b.io_pool, &m.job);
+		CHECK(finish_jobs(b.io_pool, 1));
 		CHECK(m.met);
 		CHECK_EQ(threads("rftp-file", 1), 1);
 	}
@@ -235,9 +235,9 @@ static void jobs_run_at_the_same_time(void)
 	CHECK_EQ(bench_new(&b, false, false, JOBS), 0);
 	for (unsigned i = 0; i < 2 * JOBS; i++) {
 		m[i] = (struct meeting){.job.run = meet, .there = &there, .wanted = JOBS};
-		crew_submit_job(b.crew, &m[i].job);
+		io_pool_submit_job(b.io_pool, &m[i].job);
 	}
-	CHECK(finish_jobs(b.crew, 2 * JOBS));
+	CHECK(finish_jobs(b.io_pool, 2 * JOBS));
 	for (unsigned i = 0; i < 2 * JOBS; i++)
 		CHECK(m[i].met);
 	CHECK_EQ(threads("rftp-file", JOBS), JOBS); /* and not one more */
@@ -266,12 +266,12 @@ static void a_thread_that_cannot_start_is_an_error_of_the_block(void)
 
 	CHECK_EQ(bench_new(&b, true, false, 0), 0);
 	before = stacks((size_t)1 << 50);
-	crew_submit(b.crew, 0, take(&b, 0));
+	io_pool_submit(b.io_pool, 0, take(&b, 0));
 	stacks(before);
-	CHECK_EQ(crew_collect(b.crew, &done, 1), 1);
+	CHECK_EQ(io_pool_collect(b.io_pool, &done, 1), 1);
 	CHECK_EQ(done->error, -ENOMEM);
-	crew_submit(b.crew, 0, take(&b, 1)); /* the next one may have more luck */
-	CHECK_EQ(collect(b.crew, &done, 1), 1);
+	io_pool_submit(b.io_pool, 0, take(&b, 1)); /* the next one may have more luck */
+	CHECK_EQ(collect(b.io_pool, &done, 1), 1);
 	CHECK_EQ(done->error, 0);
 	bench_free(&b);
 }
@@ -287,10 +287,10 @@ static void jobs_do_with_the_threads_that_there_are(void)
 	before = stacks((size_t)1 << 50);
 	for (unsigned i = 0; i < JOBS; i++) {
 		m[i] = (struct meeting){.job.run = meet, .there = &there, .wanted = 1};
-		crew_submit_job(b.crew, &m[i].job);
+		io_pool_submit_job(b.io_pool, &m[i].job);
 	}
 	stacks(before);
-	CHECK(finish_jobs(b.crew, JOBS));
+	CHECK(finish_jobs(b.io_pool, JOBS));
 	CHECK_EQ(threads("rftp-file", 1), 1);
 	bench_free(&b);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * transfer/crew: see crew.h.
+ * transfer/io_pool: see io_pool.h.
  *
  * The threads are I/O workers or, for a feed, the feeder's one.  Each I/O worker owns one end queue
  * and takes from one inbox; all put into one outbox.  A block crosses two queues and nothing else:
@@ -9,7 +9,7 @@
  * few CPUs the transfer's thread does buffered I/O itself, through an end queue of its own;
  * streams, which may wait, and O_DIRECT, which is asynchronous, stay with workers.
  */
-#include "transfer/crew.h"
+#include "transfer/io_pool.h"
 
 #include "base/wakeup.h"
 #include "base/queue.h"
@@ -27,20 +27,20 @@
 #define SUBMIT_BATCH 32u
 #define WORKERS_MAX 16u
 
-struct crew_worker {
-	struct crew *crew;
+struct io_pool_worker {
+	struct io_pool *io_pool;
 	struct worker thread;
 	struct queue *inbox;
 	struct end_queue *io;
 	struct seal *seal; /* NULL: blocks are in the clear */
 };
 
-struct crew {
+struct io_pool {
 	bool reading;
 	unsigned worker_count;
 	unsigned jobs_max, job_count; /* job threads: at most, and started */
 	unsigned jobs_out;            /* jobs not collected yet */
-	struct crew_worker workers[WORKERS_MAX];
+	struct io_pool_worker workers[WORKERS_MAX];
 	struct feeder *feeder;
 	struct end_queue *here; /* of the transfer's thread; NULL: it does no I/O */
 	struct seal *seal;      /* of that thread, or of the feeder's */
@@ -68,7 +68,7 @@ static void finish_read(struct seal *seal, struct block *b)
 		b->error = seal_payload(seal, b);
 }
 
-static void hand_out(struct crew *c, struct seal *seal, struct block **blocks, unsigned n)
+static void hand_out(struct io_pool *c, struct seal *seal, struct block **blocks, unsigned n)
 {
 	for (unsigned i = 0; i < n && c->reading; i++)
 		finish_read(seal, blocks[i]);
@@ -78,7 +78,7 @@ static void hand_out(struct crew *c, struct seal *seal, struct block **blocks, u
 
 static void run_worker(void *arg)
 {
-	struct crew_worker *w = arg;
+	struct io_pool_worker *w = arg;
 	struct block *done[REAP_BATCH], *b;
 
 	for (;;) {
@@ -87,21 +87,21 @@ static void run_worker(void *arg)
 
 		if (!got && idle)
 			return; /* closed */
-		if (got && !w->crew->reading)
+		if (got && !w->io_pool->reading)
 			verify(w->seal, b);
 		if (got && b->error)
-			hand_out(w->crew, w->seal, &b, 1);
+			hand_out(w->io_pool, w->seal, &b, 1);
 		else if (got)
-			end_submit(w->io, ((struct crew_target *)b->owner)->end, b);
+			end_submit(w->io, ((struct io_pool_target *)b->owner)->end, b);
 		/* with nothing new to submit there is time to wait for the disk */
-		hand_out(w->crew, w->seal, done, end_reap(w->io, done, REAP_BATCH, !got));
+		hand_out(w->io_pool, w->seal, done, end_reap(w->io, done, REAP_BATCH, !got));
 	}
 }
 
 static void run_jobs(void *arg)
 {
-	struct crew *c = arg;
-	struct crew_job *job;
+	struct io_pool *c = arg;
+	struct io_pool_job *job;
 
 	while (queue_pop(c->jobs, (void **)&job, 1, true)) {
 		job->run(job);
@@ -110,12 +110,12 @@ static void run_jobs(void *arg)
 	}
 }
 
-static int make_worker(struct crew *c, unsigned i, uint32_t blocks, struct seal_key *seal)
+static int make_worker(struct io_pool *c, unsigned i, uint32_t blocks, struct seal_key *seal)
 {
-	struct crew_worker *w = &c->workers[i];
+	struct io_pool_worker *w = &c->workers[i];
 	int r;
 
-	w->crew = c;
+	w->io_pool = c;
 	r = queue_new(blocks, &w->inbox);
 	if (!r)
 		r = end_queue_new(blocks, &w->io);
@@ -124,9 +124,9 @@ static int make_worker(struct crew *c, unsigned i, uint32_t blocks, struct seal_
 	return r;
 }
 
-static int start_worker(struct crew *c, unsigned i)
+static int start_worker(struct io_pool *c, unsigned i)
 {
-	struct crew_worker *w = &c->workers[i];
+	struct io_pool_worker *w = &c->workers[i];
 	char name[24];
 
 	if (w->thread.started)
@@ -135,7 +135,7 @@ static int start_worker(struct crew *c, unsigned i)
 	return worker_start(&w->thread, name, run_worker, w);
 }
 
-static int start_job_thread(struct crew *c)
+static int start_job_thread(struct io_pool *c)
 {
 	int r = worker_start(&c->job_threads[c->job_count], "rftp-file", run_jobs, c);
 
@@ -146,17 +146,17 @@ static int start_job_thread(struct crew *c)
 /* The feeder's calls. */
 static void feed_out(void *ctx, struct block *b)
 {
-	struct crew *c = ctx;
+	struct io_pool *c = ctx;
 
 	hand_out(c, c->seal, &b, 1);
 }
 
 static void feed_hungry(void *ctx)
 {
-	wakeup_signal(&((struct crew *)ctx)->wakeup);
+	wakeup_signal(&((struct io_pool *)ctx)->wakeup);
 }
 
-static int start_feeder(struct crew *c, const struct crew_feed *feed, uint32_t blocks)
+static int start_feeder(struct io_pool *c, const struct io_pool_feed *feed, uint32_t blocks)
 {
 	struct feeder_params params = {
 		.streams = feed->streams,
@@ -172,9 +172,9 @@ static int start_feeder(struct crew *c, const struct crew_feed *feed, uint32_t b
 	return feeder_new(&params, &c->feeder);
 }
 
-int crew_new(const struct crew_params *p, struct crew **out)
+int io_pool_new(const struct io_pool_params *p, struct io_pool **out)
 {
-	struct crew *c = calloc(1, sizeof *c);
+	struct io_pool *c = calloc(1, sizeof *c);
 	int r;
 
 	if (!c)
@@ -202,21 +202,21 @@ int crew_new(const struct crew_params *p, struct crew **out)
 			r = start_job_thread(c); /* one is enough to do all jobs */
 	}
 	if (r) {
-		crew_free(c);
+		io_pool_free(c);
 		return r;
 	}
 	*out = c;
 	return 0;
 }
 
-void crew_free(struct crew *c)
+void io_pool_free(struct io_pool *c)
 {
 	struct block *b;
 
 	if (!c)
 		return;
 	for (unsigned i = 0; i < c->worker_count; i++) {
-		struct crew_worker *w = &c->workers[i];
+		struct io_pool_worker *w = &c->workers[i];
 
 		if (!w->inbox)
 			continue;
@@ -246,17 +246,17 @@ void crew_free(struct crew *c)
 	free(c);
 }
 
-unsigned crew_batch(const struct crew *c)
+unsigned io_pool_batch(const struct io_pool *c)
 {
 	return c->here ? 1 : SUBMIT_BATCH;
 }
 
-static bool works_in_place(const struct crew *c, const struct end *end)
+static bool works_in_place(const struct io_pool *c, const struct end *end)
 {
 	return c->here && !end_is_stream(end) && !end_is_direct(end);
 }
 
-static void work_in_place(struct crew *c, struct end *end, struct block *b)
+static void work_in_place(struct io_pool *c, struct end *end, struct block *b)
 {
 	if (!c->reading)
 		verify(c->seal, b);
@@ -267,7 +267,7 @@ static void work_in_place(struct crew *c, struct end *end, struct block *b)
 	hand_out(c, c->seal, &b, 1);
 }
 
-void crew_submit(struct crew *c, unsigned worker, struct block *b)
+void io_pool_submit(struct io_pool *c, unsigned worker, struct block *b)
 {
 	struct end *end;
 	unsigned i;
@@ -277,7 +277,7 @@ void crew_submit(struct crew *c, unsigned worker, struct block *b)
 		feeder_submit(c->feeder, b);
 		return;
 	}
-	end = ((struct crew_target *)b->owner)->end;
+	end = ((struct io_pool_target *)b->owner)->end;
 	if (works_in_place(c, end)) {
 		work_in_place(c, end, b);
 		return;
@@ -294,27 +294,27 @@ void crew_submit(struct crew *c, unsigned worker, struct block *b)
 	(void)r;
 }
 
-unsigned crew_collect(struct crew *c, struct block **done, unsigned max)
+unsigned io_pool_collect(struct io_pool *c, struct block **done, unsigned max)
 {
 	return (unsigned)queue_pop(c->outbox, (void **)done, max, false);
 }
 
-void crew_feed_add(struct crew *c, struct crew_target *target)
+void io_pool_feed_add(struct io_pool *c, struct io_pool_target *target)
 {
 	feeder_add(c->feeder, target);
 }
 
-void crew_feed_stop(struct crew *c, struct crew_target *target)
+void io_pool_feed_stop(struct io_pool *c, struct io_pool_target *target)
 {
 	feeder_stop(c->feeder, target);
 }
 
-bool crew_feed_hungry(const struct crew *c)
+bool io_pool_feed_hungry(const struct io_pool *c)
 {
 	return feeder_hungry(c->feeder);
 }
 
-void crew_submit_job(struct crew *c, struct crew_job *job)
+void io_pool_submit_job(struct io_pool *c, struct io_pool_job *job)
 {
 	int r = queue_push(c->jobs, (void *const *)&job, 1);
 
@@ -324,12 +324,12 @@ void crew_submit_job(struct crew *c, struct crew_job *job)
 		start_job_thread(c); /* if not, those that run do it */
 }
 
-unsigned crew_jobs_out(const struct crew *c)
+unsigned io_pool_jobs_out(const struct io_pool *c)
 {
 	return c->jobs_out;
 }
 
-unsigned crew_collect_jobs(struct crew *c, struct crew_job **done, unsigned max)
+unsigned io_pool_collect_jobs(struct io_pool *c, struct io_pool_job **done, unsigned max)
 {
 	unsigned n =
 		c->jobs_done ? (unsigned)queue_pop(c->jobs_done, (void **)done, max, false) : 0;
@@ -338,17 +338,17 @@ unsigned crew_collect_jobs(struct crew *c, struct crew_job **done, unsigned max)
 	return n;
 }
 
-void crew_arm(struct crew *c)
+void io_pool_arm(struct io_pool *c)
 {
 	wakeup_arm(&c->wakeup);
 }
 
-void crew_disarm(struct crew *c)
+void io_pool_disarm(struct io_pool *c)
 {
 	wakeup_disarm(&c->wakeup);
 }
 
-int crew_fd(const struct crew *c)
+int io_pool_fd(const struct io_pool *c)
 {
 	return c->wakeup.fd;
 }
