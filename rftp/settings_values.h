@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rftp/settings_values: how each setting is read from a text and shown as one.
+ *
+ * For rftp/settings alone, whose table names them.  Set: 0, or -EINVAL and `why` says what it may
+ * be.  Show: what set would take.
+ */
+#ifndef RFTP_SETTINGS_VALUES_H
+#define RFTP_SETTINGS_VALUES_H
+
+#include "rftp/settings.h"
+
+#define SETTINGS_VALUE(name)                                                                       \
+	int settings_set_##name(struct settings *, const char *value, struct text *why);           \
+	void settings_show_##name(const struct settings *, struct text *out)
+
+SETTINGS_VALUE(fabric);
+SETTINGS_VALUE(engine);
+SETTINGS_VALUE(channels);
+SETTINGS_VALUE(block);
+SETTINGS_VALUE(depth);
+SETTINGS_VALUE(direct);
+SETTINGS_VALUE(connect_timeout);
+SETTINGS_VALUE(retries);
+SETTINGS_VALUE(timeout);
+SETTINGS_VALUE(segment);
+SETTINGS_VALUE(drop);
+SETTINGS_VALUE(verbosity);
+SETTINGS_VALUE(host_keys);
+SETTINGS_VALUE(host_key);
+SETTINGS_VALUE(ca);
+SETTINGS_VALUE(known_hosts);
+SETTINGS_VALUE(links);
+SETTINGS_VALUE(protect);
+SETTINGS_VALUE(crc);
+SETTINGS_VALUE(recursive);
+SETTINGS_VALUE(replace);
+SETTINGS_VALUE(update);
+SETTINGS_VALUE(ignore_existing);
+SETTINGS_VALUE(json);
+
+#undef SETTINGS_VALUE
+
+#endif
