@@ -160,6 +160,7 @@ def on_terminal(arguments, answers, before=lambda: None):
     pid, fd = pty.fork()
     if not pid:
         try:
+            rftptest.before_exec()
             os.execve(f"{rftptest.BUILD}/rftp", ["rftp", *arguments], rftptest.clean_environment())
         finally:
             os._exit(99)
