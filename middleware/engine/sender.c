@@ -136,11 +136,15 @@ uint64_t sender_moderation_ns(const struct sender *s)
 int sender_completion(struct sender *s, const struct fabric_wc *wc)
 {
 	struct channel *channel = fabric_chan_context(wc->chan);
-	struct sender_channel *l = &s->channel[channel->number];
+	struct sender_channel *l;
 	uint32_t sent;
 	int err = channel_completion(wc, &sent, s->verdict);
 
-	assert(err < 0 || sent <= l->posts - l->done);
+	if (!sent)
+		return err; /* it may be of a channel that is open and not used here: a greeting */
+	assert(channel->number < s->channel_count);
+	l = &s->channel[channel->number];
+	assert(sent <= l->posts - l->done);
 	for (uint32_t i = 0; i < sent; i++) {
 		struct block *b = l->ring[l->done++ % s->blocks];
 
@@ -148,8 +152,7 @@ int sender_completion(struct sender *s, const struct fabric_wc *wc)
 		s->ready[(s->ready_head + s->ready_count++) % s->blocks] = b;
 	}
 	s->out -= sent;
-	if (sent)
-		note_pace(s, sent);
+	note_pace(s, sent);
 	return err;
 }
 
