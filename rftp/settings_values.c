@@ -448,11 +448,11 @@ void settings_show_protect(const struct settings *s, struct text *out)
 }
 
 #define BOOLEAN(name)                                                                              \
-	int settings_set_##name(struct settings *s, const char *value, struct text *why)             \
+	int settings_set_##name(struct settings *s, const char *value, struct text *why)           \
 	{                                                                                          \
 		return parse_bool(value, &s->name, why);                                           \
 	}                                                                                          \
-	void settings_show_##name(const struct settings *s, struct text *out)                        \
+	void settings_show_##name(const struct settings *s, struct text *out)                      \
 	{                                                                                          \
 		text_puts(out, s->name ? "on" : "off");                                            \
 	}
@@ -462,4 +462,3 @@ BOOLEAN(replace)
 BOOLEAN(update)
 BOOLEAN(ignore_existing)
 BOOLEAN(json)
-

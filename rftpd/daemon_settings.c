@@ -73,7 +73,7 @@ static const struct row rows[] = {
 	{"open-files", KIND_NUMBER, FIELD(open_files), BUDGET_FILES_MIN, 1000000, "N",
 		"files that all transfers have open at once", "an eighth of RLIMIT_NOFILE"},
 	{"threads", KIND_NUMBER, FIELD(threads), BUDGET_THREADS_MIN, 65535, "N",
-		"threads of all transfers", "16 for each CPU, at least 64"},
+		"threads of all transfers", "16 for each CPU, at least 32"},
 	{"stall-timeout", KIND_NUMBER, FIELD(stall_timeout_s), 0, 86400, "SECONDS",
 		"a transfer that moves nothing ends after this if others wait; 0: never", "30"},
 	{"handshake-timeout", KIND_NUMBER, FIELD(handshake_timeout_s), 1, 3600, "SECONDS",

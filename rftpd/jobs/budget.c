@@ -15,8 +15,8 @@
 #define MEMORY_MAX (UINT64_C(64) << 30)
 #define DESCRIPTORS_PART 2u /* the other half is for sessions and their channels */
 #define FILES_MAX 65536u
-#define THREADS_CPU 16u /* most of a transfer's threads wait for a disk or for the peer */
-#define THREADS_LEAST 64u
+#define THREADS_CPU 16u   /* most of a transfer's threads wait for a disk or for the peer */
+#define THREADS_LEAST 32u /* of more, a crowd of clients on few CPUs gets slower */
 
 static uint64_t clamp(uint64_t value, uint64_t low, uint64_t high)
 {

@@ -404,9 +404,9 @@ static void defaults_suit_the_host(void)
 		struct budget budget;
 	} rows[] = {
 		{{UINT64_C(64) << 30, 20000, 32}, {UINT64_C(16) << 30, 2500, 512}},
-		{{UINT64_C(2) << 30, 1024, 2}, {UINT64_C(512) << 20, 128, 64}},
-		{{UINT64_MAX, 256, 1}, {UINT64_C(1) << 30, 32, 64}},
-		{{0, 0, 1}, {BUDGET_MEMORY_MIN, BUDGET_FILES_MIN, 64}},
+		{{UINT64_C(2) << 30, 1024, 2}, {UINT64_C(512) << 20, 128, 32}},
+		{{UINT64_MAX, 256, 1}, {UINT64_C(1) << 30, 32, 32}},
+		{{0, 0, 1}, {BUDGET_MEMORY_MIN, BUDGET_FILES_MIN, 32}},
 		{{UINT64_MAX - 1, UINT64_MAX, 100000}, {UINT64_C(64) << 30, 65536, UINT16_MAX}},
 	};
 
