@@ -19,8 +19,9 @@ struct control {
 	struct tls *tls;     /* NULL: in the clear */
 	struct buffer held;  /* frames queued before the handshake was complete */
 	struct buffer plain; /* decrypted, and not read yet */
-	size_t consumed;     /* of the input, by the frame that control_get gave last */
-	int error;           /* the session is over */
+	bool corked;
+	size_t consumed; /* of the input, by the frame that control_get gave last */
+	int error;       /* the session is over */
 };
 
 int control_new(struct fabric_chan *chan, const struct tls_context *context, const char *host,
@@ -126,6 +127,12 @@ static int unprotect(struct control *c)
 		if (r)
 			return r;
 	}
+	if (c->corked) {
+		int r = protect(c);
+
+		if (r)
+			return r;
+	}
 	/* a peer that sends on while its frames are not read gets no memory for it */
 	if (buffer_bytes(&c->plain) >= CONTROL_INPUT_MAX) {
 		log_error(
@@ -155,6 +162,18 @@ static void progress(struct control *c)
 	c->error = broken;
 }
 
+/* What is queued leaves as far as credits allow.  0 or the session's error. */
+static int leave(struct control *c)
+{
+	int r = protect(c);
+
+	if (!r)
+		r = pipe_push(c->pipe);
+	if (r)
+		c->error = -ENOTCONN;
+	return c->error;
+}
+
 int control_put(struct control *c, uint16_t type, uint16_t response, const void *data, size_t len)
 {
 	struct message_header h = {type, response, (uint32_t)len};
@@ -170,12 +189,14 @@ int control_put(struct control *c, uint16_t type, uint16_t response, const void 
 	r = append(c, bytes, data, len);
 	if (r)
 		return r;
-	r = protect(c);
-	if (!r)
-		r = pipe_push(c->pipe);
-	if (r)
-		c->error = -ENOTCONN;
-	return c->error;
+	return c->corked ? 0 : leave(c);
+}
+
+void control_cork(struct control *c, bool corked)
+{
+	c->corked = corked;
+	if (!corked && !c->error)
+		leave(c);
 }
 
 void control_probe(struct control *c)

@@ -59,6 +59,13 @@ const struct tls *control_tls(const struct control *);
  * may be NULL when len is 0. */
 int control_put(struct control *, uint16_t type, uint16_t response, const void *data, size_t len);
 
+/*
+ * While it is corked, what control_put queues leaves with the next control_get, control_push or
+ * wait, many frames in one SEND and one record: for a loop that comes to one of them before it
+ * sleeps.  To take the cork out sends what is there.
+ */
+void control_cork(struct control *, bool corked);
+
 /* For a peer that takes nothing of what is queued: finds out whether it is still there, and
  * control_get says so when it is not (pipe_probe). */
 void control_probe(struct control *);

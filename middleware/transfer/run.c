@@ -47,6 +47,8 @@ void run_init(struct run *run, struct link *link, const struct transfer_params *
 	stats->total_bytes = stats->total_files = MESSAGE_UNKNOWN;
 	stats->fabric = link_fabric_name(link);
 	stats->started_ns = stats->ended_ns = clock_now_ns();
+	/* frames of many small files leave together: the loops read frames before they sleep */
+	control_cork(run->control, true);
 }
 
 struct transfer_complete run_sums(const struct run *run)
@@ -511,6 +513,7 @@ enum verdict_scope run_end(struct run *run, int error)
 {
 	struct transfer_stats *stats = run->stats;
 
+	control_cork(run->control, false);
 	io_pool_free(run->io_pool);
 	seal_free(run->seal);
 	seal_key_free(run->seal_key);
