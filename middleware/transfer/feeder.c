@@ -266,9 +266,11 @@ static void flush_due(struct feeder *f, uint64_t now)
 	}
 }
 
-/* A block that was taken for a stream that then had nothing. */
-static void give_back(struct feeder *f)
+/* A block that was taken for a stream that then had nothing.  Whether another one waits for it. */
+static bool give_back(struct feeder *f)
 {
+	bool waited = false;
+
 	for (unsigned i = 0; i < f->params.streams; i++) {
 		struct feed_stream *s = &f->streams[i];
 
@@ -276,10 +278,12 @@ static void give_back(struct feeder *f)
 			continue;
 		pthread_mutex_lock(&f->lock);
 		f->stock[f->stock_count++] = s->block;
+		waited |= f->hungry;
 		f->hungry = false;
 		pthread_mutex_unlock(&f->lock);
 		s->block = NULL;
 	}
+	return waited;
 }
 
 /* ---- the thread ---- */
@@ -339,13 +343,14 @@ static void run(void *arg)
 
 	while (!closed(f)) {
 		struct feed_stream *s = NULL;
+		bool again;
 
 		take_orders(f);
 		for (unsigned i = 0; i < READS && (s = choose(f)); i++)
 			serve(f, s);
-		give_back(f);
+		again = give_back(f) || s;
 		flush_due(f, clock_now_ns());
-		take_events(f, s ? 0 : until_flush_ms(f));
+		take_events(f, again ? 0 : until_flush_ms(f));
 	}
 }
 

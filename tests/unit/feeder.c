@@ -221,6 +221,27 @@ static void a_stalled_stream_holds_nobody_up(void)
 	teardown();
 }
 
+/* The last block goes to a stream that then has nothing, while another one waits for it. */
+static void a_block_that_is_not_needed_goes_to_who_waits(void)
+{
+	uint8_t data[2 * BLOCK] = {0};
+
+	setup(3600 * 1000000000ull);
+	add_pipe(0);
+	add_pipe(1);
+	put(0, data, BLOCK);
+	put(1, data, 2 * BLOCK);
+	until_hungry(1);
+	poll(NULL, 0, 50); /* both are known to be readable, and have had nothing */
+	give(b.blocks[0]);
+	CHECK_EQ(owner(take()), 0);
+	give(b.blocks[1]);
+	CHECK_EQ(owner(take()), 1);
+	give(b.blocks[2]); /* it is the first one's turn, which is empty */
+	CHECK_EQ(owner(take()), 1);
+	teardown();
+}
+
 static int make_file(const char *dir, const char *name, off_t size)
 {
 	char path[300];
@@ -368,6 +389,8 @@ static void hunger_is_told_once(void)
 HARNESS_MAIN({"full blocks, and the last", full_blocks_and_the_last},
 	{"what waits is flushed", what_waits_is_flushed},
 	{"a stalled stream holds nobody up", a_stalled_stream_holds_nobody_up},
+	{"a block that is not needed goes to who waits",
+		a_block_that_is_not_needed_goes_to_who_waits},
 	{"bytes are shared alike", bytes_are_shared_alike},
 	{"the stop takes what is there", the_stop_takes_what_is_there},
 	{"one stream is stopped", one_stream_is_stopped},
