@@ -70,7 +70,7 @@ static int take_file_end(struct sink *s, const uint8_t *data, size_t len)
 	if (!f || f->waits || f->end_known)
 		return -EBADMSG;
 	if (!sink_file_ends_well(f, &end, s->block))
-		return run_fail(&s->run, -EBADMSG, STATUS_PROTOCOL,
+		return run_fail(&s->run, VERDICT_SESSION, STATUS_PROTOCOL,
 			"file %u: %llu bytes cannot have been sent in %llu blocks", end.file,
 			(unsigned long long)end.size, (unsigned long long)end.blocks);
 	f->end = end;
