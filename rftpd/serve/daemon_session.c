@@ -227,10 +227,16 @@ static void become_busy(struct daemon_session *s)
 	TAILQ_INSERT_TAIL(&s->daemon->busy, s, busy_entry);
 }
 
+static void become_idle(struct daemon_session *s)
+{
+	s->idle_since_ns = clock_now_ns();
+	deadline_start(&s->daemon->idle, &s->deadline, s->idle_since_ns);
+}
+
 void daemon_session_ready(struct daemon_session *s)
 {
 	s->state = SESSION_READY;
-	deadline_start(&s->daemon->idle, &s->deadline, clock_now_ns());
+	become_idle(s);
 	/* frames that came meanwhile make no descriptor readable any more */
 	become_busy(s);
 }
@@ -288,7 +294,7 @@ static int step(struct daemon_session *s)
 		r = handle_frame(s, &h, data);
 	}
 	if (!r && s->state == SESSION_READY)
-		deadline_start(&s->daemon->idle, &s->deadline, clock_now_ns());
+		become_idle(s);
 	return r ? r : 1;
 }
 

@@ -46,6 +46,7 @@ struct daemon_session {
 	bool killed; /* by an administrator: it ends once no thread uses it */
 	struct watch watch;
 	struct deadline deadline;          /* HELLO, idle or closing */
+	uint64_t idle_since_ns;            /* in READY */
 	struct deadline channels_deadline; /* of data channels that are expected */
 	const char *why;                   /* CLOSING: for the log */
 	char peer[ADDR_TEXT_MAX];

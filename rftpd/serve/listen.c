@@ -105,8 +105,10 @@ static void take_request(struct daemon *d, const struct fabric_event *ev)
 		return;
 	}
 	if (greeting.kind == MESSAGE_CHANNEL_CONTROL) {
-		const char *why = admit_refusal(d, fabric_chan_peer(ev->chan));
+		const char *why;
 
+		admit_make_room(d);
+		why = admit_refusal(d, fabric_chan_peer(ev->chan));
 		if (why)
 			refuse(d, ev->chan, STATUS_LIMIT, why);
 		else

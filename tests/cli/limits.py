@@ -81,6 +81,55 @@ def idle_sessions_end(top):
 
 
 @case
+def idle_sessions_give_way(top):
+    """All sessions there are, idle, for an hour: who comes is served, at the expense of who is idle for longest."""
+    daemon = served(top, "--max-sessions", "3", "--idle-timeout", "3600")  # a minute until they give way
+    idle = [session(daemon) for _ in range(3)]
+    check(is_refused(daemon), "they were all busy a moment ago")
+    daemon.stop()
+    daemon = Daemon(f"{top}/export", "rw", "--max-sessions", "3", "--idle-timeout", "60")  # a second
+    idle = [session(daemon) for _ in range(3)]
+    working = idle[1]
+
+    def asks():
+        equal(working.ask(iwarp.PING, b"cookie 8")[0], 0, "PING")
+
+    def gets_in():
+        asks()
+        return not is_refused(daemon)
+
+    wait_until(gets_in, "one gives way")
+    asks()
+    check(idle[0].dropped_within(WAIT), "the one that was idle for longest is still there")
+    wait_until(lambda: asks() or rftptest.rftp(f"{top}/local", daemon.url("put")).code == 0, "a client is served")
+    same_files(f"{top}/local", daemon.path("put"))
+    check(b"idle, and another client needs its place" in daemon.stderr(), "logged:", daemon.stderr()[-300:])
+    # who sits at its prompt comes back by itself
+    client = rftptest.start_rftp(daemon.url(""), stdin=subprocess.PIPE)
+    client.stdin.write(b"ls\n")
+    client.stdin.flush()
+    equal(client.stdout.readline(), b"put\n", "ls")
+    others = [working]
+
+    def full():
+        for s in others:
+            s.ask(iwarp.PING, b"cookie 8")
+        try:
+            others.append(session(daemon))
+        except Dropped:
+            time.sleep(0.02)
+        return len(others) == 3
+
+    wait_until(full, "its place is taken", 20)
+    before = daemon.stderr().count(b"(the connection was closed)")
+    others.pop().close()
+    wait_until(lambda: daemon.stderr().count(b"(the connection was closed)") > before, "there is room")
+    result = rftptest.finish(client, b"ls\n")
+    equal((result.code, result.out), (0, b"put\n"), "ls again", result)
+    daemon.stop()
+
+
+@case
 def a_slow_transfer_is_not_idle(top):
     daemon = served(top, "--idle-timeout", "1")
     make_file(f"{top}/large", 2 << 20)
