@@ -262,7 +262,12 @@ struct message_data_request { /* STORE, RETRIEVE */
 			    0 = not known; else 0 */
 	uint64_t offset; /* reserved for resume: 0 */
 	struct wire_bytes path;
+	/* RETRIEVE of several, with MESSAGE_DATA_INTO: how many paths there are besides, and these
+	 * as they cross: message_add_path, message_next_path; else 0 */
+	uint16_t more_count;
+	struct wire_bytes more;
 };
+#define MESSAGE_PATHS_MAX 4096u /* in one request */
 
 #define MESSAGE_STREAMS_MAX 255u
 /* FEED: the client sends streams, one a device; the daemon writes each in segments to path/NAME/ */
@@ -302,6 +307,11 @@ int message_get_statfs_reply(struct message_statfs_reply *, const void *, size_t
 ssize_t message_put_statfs_reply(const struct message_statfs_reply *, void *, size_t);
 int message_get_data_request(struct message_data_request *, const void *, size_t);
 ssize_t message_put_data_request(const struct message_data_request *, void *, size_t);
+/* One path more at the end of `list`, of which *len bytes are used.  0, -EMSGSIZE: it is full;
+ * -EBADMSG: the path may not cross. */
+int message_add_path(void *list, size_t size, size_t *len, struct wire_bytes path);
+/* The next of message_data_request.more; false: there is none.  It is off the list then. */
+bool message_next_path(struct wire_bytes *more, struct wire_bytes *path);
 int message_get_feed(struct message_feed *, const void *, size_t);
 ssize_t message_put_feed(const struct message_feed *, void *, size_t);
 int message_get_queued(struct message_queued *, const void *, size_t);

@@ -11,6 +11,44 @@
 
 /* ---- STORE and RETRIEVE ---- */
 
+int message_add_path(void *list, size_t size, size_t *len, struct wire_bytes path)
+{
+	struct wire w;
+
+	wire_init_put(&w, (uint8_t *)list + *len, size - *len);
+	wire_require(&w, message_path_ok(path));
+	wire_put_bytes(&w, path, MESSAGE_PATH_MAX);
+	if (!w.error)
+		*len += wire_put_length(&w);
+	return w.error;
+}
+
+bool message_next_path(struct wire_bytes *more, struct wire_bytes *path)
+{
+	struct wire w;
+
+	if (!more->len)
+		return false;
+	wire_init_get(&w, more->data, more->len);
+	*path = wire_get_bytes(&w, MESSAGE_PATH_MAX);
+	if (w.error)
+		return false;
+	*more = (struct wire_bytes){w.at, wire_left(&w)};
+	return true;
+}
+
+/* The other paths are as many as is said, and each may cross. */
+static bool message_more_ok(const struct message_data_request *m)
+{
+	struct wire_bytes more = m->more, path;
+	unsigned count = 0;
+
+	while (message_next_path(&more, &path) && message_path_ok(path))
+		count++;
+	return !more.len && count == m->more_count && count < MESSAGE_PATHS_MAX &&
+	       (!count || (m->kind == MESSAGE_DATA_FILES && m->flags & MESSAGE_DATA_INTO));
+}
+
 static bool message_data_request_ok(const struct message_data_request *m)
 {
 	const uint32_t flags = MESSAGE_DATA_INTO | MESSAGE_DATA_RECURSIVE |
@@ -22,7 +60,7 @@ static bool message_data_request_ok(const struct message_data_request *m)
 
 	if (m->flags & ~flags || (m->flags & links) == links || m->engine > MESSAGE_ENGINE_PULL ||
 		m->channels > MESSAGE_CHANNELS_MAX || m->depth > TRANSFER_DEPTH_MAX ||
-		m->direct > 2 || m->offset != 0)
+		m->direct > 2 || m->offset != 0 || !message_more_ok(m))
 		return false;
 	if (m->block != 0 && (m->block % MESSAGE_BLOCK_MULTIPLE || m->block < TRANSFER_BLOCK_MIN ||
 				     m->block > TRANSFER_BLOCK_MAX))
@@ -53,6 +91,11 @@ int message_get_data_request(struct message_data_request *m, const void *buf, si
 	m->size = wire_get_u64(&w);
 	m->offset = wire_get_u64(&w);
 	m->path = wire_get_bytes(&w, MESSAGE_PATH_MAX);
+	m->more_count = wire_get_u16(&w);
+	m->more.data = w.at;
+	for (unsigned i = 0; i < m->more_count && !w.error; i++)
+		wire_get_bytes(&w, MESSAGE_PATH_MAX);
+	m->more.len = (size_t)(w.at - m->more.data);
 	wire_require(&w, message_data_request_ok(m));
 	return wire_finish(&w);
 }
@@ -73,6 +116,8 @@ ssize_t message_put_data_request(const struct message_data_request *m, void *buf
 	wire_put_u64(&w, m->size);
 	wire_put_u64(&w, m->offset);
 	wire_put_bytes(&w, m->path, MESSAGE_PATH_MAX);
+	wire_put_u16(&w, m->more_count);
+	wire_put_raw(&w, m->more.data, m->more.len);
 	wire_require(&w, message_data_request_ok(m));
 	return wire_put_end(&w);
 }

@@ -111,7 +111,10 @@ int calls_store(struct calls *c, const struct message_data_request *request)
 
 int calls_retrieve(struct calls *c, const struct message_data_request *request)
 {
-	return calls_data(c, MESSAGE_RETRIEVE, request);
+	uint8_t data[MESSAGE_DATA_MAX]; /* of many paths */
+
+	return calls_ask(c, MESSAGE_RETRIEVE, data,
+		message_put_data_request(request, data, sizeof data), NULL, NULL);
 }
 
 int calls_feed(struct calls *c, const struct message_feed *request)

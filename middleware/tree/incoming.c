@@ -33,9 +33,9 @@ struct incoming_file {
 
 struct incoming {
 	struct incoming_params params;
-	char *path, *asked;
+	char *path;
 	int dir;                     /* what names go beneath; -1 = not there (yet) */
-	bool used;                   /* the stream, or the one file that was asked for */
+	bool used;                   /* the stream */
 	struct incoming_file *files; /* of the transfer's thread */
 	struct transfer_sink sink;
 };
@@ -252,22 +252,6 @@ static int incoming_refuse(const struct incoming *in, const char *name, int err,
 	return err;
 }
 
-/* Whether a name is what was asked for: a server does not choose which files a client writes. */
-static bool incoming_asked(struct incoming *in, const struct transfer_file *file, const char *name)
-{
-	size_t length = in->asked ? strlen(in->asked) : 0;
-
-	if (!in->asked)
-		return true;
-	if (in->params.tree)
-		return !length || (!strncmp(name, in->asked, length) &&
-					  (!name[length] || name[length] == '/'));
-	if (in->used || transfer_is_bare(file) || strcmp(name, in->asked) != 0)
-		return false;
-	in->used = true;
-	return true;
-}
-
 static int incoming_open(void *ctx, const struct transfer_file *file, struct end **end,
 	void **cookie, char text[512])
 {
@@ -284,10 +268,11 @@ static int incoming_open(void *ctx, const struct transfer_file *file, struct end
 		memcpy(name, file->name.data, file->name.len);
 	name[file->name.len] = '\0';
 
-	/* who asks for files does not wait for a stream, which may be silent for ever */
-	if (in->asked &&
-		(file->kind == TRANSFER_FILE_STREAM ||
-			(in->params.kind != INCOMING_STREAM && !incoming_asked(in, file, name)))) {
+	/* a server does not choose which files a client writes; and who asks for files does not
+	 * wait for a stream, which may be silent for ever */
+	if (in->params.asked && (file->kind == TRANSFER_FILE_STREAM ||
+					(!asked_take(in->params.asked, file) &&
+						in->params.kind != INCOMING_STREAM))) {
 		snprintf(text, 512, "the server sent what was not asked for");
 		return -EBADMSG;
 	}
@@ -442,12 +427,9 @@ int incoming_new(const struct incoming_params *params, struct incoming **out)
 	in->params = *params;
 	in->dir = -1;
 	in->path = strdup(params->path ? params->path : "");
-	if (params->asked)
-		in->asked = strdup(params->asked);
-	if (!in->path || (params->asked && !in->asked))
+	if (!in->path)
 		goto err_free;
 	in->params.path = in->path;
-	in->params.asked = in->asked;
 	err = incoming_check(in);
 	if (err)
 		goto err_free;
@@ -460,7 +442,6 @@ int incoming_new(const struct incoming_params *params, struct incoming **out)
 	return 0;
 
 err_free:
-	free(in->asked);
 	free(in->path);
 	free(in);
 	return err;
@@ -481,7 +462,6 @@ void incoming_free(struct incoming *in)
 		incoming_sweep_destination(in);
 	if (in->dir >= 0)
 		close(in->dir);
-	free(in->asked);
 	free(in->path);
 	free(in);
 }

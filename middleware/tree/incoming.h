@@ -9,6 +9,7 @@
 #ifndef TREE_INCOMING_H
 #define TREE_INCOMING_H
 
+#include "tree/asked.h"
 #include "tree/outcome.h"
 
 struct incoming;
@@ -33,11 +34,9 @@ struct incoming_params {
 	bool set_id;
 	/* Left-behind temporary files are removed from the directories that files go to. */
 	bool sweep;
-	/* What the peer was asked for, where it is the peer who names what comes: one name, and
-	 * what is beneath it when `tree` is set; "": the top itself.  Anything else is refused.
-	 * NULL: it may name what it likes. */
-	const char *asked; /* copied */
-	bool tree;
+	/* What the peer was asked for, where it is the peer who names what comes: anything else is
+	 * refused.  The caller's; NULL: it may name what it likes. */
+	struct asked *asked;
 	enum end_direct direct;
 	/* Outcome of each name, once: its path as opened here.  May be NULL. */
 	void (*done)(void *ctx, const struct outcome *);

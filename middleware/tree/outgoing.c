@@ -22,6 +22,7 @@ enum outgoing_kind {
 	OUTGOING_DIRECTORY,
 	OUTGOING_STREAM,
 	OUTGOING_NULL,
+	OUTGOING_FAILED,
 };
 
 struct outgoing_root {
@@ -29,6 +30,7 @@ struct outgoing_root {
 	char *path, *name;
 	int fd;         /* stream: borrowed */
 	uint64_t bytes; /* null */
+	int error;      /* failed */
 };
 
 struct outgoing {
@@ -117,6 +119,9 @@ static int outgoing_next_root(
 		item->file.size = root->bytes;
 		outgoing_item_now(item);
 		item->error = end_null_open(root->bytes, &item->end);
+		break;
+	case OUTGOING_FAILED:
+		item->error = root->error;
 		break;
 	case OUTGOING_DIRECTORY: /* is walked, or can not be */
 		item->file.kind = TRANSFER_FILE_DIRECTORY;
@@ -292,6 +297,20 @@ int outgoing_add(struct outgoing *o, const char *path, const char *name)
 	else
 		outgoing_count(o, 1, (uint64_t)st.st_size, (uint64_t)st.st_size);
 	return 0;
+}
+
+int outgoing_add_failed(struct outgoing *o, const char *path, const char *name, int error)
+{
+	struct outgoing_root root = {.kind = OUTGOING_FAILED,
+		.path = (char *)path,
+		.name = (char *)name,
+		.fd = -1,
+		.error = error};
+	int err = outgoing_add_root(o, &root);
+
+	if (!err)
+		outgoing_count(o, 1, 0, 0);
+	return err;
 }
 
 int outgoing_add_stream(struct outgoing *o, int fd, const char *name)

@@ -34,6 +34,9 @@ void outgoing_free(struct outgoing *);
  * destination; a directory then sends its entries beneath "").  Looks at it now (for the totals):
  * -ENOENT, -EISDIR, ... . */
 int outgoing_add(struct outgoing *, const char *path, const char *name);
+/* What was asked for with others and cannot be had: an item that fails so, and keeps none of them
+ * back. */
+int outgoing_add_failed(struct outgoing *, const char *path, const char *name, int error);
 /* A stream (stdin); `fd` stays the caller's. */
 int outgoing_add_stream(struct outgoing *, int fd, const char *name);
 /* `bytes` of memory: bench. */

@@ -17,6 +17,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* Of paths in one request, beside what else is in it. */
+#define GET_LIST_BYTES (MESSAGE_DATA_MAX - MESSAGE_PATH_MAX - 64u)
+
 struct get {
 	struct mover mover;
 	struct client *client;
@@ -69,8 +72,7 @@ static int get_is_tree(struct client *c, const char *path)
 		return 0;
 	if (c->settings.recursive)
 		return 1;
-	report_error(&c->report, EXIT_CODE_OK, STATUS_IS_DIRECTORY, path,
-		"is a directory (use -r to copy directories)");
+	report_error(&c->report, EXIT_CODE_OK, STATUS_IS_DIRECTORY, path, MOVER_WITHOUT_R);
 	return -EISDIR;
 }
 
@@ -171,23 +173,31 @@ static int get_check_names(struct get *g, char *const *paths, size_t count)
 
 /* A server that leaves a file out has sent less than was asked for, whatever it says of its
  * success. */
-static int get_receive(struct get *g, struct incoming *incoming, const char *path, uint32_t flags)
+static int get_receive(struct get *g, struct incoming *incoming, struct asked *asked)
 {
 	uint64_t before = g->mover.outcomes;
-	int err = mover_receive(&g->mover, incoming, path);
+	const char *first = asked->names->path;
+	int err = mover_receive(&g->mover, incoming, asked->count > 1 ? g->target : first);
 
 	/* only an empty top directory has no name to tell of */
-	if (err || g->mover.outcomes > before ||
-		((flags & MESSAGE_DATA_RECURSIVE) && !(flags & MESSAGE_DATA_INTO)))
+	if (err || (asked->count == 1 && g->mover.outcomes > before) ||
+		(asked->tree && !*asked->names->name))
 		return err;
-	report_error(&g->client->report, EXIT_CODE_OK, STATUS_OTHER, path,
-		"the server sent nothing: it could not read it (its log says why)");
-	return -EREMOTEIO;
+	for (size_t i = 0; i < asked->count; i++) {
+		if (asked->count > 1 && asked->names[i].came)
+			continue;
+		report_error(&g->client->report, EXIT_CODE_OK, STATUS_OTHER, asked->names[i].path,
+			"the server sent nothing: it could not read it (its log says why)");
+		err = -EREMOTEIO;
+	}
+	return err;
 }
 
-static int get_one(struct get *g, const char *path)
+/* Asks for what was collected, and receives it. */
+static int get_request(struct get *g, const struct wire_bytes *more, struct asked *asked)
 {
 	struct client *c = g->client;
+	const char *path = asked->names->path;
 	struct incoming_params params = {
 		.kind = g->kind,
 		.top = AT_FDCWD,
@@ -197,61 +207,75 @@ static int get_one(struct get *g, const char *path)
 		.update = c->settings.update,
 		.set_id = true,
 		.sweep = true,
+		.asked = asked,
 		.direct = c->settings.direct,
 		.done = mover_file_done,
 		.ctx = &g->mover,
 	};
 	struct message_data_request request = {
 		.kind = MESSAGE_DATA_FILES,
-		.flags = c->settings.recursive ? MESSAGE_DATA_RECURSIVE : 0,
+		.flags = (c->settings.recursive ? MESSAGE_DATA_RECURSIVE : 0) |
+			 (*asked->names->name ? MESSAGE_DATA_INTO : 0) |
+			 (g->kind == INCOMING_STREAM ? MESSAGE_DATA_STREAM : 0),
 		.path = {(const uint8_t *)path, strlen(path)},
+		.more_count = (uint16_t)(asked->count - 1),
+		.more = *more,
 	};
 	struct incoming *incoming;
-	size_t len;
-	const char *last = targets_name(path, &len);
-	char *asked, *remote;
-	int err;
+	int err = incoming_new(&params, &incoming);
 
-	if (g->kind == INCOMING_INTO && len)
-		request.flags |= MESSAGE_DATA_INTO;
-	if (g->kind == INCOMING_STREAM)
-		request.flags |= MESSAGE_DATA_STREAM;
-	asked = strndup(last, request.flags & MESSAGE_DATA_INTO ? len : 0);
-	/* names that come are beneath the directory that the source is in, or the source itself */
-	remote = request.flags & MESSAGE_DATA_INTO ? strndup(path, (size_t)(last - path))
-						   : strdup(path);
-	if (!asked || !remote) {
-		free(asked);
-		free(remote);
-		return client_no_memory(c);
-	}
-	params.asked = asked;
-	params.tree = c->settings.recursive;
-	err = incoming_new(&params, &incoming);
-	free(asked);
 	if (err) {
 		report_errorf(&c->report, err, g->target, "%s%s",
 			status_text(status_from_errno(err)),
 			err == -ENOENT ? " (the directory it should go into)" : "");
-		free(remote);
 		return err;
 	}
-	g->mover.remote = remote;
+	g->mover.asked = asked;
 	err = mover_channels(&g->mover);
 	if (!err) {
 		mover_request(&g->mover, MESSAGE_RETRIEVE, &request);
 		err = calls_retrieve(c->session, &request);
 		if (err == -EISDIR && !c->settings.recursive && !calls_lost(c->session))
 			report_error(&c->report, EXIT_CODE_OK, STATUS_IS_DIRECTORY, path,
-				"is a directory (use -r to copy directories)");
+				MOVER_WITHOUT_R);
 		else if (err)
 			client_report(c, path, err);
 		else
-			err = get_receive(g, incoming, path, request.flags);
+			err = get_receive(g, incoming, asked);
 	}
 	incoming_free(incoming);
-	g->mover.remote = NULL;
-	free(remote);
+	g->mover.asked = NULL;
+	return err;
+}
+
+/* One set-up for all of these that have a name to arrive under, as far as a request has room; else
+ * for the first.  *count: for how many it was. */
+static int get_some(struct get *g, char *const *paths, size_t *count)
+{
+	struct asked asked = {.tree = g->client->settings.recursive};
+	uint8_t *list = malloc(GET_LIST_BYTES);
+	size_t most = *count < MESSAGE_PATHS_MAX ? *count : MESSAGE_PATHS_MAX, used = 0, len = 0;
+	int err = list ? 0 : -ENOMEM;
+
+	*count = 0;
+	while (!err && *count < most) {
+		const char *path = paths[*count];
+		struct wire_bytes bytes = {(const uint8_t *)path, strlen(path)};
+		const char *name = targets_name(path, &len);
+
+		len = g->kind == INCOMING_INTO ? len : 0;
+		if (*count && (!len || message_add_path(list, GET_LIST_BYTES, &used, bytes)))
+			break;
+		err = asked_add(&asked, name, len, path);
+		(*count)++;
+		if (!len)
+			break;
+	}
+	err = err ? client_no_memory(g->client)
+		  : get_request(g, &(struct wire_bytes){list, used}, &asked);
+	asked_fini(&asked);
+	free(list);
+	*count += !*count; /* none could be collected */
 	return err;
 }
 
@@ -272,9 +296,10 @@ int get_files(struct client *c, const char *const *patterns, size_t count, const
 		err = get_target(&g, paths, path_count, path_count > count ? path_count : count);
 	if (!err)
 		err = get_check_names(&g, paths, path_count);
-	for (size_t i = 0; i < path_count && !err; i++) {
-		err = get_one(&g, paths[i]);
-		/* one of several that can not be had does not keep the others back */
+	for (size_t i = 0, some; i < path_count && !err; i += some) {
+		some = path_count - i;
+		err = get_some(&g, paths + i, &some);
+		/* what can not be had does not keep the others back */
 		if (err && c->session && !interrupt_signal() && err != -ECANCELED)
 			err = 0;
 	}

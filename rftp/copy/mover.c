@@ -185,14 +185,22 @@ bool mover_outcome(struct mover *m, const char *shown, const struct outcome *o)
 /* What a name that crossed is at the server. */
 static char *mover_remote(const struct mover *m, const struct outcome *o)
 {
+	struct asked_name *asked = m->asked ? asked_find(m->asked, o->name) : NULL;
+	const char *before = asked ? asked->path : m->remote;
+	struct wire_bytes name = o->name;
 	struct text path = {0};
 
-	if (!m->remote)
+	if (!before)
 		return NULL;
-	text_puts(&path, m->remote);
-	if (o->name.len && path.len && text_str(&path)[path.len - 1] != '/')
+	text_puts(&path, before);
+	if (asked) { /* its path ends with the name itself */
+		size_t len = strlen(asked->name);
+
+		name = (struct wire_bytes){name.data + len, name.len - len};
+	}
+	if (name.len && path.len && text_str(&path)[path.len - 1] != '/' && *name.data != '/')
 		text_putc(&path, '/');
-	text_add(&path, (const char *)o->name.data, o->name.len);
+	text_add(&path, (const char *)name.data, name.len);
 	return text_take(&path);
 }
 
@@ -204,6 +212,8 @@ void mover_file_done(void *ctx, const struct outcome *o)
 						      : "standard input";
 	char *remote = mover_remote(m, o);
 	bool theirs = remote && o->status && !strcmp(o->text, TRANSFER_AT_SOURCE);
+	const char *text =
+		theirs && m->asked && o->status == STATUS_IS_DIRECTORY ? MOVER_WITHOUT_R : o->text;
 	const struct report_file file = {
 		.path = *o->path ? o->path : NULL,
 		.remote = remote,
@@ -213,7 +223,7 @@ void mover_file_done(void *ctx, const struct outcome *o)
 		.directory = o->directory,
 		.bytes = o->bytes,
 		.status = o->status,
-		.text = o->text,
+		.text = text,
 		.error = mover_outcome(m, theirs ? remote : shown, o),
 	};
 

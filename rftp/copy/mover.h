@@ -10,11 +10,14 @@
 #include "tree/incoming.h"
 #include "tree/outgoing.h"
 
+#define MOVER_WITHOUT_R "is a directory (use -r to copy directories)"
+
 struct mover {
 	struct client *client;
 	struct report_done done; /* of the transfers that ended */
 	uint64_t busy_ns;
-	const char *remote; /* what names that cross are beneath at the server; NULL: none */
+	const char *remote;  /* what names that cross are beneath at the server; NULL: none */
+	struct asked *asked; /* where each name has a path of its own there; NULL: it has not */
 	uint64_t outcomes_before;
 	uint64_t skipped;      /* of the transfer that runs: were there already, and stay */
 	uint64_t files_before; /* that arrived before the transfer that runs */

@@ -87,7 +87,7 @@ static int put_add_stdin(struct put *p)
 static const char *put_why(const struct put *p, int error)
 {
 	if (error == -EISDIR && !p->client->settings.recursive)
-		return "is a directory (use -r to copy directories)";
+		return MOVER_WITHOUT_R;
 	return NULL;
 }
 

@@ -187,7 +187,7 @@ static int job_new(struct daemon_session *s, uint16_t type,
 	job->session = s;
 	job->type = type;
 	job->request = *request;
-	job->request.path = (struct wire_bytes){0};
+	job->request.path = job->request.more = (struct wire_bytes){0};
 	job->path = strdup(path);
 	if (!job->path) {
 		r = -ENOMEM;
@@ -260,21 +260,36 @@ int transfer_job_new_store(struct daemon_session *s, const struct message_data_r
 }
 
 int transfer_job_new_retrieve(struct daemon_session *s, const struct message_data_request *request,
-	const char *path, const char *name, struct transfer_job **out)
+	const char *path, struct transfer_job **out)
 {
 	struct transfer_job *job;
-	int r = job_new(s, MESSAGE_RETRIEVE, request, path, &job);
+	bool several = request->flags & MESSAGE_DATA_RECURSIVE || request->more_count;
+	int err = job_new(s, MESSAGE_RETRIEVE, request, path, &job);
 
-	if (r)
-		return r;
-	job->name = strdup(name);
-	if (!job->name) {
+	if (err)
+		return err;
+	job->roots = calloc(request->more_count + 1u, sizeof *job->roots);
+	if (!job->roots) {
 		transfer_job_free(job);
 		return -ENOMEM;
 	}
 	job->measure = request->flags & MESSAGE_DATA_RECURSIVE;
-	job_wants(job, request, 0, job->measure ? many_files(s, request->kind) : 1);
+	job_wants(job, request, 0, several ? many_files(s, request->kind) : 1);
 	*out = job;
+	return 0;
+}
+
+int transfer_job_add(struct transfer_job *job, const char *path, const char *name)
+{
+	struct transfer_root root = {.path = strdup(path), .name = strdup(name)};
+
+	assert(job->root_count <= job->request.more_count);
+	if (!root.path || !root.name) {
+		free(root.path);
+		free(root.name);
+		return -ENOMEM;
+	}
+	job->roots[job->root_count++] = root;
 	return 0;
 }
 
@@ -316,6 +331,19 @@ static int open_store(struct transfer_job *job, const struct place *place)
 	return r ? r : incoming_new(&params, &job->incoming);
 }
 
+/* One of several that cannot be had keeps the others not back: it is told as theirs are. */
+static int open_root(
+	const struct transfer_job *job, const struct place *place, const struct transfer_root *root)
+{
+	int err = place_check_readable(place, root->path);
+
+	if (!err)
+		err = outgoing_add(job->outgoing, root->path, root->name);
+	if (!err || err == -ENOMEM || job->root_count == 1)
+		return err;
+	return outgoing_add_failed(job->outgoing, root->path, root->name, err);
+}
+
 static int open_retrieve(struct transfer_job *job, const struct place *place)
 {
 	const struct message_data_request *request = &job->request;
@@ -329,16 +357,15 @@ static int open_retrieve(struct transfer_job *job, const struct place *place)
 		.done = log_file,
 		.ctx = job,
 	};
-	int r = params.top < 0 ? params.top : 0;
+	int err = params.top < 0 ? params.top : 0;
 
-	if (!r && !null)
-		r = place_check_readable(place, job->path);
-	if (!r)
-		r = outgoing_new(&params, &job->outgoing);
-	if (r)
-		return r;
-	return null ? outgoing_add_null(job->outgoing, request->size)
-		    : outgoing_add(job->outgoing, job->path, job->name);
+	if (!err)
+		err = outgoing_new(&params, &job->outgoing);
+	if (!err && null)
+		err = outgoing_add_null(job->outgoing, request->size);
+	for (unsigned i = 0; i < job->root_count && !err && !null; i++)
+		err = open_root(job, place, &job->roots[i]);
+	return err;
 }
 
 static int open_feed(struct transfer_job *job, const struct place *place)
@@ -387,8 +414,12 @@ void transfer_job_free(struct transfer_job *job)
 	outgoing_free(job->outgoing);
 	segments_free(job->segments);
 	close(job->cancel_fd);
+	for (unsigned i = 0; i < job->root_count; i++) {
+		free(job->roots[i].path);
+		free(job->roots[i].name);
+	}
+	free(job->roots);
 	free(job->path);
-	free(job->name);
 	free(job);
 }
 

@@ -17,13 +17,20 @@
 #include "tree/outgoing.h"
 #include "tree/segments.h"
 
+/* What a RETRIEVE is about. */
+struct transfer_root {
+	char *path, *name; /* name: what it is called beneath the client's directory */
+};
+
 struct transfer_job {
 	struct lease lease;                   /* first: lease_ops find the job by it */
 	TAILQ_ENTRY(transfer_job) told_entry; /* the daemon's, as are these two, under its lock */
 	bool is_told, is_over;
 	struct daemon_session *session;
-	uint16_t type;                       /* MESSAGE_STORE, MESSAGE_RETRIEVE, MESSAGE_FEED */
-	char *path, *name;                   /* of the request; name: RETRIEVE */
+	uint16_t type;               /* MESSAGE_STORE, MESSAGE_RETRIEVE, MESSAGE_FEED */
+	char *path;                  /* of the request, the first of several */
+	struct transfer_root *roots; /* RETRIEVE */
+	unsigned root_count;
 	struct message_data_request request; /* without its path */
 	struct message_feed feed;            /* FEED; without its path */
 	struct incoming *incoming;           /* STORE */
@@ -42,9 +49,10 @@ struct transfer_job {
 /* Made from a checked request; the path is looked at by transfer_job_open.  0 or -errno. */
 int transfer_job_new_store(struct daemon_session *, const struct message_data_request *,
 	const char *path, struct transfer_job **out);
-/* `name`: what it is called beneath the client's directory. */
+/* Of no path yet; `path` is the first of those that are added. */
 int transfer_job_new_retrieve(struct daemon_session *, const struct message_data_request *,
-	const char *path, const char *name, struct transfer_job **out);
+	const char *path, struct transfer_job **out);
+int transfer_job_add(struct transfer_job *, const char *path, const char *name);
 int transfer_job_new_feed(struct daemon_session *, const struct message_feed *, const char *path,
 	struct transfer_job **out);
 /* In any thread, and it may block: opens what the path names in the session's place.  0; -errno:

@@ -129,6 +129,8 @@ int handle_store(struct daemon_session *s, const uint8_t *data, size_t len)
 	struct transfer_job *job;
 	int r = message_get_data_request(&request, data, len);
 
+	if (!r && request.more_count)
+		r = -EBADMSG; /* these are a RETRIEVE's */
 	if (!r)
 		r = refuse_request(s, MESSAGE_STORE, &request);
 	if (r)
@@ -138,11 +140,28 @@ int handle_store(struct daemon_session *s, const uint8_t *data, size_t len)
 	return r ? handle_refuse_path(s, MESSAGE_STORE, r, path) : handle_open_job(s, job);
 }
 
+/* One path of a RETRIEVE: 0; 1: refused, and answered; -errno. */
+static int add_path(struct daemon_session *s, const struct message_data_request *request,
+	const char *path, struct transfer_job *job)
+{
+	char name[MESSAGE_NAME_MAX + 1] = "";
+	int err;
+
+	if (request->kind == MESSAGE_DATA_FILES && request->flags & MESSAGE_DATA_INTO &&
+		!last_component(path, name)) {
+		err = daemon_session_refuse(s, MESSAGE_RETRIEVE, STATUS_NAME,
+			"%.400s: has no name of its own to arrive under", path);
+		return err ? err : 1;
+	}
+	return transfer_job_add(job, path, name);
+}
+
 int handle_retrieve(struct daemon_session *s, const uint8_t *data, size_t len)
 {
-	char path[MESSAGE_PATH_MAX + 1], name[MESSAGE_NAME_MAX + 1] = "";
+	char path[MESSAGE_PATH_MAX + 1];
 	struct message_data_request request;
 	struct transfer_job *job;
+	struct wire_bytes next;
 	int r = message_get_data_request(&request, data, len);
 
 	if (!r && request.kind == MESSAGE_DATA_FILES && request.size)
@@ -152,10 +171,16 @@ int handle_retrieve(struct daemon_session *s, const uint8_t *data, size_t len)
 	if (r)
 		return r < 0 ? r : 0;
 	handle_path(path, request.path);
-	if (request.kind == MESSAGE_DATA_FILES && request.flags & MESSAGE_DATA_INTO &&
-		!last_component(path, name))
-		return daemon_session_refuse(s, MESSAGE_RETRIEVE, STATUS_NAME,
-			"%.400s: has no name of its own to arrive under", path);
-	r = transfer_job_new_retrieve(s, &request, path, name, &job);
-	return r ? handle_refuse_path(s, MESSAGE_RETRIEVE, r, path) : handle_open_job(s, job);
+	r = transfer_job_new_retrieve(s, &request, path, &job);
+	if (r)
+		return handle_refuse_path(s, MESSAGE_RETRIEVE, r, path);
+	r = add_path(s, &request, path, job);
+	while (!r && message_next_path(&request.more, &next)) {
+		handle_path(path, next);
+		r = add_path(s, &request, path, job);
+	}
+	if (!r)
+		return handle_open_job(s, job);
+	transfer_job_free(job);
+	return r < 0 ? handle_refuse_path(s, MESSAGE_RETRIEVE, r, path) : 0;
 }

@@ -65,6 +65,7 @@ def several_transfers_are_one_set_up(top):
             same_files(f"{top}/export/{name}", f"{top}/got/{name}")
         for who, text in (("the client", said), ("the daemon", daemon.stderr())):
             equal(text.count(b" bytes registered"), 1, who, "registered memory for", len(names), "gets")
+        equal(daemon.stderr().count(b" RETRIEVE: "), 1, "transfers for", len(names), "gets")
         equal(len(proxy.sockets) // 2, 1 + 2, "connections")
         works("--channels", "2", "-c", "; ".join(f"put {top}/got/{name} p{name}" for name in names), proxy.url())
         for name in names:
@@ -74,6 +75,49 @@ def several_transfers_are_one_set_up(top):
     finally:
         proxy.close()
     daemon.stop()
+
+
+@case
+def one_of_several_that_cannot_be_had(top):
+    """One transfer brings the others, and each failure is told as that path's own."""
+    daemon, local = places(top)
+    for name in ("a", "b", "d/x", "e/y"):
+        os.makedirs(os.path.dirname(f"{daemon.top}/{name}"), exist_ok=True)
+        make_file(f"{daemon.top}/{name}", 70000)
+    os.symlink("nowhere", f"{daemon.top}/dangling")
+    names = ["a", "missing", "d", "e/y", "dangling", "b"]
+    run = rftptest.fails(1, *[daemon.url(name) for name in names], f"{local}/")
+    for name, why in (("/missing", b"no such file"), ("/d", b"use -r"), ("/dangling", b"no such file")):
+        lines = [line for line in run.err.splitlines() if f"{name}:".encode() in line]
+        check(len(lines) == 1 and why in lines[0].lower(), name, "is told as:", run.err)
+    equal(sorted(tree(local)), [b"a", b"b", b"y"], "what came")
+    same_files(f"{daemon.top}/e/y", f"{local}/y")
+    events = rftptest.fails(1, "--json", *[daemon.url(name) for name in names], f"{local}/").out
+    check(b'"/e/y"' in events and b'"/missing"' in events, "the server's paths:", events)
+    rftptest.fails(6, "-r", *[daemon.url(name) for name in names], f"{local}/")
+    equal(sorted(tree(local)), [b"a", b"b", b"d", b"d/x", b"y"], "what came with -r")
+    equal(leftovers(local), [], "temporary files")
+
+
+@case
+def more_paths_than_a_request_holds(top):
+    """A pattern of 5,000 names, and some that are so long that few fit."""
+    daemon, local = places(top)
+    deep = "/".join(["d" * 250] * 15)
+    os.makedirs(f"{daemon.top}/{deep}")
+    os.mkdir(f"{daemon.top}/many")
+    for number in range(5000):
+        with open(f"{daemon.top}/many/{number}", "w", encoding="ascii") as file:
+            file.write(str(number))
+    for number in range(40):
+        make_file(f"{daemon.top}/{deep}/long{number}", 1)
+    works(daemon.url("many/*"), f"{local}/")
+    equal(len(os.listdir(local)), 5000, "names")
+    for number in rftptest.rng().sample(range(5000), 50):
+        with open(f"{local}/{number}", encoding="ascii") as file:
+            equal(file.read(), str(number), number)
+    works(daemon.url(f"{deep}/*"), f"{local}/")
+    equal(len(os.listdir(local)), 5040, "names")
 
 
 @case

@@ -259,8 +259,8 @@ REQUESTS = {
     iwarp.RENAME: (struct.pack(">I", 0) + iwarp.text(b"/x") + iwarp.text(b"/y"), 10, 8 + 2 * 4095),
     iwarp.STATFS: (iwarp.text(b"/"), 3, 2 + 4095),
     iwarp.REMOVE_TREE: (iwarp.text(b"/x"), 3, 2 + 4095),
-    iwarp.STORE: (iwarp.data_request(), 39, 39 + 4095),
-    iwarp.RETRIEVE: (iwarp.data_request(), 39, 39 + 4095),
+    iwarp.STORE: (iwarp.data_request(), 41, 41 + 4095),
+    iwarp.RETRIEVE: (iwarp.data_request(), 41, 65536),
 }
 TRANSFERS = {
     iwarp.OFFER: (iwarp.offer(), 49, 49),
@@ -408,11 +408,17 @@ def requests_with_wrong_values(top):
                        {"engine": 5}, {"engine": 255}, {"channels": 65}, {"block": 1},
                        {"block": 65537}, {"block": 0xffffffff}, {"depth": 65537}, {"direct": 3},
                        {"size": 1 << 63}, {"offset": 1}, {"path": b"a\0b"}, {"path": b"../x", "flags": 0},
-                       {"kind": 2, "path": b"x"}, {"kind": 2, "size": 1 << 63, "path": b""}):
+                       {"kind": 2, "path": b"x"}, {"kind": 2, "size": 1 << 63, "path": b""},
+                       {"more": [b"g"]}, {"flags": 1, "more": [b"g"], "more_count": 2},
+                       {"flags": 1, "more": [b"g", b"h"], "more_count": 1}, {"more_count": 1},
+                       {"flags": 1, "more": [b""]}, {"flags": 1, "more": [b"a\0b"]},
+                       {"flags": 1, "more": [b"x" * 4096]}, {"flags": 1, "more": [b"g"] * 4096},
+                       {"kind": 2, "path": b"", "flags": 1, "more": [b"g"]}):
             bad.append((type_, iwarp.data_request(**fields)))
         bad.append((type_, iwarp.data_request() + b"x"))
         bad.append((type_, iwarp.data_request()[:-1]))
     bad += [(iwarp.RETRIEVE, iwarp.data_request(**f)) for f in ({"size": 1}, {"flags": 8})]
+    bad.append((iwarp.STORE, iwarp.data_request(flags=1, more=[b"g"])))
     for type_, data in bad:
         session = Session(place.port, WAIT)
         session.hello()

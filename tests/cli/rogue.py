@@ -195,7 +195,8 @@ def right_retrieve(session, data):
 def last_name(request):
     """Of a RETRIEVE into a directory: what was asked for."""
     flags, = struct.unpack(">I", request[1:5])
-    return request[39:].rpartition(b"/")[2] if flags & 1 else b""
+    path = request[39:39 + int.from_bytes(request[37:39], "big")]
+    return path.rpartition(b"/")[2] if flags & 1 else b""
 
 
 def right_store(session, _):

@@ -35,8 +35,9 @@ def frame(kind, data, response=0):
 TOKEN = bytes(range(0xA0, 0xB0))
 ATTR = pack("BIIIQqI", 1, 0o644, 1000, 1001, 4096, 1700000000, 5)
 HELLO = pack("HHIIIII", 1, 8, 4 << 20, 512, 2, 0, 0) + text(b"rftp/0.1.0")
-FILES = pack("BIBHIIIBQQ", 1, 7, 1, 8, 4 << 20, 512, 50000, 0, 0, 0) + text(b"/a")
-NULLS = pack("BIBHIIIBQQ", 2, 0, 0, 0, 0, 0, 0, 0, 1 << 32, 0) + text(b"")
+FILES = pack("BIBHIIIBQQ", 1, 7, 1, 8, 4 << 20, 512, 50000, 0, 0, 0) + text(b"/a") + pack("H", 0)
+SEVERAL = FILES[:-2] + pack("H", 2) + text(b"/b/c") + text(b"d")
+NULLS = pack("BIBHIIIBQQ", 2, 0, 0, 0, 0, 0, 0, 0, 1 << 32, 0) + text(b"") + pack("H", 0)
 
 write("fuzz_message", {
     "greeting-control": frame(0, pack("IBBHIH", 0x52465450, 1, 1, 0, 0, 64) + bytes(16)),
@@ -59,6 +60,7 @@ write("fuzz_message", {
     "remove-tree-reply": frame(23 | REPLY, pack("QB", 7, 1)),
     "store": frame(32, FILES),
     "retrieve-null": frame(33, NULLS),
+    "retrieve-several": frame(33, SEVERAL),
     "feed": frame(34, pack("IHQQ", 0, 7, 64 << 20, 10**10) + text(b"/feed")),
     "queued": frame(83, pack("I", 3)),
 })

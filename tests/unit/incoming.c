@@ -33,6 +33,18 @@ static struct incoming_params params(enum incoming_kind kind, int top, const cha
 		.done = log_done};
 }
 
+/* Kept until the next one is asked for. */
+static struct asked *asked_for(const char *name, bool is_tree)
+{
+	static struct asked asked;
+
+	asked_fini(&asked);
+	asked.tree = is_tree;
+	if (asked_add(&asked, name, strlen(name), "/a/path"))
+		abort();
+	return &asked;
+}
+
 static uint32_t number;
 
 static struct transfer_file file_of(enum transfer_file_kind kind, const char *name, uint64_t size)
@@ -215,7 +227,7 @@ static void links_are_made_and_lead_nobody_out(void)
 	CHECK_EQ(receive_link(in, "a", "b"), -EINVAL);
 	incoming_free(in);
 	p = params(INCOMING_AS, AT_FDCWD, scratch_path(dir, "as"));
-	p.asked = "name";
+	p.asked = asked_for("name", false);
 	CHECK_EQ(incoming_new(&p, &in), 0);
 	CHECK_EQ(receive_link(in, "name", "b"), -EBADMSG); /* a file was asked for */
 	incoming_free(in);
@@ -500,7 +512,7 @@ static void only_what_was_asked_for(void)
 	struct incoming_params p = params(INCOMING_INTO, AT_FDCWD, dir);
 	struct incoming *in;
 
-	p.asked = "report.txt";
+	p.asked = asked_for("report.txt", false);
 	CHECK_EQ(incoming_new(&p, &in), 0);
 	CHECK_EQ(receive(in, ".bashrc", "evil"), -EBADMSG);
 	CHECK_EQ(receive(in, "report.txt/x", "evil"), -EBADMSG);
@@ -513,8 +525,7 @@ static void only_what_was_asked_for(void)
 	CHECK_EQ(scratch_entries(dir), 1);
 	incoming_free(in);
 
-	p.asked = "tree";
-	p.tree = true;
+	p.asked = asked_for("tree", true);
 	CHECK_EQ(incoming_new(&p, &in), 0);
 	CHECK_EQ(receive_directory(in, ".ssh", 0755), -EBADMSG);
 	CHECK_EQ(receive(in, ".ssh/authorized_keys", "evil"), -EBADMSG);
@@ -526,7 +537,7 @@ static void only_what_was_asked_for(void)
 	incoming_free(in);
 
 	p = params(INCOMING_AS, AT_FDCWD, scratch_path(dir, "as"));
-	p.asked = "";
+	p.asked = asked_for("", false);
 	CHECK_EQ(incoming_new(&p, &in), 0);
 	CHECK_EQ(receive_directory(in, "", 0755), -EBADMSG);
 	CHECK_EQ(receive(in, "x", "evil"), -EBADMSG);
