@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/property/flips: transfers in which one bit of one FILE changes between the source, which
- * has encoded it, and the sink.  control_put is wrapped for that (see Makefile).
+ * tests/property/flips: transfers in which one bit of one frame changes between the side that has
+ * encoded it and the other one.  control_put is wrapped for that (see Makefile).
  *
- * Property: it is noticed.  The source's transfer fails, and where it says that a file arrived, it
- * is there under its name, with its bytes, mode and time.  RFTP_TRANSFERS sets the number of
- * transfers (default 600).
+ * Property: both sides end; where the source says that a file arrived, it is there under its name,
+ * with its bytes, mode and time; and where the frame was a FILE, the source's transfer fails.
+ * RFTP_TRANSFERS sets the number of transfers (default 600).
  */
 #include "../harness.h"
 #include "pair.h"
@@ -19,11 +19,14 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <limits.h>
+#include <stdatomic.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #define TRANSFERS 600
-#define FRAME_MAX 200u /* longer than any FILE here */
+#define FRAME_MAX 1024u /* longer than any frame here */
+#define ANY_FRAMES 30u  /* of a transfer, both sides'; it may have fewer */
 
 /* What is sent: names beneath `from`, in any order; a directory ends in its own FILE, too. */
 static const struct {
@@ -40,9 +43,11 @@ static const struct {
 #define OBJECTS (sizeof objects / sizeof *objects)
 #define FRAMES (OBJECTS + 1) /* one for each, and one for the directory's end */
 
-/* The flip of this transfer; the source's thread alone sends FILE. */
-static unsigned flip_frame, flip_bit, files_sent;
-static bool flipped;
+/* The flip of this transfer. */
+static bool flip_any; /* else FILE alone counts, which the source's thread alone sends */
+static unsigned flip_frame, flip_bit;
+static _Atomic unsigned frames_sent;
+static _Atomic uint16_t flipped; /* the type of the frame; 0: none yet */
 
 int __real_control_put(struct control *, uint16_t, uint16_t, const void *, size_t);
 int __wrap_control_put(struct control *, uint16_t, uint16_t, const void *, size_t);
@@ -52,13 +57,13 @@ int __wrap_control_put(
 {
 	uint8_t copy[FRAME_MAX];
 
-	if (type != TRANSFER_FILE || files_sent++ != flip_frame)
+	if ((!flip_any && type != TRANSFER_FILE) || !len || frames_sent++ != flip_frame)
 		return __real_control_put(c, type, response, data, len);
 	assert(len <= sizeof copy);
 	memcpy(copy, data, len);
 	flip_bit %= 8 * (unsigned)len;
 	copy[flip_bit / 8] ^= 1u << flip_bit % 8;
-	flipped = true;
+	flipped = type;
 	return __real_control_put(c, type, response, copy, len);
 }
 
@@ -219,7 +224,7 @@ static void run_sink(struct side *side)
 }
 
 /* One transfer: what was wrong, or NULL. */
-static const char *one(uint64_t seed, bool flip)
+static const char *one(uint64_t seed, bool flip, bool any)
 {
 	const struct loop_faults faults = {.seed = seed, .no_imm = seed & 1};
 	const struct transfer_params params = {
@@ -230,6 +235,8 @@ static const char *one(uint64_t seed, bool flip)
 		.engine = MESSAGE_ENGINE_CREDIT + (seed >> 8) % 3,
 		.protect = (seed >> 16) % 3,
 		.cancel_fd = -1,
+		/* a count that is wrong may be waited for */
+		.idle_timeout_ms = any ? 200 : 0,
 	};
 	bool client_is_source = seed >> 1 & 1;
 	struct worker other = {0};
@@ -238,12 +245,13 @@ static const char *one(uint64_t seed, bool flip)
 	struct pair pair;
 
 	wipe(to_dir);
-	flip_frame = flip ? (unsigned)(seed >> 16) % FRAMES : FRAMES;
+	flip_any = any;
+	flip_frame = flip ? (unsigned)(seed >> 16) % (any ? ANY_FRAMES : FRAMES) : UINT_MAX;
 	flip_bit = (unsigned)(seed >> 32);
-	files_sent = 0;
-	flipped = false;
 	assert(!loop_open(&faults, &fabric));
 	assert(!pair_open(&pair, fabric, 1));
+	frames_sent = 0;
+	flipped = 0;
 	source = (struct side){
 		.link = client_is_source ? pair.client : pair.daemon, .params = params};
 	sink = (struct side){
@@ -263,12 +271,12 @@ static const char *one(uint64_t seed, bool flip)
 	}
 	if (!flip)
 		return source.result || sink.result ? "it failed without a flip" : NULL;
-	if (flipped && !source.result)
+	if (flipped == TRANSFER_FILE && !source.result)
 		return "the source noticed nothing";
 	return NULL;
 }
 
-static void flips(void)
+static void flips(bool any)
 {
 	const char *scale = getenv("RFTP_TRANSFERS"), *tmp = getenv("TMPDIR"), *wrong = NULL;
 	unsigned count = scale ? (unsigned)atoi(scale) : TRANSFERS, hit = 0;
@@ -287,11 +295,11 @@ static void flips(void)
 	for (unsigned i = 0; i < count && !wrong; i++) {
 		uint64_t seed = harness_random(&rng);
 
-		wrong = one(seed, i > 0);
-		hit += flipped;
+		wrong = one(seed, i > 0, any);
+		hit += flipped > 0;
 		if (wrong)
-			printf("# transfer %u, seed %" PRIu64 ", FILE %u, bit %u: %s\n", i, seed,
-				flip_frame + 1, flip_bit, wrong);
+			printf("# transfer %u, seed %" PRIu64 ", frame %u (%s), bit %u: %s\n", i,
+				seed, flip_frame + 1, message_name(flipped), flip_bit, wrong);
 	}
 	printf("# %u transfers, a bit flipped in %u\n", count, hit);
 	wipe(from_dir);
@@ -302,10 +310,21 @@ static void flips(void)
 	CHECK(!wrong);
 }
 
+static void of_a_file(void)
+{
+	flips(false);
+}
+
+static void of_any_frame(void)
+{
+	flips(true);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct harness_case cases[] = {
-		{"a flipped bit of a FILE is noticed", flips},
+		{"a flipped bit of a FILE is noticed", of_a_file},
+		{"a flipped bit of any frame makes nothing wrong", of_any_frame},
 		{NULL, NULL},
 	};
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * tests/property/transfers: whole transfers over the loop fabric with seeded delays, reordering,
- * cuts, failures and stalls.
+ * cuts, failures, stalls and bits that change on their way.
  *
  * Property: whatever happens, each of the sink's files is the source's file or the old one; it is
  * the source's where either side says that it arrived; no temporary file stays behind; both sides
@@ -189,8 +189,15 @@ static void remove_dirs(void)
 	rmdir(top);
 }
 
+/* A bit that changes, once the channels are connected; after 0: none. */
+struct flip {
+	uint64_t after;
+	uint32_t bit;
+};
+
 /* One transfer under `faults`; what was wrong, or NULL. */
-static const char *one(uint64_t seed, const struct loop_faults *faults, bool *clean)
+static const char *one(
+	uint64_t seed, const struct loop_faults *faults, struct flip flip, bool *clean)
 {
 	uint64_t rng = seed;
 	struct plan_of_test plan = {.files = 1 + harness_random(&rng) % FILES_MAX};
@@ -205,7 +212,7 @@ static const char *one(uint64_t seed, const struct loop_faults *faults, bool *cl
 		.engine = MESSAGE_ENGINE_CREDIT + harness_random(&rng) % 3,
 		.cancel_fd = -1,
 		/* what stalls is to end soon, and what is only slow on a busy host is not to */
-		.idle_timeout_ms = faults->stall_after ? 200 : 0,
+		.idle_timeout_ms = faults->stall_after || flip.after ? 200 : 0,
 	};
 	struct side source, sink;
 	struct fabric *fabric;
@@ -242,6 +249,7 @@ static const char *one(uint64_t seed, const struct loop_faults *faults, bool *cl
 		return faults->cut_after || faults->error_after ? NULL
 								: "no connection without a fault";
 	}
+	loop_flip(fabric, flip.after, flip.bit);
 	source = (struct side){.source = true,
 		.link = client_is_source ? pair.client : pair.daemon,
 		.params = params,
@@ -275,10 +283,10 @@ static const char *one(uint64_t seed, const struct loop_faults *faults, bool *cl
 	if (!wrong && entries(to_dir, false) != plan.files)
 		wrong = "another number of files";
 	if (!wrong && !faults->cut_after && !faults->error_after && !faults->stall_after &&
-		!unfit && !*clean)
+		!flip.after && !unfit && !*clean)
 		wrong = "it failed without a fault";
 	if (!wrong && unfit &&
-		(*clean || (!faults->cut_after && !faults->error_after &&
+		(*clean || (!faults->cut_after && !faults->error_after && !flip.after &&
 				   source.stats.verdict.status != STATUS_UNSUPPORTED)))
 		wrong = "status bytes without READ";
 	if (wrong)
@@ -294,7 +302,15 @@ static unsigned transfers(void)
 	return s ? (unsigned)atoi(s) : 2000;
 }
 
-enum faulty { FAULTLESS, BREAKS, STALLS };
+enum faulty { FAULTLESS, BREAKS, STALLS, FLIPS };
+
+/* Every other one is in the first bytes, where headers and notices are. */
+static struct flip choose_flip(uint64_t *rng)
+{
+	uint32_t bit = (uint32_t)harness_random(rng);
+
+	return (struct flip){1 + harness_random(rng) % 60, bit & 1 ? bit >> 1 : (bit >> 1) % 512};
+}
 
 static void run_many(unsigned count, enum faulty faulty)
 {
@@ -312,22 +328,26 @@ static void run_many(unsigned count, enum faulty faulty)
 			.no_watch = seed & 1,
 			.no_read = harness_random(&choice) % 16 == 0,
 		};
+		struct flip flip = {0};
 		const char *wrong;
 		bool clean;
 
-		if (faulty == STALLS)
+		if (faulty == FLIPS)
+			flip = choose_flip(&choice);
+		else if (faulty == STALLS)
 			faults.stall_after = 1 + harness_random(&choice) % 30;
 		else if (faulty == BREAKS && harness_random(&choice) & 1)
 			faults.cut_after = 1 + harness_random(&choice) % 60;
 		else if (faulty == BREAKS)
 			faults.error_after = 1 + harness_random(&choice) % 60;
-		wrong = one(seed, &faults, &clean);
+		wrong = one(seed, &faults, flip, &clean);
 		clean_ones += clean;
 		if (wrong) {
 			printf("# transfer %u, seed %" PRIu64 ": %s (cut %" PRIu64
-			       ", error %" PRIu64 ", delay %u us, reorder %u, no_imm %d)\n",
-				i, seed, wrong, faults.cut_after, faults.error_after,
-				faults.delay_us, faults.reorder_permille, faults.no_imm);
+			       ", error %" PRIu64 ", flip %" PRIu64 ", bit %" PRIu32
+			       ", delay %u us, reorder %u, no_imm %d)\n",
+				i, seed, wrong, faults.cut_after, faults.error_after, flip.after,
+				flip.bit, faults.delay_us, faults.reorder_permille, faults.no_imm);
 			remove_dirs();
 			CHECK(!"the property does not hold");
 		}
@@ -352,12 +372,19 @@ static void with_a_channel_that_stalls(void)
 	run_many(transfers() / 160, STALLS);
 }
 
+/* In frames, notices, headers, payloads, status bytes and credits alike. */
+static void with_a_bit_that_changes(void)
+{
+	run_many(transfers() / 10, FLIPS);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct harness_case cases[] = {
 		{"transfers without faults", without_faults},
 		{"transfers with cuts and errors", with_cuts_and_errors},
 		{"transfers with a channel that stalls", with_a_channel_that_stalls},
+		{"transfers with a bit that changes", with_a_bit_that_changes},
 		{NULL, NULL},
 	};
 

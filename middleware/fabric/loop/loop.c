@@ -327,6 +327,16 @@ static const struct fabric_ops loop_ops = {
 	.post_recv = loop_post_recv,
 };
 
+void loop_flip(struct fabric *fabric, uint64_t after, uint32_t bit)
+{
+	struct loop *loop = (struct loop *)fabric;
+
+	pthread_mutex_lock(&loop->lock);
+	loop->flip_after = after;
+	loop->flip_bit = bit;
+	pthread_mutex_unlock(&loop->lock);
+}
+
 int loop_open(const struct loop_faults *faults, struct fabric **out)
 {
 	struct loop *loop = calloc(1, sizeof *loop);

@@ -30,4 +30,10 @@ struct loop_faults {
 /* `faults` NULL = none. */
 int loop_open(const struct loop_faults *faults, struct fabric **out);
 
+/*
+ * A bit of the `after`-th request from now on (1 = the next) that carries anything changes on its
+ * way: number `bit` of its data, or of the immediate value behind it, modulo how many there are.
+ */
+void loop_flip(struct fabric *, uint64_t after, uint32_t bit);
+
 #endif

@@ -15,6 +15,7 @@
 #define PINS_MAX (FABRIC_SGE_MAX + 1)
 #define ATOMIC_WRITE_BYTES 64u
 #define ATOMIC_READ_BYTES 65536u
+#define NO_FLIP UINT32_MAX
 
 _Static_assert(ATOMIC_WRITE_BYTES >= FABRIC_WATCHED_BYTES, "what is watched is placed atomically");
 
@@ -34,6 +35,8 @@ struct flight {
 	struct loop_mr *pinned[PINS_MAX];
 	unsigned pin_count;
 	uint32_t bytes;
+	uint32_t flip_at; /* which byte changes on its way; NO_FLIP: none */
+	unsigned flip_bit;
 	/* when it must not be carried out */
 	enum fabric_status status, recv_status;
 	int error;
@@ -256,14 +259,23 @@ static void copy(const struct flight *f)
 	unsigned i = 0, j = 0;
 
 	for (uint32_t left = f->bytes; left;) {
-		uint32_t bytes;
+		uint32_t bytes, at = f->bytes - left;
+		uint8_t flipped;
 
 		while (!from.bytes)
 			from = f->from[i++];
 		while (!to.bytes)
 			to = f->to[j++];
 		bytes = from.bytes < to.bytes ? from.bytes : to.bytes;
-		copy_piece(to.addr, from.addr, bytes, f->req->opcode);
+		if (at < f->flip_at && f->flip_at - at < bytes)
+			bytes = f->flip_at - at;
+		if (at == f->flip_at) { /* alone */
+			flipped = (uint8_t)(*from.addr ^ 1u << f->flip_bit);
+			bytes = 1;
+			copy_piece(to.addr, &flipped, bytes, f->req->opcode);
+		} else {
+			copy_piece(to.addr, from.addr, bytes, f->req->opcode);
+		}
 		from.addr += bytes;
 		from.bytes -= bytes;
 		to.addr += bytes;
@@ -288,10 +300,35 @@ static void unpin_memory(struct flight *f)
 		f->pinned[i]->pins--;
 }
 
+/* Whether it is the one in which a bit changes, and which. */
+static void choose_flip(struct flight *f)
+{
+	struct loop *loop = LOOP_OF(f->chan);
+	bool has_imm = f->req->opcode == FABRIC_WRITE_IMM;
+	uint64_t bits = 8 * (uint64_t)f->bytes + (has_imm ? 32 : 0), bit;
+
+	if (!bits || !loop->flip_after || --loop->flip_after)
+		return;
+	bit = loop->flip_bit % bits;
+	if (bit < 8 * (uint64_t)f->bytes) {
+		f->flip_at = (uint32_t)(bit / 8);
+		f->flip_bit = bit % 8;
+	} else {
+		f->req->imm ^= 1u << (bit - 8 * (uint64_t)f->bytes);
+	}
+	log_debug("loop: bit %" PRIu64 " of %" PRIu64 " changes in request %" PRIu64
+		  ": channel %u%s, its %" PRIu64,
+		bit, bits, loop->executed, f->chan->number, f->chan->acceptor ? "a" : "d",
+		f->req->ordinal);
+}
+
 void loop_execute(struct loop_chan *chan)
 {
 	struct loop *loop = LOOP_OF(chan);
-	struct flight f = {.chan = chan, .peer = chan->peer, .req = &chan->sends[chan->send_head]};
+	struct flight f = {.chan = chan,
+		.peer = chan->peer,
+		.req = &chan->sends[chan->send_head],
+		.flip_at = NO_FLIP};
 
 	check_request(&f);
 	if (f.status != FABRIC_OK) {
@@ -303,6 +340,7 @@ void loop_execute(struct loop_chan *chan)
 			chan, f.error, f.status == FABRIC_LOCAL_PROTECTION ? -ECONNRESET : f.error);
 		return;
 	}
+	choose_flip(&f);
 	if (f.bytes) {
 		chan->pins++;
 		f.peer->pins++;

@@ -155,6 +155,8 @@ struct loop {
 	struct worker wire;
 	bool stop, wire_waits;
 	uint64_t executed, writes;
+	uint64_t flip_after; /* the n-th request from now on; 0: none */
+	uint32_t flip_bit;
 	TAILQ_HEAD(, loop_chan) run;
 	LIST_HEAD(, loop_chan) chans;
 	LIST_HEAD(, loop_listener) listeners;
