@@ -42,6 +42,7 @@ RFTP_CFLAGS := -std=c11 -D_GNU_SOURCE -DRFTP_VERSION='"$(VERSION)"' -I. -Imiddle
                $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer)
 LDLIBS      := -laio -lxxhash -lssl -lcrypto -pthread
 CLIENT_LIBS := -lreadline
+DAEMON_LIBS := -lseccomp
 
 Q           := $(if $(V),,@)
 say          = $(if $(V),,@printf '  %-5s %s\n' '$(1)' '$(2)')
@@ -89,7 +90,7 @@ $(B)/rftp: $(B)/obj/rftp/main.o $(CLIENT_LIB) $(LIB)
 
 $(B)/rftpd: $(B)/obj/rftpd/main.o $(DAEMON_LIB) $(LIB)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(CFLAGS) $(RFTP_CFLAGS) -o $@ $^ $(LDFLAGS) $(LDLIBS)
+	$(Q)$(CC) $(CFLAGS) $(RFTP_CFLAGS) -o $@ $^ $(LDFLAGS) $(DAEMON_LIBS) $(LDLIBS)
 
 $(B)/rftpctl: $(call obj,$(wildcard rftpctl/*.c))
 	$(call say,LD,$@)
@@ -99,7 +100,7 @@ $(B)/rftpctl: $(call obj,$(wildcard rftpctl/*.c))
 $(TESTS) $(BENCHES): $(B)/tests/%: $(B)/obj/tests/%.o $(CLIENT_LIB) $(DAEMON_LIB) $(LIB)
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(RFTP_CFLAGS) -o $@ $^ $(LDFLAGS) $(CLIENT_LIBS) $(LDLIBS)
+	$(Q)$(CC) $(CFLAGS) $(RFTP_CFLAGS) -o $@ $^ $(LDFLAGS) $(CLIENT_LIBS) $(DAEMON_LIBS) $(LDLIBS)
 
 # it changes what is sent
 $(B)/tests/property/flips: LDFLAGS += -Wl,--wrap=control_put
@@ -111,7 +112,7 @@ $(B)/obj/%.o: %.c | $(B)/needed
 
 # compiler and headers are there, or the message says which packages bring them
 NEEDED      := libaio.h:libaio-dev xxhash.h:libxxhash-dev \
-               readline/readline.h:libreadline-dev
+               readline/readline.h:libreadline-dev seccomp.h:libseccomp-dev
 $(B)/needed:
 	@mkdir -p $(@D)
 	@command -v $(firstword $(CC)) >/dev/null || { \
@@ -172,7 +173,7 @@ $(RIG_PEER) $(RIG_PEERD):
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(RFTP_CFLAGS) $(RIG_WRAPPED:%=-Wl,--wrap=%) -o $@ $^ \
-		$(LDFLAGS) $(CLIENT_LIBS) $(LDLIBS)
+		$(LDFLAGS) $(CLIENT_LIBS) $(DAEMON_LIBS) $(LDLIBS)
 
 RIG_ARGS    ?=
 RUN_RIG      = tests/rig/run --build $(abspath $(B))
@@ -199,7 +200,7 @@ $(FUZZERS): $(B)/tests/%: $(B)/obj/tests/%.o $(CLIENT_LIB) $(DAEMON_LIB) $(LIB)
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(RFTP_CFLAGS) -fsanitize=fuzzer,address,undefined -o $@ $^ \
-		$(LDFLAGS) $(CLIENT_LIBS) $(LDLIBS)
+		$(LDFLAGS) $(CLIENT_LIBS) $(DAEMON_LIBS) $(LDLIBS)
 
 lint:
 	@command -v cppcheck >/dev/null || { echo "lint: cppcheck is not installed"; exit 0; }; \

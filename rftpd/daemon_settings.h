@@ -17,7 +17,7 @@
 
 #define DAEMON_LISTEN_MAX 16u
 #define DAEMON_LISTEN_DEFAULT "127.0.0.1:7387"
-#define DAEMON_SETTINGS_MAX 32u /* rows of the table, at most */
+#define DAEMON_SETTINGS_MAX 64u /* rows of the table, at most */
 #define DAEMON_WHY_MAX 256u     /* a reason, with its NUL */
 
 enum daemon_origin { DAEMON_ORIGIN_DEFAULT, DAEMON_ORIGIN_FILE, DAEMON_ORIGIN_COMMAND };
@@ -36,6 +36,7 @@ struct daemon_settings {
 	char *control;  /* rftpctl's socket; NULL: none */
 	char *metrics;  /* HOST:PORT; NULL: none */
 	bool insecure, crc;
+	bool sandbox, require_sandbox;
 	uint64_t max_sessions, max_per_address, max_channels;
 	uint64_t max_block_bytes;
 	uint64_t max_window_bytes; /* memory for the blocks of one transfer */

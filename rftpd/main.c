@@ -52,7 +52,7 @@ static int failure_code(int error)
 static int serve(struct configuration *configuration)
 {
 	struct daemon d;
-	int r = daemon_init(&d, &configuration->options.settings);
+	int r = daemon_init(&d, &configuration->options.settings, configuration->options.config);
 	int code = r ? failure_code(r) : CODE_FAILED;
 
 	if (r)

@@ -129,6 +129,7 @@ room 'middleware/tree/(beneath|place|landing|temporary|metadata|removal)' '(tree
 seams='(session|transfer|tree|base|proto)/|end/end\.h|engine/engine\.h|fabric/((fabric|select|device)\.h|soft/soft\.h|loop/loop\.h)'
 room rftp/ "rftp/|$seams"
 room rftpd/ "rftpd/|$seams"
+room 'rftpd/confine/(landlock|syscall_filter)' 'rftpd/confine/'
 room rftpctl/ 'rftpd/control_path\.h'
 
 check "every room of middleware has its rule" "$(echo "$all" | grep '^middleware/' |

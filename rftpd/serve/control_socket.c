@@ -136,8 +136,7 @@ static int listen_tcp(struct addr *at)
 
 /* ---- both ---- */
 
-/* As the settings say; else where the service manager says that it may be.  false: nowhere. */
-static bool control_path(const struct daemon_settings *settings, char *out, size_t size)
+bool control_socket_path(const struct daemon_settings *settings, char *out, size_t size)
 {
 	const char *directory = getenv("RUNTIME_DIRECTORY");
 
@@ -155,7 +154,7 @@ static int open_control(struct daemon *d)
 	char path[PATH_MAX];
 	int fd, r;
 
-	if (!control_path(d->settings, path, sizeof path))
+	if (!control_socket_path(d->settings, path, sizeof path))
 		return 0;
 	fd = listen_unix(path);
 	r = fd < 0 ? fd : text_server_open(&d->control, &d->poller, fd, "\n", answer_control, d);
@@ -202,7 +201,7 @@ int control_socket_check(const struct daemon_settings *settings)
 	struct addr at;
 	int fd;
 
-	if (control_path(settings, path, sizeof path)) {
+	if (control_socket_path(settings, path, sizeof path)) {
 		fd = listen_unix(path);
 		if (fd < 0) {
 			log_error("control %s: %s", path, strerror(-fd));

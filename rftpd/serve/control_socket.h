@@ -8,6 +8,8 @@
 
 #include "rftpd/serve/daemon.h"
 
+/* As the settings say; else where the service manager says that it may be.  false: nowhere. */
+bool control_socket_path(const struct daemon_settings *, char *out, size_t size);
 /* Whether the settings' socket and address can be had.  0 or -EINVAL, logged. */
 int control_socket_check(const struct daemon_settings *);
 /* Opens what the settings name.  0; -EINVAL as above; -errno; logged. */

@@ -108,6 +108,8 @@ int daemon_check(const struct daemon_settings *settings)
 	place_close(&export);
 	r = host_key_check(settings);
 	if (!r)
+		r = sandbox_check(settings);
+	if (!r)
 		r = audit_check(settings->audit_log) ? -EINVAL : 0;
 	if (!r)
 		r = control_socket_check(settings);
@@ -328,7 +330,7 @@ void daemon_count_descriptors(struct daemon *d)
 	scheduler_reserve(&d->scheduler, used < UINT32_MAX ? (uint32_t)used : UINT32_MAX);
 }
 
-int daemon_init(struct daemon *d, const struct daemon_settings *settings)
+int daemon_init(struct daemon *d, const struct daemon_settings *settings, const char *config)
 {
 	struct budget total;
 	struct budget_host host;
@@ -365,6 +367,12 @@ int daemon_init(struct daemon *d, const struct daemon_settings *settings)
 		r = audit_use(&d->audit, settings->audit_log);
 	if (!r)
 		r = host_key_open(settings, &d->tls);
+	if (!r)
+		r = sandbox_add(&d->sandbox, d->export->place.top, settings->writable);
+	if (!r)
+		r = sandbox_check(settings);
+	if (!r) /* no thread has been started yet, and the key need not be read again */
+		r = sandbox_enter(&d->sandbox, settings, config);
 	if (r)
 		return r;
 	r = poller_init(&d->poller);

@@ -9,6 +9,7 @@
 
 #include "fabric/fabric.h"
 #include "rftpd/audit.h"
+#include "rftpd/confine/sandbox.h"
 #include "rftpd/daemon_settings.h"
 #include "rftpd/jobs/scheduler.h"
 #include "rftpd/jobs/task_pool.h"
@@ -73,6 +74,7 @@ struct daemon {
 	struct daemon_export *export;
 	SLIST_HEAD(, daemon_export) replaced; /* by a reload; older sessions are on them */
 	struct audit audit;
+	struct sandbox sandbox;
 	bool stopping;
 	uint64_t drain_by_ns; /* transfers may go on until then; UINT64_MAX: not at all, or not
 				 asked */
@@ -115,9 +117,10 @@ struct daemon {
 /*
  * Makes it from `settings`, which must outlive it: opens the export, listens.  Signals SIGTERM,
  * SIGINT and SIGHUP are blocked already.  -EINVAL: the configuration cannot be served (as against
- * what fails at this moment).  Logged.  daemon_fini afterwards in any case.
+ * what fails at this moment).  Logged.  `config`: the file that a reload will read, or NULL.
+ * daemon_fini afterwards in any case.
  */
-int daemon_init(struct daemon *, const struct daemon_settings *settings);
+int daemon_init(struct daemon *, const struct daemon_settings *settings, const char *config);
 void daemon_fini(struct daemon *);
 
 /* What can be checked without serving: 0 or -EINVAL, logged. */

@@ -11,6 +11,7 @@
 #include "rftpd/notify.h"
 #include "rftpd/serve/daemon_session.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,6 +78,11 @@ static int replace_export(struct daemon *d, const struct daemon_settings *settin
 	r = daemon_export_open(settings, &e);
 	if (r)
 		return r;
+	if (!sandbox_reaches(&d->sandbox, e->place.top, settings->writable)) {
+		daemon_export_close(e);
+		free(e);
+		return -EXDEV;
+	}
 	daemon_export_sweep(settings, e);
 	SLIST_INSERT_HEAD(&d->replaced, d->export, entry);
 	d->export = e;
@@ -100,6 +106,8 @@ static void say_what_waits(const struct daemon_settings *now, const struct daemo
 		log_warning("reload: listen is another now: that needs a new start");
 	if (!is_same_text(now->fabric, next->fabric) || now->crc != next->crc)
 		log_warning("reload: fabric or crc is another now: that needs a new start");
+	if (now->sandbox != next->sandbox || now->require_sandbox != next->require_sandbox)
+		log_warning("reload: sandbox is another now: that needs a new start");
 	if (!is_same_text(now->control, next->control) ||
 		!is_same_text(now->metrics, next->metrics))
 		log_warning("reload: control or metrics is another now: that needs a new start");
@@ -135,7 +143,10 @@ int reload_use(struct daemon *d, struct daemon_settings *settings, char why[CONF
 
 	r = replace_export(d, settings);
 	if (r) {
-		snprintf(why, CONF_WHY_MAX, "export %s can not be opened",
+		snprintf(why, CONF_WHY_MAX,
+			d->sandbox.files ? "export %s can not be opened from within the sandbox: "
+					   "one that is not there yet needs a new start"
+					 : "export %s can not be opened",
 			settings->export ? settings->export : "(none)");
 		daemon_settings_fini(settings);
 		return r;

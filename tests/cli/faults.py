@@ -377,9 +377,9 @@ def a_daemon_that_starts(top):
     fault = Fault(top, "rftpd")
     Daemon(f"{top}/export", "rw").stop()  # its key is made now
 
-    def one(number):
+    def one(number, *arguments):
         try:
-            daemon = Daemon(f"{top}/export", "rw", env=fault.env)
+            daemon = Daemon(f"{top}/export", "rw", *arguments, env=fault.env)
         except NotReady as e:
             check(number and (e.code or 0) > 0 and e.said.strip(), e)
             return None
@@ -389,7 +389,9 @@ def a_daemon_that_starts(top):
         daemon.stop()
         return calls
 
-    each(Start(), fault, one, classes=(MEMORY, SYSTEM))
+    # libseccomp does not survive it where its own allocations fail
+    each(Start(), fault, lambda number: one(number, "--sandbox=no"), classes=(MEMORY,))
+    each(Start(), fault, one, classes=(SYSTEM,))
 
 
 if __name__ == "__main__":

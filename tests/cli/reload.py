@@ -45,12 +45,12 @@ def names(daemon):
 @case
 def sessions_go_on_and_new_ones_have_the_new_settings(top):
     directories(top, "a", "b")
-    daemon = Configured(top, f"export = {top}/a:ro")
+    daemon = Configured(top, f"export = {top}/a:ro", "sandbox = no")  # which can not get another export
     before = daemon.settled()
     old = iwarp.Session(daemon.port)
     old.hello()
     equal(names(daemon), ["in-a"], "the export")
-    daemon.reload(f"export = {top}/b:rw", "max-sessions = 2", "log-level = debug")
+    daemon.reload(f"export = {top}/b:rw", "max-sessions = 2", "log-level = debug", "sandbox = no")
     equal(old.ask(iwarp.PING, b"cookie 8")[0], 0, "PING of a session from before")
     equal(names(daemon), ["in-b"], "the new export")
     make_file(f"{top}/f", 100000)
@@ -79,7 +79,7 @@ def sessions_go_on_and_new_ones_have_the_new_settings(top):
 @case
 def a_transfer_goes_on_over_a_reload(top):
     directories(top, "a", "b")
-    daemon = Configured(top, f"export = {top}/a:rw", "memory = 1G")
+    daemon = Configured(top, f"export = {top}/a:rw", "memory = 1G", "sandbox = no")
     make_file(f"{top}/f", 32 << 20)
     proxy = Proxy(daemon.port, hold=4 << 20)
     client = rftptest.start_rftp(f"{top}/f", proxy.url("f"))

@@ -1,0 +1,170 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The daemon in its sandbox: that it is there, said, insisted on where that is asked for, and in the way of
+nothing that the daemon does.  (What cannot be done from within is tested by tests/unit/sandbox.)"""
+
+import os
+import re
+import signal
+import subprocess
+
+import rftptest
+from rftptest import Daemon, NotReady, case, check, equal, make_file, same_files, skip, wait_until, works
+from rftptest import BUILD
+
+WITHOUT = os.path.join(BUILD, "tests/preload/old_kernel.so")
+
+
+def served(top, *arguments, **options):
+    os.makedirs(f"{top}/export", exist_ok=True)
+    return Daemon(f"{top}/export", "rw", *arguments, **options)
+
+
+def said(daemon):
+    lines = [line for line in daemon.stderr().decode().splitlines() if " sandbox: " in line]
+    equal(len(lines), 1, "lines about the sandbox", lines)
+    return lines[0]
+
+
+def landlock(daemon):
+    """Its version; 0: the kernel has none."""
+    match = re.search(r"Landlock (\d+)\)", said(daemon))
+    return int(match[1]) if match else 0
+
+
+def status(daemon):
+    """{thread: (Seccomp, NoNewPrivs)}"""
+    found = {}
+    for task in os.listdir(f"/proc/{daemon.process.pid}/task"):
+        with open(f"/proc/{daemon.process.pid}/task/{task}/status") as f:
+            text = f.read()
+        found[task] = tuple(re.search(rf"(?m)^{name}:\s*(\d+)$", text)[1] for name in ("Seccomp", "NoNewPrivs"))
+    return found
+
+
+@case
+def it_is_there_and_said(top):
+    daemon = served(top)
+    if "seccomp)" not in said(daemon):
+        skip("this kernel has no seccomp: " + said(daemon))
+    make_file(f"{top}/f", 100000)
+    works(f"{top}/f", daemon.url("f"))  # by now there are threads of every kind
+    works(daemon.url("f"), f"{top}/g")
+    threads = status(daemon)
+    check(len(threads) > 2, "threads", threads)
+    equal(set(threads.values()), {("2", "1")}, "Seccomp and NoNewPrivs of its threads")
+    daemon.stop()
+    daemon = served(top, "--sandbox=no")
+    check("none" in said(daemon), said(daemon))
+    equal(set(status(daemon).values()), {("0", "0")}, "without a sandbox")
+
+
+def old_kernel(what):
+    if rftptest.SANITIZED or not os.path.exists(WITHOUT):
+        skip("tests/preload is not built")
+    return {"LD_PRELOAD": WITHOUT, "RFTP_TEST_WITHOUT": what}
+
+
+@case
+def who_insists_is_not_served_without(top):
+    env = old_kernel("landlock")
+    daemon = served(top, env=env)
+    check("files are not confined" in said(daemon), said(daemon))
+    daemon.stop()
+    for arguments, env, why in ((["--require-sandbox"], env, b"Landlock"),
+                                (["--require-sandbox"], old_kernel("seccomp"), b"seccomp"),
+                                (["--require-sandbox", "--sandbox=no"], {}, b"sandbox")):
+        try:
+            served(top, *arguments, env=env)
+        except NotReady as e:
+            equal(e.code, 2, "exit code")
+            check(b"require-sandbox" in e.said and why in e.said, e.said)
+        else:
+            raise rftptest.Failure(f"it serves with {arguments} and {env}")
+        done = subprocess.run([os.path.join(BUILD, "rftpd"), "-t", "--listen", "127.0.0.1:0", "--export", top,
+                               *arguments], env=rftptest.clean_environment(env), capture_output=True)
+        equal(done.returncode, 2, "of a test of the configuration", done.stderr)
+        check(b"require-sandbox" in done.stderr, done.stderr)
+    daemon = served(top)
+    if landlock(daemon):
+        daemon.stop()
+        served(top, "--require-sandbox")
+
+
+@case
+def logs_and_sockets_and_the_configuration(top):
+    """All that is opened, made or removed long after the start."""
+    for name in ("export", "export/beneath", "logs", "etc", "run", "other"):
+        os.mkdir(f"{top}/{name}")
+    log, audit, conf = f"{top}/logs/log", f"{top}/logs/audit", f"{top}/etc/conf"
+    text = f"export = {top}/export:ro\nlog-file = {log}\naudit-log = {audit}\ncontrol = {top}/run/control\n"
+
+    def write(more=""):
+        with open(conf + ".new", "w") as f:
+            f.write(text + more)
+        os.rename(conf + ".new", conf)  # as an editor does: another file of the name
+
+    def read(path):
+        with open(path) as f:
+            return f.read()
+
+    write()
+    daemon = Daemon(f"{top}/export", command=["--config", conf, "--listen", "127.0.0.1:0"])
+    confined = re.search(r"Landlock \d", read(log))
+    make_file(f"{top}/export/f", 1000)
+    works(daemon.url("f"), f"{top}/got")
+    for path in (log, audit):
+        os.rename(path, path + ".1")
+    write("max-sessions = 7\n")
+    daemon.process.send_signal(signal.SIGHUP)
+    wait_until(lambda: os.path.exists(audit) and "is in use" in read(log), "it reloads")
+    works(daemon.url("f"), f"{top}/again")
+    wait_until(lambda: '"end"' in read(audit), "the new audit log is written to")
+    done = subprocess.run([os.path.join(BUILD, "rftpctl"), "-s", f"{top}/run/control", "limit"], capture_output=True)
+    check(done.returncode == 0 and b"max-sessions 7" in re.sub(rb"[ =]+", b" ", done.stdout), done)
+
+    def reload_with(line):
+        nonlocal text
+        before = text
+        text = re.sub(r"export = .*\n", f"export = {line}\n", text)
+        write()
+        was = read(log)
+        daemon.process.send_signal(signal.SIGHUP)
+        wait_until(lambda: re.search("is in use|stays as it was", read(log)[len(was):]), lambda: read(log))
+        if "as it was" in (now := read(log)[len(was):]):
+            text = before
+            return now
+        return None
+
+    equal(reload_with(f"{top}/export/beneath:ro"), None, "an export beneath the one that there was")
+    if confined:
+        for line in (f"{top}/other:ro", f"{top}/export:rw"):
+            why = reload_with(line)
+            check(why and "needs a new start" in why, "an export that is out of reach:", line, why)
+    equal(works("-c", "ls", daemon.url("")).out, b"", "the export")
+    daemon.stop()
+    check(not os.path.exists(f"{top}/run/control"), "its socket is left behind")
+
+
+@case
+def what_a_client_asks_for_works_inside(top):
+    daemon = served(top)
+    make_file(f"{top}/f", 3 << 20)
+    os.mkdir(f"{top}/tree")
+    for i in range(5):
+        make_file(f"{top}/tree/{i}", 10000 * i)
+    works(f"{top}/f", daemon.url("f"))
+    works("-r", f"{top}/tree", daemon.url(""))
+    works("-c", "mkdir -p a/b; mv f a/b/g; ls -l a/b; stat a/b/g; df; mv tree a/tree; rm a/tree/0", daemon.url(""))
+    works(daemon.url("a/b/g"), f"{top}/back")
+    same_files(f"{top}/f", f"{top}/back")
+    works("-r", daemon.url("a/tree"), f"{top}/trees")
+    works("-c", "rm -r a", daemon.url(""))
+    works("feed", "--segment", "64K", f"x={top}/f", daemon.url("feed"))
+    for protect in ("safe", "private"):
+        works("--protect", protect, f"{top}/f", daemon.url(protect))
+        same_files(f"{top}/f", daemon.path(protect))
+
+
+if __name__ == "__main__":
+    rftptest.main()
