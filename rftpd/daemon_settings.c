@@ -31,6 +31,8 @@ enum kind {
 	KIND_EXPORT,
 	KIND_FABRIC,
 	KIND_PROTECT,
+	KIND_STARTUPS,
+	KIND_PENALTIES,
 	KIND_LEVEL
 };
 
@@ -62,6 +64,14 @@ static const struct row rows[] = {
 		"4096"},
 	{"max-per-address", KIND_NUMBER, FIELD(max_per_address), 1, 1000000, "N",
 		"and of one client's address", "1024"},
+	{"max-startups", KIND_STARTUPS, 0, 0, 0, "N[:PERCENT:FULL]",
+		"and of those, not yet set up: from N on PERCENT of new ones are refused, all at "
+		"FULL",
+		"512:30:1024"},
+	{"max-half-open", KIND_NUMBER, FIELD(max_half_open), 1, 1000000, "N",
+		"sessions in all that are not yet set up; one more ends the oldest", "2048"},
+	{"penalties", KIND_PENALTIES, 0, 0, 0, "no|remote|all",
+		"refuse addresses that keep failing to set up a session for a while", "remote"},
 	{"max-channels", KIND_NUMBER, FIELD(max_channels), 1, MESSAGE_CHANNELS_MAX, "N",
 		"data channels of a session", "64"},
 	{"max-block", KIND_SIZE, FIELD(max_block_bytes), TRANSFER_BLOCK_MIN, TRANSFER_BLOCK_MAX,
@@ -329,6 +339,56 @@ static int set_protect(struct daemon_settings *s, const char *value, char why[DA
 	return -EINVAL;
 }
 
+/* As sshd's MaxStartups: "N" is all or nothing. */
+static int set_startups(struct daemon_settings *s, const char *value, char why[DAEMON_WHY_MAX])
+{
+	uint32_t *out[] = {&s->startups.begin, &s->startups.percent, &s->startups.full};
+	uint64_t n[3] = {0, 100, 0};
+	const char *at = value;
+	unsigned count = 0;
+
+	while (count < 3 && *at) {
+		size_t len = strcspn(at, ":");
+		char one[16];
+
+		snprintf(one, sizeof one, "%.*s", len < 15 ? (int)len : 15, at);
+		if (number_parse(one, 1, count == 1 ? 100 : 1000000, &n[count]))
+			break;
+		count++;
+		at += len;
+		at += *at == ':' && at[1];
+	}
+	if (count == 1)
+		n[2] = n[0];
+	if (*at || (count != 1 && count != 3) || n[0] > n[2]) {
+		snprintf(why, DAEMON_WHY_MAX,
+			"max-startups: \"%.60s\" is neither N nor N:PERCENT:FULL (such as "
+			"512:30:1024)",
+			value);
+		return -EINVAL;
+	}
+	for (unsigned i = 0; i < 3; i++)
+		*out[i] = (uint32_t)n[i];
+	return 0;
+}
+
+static int set_penalties(struct daemon_settings *s, const char *value, char why[DAEMON_WHY_MAX])
+{
+	static const char *const names[] = {
+		[DAEMON_PENALTIES_NO] = "no",
+		[DAEMON_PENALTIES_REMOTE] = "remote",
+		[DAEMON_PENALTIES_ALL] = "all",
+	};
+
+	for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
+		if (!strcmp(value, names[i])) {
+			s->penalties = (enum daemon_penalties)i;
+			return 0;
+		}
+	snprintf(why, DAEMON_WHY_MAX, "penalties: \"%.60s\" is none of no, remote, all", value);
+	return -EINVAL;
+}
+
 static int set_row(struct daemon_settings *s, const struct row *row, const char *value,
 	char why[DAEMON_WHY_MAX])
 {
@@ -357,6 +417,10 @@ static int set_row(struct daemon_settings *s, const struct row *row, const char 
 		return set_fabric(s, value, why);
 	case KIND_PROTECT:
 		return set_protect(s, value, why);
+	case KIND_STARTUPS:
+		return set_startups(s, value, why);
+	case KIND_PENALTIES:
+		return set_penalties(s, value, why);
 	default:
 		return set_level(s, value, why);
 	}
@@ -371,7 +435,8 @@ void daemon_settings_init(struct daemon_settings *s)
 	for (unsigned i = 0; i < ROWS; i++) {
 		enum kind kind = rows[i].kind;
 
-		if (kind == KIND_LEVEL || kind == KIND_SWITCH || kind == KIND_PROTECT)
+		if (kind == KIND_LEVEL || kind == KIND_SWITCH || kind == KIND_PROTECT ||
+			kind == KIND_STARTUPS || kind == KIND_PENALTIES)
 			(void)set_row(s, &rows[i], rows[i].standard, why);
 		else if ((kind == KIND_NUMBER || kind == KIND_SIZE) && is_digit(*rows[i].standard))
 			(void)set_row(s, &rows[i], rows[i].standard, why);

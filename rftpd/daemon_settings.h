@@ -22,6 +22,15 @@
 
 enum daemon_origin { DAEMON_ORIGIN_DEFAULT, DAEMON_ORIGIN_FILE, DAEMON_ORIGIN_COMMAND };
 
+/* Whose failings count (rftpd/serve/penalties). */
+enum daemon_penalties { DAEMON_PENALTIES_NO, DAEMON_PENALTIES_REMOTE, DAEMON_PENALTIES_ALL };
+
+/* Of sessions that are being set up: from `begin` on `percent` of new ones are refused, rising to
+ * all at `full`. */
+struct daemon_startups {
+	uint32_t begin, percent, full;
+};
+
 struct daemon_settings {
 	char *listen[DAEMON_LISTEN_MAX]; /* HOST:PORT, as written; none: DAEMON_LISTEN_DEFAULT */
 	unsigned listen_count;
@@ -38,6 +47,9 @@ struct daemon_settings {
 	bool insecure, crc;
 	bool sandbox, require_sandbox;
 	uint64_t max_sessions, max_per_address, max_channels;
+	struct daemon_startups startups; /* of one address */
+	uint64_t max_half_open;
+	enum daemon_penalties penalties;
 	uint64_t max_block_bytes;
 	uint64_t max_window_bytes; /* memory for the blocks of one transfer */
 	/* for all transfers together; 0: what suits the host (rftpd/jobs/budget) */

@@ -43,9 +43,9 @@ struct landlock {
 /* The version that the kernel has; 0: none, or it is shut off. */
 int landlock_version(void);
 
-/* Begins with no rule at all.  `ports`: listening on a TCP port needs a rule, too, from version 4 on;
- * to connect to one is allowed to nobody there.  -EOPNOTSUPP: the kernel has none, or one before
- * LANDLOCK_LEAST.  landlock_close afterwards. */
+/* Begins with no rule at all.  `ports`: listening on a TCP port needs a rule, too, from version 4
+ * on; to connect to one is allowed to nobody there.  -EOPNOTSUPP: the kernel has none, or one
+ * before LANDLOCK_LEAST.  landlock_close afterwards. */
 int landlock_open(struct landlock *, bool ports);
 void landlock_close(struct landlock *);
 

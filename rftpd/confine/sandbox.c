@@ -99,8 +99,8 @@ static int allow_all(struct sandbox *box, struct landlock *l, const struct daemo
 	int r = 0;
 
 	for (unsigned i = 0; !r && i < box->export_count; i++)
-		r = landlock_allow_at(l, box->exports[i].top,
-			box->exports[i].writable ? READ_WRITE : READ_ONLY);
+		r = landlock_allow_at(
+			l, box->exports[i].top, box->exports[i].writable ? READ_WRITE : READ_ONLY);
 	for (unsigned i = 0; !r && i < sizeof system_paths / sizeof *system_paths; i++) {
 		r = landlock_allow(l, system_paths[i].path, system_paths[i].rights);
 		if (r == -ENOENT || r == -ENOTDIR || r == -EACCES)

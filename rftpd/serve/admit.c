@@ -5,29 +5,69 @@
 #include "rftpd/serve/admit.h"
 
 #include "base/clock.h"
+#include "proto/status.h"
 #include "rftpd/serve/daemon_session.h"
+
+#include <sys/random.h>
 
 /* Who has been idle for this part of idle-timeout gives way; without an idle-timeout, for so long.
  */
 #define GIVE_WAY_PART 60u
 #define GIVE_WAY_NS (15 * NS_PER_S)
 
+void admit_init(struct daemon *d)
+{
+	uint64_t seed = clock_now_ns();
+
+	if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) != sizeof seed)
+		log_debug("no random number yet: the clock");
+	penalties_init(&d->penalties, seed);
+}
+
+static bool is_half_open(const struct daemon_session *s)
+{
+	return s->state & SESSION_HALF_OPEN;
+}
+
+/* Early random drop: so that one who is honest gets in after some tries. */
+static bool is_unlucky(const struct daemon_startups *limit, uint64_t count)
+{
+	uint64_t percent = 100;
+	uint32_t number = 0;
+
+	if (count < limit->begin)
+		return false;
+	if (count < limit->full)
+		percent = limit->percent + (100 - limit->percent) * (count - limit->begin) /
+						   (limit->full - limit->begin);
+	if (getrandom(&number, sizeof number, GRND_NONBLOCK) != sizeof number)
+		number = (uint32_t)clock_now_ns();
+	return number % 100 < percent;
+}
+
 const char *admit_refusal(const struct daemon *d, const struct sockaddr *peer)
 {
+	const struct daemon_settings *settings = d->settings;
 	const struct daemon_session *s;
-	uint64_t count = 0;
+	uint64_t count = 0, half_open = 0;
 
-	if (d->session_count >= d->settings->max_sessions)
+	if (d->session_count >= settings->max_sessions)
 		return "there are as many sessions as may be (max-sessions)";
-	if (d->session_count < d->settings->max_per_address)
+	if (d->session_count < settings->max_per_address &&
+		d->session_count < settings->startups.begin)
 		return NULL;
 	/* counted anew for each: fewer instructions than its set-up takes, and nothing to keep true
 	 */
 	TAILQ_FOREACH(s, &d->sessions, entry)
-	count += addr_same_host(fabric_chan_peer(control_chan(link_control(s->link))), peer);
-	if (count >= d->settings->max_per_address)
+	if (addr_same_host(fabric_chan_peer(control_chan(link_control(s->link))), peer)) {
+		count++;
+		half_open += is_half_open(s);
+	}
+	if (count >= settings->max_per_address)
 		return "its address has as many sessions as one may have "
 		       "(max-per-address)";
+	if (is_unlucky(&settings->startups, half_open))
+		return "too many sessions of its address are being set up (max-startups)";
 	return NULL;
 }
 
@@ -38,11 +78,29 @@ static bool is_idle(const struct daemon_session *s)
 	return s->state == SESSION_READY && !s->busy && !s->listing && !s->channels_deadline.list;
 }
 
+/* The sessions stand in the order of their coming. */
+static void end_oldest_half_open(struct daemon *d)
+{
+	struct daemon_session *s, *oldest = NULL;
+	uint64_t count = 0;
+
+	if (d->session_count < d->settings->max_half_open)
+		return;
+	TAILQ_FOREACH(s, &d->sessions, entry)
+	if (is_half_open(s)) {
+		count++;
+		oldest = oldest ? oldest : s;
+	}
+	if (count >= d->settings->max_half_open)
+		daemon_session_drop(oldest, "not set up, and another client needs its place");
+}
+
 void admit_make_room(struct daemon *d)
 {
 	uint64_t least_ns = d->idle.length_ns ? d->idle.length_ns / GIVE_WAY_PART : GIVE_WAY_NS;
 	struct daemon_session *s, *longest = NULL;
 
+	end_oldest_half_open(d);
 	if (d->session_count < d->settings->max_sessions)
 		return;
 	TAILQ_FOREACH(s, &d->sessions, entry)
@@ -50,4 +108,33 @@ void admit_make_room(struct daemon *d)
 		longest = s;
 	if (longest && clock_now_ns() - longest->idle_since_ns >= least_ns)
 		daemon_session_drop(longest, "idle, and another client needs its place");
+}
+
+static bool counts(const struct daemon *d, const struct sockaddr *peer)
+{
+	return d->settings->penalties == DAEMON_PENALTIES_ALL ||
+	       (d->settings->penalties == DAEMON_PENALTIES_REMOTE && !addr_is_loopback(peer));
+}
+
+void admit_blame(struct daemon *d, const struct sockaddr *peer, enum penalty what)
+{
+	unsigned seconds =
+		counts(d, peer) ? penalties_add(&d->penalties, peer, what, clock_now_ns()) : 0;
+	char text[ADDR_TEXT_MAX];
+
+	if (!seconds)
+		return;
+	addr_format(peer, text);
+	log_warning("%s: its address has failed too often to set up a session, and is refused for "
+		    "%u s",
+		text, seconds);
+	audit_write(&d->audit, &(struct audit_event){.event = "refused",
+				       .peer = text,
+				       .status = STATUS_LIMIT,
+				       .text = "its address has failed too often (penalties)"});
+}
+
+bool admit_shuns(struct daemon *d, const struct sockaddr *peer)
+{
+	return counts(d, peer) && penalties_refuses(&d->penalties, peer, clock_now_ns());
 }

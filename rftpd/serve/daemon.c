@@ -10,6 +10,7 @@
 #include "base/limit.h"
 #include "base/worker.h"
 #include "rftpd/auth/host_key.h"
+#include "rftpd/serve/admit.h"
 #include "rftpd/serve/daemon_session.h"
 #include "rftpd/serve/control_socket.h"
 #include "rftpd/serve/listen.h"
@@ -359,6 +360,7 @@ int daemon_init(struct daemon *d, const struct daemon_settings *settings, const 
 	deadline_list_init(&d->idle, settings->idle_timeout_s * NS_PER_S);
 	deadline_list_init(&d->closing, CLOSING_NS);
 	statistics_init(&d->statistics);
+	admit_init(d);
 	daemon_budget(settings, &total);
 	scheduler_init(&d->scheduler, &total, settings->stall_timeout_s * NS_PER_S);
 

@@ -14,6 +14,7 @@
 #include "rftpd/jobs/scheduler.h"
 #include "rftpd/jobs/task_pool.h"
 #include "rftpd/serve/deadline.h"
+#include "rftpd/serve/penalties.h"
 #include "rftpd/serve/poller.h"
 #include "rftpd/serve/statistics.h"
 #include "rftpd/serve/text_server.h"
@@ -97,6 +98,7 @@ struct daemon {
 	uint32_t next_session;
 
 	struct statistics statistics;
+	struct penalties penalties;
 	struct text_server control, metrics;
 	char *control_path; /* of the socket that is there; NULL: none */
 

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "proto/status.h"
 #include "session/memory.h"
+#include "rftpd/serve/admit.h"
 #include "rftpd/serve/handle.h"
 #include "rftpd/serve/session_log.h"
 #include "rftpd/jobs/transfer_job.h"
@@ -214,8 +215,16 @@ static const char *why_lost(int error)
 	}
 }
 
+/* Who goes before a session is set up, or does not speak the protocol, wastes what that costs. */
+static void blame(struct daemon_session *s, enum penalty what)
+{
+	admit_blame(s->daemon, fabric_chan_peer(control_chan(link_control(s->link))), what);
+}
+
 void daemon_session_break(struct daemon_session *s, int error)
 {
+	if (error == -EBADMSG || error == -EPROTO)
+		blame(s, PENALTY_PROTOCOL);
 	daemon_session_drop(s, why_lost(error));
 }
 
@@ -367,8 +376,11 @@ static void control_event(struct daemon_session *s, const struct fabric_event *e
 		daemon_session_turn(s); /* what it asked for before it went */
 	if (s->state == SESSION_TASK)   /* it ends with it */
 		poller_remove(&s->daemon->poller, &s->watch);
-	else
+	else if (!s->dead) {
+		if (s->state & SESSION_HALF_OPEN)
+			blame(s, PENALTY_LEFT);
 		daemon_session_drop(s, s->state == SESSION_CLOSING ? s->why : why_lost(ev->error));
+	}
 }
 
 void daemon_session_event(struct daemon_session *s, const struct fabric_event *ev)
@@ -411,6 +423,7 @@ void daemon_session_expired(struct daemon_session *s, struct deadline *d)
 	}
 	switch (s->state) {
 	case SESSION_NEW:
+		blame(s, PENALTY_SILENT);
 		daemon_session_drop(s, "it said nothing in time");
 		break;
 	case SESSION_READY:

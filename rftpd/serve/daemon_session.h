@@ -31,6 +31,7 @@ enum daemon_session_state { /* bits: the dispatch table names sets of them */
 	SESSION_CLOSING = 8,
 	SESSION_TASK = 32,
 };
+#define SESSION_HALF_OPEN SESSION_NEW /* it has not yet said who it is */
 
 struct daemon_session {
 	TAILQ_ENTRY(daemon_session) entry; /* in daemon->sessions, or in daemon->dead */

@@ -74,21 +74,27 @@ int listen_check(const struct daemon_settings *settings)
 
 /* ---- who connects ---- */
 
-static void refuse(struct daemon *d, struct fabric_chan *chan, uint16_t status, const char *why)
+static void reject(struct daemon *d, struct fabric_chan *chan, uint16_t status)
 {
 	struct message_welcome welcome = {.version = MESSAGE_VERSION, .status = status};
 	uint8_t bytes[MESSAGE_WELCOME_BYTES];
-	char peer[ADDR_TEXT_MAX];
 	ssize_t len = message_put_welcome(&welcome, bytes, sizeof bytes);
 
 	assert(len > 0);
+	fabric_chan_reject(chan, bytes, (size_t)len);
+	d->statistics.refused++;
+}
+
+static void refuse(struct daemon *d, struct fabric_chan *chan, uint16_t status, const char *why)
+{
+	char peer[ADDR_TEXT_MAX];
+
 	addr_format(fabric_chan_peer(chan), peer);
 	log_info("%s refused: %s", peer, why);
 	audit_write(&d->audit,
 		&(struct audit_event){
 			.event = "refused", .peer = peer, .status = status, .text = why});
-	fabric_chan_reject(chan, bytes, (size_t)len);
-	d->statistics.refused++;
+	reject(d, chan, status);
 }
 
 static void take_request(struct daemon *d, const struct fabric_event *ev)
@@ -97,6 +103,7 @@ static void take_request(struct daemon *d, const struct fabric_event *ev)
 	struct daemon_session *s;
 
 	if (message_get_greeting(&greeting, ev->priv, ev->priv_len)) {
+		admit_blame(d, fabric_chan_peer(ev->chan), PENALTY_PROTOCOL);
 		refuse(d, ev->chan, STATUS_PROTOCOL, "it does not greet as an rftp client does");
 		return;
 	}
@@ -107,6 +114,10 @@ static void take_request(struct daemon *d, const struct fabric_event *ev)
 	if (greeting.kind == MESSAGE_CHANNEL_CONTROL) {
 		const char *why;
 
+		if (admit_shuns(d, fabric_chan_peer(ev->chan))) { /* which was said once */
+			reject(d, ev->chan, STATUS_LIMIT);
+			return;
+		}
 		admit_make_room(d);
 		why = admit_refusal(d, fabric_chan_peer(ev->chan));
 		if (why)

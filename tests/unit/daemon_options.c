@@ -106,6 +106,46 @@ static void every_option(void)
 	daemon_options_fini(&o);
 }
 
+static bool startups_are(const char *value, unsigned begin, unsigned percent, unsigned full)
+{
+	char line[64];
+	struct daemon_options o;
+	bool good;
+
+	snprintf(line, sizeof line, "--max-startups %s", value);
+	good = !parse(&o, line) && o.settings.startups.begin == begin &&
+	       o.settings.startups.percent == percent && o.settings.startups.full == full;
+	daemon_options_fini(&o);
+	return good;
+}
+
+static void startups(void)
+{
+	static const char *const wrong[] = {"", "0", ":", "1:", "1:2", "1:2:3:", "1:2:3:4", "1::3",
+		"5:30:4", "5:0:9", "5:101:9", "5 :30:9", "x", "5:30:1000001",
+		"99999999999999999999"};
+	struct daemon_options o;
+
+	CHECK(startups_are("10:30:100", 10, 30, 100));
+	CHECK(startups_are("5:100:5", 5, 100, 5));
+	CHECK(startups_are("7", 7, 100, 7));
+	for (unsigned i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+		char value[40], *argv[] = {"rftpd", "--max-startups", value, NULL};
+
+		snprintf(value, sizeof value, "%s", wrong[i]);
+		CHECK_EQ(daemon_options_parse(&o, 3, argv, why), -EINVAL);
+		CHECK(strstr(why, "max-startups"));
+		daemon_options_fini(&o);
+	}
+	CHECK_EQ(parse(&o, "--penalties all"), 0);
+	CHECK(o.settings.penalties == DAEMON_PENALTIES_ALL);
+	daemon_options_fini(&o);
+	CHECK_EQ(parse(&o, "--penalties"), -EINVAL);
+	daemon_options_fini(&o);
+	CHECK_EQ(parse(&o, "--penalties some"), -EINVAL);
+	daemon_options_fini(&o);
+}
+
 static void exports(void)
 {
 	static const struct {
@@ -250,7 +290,8 @@ static void not_more_addresses_than_there_is_room_for(void)
 	daemon_settings_fini(&s);
 }
 
-HARNESS_MAIN({"defaults", defaults}, {"every option", every_option}, {"exports", exports},
+HARNESS_MAIN({"startups and penalties", startups}, {"defaults", defaults},
+	{"every option", every_option}, {"exports", exports},
 	{"what is wrong is named", what_is_wrong_is_named},
 	{"the command line outweighs the file", the_command_line_outweighs_the_file},
 	{"a file says each thing once", a_file_says_each_thing_once},
