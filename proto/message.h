@@ -266,8 +266,18 @@ struct message_data_request { /* STORE, RETRIEVE */
 	 * as they cross: message_add_path, message_next_path; else 0 */
 	uint16_t more_count;
 	struct wire_bytes more;
+	/* RETRIEVE of trees: rules that say which names are left out (tree/filter), as they cross:
+	 * message_add_rule, message_next_rule; else 0 */
+	uint16_t rule_count;
+	struct wire_bytes rules;
 };
 #define MESSAGE_PATHS_MAX 4096u /* in one request */
+#define MESSAGE_RULES_MAX 4096u /* in one request */
+
+struct message_rule {
+	uint8_t include;           /* 1: what matches is copied; 0: it is left out */
+	struct wire_bytes pattern; /* 1..4095 bytes, no NUL */
+};
 
 #define MESSAGE_STREAMS_MAX 255u
 /* FEED: the client sends streams, one a device; the daemon writes each in segments to path/NAME/ */
@@ -312,6 +322,9 @@ ssize_t message_put_data_request(const struct message_data_request *, void *, si
 int message_add_path(void *list, size_t size, size_t *len, struct wire_bytes path);
 /* The next of message_data_request.more; false: there is none.  It is off the list then. */
 bool message_next_path(struct wire_bytes *more, struct wire_bytes *path);
+/* The same of rules. */
+int message_add_rule(void *list, size_t size, size_t *len, const struct message_rule *);
+bool message_next_rule(struct wire_bytes *rules, struct message_rule *);
 int message_get_feed(struct message_feed *, const void *, size_t);
 ssize_t message_put_feed(const struct message_feed *, void *, size_t);
 int message_get_queued(struct message_queued *, const void *, size_t);

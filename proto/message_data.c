@@ -6,6 +6,7 @@
 #include "proto/transfer.h"
 
 #include <errno.h>
+#include <string.h>
 
 #define MESSAGE_BLOCK_MULTIPLE 4096u
 
@@ -37,6 +38,52 @@ bool message_next_path(struct wire_bytes *more, struct wire_bytes *path)
 	return true;
 }
 
+static bool message_rule_ok(const struct message_rule *rule)
+{
+	return rule->include <= 1 && rule->pattern.len &&
+	       !memchr(rule->pattern.data, '\0', rule->pattern.len);
+}
+
+int message_add_rule(void *list, size_t size, size_t *len, const struct message_rule *rule)
+{
+	struct wire w;
+
+	wire_init_put(&w, (uint8_t *)list + *len, size - *len);
+	wire_require(&w, message_rule_ok(rule));
+	wire_put_u8(&w, rule->include);
+	wire_put_bytes(&w, rule->pattern, MESSAGE_PATH_MAX);
+	if (!w.error)
+		*len += wire_put_length(&w);
+	return w.error;
+}
+
+bool message_next_rule(struct wire_bytes *rules, struct message_rule *rule)
+{
+	struct wire w;
+
+	if (!rules->len)
+		return false;
+	wire_init_get(&w, rules->data, rules->len);
+	rule->include = wire_get_u8(&w);
+	rule->pattern = wire_get_bytes(&w, MESSAGE_PATH_MAX);
+	if (w.error)
+		return false;
+	*rules = (struct wire_bytes){w.at, wire_left(&w)};
+	return true;
+}
+
+static bool message_rules_ok(const struct message_data_request *m)
+{
+	struct wire_bytes rules = m->rules;
+	struct message_rule rule;
+	unsigned count = 0;
+
+	while (message_next_rule(&rules, &rule) && message_rule_ok(&rule))
+		count++;
+	return !rules.len && count == m->rule_count && count <= MESSAGE_RULES_MAX &&
+	       (!count || m->flags & MESSAGE_DATA_RECURSIVE);
+}
+
 /* The other paths are as many as is said, and each may cross. */
 static bool message_more_ok(const struct message_data_request *m)
 {
@@ -60,7 +107,7 @@ static bool message_data_request_ok(const struct message_data_request *m)
 
 	if (m->flags & ~flags || (m->flags & links) == links || m->engine > MESSAGE_ENGINE_PULL ||
 		m->channels > MESSAGE_CHANNELS_MAX || m->depth > TRANSFER_DEPTH_MAX ||
-		m->direct > 2 || m->offset != 0 || !message_more_ok(m))
+		m->direct > 2 || m->offset != 0 || !message_more_ok(m) || !message_rules_ok(m))
 		return false;
 	if (m->block != 0 && (m->block % MESSAGE_BLOCK_MULTIPLE || m->block < TRANSFER_BLOCK_MIN ||
 				     m->block > TRANSFER_BLOCK_MAX))
@@ -96,6 +143,13 @@ int message_get_data_request(struct message_data_request *m, const void *buf, si
 	for (unsigned i = 0; i < m->more_count && !w.error; i++)
 		wire_get_bytes(&w, MESSAGE_PATH_MAX);
 	m->more.len = (size_t)(w.at - m->more.data);
+	m->rule_count = wire_get_u16(&w);
+	m->rules.data = w.at;
+	for (unsigned i = 0; i < m->rule_count && !w.error; i++) {
+		wire_get_u8(&w);
+		wire_get_bytes(&w, MESSAGE_PATH_MAX);
+	}
+	m->rules.len = (size_t)(w.at - m->rules.data);
 	wire_require(&w, message_data_request_ok(m));
 	return wire_finish(&w);
 }
@@ -118,6 +172,8 @@ ssize_t message_put_data_request(const struct message_data_request *m, void *buf
 	wire_put_bytes(&w, m->path, MESSAGE_PATH_MAX);
 	wire_put_u16(&w, m->more_count);
 	wire_put_raw(&w, m->more.data, m->more.len);
+	wire_put_u16(&w, m->rule_count);
+	wire_put_raw(&w, m->rules.data, m->rules.len);
 	wire_require(&w, message_data_request_ok(m));
 	return wire_put_end(&w);
 }

@@ -12,7 +12,14 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { OPTION_ACCEPT_NEW = 256, OPTION_SETTING }; /* + row: beyond any letter */
+enum {
+	OPTION_ACCEPT_NEW = 256,
+	OPTION_INCLUDE,
+	OPTION_EXCLUDE,
+	OPTION_INCLUDE_FROM,
+	OPTION_EXCLUDE_FROM,
+	OPTION_SETTING
+}; /* + row: beyond any letter */
 
 /* Those that are no settings. */
 static const struct own {
@@ -31,6 +38,11 @@ static const struct own {
 	{"version", 'V', NULL, "show the version", 0},
 	{"accept-new", 0, NULL, "trust a server whose key is not known yet, and remember it",
 		OPTION_ACCEPT_NEW},
+	{"exclude", 0, "PATTERN", "as --filter='- PATTERN': leave out what matches",
+		OPTION_EXCLUDE},
+	{"include", 0, "PATTERN", "as --filter='+ PATTERN': copy what matches", OPTION_INCLUDE},
+	{"exclude-from", 0, "FILE", "as --exclude with each line of FILE", OPTION_EXCLUDE_FROM},
+	{"include-from", 0, "FILE", "as --include with each line of FILE", OPTION_INCLUDE_FROM},
 };
 #define OWN (sizeof own / sizeof *own)
 
@@ -143,6 +155,19 @@ static int options_setting(
 	return err;
 }
 
+/* A rule that has an option of its own. */
+static int options_rule(struct options *o, const char *action, const char *value, struct text *why)
+{
+	static const struct setting filter = {.name = "filter"};
+	struct text rule = {0};
+	int err;
+
+	text_printf(&rule, "%s %s", action, value);
+	err = options_setting(o, &filter, text_str(&rule), why);
+	text_fini(&rule);
+	return err;
+}
+
 static void options_bad(char *const *argv, int letter, struct text *why)
 {
 	const char *word = argv[optind - 1];
@@ -240,6 +265,19 @@ int options_parse(int argc, char **argv, struct options *o, struct text *why)
 			break;
 		case OPTION_ACCEPT_NEW:
 			o->settings.host_keys = TRUST_ACCEPT_NEW;
+			break;
+		case OPTION_INCLUDE:
+		case OPTION_EXCLUDE:
+		case OPTION_INCLUDE_FROM:
+		case OPTION_EXCLUDE_FROM:
+			err = options_rule(o,
+				c == OPTION_INCLUDE        ? "+"
+				: c == OPTION_EXCLUDE      ? "-"
+				: c == OPTION_INCLUDE_FROM ? ".+"
+							   : ".-",
+				optarg, why);
+			if (err)
+				return err;
 			break;
 		case 'c':
 		case 'b': {

@@ -14,6 +14,8 @@
 #include <limits.h>
 #include <stdint.h>
 
+#define SETTINGS_RULES_MAX 8192u /* bytes; of more, a file of rules */
+
 struct settings {
 	char fabric[16]; /* names with commas between, in order; "" = the best that connects */
 	uint8_t engine;  /* enum message_engine; 0 = auto */
@@ -34,14 +36,15 @@ struct settings {
 	bool recursive;
 	enum walk_links links; /* in trees */
 	bool replace;
-	bool update, ignore_existing; /* what is there is kept, and no error */
+	bool update, ignore_existing;   /* what is there is kept, and no error */
+	char rules[SETTINGS_RULES_MAX]; /* of tree/filter, with newlines between; "": none */
 	bool json;
 	int verbosity; /* -1 quiet, 0, 1, 2 */
 };
 
 void settings_init(struct settings *);
 
-#define SETTINGS_MAX 48u /* there are fewer */
+#define SETTINGS_MAX 96u /* there are fewer */
 
 struct setting {
 	const char *name, *help;

@@ -9,8 +9,11 @@
 #include "fabric/select.h"
 #include "proto/transfer.h"
 #include "rftp/ui/units.h"
+#include "tree/filter.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define SETTINGS_NS_PER_S 1000000000ull
@@ -462,3 +465,45 @@ BOOLEAN(replace)
 BOOLEAN(update)
 BOOLEAN(ignore_existing)
 BOOLEAN(json)
+
+/* One rule more, or several with newlines between, as they are shown. */
+int settings_set_filter(struct settings *s, const char *value, struct text *why)
+{
+	size_t len = strlen(s->rules), more = strlen(value);
+	struct filter filter = {0};
+	char reason[FILTER_WHY_MAX];
+	int err = 0;
+
+	if (!strcmp(value, "none")) {
+		s->rules[0] = '\0';
+		return 0;
+	}
+	if (len + more + 2 > sizeof s->rules) {
+		text_printf(why,
+			"less than %zu bytes for all rules; more are read from a file: \". FILE\"",
+			sizeof s->rules);
+		return -EINVAL;
+	}
+	for (const char *line = value; !err; line++) {
+		char *rule = strndup(line, strcspn(line, "\n"));
+
+		snprintf(reason, sizeof reason, "out of memory");
+		err = rule ? filter_add(&filter, rule, reason) : -ENOMEM;
+		free(rule);
+		line += strcspn(line, "\n");
+		if (!*line)
+			break;
+	}
+	filter_fini(&filter);
+	if (err) {
+		text_printf(why, "\"- PATTERN\", \"+ PATTERN\", \". FILE\" or none (%s)", reason);
+		return -EINVAL;
+	}
+	snprintf(s->rules + len, sizeof s->rules - len, "%s%s", len ? "\n" : "", value);
+	return 0;
+}
+
+void settings_show_filter(const struct settings *s, struct text *out)
+{
+	text_puts(out, *s->rules ? s->rules : "none");
+}

@@ -37,6 +37,7 @@ SETTINGS_VALUE(recursive);
 SETTINGS_VALUE(replace);
 SETTINGS_VALUE(update);
 SETTINGS_VALUE(ignore_existing);
+SETTINGS_VALUE(filter);
 SETTINGS_VALUE(json);
 
 #undef SETTINGS_VALUE

@@ -171,6 +171,7 @@ static int outgoing_next(void *ctx, struct transfer_item *item)
 			outgoing_tree_close(&o->tree);
 			return n;
 		}
+		walk_set_filter(o->walk, o->params.filter);
 	}
 }
 
@@ -289,6 +290,9 @@ int outgoing_add(struct outgoing *o, const char *path, const char *name)
 	} else if (!S_ISREG(st.st_mode)) {
 		return -ENXIO;
 	}
+	if (o->params.filter && *name &&
+		filter_excludes(o->params.filter, name, root.kind == OUTGOING_DIRECTORY))
+		return 0;
 	err = outgoing_add_root(o, &root);
 	if (err)
 		return err;
@@ -351,6 +355,7 @@ static int outgoing_measure_tree(struct outgoing *o, const struct outgoing_root 
 		outgoing_tree_close(&tree);
 		return n;
 	}
+	walk_set_filter(walk, o->params.filter);
 	while ((n = walk_next(walk, &entry)) > 0) {
 		uint64_t size = 0;
 

@@ -22,6 +22,9 @@ struct outgoing_params {
 	int top;               /* beneath.h: an export, or AT_FDCWD for the user's own names */
 	bool recursive;        /* else a directory is an error of that name (-EISDIR) */
 	enum walk_links links; /* in trees; what is added itself is followed */
+	/* Names beneath the destination that are left out, in silence; also of what is added.  The
+	 * caller's; NULL: none. */
+	const struct filter *filter;
 	enum end_direct direct;
 	/* Outcome of each name, once: its local path.  May be NULL. */
 	void (*done)(void *ctx, const struct outcome *);

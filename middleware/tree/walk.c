@@ -40,6 +40,7 @@ struct walk_list {
 struct walk {
 	int top;
 	enum walk_links links;
+	const struct filter *filter; /* or NULL */
 	bool started;
 	struct walk_text path, name;
 	struct walk_list *stack;
@@ -166,6 +167,11 @@ int walk_new(int top, const char *path, const char *name, enum walk_links links,
 	return 0;
 }
 
+void walk_set_filter(struct walk *walk, const struct filter *filter)
+{
+	walk->filter = filter;
+}
+
 void walk_free(struct walk *walk)
 {
 	if (!walk)
@@ -274,6 +280,7 @@ static void walk_leave(struct walk *walk, struct walk_entry *entry)
 	walk_list_fini(list);
 }
 
+/* One entry: 1; 0: there is none; 2: one that is left out; -ENOMEM. */
 static int walk_step(struct walk *walk, struct walk_entry *entry)
 {
 	struct walk_list *list;
@@ -303,6 +310,11 @@ static int walk_step(struct walk *walk, struct walk_entry *entry)
 			entry->kind = WALK_DIRECTORY;
 			flags = 0;
 		}
+		if (entry->kind == WALK_LINK && walk->links == WALK_LINKS_SKIP)
+			return 2;
+		if (walk->filter && filter_excludes(walk->filter, walk->name.text,
+					    entry->kind == WALK_DIRECTORY))
+			return 2;
 	}
 	if (entry->kind == WALK_DIRECTORY) {
 		err = walk_enter(walk, entry, flags);
@@ -320,6 +332,6 @@ int walk_next(struct walk *walk, struct walk_entry *entry)
 
 	do
 		n = walk_step(walk, entry);
-	while (n == 1 && entry->kind == WALK_LINK && walk->links == WALK_LINKS_SKIP);
+	while (n == 2);
 	return n;
 }

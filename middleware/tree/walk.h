@@ -10,6 +10,8 @@
 #ifndef TREE_WALK_H
 #define TREE_WALK_H
 
+#include "tree/filter.h"
+
 #include <stdbool.h>
 #include <sys/stat.h>
 
@@ -39,6 +41,9 @@ struct walk_entry {
 
 /* `path`: a directory beneath `top` (beneath.h); `name`: what to call it.  0 or -ENOMEM. */
 int walk_new(int top, const char *path, const char *name, enum walk_links, struct walk **out);
+/* Names that the filter excludes are left out, and of directories all that is in them; the start is
+ * not asked about.  Before the first walk_next; NULL: none is excluded.  It stays the caller's. */
+void walk_set_filter(struct walk *, const struct filter *);
 void walk_free(struct walk *);
 /* The next name: 1; 0 at the end; -ENOMEM. */
 int walk_next(struct walk *, struct walk_entry *);

@@ -6,6 +6,7 @@
 
 #include "rftp/shell/interrupt.h"
 #include "rftp/copy/mover.h"
+#include "rftp/copy/rules.h"
 #include "rftp/copy/targets.h"
 #include "rftp/remote/remote_path.h"
 #include "tree/beneath.h"
@@ -18,13 +19,14 @@
 #include <unistd.h>
 
 /* Of paths in one request, beside what else is in it. */
-#define GET_LIST_BYTES (MESSAGE_DATA_MAX - MESSAGE_PATH_MAX - 64u)
+#define GET_LIST_BYTES 24576u /* of paths, beside the first one and the rules */
 
 struct get {
 	struct mover mover;
 	struct client *client;
 	const char *target;
 	enum incoming_kind kind; /* INTO, AS or STREAM */
+	struct filter filter;
 };
 
 /* All patterns into one list of paths; what matches nothing is reported and left out. */
@@ -184,9 +186,13 @@ static int get_receive(struct get *g, struct incoming *incoming, struct asked *a
 		(asked->tree && !*asked->names->name))
 		return err;
 	for (size_t i = 0; i < asked->count; i++) {
-		if (asked->count > 1 && asked->names[i].came)
+		const struct asked_name *name = &asked->names[i];
+
+		if ((asked->count > 1 && name->came) ||
+			filter_excludes(&g->filter, name->name, true) ||
+			filter_excludes(&g->filter, name->name, false))
 			continue;
-		report_error(&g->client->report, EXIT_CODE_OK, STATUS_OTHER, asked->names[i].path,
+		report_error(&g->client->report, EXIT_CODE_OK, STATUS_OTHER, name->path,
 			"the server sent nothing: it could not read it (its log says why)");
 		err = -EREMOTEIO;
 	}
@@ -222,6 +228,7 @@ static int get_request(struct get *g, const struct wire_bytes *more, struct aske
 		.more = *more,
 	};
 	struct incoming *incoming;
+	uint8_t *rules = NULL;
 	int err = incoming_new(&params, &incoming);
 
 	if (err) {
@@ -232,6 +239,8 @@ static int get_request(struct get *g, const struct wire_bytes *more, struct aske
 	}
 	g->mover.asked = asked;
 	err = mover_channels(&g->mover);
+	if (!err && c->settings.recursive)
+		err = rules_request(c, &g->filter, &request, &rules);
 	if (!err) {
 		mover_request(&g->mover, MESSAGE_RETRIEVE, &request);
 		err = calls_retrieve(c->session, &request);
@@ -244,6 +253,7 @@ static int get_request(struct get *g, const struct wire_bytes *more, struct aske
 			err = get_receive(g, incoming, asked);
 	}
 	incoming_free(incoming);
+	free(rules);
 	g->mover.asked = NULL;
 	return err;
 }
@@ -291,6 +301,8 @@ int get_files(struct client *c, const char *const *patterns, size_t count, const
 		c->report.out = stderr; /* stdout carries the file */
 	mover_start(&g.mover, c, "get");
 	if (client_session(c))
+		err = rules_read(c, &g.filter);
+	if (!err)
 		err = get_expand(c, patterns, count, &paths, &path_count);
 	if (!err && path_count)
 		err = get_target(&g, paths, path_count, path_count > count ? path_count : count);
@@ -304,6 +316,7 @@ int get_files(struct client *c, const char *const *patterns, size_t count, const
 			err = 0;
 	}
 	remote_glob_free(paths, path_count);
+	filter_fini(&g.filter);
 	err = mover_finish(&g.mover, err);
 	c->report.out = out;
 	return err;

@@ -6,6 +6,7 @@
 #include "rftp/copy/put.h"
 
 #include "rftp/copy/mover.h"
+#include "rftp/copy/rules.h"
 #include "rftp/copy/targets.h"
 #include "rftp/remote/remote_path.h"
 
@@ -163,8 +164,10 @@ static int put_store(struct put *p)
 int put_files(struct client *c, const char *const *sources, size_t count, const char *target)
 {
 	struct put p = {.client = c, .target = target};
+	struct filter filter = {0};
 	const struct outgoing_params params = {
 		.top = AT_FDCWD,
+		.filter = &filter,
 		.recursive = c->settings.recursive,
 		.links = c->settings.links,
 		.direct = c->settings.direct,
@@ -177,21 +180,27 @@ int put_files(struct client *c, const char *const *sources, size_t count, const 
 	mover_start(&p.mover, c, "put");
 	if (!client_session(c))
 		return mover_finish(&p.mover, -ENOTCONN);
-	err = put_into(&p, sources, count);
+	err = rules_read(c, &filter);
+	if (!err)
+		err = put_into(&p, sources, count);
 	if (err < 0)
-		return mover_finish(&p.mover, err);
+		goto out;
 	p.into = err;
 	p.mover.remote = target;
 	err = outgoing_new(&params, &p.outgoing);
-	if (err)
-		return mover_finish(&p.mover, client_no_memory(c));
+	if (err) {
+		client_no_memory(c);
+		goto out;
+	}
 	for (size_t i = 0; i < count && !err; i++)
 		err = put_add(&p, sources[i]);
 	if (!err && p.into)
 		err = put_check_names(&p);
 	if (!err && p.added)
 		err = put_store(&p);
+out:
 	targets_fini(&p.targets);
 	outgoing_free(p.outgoing);
+	filter_fini(&filter);
 	return mover_finish(&p.mover, err);
 }

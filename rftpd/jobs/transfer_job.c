@@ -187,7 +187,7 @@ static int job_new(struct daemon_session *s, uint16_t type,
 	job->session = s;
 	job->type = type;
 	job->request = *request;
-	job->request.path = job->request.more = (struct wire_bytes){0};
+	job->request.path = job->request.more = job->request.rules = (struct wire_bytes){0};
 	job->path = strdup(path);
 	if (!job->path) {
 		r = -ENOMEM;
@@ -293,6 +293,15 @@ int transfer_job_add(struct transfer_job *job, const char *path, const char *nam
 	return 0;
 }
 
+int transfer_job_add_rule(struct transfer_job *job, const struct message_rule *rule)
+{
+	char pattern[MESSAGE_PATH_MAX + 1], why[FILTER_WHY_MAX];
+
+	memcpy(pattern, rule->pattern.data, rule->pattern.len);
+	pattern[rule->pattern.len] = '\0';
+	return filter_add_pattern(&job->filter, rule->include, pattern, why);
+}
+
 int transfer_job_new_feed(struct daemon_session *s, const struct message_feed *feed,
 	const char *path, struct transfer_job **out)
 {
@@ -353,6 +362,7 @@ static int open_retrieve(struct transfer_job *job, const struct place *place)
 		.top = place_top(place, null ? 0 : PLACE_READ | (recursive ? PLACE_LIST : 0)),
 		.recursive = recursive,
 		.links = links_of(request),
+		.filter = &job->filter,
 		.direct = direct_of(request),
 		.done = log_file,
 		.ctx = job,
@@ -412,6 +422,7 @@ void transfer_job_free(struct transfer_job *job)
 	scheduler_release(&job->session->daemon->scheduler, &job->lease);
 	incoming_free(job->incoming);
 	outgoing_free(job->outgoing);
+	filter_fini(&job->filter);
 	segments_free(job->segments);
 	close(job->cancel_fd);
 	for (unsigned i = 0; i < job->root_count; i++) {

@@ -259,8 +259,8 @@ REQUESTS = {
     iwarp.RENAME: (struct.pack(">I", 0) + iwarp.text(b"/x") + iwarp.text(b"/y"), 10, 8 + 2 * 4095),
     iwarp.STATFS: (iwarp.text(b"/"), 3, 2 + 4095),
     iwarp.REMOVE_TREE: (iwarp.text(b"/x"), 3, 2 + 4095),
-    iwarp.STORE: (iwarp.data_request(), 41, 41 + 4095),
-    iwarp.RETRIEVE: (iwarp.data_request(), 41, 65536),
+    iwarp.STORE: (iwarp.data_request(), 43, 43 + 4095),
+    iwarp.RETRIEVE: (iwarp.data_request(), 43, 65536),
 }
 TRANSFERS = {
     iwarp.OFFER: (iwarp.offer(), 49, 49),
@@ -413,12 +413,19 @@ def requests_with_wrong_values(top):
                        {"flags": 1, "more": [b"g", b"h"], "more_count": 1}, {"more_count": 1},
                        {"flags": 1, "more": [b""]}, {"flags": 1, "more": [b"a\0b"]},
                        {"flags": 1, "more": [b"x" * 4096]}, {"flags": 1, "more": [b"g"] * 4096},
-                       {"kind": 2, "path": b"", "flags": 1, "more": [b"g"]}):
+                       {"kind": 2, "path": b"", "flags": 1, "more": [b"g"]},
+                       {"rules": [(0, b"*.o")]}, {"flags": 3, "rule_count": 1},
+                       {"flags": 3, "rules": [(2, b"x")]}, {"flags": 3, "rules": [(0, b"")]},
+                       {"flags": 3, "rules": [(0, b"a\0b")]}, {"flags": 3, "rules": [(0, b"x" * 4096)]},
+                       {"flags": 3, "rules": [(0, b"x"), (1, b"y")], "rule_count": 1},
+                       {"flags": 3, "rules": [(0, b"x")], "rule_count": 2},
+                       {"flags": 3, "rules": [(0, b"x")] * 4097}):
             bad.append((type_, iwarp.data_request(**fields)))
         bad.append((type_, iwarp.data_request() + b"x"))
         bad.append((type_, iwarp.data_request()[:-1]))
     bad += [(iwarp.RETRIEVE, iwarp.data_request(**f)) for f in ({"size": 1}, {"flags": 8})]
     bad.append((iwarp.STORE, iwarp.data_request(flags=1, more=[b"g"])))
+    bad.append((iwarp.STORE, iwarp.data_request(flags=2, rules=[(0, b"*.o")])))
     for type_, data in bad:
         session = Session(place.port, WAIT)
         session.hello()

@@ -365,11 +365,13 @@ def hello(version=1, channels=8, block=16 << 20, depth=1024, engines=2, session=
 
 
 def data_request(path=b"f", kind=1, flags=0, engine=0, channels=0, block=0, depth=0, rtt=0,
-                 direct=0, size=0, offset=0, more=(), more_count=None):
+                 direct=0, size=0, offset=0, more=(), more_count=None, rules=(), rule_count=None):
     return struct.pack(">BIBHIIIBQQ", kind, flags, engine, channels, block, depth, rtt, direct,
                        size, offset) + text(path) \
         + struct.pack(">H", len(more) if more_count is None else more_count) \
-        + b"".join(text(other) for other in more)
+        + b"".join(text(other) for other in more) \
+        + struct.pack(">H", len(rules) if rule_count is None else rule_count) \
+        + b"".join(bytes([include]) + text(pattern) for include, pattern in rules)
 
 
 def offer(engine=1, notice=1, channels=1, block=65536, depth=4, flags=0, files=1, bytes_=65536, protect=0,

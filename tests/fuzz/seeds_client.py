@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the seed corpora of what the client reads: fuzz_lexer, fuzz_url, fuzz_remote_path, fuzz_escape,
+"""Writes the seed corpora of what the client reads: fuzz_lexer, fuzz_filter, fuzz_url, fuzz_remote_path, fuzz_escape,
 fuzz_completion, fuzz_feed_source, fuzz_calls; and of two that go in steps, fuzz_control and fuzz_soft_rx.
 Run it again after a change of their inputs."""
 import os
@@ -19,6 +19,7 @@ def write(target, *seeds):
 
 write("fuzz_lexer", b"get 'a b' \"c\\\"d\" e\\ f; ls # all", b"-rm $'\\n\\xff\\'' *.[ch]", b"!echo x; y",
       b"put \"a\0b\" 'open", b"a;b;;c", b"cd $'\\u'", b"'", b"\\")
+write("fuzz_filter", b"- *.o\0+ /a/**\0x/y.o", b"- a*[!b-d]?**/x\0\0abc", b"exclude tmp/***\0!\0tmp/x")
 write("fuzz_url", b"rftp://host/a/b", b"rftp://[::1]:7387/x%20y", b"RFTP://h:1/%2a*?", b"rftp://h/%00", b"rftp://h",
       b"rftp://h:99999/", b"sftp://h/", b"rftp://[fe80::1%25eth0]/d")
 write("fuzz_remote_path", b"/a\0b/../c\0", b"/\0*/x?[a-c]\0dir\0aile\0\0x1\0xb\0\0", b"/d*\0..\0", b"x\0//a/./\0",

@@ -35,9 +35,10 @@ def frame(kind, data, response=0):
 TOKEN = bytes(range(0xA0, 0xB0))
 ATTR = pack("BIIIQqI", 1, 0o644, 1000, 1001, 4096, 1700000000, 5)
 HELLO = pack("HHIIIII", 1, 8, 4 << 20, 512, 2, 0, 0) + text(b"rftp/0.1.0")
-FILES = pack("BIBHIIIBQQ", 1, 7, 1, 8, 4 << 20, 512, 50000, 0, 0, 0) + text(b"/a") + pack("H", 0)
-SEVERAL = FILES[:-2] + pack("H", 2) + text(b"/b/c") + text(b"d")
-NULLS = pack("BIBHIIIBQQ", 2, 0, 0, 0, 0, 0, 0, 0, 1 << 32, 0) + text(b"") + pack("H", 0)
+FILES = pack("BIBHIIIBQQ", 1, 7, 1, 8, 4 << 20, 512, 50000, 0, 0, 0) + text(b"/a") + pack("HH", 0, 0)
+SEVERAL = FILES[:-4] + pack("H", 2) + text(b"/b/c") + text(b"d") \
+    + pack("HB", 2, 1) + text(b"*.c") + pack("B", 0) + text(b"/x/**")
+NULLS = pack("BIBHIIIBQQ", 2, 0, 0, 0, 0, 0, 0, 0, 1 << 32, 0) + text(b"") + pack("HH", 0, 0)
 
 write("fuzz_message", {
     "greeting-control": frame(0, pack("IBBHIH", 0x52465450, 1, 1, 0, 0, 64) + bytes(16)),

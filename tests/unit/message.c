@@ -20,13 +20,16 @@
 	"0000000000000001 0000000000000002 0000000000000003 0000000000000004 0000000000000005"
 #define FILES                                                                                      \
 	"01 00000007 01 0008 00400000 00000200 0000c350 00 0000000000000000 "                      \
-	"0000000000000000 0002 2f61 0000"
+	"0000000000000000 0002 2f61 0000 0000"
 #define SEVERAL                                                                                    \
 	"01 00000007 01 0008 00400000 00000200 0000c350 00 0000000000000000 "                      \
-	"0000000000000000 0002 2f61 0002 0003 2f6263 0001 2f"
+	"0000000000000000 0002 2f61 0002 0003 2f6263 0001 2f 0000"
+#define RULES                                                                                      \
+	"01 00000007 01 0008 00400000 00000200 0000c350 00 0000000000000000 "                      \
+	"0000000000000000 0002 2f61 0000 0002 01 0003 2a2e63 00 0005 2f782f2a2a"
 #define NULLS                                                                                      \
 	"02 00000000 00 0000 00000000 00000000 00000000 00 0000000100000000 0000000000000000 "     \
-	"0000 0000"
+	"0000 0000 0000"
 #define FEED "00000000 0007 0000000004000000 00000002540be400 0005 2f66656564"
 #define ENTRY ATTR " 0001 61"
 #define LIST2 "01 0002 " ENTRY ENTRY
@@ -91,19 +94,20 @@ static const struct sample samples[] = {
 	{MESSAGE_STORE, NULL, NULLS},
 	{MESSAGE_STORE, NULL,
 		"01 00000000 00 0000 00000000 00000000 00000000 02 0000000000000000 "
-		"0000000000000000 0fff 61*4095 0000"},
+		"0000000000000000 0fff 61*4095 0000 0000"},
 	{MESSAGE_STORE | MESSAGE_REPLY, NULL, ""},
 	{MESSAGE_RETRIEVE, NULL, FILES},
 	{MESSAGE_RETRIEVE, NULL, NULLS},
 	{MESSAGE_RETRIEVE, NULL,
 		"01 00000000 04 0040 01000000 00010000 ffffffff 01 0000000000000000 "
-		"0000000000000000 0fff 61*4095 0000"},
+		"0000000000000000 0fff 61*4095 0000 0000"},
 	{MESSAGE_RETRIEVE, NULL, SEVERAL},
+	{MESSAGE_RETRIEVE, NULL, RULES},
 	/* paths that fill a frame to the last byte */
 	{MESSAGE_RETRIEVE, NULL,
 		"01 00000001 00 0000 00000000 00000000 00000000 00 0000000000000000 "
-		"0000000000000000 0001 2f 00e4 " X225("0100 61*256 ") "0fff 61*4095 0d0e 61*3342 "
-								      "0001 61"},
+		"0000000000000000 0001 2f 00e4 " X225("0100 61*256 ") "0fff 61*4095 0d0c 61*3340 "
+								      "0001 61 0000"},
 	{MESSAGE_RETRIEVE | MESSAGE_REPLY, NULL, ""},
 	{MESSAGE_FEED, NULL, FEED},
 	{MESSAGE_FEED, NULL, "00000000 0001 0000000000000000 0000000000000000 0001 2f"},
@@ -251,6 +255,13 @@ static const struct tweak tweaks[] = {
 	{recode_message_data_request, SEVERAL, 43, 2, 0, BAD},
 	{recode_message_data_request, SEVERAL, 45, 1, 0, BAD},
 	{recode_message_data_request, FILES, 41, 2, 1, -EMSGSIZE},
+	{recode_message_data_request, RULES, 1, 4, 1, BAD}, /* of trees only */
+	{recode_message_data_request, RULES, 43, 2, 1, BAD},
+	{recode_message_data_request, RULES, 43, 2, 3, -EMSGSIZE},
+	{recode_message_data_request, RULES, 45, 1, 0, 0},
+	{recode_message_data_request, RULES, 45, 1, 2, BAD},
+	{recode_message_data_request, RULES, 48, 1, 0, BAD},
+	{recode_message_data_request, FILES, 43, 2, 1, -EMSGSIZE},
 	/* FEED */
 	{recode_message_feed, FEED, 0, 4, 1, BAD},
 	{recode_message_feed, FEED, 4, 2, 0, BAD},
