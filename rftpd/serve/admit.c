@@ -8,12 +8,32 @@
 #include "proto/status.h"
 #include "rftpd/serve/daemon_session.h"
 
+#include <sys/param.h>
 #include <sys/random.h>
 
 /* Who has been idle for this part of idle-timeout gives way; without an idle-timeout, for so long.
  */
 #define GIVE_WAY_PART 60u
 #define GIVE_WAY_NS (15 * NS_PER_S)
+
+/* Sessions may have so many of the descriptors that there are, */
+static uint64_t sessions_most(const struct daemon *d)
+{
+	return d->descriptors / 8 * 7;
+}
+
+/* and more than one data channel each only up to here. */
+static uint64_t channels_most(const struct daemon *d)
+{
+	return d->descriptors / 4 * 3;
+}
+
+static uint64_t lent_descriptors(const struct daemon *d)
+{
+	const struct scheduler *jobs = &d->scheduler;
+
+	return (uint64_t)(jobs->total.files - jobs->free.files) * BUDGET_FILE_DESCRIPTORS;
+}
 
 void admit_init(struct daemon *d)
 {
@@ -53,6 +73,8 @@ const char *admit_refusal(const struct daemon *d, const struct sockaddr *peer)
 
 	if (d->session_count >= settings->max_sessions)
 		return "there are as many sessions as may be (max-sessions)";
+	if (daemon_session_descriptors(d) >= sessions_most(d))
+		return "there are no descriptors for another session (ulimit -n)";
 	if (d->session_count < settings->max_per_address &&
 		d->session_count < settings->startups.begin)
 		return NULL;
@@ -101,7 +123,8 @@ void admit_make_room(struct daemon *d)
 	struct daemon_session *s, *longest = NULL;
 
 	end_oldest_half_open(d);
-	if (d->session_count < d->settings->max_sessions)
+	if (d->session_count < d->settings->max_sessions &&
+		daemon_session_descriptors(d) + lent_descriptors(d) < sessions_most(d))
 		return;
 	TAILQ_FOREACH(s, &d->sessions, entry)
 	if (is_idle(s) && (!longest || s->idle_since_ns < longest->idle_since_ns))
@@ -137,4 +160,12 @@ void admit_blame(struct daemon *d, const struct sockaddr *peer, enum penalty wha
 bool admit_shuns(struct daemon *d, const struct sockaddr *peer)
 {
 	return counts(d, peer) && penalties_refuses(&d->penalties, peer, clock_now_ns());
+}
+
+unsigned admit_channels(const struct daemon *d, unsigned wanted)
+{
+	uint64_t used = daemon_session_descriptors(d) + lent_descriptors(d);
+	uint64_t most = channels_most(d);
+
+	return used < most ? (unsigned)MIN(wanted, most - used) : 1;
 }

@@ -13,9 +13,13 @@ void admit_init(struct daemon *);
 
 /* NULL: one from `peer` may begin; else why not, for the log. */
 const char *admit_refusal(const struct daemon *, const struct sockaddr *peer);
-/* Where there are as many sessions as may be, ends the one that has asked for nothing for longest,
- * if that is long enough; where as many are being set up, the one that has been for longest. */
+/* Where there are as many sessions as may be, or few descriptors are left, ends the one that has
+ * asked for nothing for longest, if that is long enough; where as many are being set up, the one
+ * that has been for longest. */
 void admit_make_room(struct daemon *);
+/* How many data channels a session may open that would like so many, 1 or more: one where few
+ * descriptors are left, as others want to connect, too. */
+unsigned admit_channels(const struct daemon *, unsigned wanted);
 
 /* Notes what somebody from `peer` did; and whether it has become too much, so that nobody from
  * there is to be listened to for now. */

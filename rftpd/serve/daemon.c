@@ -317,15 +317,23 @@ void daemon_budget(const struct daemon_settings *settings, struct budget *total)
 		total->memory_bytes >> 20, total->files, total->threads);
 }
 
-void daemon_count_descriptors(struct daemon *d)
+uint64_t daemon_session_descriptors(const struct daemon *d)
 {
-	const struct scheduler *jobs = &d->scheduler;
-	uint64_t used = d->own_descriptors + (jobs->held_count + 1) * (uint64_t)JOB_DESCRIPTORS +
-			jobs->total.files * (uint64_t)BUDGET_FILE_DESCRIPTORS;
+	uint64_t used = d->own_descriptors;
 	const struct daemon_session *s;
 
 	TAILQ_FOREACH(s, &d->sessions, entry)
 	used += SESSION_DESCRIPTORS + s->channels_expected;
+	return used;
+}
+
+void daemon_count_descriptors(struct daemon *d)
+{
+	const struct scheduler *jobs = &d->scheduler;
+	uint64_t used = daemon_session_descriptors(d) +
+			(jobs->held_count + 1) * (uint64_t)JOB_DESCRIPTORS +
+			jobs->total.files * (uint64_t)BUDGET_FILE_DESCRIPTORS;
+
 	used = used > d->descriptors ? used - d->descriptors : 0;
 	used = (used + BUDGET_FILE_DESCRIPTORS - 1) / BUDGET_FILE_DESCRIPTORS;
 	scheduler_reserve(&d->scheduler, used < UINT32_MAX ? (uint32_t)used : UINT32_MAX);

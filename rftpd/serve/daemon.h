@@ -148,6 +148,8 @@ void daemon_budget(const struct daemon_settings *, struct budget *out);
 void daemon_drain(struct daemon *);
 /* Before the scheduler is asked: what sessions have of the descriptors is not lent as files. */
 void daemon_count_descriptors(struct daemon *);
+/* How many of them the daemon itself and its sessions have, transfers apart. */
+uint64_t daemon_session_descriptors(const struct daemon *);
 
 /* From a transfer's thread: the job is over; the main thread goes on with its session. */
 void daemon_job_finished(struct daemon *, struct transfer_job *);

@@ -9,6 +9,7 @@
 #include "proto/status.h"
 #include "proto/transfer.h"
 #include "rftpd/serve/session_log.h"
+#include "rftpd/serve/admit.h"
 #include "rftpd/serve/handle.h"
 
 #include <errno.h>
@@ -118,13 +119,15 @@ int handle_channels(struct daemon_session *s, const uint8_t *data, size_t len)
 	struct message_channels wanted;
 	struct message_channels_reply channels;
 	uint8_t reply[20];
+	unsigned count;
 	int r = message_get_channels(&wanted, data, len);
 
 	if (r)
 		return r;
 	s->channels_expected = s->channels_accepted = s->channels_failed = 0;
 	deadline_stop(&s->channels_deadline);
-	r = link_expect_channels(s->link, s->number, MIN(wanted.count, s->max_channels), &channels);
+	count = admit_channels(s->daemon, MIN(wanted.count, s->max_channels));
+	r = link_expect_channels(s->link, s->number, count, &channels);
 	if (r)
 		return daemon_session_refuse(s, MESSAGE_CHANNELS, status_from_errno(r),
 			"data channels: %s", strerror(-r));

@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Trees of many files where a process may have few descriptors: fewer files are open at once, and all
-arrive."""
+"""Where a process may have few descriptors: of trees fewer files are open at once, and all arrive; sessions that
+have many leave some for others."""
 
 import os
 
 import rftptest
-from rftptest import BUILD, Daemon, case, check, equal, finish, leftovers, scaled, spawn, start_rftp, tree
+from iwarp import Dropped, Session
+from rftptest import BUILD, Daemon, case, check, equal, finish, leftovers, make_file, same_files, scaled, spawn, \
+    start_rftp, tree, wait_until, works
+from rude import WAIT
 
 LIMITS = (64, 256)
 SUBPROCESS = -1
@@ -75,6 +78,41 @@ def some_at_once(top):
         equal(tree(daemon.path(f"t{i}/tree")), wanted, f"put of tree {i}")
         equal(tree(f"{top}/t{i}/tree"), wanted, f"get of tree {i}")
     equal(leftovers(top), [], "left over")
+    daemon.stop()
+
+
+@case
+def sessions_that_have_many(top):
+    """As many sessions as may be, with as many data channels as they get, that then do nothing."""
+    os.mkdir(f"{top}/export")
+    make_file(f"{top}/f", 100000)
+    daemon = Daemon(f"{top}/export", "rw", "--idle-timeout", "120", build=limited(top, 256))
+    held, channels, refused = [], [], False
+    while not refused:
+        check(len(held) < 256, "there is no end to them")
+        try:
+            session = Session(daemon.port, WAIT)
+            session.hello(channels=64)
+            channels.append(session.open_channels(64))
+            held.append(session)
+        except Dropped as e:
+            equal(str(e), "rejected", "the daemon's answer")
+            refused = True
+        if len(held) < 10:
+            works(f"{top}/f", daemon.url("put"))
+            same_files(f"{top}/f", daemon.path("put"))
+    equal(len(channels[0]), 64, "where there are plenty")
+    equal(len(channels[-1]), 1, "where there are few")
+    check(b"cannot accept" not in daemon.stderr(), daemon.stderr()[-1000:])
+    # in the end those give way that have been idle for longest: two seconds, here
+    wait_until(lambda: rftptest.rftp(f"{top}/f", daemon.url("later")).code == 0, "another one is served")
+    same_files(f"{top}/f", daemon.path("later"))
+    check(held[0].dropped_within(WAIT), "the one that was idle for longest is still there")
+    for session in held:
+        session.close()
+    for channel in sum(channels, []):
+        channel.close()
+    works(f"{top}/f", daemon.url("last"))
     daemon.stop()
 
 
