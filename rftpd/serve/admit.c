@@ -11,8 +11,8 @@
 #include <sys/param.h>
 #include <sys/random.h>
 
-/* Who has been idle for this part of idle-timeout gives way; without an idle-timeout, for so long.
- */
+/* Who has been idle for this part of idle-timeout gives way, but not within a second; without an
+ * idle-timeout, for so long. */
 #define GIVE_WAY_PART 60u
 #define GIVE_WAY_NS (15 * NS_PER_S)
 
@@ -119,7 +119,8 @@ static void end_oldest_half_open(struct daemon *d)
 
 void admit_make_room(struct daemon *d)
 {
-	uint64_t least_ns = d->idle.length_ns ? d->idle.length_ns / GIVE_WAY_PART : GIVE_WAY_NS;
+	uint64_t least_ns =
+		d->idle.length_ns ? MAX(d->idle.length_ns / GIVE_WAY_PART, NS_PER_S) : GIVE_WAY_NS;
 	struct daemon_session *s, *longest = NULL;
 
 	end_oldest_half_open(d);

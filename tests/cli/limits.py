@@ -76,7 +76,7 @@ def idle_sessions_end(top):
     for s in idle:
         check(s.dropped_within(WAIT), "it is still there")
         s.close()
-    check(b"(idle)" in daemon.stderr(), "logged:", daemon.stderr()[-300:])
+    check(b"(idle" in daemon.stderr(), "logged:", daemon.stderr()[-300:])
     wait_until(lambda: rftptest.rftp(f"{top}/local", daemon.url("put")).code == 0, "a client is served")
 
 
