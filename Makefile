@@ -102,8 +102,9 @@ $(TESTS) $(BENCHES): $(B)/tests/%: $(B)/obj/tests/%.o $(CLIENT_LIB) $(DAEMON_LIB
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(RFTP_CFLAGS) -o $@ $^ $(LDFLAGS) $(CLIENT_LIBS) $(DAEMON_LIBS) $(LDLIBS)
 
-# it changes what is sent
+# they change what is sent, and what is received
 $(B)/tests/property/flips: LDFLAGS += -Wl,--wrap=control_put
+$(B)/tests/property/floods: LDFLAGS += -Wl,--wrap=control_get
 
 $(B)/obj/%.o: %.c | $(B)/needed
 	$(call say,CC,$<)
