@@ -38,10 +38,11 @@ static int landing_check(
 		return errno == ENOENT ? 0 : -errno;
 	if (S_ISDIR(st.st_mode))
 		return -EISDIR;
-	/* wherever the link leads: the user who named a directory did not mean to lose the link */
+	/* wherever the link leads: the user who named a directory, or /dev/stdout, did not mean to
+	 * lose the link */
 	if (S_ISLNK(st.st_mode) && !p->beneath && !beneath_stat(p->top, p->path, true, &to) &&
-		S_ISDIR(to.st_mode))
-		return -EISDIR;
+		!S_ISREG(to.st_mode))
+		return S_ISDIR(to.st_mode) ? -EISDIR : -ENXIO;
 	if (!p->replace)
 		return -EEXIST;
 	if (S_ISREG(st.st_mode))

@@ -27,8 +27,8 @@ struct landing_params {
 	bool parents; /* make missing directories */
 };
 
-/* -EISDIR: the real name is a directory (or a link to one, but for `beneath`); -ENXIO: a device,
- * FIFO or socket; -EINVAL ends in '/' or has no name.  A symbolic link to anything else is
+/* -EISDIR: the real name is a directory, -ENXIO: a device, FIFO or socket (or, but for `beneath`, a
+ * link to one); -EINVAL ends in '/' or has no name.  A symbolic link to anything else is
  * replaced, never written through. Holds two descriptors. */
 int landing_open(const struct landing_params *, struct landing **out);
 /* A symbolic link in place of a file: all at once.  A link or file that is there is replaced, also

@@ -62,6 +62,14 @@ void outgoing_item_now(struct transfer_item *item)
 	item->file.mtime_ns = (uint32_t)now.tv_nsec;
 }
 
+/* Files of the kernel's (/proc) say that they are empty, and are not: their bytes would be lost. */
+static bool outgoing_has_no_size(int fd, const struct stat *st)
+{
+	char byte;
+
+	return !st->st_size && pread(fd, &byte, 1, 0) > 0;
+}
+
 int outgoing_item_open(
 	enum end_direct direct, struct transfer_item *item, int top, const char *path, int flags)
 {
@@ -76,6 +84,8 @@ int outgoing_item_open(
 	err = fstat(fd, &it->before) ? -errno : 0;
 	if (!err && !S_ISREG(it->before.st_mode))
 		err = S_ISDIR(it->before.st_mode) ? -EISDIR : -ENXIO;
+	if (!err && outgoing_has_no_size(fd, &it->before))
+		err = -ENXIO;
 	if (!err) {
 		it->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 		err = it->fd < 0 ? -errno : 0;

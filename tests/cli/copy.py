@@ -408,6 +408,37 @@ def onto_a_link_and_through_one(top):
 
 
 @case
+def what_is_no_file_stays(top):
+    """Devices and the like, also where a link leads to one: /dev/stdout is such a link."""
+    daemon, local = places(top)
+    make_file(daemon.path("f"), 1000)
+    os.mkfifo(f"{local}/fifo")
+    os.symlink("/proc/self/fd/1", f"{local}/stdout")
+    os.symlink("/dev/null", f"{local}/device")
+    os.symlink("fifo", f"{local}/pipe")
+    for name in ("fifo", "stdout", "device", "pipe"):
+        before = os.lstat(f"{local}/{name}")
+        rftptest.fails(rftptest.KIND, daemon.url("f"), f"{local}/{name}", says="not a regular file")
+        equal(os.lstat(f"{local}/{name}").st_ino, before.st_ino, name)
+
+
+@case
+def files_that_do_not_know_their_size(top):
+    """They say that they are empty: to take them at their word would be to lose what is in them."""
+    if not os.path.exists("/proc/version"):
+        rftptest.skip("no /proc")
+    daemon, _ = places(top)
+    rftptest.fails(rftptest.KIND, "/proc/version", daemon.url("f"), says="not a regular file")
+    equal(os.listdir(daemon.top), [], "at the server")
+    with open("/proc/version", "rb") as f:
+        wanted = f.read()
+    works("-", daemon.url("f"), input=wanted)
+    equal(works(daemon.url("f"), "-").out, wanted, "by way of a pipe")
+    serving = Daemon("/proc/self/", "ro")
+    rftptest.fails(rftptest.KIND, serving.url("mounts"), "-", says="not a regular file")
+
+
+@case
 def links_in_trees(top):
     daemon, local = places(top)
     t = f"{local}/t"
