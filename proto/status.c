@@ -86,6 +86,7 @@ static const struct {
 	{EDQUOT, STATUS_NO_SPACE},
 	{EOVERFLOW, STATUS_TOO_LARGE},
 	{ENOBUFS, STATUS_NO_MEMORY},
+	{EBADF, STATUS_IO},
 };
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))

@@ -3,6 +3,7 @@
  * rftp/main.c: the client program: what the command line asks for, and the exit code.
  */
 #include "base/limit.h"
+#include "base/standard.h"
 #include "rftp/remote/client.h"
 #include "rftp/shell/commands.h"
 #include "rftp/copy/copy.h"
@@ -126,6 +127,8 @@ int main(int argc, char **argv)
 	struct text why = {0};
 	int err, code, sig;
 
+	if (standard_fill())
+		exit(EXIT_CODE_IO);
 	limit_raise_files();     /* without it, a tree of small files may run into the soft limit */
 	setlocale(LC_CTYPE, ""); /* widths of characters; numbers stay as they are */
 	err = options_parse(argc, argv, &options, &why);

@@ -6,6 +6,7 @@
  * the command line or the configuration is wrong.
  */
 #include "base/limit.h"
+#include "base/standard.h"
 #include "rftpd/configuration.h"
 #include "rftpd/serve/daemon.h"
 #include "rftpd/notify.h"
@@ -95,6 +96,8 @@ int main(int argc, char **argv)
 	char why[CONF_WHY_MAX];
 	int code = CODE_USAGE, r;
 
+	if (standard_fill())
+		exit(CODE_FAILED);
 	log_setup("rftpd", LOG_LEVEL_INFO);
 	r = configuration_load(&configuration, argc, argv, why);
 	if (r) {

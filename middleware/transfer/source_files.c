@@ -8,6 +8,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <string.h>
 
 /* The file's record goes; `done` is told. */
 void source_file_finish(struct source *s, struct source_file *f)
@@ -50,6 +51,16 @@ bool source_file_open_ended(const struct source_file *f)
 	return f->item.file.size == MESSAGE_UNKNOWN;
 }
 
+/* In the words of the status, unless there is more to say. */
+static void set_open_error(struct source_file *f)
+{
+	uint16_t status = status_from_errno(f->item.error);
+	bool is_vague = status == STATUS_OTHER || status == STATUS_IO;
+
+	verdict_set(
+		&f->verdict, VERDICT_FILE, status, "%s", is_vague ? strerror(-f->item.error) : "");
+}
+
 /* Starts the next file, if there is one.  0 or -errno. */
 int source_start_file(struct source *s)
 {
@@ -74,7 +85,7 @@ int source_start_file(struct source *s)
 	if (f->item.error) {
 		/* the sink's people miss it as much as ours: it is announced, and ended with what
 		 * is wrong */
-		verdict_set(&f->verdict, VERDICT_FILE, status_from_errno(f->item.error), "%s", "");
+		set_open_error(f);
 		if (!transfer_name_ok(f->item.file.name)) {
 			source_file_finish(s,
 				f); /* no name that could cross: COMPLETE's count of errors tells */
