@@ -4,6 +4,7 @@
  */
 #include "base/limit.h"
 #include "base/standard.h"
+#include "session/tls.h"
 #include "rftp/remote/client.h"
 #include "rftp/shell/commands.h"
 #include "rftp/copy/copy.h"
@@ -129,6 +130,7 @@ int main(int argc, char **argv)
 
 	if (standard_fill())
 		exit(EXIT_CODE_IO);
+	tls_outlive_exit();
 	limit_raise_files();     /* without it, a tree of small files may run into the soft limit */
 	setlocale(LC_CTYPE, ""); /* widths of characters; numbers stay as they are */
 	err = options_parse(argc, argv, &options, &why);

@@ -7,6 +7,7 @@
  */
 #include "base/limit.h"
 #include "base/standard.h"
+#include "session/tls.h"
 #include "rftpd/configuration.h"
 #include "rftpd/serve/daemon.h"
 #include "rftpd/notify.h"
@@ -98,6 +99,7 @@ int main(int argc, char **argv)
 
 	if (standard_fill())
 		exit(CODE_FAILED);
+	tls_outlive_exit();
 	log_setup("rftpd", LOG_LEVEL_INFO);
 	r = configuration_load(&configuration, argc, argv, why);
 	if (r) {

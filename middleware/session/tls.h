@@ -26,6 +26,13 @@ struct tls_context;
 struct tls;
 
 /*
+ * For programs that may end while a thread of theirs still uses TLS, as one that connects to a host
+ * which does not answer: what it uses stays until the process is gone.  Before all else of this
+ * module.
+ */
+void tls_outlive_exit(void);
+
+/*
  * The daemon's: the private key in `key_path` (PEM), with a certificate made from it here, or the
  * chain in `certificate_path` (PEM, its own certificate first) when that is not NULL.  -errno:
  * `why` says what is wrong, naming the file.

@@ -10,7 +10,12 @@
 #include "session/tls_impl.h"
 
 #include <openssl/pem.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 struct ends {
 	struct contexts contexts;
@@ -261,9 +266,58 @@ static void authorities(void)
 	EVP_PKEY_free(pkey);
 }
 
+static void linger(void)
+{
+	poll(NULL, 0, 100);
+}
+
+static void *use_tls(void *ready)
+{
+	char why[TLS_WHY_MAX];
+	struct tls_context *c;
+
+	for (;;) {
+		if (tls_context_new_client(NULL, &c, why))
+			_exit(3);
+		tls_context_free(c);
+		atomic_store((atomic_bool *)ready, true);
+	}
+	return NULL;
+}
+
+/* Its thread goes on while it exits. */
+static void end_while_it_is_used(void)
+{
+	static atomic_bool ready;
+	pthread_t thread;
+
+	atexit(linger); /* registered first, called last */
+	tls_outlive_exit();
+	if (pthread_create(&thread, NULL, use_tls, &ready))
+		_exit(4);
+	while (!atomic_load(&ready))
+		poll(NULL, 0, 1);
+	exit(0);
+}
+
+static void a_program_may_end_while_a_thread_uses_it(void)
+{
+	int status;
+	pid_t child = fork();
+
+	CHECK(child >= 0);
+	if (!child)
+		end_while_it_is_used();
+	CHECK_EQ(waitpid(child, &status, 0), child);
+	CHECK_EQ(status, 0);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct harness_case cases[] = {
+		/* the first, as TLS is set up once in a process */
+		{"a program may end while a thread uses it",
+			a_program_may_end_while_a_thread_uses_it},
 		{"both ways", both_ways},
 		{"changes are noticed", changes_are_noticed},
 		{"keys and names", keys_and_names},
