@@ -465,11 +465,15 @@ static int send_abort(struct run *run)
 static void learn_why(struct run *run)
 {
 	const struct verdict broken = run->verdict;
+	int err;
 
 	verdict_clear(&run->verdict);
-	if (await_abort(run, ABORT_GRACE_MS) || run->verdict.status == STATUS_DISCONNECTED) {
+	err = await_abort(run, ABORT_GRACE_MS);
+	if (!run->peer_aborted || run->verdict.status == STATUS_DISCONNECTED) {
 		run->verdict = broken;
 		run->told = false;
+	} else if (err) { /* it has gone as well, behind what it said */
+		verdict_set(&run->verdict, VERDICT_SESSION, STATUS_DISCONNECTED, "%s", "");
 	}
 }
 
