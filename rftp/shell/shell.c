@@ -82,7 +82,7 @@ int shell_run_file(struct client *c, const char *path)
 	char *line = NULL;
 	size_t size = 0;
 	ssize_t len = 0;
-	int err = 0;
+	int err = 0, read_error;
 
 	if (!file) {
 		err = -errno;
@@ -93,7 +93,7 @@ int shell_run_file(struct client *c, const char *path)
 		path = "standard input";
 	c->stdin_taken |= standard;
 	while (!err && !c->quit && !interrupt_signal() &&
-		(len = getline(&line, &size, file)) >= 0) {
+		(errno = 0, len = getline(&line, &size, file)) >= 0) {
 		number++;
 		if (strlen(line) != (size_t)len) {
 			report_usage(&c->report, "line %lu has a NUL byte", number);
@@ -104,9 +104,11 @@ int shell_run_file(struct client *c, const char *path)
 		if (err)
 			report_note(&c->report, "stopped at line %lu of %s", number, path);
 	}
+	read_error = errno;
 	if (!err && ferror(file) && !interrupt_signal()) {
-		err = -EIO;
-		report_error(&c->report, EXIT_CODE_OK, STATUS_IO, path, NULL);
+		err = read_error ? -read_error : -EIO;
+		report_error(
+			&c->report, EXIT_CODE_OK, status_from_errno(err), path, strerror(-err));
 	}
 	free(line);
 	if (!standard)

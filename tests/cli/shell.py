@@ -82,6 +82,7 @@ def a_batch_file_and_stdin(top):
     for name in ("six", "seven", "eight"):
         check(os.path.isdir(daemon.path(name)), name, "is missing")
     fails((NO_FILE, rftptest.LOCAL_IO), "-b", f"{local}/no-batch", daemon.url(""), says="no-batch")
+    fails(KIND, "-b", local, daemon.url(""), says="is a directory")
 
 
 @case
