@@ -26,6 +26,7 @@
 #define MESSAGE_PATH_MAX 4095u
 #define MESSAGE_TEXT_MAX 512u
 #define MESSAGE_NAME_MAX 255u /* a directory entry, a program's name */
+#define MESSAGE_CLASS_MAX 31u /* the name of a class of transfers */
 #define MESSAGE_TOKEN_BYTES 16u
 #define MESSAGE_CHANNELS_MAX 64u
 #define MESSAGE_SEGMENT_BYTES_MIN 4096u /* of a feed's segment */
@@ -50,6 +51,7 @@ enum message_type {
 	MESSAGE_PING = 3,
 	MESSAGE_CHANNELS = 4,
 	MESSAGE_LOGIN = 5, /* reserved */
+	MESSAGE_ADMIT = 6,
 	MESSAGE_STAT = 16,
 	MESSAGE_LIST = 17,
 	MESSAGE_MKDIR = 18,
@@ -150,8 +152,9 @@ struct message_hello {           /* request and reply have the same shape */
 };
 #define MESSAGE_HELLO_READ_ONLY 1u /* reply: the export is read-only */
 #define MESSAGE_HELLO_DIRECT                                                                       \
-	2u /* reply: the control channel comes from the port in the request                        \
-	    */
+	2u                       /* reply: the control channel comes from the port in the request  \
+				  */
+#define MESSAGE_HELLO_QUEUED 16u /* request: the client takes QUEUED */
 /* Two bits: request: how blocks are to be protected at least; reply: how they will be. */
 #define MESSAGE_HELLO_PROTECT_SHIFT 2
 #define MESSAGE_HELLO_PROTECT_MASK 3u
@@ -289,10 +292,23 @@ struct message_feed {
 	struct wire_bytes path; /* a directory; made if it is not there */
 };
 
+/* ADMIT: how urgent the transfers are that are asked for from now on. */
+struct message_admit {
+	uint64_t deadline_ns; /* from the request for a transfer on; MESSAGE_UNKNOWN = none */
+	uint32_t flags;
+	struct wire_bytes class; /* a name, as message_class_ok; empty: the one that it has anyway
+				  */
+};
+#define MESSAGE_ADMIT_FAIL 1u /* one that waits beyond its deadline is refused */
+
 /* QUEUED: before the reply to STORE, RETRIEVE or FEED, any number of times: the transfer waits
- * until others give back what it needs. */
+ * until others give back what it needs; and while it runs: it waits for its next turn. */
 struct message_queued {
-	uint32_t position; /* in line, from 1 */
+	uint32_t position; /* in line, from 1; 0: it goes on */
+	uint64_t wait_ns; /* for about how long; MESSAGE_UNKNOWN; position 0: how long it has waited
+			   */
+	uint64_t share;   /* bytes a second that it may move; 0: not limited, or not known */
+	struct wire_bytes class; /* whose line it is; empty: there are no classes */
 };
 
 int message_get_hello(struct message_hello *, const void *, size_t);
@@ -327,6 +343,8 @@ int message_add_rule(void *list, size_t size, size_t *len, const struct message_
 bool message_next_rule(struct wire_bytes *rules, struct message_rule *);
 int message_get_feed(struct message_feed *, const void *, size_t);
 ssize_t message_put_feed(const struct message_feed *, void *, size_t);
+int message_get_admit(struct message_admit *, const void *, size_t);
+ssize_t message_put_admit(const struct message_admit *, void *, size_t);
 int message_get_queued(struct message_queued *, const void *, size_t);
 ssize_t message_put_queued(const struct message_queued *, void *, size_t);
 /* The text of a refusal: bytes 0..512. */
@@ -349,8 +367,10 @@ int message_get_list_head(struct message_list_reply *, struct wire *, const void
 int message_get_list_entry(struct message_entry *, struct wire *);
 
 /* Whether bytes are a path that may cross the wire (1..4095 bytes, no NUL), or an entry's name
- * (1..255, no NUL, no '/', not "." or ".."). */
+ * (1..255, no NUL, no '/', not "." or ".."), or the name of a class (1..31 letters, digits, '-' and
+ * '_'). */
 bool message_path_ok(struct wire_bytes);
+bool message_class_ok(struct wire_bytes);
 bool message_name_ok(struct wire_bytes);
 
 #endif

@@ -218,7 +218,57 @@ ssize_t message_put_feed(const struct message_feed *m, void *buf, size_t size)
 	return wire_put_end(&w);
 }
 
-/* ---- QUEUED ---- */
+/* ---- ADMIT and QUEUED ---- */
+
+static bool message_is_class_char(uint8_t c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+	       c == '-' || c == '_';
+}
+
+bool message_class_ok(struct wire_bytes name)
+{
+	for (size_t i = 0; i < name.len; i++)
+		if (!message_is_class_char(name.data[i]))
+			return false;
+	return name.len && name.len <= MESSAGE_CLASS_MAX;
+}
+
+static bool message_admit_ok(const struct message_admit *m)
+{
+	return !(m->flags & ~MESSAGE_ADMIT_FAIL) &&
+	       (m->deadline_ns == MESSAGE_UNKNOWN || m->deadline_ns <= TRANSFER_SIZE_MAX) &&
+	       (!m->class.len || message_class_ok(m->class));
+}
+
+int message_get_admit(struct message_admit *m, const void *buf, size_t len)
+{
+	struct wire w;
+
+	wire_init_get(&w, buf, len);
+	m->deadline_ns = wire_get_u64(&w);
+	m->flags = wire_get_u32(&w);
+	m->class = wire_get_bytes(&w, MESSAGE_CLASS_MAX);
+	wire_require(&w, message_admit_ok(m));
+	return wire_finish(&w);
+}
+
+ssize_t message_put_admit(const struct message_admit *m, void *buf, size_t size)
+{
+	struct wire w;
+
+	wire_init_put(&w, buf, size);
+	wire_require(&w, message_admit_ok(m));
+	wire_put_u64(&w, m->deadline_ns);
+	wire_put_u32(&w, m->flags);
+	wire_put_bytes(&w, m->class, MESSAGE_CLASS_MAX);
+	return wire_put_end(&w);
+}
+
+static bool message_queued_ok(const struct message_queued *m)
+{
+	return !m->class.len || message_class_ok(m->class);
+}
 
 int message_get_queued(struct message_queued *m, const void *buf, size_t len)
 {
@@ -226,7 +276,10 @@ int message_get_queued(struct message_queued *m, const void *buf, size_t len)
 
 	wire_init_get(&w, buf, len);
 	m->position = wire_get_u32(&w);
-	wire_require(&w, m->position);
+	m->wait_ns = wire_get_u64(&w);
+	m->share = wire_get_u64(&w);
+	m->class = wire_get_bytes(&w, MESSAGE_CLASS_MAX);
+	wire_require(&w, message_queued_ok(m));
 	return wire_finish(&w);
 }
 
@@ -235,7 +288,10 @@ ssize_t message_put_queued(const struct message_queued *m, void *buf, size_t siz
 	struct wire w;
 
 	wire_init_put(&w, buf, size);
-	wire_require(&w, m->position);
+	wire_require(&w, message_queued_ok(m));
 	wire_put_u32(&w, m->position);
+	wire_put_u64(&w, m->wait_ns);
+	wire_put_u64(&w, m->share);
+	wire_put_bytes(&w, m->class, MESSAGE_CLASS_MAX);
 	return wire_put_end(&w);
 }

@@ -7,6 +7,7 @@
 #define RFTP_SETTINGS_H
 
 #include "end/end.h"
+#include "proto/message.h"
 #include "rftp/remote/trust.h"
 #include "rftp/ui/text.h"
 #include "tree/walk.h"
@@ -36,8 +37,12 @@ struct settings {
 	bool recursive;
 	enum walk_links links; /* in trees */
 	bool replace;
-	bool update, ignore_existing;   /* what is there is kept, and no error */
-	char rules[SETTINGS_RULES_MAX]; /* of tree/filter, with newlines between; "": none */
+	bool update, ignore_existing;         /* what is there is kept, and no error */
+	char rules[SETTINGS_RULES_MAX];       /* of tree/filter, with newlines between; "": none */
+	char priority[MESSAGE_CLASS_MAX + 1]; /* a class of the server's; "" = as it likes */
+	bool has_deadline, deadline_fails;
+	uint64_t deadline_ns; /* from the request on */
+	uint64_t limit_rate;  /* bytes a second; 0 = none */
 	bool json;
 	int verbosity; /* -1 quiet, 0, 1, 2 */
 };

@@ -9,6 +9,7 @@
 #include "fabric/select.h"
 #include "proto/transfer.h"
 #include "rftp/ui/units.h"
+#include "transfer/bucket.h"
 #include "tree/filter.h"
 
 #include <errno.h>
@@ -229,6 +230,80 @@ int settings_set_timeout(struct settings *s, const char *value, struct text *why
 void settings_show_timeout(const struct settings *s, struct text *out)
 {
 	text_printf(out, "%u", s->timeout_ms / 1000);
+}
+
+int settings_set_priority(struct settings *s, const char *value, struct text *why)
+{
+	const struct wire_bytes name = {(const uint8_t *)value, strlen(value)};
+
+	if (!is_auto(value) && !message_class_ok(name)) {
+		text_puts(why,
+			"auto, or the name of a class at the server: letters, digits, '-', '_'");
+		return -EINVAL;
+	}
+	strcpy(s->priority, is_auto(value) ? "" : value);
+	return 0;
+}
+
+void settings_show_priority(const struct settings *s, struct text *out)
+{
+	text_puts(out, *s->priority ? s->priority : "auto");
+}
+
+int settings_set_deadline(struct settings *s, const char *value, struct text *why)
+{
+	char time[UNITS_TEXT_MAX];
+	size_t len = strcspn(value, ",");
+	uint64_t ns;
+
+	if (!strcmp(value, "none")) {
+		s->has_deadline = s->deadline_fails = false;
+		return 0;
+	}
+	snprintf(time, sizeof time, "%.*s", (int)len, value);
+	if (len >= sizeof time || number_parse_time(time, &ns) ||
+		(value[len] && strcmp(value + len, ",fail"))) {
+		text_puts(why, "none, or a time up to 366 days (100ms, 2s, 5m, 1h), with \",fail\" "
+			       "behind it if a transfer is of no use later");
+		return -EINVAL;
+	}
+	s->has_deadline = true;
+	s->deadline_ns = ns;
+	s->deadline_fails = value[len];
+	return 0;
+}
+
+void settings_show_deadline(const struct settings *s, struct text *out)
+{
+	if (!s->has_deadline)
+		text_puts(out, "none");
+	else if (s->deadline_ns % SETTINGS_NS_PER_S)
+		text_printf(out, "%.6gms", (double)s->deadline_ns / 1e6);
+	else
+		text_printf(out, "%jus", (uintmax_t)(s->deadline_ns / SETTINGS_NS_PER_S));
+	if (s->has_deadline && s->deadline_fails)
+		text_puts(out, ",fail");
+}
+
+int settings_set_limit_rate(struct settings *s, const char *value, struct text *why)
+{
+	uint64_t n = 0;
+
+	if (strcmp(value, "none") && (number_parse_rate(value, &n) || n < BUCKET_RATE_MIN)) {
+		text_printf(why, "none, or bytes a second from %uK on (500K, 2.5M)",
+			(unsigned)(BUCKET_RATE_MIN >> 10));
+		return -EINVAL;
+	}
+	s->limit_rate = n;
+	return 0;
+}
+
+void settings_show_limit_rate(const struct settings *s, struct text *out)
+{
+	if (s->limit_rate)
+		text_printf(out, "%ju", (uintmax_t)s->limit_rate);
+	else
+		text_puts(out, "none");
 }
 
 /* One of them: a size, or seconds with an "s" behind. */

@@ -12,6 +12,7 @@
 #include "proto/message.h"
 #include "proto/transfer.h"
 #include "rftpd/jobs/budget.h"
+#include "transfer/bucket.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -19,6 +20,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+
+#define ADMISSION_BANDWIDTH_MIN (UINT64_C(1) << 16)
+#define ADMISSION_BANDWIDTH_MAX (UINT64_C(1) << 50)
+#define ADMISSION_TURN_MIN (UINT64_C(1) << 20) /* an eighth of it is a window of two blocks */
 
 #define BLOCK_MULTIPLE 4096u /* of max-block: as proto/transfer.h says of blocks */
 
@@ -33,6 +38,9 @@ enum kind {
 	KIND_PROTECT,
 	KIND_STARTUPS,
 	KIND_PENALTIES,
+	KIND_RATE,
+	KIND_TURN,
+	KIND_CLASS,
 	KIND_LEVEL
 };
 
@@ -84,6 +92,20 @@ static const struct row rows[] = {
 		"files that all transfers have open at once", "an eighth of RLIMIT_NOFILE"},
 	{"threads", KIND_NUMBER, FIELD(threads), BUDGET_THREADS_MIN, 65535, "N",
 		"threads of all transfers", "16 for each CPU, at least 32"},
+	{"bandwidth", KIND_RATE, FIELD(bandwidth), ADMISSION_BANDWIDTH_MIN, ADMISSION_BANDWIDTH_MAX,
+		"RATE", "bytes a second of all transfers: they wait for their turn of it", NULL},
+	{"share", KIND_RATE, FIELD(share), BUCKET_RATE_MIN, ADMISSION_BANDWIDTH_MAX, "RATE",
+		"of it, what a transfer gets in its turn", "half of the bandwidth"},
+	{"turn", KIND_TURN, FIELD(turn_bytes), ADMISSION_TURN_MIN, UINT64_C(1) << 50, "SIZE|none",
+		"bytes after which a transfer queues again", "25M"},
+	{"age", KIND_NUMBER, FIELD(age_s), 0, 31536000, "SECONDS",
+		"who waits so long counts as one class higher; 0: never", "30"},
+	{"queue", KIND_NUMBER, FIELD(queue_max), 1, 1000000, "N", "transfers that may wait",
+		"1024"},
+	{"class", KIND_CLASS, 0, 0, 0, "NAME RANK [OPTION=VALUE ...]",
+		"transfers of a kind: rank 0 goes first; may be repeated", NULL},
+	{"limit-rate", KIND_RATE, FIELD(limit_rate), BUCKET_RATE_MIN, ADMISSION_BANDWIDTH_MAX,
+		"RATE", "bytes a second of one transfer, at most", NULL},
 	{"stall-timeout", KIND_NUMBER, FIELD(stall_timeout_s), 0, 86400, "SECONDS",
 		"a transfer that moves nothing ends after this if others wait; 0: never", "30"},
 	{"handshake-timeout", KIND_NUMBER, FIELD(handshake_timeout_s), 1, 3600, "SECONDS",
@@ -122,8 +144,16 @@ static void clear_listen(struct daemon_settings *s)
 		free(s->listen[--s->listen_count]);
 }
 
+static void clear_classes(struct daemon_settings *s)
+{
+	while (s->class_count)
+		admission_rule_fini(&s->classes[--s->class_count]);
+}
+
 void daemon_settings_fini(struct daemon_settings *s)
 {
+	clear_classes(s);
+	free(s->classes);
 	clear_listen(s);
 	free(s->export);
 	free(s->audit_log);
@@ -250,6 +280,70 @@ static int set_listen(struct daemon_settings *s, const char *value, char why[DAE
 	if (!s->listen[s->listen_count])
 		return -ENOMEM;
 	s->listen_count++;
+	return 0;
+}
+
+static int set_rate(
+	uint64_t *field, const struct row *row, const char *value, char why[DAEMON_WHY_MAX])
+{
+	uint64_t n = 0;
+
+	if (number_parse_rate(value, &n) || n < row->min || n > row->max) {
+		snprintf(why, DAEMON_WHY_MAX,
+			"%s: \"%.60s\" is no rate: bytes a second (such as 500K, 125M, 2.5G), at "
+			"least %llu",
+			row->name, value, (unsigned long long)row->min);
+		return -EINVAL;
+	}
+	*field = n;
+	return 0;
+}
+
+static int set_turn(
+	uint64_t *field, const struct row *row, const char *value, char why[DAEMON_WHY_MAX])
+{
+	uint64_t n = 0;
+
+	if (!strcmp(value, "none")) {
+		*field = ADMISSION_ENDLESS;
+		return 0;
+	}
+	if (number_parse_rate(value, &n) || n < row->min || n > row->max) {
+		snprintf(why, DAEMON_WHY_MAX,
+			"%s: \"%.60s\" is neither none nor a size from %llu on", row->name, value,
+			(unsigned long long)row->min);
+		return -EINVAL;
+	}
+	*field = n;
+	return 0;
+}
+
+/* Several rules may lead to one class, which has one rank. */
+static int set_class(struct daemon_settings *s, const char *value, char why[DAEMON_WHY_MAX])
+{
+	struct admission_rule *rule;
+	int r;
+
+	if (!s->classes)
+		s->classes = calloc(ADMISSION_RULES_MAX, sizeof *s->classes);
+	if (!s->classes)
+		return -ENOMEM;
+	if (s->class_count == ADMISSION_RULES_MAX) {
+		snprintf(why, DAEMON_WHY_MAX, "class: more than %u", ADMISSION_RULES_MAX);
+		return -ENOSPC;
+	}
+	rule = &s->classes[s->class_count];
+	r = admission_rule_parse(value, rule, why);
+	if (r)
+		return r;
+	for (unsigned i = 0; i < s->class_count; i++)
+		if (!strcmp(s->classes[i].name, rule->name) && s->classes[i].rank != rule->rank) {
+			snprintf(why, DAEMON_WHY_MAX, "class %s: has two ranks, %u and %u",
+				rule->name, s->classes[i].rank, rule->rank);
+			admission_rule_fini(rule);
+			return -EINVAL;
+		}
+	s->class_count++;
 	return 0;
 }
 
@@ -421,6 +515,12 @@ static int set_row(struct daemon_settings *s, const struct row *row, const char 
 		return set_startups(s, value, why);
 	case KIND_PENALTIES:
 		return set_penalties(s, value, why);
+	case KIND_RATE:
+		return set_rate(field, row, value, why);
+	case KIND_TURN:
+		return set_turn(field, row, value, why);
+	case KIND_CLASS:
+		return set_class(s, value, why);
 	default:
 		return set_level(s, value, why);
 	}
@@ -436,11 +536,16 @@ void daemon_settings_init(struct daemon_settings *s)
 		enum kind kind = rows[i].kind;
 
 		if (kind == KIND_LEVEL || kind == KIND_SWITCH || kind == KIND_PROTECT ||
-			kind == KIND_STARTUPS || kind == KIND_PENALTIES)
+			kind == KIND_STARTUPS || kind == KIND_PENALTIES || kind == KIND_TURN)
 			(void)set_row(s, &rows[i], rows[i].standard, why);
 		else if ((kind == KIND_NUMBER || kind == KIND_SIZE) && is_digit(*rows[i].standard))
 			(void)set_row(s, &rows[i], rows[i].standard, why);
 	}
+}
+
+static bool is_repeated(enum kind kind)
+{
+	return kind == KIND_LISTEN || kind == KIND_CLASS;
 }
 
 int daemon_settings_set(struct daemon_settings *s, enum daemon_origin origin, const char *name,
@@ -459,7 +564,7 @@ int daemon_settings_set(struct daemon_settings *s, enum daemon_origin origin, co
 	}
 	/* of another option the last one on the command line counts, but nobody means to lose an
 	 * export */
-	if (s->origin[i] == origin && rows[i].kind != KIND_LISTEN &&
+	if (s->origin[i] == origin && !is_repeated(rows[i].kind) &&
 		(origin == DAEMON_ORIGIN_FILE || rows[i].kind == KIND_EXPORT)) {
 		snprintf(why, DAEMON_WHY_MAX, "%s is given twice", name);
 		return -EEXIST;
@@ -472,6 +577,8 @@ int daemon_settings_set(struct daemon_settings *s, enum daemon_origin origin, co
 	}
 	if (rows[i].kind == KIND_LISTEN && s->origin[i] < origin)
 		clear_listen(s);
+	if (rows[i].kind == KIND_CLASS && s->origin[i] < origin)
+		clear_classes(s);
 	r = set_row(s, &rows[i], value, why);
 	if (!r)
 		s->origin[i] = origin;
@@ -480,7 +587,8 @@ int daemon_settings_set(struct daemon_settings *s, enum daemon_origin origin, co
 
 static bool is_limit(enum kind kind)
 {
-	return kind == KIND_NUMBER || kind == KIND_SIZE || kind == KIND_LEVEL;
+	return kind == KIND_NUMBER || kind == KIND_SIZE || kind == KIND_LEVEL ||
+	       kind == KIND_RATE || kind == KIND_TURN;
 }
 
 int daemon_settings_set_limit(
@@ -506,13 +614,27 @@ bool daemon_settings_show_limit(const struct daemon_settings *s, unsigned i, cha
 		return true;
 	}
 	n = *(const uint64_t *)(const void *)((const char *)s + rows[i].offset);
+	if (rows[i].kind == KIND_TURN && n == ADMISSION_ENDLESS) {
+		snprintf(out, size, "none");
+		return true;
+	}
 	if (!n && rows[i].min) { /* not given: it depends */
 		snprintf(out, size, "default");
 		return true;
 	}
-	for (; rows[i].kind == KIND_SIZE && n && n % 1024 == 0 && letter < 3; letter++)
+	for (; rows[i].kind != KIND_NUMBER && n && n % 1024 == 0 && letter < 3; letter++)
 		n /= 1024;
 	snprintf(out, size, "%llu%.*s", (unsigned long long)n, letter >= 0,
 		&letters[letter >= 0 ? letter : 0]);
 	return true;
+}
+
+void daemon_settings_admission(const struct daemon_settings *s, struct admission_limits *out)
+{
+	*out = (struct admission_limits){
+		.bandwidth = s->bandwidth,
+		.turn_bytes = s->turn_bytes,
+		.age_ns = s->age_s * UINT64_C(1000000000),
+		.queue_max = (unsigned)s->queue_max,
+	};
 }

@@ -10,6 +10,7 @@
 #define RFTPD_DAEMON_SETTINGS_H
 
 #include "base/log.h"
+#include "rftpd/jobs/admission_rule.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -59,6 +60,11 @@ struct daemon_settings {
 	uint64_t idle_timeout_s; /* 0: none */
 	uint64_t drain_timeout_s;
 	uint8_t protect; /* enum message_protect: the least that is served */
+	/* admission by priority (rftpd/jobs/admission); bandwidth 0: there is none */
+	uint64_t bandwidth, share, turn_bytes, age_s, queue_max;
+	uint64_t limit_rate;            /* of one transfer; 0: none */
+	struct admission_rule *classes; /* ADMISSION_RULES_MAX of them, or NULL */
+	unsigned class_count;
 	enum log_level log_level;
 
 	enum daemon_origin origin[DAEMON_SETTINGS_MAX]; /* by row */
@@ -81,6 +87,8 @@ int daemon_settings_set(struct daemon_settings *, enum daemon_origin, const char
  */
 int daemon_settings_set_limit(
 	struct daemon_settings *, const char *name, const char *value, char why[DAEMON_WHY_MAX]);
+/* What the line for bandwidth has of them. */
+void daemon_settings_admission(const struct daemon_settings *, struct admission_limits *out);
 /* Its value, as it may be given.  false: the i-th row is no limit. */
 bool daemon_settings_show_limit(const struct daemon_settings *, unsigned i, char *out, size_t size);
 

@@ -45,6 +45,7 @@ RECODE(statfs_reply, message)
 RECODE(removed, message)
 RECODE(data_request, message)
 RECODE(feed, message)
+RECODE(admit, message)
 RECODE(queued, message)
 RECODE(offer, transfer)
 RECODE(accept, transfer)
@@ -144,6 +145,8 @@ static const struct recode recode_table[] = {
 	{MESSAGE_RETRIEVE | MESSAGE_REPLY, recode_empty},
 	{MESSAGE_FEED, recode_message_feed},
 	{MESSAGE_FEED | MESSAGE_REPLY, recode_empty},
+	{MESSAGE_ADMIT, recode_message_admit},
+	{MESSAGE_ADMIT | MESSAGE_REPLY, recode_empty},
 	{MESSAGE_QUEUED, recode_message_queued},
 	{TRANSFER_OFFER, recode_transfer_offer},
 	{TRANSFER_ACCEPT, recode_transfer_accept},

@@ -20,6 +20,7 @@
 
 #define CALLS_REPLY_MS 60000 /* the daemon has so long to answer, unless told otherwise */
 #define CALLS_BYE_MS 500
+#define CALLS_LEAVE_MS 10000 /* the daemon answers ABORT within this, or the session is lost */
 #define CALLS_PINGS 4
 #define CALLS_PINGS_NS (20 * NS_PER_MS) /* on a long way one or two PINGs say enough */
 
@@ -35,6 +36,8 @@ struct calls {
 	uint64_t transport_rtt_ns; /* to the daemon itself; 0: not known */
 	struct calls_info info;
 	struct calls_error error;
+	struct message_admit admit; /* that the daemon knows; its class is in: */
+	char class[MESSAGE_CLASS_MAX + 1];
 	calls_queued_function *queued;
 	void *queued_ctx;
 };
@@ -138,16 +141,20 @@ void calls_on_queued(struct calls *c, calls_queued_function *queued, void *ctx)
 	c->queued_ctx = ctx;
 }
 
+static bool calls_begins_transfer(uint16_t type)
+{
+	return type == MESSAGE_STORE || type == MESSAGE_RETRIEVE || type == MESSAGE_FEED;
+}
+
 /* The transfer of a request waits in line: 0, or -EPROTO. */
 static int calls_take_queued(struct calls *c, uint16_t type, const uint8_t *data, size_t len)
 {
 	struct message_queued queued;
 
-	if ((type != MESSAGE_STORE && type != MESSAGE_RETRIEVE && type != MESSAGE_FEED) ||
-		message_get_queued(&queued, data, len))
+	if (!calls_begins_transfer(type) || message_get_queued(&queued, data, len))
 		return calls_bad_reply(c, type);
 	if (c->queued)
-		c->queued(c->queued_ctx, queued.position);
+		c->queued(c->queued_ctx, &queued);
 	return 0;
 }
 
@@ -168,6 +175,39 @@ static int calls_wait(struct calls *c, uint64_t deadline)
 	if (poll(&cancel, 1, 0) > 0)
 		return -ECANCELED;
 	return control_wait(link_control(c->link), clock_until_ms(deadline), c->cancel_fd);
+}
+
+/*
+ * The transfer that was asked for is given up before it begins.  ABORT may cross the daemon's
+ * reply, which goes by like all else that comes before its answer, which is ABORT.
+ */
+static int calls_leave_line(struct calls *c, uint16_t type)
+{
+	const struct transfer_abort abort = {.status = STATUS_CANCELLED};
+	uint64_t deadline = clock_now_ns() + CALLS_LEAVE_MS * NS_PER_MS;
+	struct control *control = link_control(c->link);
+	struct message_header header;
+	const uint8_t *frame;
+	uint8_t data[16];
+	ssize_t len = transfer_put_abort(&abort, data, sizeof data);
+	int err = control_put(control, TRANSFER_ABORT, 0, data, (size_t)len);
+
+	while (!err) {
+		err = control_get(control, &header, &frame);
+		if (err > 0 && header.type == TRANSFER_ABORT)
+			break;
+		if (err > 0 && header.type != MESSAGE_PING && header.type < TRANSFER_OFFER &&
+			header.type != (type | MESSAGE_REPLY))
+			return calls_bad_reply(c, type);
+		if (err >= 0)
+			err = clock_until_ms(deadline)
+				      ? control_wait(control, clock_until_ms(deadline), -1)
+				      : -ETIMEDOUT;
+	}
+	if (err < 0)
+		return calls_lose(c, -ECANCELED, message_name(type));
+	link_close_channels(c->link);
+	return calls_fail(c, -ECANCELED, STATUS_CANCELLED, "%s", "");
 }
 
 int calls_reply(struct calls *c, uint16_t type, const uint8_t **reply, size_t *reply_len)
@@ -192,6 +232,8 @@ int calls_reply(struct calls *c, uint16_t type, const uint8_t **reply, size_t *r
 		/* a PING is a transfer's keep-alive that crossed its end, and no answer: a peer who
 		 * sends nothing else has no longer than one who is silent */
 		err = calls_wait(c, deadline);
+		if (err == -ECANCELED && calls_begins_transfer(type))
+			return calls_leave_line(c, type);
 		if (err) /* the reply would come later, as that of another request */
 			return calls_lose(c, err, message_name(type));
 	}
@@ -251,7 +293,7 @@ static int calls_hello(struct calls *c, const char *agent, uint8_t protect)
 		.max_depth = link_max_depth(c->link),
 		.engines = calls_engines(),
 		.flags = (uint32_t)fabric_chan_local_port(chan) << MESSAGE_HELLO_PORT_SHIFT |
-			 (uint32_t)protect << MESSAGE_HELLO_PROTECT_SHIFT,
+			 (uint32_t)protect << MESSAGE_HELLO_PROTECT_SHIFT | MESSAGE_HELLO_QUEUED,
 		.agent = {(const uint8_t *)agent, strlen(agent)},
 	};
 	const struct message_hello asked = hello;
@@ -364,6 +406,7 @@ int calls_open(const struct calls_params *params, struct calls **out, struct cal
 	if (err)
 		goto err_free;
 	c->opening_ends_ns = 0;
+	c->admit.deadline_ns = MESSAGE_UNKNOWN;
 	c->reply_timeout_ms = params->reply_timeout_ms ? params->reply_timeout_ms : CALLS_REPLY_MS;
 	*out = c;
 	return 0;
@@ -398,6 +441,28 @@ void calls_close(struct calls *c)
 	link_free(c->link);
 	fabric_close(c->fabric);
 	free(c);
+}
+
+int calls_admit(struct calls *c, const char *class, uint64_t deadline_ns, bool fail)
+{
+	uint8_t data[14 + MESSAGE_CLASS_MAX];
+	const struct message_admit admit = {
+		.deadline_ns = deadline_ns,
+		.flags = fail ? MESSAGE_ADMIT_FAIL : 0,
+		.class = {(const uint8_t *)class, strlen(class)},
+	};
+	int err;
+
+	if (admit.deadline_ns == c->admit.deadline_ns && admit.flags == c->admit.flags &&
+		!strcmp(class, c->class))
+		return 0;
+	err = calls_ask(
+		c, MESSAGE_ADMIT, data, message_put_admit(&admit, data, sizeof data), NULL, NULL);
+	if (err)
+		return err;
+	c->admit = admit;
+	snprintf(c->class, sizeof c->class, "%s", class);
+	return 0;
 }
 
 /* ---- data channels ---- */

@@ -66,8 +66,8 @@ struct calls_ending {
 	const char *text; /* may be "" */
 };
 
-/* A transfer that was asked for waits in line at the daemon; 1 is the next. */
-typedef void calls_queued_function(void *ctx, unsigned position);
+/* A transfer that was asked for waits in line at the daemon, or goes on (position 0). */
+typedef void calls_queued_function(void *ctx, const struct message_queued *);
 
 /* Resolves, connects, asks whether the server is to be trusted, says HELLO, measures the round
  * trip. Blocks.  0 or -errno with *error. */
@@ -90,11 +90,18 @@ int calls_check(struct calls *);
  * Sends a request and waits for its reply: 0 with the reply's data (valid until the next call), or
  * -errno of the refusal (the session goes on) or of the connection (calls_lost).  `len` may be the
  * error of what encoded the request.
+ *
+ * -ECANCELED ends the session, too; but who waits for a transfer to begin leaves the line, and the
+ * session goes on without data channels.
  */
 int calls_ask(struct calls *, uint16_t type, const void *data, ssize_t len, const uint8_t **reply,
 	size_t *reply_len);
 /* One more reply of the same request (LIST). */
 int calls_reply(struct calls *, uint16_t type, const uint8_t **reply, size_t *reply_len);
+/* How urgent the transfers are that are asked for from now on (struct message_admit);
+ * `deadline_ns`: MESSAGE_UNKNOWN: none.  `class`: "": the one that the daemon gives them.  Asks the
+ * daemon only if that is not what it knows already. */
+int calls_admit(struct calls *, const char *class, uint64_t deadline_ns, bool fail);
 /* Who is told while a transfer waits. */
 void calls_on_queued(struct calls *, calls_queued_function *, void *ctx);
 /* A reply that is not what it should be: ends the session.  -EPROTO. */

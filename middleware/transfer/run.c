@@ -38,6 +38,7 @@ void run_init(struct run *run, struct link *link, const struct transfer_params *
 		.prefix_bytes = BLOCK_PREFIX_BYTES,
 		.params = params,
 		.stats = stats,
+		.bucket = params->bucket,
 		.idle_timeout_ms =
 			params->idle_timeout_ms ? params->idle_timeout_ms : IDLE_TIMEOUT_MS,
 	};
@@ -86,6 +87,19 @@ static int take_abort(struct run *run, const uint8_t *data, size_t len)
 		(int)abort.text.len, (const char *)abort.text.data);
 }
 
+/* The peer's turn is over, and it waits for another one; or goes on. */
+static int take_queued(struct run *run, struct message_header *h, const uint8_t *data)
+{
+	struct message_queued queued;
+
+	if (!run->params->queued || message_get_queued(&queued, data, h->length))
+		return -EBADMSG;
+	run->paused = queued.position;
+	run->params->queued(run->params->progress_ctx, &queued);
+	h->type = MESSAGE_PING;
+	return 1;
+}
+
 int run_get(struct run *run, struct message_header *h, const uint8_t **data)
 {
 	int r = control_get(run->control, h, data);
@@ -93,6 +107,8 @@ int run_get(struct run *run, struct message_header *h, const uint8_t **data)
 	if (r <= 0)
 		return r;
 	run->heard = true;
+	if (h->type == MESSAGE_QUEUED)
+		return take_queued(run, h, *data);
 	return h->type == TRANSFER_ABORT ? take_abort(run, *data, h->length) : 1;
 }
 
@@ -241,6 +257,44 @@ void run_revoke(struct run *run)
 	memory_revoke(run->memory);
 }
 
+bool run_may_move(struct run *run)
+{
+	uint64_t now, next;
+
+	if (!run->bucket)
+		return true;
+	now = clock_now_ns();
+	next = bucket_next_ns(run->bucket, now);
+	if (next <= now)
+		return true;
+	run->held_back = true;
+	run->held_until_ns = next;
+	return false;
+}
+
+/* The peer is told where this side stands in the line for its next turn, so that it does not take
+ * it for broken. */
+static int tell_place(struct run *run)
+{
+	const struct transfer_params *p = run->params;
+	uint8_t data[64];
+	struct message_queued queued = {
+		.position = atomic_load(&run->bucket->position),
+		.wait_ns = atomic_load(&run->bucket->wait_ns),
+		.share = atomic_load(&run->bucket->rate),
+		.class = {(const uint8_t *)p->queue_class, strlen(p->queue_class)},
+	};
+
+	if (queued.position == run->told_position &&
+		(!queued.position || queued.wait_ns == run->told_wait_ns))
+		return 0;
+	if (!queued.position)
+		queued.wait_ns = 0;
+	run->told_position = queued.position;
+	run->told_wait_ns = queued.wait_ns;
+	return run_put(run, MESSAGE_QUEUED, data, message_put_queued(&queued, data, sizeof data));
+}
+
 static void report(struct run *run, uint64_t now)
 {
 	run->stats->ended_ns = now;
@@ -267,8 +321,11 @@ static uint64_t still_max_ns(const struct run *run, enum run_wait wait)
 static int check_moves(struct run *run, uint64_t now)
 {
 	enum run_wait wait = run->waits ? run->waits(run) : RUN_WAIT_PEER;
-	uint64_t most = still_max_ns(run, wait);
+	uint64_t most;
 
+	if (run->paused || run->held_back)
+		wait = RUN_WAIT_OURS;
+	most = still_max_ns(run, wait);
 	if (run->moved || wait == RUN_WAIT_OURS)
 		run->moved_ns = now;
 	run->moved = false;
@@ -305,6 +362,8 @@ int run_tick(struct run *run)
 		report(run, now);
 		if (cancelled(run))
 			return fail_cancelled(run);
+		if (!r && run->bucket && run->params->queue_class)
+			r = tell_place(run);
 		if (r)
 			return r;
 	}
@@ -326,9 +385,12 @@ int run_tick(struct run *run)
 static int sleep_on(struct run *run, struct pollfd *fds, unsigned count, int64_t most_ns)
 {
 	uint64_t now = clock_now_ns();
-	uint64_t ns = run->report_ns > now ? run->report_ns - now : 0;
+	uint64_t until = run->report_ns, ns;
 	struct timespec ts;
 
+	if (run->held_back && run->held_until_ns < until)
+		until = run->held_until_ns;
+	ns = until > now ? until - now : 0;
 	if (most_ns >= 0 && (uint64_t)most_ns < ns)
 		ns = (uint64_t)most_ns;
 	ts = (struct timespec){.tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S)};
@@ -349,12 +411,13 @@ static int spin(struct run *run, int (*again)(struct run *))
 
 int run_wait(struct run *run, int (*again)(struct run *))
 {
-	struct pollfd fds[5] = {
+	struct pollfd fds[6] = {
 		{run->params->cancel_fd, POLLIN, 0},
 		{control_fd(run->control), POLLIN, 0},
 		{fabric_cq_fd(link_rail(run->link)->cq), POLLIN, 0},
 		{io_pool_fd(run->io_pool), POLLIN, 0},
 		{link_event_fd(run->link), POLLIN, 0},
+		{run->bucket ? run->bucket->wakeup.fd : -1, POLLIN, 0},
 	};
 	uint64_t longer = run->source ? engine_source_moderation_ns(run->source) : 0;
 	int r;
@@ -369,6 +432,8 @@ int run_wait(struct run *run, int (*again)(struct run *))
 	if (r)
 		return r < 0 ? r : 0;
 	io_pool_arm(run->io_pool);
+	if (run->bucket)
+		wakeup_arm(&run->bucket->wakeup);
 	r = control_arm(run->control);
 	if (!r)
 		r = fabric_cq_arm(link_rail(run->link)->cq);
@@ -376,13 +441,15 @@ int run_wait(struct run *run, int (*again)(struct run *))
 		r = again(run);
 	if (!r) {
 		/* the engine is asked again: `again` may have taken in what it was waiting for */
-		r = sleep_on(run, fds, 5, engine_sleep_ns(run->common));
+		r = sleep_on(run, fds, run->bucket ? 6 : 5, engine_sleep_ns(run->common));
 		/* the channels' state is in their channels then; the control channel tells of its
 		 * own end itself */
 		if (fds[4].revents)
 			link_check_events(run->link);
 	}
 	io_pool_disarm(run->io_pool);
+	if (run->bucket)
+		wakeup_disarm(&run->bucket->wakeup);
 	if (r >= 0 && fds[0].revents)
 		return fail_cancelled(run);
 	return r < 0 ? r : 0;

@@ -9,6 +9,7 @@
 #include "block/pool.h"
 #include "block/seal.h"
 #include "engine/engine.h"
+#include "transfer/bucket.h"
 #include "transfer/io_pool.h"
 #include "session/memory.h"
 #include "transfer/transfer.h"
@@ -55,7 +56,14 @@ struct run {
 	uint64_t report_ns;                         /* when progress is due */
 	uint64_t arrived_bytes;                     /* of the files that arrived well */
 	bool peer_aborted;
-	unsigned channels;      /* that the engine uses */
+	unsigned channels; /* that the engine uses */
+	/* how fast it may go; NULL: as fast as it can */
+	struct bucket *bucket;
+	bool held_back;         /* what could move now may not, since the loop last asked */
+	uint64_t held_until_ns; /* then it may; BUCKET_NEVER: after a word of the decider's */
+	uint32_t told_position; /* of ours in the line for the next turn: what the peer knows */
+	uint64_t told_wait_ns;
+	bool paused;            /* the peer waits for its turn, and has told so */
 	struct verdict verdict; /* the first error: what the peer is told */
 	bool told;              /* as in transfer_stats */
 };
@@ -74,7 +82,8 @@ int run_put(struct run *, uint16_t type, const void *data, ssize_t len);
 int run_engine_put(void *run, uint16_t type, const void *data, size_t len);
 /*
  * The next frame for the transfer: 1, 0 or a failure.  It may be a keep-alive, which means nothing
- * but that the peer lives.  ABORT is taken in here: a failure with run->peer_aborted.
+ * but that the peer lives.  ABORT is taken in here: a failure with run->peer_aborted; and QUEUED,
+ * which comes out as a keep-alive.
  */
 int run_get(struct run *, struct message_header *, const uint8_t **data);
 /* Waits for the next one that is no keep-alive. */
@@ -85,6 +94,14 @@ int run_get_wait(struct run *, struct message_header *, const uint8_t **data);
 int run_make_pool(struct run *, uint32_t blocks, uint32_t block_bytes, unsigned access);
 /* Takes completions in, as the engine's poll; a failure is recorded. */
 int run_poll(struct run *, struct block **done, unsigned max);
+/* Whether a block may move now, as far as its rate and its turn go.  If not the loop sleeps no
+ * longer than until it may. */
+bool run_may_move(struct run *);
+/* Before the loop looks for what may move. */
+static inline void run_may_all(struct run *run)
+{
+	run->held_back = false;
+}
 /* Files that may be open at once: as the caller says, or as descriptors allow. */
 unsigned run_open_files(const struct run *);
 /* From now on requests on the first `channels` data channels are the transfer's. */

@@ -11,9 +11,12 @@
  */
 #include "transfer/sink_impl.h"
 
+#include "base/clock.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define BATCH 32u
@@ -138,6 +141,62 @@ static int take_frames(struct sink *s)
 
 /* ---- blocks ---- */
 
+/* Its slot is empty: it is free for the source, or will be in its time. */
+static void give(struct sink *s, struct block *b)
+{
+	if (!s->run.bucket) {
+		pool_give(s->run.pool, b);
+		return;
+	}
+	s->held[(s->held_head + s->held_count++) % pool_count(s->run.pool)] = b;
+}
+
+/* Slots whose time has come.  A turn is over when there are none to come, and none that the source
+ * can still fill. */
+static int give_held(struct sink *s)
+{
+	struct bucket *bucket = s->run.bucket;
+	int n = 0;
+
+	if (!bucket)
+		return 0;
+	run_may_all(&s->run);
+	for (; s->held_count && run_may_move(&s->run); n++) {
+		pool_give(s->run.pool, s->held[s->held_head]);
+		s->held_head = (s->held_head + 1) % pool_count(s->run.pool);
+		s->held_count--;
+		s->away--;
+		bucket_spend(bucket, s->block, clock_now_ns());
+	}
+	if (s->held_count && s->away + pool_free_count(s->run.pool) == pool_count(s->run.pool))
+		bucket_ask(bucket);
+	return n;
+}
+
+/* A block of so many bytes has come into a slot that was given for a whole one. */
+static void count_landed(struct sink *s, uint32_t bytes)
+{
+	if (!s->run.bucket)
+		return;
+	s->away++;
+	bucket_count(s->run.bucket, bytes);
+	bucket_refund(s->run.bucket, s->block - bytes);
+}
+
+/* All slots are the source's at first. */
+static int make_held(struct sink *s)
+{
+	uint32_t blocks = pool_count(s->run.pool);
+
+	if (!s->run.bucket)
+		return 0;
+	s->held = calloc(blocks, sizeof(struct block *));
+	if (!s->held)
+		return -ENOMEM;
+	bucket_spend(s->run.bucket, (uint64_t)blocks * s->block, clock_now_ns());
+	return 0;
+}
+
 static void submit(struct sink *s, struct sink_file *f, struct block *b)
 {
 	pool_move(b, BLOCK_DRAINING);
@@ -166,8 +225,9 @@ static int take_block(struct sink *s, struct block *b)
 			"length %u",
 			h.session, h.sequence, (unsigned long long)h.offset, h.length);
 	f->landed++;
+	count_landed(s, h.length);
 	if (f->verdict.status) { /* failed before: its other blocks go by */
-		pool_give(s->run.pool, b);
+		give(s, b);
 		return check_finished(s, f);
 	}
 	b->owner = f;
@@ -213,12 +273,12 @@ static int take_drained(struct sink *s, struct block *b)
 	sink_file_written(f, b, s->block);
 	if (!b->error)
 		atomic_fetch_add_explicit(&s->run.stats->bytes, b->length, memory_order_relaxed);
-	pool_give(s->run.pool, b);
+	give(s, b);
 	if (!f->verdict.status)
 		return check_finished(s, f);
 	/* a failed stream holds blocks that wait for their turn: they will not have one */
 	while (f->reorder && (b = reorder_drain(f->reorder)))
-		pool_give(s->run.pool, b);
+		give(s, b);
 	return fail_early(s, f);
 }
 
@@ -280,6 +340,7 @@ static int work(struct run *run)
 		take_jobs,
 		sink_open_files,
 		take_frames,
+		give_held,
 		flush,
 	};
 
@@ -374,10 +435,13 @@ enum verdict_scope transfer_receive(struct link *link, const struct transfer_par
 	sink_files_init(&s);
 	r = handshake_accept(&s.run, &s.block);
 	if (!r)
+		r = make_held(&s);
+	if (!r)
 		r = loop(&s);
 	if (r && to->keeps && s.run.io_pool)
 		salvage(&s);
 	if (!r)
 		r = close_transfer(&s);
+	free(s.held);
 	return run_end(&s.run, r);
 }

@@ -38,6 +38,10 @@ struct sink {
 	struct transfer_complete source_sums; /* what COMPLETE said */
 	bool complete_came, completed;
 	unsigned next_worker;
+	/* with a bucket: slots that are emptied, and not free for the source before their time: a
+	 * ring; and all those that the source cannot fill now */
+	struct block **held;
+	uint32_t held_head, held_count, away;
 };
 
 /* ---- sink_files.c ---- */

@@ -5,6 +5,7 @@
  */
 #include "transfer/source_impl.h"
 
+#include "base/clock.h"
 #include "block/digest.h"
 
 #include <errno.h>
@@ -240,11 +241,32 @@ static int ask_room(struct source *s)
 	return room;
 }
 
+/* Whether a block may leave now.  If its turn is over, asks for another one. */
+static bool may_send(struct source *s)
+{
+	if (!s->run.bucket)
+		return true;
+	run_may_all(&s->run);
+	if (!s->filled_count || run_may_move(&s->run))
+		return true;
+	bucket_ask(s->run.bucket);
+	return false;
+}
+
+static void count_sent(struct source *s, uint32_t bytes)
+{
+	if (!s->run.bucket)
+		return;
+	bucket_spend(s->run.bucket, bytes, clock_now_ns());
+	bucket_count(s->run.bucket, bytes);
+}
+
 int source_send_blocks(struct source *s)
 {
+	const unsigned batch = s->run.bucket ? 1 : BATCH;
 	int n = 0, r = find_first(s, &n);
 
-	while (s->filled_count && !r) {
+	while (s->filled_count && !r && may_send(s)) {
 		struct block *blocks[BATCH];
 		uint32_t bytes = 0;
 		unsigned count = 0;
@@ -254,7 +276,7 @@ int source_send_blocks(struct source *s)
 			r = room;
 			break;
 		}
-		while (count < BATCH && bytes < SEND_BYTES && count < (unsigned)room &&
+		while (count < batch && bytes < SEND_BYTES && count < (unsigned)room &&
 			s->filled_count && !r) {
 			blocks[count] = take_first(s);
 			bytes += blocks[count]->length;
@@ -264,6 +286,7 @@ int source_send_blocks(struct source *s)
 		}
 		if (!r)
 			r = s->run.source->ops->send(s->run.source, blocks, count);
+		count_sent(s, bytes);
 		for (unsigned i = 0; i < count && !r; i++)
 			r = leave(s, blocks[i]);
 		n += (int)count;

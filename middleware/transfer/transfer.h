@@ -23,6 +23,7 @@
 #include "proto/status.h"
 #include "proto/transfer.h"
 #include "session/link.h"
+#include "transfer/bucket.h"
 
 #include <stdatomic.h>
 
@@ -96,12 +97,20 @@ struct transfer_params {
 	int cancel_fd;       /* readable = stop: ABORT, -ECANCELED; -1 = none */
 	/* what the peer is then told; NULL = STATUS_CANCELLED.  Set before cancel_fd is readable */
 	_Atomic(const struct transfer_cancel *) cancel;
+	struct bucket *bucket; /* how fast it may go; NULL: as fast as it can.  Whoever sets it
+				  keeps window and blocks small beside it (bucket_max_window) */
+	/* with a bucket that has turns: the peer is told of this side's place in line for the next
+	 * one, in a line of this name; NULL: it is not */
+	const char *queue_class;
+	/* The peer's transfer waits for its next turn, or goes on (position 0): from the transfer's
+	 * thread.  NULL: no peer may say so. */
+	void (*queued)(void *ctx, const struct message_queued *);
 	/* Called from the transfer's thread about every 100 ms and at the end; may be NULL. */
 	void (*progress)(void *ctx, const struct transfer_stats *);
 	/* It was cut short, and has given back memory, files and threads but its own, which still
 	 * waits for the peer to answer: from that thread, once; may be NULL. */
 	void (*released)(void *ctx);
-	void *progress_ctx; /* of both */
+	void *progress_ctx; /* of all three */
 };
 
 /* ---- source ---- */

@@ -34,7 +34,7 @@ static int bench_put(struct mover *m, const struct bench_params *params)
 		report_error(&c->report, EXIT_CODE_OK, status_from_errno(err), params->file, NULL);
 		goto err_free;
 	}
-	err = mover_channels(m);
+	err = mover_channels(m, c->settings.channels);
 	if (err)
 		goto err_free;
 	mover_request(m, MESSAGE_STORE, &request);
@@ -69,7 +69,7 @@ static int bench_get(struct mover *m, const struct bench_params *params)
 
 	if (err)
 		return client_no_memory(c);
-	err = mover_channels(m);
+	err = mover_channels(m, c->settings.channels);
 	if (err)
 		goto err_free;
 	if (params->file) {

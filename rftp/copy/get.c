@@ -238,7 +238,7 @@ static int get_request(struct get *g, const struct wire_bytes *more, struct aske
 		return err;
 	}
 	g->mover.asked = asked;
-	err = mover_channels(&g->mover);
+	err = mover_channels(&g->mover, c->settings.channels);
 	if (!err && c->settings.recursive)
 		err = rules_request(c, &g->filter, &request, &rules);
 	if (!err) {

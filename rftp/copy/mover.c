@@ -17,6 +17,7 @@ void mover_start(struct mover *m, struct client *client, const char *command)
 	struct text server = {0};
 
 	*m = (struct mover){.client = client, .base_errors = client->report.errors};
+	line_start(client);
 	progress_start(&client->report.progress,
 		client->settings.verbosity >= 0 && !client->settings.json);
 	if (client->host)
@@ -25,12 +26,18 @@ void mover_start(struct mover *m, struct client *client, const char *command)
 	text_fini(&server);
 }
 
-int mover_channels(struct mover *m)
+int mover_channels(struct mover *m, unsigned count)
 {
 	struct client *c = m->client;
-	int err = calls_channels(c->session, c->settings.channels);
+	uint64_t rate = c->settings.limit_rate;
+	int err = calls_channels(c->session, count);
 
-	return err ? client_report(c, NULL, err) : 0;
+	/* one for all transfers of the command */
+	if (!err && rate && !m->has_bucket) {
+		err = bucket_init(&m->bucket, rate, bucket_max_window(rate));
+		m->has_bucket = !err;
+	}
+	return err ? client_report(c, NULL, err) : line_ask(c);
 }
 
 bool mover_replaces(const struct mover *m)
@@ -52,6 +59,8 @@ void mover_request(const struct mover *m, uint16_t type, struct message_data_req
 
 	request->direct = s->direct == END_DIRECT_ON ? 1 : s->direct == END_DIRECT_OFF ? 2 : 0;
 	request->block = s->block;
+	if (!s->block && s->limit_rate) /* a window of large blocks is much at once */
+		request->block = bucket_max_block(s->limit_rate);
 	request->depth = s->depth;
 	request->rtt_us = calls_rtt_us(m->client->session);
 	if (type == MESSAGE_STORE) {
@@ -94,7 +103,26 @@ static void mover_progress(void *ctx, const struct transfer_stats *stats)
 		.errors = stats->errors,
 	};
 
-	report_progress(&m->client->report, &state);
+	if (!m->client->line.since_ns) /* its place stands there */
+		report_progress(&m->client->report, &state);
+}
+
+static void mover_queued(void *ctx, const struct message_queued *queued)
+{
+	line_queued(((struct mover *)ctx)->client, queued);
+}
+
+static void mover_limit(struct mover *m, struct transfer_params *params)
+{
+	uint64_t rate = m->client->settings.limit_rate;
+	uint32_t block = bucket_max_block(rate);
+
+	if (!m->has_bucket)
+		return;
+	params->bucket = &m->bucket;
+	params->window_max_bytes = bucket_max_window(rate);
+	if (!params->block && params->max_block > block)
+		params->max_block = block;
 }
 
 static void mover_params(struct mover *m, struct transfer_params *params)
@@ -114,8 +142,10 @@ static void mover_params(struct mover *m, struct transfer_params *params)
 		.idle_timeout_ms = (int)s->timeout_ms,
 		.cancel_fd = interrupt_fd(),
 		.progress = mover_progress,
+		.queued = mover_queued,
 		.progress_ctx = m,
 	};
+	mover_limit(m, params);
 }
 
 static const char *mover_notices(const struct transfer_stats *stats)
@@ -355,6 +385,11 @@ int mover_finish(struct mover *m, int error)
 {
 	struct client *c = m->client;
 
+	if (m->has_bucket)
+		bucket_fini(&m->bucket);
+	m->has_bucket = false;
+	m->done.waited_seconds = (double)c->line.waited_ns / 1e9;
+	m->done.deadline_met = line_deadline_met(c);
 	m->done.seconds = (double)m->busy_ns / 1e9;
 	m->done.errors = c->report.errors - m->base_errors;
 	/* quiet where nobody looks, as cp is */

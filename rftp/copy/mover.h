@@ -29,14 +29,17 @@ struct mover {
 	 * when it turns out that it did not */
 	uint16_t held_status;
 	char *held_path, *held_text;
-	bool stdout_stream; /* bytes go to stdout */
-	bool quiet;         /* no line for people at the end: the caller has its own (bench) */
+	bool stdout_stream;   /* bytes go to stdout */
+	struct bucket bucket; /* of limit-rate */
+	bool has_bucket;
+	bool quiet; /* no line for people at the end: the caller has its own (bench) */
 };
 
 /* `command`: what the user asked for, "get". */
 void mover_start(struct mover *, struct client *, const char *command);
-/* Data channels as the settings say; reported.  Before STORE or RETRIEVE. */
-int mover_channels(struct mover *);
+/* So many data channels (0: as suits), priority, deadline and rate as the settings say; reported.
+ * Before STORE, RETRIEVE or FEED. */
+int mover_channels(struct mover *, unsigned count);
 /* Whether existing files may be replaced. */
 bool mover_replaces(const struct mover *);
 /* Fills in the wishes of a STORE or RETRIEVE. */

@@ -142,7 +142,7 @@ static int put_store(struct put *p)
 			 (c->settings.recursive ? MESSAGE_DATA_RECURSIVE : 0),
 		.path = {(const uint8_t *)p->target, strlen(p->target)},
 	};
-	int err = mover_channels(&p->mover);
+	int err = mover_channels(&p->mover, c->settings.channels);
 
 	if (!err && p->make) {
 		err = calls_mkdir(c->session, p->target, true);

@@ -172,10 +172,10 @@ static int feed_request(struct feed *f, const char *target)
 		.path = {(const uint8_t *)target, strlen(target)},
 	};
 	/* the point of it: all devices share one, unless the user says otherwise */
-	int err = calls_channels(c->session, c->settings.channels ? c->settings.channels : 1);
+	int err = mover_channels(&f->mover, c->settings.channels ? c->settings.channels : 1);
 
 	if (err)
-		return client_report(c, NULL, err);
+		return err;
 	err = calls_feed(c->session, &request);
 	return err ? client_report(c, target, err) : 0;
 }

@@ -63,11 +63,9 @@ static void client_passed_over(void *ctx, const char *fabric, const char *why)
 	report_verbose(&c->report, "fabric %s passed over: %s", fabric, why);
 }
 
-static void client_queued(void *ctx, unsigned position)
+static void client_queued(void *ctx, const struct message_queued *queued)
 {
-	struct client *c = ctx;
-
-	report_queued(&c->report, position);
+	line_queued(ctx, queued);
 }
 
 /* The context of TLS, made when it is first needed and when `ca` was set to something else. */

@@ -6,6 +6,7 @@
 #ifndef RFTP_CLIENT_H
 #define RFTP_CLIENT_H
 
+#include "rftp/remote/line.h"
 #include "rftp/settings.h"
 #include "rftp/ui/report.h"
 #include "session/calls_names.h"
@@ -25,6 +26,7 @@ struct client {
 	bool interactive;     /* a person types */
 	bool stdin_taken;     /* commands are read from stdin: it is no file to send */
 	bool quit;
+	struct line line; /* of the command's transfers */
 };
 
 int client_init(struct client *, const struct settings *);

@@ -113,15 +113,28 @@ void progress_ordinal(struct text *out, unsigned number)
 	text_printf(out, "%u%s", number, endings[last]);
 }
 
-void progress_wait(struct progress *p, unsigned position)
+void progress_place(struct text *out, const struct message_queued *queued)
+{
+	double seconds = (double)queued->wait_ns / 1e9;
+
+	progress_ordinal(out, queued->position);
+	if (queued->class.len)
+		text_printf(
+			out, " in %.*s", (int)queued->class.len, (const char *)queued->class.data);
+	else
+		text_puts(out, " in line");
+	if (queued->wait_ns == MESSAGE_UNKNOWN)
+		return;
+	text_printf(out, seconds < 10 ? ", about %.1f s" : ", about %.0f s", seconds);
+}
+
+void progress_wait(struct progress *p, const char *place)
 {
 	struct text line = {0};
 
 	if (!p->on)
 		return;
-	text_puts(&line, "\rwaiting: ");
-	progress_ordinal(&line, position);
-	text_puts(&line, " in line\033[K");
+	text_printf(&line, "\rwaiting: %s\033[K", place);
 	if (write(STDERR_FILENO, text_str(&line), line.len) > 0)
 		progress_show(p, true);
 	text_fini(&line);

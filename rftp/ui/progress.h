@@ -5,6 +5,7 @@
 #ifndef RFTP_PROGRESS_H
 #define RFTP_PROGRESS_H
 
+#include "proto/message.h"
 #include "rftp/ui/text.h"
 
 #include <stdint.h>
@@ -25,11 +26,13 @@ struct progress_state {
 void progress_start(struct progress *, bool on);
 /* Draws, at most ten times a second. */
 void progress_draw(struct progress *, const struct progress_state *);
-/* The same line, of a transfer that waits in line at the server: "waiting: 3rd in line". */
-void progress_wait(struct progress *, unsigned position);
+/* The same line, of a transfer that waits in line at the server: "waiting: " and its place. */
+void progress_wait(struct progress *, const char *place);
 /* Takes the line away, before other output and at the end. */
 void progress_erase(struct progress *);
 
+/* "3rd in bulk, about 4 s"; "3rd in line". */
+void progress_place(struct text *out, const struct message_queued *);
 /* "1st", "2nd", "11th". */
 void progress_ordinal(struct text *out, unsigned number);
 /* The line as text of at most `columns` columns.  `elapsed_s` and `rate` as measured. */

@@ -318,22 +318,61 @@ void report_progress(struct report *r, const struct progress_state *s)
 	report_json_now(r, &json);
 }
 
-void report_queued(struct report *r, unsigned position)
+static void report_seconds(struct text *json, const char *name, uint64_t ns)
+{
+	if (ns == MESSAGE_UNKNOWN)
+		text_printf(json, ",\"%s\":null", name);
+	else
+		text_printf(json, ",\"%s\":%.6f", name, (double)ns / 1e9);
+}
+
+/* One that waits for memory and the like is in no class. */
+static void report_class(struct text *json, const struct message_queued *queued)
+{
+	if (queued->class.len)
+		report_json_bytes(json, "class", queued->class.data, queued->class.len);
+	else
+		report_json_string(json, "class", NULL);
+}
+
+void report_queued(struct report *r, const struct message_queued *queued)
 {
 	struct text json = {0}, place = {0};
 
 	if (report_json(r)) {
 		report_json_begin(&json, "queued");
-		report_json_number(&json, "position", position);
+		report_class(&json, queued);
+		report_json_number(&json, "position", queued->position);
+		report_seconds(&json, "wait_s", queued->wait_ns);
 		report_json_end(r, &json);
 		report_flush(r); /* it is of use now, or not at all */
-	} else if (r->progress.on) {
-		progress_wait(&r->progress, position);
-	} else {
-		progress_ordinal(&place, position);
-		report_verbose(r, "waiting: %s in line", text_str(&place));
-		text_fini(&place);
+		return;
 	}
+	progress_place(&place, queued);
+	if (r->progress.on)
+		progress_wait(&r->progress, text_str(&place));
+	else
+		report_verbose(r, "waiting: %s", text_str(&place));
+	text_fini(&place);
+}
+
+void report_admitted(struct report *r, const struct message_queued *queued, uint64_t waited_ns)
+{
+	char share[UNITS_TEXT_MAX];
+	struct text json = {0};
+
+	if (report_json(r)) {
+		report_json_begin(&json, "admitted");
+		report_class(&json, queued);
+		report_json_number(&json, "share", queued->share);
+		report_seconds(&json, "waited_s", waited_ns);
+		report_json_end(r, &json);
+		report_flush(r);
+		return;
+	}
+	units_format_rate((double)queued->share, share);
+	report_verbose(r, "admitted in %.*s after %.3f s: %s", (int)queued->class.len,
+		(const char *)queued->class.data, (double)waited_ns / 1e9, share);
 }
 
 static void report_requests(struct text *t, const struct transfer_requests *n)
@@ -365,6 +404,10 @@ static void report_done_json(struct report *r, const struct report_done *d, doub
 	report_json_number(&json, "directories", d->directories);
 	report_json_number(&json, "skipped", d->skipped);
 	report_json_number(&json, "errors", d->errors);
+	text_printf(&json, ",\"waited_s\":%.6f,\"deadline_met\":%s", d->waited_seconds,
+		d->deadline_met < 0 ? "null"
+		: d->deadline_met   ? "true"
+				    : "false");
 	report_requests(&json, &d->requests);
 	report_json_end(r, &json);
 }

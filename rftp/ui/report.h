@@ -31,7 +31,8 @@ struct report_done {
 	uint64_t bytes; /* of the files that arrived */
 	uint64_t moved; /* that crossed, of those that failed, too */
 	uint64_t files, directories, skipped, errors;
-	double seconds;
+	double seconds, waited_seconds;        /* waited: in line at the server */
+	int deadline_met;                      /* -1: there was none */
 	const char *fabric, *engine, *protect; /* NULL: no transfer began */
 	uint32_t channels, block;
 	bool direct;
@@ -69,8 +70,9 @@ void report_file(struct report *, const struct report_file *);
 void report_start(struct report *, const char *command, const char *server);
 /* How far it is; the event at most once a second. */
 void report_progress(struct report *, const struct progress_state *);
-/* A transfer waits in line at the server; 1 is the next. */
-void report_queued(struct report *, unsigned position);
+/* A transfer waits in line at the server; or it has waited, and goes on. */
+void report_queued(struct report *, const struct message_queued *);
+void report_admitted(struct report *, const struct message_queued *, uint64_t waited_ns);
 /* The end of a transfer.  `summary`: people get a line too (on stderr). */
 void report_done(struct report *, const struct report_done *, bool summary);
 

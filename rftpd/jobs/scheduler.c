@@ -46,6 +46,19 @@ void scheduler_resize(struct scheduler *s, const struct budget *total, uint64_t 
 	settle(s);
 }
 
+static struct budget without_urgent_part(const struct scheduler *s, const struct budget *room)
+{
+	const struct budget part = {
+		s->total.memory_bytes / SCHEDULER_URGENT_PART,
+		s->total.files / SCHEDULER_URGENT_PART,
+		s->total.threads / SCHEDULER_URGENT_PART,
+	};
+	struct budget less = budget_min(&part, room), rest = *room;
+
+	budget_sub(&rest, &less);
+	return rest;
+}
+
 /* What of the budget a lease may draw on now, other leases apart. */
 static struct budget room_for(const struct scheduler *s, const struct lease *l)
 {
@@ -53,6 +66,8 @@ static struct budget room_for(const struct scheduler *s, const struct lease *l)
 
 	if (s->held_count)
 		room.files -= room.files < s->reserved_files ? room.files : s->reserved_files;
+	if (l->yields && s->held_count)
+		room = without_urgent_part(s, &room);
 	if (!l->patient)
 		return room;
 	half = budget_max(&half, &s->patient); /* they may have more than half of what is left */
@@ -86,6 +101,18 @@ static void take(struct scheduler *s, struct lease *l)
 	s->held_count++;
 }
 
+static void insert_waiting(struct scheduler *s, struct lease *l)
+{
+	struct lease *other = TAILQ_LAST(&s->waiting, lease_list);
+
+	while (other && other->rank > l->rank)
+		other = TAILQ_PREV(other, lease_list, entry);
+	if (other)
+		TAILQ_INSERT_AFTER(&s->waiting, other, l, entry);
+	else
+		TAILQ_INSERT_HEAD(&s->waiting, l, entry);
+}
+
 bool scheduler_ask(struct scheduler *s, struct lease *l, uint64_t now_ns)
 {
 	struct budget bound = l->patient ? budget_half(&s->total) : s->total, room;
@@ -99,7 +126,7 @@ bool scheduler_ask(struct scheduler *s, struct lease *l, uint64_t now_ns)
 	l->is_lost = false;
 	l->told = 0;
 	TAILQ_FOREACH(other, &s->waiting, entry)
-	if (l->patient || !waits_for_patient(s, other))
+	if (other->rank <= l->rank && (l->patient || !waits_for_patient(s, other)))
 		first = false;
 	room = room_for(s, l);
 	if (first && budget_fits(&l->least, &room)) {
@@ -108,7 +135,7 @@ bool scheduler_ask(struct scheduler *s, struct lease *l, uint64_t now_ns)
 	}
 	l->state = LEASE_WAITING;
 	l->waits_since_ns = now_ns;
-	TAILQ_INSERT_TAIL(&s->waiting, l, entry);
+	insert_waiting(s, l);
 	s->waiting_count++;
 	return false;
 }

@@ -12,6 +12,9 @@
  * them together have at most half of everything, and those that find the half taken let others
  * pass.
  *
+ * Where some are more urgent than others, these wait before them, and find a part of everything
+ * that the others do not get.
+ *
  * Pure: no thread, no lock, no I/O; the caller brings the clock, and all is called in its one
  * thread.  The callbacks come from scheduler_run only; they may call anything here but
  * scheduler_run.
@@ -26,6 +29,8 @@
 #define SCHEDULER_TELL_NS UINT64_C(1000000000)  /* a new place in line is told so often at most */
 #define SCHEDULER_AGAIN_NS UINT64_C(5000000000) /* the same one, and one far behind, so often */
 #define SCHEDULER_NEAR 10u                      /* places that are not far behind */
+
+#define SCHEDULER_URGENT_PART 4u
 
 struct lease;
 
@@ -48,6 +53,8 @@ struct lease { /* zeroed: none */
 	const struct lease_ops *ops;
 	struct budget least, most; /* wanted */
 	bool patient;
+	unsigned rank; /* who is urgent waits before who is less so; 0 is first */
+	bool yields;   /* leaves a part of everything to those that do not */
 	/* the scheduler's; `has` may be read while it is held */
 	enum lease_state state;
 	struct budget has;

@@ -71,12 +71,20 @@ static void log_file(void *ctx, const struct outcome *o)
 
 static void lease_granted(struct lease *l)
 {
-	daemon_session_granted(((struct transfer_job *)l)->session);
+	struct transfer_job *job = (struct transfer_job *)l;
+
+	if (!job_turns_leased(job))
+		daemon_session_granted(job->session);
 }
 
 static void lease_queued(struct lease *l, unsigned position)
 {
-	daemon_session_queued(((struct transfer_job *)l)->session, position);
+	struct transfer_job *job = (struct transfer_job *)l;
+
+	if (job_turns_is_late(job))
+		daemon_session_late(job->session);
+	else if (!job->turns.waits_turns) /* that line tells */
+		daemon_session_queued(job->session, position, MESSAGE_UNKNOWN);
 }
 
 static uint64_t lease_moved_ns(const struct lease *l)
@@ -163,7 +171,18 @@ static void job_wants(struct transfer_job *job, const struct message_data_reques
 		(struct budget){blocks * slot, files, 1 + workers + (sink ? JOBS_MAX : 1)};
 }
 
+int transfer_job_queue(struct transfer_job *job)
+{
+	return job_turns_ask(job);
+}
+
 bool transfer_job_ask(struct transfer_job *job)
+{
+	job_turns_connected(job);
+	return job_turns_has(job) && transfer_job_lease(job);
+}
+
+bool transfer_job_lease(struct transfer_job *job)
 {
 	struct daemon *d = job->session->daemon;
 
@@ -215,9 +234,14 @@ static int job_new(struct daemon_session *s, uint16_t type,
 		.released = note_released,
 		.progress_ctx = job,
 	};
+	r = job_turns_init(job, s->daemon->settings);
+	if (r)
+		goto err_cancel;
 	*out = job;
 	return 0;
 
+err_cancel:
+	close(job->cancel_fd);
 err_path:
 	free(job->path);
 err_job:
@@ -419,6 +443,7 @@ void transfer_job_free(struct transfer_job *job)
 {
 	if (!job)
 		return;
+	job_turns_fini(job);
 	scheduler_release(&job->session->daemon->scheduler, &job->lease);
 	incoming_free(job->incoming);
 	outgoing_free(job->outgoing);
@@ -484,6 +509,7 @@ int transfer_job_start(struct transfer_job *job)
 	job->params.open_files = has->files;
 	job->params.jobs = has->threads - 1 - workers;
 	atomic_store_explicit(&job->moved_ns, clock_now_ns(), memory_order_relaxed);
+	job_turns_start(job);
 	return worker_start(&job->worker, "transfer", run, job);
 }
 

@@ -10,6 +10,7 @@
 #define RFTPD_TRANSFER_JOB_H
 
 #include "base/worker.h"
+#include "rftpd/jobs/job_turns.h"
 #include "rftpd/jobs/scheduler.h"
 #include "rftpd/serve/daemon_session.h"
 #include "transfer/transfer.h"
@@ -25,8 +26,9 @@ struct transfer_root {
 
 struct transfer_job {
 	struct lease lease;                   /* first: lease_ops find the job by it */
-	TAILQ_ENTRY(transfer_job) told_entry; /* the daemon's, as are these two, under its lock */
-	bool is_told, is_over;
+	TAILQ_ENTRY(transfer_job) told_entry; /* the daemon's, as are these, under its lock */
+	bool is_told, is_over, is_released, wants_turn;
+	struct job_turns turns;
 	struct daemon_session *session;
 	uint16_t type;               /* MESSAGE_STORE, MESSAGE_RETRIEVE, MESSAGE_FEED */
 	char *path;                  /* of the request, the first of several */
@@ -67,8 +69,13 @@ void transfer_job_free(struct transfer_job *);
 
 uint16_t transfer_job_type(const struct transfer_job *);
 const char *transfer_job_path(const struct transfer_job *);
-/* Asks for its lease, once: true: it is held; false: daemon_session_granted will be called. */
+/* Gets in line for bandwidth, if there is one; as job_turns_ask. */
+int transfer_job_queue(struct transfer_job *);
+/* Asks for its lease, once, and for its turn: true: it has both; false: daemon_session_granted will
+ * be called. */
 bool transfer_job_ask(struct transfer_job *);
+/* Asks for its lease alone. */
+bool transfer_job_lease(struct transfer_job *);
 /* The lease is held.  The thread replies OK to the request and moves the data; then
  * daemon_job_finished. */
 int transfer_job_start(struct transfer_job *);

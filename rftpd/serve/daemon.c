@@ -218,12 +218,12 @@ static int watch_signals(struct daemon *d)
 
 /* ---- transfers that ended ---- */
 
-static void tell(struct daemon *d, struct transfer_job *job, bool is_over)
+static void tell(struct daemon *d, struct transfer_job *job, bool *what)
 {
 	const uint64_t one = 1;
 
 	pthread_mutex_lock(&d->told_lock);
-	job->is_over = is_over;
+	*what = true;
 	if (!job->is_told)
 		TAILQ_INSERT_TAIL(&d->told_jobs, job, told_entry);
 	job->is_told = true;
@@ -235,12 +235,17 @@ static void tell(struct daemon *d, struct transfer_job *job, bool is_over)
 
 void daemon_job_finished(struct daemon *d, struct transfer_job *job)
 {
-	tell(d, job, true);
+	tell(d, job, &job->is_over);
 }
 
 void daemon_job_released(struct daemon *d, struct transfer_job *job)
 {
-	tell(d, job, false);
+	tell(d, job, &job->is_released);
+}
+
+void daemon_job_wants_turn(struct daemon *d, struct transfer_job *job)
+{
+	tell(d, job, &job->wants_turn);
 }
 
 static void take_told(void *owner)
@@ -252,7 +257,7 @@ static void take_told(void *owner)
 	if (read(d->told_fd, &count, sizeof count) < 0)
 		return;
 	for (;;) {
-		bool is_over = false;
+		bool is_over = false, is_released = false, wants_turn = false;
 
 		pthread_mutex_lock(&d->told_lock);
 		job = TAILQ_FIRST(&d->told_jobs);
@@ -260,14 +265,21 @@ static void take_told(void *owner)
 			TAILQ_REMOVE(&d->told_jobs, job, told_entry);
 			job->is_told = false;
 			is_over = job->is_over;
+			is_released = job->is_released;
+			wants_turn = job->wants_turn;
+			job->is_released = job->wants_turn = false;
 		}
 		pthread_mutex_unlock(&d->told_lock);
 		if (!job)
 			return;
-		if (is_over)
+		if (is_over) {
 			daemon_session_job_finished(job->session);
-		else
+			continue;
+		}
+		if (is_released)
 			transfer_job_reduce(job);
+		if (wants_turn)
+			job_turns_again(job);
 	}
 }
 
@@ -341,6 +353,7 @@ void daemon_count_descriptors(struct daemon *d)
 
 int daemon_init(struct daemon *d, const struct daemon_settings *settings, const char *config)
 {
+	struct admission_limits limits;
 	struct budget total;
 	struct budget_host host;
 	int r;
@@ -371,6 +384,9 @@ int daemon_init(struct daemon *d, const struct daemon_settings *settings, const 
 	admit_init(d);
 	daemon_budget(settings, &total);
 	scheduler_init(&d->scheduler, &total, settings->stall_timeout_s * NS_PER_S);
+	daemon_settings_admission(settings, &limits);
+	admission_init(&d->admission, &limits);
+	job_turns_check(settings);
 
 	r = daemon_export_open(settings, &d->export);
 	if (!r)
@@ -501,6 +517,8 @@ int daemon_run(struct daemon *d)
 				until_ns = deadline_first_ns(lists[i]);
 		if (scheduler_next_ns(&d->scheduler, clock_now_ns()) < until_ns)
 			until_ns = scheduler_next_ns(&d->scheduler, clock_now_ns());
+		if (admission_next_ns(&d->admission, clock_now_ns()) < until_ns)
+			until_ns = admission_next_ns(&d->admission, clock_now_ns());
 		if (task_pool_next_ns(d->tasks) < until_ns)
 			until_ns = task_pool_next_ns(d->tasks);
 		if (!TAILQ_EMPTY(&d->busy))
@@ -517,6 +535,7 @@ int daemon_run(struct daemon *d)
 		if (d->scheduler.waiting_count)
 			daemon_count_descriptors(d);
 		scheduler_run(&d->scheduler, now_ns);
+		admission_run(&d->admission, now_ns);
 		task_pool_tend(d->tasks, now_ns);
 		bury(d);
 		if (now_ns >= d->drain_by_ns) {

@@ -11,6 +11,7 @@
 #include "rftpd/audit.h"
 #include "rftpd/confine/sandbox.h"
 #include "rftpd/daemon_settings.h"
+#include "rftpd/jobs/admission.h"
 #include "rftpd/jobs/scheduler.h"
 #include "rftpd/jobs/task_pool.h"
 #include "rftpd/serve/deadline.h"
@@ -104,6 +105,7 @@ struct daemon {
 
 	struct deadline_list handshakes, idle, closing;
 	struct scheduler scheduler;
+	struct admission admission;
 	uint64_t descriptors;     /* that the process may have */
 	uint64_t own_descriptors; /* of these the daemon's own, sessions and transfers apart */
 	struct task_pool *tasks;  /* work on names */
@@ -155,5 +157,7 @@ uint64_t daemon_session_descriptors(const struct daemon *);
 void daemon_job_finished(struct daemon *, struct transfer_job *);
 /* The same: it has given back all but its thread; the main thread lets others have it. */
 void daemon_job_released(struct daemon *, struct transfer_job *);
+/* The same: its turn is used up, and it wants another one. */
+void daemon_job_wants_turn(struct daemon *, struct transfer_job *);
 
 #endif

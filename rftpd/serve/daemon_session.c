@@ -63,6 +63,7 @@ void daemon_session_open(
 	s->place = &d->export->place;
 	s->state = SESSION_NEW;
 	s->watch.fd = -1;
+	s->admit_deadline_ns = MESSAGE_UNKNOWN;
 	s->deadline.owner = s->channels_deadline.owner = s;
 	s->started_ns = clock_now_ns();
 	addr_format(fabric_chan_peer(chan), s->peer);
@@ -460,6 +461,34 @@ static bool channels_may_come(const struct daemon_session *s)
 	       s->channels_deadline.list;
 }
 
+static int put_queued(struct daemon_session *s, unsigned position, uint64_t wait_ns)
+{
+	const struct job_turns *turns = &s->job->turns;
+	const char *class = turns->waits_turns ? turns->claim.name : "";
+	const struct message_queued queued = {
+		.position = position,
+		.wait_ns = wait_ns,
+		.share = turns->claim.rate,
+		.class = {(const uint8_t *)class, strlen(class)},
+	};
+	uint8_t data[64];
+	ssize_t len = message_put_queued(&queued, data, sizeof data);
+
+	if (!s->takes_queued)
+		return 0;
+	return len < 0 ? (int)len
+		       : control_put(link_control(s->link), MESSAGE_QUEUED, STATUS_OK, data,
+				 (size_t)len);
+}
+
+/* What it is granted; the reply says that it is. */
+static int tell_admitted(struct daemon_session *s)
+{
+	if (!s->job->turns.waits_turns)
+		return 0;
+	return put_queued(s, 0, clock_now_ns() - s->job->turns.asked_ns);
+}
+
 static void try_start_job(struct daemon_session *s)
 {
 	int r;
@@ -473,6 +502,11 @@ static void try_start_job(struct daemon_session *s)
 	} else if (!transfer_job_ask(s->job)) {
 		return; /* daemon_session_granted */
 	} else {
+		r = tell_admitted(s);
+		if (r) {
+			daemon_session_break(s, r);
+			return;
+		}
 		s->state = SESSION_RUNNING;
 		poller_remove(&s->daemon->poller, &s->watch);
 		r = transfer_job_start(s->job);
@@ -491,14 +525,9 @@ void daemon_session_granted(struct daemon_session *s)
 	try_start_job(s);
 }
 
-void daemon_session_queued(struct daemon_session *s, unsigned position)
+void daemon_session_queued(struct daemon_session *s, unsigned position, uint64_t wait_ns)
 {
-	const struct message_queued queued = {.position = position};
-	uint8_t data[8];
-	ssize_t len = message_put_queued(&queued, data, sizeof data);
-	int r = len < 0 ? (int)len
-			: control_put(link_control(s->link), MESSAGE_QUEUED, STATUS_OK, data,
-				  (size_t)len);
+	int r = put_queued(s, position, wait_ns);
 
 	if (position == 1 || !s->told_queued)
 		log_debug("session %" PRIu32 " %s: %s waits, %u in line", s->number, s->peer,
@@ -506,6 +535,20 @@ void daemon_session_queued(struct daemon_session *s, unsigned position)
 	s->told_queued = true;
 	if (r)
 		daemon_session_break(s, r);
+}
+
+static void refuse_waiting(struct daemon_session *s, uint16_t status, const char *why)
+{
+	int r = daemon_session_refuse(s, transfer_job_type(s->job), status, "%s", why);
+
+	daemon_session_give_up(s);
+	if (r)
+		daemon_session_break(s, r);
+}
+
+void daemon_session_late(struct daemon_session *s)
+{
+	refuse_waiting(s, STATUS_TIMEOUT, "its deadline has passed before it could begin");
 }
 
 void daemon_session_start_job(struct daemon_session *s, struct transfer_job *job)
@@ -520,7 +563,16 @@ void daemon_session_start_job(struct daemon_session *s, struct transfer_job *job
 	deadline_stop(&s->deadline);
 	/* data channels that never connect must not hold it up for ever */
 	deadline_start(&s->daemon->handshakes, &s->channels_deadline, clock_now_ns());
-	try_start_job(s);
+	switch (transfer_job_queue(job)) {
+	case 0:
+		try_start_job(s);
+		break;
+	case -ETIMEDOUT:
+		daemon_session_late(s);
+		break;
+	default:
+		refuse_waiting(s, STATUS_LIMIT, "too many transfers wait already: try again later");
+	}
 }
 
 void daemon_session_job_finished(struct daemon_session *s)

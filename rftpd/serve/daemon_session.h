@@ -43,8 +43,9 @@ struct daemon_session {
 	enum daemon_session_state state;
 	bool connected, disconnecting, busy, dead;
 	bool told_queued;
-	bool lost;   /* the connection has gone */
-	bool killed; /* by an administrator: it ends once no thread uses it */
+	bool takes_queued; /* the client knows QUEUED */
+	bool lost;         /* the connection has gone */
+	bool killed;       /* by an administrator: it ends once no thread uses it */
 	struct watch watch;
 	struct deadline deadline;          /* HELLO, idle or closing */
 	uint64_t idle_since_ns;            /* in READY */
@@ -57,6 +58,12 @@ struct daemon_session {
 	uint32_t max_block, max_depth;
 	uint8_t protect; /* enum message_protect */
 	uint32_t engines;
+
+	/* how urgent its transfers are, by ADMIT: their class ("": as the rules say), and a
+	 * deadline from the request on (MESSAGE_UNKNOWN: none), after which they do not begin */
+	char admit_class[MESSAGE_CLASS_MAX + 1];
+	uint64_t admit_deadline_ns;
+	bool admit_fails;
 
 	/* data channels since the last CHANNELS request */
 	unsigned channels_expected, channels_accepted, channels_failed;
@@ -118,6 +125,9 @@ void daemon_session_give_up(struct daemon_session *);
 /* ---- for its job ---- */
 
 void daemon_session_granted(struct daemon_session *);
-void daemon_session_queued(struct daemon_session *, unsigned position);
+/* It waits: its place, and for about how long (MESSAGE_UNKNOWN: not known). */
+void daemon_session_queued(struct daemon_session *, unsigned position, uint64_t wait_ns);
+/* It is of no use to begin any more. */
+void daemon_session_late(struct daemon_session *);
 
 #endif

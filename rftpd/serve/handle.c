@@ -26,6 +26,7 @@ static const struct row {
 	{MESSAGE_BYE, SESSION_NEW | SESSION_READY | SESSION_WAITING, handle_bye},
 	{MESSAGE_PING, SESSION_READY | SESSION_WAITING, handle_ping},
 	{MESSAGE_CHANNELS, SESSION_READY, handle_channels},
+	{MESSAGE_ADMIT, SESSION_READY, handle_admit},
 	{MESSAGE_STAT, SESSION_READY, handle_stat},
 	{MESSAGE_LIST, SESSION_READY, handle_list},
 	{MESSAGE_MKDIR, SESSION_READY, handle_mkdir},

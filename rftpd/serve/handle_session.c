@@ -8,6 +8,7 @@
 #include "engine/engine.h"
 #include "proto/status.h"
 #include "proto/transfer.h"
+#include "rftpd/jobs/job_turns.h"
 #include "rftpd/serve/session_log.h"
 #include "rftpd/serve/admit.h"
 #include "rftpd/serve/handle.h"
@@ -49,7 +50,9 @@ int handle_hello(struct daemon_session *s, const uint8_t *data, size_t len)
 		return r;
 	s->max_channels = (uint16_t)MIN(hello.max_channels, settings->max_channels);
 	s->max_block = (uint32_t)MIN(hello.max_block, settings->max_block_bytes);
+	s->max_block = MIN(s->max_block, job_turns_max_block(settings));
 	s->max_depth = MIN(hello.max_depth, link_max_depth(s->link));
+	s->takes_queued = hello.flags & MESSAGE_HELLO_QUEUED;
 	s->engines = hello.engines & our_engines();
 	s->protect = (uint8_t)message_hello_protect(hello.flags);
 	if (s->protect > MESSAGE_PROTECT_PRIVATE) /* of a later version: the best of ours */
@@ -136,6 +139,31 @@ int handle_channels(struct daemon_session *s, const uint8_t *data, size_t len)
 	deadline_start(&s->daemon->handshakes, &s->channels_deadline, clock_now_ns());
 	return daemon_session_reply(s, MESSAGE_CHANNELS, reply,
 		message_put_channels_reply(&channels, reply, sizeof reply));
+}
+
+/* Which class there is, a daemon with bandwidth knows; without, all are one. */
+int handle_admit(struct daemon_session *s, const uint8_t *data, size_t len)
+{
+	const struct daemon_settings *settings = s->daemon->settings;
+	char class[MESSAGE_CLASS_MAX + 1], names[MESSAGE_TEXT_MAX / 2];
+	struct message_admit admit;
+	int r = message_get_admit(&admit, data, len);
+
+	if (r)
+		return r;
+	snprintf(class, sizeof class, "%.*s", (int)admit.class.len, (const char *)admit.class.data);
+	if (*class && !settings->bandwidth)
+		return daemon_session_refuse(s, MESSAGE_ADMIT, STATUS_UNSUPPORTED,
+			"priority \"%s\": this server has no classes of transfers", class);
+	if (*class && !admission_rule_exists(settings->classes, settings->class_count, class)) {
+		admission_rule_names(settings->classes, settings->class_count, names, sizeof names);
+		return daemon_session_refuse(s, MESSAGE_ADMIT, STATUS_INVALID,
+			"priority \"%s\": there is no such class; there are %s", class, names);
+	}
+	memcpy(s->admit_class, class, sizeof class);
+	s->admit_deadline_ns = admit.deadline_ns;
+	s->admit_fails = admit.flags & MESSAGE_ADMIT_FAIL;
+	return daemon_session_reply(s, MESSAGE_ADMIT, NULL, 0);
 }
 
 /* The client gave up a transfer that had ended here: it waits for our ABORT, and has closed its

@@ -7,6 +7,7 @@
 #include "rftpd/serve/reload.h"
 
 #include "base/clock.h"
+#include "rftpd/jobs/job_turns.h"
 #include "rftpd/jobs/task_pool.h"
 #include "rftpd/notify.h"
 #include "rftpd/serve/daemon_session.h"
@@ -119,11 +120,15 @@ static void say_what_waits(const struct daemon_settings *now, const struct daemo
 
 static void use_limits(struct daemon *d)
 {
+	struct admission_limits limits;
 	struct budget total;
 
 	log_setup("rftpd", d->settings->log_level);
 	daemon_budget(d->settings, &total);
 	scheduler_resize(&d->scheduler, &total, d->settings->stall_timeout_s * NS_PER_S);
+	daemon_settings_admission(d->settings, &limits);
+	admission_change(&d->admission, &limits, clock_now_ns());
+	job_turns_check(d->settings);
 	deadline_list_change(&d->handshakes, d->settings->handshake_timeout_s * NS_PER_S);
 	deadline_list_change(&d->idle, d->settings->idle_timeout_s * NS_PER_S);
 }

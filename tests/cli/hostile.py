@@ -251,6 +251,7 @@ REQUESTS = {
     iwarp.BYE: (b"", 0, 0),
     iwarp.PING: (b"cookie 8", 8, 8),
     iwarp.CHANNELS: (b"\0\1", 2, 2),
+    iwarp.ADMIT: (iwarp.admit(), 14, 14 + 31),
     iwarp.STAT: (iwarp.text(b"/f"), 3, 2 + 4095),
     iwarp.LIST: (iwarp.text(b"/"), 3, 2 + 4095),
     iwarp.MKDIR: (struct.pack(">II", 0o755, 0) + iwarp.text(b"/x"), 11, 10 + 4095),
@@ -274,7 +275,7 @@ TRANSFERS = {
     iwarp.COMPLETE: (iwarp.complete(), 24, 24),
     iwarp.CLOSED: (iwarp.complete(), 24, 24),
     iwarp.ABORT: (iwarp.abort(), 4, 4 + 512),
-    iwarp.QUEUED: (struct.pack(">I", 1), 4, 4),
+    iwarp.QUEUED: (iwarp.queued(), 22, 22 + 31),
 }
 
 

@@ -20,7 +20,7 @@ CONTROL, DATA = 1, 2
 SEND_BYTES = 4096
 REPLY = 0x8000
 
-HELLO, BYE, PING, CHANNELS, LOGIN = 1, 2, 3, 4, 5
+HELLO, BYE, PING, CHANNELS, LOGIN, ADMIT = range(1, 7)
 STAT, LIST, MKDIR, RMDIR, REMOVE, RENAME, STATFS, REMOVE_TREE = range(16, 24)
 STORE, RETRIEVE, FEED = 32, 33, 34
 ENGINE_CREDIT, ENGINE_STATUS = 1, 2
@@ -28,6 +28,7 @@ NOTICE_BEHIND, NOTICE_GATHERED = 1, 2
 OFFER, ACCEPT, GRANT, REQUEST = range(64, 68)
 FILE, READY, FILE_END, RESULT, COMPLETE, CLOSED, ABORT = range(69, 76)
 QUEUED = 83
+HELLO_QUEUED = 16
 UNKNOWN = 0xffffffffffffffff
 
 WRITE, READ_REQUEST, READ_RESPONSE, SEND = 0, 1, 2, 3
@@ -358,7 +359,7 @@ def text(data):
     return struct.pack(">H", len(data)) + data
 
 
-def hello(version=1, channels=8, block=16 << 20, depth=1024, engines=2, session=0, flags=0,
+def hello(version=1, channels=8, block=16 << 20, depth=1024, engines=2, session=0, flags=HELLO_QUEUED,
           agent=b"rude/1"):
     return struct.pack(">HHIIIII", version, channels, block, depth, engines, session, flags) \
         + text(agent)
@@ -372,6 +373,14 @@ def data_request(path=b"f", kind=1, flags=0, engine=0, channels=0, block=0, dept
         + b"".join(text(other) for other in more) \
         + struct.pack(">H", len(rules) if rule_count is None else rule_count) \
         + b"".join(bytes([include]) + text(pattern) for include, pattern in rules)
+
+
+def admit(class_=b"", deadline=UNKNOWN, flags=0):
+    return struct.pack(">QI", deadline, flags) + text(class_)
+
+
+def queued(position=1, wait=UNKNOWN, share=0, class_=b""):
+    return struct.pack(">IQQ", position, wait, share) + text(class_)
 
 
 def offer(engine=1, notice=1, channels=1, block=65536, depth=4, flags=0, files=1, bytes_=65536, protect=0,

@@ -37,7 +37,7 @@ def held(top, *arguments):
         type_, status, data = session.get()
         holder.append((session, channels))
         if type_ == iwarp.QUEUED:
-            equal(struct.unpack(">I", data), (1,), "its place in line")
+            equal(data, iwarp.queued(), "its place in line")
             return daemon, holder
         equal((type_, status), (iwarp.STORE | iwarp.REPLY, 0), "a STORE")
         check(len(holder) < 9, "eight threads are enough for", len(holder), "transfers")
@@ -91,7 +91,7 @@ def a_relay_is_not_the_peer(top):
     for told, direct in ((0, 0), (port, 2), (port ^ 1, 0)):
         session = session or Session(daemon.port, WAIT)
         told = told and told - port + session.channel.socket.getsockname()[1]
-        reply = session.hello(flags=told << 16)
+        reply = session.hello(flags=told << 16 | iwarp.HELLO_QUEUED)
         equal(struct.unpack(">I", reply[20:24])[0] & 2, direct, "the flag of HELLO's reply to port", told)
         session.close()
         session = None

@@ -63,7 +63,8 @@ write("fuzz_message", {
     "retrieve-null": frame(33, NULLS),
     "retrieve-several": frame(33, SEVERAL),
     "feed": frame(34, pack("IHQQ", 0, 7, 64 << 20, 10**10) + text(b"/feed")),
-    "queued": frame(83, pack("I", 3)),
+    "queued": frame(83, pack("IQQ", 3, 10**9, 1 << 30) + text(b"bulk")),
+    "admit": frame(6, pack("QI", 10**9, 1) + text(b"urgent")),
 })
 
 BLOCK = pack("IIQIIQ", 1, 2, 4 << 20, 65536, 0, 0x0123456789ABCDEF)

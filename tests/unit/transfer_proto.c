@@ -16,6 +16,8 @@
 #define FILE_END "00000001 0000 0000000000500000 0000000000000002 0123456789abcdef"
 #define RESULT "00000001 0130 0000000000500000 0123456789abcdef 0003 6e6f21"
 #define COMPLETE "0000000000000001 0000000000000002 0000000000000003"
+#define QUEUED "00000003 0000000012345678 0000000000100000 0004 62756c6b"
+#define ADMIT "00000000000f4240 00000001 0004 62756c6b"
 #define ABORT "006c 0003 6e6f21"
 #define BLOCK "00000001 00000002 0000000000400000 00010000 00000000 0123456789abcdef"
 
@@ -88,8 +90,9 @@ static const struct sample samples[] = {
 	{TRANSFER_ABORT, NULL, ABORT},
 	{TRANSFER_ABORT, NULL, "ffff 0000"},
 	{TRANSFER_ABORT, NULL, "0064 0200 21*512"},
-	{MESSAGE_QUEUED, NULL, "00000001"},
-	{MESSAGE_QUEUED, NULL, "ffffffff"},
+	{MESSAGE_QUEUED, NULL, QUEUED},
+	{MESSAGE_QUEUED, NULL, "00000000 0000000000000000 0000000000000000 0000"},
+	{MESSAGE_QUEUED, NULL, "ffffffff ffffffffffffffff ffffffffffffffff 001f 61*31"},
 };
 
 static void all_samples(void)
@@ -182,7 +185,16 @@ static const struct tweak tweaks[] = {
 	{recode_transfer_abort, ABORT, 0, 2, 0, BAD},
 	{recode_transfer_abort, ABORT, 2, 2, 513, BAD},
 	/* QUEUED */
-	{recode_message_queued, "00000001", 0, 4, 0, BAD},
+	{recode_message_queued, QUEUED, 0, 4, 0, 0}, {recode_message_queued, QUEUED, 20, 2, 3, BAD},
+	{recode_message_queued, QUEUED, 20, 2, 5, -EMSGSIZE},
+	{recode_message_queued, QUEUED, 22, 1, '.', BAD},
+	/* ADMIT */
+	{recode_message_admit, ADMIT, 0, 8, 0, 0},
+	{recode_message_admit, ADMIT, 0, 8, (uint64_t)INT64_MAX + 1, BAD},
+	{recode_message_admit, ADMIT, 8, 4, 2, BAD}, {recode_message_admit, ADMIT, 8, 4, 0, 0},
+	{recode_message_admit, ADMIT, 12, 2, 32, BAD},
+	{recode_message_admit, ADMIT, 14, 1, ' ', BAD},
+	{recode_message_admit, ADMIT, 14, 1, 0, BAD},
 
 	BLOCK_(0, 4, 0, BAD), BLOCK_(0, 4, UINT32_MAX, 0), BLOCK_(4, 4, UINT32_MAX, 0),
 	BLOCK_(8, 8, INT64_MAX - 65536, 0), BLOCK_(8, 8, INT64_MAX - 65535, BAD),

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * transfer/bucket: how fast a transfer may go, and how much of its turn is left: a token bucket.
+ *
+ * The source asks it before it sends a block, the sink before a slot is free again.  Whoever
+ * decides about the transfer changes rate and turn at any time, from another thread; without such a
+ * one the rate is fixed and the turn has no end.
+ *
+ * What crosses in a moment is bounded: the rate's bytes of that moment, and `burst_bytes`.
+ */
+#ifndef TRANSFER_BUCKET_H
+#define TRANSFER_BUCKET_H
+
+#include "base/wakeup.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define BUCKET_ENDLESS INT64_MAX
+#define BUCKET_NEVER UINT64_MAX
+#define BUCKET_RATE_MIN UINT64_C(16384) /* slower would be taken for broken */
+#define BUCKET_PART                                                                                \
+	8u /* of a turn, or of what crosses in a second: what may be under way at once */
+
+struct bucket {
+	/* of both sides */
+	_Atomic uint64_t rate;     /* bytes a second */
+	_Atomic int64_t left;      /* bytes of the turn; not above 0: it is over */
+	_Atomic uint64_t moved;    /* bytes, ever */
+	_Atomic uint32_t position; /* in the line for the next turn, for the peer; 0: not in one */
+	_Atomic uint64_t wait_ns;  /* and for about how long; BUCKET_NEVER: not known */
+	struct wakeup wakeup;
+	/* the decider's; it is called in the transfer's thread, once for each turn that is over:
+	 * another one is wanted.  NULL: there is none */
+	void (*wants)(void *ctx);
+	void *ctx;
+	/* the transfer's thread's */
+	uint64_t burst_bytes;
+	uint64_t next_ns; /* when something may move */
+	bool asked;
+};
+
+/* 0 or -errno.  `rate` is for ever, and there are no turns, unless the decider says more. */
+int bucket_init(struct bucket *, uint64_t rate, uint64_t burst_bytes);
+void bucket_fini(struct bucket *);
+
+/* ---- the decider: any one thread ---- */
+
+/* Another turn, or more of one: `bytes` (BUCKET_ENDLESS). */
+void bucket_grant(struct bucket *, uint64_t rate, int64_t bytes);
+void bucket_set_rate(struct bucket *, uint64_t rate);
+/* The turn is over. */
+void bucket_stop(struct bucket *);
+/* Where in line it is, for the peer; wakes nobody. */
+void bucket_tell(struct bucket *, uint32_t position, uint64_t wait_ns);
+
+/* ---- the transfer's thread ---- */
+
+/* When something may move: not later than now: it may; BUCKET_NEVER: after another grant. */
+uint64_t bucket_next_ns(struct bucket *, uint64_t now_ns);
+/* Time for so many bytes is used up. */
+void bucket_spend(struct bucket *, uint64_t bytes, uint64_t now_ns);
+/* It was for more than came. */
+void bucket_refund(struct bucket *, uint64_t bytes);
+/* So many bytes of the turn have moved. */
+void bucket_count(struct bucket *, uint64_t bytes);
+/* Asks for another turn, if it is over. */
+void bucket_ask(struct bucket *);
+
+/* ---- for sizes ---- */
+
+/* The largest block, and the most bytes under way at once, for turns of so many bytes, or for what
+ * crosses in a second. */
+uint32_t bucket_max_block(uint64_t bytes);
+uint64_t bucket_max_window(uint64_t bytes);
+
+#endif
