@@ -251,6 +251,12 @@ enum message_data_kind {
 #define MESSAGE_DATA_FOLLOW_LINKS 16u
 #define MESSAGE_DATA_SKIP_LINKS 32u
 #define MESSAGE_DATA_UPDATE 64u /* STORE: a file that is not older than what comes is kept */
+/* RETRIEVE: what FILE is to say beyond mode and time */
+#define MESSAGE_DATA_OWNER 256u
+#define MESSAGE_DATA_GROUP 512u
+#define MESSAGE_DATA_XATTRS 1024u
+#define MESSAGE_DATA_ACLS 2048u
+#define MESSAGE_DATA_NUMERIC 4096u /* numbers alone, no names of users and groups */
 
 struct message_data_request { /* STORE, RETRIEVE */
 	uint8_t kind;         /* enum message_data_kind */

@@ -7,6 +7,8 @@
  */
 #include "proto/transfer.h"
 
+#include "proto/transfer_has.h"
+
 #include <errno.h>
 #include <string.h>
 
@@ -237,14 +239,20 @@ bool transfer_name_ok(struct wire_bytes name)
 bool transfer_is_bare(const struct transfer_file *m)
 {
 	return m->kind == TRANSFER_FILE_DIRECTORY || m->kind == TRANSFER_FILE_DIRECTORY_END ||
-	       m->kind == TRANSFER_FILE_LINK;
+	       m->kind == TRANSFER_FILE_LINK || m->kind == TRANSFER_FILE_SPECIAL;
+}
+
+bool transfer_counts(const struct transfer_file *m)
+{
+	return m->kind != TRANSFER_FILE_DIRECTORY && m->kind != TRANSFER_FILE_DIRECTORY_END &&
+	       m->kind != TRANSFER_FILE_SPECIAL;
 }
 
 static bool transfer_file_ok(const struct transfer_file *m)
 {
 	if (m->file == 0 || m->mode > TRANSFER_MODE_MAX || m->mtime_ns > TRANSFER_NS_MAX)
 		return false;
-	if (!transfer_name_ok(m->name))
+	if (!transfer_name_ok(m->name) || !transfer_has_ok(m))
 		return false;
 	switch (m->kind) {
 	case TRANSFER_FILE_STREAM:
@@ -254,6 +262,8 @@ static bool transfer_file_ok(const struct transfer_file *m)
 	case TRANSFER_FILE_DIRECTORY_END:
 	case TRANSFER_FILE_NULL:
 		return m->size <= TRANSFER_SIZE_MAX;
+	case TRANSFER_FILE_SPECIAL:
+		return m->size == 0 && m->name.len;
 	case TRANSFER_FILE_LINK:
 		return m->size == 0 && m->name.len && m->target.len &&
 		       !memchr(m->target.data, 0, m->target.len);
@@ -265,18 +275,23 @@ static bool transfer_file_ok(const struct transfer_file *m)
 int transfer_get_file(struct transfer_file *m, const void *buf, size_t len)
 {
 	struct wire w;
+	bool has;
 
+	*m = (struct transfer_file){0};
 	wire_init_get(&w, buf, len);
 	m->file = wire_get_u32(&w);
 	m->kind = wire_get_u8(&w);
+	has = m->kind & TRANSFER_FILE_HAS;
+	m->kind &= (uint8_t)~TRANSFER_FILE_HAS;
 	m->mode = wire_get_u32(&w);
 	m->mtime_s = (int64_t)wire_get_u64(&w);
 	m->mtime_ns = wire_get_u32(&w);
 	m->size = wire_get_u64(&w);
 	m->name = wire_get_bytes(&w, TRANSFER_NAME_MAX);
-	m->target = (struct wire_bytes){NULL, 0};
 	if (m->kind == TRANSFER_FILE_LINK)
 		m->target = wire_get_bytes(&w, TRANSFER_TARGET_MAX);
+	if (has)
+		transfer_has_get(m, &w);
 	wire_require(&w, transfer_file_ok(m));
 	return wire_finish(&w);
 }
@@ -287,7 +302,7 @@ ssize_t transfer_put_file(const struct transfer_file *m, void *buf, size_t size)
 
 	wire_init_put(&w, buf, size);
 	wire_put_u32(&w, m->file);
-	wire_put_u8(&w, m->kind);
+	wire_put_u8(&w, (uint8_t)(m->kind | (m->has ? TRANSFER_FILE_HAS : 0)));
 	wire_put_u32(&w, m->mode);
 	wire_put_u64(&w, (uint64_t)m->mtime_s);
 	wire_put_u32(&w, m->mtime_ns);
@@ -295,6 +310,8 @@ ssize_t transfer_put_file(const struct transfer_file *m, void *buf, size_t size)
 	wire_put_bytes(&w, m->name, TRANSFER_NAME_MAX);
 	if (m->kind == TRANSFER_FILE_LINK)
 		wire_put_bytes(&w, m->target, TRANSFER_TARGET_MAX);
+	if (m->has)
+		transfer_has_put(m, &w);
 	wire_require(&w, transfer_file_ok(m));
 	return wire_put_end(&w);
 }

@@ -20,6 +20,7 @@
 #ifndef PROTO_TRANSFER_H
 #define PROTO_TRANSFER_H
 
+#include "proto/attributes.h"
 #include "proto/message.h"
 
 enum transfer_type {
@@ -129,8 +130,24 @@ enum transfer_file_kind {
 	TRANSFER_FILE_DIRECTORY_END = 5, /* all that is in the directory of this name was announced:
 					    it gets its mode and time once that has arrived.
 					    Answered with RESULT, as a directory is */
-	TRANSFER_FILE_LINK = 6, /* symbolic link: likewise no blocks, answered with RESULT */
+	TRANSFER_FILE_LINK = 6,    /* symbolic link: likewise no blocks, answered with RESULT */
+	TRANSFER_FILE_SPECIAL = 7, /* a device, FIFO or socket, which is left out: its name is told,
+				      and nothing is made.  Answered with RESULT */
 };
+#define TRANSFER_FILE_HAS 0x80u /* in FILE's kind: `has` and its fields follow */
+
+/* What a FILE says beyond mode and time: bits of `has`. */
+enum transfer_has {
+	TRANSFER_HAS_OWNER = 1,  /* uid and user */
+	TRANSFER_HAS_GROUP = 2,  /* gid and group */
+	TRANSFER_HAS_XATTRS = 4, /* all extended attributes: what else is there goes */
+	TRANSFER_HAS_ACLS = 8,   /* acl and default_acl; empty: there is none */
+	TRANSFER_HAS_LOST = 16,  /* the source had more than it could send of the last two */
+};
+#define TRANSFER_HAS_ALL 31u
+#define TRANSFER_ACCOUNT_MAX 255u  /* bytes of a user's or group's name */
+#define TRANSFER_XATTRS_MAX 32768u /* of all extended attributes: proto/attributes.h */
+#define TRANSFER_ACL_MAX 4096u
 struct transfer_file {
 	uint32_t file; /* number in the transfer, from 1, ascending; the block header's session */
 	uint8_t kind;
@@ -141,8 +158,17 @@ struct transfer_file {
 	struct wire_bytes name; /* beneath the destination; '/'-separated, never absolute, no "..";
 				   empty: the destination itself */
 	struct wire_bytes target; /* what a link says, any bytes but NUL; else empty */
+	uint16_t has;             /* enum transfer_has; what it does not name is empty or 0 */
+	uint32_t uid, gid;
+	struct wire_bytes user, group; /* names; empty: only the number counts */
+	struct wire_bytes xattrs;
+	struct wire_bytes acl, default_acl; /* acl(5), short text form with commas */
 };
 #define TRANSFER_TARGET_MAX 4095u
+/* The longest FILE: a regular one with all that it may have. */
+#define TRANSFER_FILE_MAX                                                                          \
+	(29u + 2 + TRANSFER_NAME_MAX + 2 + 2 * (4 + 2 + TRANSFER_ACCOUNT_MAX) + 2 +                \
+		TRANSFER_XATTRS_MAX + 2 * (2 + TRANSFER_ACL_MAX))
 struct transfer_ready {
 	uint32_t file;
 	uint64_t offset; /* reserved for resume: 0 */
@@ -215,5 +241,7 @@ void transfer_put_block(const struct transfer_block *, uint8_t bytes[TRANSFER_BL
 bool transfer_name_ok(struct wire_bytes);
 /* Whether a file is all in its FILE: no blocks, no FILE_END. */
 bool transfer_is_bare(const struct transfer_file *);
+/* Whether it is one of the files that COMPLETE and CLOSED count. */
+bool transfer_counts(const struct transfer_file *);
 
 #endif

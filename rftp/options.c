@@ -23,17 +23,20 @@ enum {
 
 /* Those that are no settings. */
 static const struct own {
-	const char *name;
+	const char *name;  /* NULL: only a letter */
 	char letter;       /* 0: none; then `code` */
 	const char *value; /* NULL: it takes none */
-	const char *help;
+	const char *help;  /* NULL: with another's */
 	int code;
 } own[] = {
 	{"command", 'c', "COMMANDS", "run the commands and end", 0},
 	{"batch", 'b', "FILE", "run the commands in FILE ('-': stdin) and end", 0},
 	{"quiet", 'q', NULL, "no progress, errors only", 0},
 	{"verbose", 'v', NULL, "say what was chosen and why; twice: all details", 0},
-	{"preserve", 'p', NULL, "taken for compatibility: times and modes are always kept", 0},
+	{"archive", 'a', NULL, "a tree as it is: -rlptgo", 0},
+	{"preserve", 'p', NULL, "keep modes, which always are; so is -t, for times", 0},
+	{NULL, 'l', NULL, "keep symbolic links: --links keep", 0},
+	{NULL, 't', NULL, NULL, 0},
 	{"help", 'h', NULL, "show this", 0},
 	{"version", 'V', NULL, "show the version", 0},
 	{"accept-new", 0, NULL, "trust a server whose key is not known yet, and remember it",
@@ -71,7 +74,10 @@ static void help_line(struct text *out, char letter, const char *name, const cha
 		text_printf(out, "  -%c, ", letter);
 	else
 		text_puts(out, "      ");
-	text_printf(out, "--%s%s%s", name, value ? " " : "", value ? value : "");
+	if (name)
+		text_printf(out, "--%s%s%s", name, value ? " " : "", value ? value : "");
+	else
+		text_cut(out, out->len - strlen(", "));
 	left = HELP_COLUMN - (int)(out->len - start);
 	text_printf(out, "%*s%s", left > 2 ? left : 2, "", help);
 	if (standard)
@@ -86,7 +92,8 @@ void options_help(struct text *out)
 	settings_init(&standard);
 	text_puts(out, options_text);
 	for (size_t i = 0; i < OWN; i++)
-		help_line(out, own[i].letter, own[i].name, own[i].value, own[i].help, NULL);
+		if (own[i].help)
+			help_line(out, own[i].letter, own[i].name, own[i].value, own[i].help, NULL);
 	for (unsigned i = 0; settings_at(i); i++) {
 		const struct setting *s = settings_at(i);
 		struct text values = {0}, value = {0};
@@ -115,8 +122,9 @@ static void know(struct known *k, const char *name, int letter, bool value, int 
 
 	while (k->names[n].name)
 		n++;
-	k->names[n] = (struct option){
-		name, value ? required_argument : no_argument, NULL, letter ? letter : code};
+	if (name)
+		k->names[n] = (struct option){name, value ? required_argument : no_argument, NULL,
+			letter ? letter : code};
 	if (letter)
 		snprintf(k->letters + len, sizeof k->letters - len, "%c%s", letter,
 			value ? ":" : "");
@@ -262,6 +270,13 @@ int options_parse(int argc, char **argv, struct options *o, struct text *why)
 		}
 		switch (c) {
 		case 'p':
+		case 't':
+			break;
+		case 'a':
+			settings_archive(&o->settings);
+			break;
+		case 'l':
+			o->settings.links = WALK_LINKS_KEEP;
 			break;
 		case OPTION_ACCEPT_NEW:
 			o->settings.host_keys = TRUST_ACCEPT_NEW;

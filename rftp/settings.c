@@ -19,9 +19,16 @@
 void settings_init(struct settings *s)
 {
 	*s = (struct settings){.replace = true,
+		.parents = true,
 		.connect_timeout_ms = SETTINGS_CONNECT_TIMEOUT_MS,
 		.timeout_ms = SETTINGS_TIMEOUT_MS,
 		.segment_bytes = SETTINGS_SEGMENT_BYTES};
+}
+
+void settings_archive(struct settings *s)
+{
+	s->recursive = s->owner = s->group = true;
+	s->links = WALK_LINKS_KEEP;
 }
 
 const char *settings_engine_name(uint8_t engine)
@@ -53,6 +60,39 @@ static const struct row {
 		 .option = "links",
 		 .help = "symbolic links in a tree: copied, or what they lead to is"},
 		"keep|follow|skip", NULL, settings_set_links, settings_show_links},
+	{{.name = "owner",
+		 .option = "owner",
+		 .letter = 'o',
+		 .given = "on",
+		 .help = "keep owners, as far as the receiving side may"},
+		"on|off", NULL, settings_set_owner, settings_show_owner},
+	{{.name = "group",
+		 .option = "group",
+		 .letter = 'g',
+		 .given = "on",
+		 .help = "keep groups, likewise"},
+		"on|off", NULL, settings_set_group, settings_show_group},
+	{{.name = "numeric-ids",
+		 .option = "numeric-ids",
+		 .given = "on",
+		 .help = "owners and groups by number, whatever they are called"},
+		"on|off", NULL, settings_set_numeric_ids, settings_show_numeric_ids},
+	{{.name = "xattrs",
+		 .option = "xattrs",
+		 .letter = 'X',
+		 .given = "on",
+		 .help = "keep extended attributes of users"},
+		"on|off", NULL, settings_set_xattrs, settings_show_xattrs},
+	{{.name = "acls",
+		 .option = "acls",
+		 .letter = 'A',
+		 .given = "on",
+		 .help = "keep access control lists"},
+		"on|off", NULL, settings_set_acls, settings_show_acls},
+	{{.name = "parents",
+		 .option = "parents",
+		 .help = "make missing directories on the way to the destination"},
+		"on|off", NULL, settings_set_parents, settings_show_parents},
 	{{.name = "replace",
 		 .option = "no-replace",
 		 .letter = 'n',

@@ -36,6 +36,9 @@ struct settings {
 	bool drop_oldest;
 	bool recursive;
 	enum walk_links links; /* in trees */
+	/* what is kept beyond modes and times */
+	bool owner, group, xattrs, acls, numeric_ids;
+	bool parents; /* missing directories on the way to the destination are made */
 	bool replace;
 	bool update, ignore_existing;         /* what is there is kept, and no error */
 	char rules[SETTINGS_RULES_MAX];       /* of tree/filter, with newlines between; "": none */
@@ -48,6 +51,8 @@ struct settings {
 };
 
 void settings_init(struct settings *);
+/* -a: a tree with all that a copy of it is expected to keep. */
+void settings_archive(struct settings *);
 
 #define SETTINGS_MAX 96u /* there are fewer */
 

@@ -540,6 +540,12 @@ BOOLEAN(replace)
 BOOLEAN(update)
 BOOLEAN(ignore_existing)
 BOOLEAN(json)
+BOOLEAN(owner)
+BOOLEAN(group)
+BOOLEAN(numeric_ids)
+BOOLEAN(xattrs)
+BOOLEAN(acls)
+BOOLEAN(parents)
 
 /* One rule more, or several with newlines between, as they are shown. */
 int settings_set_filter(struct settings *s, const char *value, struct text *why)

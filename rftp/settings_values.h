@@ -42,6 +42,12 @@ SETTINGS_VALUE(update);
 SETTINGS_VALUE(ignore_existing);
 SETTINGS_VALUE(filter);
 SETTINGS_VALUE(json);
+SETTINGS_VALUE(owner);
+SETTINGS_VALUE(group);
+SETTINGS_VALUE(numeric_ids);
+SETTINGS_VALUE(xattrs);
+SETTINGS_VALUE(acls);
+SETTINGS_VALUE(parents);
 
 #undef SETTINGS_VALUE
 

@@ -17,6 +17,30 @@ static void run_job(struct io_pool_job *job)
 	sink_file_settle(sink_file_of_job(job));
 }
 
+/* All that its FILE points to, in one piece of memory. */
+static int copy_strings(struct sink_file *f)
+{
+	struct wire_bytes *const strings[] = {&f->file.name, &f->file.target, &f->file.user,
+		&f->file.group, &f->file.xattrs, &f->file.acl, &f->file.default_acl};
+	const size_t count = sizeof strings / sizeof *strings;
+	size_t room = count;
+	uint8_t *at;
+
+	for (size_t i = 0; i < count; i++)
+		room += strings[i]->len;
+	at = f->strings = malloc(room);
+	if (!at)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		if (strings[i]->len)
+			memcpy(at, strings[i]->data, strings[i]->len);
+		strings[i]->data = at;
+		at += strings[i]->len;
+		*at++ = '\0';
+	}
+	return 0;
+}
+
 int sink_file_new(const struct transfer_sink *to, const struct transfer_file *file, uint64_t entry,
 	struct sink_file **out)
 {
@@ -24,22 +48,14 @@ int sink_file_new(const struct transfer_sink *to, const struct transfer_file *fi
 
 	if (!f)
 		return -ENOMEM;
-	f->name = malloc(file->name.len + 1 + file->target.len + 1);
-	if (!f->name) {
+	f->file = *file;
+	if (copy_strings(f)) {
 		free(f);
 		return -ENOMEM;
 	}
-	memcpy(f->name, file->name.data, file->name.len);
-	f->name[file->name.len] = '\0';
 	f->to = to;
-	f->file = *file;
 	f->entry = entry;
 	f->digest = digest_entry_root(entry); /* a directory's, and all there is of it */
-	f->file.name.data = (const uint8_t *)f->name;
-	if (file->target.len)
-		memcpy(f->name + file->name.len + 1, file->target.data, file->target.len);
-	f->name[file->name.len + 1 + file->target.len] = '\0';
-	f->file.target.data = (const uint8_t *)f->name + file->name.len + 1;
 	f->job.run = run_job;
 	ranges_init(&f->ranges, SPANS_MAX);
 	*out = f;
@@ -53,7 +69,7 @@ void sink_file_free(struct sink_file *f)
 	digest_tree_free(f->tree);
 	reorder_free(f->reorder);
 	ranges_fini(&f->ranges);
-	free(f->name);
+	free(f->strings);
 	free(f);
 }
 

@@ -20,8 +20,8 @@ struct sink_file {
 	struct io_pool_job job;
 	struct sink_file *next; /* the sink's list of leaving files, or of waiting ones */
 	const struct transfer_sink *to;
-	struct transfer_file file; /* its name and target point into `name`, each terminated */
-	char *name;
+	struct transfer_file file; /* what it points to is in `strings`, each terminated */
+	uint8_t *strings;
 	void *cookie;
 	bool end_known, job_out, told; /* FILE_END came; the job was submitted; RESULT was sent */
 	bool waits, opened;            /* to be opened; it has an end, which counts */

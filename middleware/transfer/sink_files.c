@@ -96,7 +96,7 @@ int sink_finish_file(struct sink *s, struct sink_file *f)
 
 	if (f->verdict.status) {
 		s->run.stats->errors++;
-	} else if (f->file.kind != TRANSFER_FILE_DIRECTORY && !ends_directory(f)) {
+	} else if (transfer_counts(&f->file)) {
 		s->run.stats->files++;
 		s->run.arrived_bytes += f->end.size;
 	}

@@ -17,8 +17,7 @@ void source_file_finish(struct source *s, struct source_file *f)
 
 	if (f->verdict.status) {
 		stats->errors++;
-	} else if (f->item.file.kind != TRANSFER_FILE_DIRECTORY &&
-		   f->item.file.kind != TRANSFER_FILE_DIRECTORY_END) {
+	} else if (transfer_counts(&f->item.file)) {
 		stats->files++;
 		s->run.arrived_bytes += f->bytes;
 	}
@@ -34,7 +33,7 @@ void source_file_finish(struct source *s, struct source_file *f)
 
 static int announce(struct source *s, struct source_file *f)
 {
-	uint8_t data[TRANSFER_NAME_MAX + TRANSFER_TARGET_MAX + 64];
+	uint8_t data[TRANSFER_FILE_MAX];
 	ssize_t len;
 
 	f->item.file.file = f->number;
@@ -94,6 +93,7 @@ int source_start_file(struct source *s)
 		f->item.file.kind = TRANSFER_FILE_REGULAR;
 		f->item.file.size = 0;
 		f->item.file.target.len = 0;
+		f->item.file.has = 0;
 		f->read_all = true;
 	}
 	s->last_number++;

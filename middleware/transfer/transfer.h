@@ -116,8 +116,8 @@ struct transfer_params {
 /* ---- source ---- */
 
 struct transfer_item {
-	struct transfer_file file; /* name, kind, size, mode, mtime; `file.file` is set by the
-				      transfer. The name must live until `done`. */
+	struct transfer_file file; /* all but its number, `file.file`, which the transfer gives.
+				      What it points to must live until `done`. */
 	struct end *end; /* open for reading; the transfer frees it.  NULL for a directory */
 	int error;       /* not 0: could not be opened: counted and told to `done`, not sent */
 	void *cookie;    /* the caller's */
@@ -166,7 +166,8 @@ enum verdict_scope transfer_send(struct link *, const struct transfer_params *,
 #define TRANSFER_AT_SOURCE "at the source"
 
 struct transfer_sink {
-	/* A file is offered.  0: *end (open for writing, the transfer frees it; NULL for a
+	/* A file is offered; what it points to lives until `done`, each string terminated by a
+	 * NUL.  0: *end (open for writing, the transfer frees it; NULL for a
 	 * directory) and *cookie are set; -errno: refused, with a text of at most 511 bytes in
 	 * `text` (may stay "").  A DIRECTORY_END is offered when what came before it has ended; a
 	 * `text` of it is a note as commit's.  Runs in the transfer's thread. */

@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "tree/beneath.h"
+#include "tree/incoming_keep.h"
 #include "tree/landing.h"
 #include "tree/metadata.h"
 #include "tree/temporary.h"
@@ -34,6 +35,7 @@ struct incoming_file {
 struct incoming {
 	struct incoming_params params;
 	char *path;
+	struct incoming_keep keep;
 	int dir;                     /* what names go beneath; -1 = not there (yet) */
 	bool used;                   /* the stream */
 	struct incoming_file *files; /* of the transfer's thread */
@@ -114,15 +116,6 @@ static int incoming_make_directory(struct incoming *in, const char *name, mode_t
 	return in->dir < 0 ? incoming_open_dir(in) : 0;
 }
 
-static void incoming_metadata(
-	const struct incoming *in, const struct transfer_file *file, struct metadata *metadata)
-{
-	*metadata = (struct metadata){.mode = (mode_t)file->mode,
-		.mtime_s = file->mtime_s,
-		.mtime_ns = file->mtime_ns,
-		.set_id = in->params.set_id};
-}
-
 static void incoming_sweep(const struct incoming *in, int dir)
 {
 	struct temporary_swept swept = {0};
@@ -169,10 +162,10 @@ static int incoming_leave_directory(
 	if (fd < 0)
 		return fd;
 	incoming_sweep(in, fd); /* which would change its time */
-	incoming_metadata(in, file, &metadata);
-	if (fstat(fd, &st))
+	err = incoming_keep_metadata(&in->keep, file, &metadata);
+	if (!err && fstat(fd, &st))
 		err = -errno;
-	else if (!incoming_is_top(in, &st))
+	else if (!err && !incoming_is_top(in, &st))
 		err = metadata_set(fd, &metadata, text);
 	close(fd);
 	return err;
@@ -195,6 +188,7 @@ static int incoming_make_link(
 	struct landing_params lp = {
 		.top = in->dir, .path = name, .replace = in->params.replace, .parents = true};
 	char target[TRANSFER_TARGET_MAX + 1];
+	int err;
 
 	if (in->dir < 0)
 		return -ENOTDIR;
@@ -202,8 +196,8 @@ static int incoming_make_link(
 	target[file->target.len] = '\0';
 	if (in->params.update && incoming_is_new(&lp, file))
 		return -EEXIST;
-	incoming_metadata(in, file, &lp.metadata);
-	return landing_link(&lp, target, text);
+	err = incoming_keep_metadata(&in->keep, file, &lp.metadata);
+	return err ? err : landing_link(&lp, target, text);
 }
 
 static int incoming_open_file(struct incoming *in, const struct transfer_file *file,
@@ -213,7 +207,9 @@ static int incoming_open_file(struct incoming *in, const struct transfer_file *f
 		.top = in->dir, .path = name, .replace = in->params.replace, .parents = true};
 	int fd, err;
 
-	incoming_metadata(in, file, &lp.metadata);
+	err = incoming_keep_metadata(&in->keep, file, &lp.metadata);
+	if (err)
+		return err;
 	lp.keep = file->kind == TRANSFER_FILE_REGULAR;
 	lp.beneath = *name;
 	if (!*name) {
@@ -288,6 +284,8 @@ static int incoming_open(void *ctx, const struct transfer_file *file, struct end
 		err = incoming_leave_directory(in, file, name, text);
 		return err ? incoming_refuse(in, name, err, text) : 0;
 	}
+	if (file->kind == TRANSFER_FILE_SPECIAL && in->params.kind != INCOMING_STREAM)
+		return 0; /* it is only told of */
 	if (file->kind == TRANSFER_FILE_LINK && in->params.kind != INCOMING_STREAM) {
 		err = in->params.kind == INCOMING_NULL ? 0
 						       : incoming_make_link(in, file, name, text);
@@ -387,6 +385,7 @@ static void incoming_done(
 		.name = file->name,
 		.directory = file->kind == TRANSFER_FILE_DIRECTORY ||
 			     file->kind == TRANSFER_FILE_DIRECTORY_END,
+		.special = file->kind == TRANSFER_FILE_SPECIAL,
 		.bytes = bytes,
 		.status = status,
 		.text = text};
@@ -425,6 +424,9 @@ int incoming_new(const struct incoming_params *params, struct incoming **out)
 	if (!in)
 		return -ENOMEM;
 	in->params = *params;
+	in->keep = (struct incoming_keep){.set_id = params->set_id, .has = params->keep};
+	if (in->keep.has)
+		in->keep.has |= TRANSFER_HAS_LOST;
 	in->dir = -1;
 	in->path = strdup(params->path ? params->path : "");
 	if (!in->path)
@@ -462,6 +464,7 @@ void incoming_free(struct incoming *in)
 		incoming_sweep_destination(in);
 	if (in->dir >= 0)
 		close(in->dir);
+	incoming_keep_fini(&in->keep);
 	free(in->path);
 	free(in);
 }

@@ -3,8 +3,8 @@
  * tree/incoming: a directory, one file name, a stream or nothing as the sink of a transfer
  * (struct transfer_sink).  Names from the peer are checked (transfer_name_ok) and resolved beneath
  * the destination, never outside, also through symbolic links; files land as tree/landing says.
- * Modes and times come along (tree/metadata), those of a directory when all in it has arrived; an
- * export's top keeps its own.
+ * Modes and times come along, and what else is taken (tree/incoming_keep), that of a directory when
+ * all in it has arrived; an export's top keeps its own.
  */
 #ifndef TREE_INCOMING_H
 #define TREE_INCOMING_H
@@ -32,6 +32,7 @@ struct incoming_params {
 	/* Files get set-user-ID and set-group-ID, too: they are the user's own.  Else it is noted
 	 * that they do not. */
 	bool set_id;
+	uint16_t keep; /* enum transfer_has: what is taken from the peer beyond mode and time */
 	/* Left-behind temporary files are removed from the directories that files go to. */
 	bool sweep;
 	/* What the peer was asked for, where it is the peer who names what comes: anything else is

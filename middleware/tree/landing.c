@@ -235,10 +235,27 @@ static int landing_replace_by_link(
 	return err;
 }
 
+/* Owner and time of the link that was made, if it is still there: by descriptor, so that whoever
+ * puts something else in its place is not given it. */
+static void landing_dress_link(const struct landing_params *p, int dir, const char *last,
+	const char *target, char text[512])
+{
+	int fd = openat(dir, last, O_PATH | O_NOFOLLOW | O_CLOEXEC), err;
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) || !S_ISLNK(st.st_mode) || !landing_has_link(fd, "", target))
+		err = fd < 0 ? -errno : -ESTALE;
+	else
+		err = metadata_set_link(fd, &p->metadata, text);
+	if (err)
+		snprintf(text, 512, "its owner and modification time are not kept (%s)",
+			strerror(-err));
+	if (fd >= 0)
+		close(fd);
+}
+
 int landing_link(const struct landing_params *p, const char *target, char text[512])
 {
-	struct timespec times[2] = {
-		{.tv_nsec = UTIME_OMIT}, {p->metadata.mtime_s, (long)p->metadata.mtime_ns}};
 	char last[256];
 	int dir = landing_open_parent(p, last), err = 0;
 
@@ -247,8 +264,8 @@ int landing_link(const struct landing_params *p, const char *target, char text[5
 		return dir;
 	if (symlinkat(target, dir, last))
 		err = errno == EEXIST ? landing_replace_by_link(p, dir, last, target) : -errno;
-	if (!err && utimensat(dir, last, times, AT_SYMLINK_NOFOLLOW))
-		snprintf(text, 512, "its modification time is not kept (%s)", strerror(errno));
+	if (!err)
+		landing_dress_link(p, dir, last, target, text);
 	if (!err)
 		err = landing_sync(dir, text);
 	close(dir);

@@ -18,8 +18,9 @@ struct landing;
 struct landing_params {
 	int top;          /* beneath.h; not owned */
 	const char *path; /* the real name beneath it */
-	/* What the file gets.  Without `keep`, only a new file its mode, less umask; an existing
-	 * one keeps its own, and the time is that of the last write. */
+	/* What the file gets; what it points to lives until the commit.  Without `keep`, only a new
+	 * file its mode, less umask; an existing one keeps its own, and the time is that of the
+	 * last write. */
 	struct metadata metadata;
 	bool keep;
 	bool beneath; /* a name in a tree: a link to a directory is replaced as others are */
@@ -33,7 +34,7 @@ struct landing_params {
 int landing_open(const struct landing_params *, struct landing **out);
 /* A symbolic link in place of a file: all at once.  A link or file that is there is replaced, also
  * a link to a directory.  Errors as of landing_open and landing_commit, `text` as of the latter;
- * only the time of `metadata` counts. */
+ * only owner, group and time of `metadata` count. */
 int landing_link(const struct landing_params *, const char *target, char text[512]);
 /* A new descriptor of the temporary file, read-write; the caller closes it. */
 int landing_fd(const struct landing *);

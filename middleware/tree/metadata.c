@@ -4,11 +4,16 @@
  */
 #include "tree/metadata.h"
 
+#include "tree/acls.h"
+#include "tree/xattrs.h"
+
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #define METADATA_SET_ID (S_ISUID | S_ISGID)
 
@@ -41,6 +46,38 @@ static void metadata_note_lost(mode_t mode, mode_t has, char note[512])
 		metadata_note(note, "the sticky bit is not kept", "");
 }
 
+/* The owner of an open file, or of a link opened with O_PATH.  What is not kept goes from `m`'s
+ * bits, too: set-user-ID was not meant for another user. */
+static int metadata_set_owner(int fd, struct metadata *m, const struct stat *st, char note[512])
+{
+	const bool user = m->has_owner && m->uid != st->st_uid;
+	const bool group = m->has_group && m->gid != st->st_gid;
+	const uid_t uid = user ? m->uid : (uid_t)-1;
+	const gid_t gid = group ? m->gid : (gid_t)-1;
+	int err = 0, group_err = 0;
+
+	if (!user && !group)
+		return 0;
+	if (!fchownat(fd, "", uid, gid, AT_EMPTY_PATH))
+		return 0;
+	err = errno;
+	/* a user may give files to the groups that he is in, and to nobody else */
+	if (group && (!user || fchownat(fd, "", (uid_t)-1, gid, AT_EMPTY_PATH)))
+		group_err = errno;
+	if (err != EINVAL && !metadata_may_not(err))
+		return -err;
+	if (user) {
+		metadata_note(note, "its owner is not kept", strerror(err));
+		m->mode &= ~(mode_t)S_ISUID;
+	}
+	if (group_err) {
+		metadata_note(note, "its group is not kept", user ? "" : strerror(group_err));
+		if (!S_ISDIR(st->st_mode))
+			m->mode &= ~(mode_t)S_ISGID;
+	}
+	return 0;
+}
+
 static int metadata_set_mode(int fd, const struct metadata *m, struct stat *st, char note[512])
 {
 	mode_t mode = m->mode & 07777;
@@ -62,20 +99,89 @@ static int metadata_set_mode(int fd, const struct metadata *m, struct stat *st, 
 	return 0;
 }
 
-int metadata_set(int fd, const struct metadata *m, char note[512])
+/* Attributes: before the mode, which may keep their own owner from them.  None of them is worth a
+ * file. */
+static void metadata_set_xattrs(int fd, const struct metadata *m, char note[512])
 {
-	struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {m->mtime_s, (long)m->mtime_ns}};
+	char which[64], what[128];
+	int err = m->has_xattrs ? xattrs_write(fd, m->xattrs, which) : 0;
+
+	if (err) {
+		snprintf(what, sizeof what, "its attribute %s is not kept", which);
+		metadata_note(note, what, strerror(err));
+	}
+}
+
+/* A list that is there already, from the directory's, would make of the bits for the group a mask.
+ */
+static void metadata_remove_acls(int fd, const struct metadata *m, bool directory, char note[512])
+{
+	if (m->has_acls && acls_remove(fd, directory))
+		metadata_note(note, "an access control list is still there", strerror(errno));
+}
+
+static void metadata_set_acls(int fd, const struct metadata *m, bool directory, char note[512])
+{
+	int err = m->has_acls ? acls_write(fd, directory, m->acl, m->default_acl) : 0;
+
+	if (err)
+		metadata_note(note, "its access control list is not kept",
+			err == EINVAL ? "it names somebody who is not known here" : strerror(err));
+	if (m->lost)
+		metadata_note(note,
+			"some of its attributes or access control lists are too large, or could "
+			"not be read",
+			"");
+}
+
+static int metadata_set_time(
+	int fd, const struct metadata *m, const struct stat *st, int flags, char note[512])
+{
+	const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {m->mtime_s, (long)m->mtime_ns}};
+	int err = 0;
+
+	/* futimens does not take a descriptor of O_PATH, and old kernels take no empty path */
+	if (flags ? utimensat(fd, "", times, flags) : futimens(fd, times))
+		err = errno;
+	if (err && err != EINVAL && !metadata_may_not(err))
+		return -err;
+	if (err && (st->st_mtim.tv_sec != m->mtime_s || st->st_mtim.tv_nsec != (long)m->mtime_ns))
+		metadata_note(note, "its modification time is not kept", strerror(err));
+	return 0;
+}
+
+int metadata_set(int fd, const struct metadata *wanted, char note[512])
+{
+	struct metadata m = *wanted;
+	bool directory;
 	struct stat st;
 	int err;
 
 	note[0] = '\0';
-	err = fstat(fd, &st) ? -errno : metadata_set_mode(fd, m, &st, note);
+	if (fstat(fd, &st))
+		return -errno;
+	directory = S_ISDIR(st.st_mode);
+	err = metadata_set_owner(fd, &m, &st, note);
+	if (!err) {
+		metadata_set_xattrs(fd, &m, note);
+		metadata_remove_acls(fd, &m, directory, note);
+		err = metadata_set_mode(fd, &m, &st, note);
+	}
 	if (err)
 		return err;
-	err = futimens(fd, times) ? errno : 0;
-	if (err && !metadata_may_not(err))
-		return -err;
-	if (err && (st.st_mtim.tv_sec != m->mtime_s || st.st_mtim.tv_nsec != (long)m->mtime_ns))
-		metadata_note(note, "its modification time is not kept", strerror(err));
-	return 0;
+	metadata_set_acls(fd, &m, directory, note);
+	return metadata_set_time(fd, &m, &st, 0, note);
+}
+
+int metadata_set_link(int fd, const struct metadata *wanted, char note[512])
+{
+	struct metadata m = *wanted;
+	struct stat st;
+	int err;
+
+	note[0] = '\0';
+	if (fstat(fd, &st))
+		return -errno;
+	err = metadata_set_owner(fd, &m, &st, note);
+	return err ? err : metadata_set_time(fd, &m, &st, AT_EMPTY_PATH, note);
 }

@@ -11,6 +11,7 @@ struct outcome {
 	const char *path;       /* on this side; "-": a stream; "": memory */
 	struct wire_bytes name; /* as it crossed: beneath the destination, or empty */
 	bool directory;
+	bool special;   /* a device, FIFO or socket, which is left out: no failure */
 	uint64_t bytes; /* that arrived; 0 when it failed, and of a directory */
 	uint16_t status;
 	const char *text; /* of status 0: a note of what could not be kept.  May be "" */

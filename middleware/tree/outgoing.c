@@ -39,12 +39,17 @@ struct outgoing {
 	size_t count, room, at;
 	struct walk *walk;         /* of roots[at - 1] */
 	struct outgoing_tree tree; /* that it walks */
+	struct outgoing_keep keep;
 	struct transfer_source source;
 };
 
 static int outgoing_next_walked(
 	struct outgoing *o, const struct walk_entry *entry, struct transfer_item *item)
 {
+	struct outgoing_from from = {.top = o->tree.top,
+		.path = entry->path,
+		.direct = o->params.direct,
+		.keep = &o->keep};
 	char *path = outgoing_tree_path(&o->tree, entry->path);
 	struct stat st;
 	int err;
@@ -67,27 +72,35 @@ static int outgoing_next_walked(
 		return 0;
 	switch (entry->kind) {
 	case WALK_DIRECTORY:
+		break;
 	case WALK_LEAVE:
+		/* what is wrong with it was told when it was entered */
+		err = outgoing_item_keep_directory(item, &from);
+		if (err)
+			item->file.has |= o->keep.has ? TRANSFER_HAS_LOST : 0;
 		break;
 	case WALK_FILE:
-		item->error = outgoing_item_open(
-			o->params.direct, item, o->tree.top, entry->path, O_NOFOLLOW);
+		from.flags = O_NOFOLLOW;
+		item->error = outgoing_item_open(item, &from);
 		break;
 	case WALK_LINK:
 		if (o->params.links == WALK_LINKS_KEEP) {
-			item->error = outgoing_item_read_link(item, o->tree.top, entry->path);
+			item->error = outgoing_item_read_link(item, &from);
 			break;
 		}
 		item->error = outgoing_item_leads_to(o->tree.top, entry->path, &st);
-		if (!item->error)
-			item->error = outgoing_item_open(
-				o->params.direct, item, o->tree.top, entry->path, 0);
+		if (item->error == -ENXIO) {
+			item->error = 0;
+			item->file.kind = TRANSFER_FILE_SPECIAL;
+		} else if (!item->error) {
+			item->error = outgoing_item_open(item, &from);
+		}
 		break;
 	case WALK_OTHER:
-		item->error = -ENXIO;
+		item->file.kind = TRANSFER_FILE_SPECIAL;
 		break;
 	}
-	return 0;
+	return err == -ENOMEM ? err : 0;
 }
 
 static bool outgoing_crosses(const struct walk_entry *entry)
@@ -99,14 +112,17 @@ static bool outgoing_crosses(const struct walk_entry *entry)
 static int outgoing_next_root(
 	struct outgoing *o, const struct outgoing_root *root, struct transfer_item *item)
 {
+	const struct outgoing_from from = {.top = o->params.top,
+		.path = root->path,
+		.direct = o->params.direct,
+		.keep = &o->keep};
 	int err = outgoing_item_new(root->path, root->name, item);
 
 	if (err)
 		return err;
 	switch (root->kind) {
 	case OUTGOING_FILE:
-		item->error =
-			outgoing_item_open(o->params.direct, item, o->params.top, root->path, 0);
+		item->error = outgoing_item_open(item, &from);
 		break;
 	case OUTGOING_STREAM:
 		item->file.kind = TRANSFER_FILE_STREAM;
@@ -189,10 +205,11 @@ static void outgoing_done(
 	const bool directory = item->file.kind == TRANSFER_FILE_DIRECTORY ||
 			       item->file.kind == TRANSFER_FILE_DIRECTORY_END;
 	const bool stream = item->file.size == MESSAGE_UNKNOWN;
-	const bool empty = status || directory || item->file.kind == TRANSFER_FILE_LINK;
+	const bool empty = status || transfer_is_bare(&item->file);
 	const struct outcome outcome = {.path = it->path,
 		.name = item->file.name,
 		.directory = directory,
+		.special = item->file.kind == TRANSFER_FILE_SPECIAL,
 		.bytes = empty    ? 0
 			 : stream ? item->sent_bytes
 				  : item->file.size,
@@ -213,6 +230,7 @@ int outgoing_new(const struct outgoing_params *params, struct outgoing **out)
 	if (!o)
 		return -ENOMEM;
 	o->params = *params;
+	o->keep = (struct outgoing_keep){.has = params->keep, .numeric = params->numeric_ids};
 	o->source = (struct transfer_source){
 		.next = outgoing_next, .check = outgoing_check, .done = outgoing_done, .ctx = o};
 	*out = o;
@@ -225,6 +243,7 @@ void outgoing_free(struct outgoing *o)
 		return;
 	walk_free(o->walk);
 	outgoing_tree_close(&o->tree);
+	outgoing_keep_fini(&o->keep);
 	for (size_t i = 0; i < o->count; i++) {
 		free(o->roots[i].path);
 		free(o->roots[i].name);
@@ -365,7 +384,8 @@ static int outgoing_measure_tree(struct outgoing *o, const struct outgoing_root 
 			    (entry.kind == WALK_LINK && o->params.links != WALK_LINKS_KEEP)) &&
 			!entry.error && !outgoing_item_leads_to(tree.top, entry.path, &st))
 			size = (uint64_t)st.st_size;
-		outgoing_count(o, entry.kind != WALK_DIRECTORY, size, size);
+		outgoing_count(
+			o, entry.kind != WALK_DIRECTORY && entry.kind != WALK_OTHER, size, size);
 	}
 	walk_free(walk);
 	outgoing_tree_close(&tree);

@@ -5,7 +5,8 @@
  * Give it the names; it walks, opens, checks that a file did not change while it was read, and
  * hands each outcome on.  Order: as added; a directory before what is in it and once more behind
  * that, its entries sorted by name. Symbolic links in a tree are sent as links, or followed, or
- * left out; anything else that is neither file nor directory is an error of that name (-ENXIO).
+ * left out; anything else that is neither file nor directory is told of, and not sent (where it was
+ * added itself: -ENXIO).
  * Entries named like tree/temporary's are left out of walks.
  * With `top` AT_FDCWD a tree is confined beneath the directory that was added: a link in it that
  * leads out is -EXDEV.
@@ -26,6 +27,8 @@ struct outgoing_params {
 	 * caller's; NULL: none. */
 	const struct filter *filter;
 	enum end_direct direct;
+	uint16_t keep;    /* enum transfer_has: what is sent beyond mode and time */
+	bool numeric_ids; /* owners by number alone */
 	/* Outcome of each name, once: its local path.  May be NULL. */
 	void (*done)(void *ctx, const struct outcome *);
 	void *ctx;

@@ -22,6 +22,7 @@ void outgoing_item_free(struct outgoing_item *it)
 	free(it->path);
 	free(it->name);
 	free(it->target);
+	free(it->kept);
 	free(it);
 }
 
@@ -70,15 +71,14 @@ static bool outgoing_has_no_size(int fd, const struct stat *st)
 	return !st->st_size && pread(fd, &byte, 1, 0) > 0;
 }
 
-int outgoing_item_open(
-	enum end_direct direct, struct transfer_item *item, int top, const char *path, int flags)
+int outgoing_item_open(struct transfer_item *item, const struct outgoing_from *from)
 {
 	struct outgoing_item *it = item->cookie;
 	int fd, err;
 
 	/* a FIFO that took the file's place meanwhile must not hang us, a terminal not become ours
 	 */
-	fd = beneath_open(top, path, O_RDONLY | O_NONBLOCK | O_NOCTTY | flags, 0);
+	fd = beneath_open(from->top, from->path, O_RDONLY | O_NONBLOCK | O_NOCTTY | from->flags, 0);
 	if (fd < 0)
 		return fd;
 	err = fstat(fd, &it->before) ? -errno : 0;
@@ -90,22 +90,41 @@ int outgoing_item_open(
 		it->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 		err = it->fd < 0 ? -errno : 0;
 	}
+	if (!err)
+		err = outgoing_keep_all(from->keep, fd, &it->before, &item->file, &it->kept);
 	if (err) {
 		close(fd);
 		return err;
 	}
 	outgoing_item_attributes(item, &it->before);
 	item->file.size = (uint64_t)it->before.st_size;
-	return end_file_open(fd, false, item->file.size, direct, &item->end);
+	return end_file_open(fd, false, item->file.size, from->direct, &item->end);
 }
 
-int outgoing_item_read_link(struct transfer_item *item, int top, const char *path)
+int outgoing_item_keep_directory(struct transfer_item *item, const struct outgoing_from *from)
+{
+	struct outgoing_item *it = item->cookie;
+	struct stat st;
+	int fd, err;
+
+	if (!from->keep->has)
+		return 0;
+	fd = beneath_open(from->top, from->path, O_RDONLY | O_DIRECTORY | from->flags, 0);
+	if (fd < 0)
+		return fd;
+	err = fstat(fd, &st) ? -errno
+			     : outgoing_keep_all(from->keep, fd, &st, &item->file, &it->kept);
+	close(fd);
+	return err;
+}
+
+int outgoing_item_read_link(struct transfer_item *item, const struct outgoing_from *from)
 {
 	struct outgoing_item *it = item->cookie;
 	char target[TRANSFER_TARGET_MAX + 1];
 	struct stat st;
 	ssize_t n = -1;
-	int fd = beneath_open(top, path, O_PATH | O_NOFOLLOW, 0), err = 0;
+	int fd = beneath_open(from->top, from->path, O_PATH | O_NOFOLLOW, 0), err = 0;
 
 	if (fd < 0)
 		return fd;
@@ -126,7 +145,7 @@ int outgoing_item_read_link(struct transfer_item *item, int top, const char *pat
 	outgoing_item_attributes(item, &st);
 	item->file.kind = TRANSFER_FILE_LINK;
 	item->file.target = (struct wire_bytes){(const uint8_t *)it->target, (size_t)n};
-	return 0;
+	return outgoing_keep_owner(from->keep, &st, &item->file, &it->kept);
 }
 
 int outgoing_item_leads_to(int top, const char *path, struct stat *st)

@@ -7,13 +7,15 @@
 #define TREE_OUTGOING_ITEM_H
 
 #include "transfer/transfer.h"
+#include "tree/outgoing_keep.h"
 
 #include <sys/stat.h>
 
 /* An item on its way: the transfer's cookie. */
 struct outgoing_item {
 	char *path, *name, *target;
-	int fd; /* for the check; -1 = none */
+	void *kept; /* tree/outgoing_keep's */
+	int fd;     /* for the check; -1 = none */
 	struct stat before;
 };
 
@@ -26,12 +28,20 @@ void outgoing_item_attributes(struct transfer_item *, const struct stat *);
 /* Of what has none: those of a file that is made now. */
 void outgoing_item_now(struct transfer_item *);
 
-/* Opens the item's file at `path` beneath `top` (beneath.h).  `flags`: O_NOFOLLOW or 0.  0 or
- * -errno: -EISDIR, -ENXIO: it is no file. */
-int outgoing_item_open(
-	enum end_direct, struct transfer_item *, int top, const char *path, int flags);
+struct outgoing_from {
+	int top;          /* beneath.h */
+	const char *path; /* beneath it */
+	int flags;        /* O_NOFOLLOW or 0 */
+	enum end_direct direct;
+	struct outgoing_keep *keep;
+};
+
+/* Opens the item's file.  0 or -errno: -EISDIR, -ENXIO: it is no file. */
+int outgoing_item_open(struct transfer_item *, const struct outgoing_from *);
 /* Makes it a symbolic link, and reads what that says.  0 or -errno; -ESTALE: it is none. */
-int outgoing_item_read_link(struct transfer_item *, int top, const char *path);
+int outgoing_item_read_link(struct transfer_item *, const struct outgoing_from *);
+/* What a directory is sent with beyond mode and time.  0 or -errno. */
+int outgoing_item_keep_directory(struct transfer_item *, const struct outgoing_from *);
 /* Whether its file is what it was: 0; -ESTALE; -errno. */
 int outgoing_item_check(const struct transfer_item *);
 

@@ -93,7 +93,7 @@ static int get_make_directory(struct get *g, char *const *paths, size_t path_cou
 		err = get_is_tree(c, paths[i]);
 	if (err < 0 || (!several && !err))
 		return err;
-	err = beneath_mkdir(AT_FDCWD, g->target, 0777, true);
+	err = beneath_mkdir(AT_FDCWD, g->target, 0777, c->settings.parents);
 	if (err)
 		report_errorf(&c->report, err, g->target, "%s (making the directory)",
 			status_text(status_from_errno(err)));
@@ -199,6 +199,53 @@ static int get_receive(struct get *g, struct incoming *incoming, struct asked *a
 	return err;
 }
 
+/* The directory that the one file goes into, if that is what is missing.  0 or -errno (reported).
+ */
+static int get_make_parent(struct get *g, const char *path)
+{
+	struct client *c = g->client;
+	const char *slash = strrchr(g->target, '/');
+	char *parent;
+	int err;
+
+	if (!c->settings.parents || g->kind != INCOMING_AS || !slash || slash == g->target) {
+		report_errorf(&c->report, -ENOENT, g->target,
+			"%s (the directory it should go into)", status_text(STATUS_NOT_FOUND));
+		return -ENOENT;
+	}
+	/* not for the sake of a source that is not there */
+	err = get_is_tree(c, path);
+	if (err < 0)
+		return err;
+	parent = strndup(g->target, (size_t)(slash - g->target));
+	if (!parent)
+		return client_no_memory(c);
+	err = beneath_mkdir(AT_FDCWD, parent, 0777, true);
+	if (err)
+		report_errorf(&c->report, err, parent, "%s (making the directory)",
+			status_text(status_from_errno(err)));
+	free(parent);
+	return err;
+}
+
+/* 0 or -errno (reported). */
+static int get_incoming(struct get *g, const struct incoming_params *params, const char *path,
+	struct incoming **out)
+{
+	int err = incoming_new(params, out);
+
+	if (err == -ENOENT) {
+		err = get_make_parent(g, path);
+		if (err)
+			return err;
+		err = incoming_new(params, out);
+	}
+	if (err)
+		report_errorf(&g->client->report, err, g->target, "%s",
+			status_text(status_from_errno(err)));
+	return err;
+}
+
 /* Asks for what was collected, and receives it. */
 static int get_request(struct get *g, const struct wire_bytes *more, struct asked *asked)
 {
@@ -212,6 +259,7 @@ static int get_request(struct get *g, const struct wire_bytes *more, struct aske
 		.replace = mover_replaces(&g->mover),
 		.update = c->settings.update,
 		.set_id = true,
+		.keep = mover_keeps(&g->mover),
 		.sweep = true,
 		.asked = asked,
 		.direct = c->settings.direct,
@@ -229,14 +277,10 @@ static int get_request(struct get *g, const struct wire_bytes *more, struct aske
 	};
 	struct incoming *incoming;
 	uint8_t *rules = NULL;
-	int err = incoming_new(&params, &incoming);
+	int err = get_incoming(g, &params, path, &incoming);
 
-	if (err) {
-		report_errorf(&c->report, err, g->target, "%s%s",
-			status_text(status_from_errno(err)),
-			err == -ENOENT ? " (the directory it should go into)" : "");
+	if (err)
 		return err;
-	}
 	g->mover.asked = asked;
 	err = mover_channels(&g->mover, c->settings.channels);
 	if (!err && c->settings.recursive)

@@ -45,6 +45,16 @@ bool mover_replaces(const struct mover *m)
 	return m->client->settings.replace && !m->client->settings.ignore_existing;
 }
 
+uint16_t mover_keeps(const struct mover *m)
+{
+	const struct settings *s = &m->client->settings;
+
+	return (uint16_t)((s->owner ? TRANSFER_HAS_OWNER : 0) |
+			  (s->group ? TRANSFER_HAS_GROUP : 0) |
+			  (s->xattrs ? TRANSFER_HAS_XATTRS : 0) |
+			  (s->acls ? TRANSFER_HAS_ACLS : 0));
+}
+
 /* What is there already stays, as it was asked for. */
 static bool mover_skips(const struct mover *m, uint16_t status)
 {
@@ -71,6 +81,10 @@ void mover_request(const struct mover *m, uint16_t type, struct message_data_req
 	request->flags |= s->links == WALK_LINKS_FOLLOW ? MESSAGE_DATA_FOLLOW_LINKS
 			  : s->links == WALK_LINKS_SKIP ? MESSAGE_DATA_SKIP_LINKS
 							: 0;
+	request->flags |=
+		(s->owner ? MESSAGE_DATA_OWNER : 0) | (s->group ? MESSAGE_DATA_GROUP : 0) |
+		(s->xattrs ? MESSAGE_DATA_XATTRS : 0) | (s->acls ? MESSAGE_DATA_ACLS : 0) |
+		(s->numeric_ids ? MESSAGE_DATA_NUMERIC : 0);
 	request->engine = s->engine;
 	request->channels = (uint16_t)link_channel_count(calls_link(m->client->session));
 }
@@ -190,6 +204,12 @@ static bool mover_ends_all(uint16_t status)
 bool mover_outcome(struct mover *m, const char *shown, const struct outcome *o)
 {
 	m->outcomes++;
+	if (o->special && !o->status) {
+		m->done.special++;
+		if (!m->special)
+			m->special = strdup(shown);
+		return false;
+	}
 	if (mover_skips(m, o->status)) {
 		m->done.skipped++;
 		m->skipped++;
@@ -257,7 +277,8 @@ void mover_file_done(void *ctx, const struct outcome *o)
 		.error = mover_outcome(m, theirs ? remote : shown, o),
 	};
 
-	report_file(&m->client->report, &file);
+	if (!o->special || o->status)
+		report_file(&m->client->report, &file);
 	free(remote);
 }
 
@@ -392,6 +413,14 @@ int mover_finish(struct mover *m, int error)
 	m->done.deadline_met = line_deadline_met(c);
 	m->done.seconds = (double)m->busy_ns / 1e9;
 	m->done.errors = c->report.errors - m->base_errors;
+	if (m->done.special == 1)
+		report_note(&c->report, "%s: not copied: a device, FIFO or socket",
+			m->special ? m->special : "");
+	else if (m->done.special)
+		report_note(&c->report, "%s and %ju more: not copied: devices, FIFOs or sockets",
+			m->special ? m->special : "", (uintmax_t)m->done.special - 1);
+	free(m->special);
+	m->special = NULL;
 	/* quiet where nobody looks, as cp is */
 	report_done(&c->report, &m->done,
 		m->done.fabric && !m->quiet &&

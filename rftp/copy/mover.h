@@ -20,6 +20,7 @@ struct mover {
 	struct asked *asked; /* where each name has a path of its own there; NULL: it has not */
 	uint64_t outcomes_before;
 	uint64_t skipped;      /* of the transfer that runs: were there already, and stay */
+	char *special;         /* the first of the devices, FIFOs and sockets that are left out */
 	uint64_t files_before; /* that arrived before the transfer that runs */
 	uint64_t base_errors;  /* the report's, at the start */
 	uint64_t file_errors;  /* and at the start of the transfer that runs */
@@ -40,6 +41,8 @@ void mover_start(struct mover *, struct client *, const char *command);
 /* So many data channels (0: as suits), priority, deadline and rate as the settings say; reported.
  * Before STORE, RETRIEVE or FEED. */
 int mover_channels(struct mover *, unsigned count);
+/* What is kept beyond modes and times: enum transfer_has. */
+uint16_t mover_keeps(const struct mover *);
 /* Whether existing files may be replaced. */
 bool mover_replaces(const struct mover *);
 /* Fills in the wishes of a STORE or RETRIEVE. */

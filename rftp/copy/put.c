@@ -133,6 +133,24 @@ static int put_check_names(struct put *p)
 	return -EEXIST;
 }
 
+/* The directory that takes the sources, or the one that the file goes into.  0 or -errno
+ * (reported). */
+static int put_make(struct put *p)
+{
+	struct client *c = p->client;
+	const char *slash = strrchr(p->target, '/');
+	char *path = p->into ? strdup(p->target) : strndup(p->target, (size_t)(slash - p->target));
+	int err = path ? 0 : client_no_memory(c);
+
+	if (!err && *path) {
+		err = calls_mkdir(c->session, path, c->settings.parents);
+		if (err)
+			client_report(c, path, err);
+	}
+	free(path);
+	return err;
+}
+
 static int put_store(struct put *p)
 {
 	struct client *c = p->client;
@@ -144,11 +162,8 @@ static int put_store(struct put *p)
 	};
 	int err = mover_channels(&p->mover, c->settings.channels);
 
-	if (!err && p->make) {
-		err = calls_mkdir(c->session, p->target, true);
-		if (err)
-			client_report(c, p->target, err);
-	}
+	if (!err && p->make)
+		err = put_make(p);
 	if (err)
 		return err;
 	if (c->settings.recursive)
@@ -156,6 +171,12 @@ static int put_store(struct put *p)
 	mover_request(&p->mover, MESSAGE_STORE, &request);
 	mover_request_size(&request, p->outgoing);
 	err = calls_store(c->session, &request);
+	if (err == -ENOENT && !p->into && c->settings.parents && !calls_lost(c->session)) {
+		err = put_make(p);
+		if (err)
+			return err;
+		err = calls_store(c->session, &request);
+	}
 	if (err)
 		return client_report(c, p->target, err);
 	return mover_send(&p->mover, p->outgoing, p->target);
@@ -163,7 +184,7 @@ static int put_store(struct put *p)
 
 int put_files(struct client *c, const char *const *sources, size_t count, const char *target)
 {
-	struct put p = {.client = c, .target = target};
+	struct put p = {.client = c, .target = target, .mover.client = c};
 	struct filter filter = {0};
 	const struct outgoing_params params = {
 		.top = AT_FDCWD,
@@ -171,6 +192,8 @@ int put_files(struct client *c, const char *const *sources, size_t count, const 
 		.recursive = c->settings.recursive,
 		.links = c->settings.links,
 		.direct = c->settings.direct,
+		.keep = mover_keeps(&p.mover),
+		.numeric_ids = c->settings.numeric_ids,
 		.done = mover_file_done,
 		.ctx = &p.mover,
 	};

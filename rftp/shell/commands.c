@@ -33,10 +33,12 @@ static const struct command command_table[] = {
 		UINT_MAX, command_lls},
 	{"lpwd", "", "print the local directory", COMMAND_NOTHING, COMMAND_NOTHING, 0, 0,
 		command_lpwd},
-	{"get", "[-rnu] SRC... [DST]", "copy from the server; the last of several names is local",
-		COMMAND_REMOTE, COMMAND_EITHER, 1, UINT_MAX, command_get},
-	{"put", "[-rnu] SRC... [DST]", "copy to the server; the last of several names is remote",
-		COMMAND_LOCAL, COMMAND_EITHER, 1, UINT_MAX, command_put},
+	{"get", "[-rnuaogXA] SRC... [DST]",
+		"copy from the server; the last of several names is local", COMMAND_REMOTE,
+		COMMAND_EITHER, 1, UINT_MAX, command_get},
+	{"put", "[-rnuaogXA] SRC... [DST]",
+		"copy to the server; the last of several names is remote", COMMAND_LOCAL,
+		COMMAND_EITHER, 1, UINT_MAX, command_put},
 	{"cat", "FILE...", "write remote files to standard output", COMMAND_REMOTE, COMMAND_REMOTE,
 		1, UINT_MAX, command_cat},
 	{"du", "[-sh] [PATH...]", "sum up the sizes of remote files, for each directory",
@@ -117,6 +119,12 @@ void command_apply_settings(const struct client *c)
 /* ---- help ---- */
 
 /* Of each command that takes some. */
+#define COMMAND_KEEP                                                                               \
+	"    -a  -rlptgo: a tree as it is\n"                                                       \
+	"    -o  keep owners, as far as the receiving side may; -g: groups\n"                      \
+	"    -X  keep extended attributes of users; -A: access control lists\n"                    \
+	"    -l  keep symbolic links; -p, -t: modes and times, which always are\n"
+
 static const char *command_flags_text(const char *name)
 {
 	static const struct {
@@ -135,10 +143,12 @@ static const char *command_flags_text(const char *name)
 			 "    -type f|d|l    only files, directories, symbolic links\n"},
 		{"get", "    -r  copy directories and what is in them\n"
 			"    -n  an existing file is an error\n"
-			"    -u  a file that is not newer than what is there is left out\n"},
+			"    -u  a file that is not newer than what is there is left "
+			"out\n" COMMAND_KEEP},
 		{"put", "    -r  copy directories and what is in them\n"
 			"    -n  an existing file is an error\n"
-			"    -u  a file that is not newer than what is there is left out\n"},
+			"    -u  a file that is not newer than what is there is left "
+			"out\n" COMMAND_KEEP},
 		{"mkdir",
 			"    -p  with the parents that are missing; one that exists is no error\n"},
 		{"rm", "    -r  directories, too, with all that is in them\n"},

@@ -14,18 +14,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DATA_RECURSIVE = 1, DATA_NO_REPLACE = 2, DATA_UPDATE = 4 };
+#define DATA_FLAGS "rnuaogXAlpt" /* the last three: as it is anyway, but for --links */
+enum {
+	DATA_RECURSIVE = 1,
+	DATA_NO_REPLACE = 2,
+	DATA_UPDATE = 4,
+	DATA_ARCHIVE = 8,
+	DATA_OWNER = 16,
+	DATA_GROUP = 32,
+	DATA_XATTRS = 64,
+	DATA_ACLS = 128,
+	DATA_LINKS = 256,
+};
 
 /* Flags of one command change the settings for as long as it runs. */
 static int data_flags(struct client *c, const struct lexer_command *line)
 {
 	unsigned mask;
-	int first = command_flags(c, line, "rnu", &mask);
+	int first = command_flags(c, line, DATA_FLAGS, &mask);
 
 	if (first < 0)
 		return first;
 	if ((size_t)first == line->count) {
-		report_usage(&c->report, "usage: %s [-rnu] SRC... [DST]", line->words[0].text);
+		report_usage(
+			&c->report, "usage: %s [-rnuaogXAlpt] SRC... [DST]", line->words[0].text);
 		return -EINVAL;
 	}
 	for (size_t i = (size_t)first; i < line->count; i++) {
@@ -40,6 +52,14 @@ static int data_flags(struct client *c, const struct lexer_command *line)
 		c->settings.replace = false;
 	if (mask & DATA_UPDATE)
 		c->settings.update = true;
+	if (mask & DATA_ARCHIVE)
+		settings_archive(&c->settings);
+	if (mask & DATA_LINKS)
+		c->settings.links = WALK_LINKS_KEEP;
+	c->settings.owner |= (mask & DATA_OWNER) != 0;
+	c->settings.group |= (mask & DATA_GROUP) != 0;
+	c->settings.xattrs |= (mask & DATA_XATTRS) != 0;
+	c->settings.acls |= (mask & DATA_ACLS) != 0;
 	return first;
 }
 

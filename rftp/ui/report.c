@@ -403,6 +403,7 @@ static void report_done_json(struct report *r, const struct report_done *d, doub
 	report_json_number(&json, "files", d->files);
 	report_json_number(&json, "directories", d->directories);
 	report_json_number(&json, "skipped", d->skipped);
+	report_json_number(&json, "special", d->special);
 	report_json_number(&json, "errors", d->errors);
 	text_printf(&json, ",\"waited_s\":%.6f,\"deadline_met\":%s", d->waited_seconds,
 		d->deadline_met < 0 ? "null"

@@ -31,6 +31,7 @@ struct report_done {
 	uint64_t bytes; /* of the files that arrived */
 	uint64_t moved; /* that crossed, of those that failed, too */
 	uint64_t files, directories, skipped, errors;
+	uint64_t special; /* devices, FIFOs and sockets that were left out */
 	double seconds, waited_seconds;        /* waited: in line at the server */
 	int deadline_met;                      /* -1: there was none */
 	const char *fabric, *engine, *protect; /* NULL: no transfer began */

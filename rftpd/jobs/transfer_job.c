@@ -54,6 +54,10 @@ static void log_file(void *ctx, const struct outcome *o)
 	const char *verb = job->type == MESSAGE_RETRIEVE ? "sent" : "stored";
 	double seconds = (double)(clock_now_ns() - job->stats.started_ns) / 1e9;
 
+	if (o->special && !o->status) {
+		session_log(s, LOG_LEVEL_INFO, "left out, a device, FIFO or socket: %s", o->path);
+		return;
+	}
 	if (o->status == STATUS_CHECKSUM || o->status == STATUS_DIGEST)
 		job->verify_errors++;
 	if (!o->status)
@@ -266,6 +270,17 @@ static enum walk_links links_of(const struct message_data_request *request)
 	return request->flags & MESSAGE_DATA_SKIP_LINKS ? WALK_LINKS_SKIP : WALK_LINKS_KEEP;
 }
 
+/* What FILE says beyond mode and time. */
+static uint16_t keep_of(const struct message_data_request *request)
+{
+	const uint32_t flags = request->flags;
+
+	return (uint16_t)((flags & MESSAGE_DATA_OWNER ? TRANSFER_HAS_OWNER : 0) |
+			  (flags & MESSAGE_DATA_GROUP ? TRANSFER_HAS_GROUP : 0) |
+			  (flags & MESSAGE_DATA_XATTRS ? TRANSFER_HAS_XATTRS : 0) |
+			  (flags & MESSAGE_DATA_ACLS ? TRANSFER_HAS_ACLS : 0));
+}
+
 static enum end_direct direct_of(const struct message_data_request *request)
 {
 	static const enum end_direct values[] = {END_DIRECT_AUTO, END_DIRECT_ON, END_DIRECT_OFF};
@@ -353,6 +368,7 @@ static int open_store(struct transfer_job *job, const struct place *place)
 		.fd = -1,
 		.replace = !(request->flags & MESSAGE_DATA_NO_REPLACE),
 		.update = request->flags & MESSAGE_DATA_UPDATE,
+		.keep = TRANSFER_HAS_ALL,
 		.direct = direct_of(request),
 		.done = log_file,
 		.ctx = job,
@@ -387,6 +403,8 @@ static int open_retrieve(struct transfer_job *job, const struct place *place)
 		.recursive = recursive,
 		.links = links_of(request),
 		.filter = &job->filter,
+		.keep = keep_of(request),
+		.numeric_ids = request->flags & MESSAGE_DATA_NUMERIC,
 		.direct = direct_of(request),
 		.done = log_file,
 		.ctx = job,

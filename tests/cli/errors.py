@@ -28,9 +28,10 @@ def missing_files(top):
     fails(NO_FILE, f"{local}/missing", daemon.url("x"), says="missing")
     fails(NO_FILE, daemon.url("missing"), f"{local}/x", says="missing")
     make_file(f"{local}/f", 10)
-    fails(NO_FILE, f"{local}/f", daemon.url("no-directory/f"), says="no-directory")
+    fails(NO_FILE, "--parents=no", f"{local}/f", daemon.url("no-directory/f"), says="no-directory")
     make_file(daemon.path("g"), 10)
-    fails((NO_FILE, KIND), daemon.url("g"), f"{local}/no-directory/g", says="no-directory")
+    fails((NO_FILE, KIND), "--parents=no", daemon.url("g"), f"{local}/no-directory/g", says="no-directory")
+    fails(NO_FILE, daemon.url("missing"), f"{local}/no-directory/g", says="missing")
     equal(tree(local), {b"f": rftptest.digest(f"{local}/f")}, "local files")
     for command in ("ls missing", "cd missing", "stat missing", "rm missing", "rmdir missing",
                     "mv missing x", "get missing"):

@@ -17,7 +17,7 @@ FIELDS = {
     "directory": {"event", "path", "remote", "status", "text"},
     "error": {"event", "object", "status", "code", "text"},
     "done": {"event", "protect", "bytes", "moved_bytes", "seconds", "bytes_per_second", "fabric", "engine", "channels", "block",
-             "direct", "files", "directories", "skipped", "errors", "requests",
+             "direct", "files", "directories", "skipped", "special", "errors", "requests",
              "waited_s", "deadline_met"},
 }
 
@@ -98,7 +98,7 @@ def errors_count(top):
     os.mkfifo(f"{top}/t/fifo")
     daemon = Daemon(f"{top}/export")
     found = events(rftp("--json", "-r", f"{top}/t", f"{top}/absent", daemon.url("new")))
-    equal((found[-1]["files"], found[-1]["bytes"], found[-1]["errors"]), (1, 5000, 2), "put")
+    equal((found[-1]["files"], found[-1]["bytes"], found[-1]["errors"], found[-1]["special"]), (1, 5000, 1, 1), "put")
     result = rftp("--json", daemon.url("absent"), f"{top}/t/")
     found = events(result)
     equal((result.code, found[-1]["files"], found[-1]["errors"], found[-1]["fabric"]), (NO_FILE, 0, 1, None), "get")

@@ -160,7 +160,7 @@ class PutTree(Put):
         shutil.rmtree(self.target, ignore_errors=True)
 
     def arguments(self):
-        return ("-r", self.source, self.daemon.url())
+        return ("-aXA", self.source, self.daemon.url())
 
     def verify(self, code):
         wanted, found = rftptest.tree(self.source), rftptest.tree(self.target)
@@ -178,7 +178,7 @@ class GetTree(PutTree):
         self.make()
 
     def arguments(self):
-        return ("-r", self.daemon.url("source"), self.local)
+        return ("-aXA", self.daemon.url("source"), self.local)
 
 
 class Feed(Put):

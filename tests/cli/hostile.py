@@ -268,7 +268,7 @@ TRANSFERS = {
     iwarp.ACCEPT: (iwarp.accept(), 36, 36),
     iwarp.GRANT: (iwarp.grant([0]), 6, 2 + 4 * 4096),
     iwarp.REQUEST: (b"", 0, 0),
-    iwarp.FILE: (iwarp.file(), 31, 31 + 16383 + 2 + 4095),
+    iwarp.FILE: (iwarp.file(), 31, 31 + 16383 + 2 + 2 * (6 + 255) + 2 + 32768 + 2 * (2 + 4096)),
     iwarp.READY: (struct.pack(">IQ", 1, 0), 12, 12),
     iwarp.FILE_END: (iwarp.file_end(), 30, 30),
     iwarp.RESULT: (struct.pack(">IHQQ", 1, 0, 0, 0) + iwarp.text(b""), 24, 24 + 512),
@@ -481,6 +481,13 @@ def files_with_wrong_fields(top):
                    {"name": b"n" * 256}, {"name": b"a/b/c/d"}):
         store_is_refused(place, f"FILE with {fields}",
                          lambda store, f=fields: store.offer() and [(iwarp.FILE, iwarp.file(**f))])
+    for what, has in (("nothing", b"\0\0"), ("unknown bits", b"\0\x40"), ("half an owner", b"\0\1\0\0"),
+                      ("an attribute without a name", b"\0\4" + iwarp.text(iwarp.text(b"") + iwarp.text(b"v"))),
+                      ("half an attribute", b"\0\4" + iwarp.text(iwarp.text(b"user.a") + b"\0\5v")),
+                      ("a NUL in a list", b"\0\x08" + iwarp.text(b"u::r\0") + iwarp.text(b"")),
+                      ("a file's default list", b"\0\x08" + iwarp.text(b"") + iwarp.text(b"u::rwx"))):
+        store_is_refused(place, f"FILE that has {what}", lambda store, h=has: store.offer() and [
+            (iwarp.FILE, iwarp.file(kind=0x81, name=b"x") + h)])
     store_is_refused(place, "a number that was used", lambda s: s.offer().file() and [
         (iwarp.FILE, iwarp.file(number=1))])
     store_is_refused(place, "a number that goes back", lambda s: s.offer().file(number=5) and [

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Random trees of nasty names, links, modes and times: what arrives is what was sent, also over what an
+"""Random trees of nasty names, links, modes, times, owners, attributes and access control lists: what arrives is what was sent, also over what an
 earlier copy left, for root and for a user who may not write to a directory of mode 0500."""
 
 import os
 import shutil
 import stat
+import subprocess
 
 import rftptest
 from rftptest import NOBODY, ROOT, Daemon, case, check, equal, leftovers, rng, scaled, works
@@ -34,6 +35,22 @@ class Trees:
         if self.user is not None:
             os.chown(path, self.user, self.user, follow_symlinks=False)
 
+    def extras(self, path):
+        """An attribute, a list, another owner: each where it can be had, and now and then."""
+        if rng().random() < 0.2:
+            try:
+                os.setxattr(path, f"user.{rng().randrange(9)}", rng().randbytes(rng().randrange(200)))
+            except OSError:
+                pass  # none here
+        if rng().random() < 0.1 and shutil.which("setfacl"):
+            kind = rng().choice(["", "d:"]) if os.path.isdir(path) else ""
+            subprocess.run(["setfacl", "-m", f"{kind}u:{rng().randrange(1, 9)}:{rng().choice(['r', 'rw', '-'])}", path],
+                           stderr=subprocess.DEVNULL)
+        if ROOT and self.user is None and rng().random() < 0.2:
+            mode = os.lstat(path).st_mode
+            os.chown(path, rng().randrange(9), rng().randrange(9))
+            os.chmod(path, stat.S_IMODE(mode))
+
     def time(self, path):
         ns = rng().choice([0, 1, -5 * 10**9 - 1, 1234567890123456789, rng().randrange(2**60)])
         os.utime(path, ns=(1, ns), follow_symlinks=False)
@@ -43,6 +60,7 @@ class Trees:
             f.write(rng().randbytes(rng().choice(SIZES)))
         self.give(path)
         os.chmod(path, rng().choice(FILE_MODES))
+        self.extras(path)
         self.time(path)
 
     def link(self, path):
@@ -71,6 +89,7 @@ class Trees:
             else:
                 (self.file if kind == "file" else self.link)(path)
         os.chmod(where, rng().choice(DIRECTORY_MODES))
+        self.extras(where)
         self.time(where)
 
     def same(self, a, b, *what):
@@ -90,6 +109,16 @@ class Trees:
                 equal(oct(x.st_mode), oct(y.st_mode), *what, "the mode of", other)
                 if kind == stat.S_IFREG:
                     equal(rftptest.digest(one), rftptest.digest(other), *what, other)
+        self.as_others_see_it(a, b, *what)
+
+    def as_others_see_it(self, a, b, *what):
+        """rsync would change nothing, and diff sees no difference."""
+        if shutil.which("rsync"):
+            done = subprocess.run(["rsync", "-naciXA", "--delete", a + b"/", b + b"/"], stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT)
+            equal((done.returncode, done.stdout), (0, b""), *what, "rsync")
+        done = subprocess.run(["diff", "-r", "--no-dereference", a, b], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        equal((done.returncode, done.stdout), (0, b""), *what, "diff")
 
     def sweep(self):
         for where in (self.copy, self.back, self.source):
@@ -105,9 +134,9 @@ def rounds(top, user):
     try:
         for i in range(scaled(4)):
             trees.grow(trees.source)
-            works("-r", trees.source + b"/.", trees.daemon.url("t"), **trees.options)
+            works("-aXA", trees.source + b"/.", trees.daemon.url("t"), **trees.options)
             trees.same(trees.source, trees.copy, "put", i)
-            works("-r", trees.daemon.url("t/."), trees.back, **trees.options)
+            works("-aXA", trees.daemon.url("t/."), trees.back, **trees.options)
             trees.same(trees.copy, trees.back, "get", i)
             equal(leftovers(top), [], "temporary files")
     finally:

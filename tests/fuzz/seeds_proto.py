@@ -80,6 +80,10 @@ write("fuzz_transfer", {
     "file": b"\x45" + pack("IBIqIQ", 1, 1, 0o644, 1700000000, 5, 1 << 32) + text(b"a/b"),
     "file-stream": b"\x45" + pack("IBIqIQ", 2, 3, 0o600, -1, 0, 2**64 - 1) + text(b""),
     "file-link": b"\x45" + pack("IBIqIQ", 3, 6, 0o777, 5, 0, 0) + text(b"a/l") + text(b"../b"),
+    "file-has": b"\x45" + pack("IBIqIQ", 4, 0x81, 0o644, 5, 0, 7) + text(b"a/f") + pack("HI", 31, 1000) + text(b"ann")
+                + pack("I", 100) + text(b"staff") + text(text(b"user.a") + text(b"value"))
+                + text(b"u::rw-,u:bob:r--,g::r--,m::r--,o::---") + text(b""),
+    "file-special": b"\x45" + pack("IBIqIQ", 5, 7, 0o777, 5, 0, 0) + text(b"a/p"),
     "ready": b"\x46" + pack("IQ", 1, 0),
     "file-end": b"\x47" + pack("IHQQQ", 1, 0, 5 << 20, 2, 0x0123456789ABCDEF),
     "result": b"\x48" + pack("IHQQ", 1, 304, 0, 0) + text(b"checksum of block 3"),

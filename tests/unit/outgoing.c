@@ -51,7 +51,7 @@ static int drain(struct outgoing *o)
 				item.error);
 		else
 			snprintf(item_text + length, sizeof(item_text) - length,
-				"%s %c %" PRIu64 "\n", name, "?rdsnel"[item.file.kind],
+				"%s %c %" PRIu64 "\n", name, "?rdsnelo"[item.file.kind],
 				item.file.size);
 		err = item.error ? item.error : source->check(source->ctx, &item);
 		end_free(item.end);
@@ -183,10 +183,9 @@ static void what_can_not_be_sent(void)
 	CHECK_EQ(outgoing_add(o, "d", "d"), 0);
 	CHECK_EQ(drain(o), 9);
 	snprintf(longest, sizeof(longest),
-		"d d 0\nd/dangling %d\nd/fifo %d\nd/inside r 5\nd/outside %d\nd/self %d\nd/socket "
-		"%d\n"
-		"d/to-fifo %d\nd e 0\n",
-		-ENOENT, -ENXIO, -EXDEV, -ELOOP, -ENXIO, -ENXIO);
+		"d d 0\nd/dangling %d\nd/fifo o 0\nd/inside r 5\nd/outside %d\nd/self %d\n"
+		"d/socket o 0\nd/to-fifo o 0\nd e 0\n",
+		-ENOENT, -EXDEV, -ELOOP);
 	CHECK(!strcmp(item_text, longest));
 	outgoing_free(o);
 	close(sock);

@@ -13,6 +13,16 @@
 #define READY "00000001 0000000000000000"
 #define FILE_LINK FILE_LINK_HEAD "0000000000000000 0001 61 0003 2e2e2f"
 #define FILE_LINK_HEAD "00000002 06 000001ff 0000000000000005 00000006 "
+#define FILE_HEAD "00000002 81 000001a4 0000000000000005 00000006 0000000000000007 0003 612f62 "
+#define FILE_OWNER FILE_HEAD "0003 000003e8 0003 616e6e 00000064 0000"
+#define FILE_LISTS FILE_HEAD "001c 000c 0006 757365722e61 0002 0001 0003 753a3a 0000"
+#define FILE_LEAVE                                                                                 \
+	"00000002 85 000001ed 0000000000000005 00000006 0000000000000000 0000 "                    \
+	"0008 0000 0003 753a3a"
+#define LINK_OWNER                                                                                 \
+	"00000002 86 000001ff 0000000000000005 00000006 0000000000000000 0001 61 0003 2e2e2f "     \
+	"0001 00000000 0000"
+#define FILE_SPECIAL "00000002 07 000001ff 0000000000000005 00000006 0000000000000000 0001 61"
 #define FILE_END "00000001 0000 0000000000500000 0000000000000002 0123456789abcdef"
 #define RESULT "00000001 0130 0000000000500000 0123456789abcdef 0003 6e6f21"
 #define COMPLETE "0000000000000001 0000000000000002 0000000000000003"
@@ -63,6 +73,28 @@ static const struct sample samples[] = {
 		"61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f "
 		"61*255 2f 61*255 2f "
 		"61*255 2f 61*255 2f 61*255 2f 61*255"},
+	{TRANSFER_FILE, NULL,
+		"ffffffff 85 00000fff 8000000000000000 00000000 7fffffffffffffff 3fff "
+		"61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f "
+		"61*255 2f 61*255 2f "
+		"61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f "
+		"61*255 2f 61*255 2f "
+		"61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f "
+		"61*255 2f 61*255 2f "
+		"61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f "
+		"61*255 2f 61*255 2f "
+		"61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f "
+		"61*255 2f 61*255 2f "
+		"61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f "
+		"61*255 2f 61*255 2f "
+		"61*255 2f 61*255 2f 61*255 2f 61*255 "
+		"001f ffffffff 00ff 75*255 ffffffff 00ff 67*255 8000 "
+		"0001 61 7ffb 00*32763 1000 61*4096 1000 61*4096"},
+	{TRANSFER_FILE, NULL, FILE_OWNER},
+	{TRANSFER_FILE, NULL, FILE_LISTS},
+	{TRANSFER_FILE, NULL, FILE_LEAVE},
+	{TRANSFER_FILE, NULL, LINK_OWNER},
+	{TRANSFER_FILE, NULL, FILE_SPECIAL},
 	{TRANSFER_FILE, NULL,
 		"ffffffff 06 00000fff 8000000000000000 00000000 0000000000000000 3fff "
 		"61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f "
@@ -156,9 +188,9 @@ static const struct tweak tweaks[] = {
 
 	FILE_(0, 4, 0, BAD), FILE_(0, 4, UINT32_MAX, 0), FILE_(4, 1, 0, BAD),
 	FILE_(4, 1, TRANSFER_FILE_DIRECTORY, 0), FILE_(4, 1, TRANSFER_FILE_NULL, 0),
-	FILE_(4, 1, 5, 0), FILE_(4, 1, 6, -EMSGSIZE), FILE_(4, 1, 7, BAD), FILE_(5, 4, 07777, 0),
-	FILE_(5, 4, 010000, BAD), FILE_(17, 4, 1000000000, BAD), FILE_(21, 8, INT64_MAX, 0),
-	FILE_(21, 8, (uint64_t)INT64_MAX + 1, BAD),
+	FILE_(4, 1, 5, 0), FILE_(4, 1, 6, -EMSGSIZE), FILE_(4, 1, 7, BAD), FILE_(4, 1, 8, BAD),
+	FILE_(5, 4, 07777, 0), FILE_(5, 4, 010000, BAD), FILE_(17, 4, 1000000000, BAD),
+	FILE_(21, 8, INT64_MAX, 0), FILE_(21, 8, (uint64_t)INT64_MAX + 1, BAD),
 	FILE_(21, 8, UINT64_MAX, BAD), /* unknown: streams only */
 	{recode_transfer_file, FILE_LINK, 4, 1, TRANSFER_FILE_REGULAR, BAD},
 	{recode_transfer_file, FILE_LINK, 21, 8, 1, BAD},
@@ -169,6 +201,27 @@ static const struct tweak tweaks[] = {
 	FILE_(31, 1, '.', BAD), FILE_(33, 1, '.', BAD), FILE_(33, 1, '/', BAD),
 	FILE_(33, 1, 0, BAD), FILE_(33, 1, 0x0a, 0), FILE_(29, 2, 4, -EMSGSIZE),
 	FILE_(29, 2, 1, BAD),
+
+	/* what it has beyond mode and time: something, and only what its kind may have */
+	{recode_transfer_file, FILE_OWNER, 34, 2, 0, BAD},
+	{recode_transfer_file, FILE_OWNER, 34, 2, 32, BAD},
+	{recode_transfer_file, FILE_OWNER, 34, 2, 1, BAD},
+	{recode_transfer_file, FILE_OWNER, 34, 2, 19, 0},
+	{recode_transfer_file, FILE_OWNER, 42, 1, 0, BAD}, /* a NUL in a name */
+	{recode_transfer_file, FILE_OWNER, 40, 2, 256, BAD},
+	{recode_transfer_file, FILE_OWNER, 4, 1, 0x82, BAD}, /* a directory gets it at its end */
+	{recode_transfer_file, FILE_OWNER, 4, 1, 0x83, BAD},
+	{recode_transfer_file, FILE_OWNER, 4, 1, 0x84, BAD},
+	{recode_transfer_file, FILE_OWNER, 4, 1, 0x85, 0},
+	{recode_transfer_file, FILE_OWNER, 4, 1, 0x01, BAD},
+	{recode_transfer_file, LINK_OWNER, 38, 2, 4, BAD},
+	{recode_transfer_file, FILE_LEAVE, 4, 1, 0x81, BAD}, /* a file's default list */
+	{recode_transfer_file, FILE_LISTS, 36, 2, 32769, BAD},
+	{recode_transfer_file, FILE_LISTS, 38, 2, 0, BAD}, /* an attribute without a name */
+	{recode_transfer_file, FILE_LISTS, 38, 2, 7, BAD},
+	{recode_transfer_file, FILE_LISTS, 40, 1, 0, BAD},
+	{recode_transfer_file, FILE_LISTS, 46, 2, 3, BAD}, /* a value that ends behind the list */
+	{recode_transfer_file, FILE_LISTS, 54, 1, 0, BAD},
 
 	{recode_transfer_ready, READY, 0, 4, 0, BAD}, {recode_transfer_ready, READY, 4, 8, 1, BAD},
 	{recode_transfer_file_end, FILE_END, 0, 4, 0, BAD},
@@ -343,7 +396,7 @@ static void put_refuses(void)
 	static uint32_t indices[TRANSFER_GRANTS_MAX + 1];
 	struct transfer_abort ended = {0, {NULL, 0}};
 	struct transfer_file file = {
-		1, TRANSFER_FILE_REGULAR, 0644, 0, 0, 0, {buf, 16384}, {NULL, 0}};
+		.file = 1, .kind = TRANSFER_FILE_REGULAR, .mode = 0644, .name = {buf, 16384}};
 
 	CHECK_EQ(transfer_put_grant(indices, 0, buf, sizeof(buf)), -EBADMSG);
 	CHECK_EQ(transfer_put_grant(indices, TRANSFER_GRANTS_MAX, buf, sizeof(buf)), 16386);

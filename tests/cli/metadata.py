@@ -1,0 +1,235 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What files have beside their bytes: owner, group, attributes, access control lists.  Compared with what
+rsync finds different."""
+
+import os
+import shutil
+import subprocess
+import tempfile
+
+import rftptest
+from rftptest import NOBODY, ROOT, Daemon, case, check, equal, make_file, works
+
+
+def needs(*programs):
+    for program in programs:
+        if not shutil.which(program):
+            rftptest.skip(f"{program} is not installed")
+
+
+def run(*words):
+    done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    check(done.returncode == 0, *words, done.stdout)
+    return done.stdout
+
+
+def attributes_work(top):
+    try:
+        os.setxattr(top, "user.rftp", b"x")
+        os.removexattr(top, "user.rftp")
+    except OSError as e:
+        rftptest.skip(f"no extended attributes here: {e}")
+
+
+def lists_work(top):
+    needs("setfacl")
+    if subprocess.run(["setfacl", "-m", "u:1:r", top], stderr=subprocess.DEVNULL).returncode:
+        rftptest.skip("no access control lists here")
+    run("setfacl", "-b", top)
+
+
+def places(top, **options):
+    os.makedirs(f"{top}/export")
+    os.makedirs(f"{top}/l/t/d")
+    make_file(f"{top}/l/t/f", 1000)
+    make_file(f"{top}/l/t/d/g", 70000)
+    os.symlink("nowhere", f"{top}/l/t/s")
+    return Daemon(f"{top}/export", **options)
+
+
+def there_and_back(top, daemon, *flags, **options):
+    """Puts and gets a tree, twice, and asks rsync what differs."""
+    for i in range(2):
+        result = works(*flags, f"{top}/l/t/", daemon.url("a/t"), **options)
+        equal(result.err, b"", "notes of put", i)
+        result = works(*flags, daemon.url("a/t/"), f"{top}/back", **options)
+        equal(result.err, b"", "notes of get", i)
+        for copy in (daemon.path("a/t"), f"{top}/back"):
+            equal(run("rsync", "-nacXAi", "--delete", f"{top}/l/t/", f"{copy}/"), b"", "what differs in", copy)
+            run("diff", "-r", "--no-dereference", f"{top}/l/t", copy)
+
+
+@case
+def owners(top):
+    needs("rsync")
+    if not ROOT:
+        rftptest.skip("only root may give files to others")
+    daemon = places(top)
+    for i, name in enumerate(("f", "d", "d/g", "s", ".")):
+        os.chown(f"{top}/l/t/{name}", 1 + i, 40000 + i, follow_symlinks=False)
+    there_and_back(top, daemon, "-a")
+    # letters one by one: the group alone, and neither
+    works("-rg", f"{top}/l/t/", daemon.url("g"))
+    st = os.stat(daemon.path("g/f"))
+    equal((st.st_uid, st.st_gid), (os.geteuid(), 40000), "-g")
+    works("-ro", f"{top}/l/t/", daemon.url("o"))
+    equal((os.stat(daemon.path("o/d")).st_uid, os.stat(daemon.path("o/d")).st_gid), (2, os.getegid()), "-o")
+    works("-r", f"{top}/l/t/", daemon.url("n"))
+    equal(os.lstat(daemon.path("n/s")).st_uid, os.geteuid(), "neither")
+    # set-user-ID of another user's file is lost with that user, and a daemon gives none anyway
+    os.chown(f"{top}/l/t/f", 1, 1)
+    os.chmod(f"{top}/l/t/f", 0o6755)
+    result = works("-a", f"{top}/l/t/f", daemon.url("suid"))
+    equal(oct(os.stat(daemon.path("suid")).st_mode), oct(0o100755), "mode")
+    check(b"set-user-ID" in result.err, result)
+
+
+@case
+def an_owner_that_is_not_ours_to_give(top):
+    if not ROOT:
+        rftptest.skip("only root may give files to others")
+    os.chmod(top, 0o755)
+    daemon = places(top)
+    os.chown(f"{top}/l/t/f", 1, 1)
+    os.chown(f"{top}/l/t/d", 0, 1)
+    os.makedirs(f"{top}/user")
+    os.chown(f"{top}/user", NOBODY, NOBODY)
+    theirs = Daemon(f"{top}/user", user=NOBODY)
+    result = works("-a", f"{top}/l/t", theirs.url(""))
+    check(f"{top}/l/t/f: its owner is not kept (Operation not permitted); its group is not kept\n".encode()
+          in result.err, result)
+    # once for each of the five: two directories, two files, a link
+    equal(result.err.count(b"its owner is not kept"), 5, "notes")
+    # and of a copy from a server, on this side
+    works("-a", f"{top}/l/t", daemon.url(""))
+    os.makedirs(f"{top}/mine")
+    os.chown(f"{top}/mine", NOBODY, NOBODY)
+    result = works("--json", "-a", daemon.url("t"), f"{top}/mine", user=NOBODY)
+    notes = [e for e in result.events() if "owner is not kept" in (e.get("text") or "")]
+    equal(sorted({e["event"] for e in notes}), ["directory", "file"], "events with a note")
+    equal(os.stat(f"{top}/mine/t/f").st_uid, NOBODY, "owner")
+
+
+@case
+def names_before_numbers(top):
+    """A user is who has the name here; a daemon of other numbers is one whose passwd says so: number 0 is
+    always root, and what has no name keeps its number."""
+    if not ROOT:
+        rftptest.skip("only root may give files to others")
+    daemon = places(top)
+    os.chown(f"{top}/l/t/f", NOBODY, 54321)
+    for flags in (("-a",), ("-a", "--numeric-ids")):
+        works(*flags, f"{top}/l/t/", daemon.url("x"))
+        st = os.stat(daemon.path("x/f"))
+        equal((st.st_uid, st.st_gid), (NOBODY, 54321), *flags)
+        works(*flags, daemon.url("x/f"), f"{top}/y")
+        equal((os.stat(f"{top}/y").st_uid, os.stat(f"{top}/y").st_gid), (NOBODY, 54321), *flags)
+
+
+@case
+def attributes(top):
+    needs("rsync")
+    attributes_work(top)
+    daemon = places(top)
+    for name in ("f", "d", "."):
+        for i in range(3):
+            os.setxattr(f"{top}/l/t/{name}", f"user.{name}.{i}", rftptest.rng().randbytes(i * 300))
+    os.setxattr(f"{top}/l/t/f", b"user.\xff\n", b"")
+    os.chmod(f"{top}/l/t/f", 0o444)
+    there_and_back(top, daemon, "-aX")
+    # what went at the source goes at the sink, of directories that are there already, too
+    os.removexattr(f"{top}/l/t/d", "user.d.1")
+    there_and_back(top, daemon, "-aX")
+    works("-a", f"{top}/l/t/", daemon.url("without"))
+    equal(os.listxattr(daemon.path("without/f")), [], "without -X")
+    # not a byte of what the system keeps crosses
+    if ROOT:
+        os.setxattr(f"{top}/l/t/f", "trusted.rftp", b"x")
+        os.setxattr(f"{top}/l/t/f", "security.rftp", b"x")
+        works("-aX", f"{top}/l/t/", daemon.url("safe"))
+        equal([n for n in os.listxattr(daemon.path("safe/f")) if not n.startswith("user.")], [], "attributes")
+
+
+@case
+def as_many_attributes_as_fit(top):
+    """More than the sink's file system takes: noted, once, and the file is there."""
+    attributes_work(top)
+    source = tempfile.mkdtemp(dir="/dev/shm") if os.path.isdir("/dev/shm") else top
+    try:
+        attributes_work(source)
+        make_file(f"{source}/f", 1000)
+        for i in range(40):
+            os.setxattr(f"{source}/f", f"user.{i}", bytes(1000))
+        daemon = places(top)
+        result = works("-aX", f"{source}/f", daemon.url("x"))
+        rftptest.same_files(f"{source}/f", daemon.path("x"))
+        equal(len(result.err.splitlines()), 1, "notes:", result)
+        check(b"some of its attributes or access control lists are too large" in result.err, result)
+        try:
+            os.setxattr(f"{top}/l/t/f", "user.large", bytes(30000))
+        except OSError:
+            check(b"its attribute user." in result.err, "more than this file system takes:", result)
+    except OSError as e:
+        rftptest.skip(f"no file system here that takes so many: {e}")
+    finally:
+        shutil.rmtree(source, ignore_errors=True)
+
+
+@case
+def lists(top):
+    needs("rsync")
+    lists_work(top)
+    daemon = places(top)
+    run("setfacl", "-m", "u:1:rw,g:2:r", f"{top}/l/t/f")
+    run("setfacl", "-m", f"u:{NOBODY}:rx", f"{top}/l/t/d")
+    run("setfacl", "-d", "-m", "u:3:rwx,g::-", f"{top}/l/t/d")
+    there_and_back(top, daemon, "-aA")
+    there_and_back(top, daemon, "-aA", "--numeric-ids")
+    # what goes at the source goes at the sink, also what a directory gave to what was made in it
+    run("setfacl", "-b", f"{top}/l/t/d", f"{top}/l/t/f")
+    there_and_back(top, daemon, "-aA")
+    run("setfacl", "-d", "-m", "u:4:rwx", daemon.path("a"))
+    works("-aA", f"{top}/l/t/", daemon.url("a/again"))
+    equal(run("rsync", "-nacAi", "--delete", f"{top}/l/t/", daemon.path("a/again") + "/"), b"", "beneath a default list")
+
+
+@case
+def special_files_are_left_out(top):
+    daemon = places(top)
+    os.mkfifo(f"{top}/l/t/p")
+    os.mkfifo(f"{top}/l/t/d/q")
+    result = works("-a", f"{top}/l/t", daemon.url(""))
+    equal(result.err.splitlines(),
+          [f"rftp: {top}/l/t/d/q and 1 more: not copied: devices, FIFOs or sockets".encode()], "put")
+    os.mkfifo(daemon.path("t/only"))
+    result = works("-a", daemon.url("t"), f"{top}/back")
+    equal(result.err.splitlines(), [f"rftp: {top}/back/t/only: not copied: a device, FIFO or socket".encode()], "get")
+    equal(sorted(os.listdir(f"{top}/back/t")), ["d", "f", "s"], "what arrived")
+    # a failure of others is one
+    result = rftptest.fails(rftptest.NO_FILE, "-a", f"{top}/l/t", f"{top}/absent", daemon.url("with"))
+    check(b"not copied" in result.err and b"absent" in result.err, result)
+    # named itself it was asked for, and is lost
+    rftptest.fails(rftptest.KIND, "-a", f"{top}/l/t/p", daemon.url("p"))
+
+
+@case
+def parents(top):
+    daemon = places(top)
+    works(f"{top}/l/t/f", daemon.url("n/e/w"))
+    rftptest.same_files(f"{top}/l/t/f", daemon.path("n/e/w"))
+    works(daemon.url("n/e/w"), f"{top}/h/e/r/e")
+    rftptest.same_files(f"{top}/l/t/f", f"{top}/h/e/r/e")
+    os.unlink(f"{top}/l/t/s")
+    before = rftptest.tree(top)
+    for flags, source, target in ((("--parents=no",), f"{top}/l/t/f", daemon.url("o/f")),
+                                  (("--parents=no", "-r"), f"{top}/l/t", daemon.url("o/p/")),
+                                  (("--parents=no",), daemon.url("n/e/w"), f"{top}/o/f"),
+                                  (("--parents=no", "-r"), daemon.url("n"), f"{top}/o/p/")):
+        rftptest.fails(rftptest.NO_FILE, *flags, source, target)
+    equal(rftptest.tree(top), before, "what --parents=no left")
+    works("--parents=no", "-r", f"{top}/l/t", daemon.url("one"))
+    check(os.path.isdir(daemon.path("one/t/d")), "the destination itself is made")
+
+
+rftptest.main()
