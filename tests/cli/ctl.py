@@ -182,7 +182,7 @@ def statistics_count_what_was_done(top):
         works(f"{top}/f", daemon.url(f"f{i}"))
     works(daemon.url("f0"), f"{top}/back")
     works("feed", "d=|echo hello", daemon.url(""))
-    rftptest.rftp(f"{top}/f", daemon.url("missing/f"))
+    rftptest.rftp("--parents=no", f"{top}/f", daemon.url("missing/f"))
     proxy = Proxy(daemon.port, cut=300000)
     rftptest.rftp(f"{top}/f", proxy.url("cut"))
     proxy.close()
