@@ -256,7 +256,10 @@ enum message_data_kind {
 #define MESSAGE_DATA_GROUP 512u
 #define MESSAGE_DATA_XATTRS 1024u
 #define MESSAGE_DATA_ACLS 2048u
-#define MESSAGE_DATA_NUMERIC 4096u /* numbers alone, no names of users and groups */
+#define MESSAGE_DATA_NUMERIC 4096u    /* numbers alone, no names of users and groups */
+#define MESSAGE_DATA_HARD_LINKS 8192u /* RETRIEVE: other names of a file are sent as such */
+#define MESSAGE_DATA_PREALLOCATE                                                                   \
+	16384u /* STORE: the disk space of a file is taken before it comes */
 
 struct message_data_request { /* STORE, RETRIEVE */
 	uint8_t kind;         /* enum message_data_kind */

@@ -239,7 +239,8 @@ bool transfer_name_ok(struct wire_bytes name)
 bool transfer_is_bare(const struct transfer_file *m)
 {
 	return m->kind == TRANSFER_FILE_DIRECTORY || m->kind == TRANSFER_FILE_DIRECTORY_END ||
-	       m->kind == TRANSFER_FILE_LINK || m->kind == TRANSFER_FILE_SPECIAL;
+	       m->kind == TRANSFER_FILE_LINK || m->kind == TRANSFER_FILE_SPECIAL ||
+	       m->kind == TRANSFER_FILE_HARD_LINK;
 }
 
 bool transfer_counts(const struct transfer_file *m)
@@ -264,6 +265,9 @@ static bool transfer_file_ok(const struct transfer_file *m)
 		return m->size <= TRANSFER_SIZE_MAX;
 	case TRANSFER_FILE_SPECIAL:
 		return m->size == 0 && m->name.len;
+	case TRANSFER_FILE_HARD_LINK:
+		return m->size == 0 && m->name.len && m->target.len &&
+		       transfer_name_ok(m->target) && m->first && m->first < m->file;
 	case TRANSFER_FILE_LINK:
 		return m->size == 0 && m->name.len && m->target.len &&
 		       !memchr(m->target.data, 0, m->target.len);
@@ -290,6 +294,10 @@ int transfer_get_file(struct transfer_file *m, const void *buf, size_t len)
 	m->name = wire_get_bytes(&w, TRANSFER_NAME_MAX);
 	if (m->kind == TRANSFER_FILE_LINK)
 		m->target = wire_get_bytes(&w, TRANSFER_TARGET_MAX);
+	if (m->kind == TRANSFER_FILE_HARD_LINK) {
+		m->first = wire_get_u32(&w);
+		m->target = wire_get_bytes(&w, TRANSFER_NAME_MAX);
+	}
 	if (has)
 		transfer_has_get(m, &w);
 	wire_require(&w, transfer_file_ok(m));
@@ -310,6 +318,10 @@ ssize_t transfer_put_file(const struct transfer_file *m, void *buf, size_t size)
 	wire_put_bytes(&w, m->name, TRANSFER_NAME_MAX);
 	if (m->kind == TRANSFER_FILE_LINK)
 		wire_put_bytes(&w, m->target, TRANSFER_TARGET_MAX);
+	if (m->kind == TRANSFER_FILE_HARD_LINK) {
+		wire_put_u32(&w, m->first);
+		wire_put_bytes(&w, m->target, TRANSFER_NAME_MAX);
+	}
 	if (m->has)
 		transfer_has_put(m, &w);
 	wire_require(&w, transfer_file_ok(m));
@@ -335,6 +347,36 @@ ssize_t transfer_put_ready(const struct transfer_ready *m, void *buf, size_t siz
 	wire_require(&w, m->file != 0 && m->offset == 0);
 	wire_put_u32(&w, m->file);
 	wire_put_u64(&w, m->offset);
+	return wire_put_end(&w);
+}
+
+static bool transfer_hole_ok(const struct transfer_hole *m)
+{
+	return m->file != 0 && m->length != 0 && m->length <= TRANSFER_SIZE_MAX &&
+	       m->offset <= TRANSFER_SIZE_MAX - m->length;
+}
+
+int transfer_get_hole(struct transfer_hole *m, const void *buf, size_t len)
+{
+	struct wire w;
+
+	wire_init_get(&w, buf, len);
+	m->file = wire_get_u32(&w);
+	m->offset = wire_get_u64(&w);
+	m->length = wire_get_u64(&w);
+	wire_require(&w, transfer_hole_ok(m));
+	return wire_finish(&w);
+}
+
+ssize_t transfer_put_hole(const struct transfer_hole *m, void *buf, size_t size)
+{
+	struct wire w;
+
+	wire_init_put(&w, buf, size);
+	wire_require(&w, transfer_hole_ok(m));
+	wire_put_u32(&w, m->file);
+	wire_put_u64(&w, m->offset);
+	wire_put_u64(&w, m->length);
 	return wire_put_end(&w);
 }
 

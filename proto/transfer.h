@@ -8,12 +8,12 @@
  *
  *     S OFFER  K ACCEPT (or ABORT)                    once; ACCEPT names the sink's memory
  *     K GRANT / S REQUEST                             engine credit: at any time between ACCEPT and
- * CLOSED S FILE   K READY (or RESULT: refused)           per file, many at once S blocks, each
- * WRITE followed by its NOTICE     on the data channels; engine status: by its status byte.  Engine
- * window: K ACK, a NOTICE's bytes, each S FILE_END  K RESULT                            per file
- * that was READY S COMPLETE  K CLOSED                            once; memory is revoked before
- * CLOSED either ABORT                                    ends the transfer, not the session; the
- * other side answers ABORT unless it sent one already
+ * CLOSED S FILE   K READY (or RESULT: refused)           per file, many at once S HOLE, of a file
+ * that has some S blocks, each WRITE followed by its NOTICE     on the data channels; engine
+ * status: by its status byte.  Engine window: K ACK, a NOTICE's bytes, each S FILE_END  K RESULT
+ * per file that was READY S COMPLETE  K CLOSED                            once; memory is revoked
+ * before CLOSED either ABORT                                    ends the transfer, not the session;
+ * the other side answers ABORT unless it sent one already
  *
  * get/put functions as in proto/message.h.
  */
@@ -28,6 +28,7 @@ enum transfer_type {
 	TRANSFER_ACCEPT = 65,
 	TRANSFER_GRANT = 66,
 	TRANSFER_REQUEST = 67,
+	TRANSFER_HOLE = 68,
 	TRANSFER_FILE = 69,
 	TRANSFER_READY = 70,
 	TRANSFER_FILE_END = 71,
@@ -133,6 +134,8 @@ enum transfer_file_kind {
 	TRANSFER_FILE_LINK = 6,    /* symbolic link: likewise no blocks, answered with RESULT */
 	TRANSFER_FILE_SPECIAL = 7, /* a device, FIFO or socket, which is left out: its name is told,
 				      and nothing is made.  Answered with RESULT */
+	TRANSFER_FILE_HARD_LINK = 8, /* another name of a file that was announced before: made once
+					all announced before it have ended.  Answered with RESULT */
 };
 #define TRANSFER_FILE_HAS 0x80u /* in FILE's kind: `has` and its fields follow */
 
@@ -143,8 +146,10 @@ enum transfer_has {
 	TRANSFER_HAS_XATTRS = 4, /* all extended attributes: what else is there goes */
 	TRANSFER_HAS_ACLS = 8,   /* acl and default_acl; empty: there is none */
 	TRANSFER_HAS_LOST = 16,  /* the source had more than it could send of the last two */
+	TRANSFER_HAS_NAMES = 32, /* a hard link to it may follow */
+	TRANSFER_HAS_HOLES = 64, /* HOLE may come in the place of blocks */
 };
-#define TRANSFER_HAS_ALL 31u
+#define TRANSFER_HAS_ALL 127u
 #define TRANSFER_ACCOUNT_MAX 255u  /* bytes of a user's or group's name */
 #define TRANSFER_XATTRS_MAX 32768u /* of all extended attributes: proto/attributes.h */
 #define TRANSFER_ACL_MAX 4096u
@@ -157,7 +162,9 @@ struct transfer_file {
 	uint64_t size;          /* or MESSAGE_UNKNOWN (streams only) */
 	struct wire_bytes name; /* beneath the destination; '/'-separated, never absolute, no "..";
 				   empty: the destination itself */
-	struct wire_bytes target; /* what a link says, any bytes but NUL; else empty */
+	struct wire_bytes target; /* what a link says, any bytes but NUL; of a hard link the name of
+				     the file that it is one to; else empty */
+	uint32_t first;           /* the number of that file; else 0 */
 	uint16_t has;             /* enum transfer_has; what it does not name is empty or 0 */
 	uint32_t uid, gid;
 	struct wire_bytes user, group; /* names; empty: only the number counts */
@@ -172,6 +179,11 @@ struct transfer_file {
 struct transfer_ready {
 	uint32_t file;
 	uint64_t offset; /* reserved for resume: 0 */
+};
+/* Zeros in the place of blocks, of a file with TRANSFER_HAS_HOLES: whole blocks, or to its end. */
+struct transfer_hole {
+	uint32_t file;
+	uint64_t offset, length; /* length is not 0 */
 };
 struct transfer_file_end {
 	uint32_t file;
@@ -222,6 +234,8 @@ int transfer_get_file(struct transfer_file *, const void *, size_t);
 ssize_t transfer_put_file(const struct transfer_file *, void *, size_t);
 int transfer_get_ready(struct transfer_ready *, const void *, size_t);
 ssize_t transfer_put_ready(const struct transfer_ready *, void *, size_t);
+int transfer_get_hole(struct transfer_hole *, const void *, size_t);
+ssize_t transfer_put_hole(const struct transfer_hole *, void *, size_t);
 int transfer_get_file_end(struct transfer_file_end *, const void *, size_t);
 ssize_t transfer_put_file_end(const struct transfer_file_end *, void *, size_t);
 int transfer_get_result(struct transfer_result *, const void *, size_t);

@@ -20,6 +20,8 @@ bool transfer_has_ok(const struct transfer_file *m)
 		return !(m->has & ~(TRANSFER_HAS_OWNER | TRANSFER_HAS_GROUP));
 	if (m->kind != TRANSFER_FILE_REGULAR && m->kind != TRANSFER_FILE_DIRECTORY_END)
 		return !m->has;
+	if (m->kind != TRANSFER_FILE_REGULAR && m->has & (TRANSFER_HAS_NAMES | TRANSFER_HAS_HOLES))
+		return false;
 	return transfer_text_ok(m->user) && transfer_text_ok(m->group) &&
 	       transfer_text_ok(m->acl) && transfer_text_ok(m->default_acl) &&
 	       (m->kind == TRANSFER_FILE_DIRECTORY_END || !m->default_acl.len) &&

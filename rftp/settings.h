@@ -38,6 +38,7 @@ struct settings {
 	enum walk_links links; /* in trees */
 	/* what is kept beyond modes and times */
 	bool owner, group, xattrs, acls, numeric_ids;
+	bool hard_links, preallocate;
 	bool parents; /* missing directories on the way to the destination are made */
 	bool replace;
 	bool update, ignore_existing;         /* what is there is kept, and no error */

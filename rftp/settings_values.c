@@ -546,6 +546,8 @@ BOOLEAN(numeric_ids)
 BOOLEAN(xattrs)
 BOOLEAN(acls)
 BOOLEAN(parents)
+BOOLEAN(hard_links)
+BOOLEAN(preallocate)
 
 /* One rule more, or several with newlines between, as they are shown. */
 int settings_set_filter(struct settings *s, const char *value, struct text *why)

@@ -48,6 +48,8 @@ SETTINGS_VALUE(numeric_ids);
 SETTINGS_VALUE(xattrs);
 SETTINGS_VALUE(acls);
 SETTINGS_VALUE(parents);
+SETTINGS_VALUE(hard_links);
+SETTINGS_VALUE(preallocate);
 
 #undef SETTINGS_VALUE
 

@@ -51,6 +51,7 @@ RECODE(offer, transfer)
 RECODE(accept, transfer)
 RECODE(file, transfer)
 RECODE(ready, transfer)
+RECODE(hole, transfer)
 RECODE(file_end, transfer)
 RECODE(result, transfer)
 RECODE(complete, transfer)
@@ -153,6 +154,7 @@ static const struct recode recode_table[] = {
 	{TRANSFER_GRANT, recode_grant},
 	{TRANSFER_REQUEST, recode_empty},
 	{TRANSFER_FILE, recode_transfer_file},
+	{TRANSFER_HOLE, recode_transfer_hole},
 	{TRANSFER_READY, recode_transfer_ready},
 	{TRANSFER_FILE_END, recode_transfer_file_end},
 	{TRANSFER_RESULT, recode_transfer_result},

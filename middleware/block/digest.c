@@ -171,14 +171,12 @@ static void digest_absorb(struct digest_tree *t, uint64_t value, unsigned level)
 	t->next += leaves;
 }
 
-static int digest_add_ahead(struct digest_tree *t, uint64_t index, uint64_t leaf)
+/* A subtree with leaves before it that have not come. */
+static int digest_insert_ahead(struct digest_tree *t, struct digest_node node)
 {
-	struct digest_node node = {.first = index, .value = leaf}, *sibling;
-	int err;
+	struct digest_node *sibling;
+	int err = digest_reserve(t);
 
-	if (digest_pending(t, index))
-		return -EEXIST;
-	err = digest_reserve(t);
 	if (err)
 		return err;
 	for (;;) {
@@ -200,19 +198,58 @@ static int digest_add_ahead(struct digest_tree *t, uint64_t index, uint64_t leaf
 	return 0;
 }
 
+static int digest_add_subtree(struct digest_tree *t, const struct digest_node *node)
+{
+	struct digest_node *after;
+
+	if (node->first < t->next)
+		return -EEXIST;
+	if (node->first > t->next)
+		return digest_pending(t, node->first) ? -EEXIST : digest_insert_ahead(t, *node);
+	digest_absorb(t, node->value, node->level);
+	while ((after = digest_find(t, t->next))) {
+		digest_absorb(t, after->value, after->level);
+		digest_remove(t, after);
+	}
+	return 0;
+}
+
 int digest_tree_add(struct digest_tree *t, uint64_t index, uint64_t leaf)
 {
-	struct digest_node *node;
+	return digest_add_subtree(t, &(struct digest_node){.first = index, .value = leaf});
+}
 
-	if (index < t->next)
-		return -EEXIST;
-	if (index > t->next)
-		return digest_add_ahead(t, index, leaf);
-	digest_absorb(t, leaf, 0);
-	while ((node = digest_find(t, t->next))) {
-		digest_absorb(t, node->value, node->level);
-		digest_remove(t, node);
+int digest_tree_add_run(struct digest_tree *t, uint64_t first, uint64_t count, uint64_t leaf)
+{
+	uint64_t values[DIGEST_LEVELS] = {leaf};
+	unsigned known = 0;
+	int err = 0;
+
+	/* as few subtrees as there can be: each as large as its place and what is left allow */
+	while (count && !err) {
+		struct digest_node node = {.first = first};
+
+		while (node.level < DIGEST_LEVELS - 2 && !(first >> node.level & 1) &&
+			2ull << node.level <= count)
+			node.level++;
+		for (; known < node.level; known++)
+			values[known + 1] = digest_pair(values[known], values[known]);
+		node.value = values[node.level];
+		err = digest_add_subtree(t, &node);
+		first += 1ull << node.level;
+		count -= 1ull << node.level;
 	}
+	return err;
+}
+
+int digest_zeros(size_t bytes, uint64_t *leaf)
+{
+	void *zeros = calloc(1, bytes);
+
+	if (!zeros)
+		return -ENOMEM;
+	*leaf = digest_leaf(zeros, bytes);
+	free(zeros);
 	return 0;
 }
 

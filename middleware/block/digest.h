@@ -30,6 +30,11 @@ int digest_tree_new(struct digest_tree **out);
 void digest_tree_free(struct digest_tree *);
 /* Leaf number `index` (offset / block size).  -EEXIST: that leaf came already; -ENOMEM. */
 int digest_tree_add(struct digest_tree *, uint64_t index, uint64_t leaf);
+/* The same for `count` leaves from `first` on that are all alike, as those of a hole.  That none of
+ * them came is the caller's to know (block/ranges). */
+int digest_tree_add_run(struct digest_tree *, uint64_t first, uint64_t count, uint64_t leaf);
+/* The leaf of so many zeros, in *leaf.  -ENOMEM. */
+int digest_zeros(size_t bytes, uint64_t *leaf);
 /*
  * The root over leaves 0..count-1 of a file of `size` bytes.  -ENODATA when one is missing or there
  * are more.  The tree is used up: only free it afterwards.

@@ -71,6 +71,23 @@ int end_free(struct end *);
  */
 int end_file_open(int fd, bool writing, uint64_t size, enum end_direct direct, struct end **out);
 
+struct end_file_params {
+	bool writing;
+	uint64_t size;
+	enum end_direct direct;
+	/* writing: the file is new and gets its size at once; zeros are not written, and stay
+	 * holes.  Nothing is preallocated then */
+	bool sparse;
+	/* writing: the space is taken at once, whatever the size and the file system */
+	bool preallocate;
+};
+/* The same, with more to say about the file. */
+int end_file_open_as(int fd, const struct end_file_params *, struct end **out);
+
+/* A file to read: where the next data at `offset` or behind it begin and end, as far as the file
+ * system knows of holes.  Both are UINT64_MAX when there are no more. */
+void end_file_data(struct end *, uint64_t offset, uint64_t *from, uint64_t *to);
+
 /* A pipe, socket, terminal or character device.  Ignores offsets; keeps order.  Takes over `fd`
  * unless `borrowed` (stdin, stdout).  Fills a block wholly unless the stream ends.  The program
  * must ignore SIGPIPE.  -EISDIR; -EBADF (not open for that direction). */

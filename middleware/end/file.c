@@ -17,6 +17,7 @@
 #include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -35,7 +36,7 @@ struct end_file {
 	int fd;
 	int direct_fd;  /* -1 = none */
 	uint32_t align; /* of O_DIRECT: a power of two */
-	bool writing;
+	bool writing, sparse;
 };
 
 static struct end_file *file_of(struct end *end)
@@ -75,6 +76,32 @@ static void file_move_buffered(struct end_file *file, struct block *block, uint3
 	block->error = err;
 }
 
+static bool file_is_zero(const uint8_t *bytes, uint32_t length)
+{
+	return !bytes[0] && !memcmp(bytes, bytes + 1, length - 1);
+}
+
+/* What is not zero, by pages of the file, each run of them in one call. */
+static void file_write_sparse(struct end_file *file, struct block *block)
+{
+	uint32_t from = 0, length = block->length;
+	int err = 0;
+
+	while (from < length && !err) {
+		uint32_t to = from, page = BLOCK_ALIGN;
+
+		for (; to < length; to += page) {
+			page = length - to < BLOCK_ALIGN ? length - to : BLOCK_ALIGN;
+			if (file_is_zero(block->payload + to, page))
+				break;
+		}
+		if (to > from)
+			file_move(file, file->fd, block, from, to, &err);
+		from = to < length ? to + page : length; /* past the page of zeros */
+	}
+	block->error = err;
+}
+
 /* How much of the block goes by O_DIRECT; 0 = nothing.  Reading may go beyond the wanted length. */
 static uint32_t file_direct_bytes(const struct end_file *file, const struct block *block)
 {
@@ -96,6 +123,10 @@ static int file_start(struct end *end, struct block *block, struct iocb *iocb, i
 	if (block->offset > FILE_SIZE_MAX - block->length) {
 		block->length = 0;
 		block->error = -EFBIG;
+		return 0;
+	}
+	if (file->sparse) {
+		file_write_sparse(file, block);
 		return 0;
 	}
 	direct = file_direct_bytes(file, block);
@@ -262,24 +293,47 @@ static int file_reserve(
 	return 0; /* where it can not, writing goes on without */
 }
 
+static int file_preallocate(const struct end_file *file, uint64_t size)
+{
+	int n;
+
+	if (size > FILE_SIZE_MAX)
+		return -EFBIG;
+	do
+		n = size ? fallocate(file->fd, 0, 0, (off_t)size) : 0;
+	while (n && errno == EINTR);
+	return !n || errno == EOPNOTSUPP || errno == ENOSYS ? 0 : -errno;
+}
+
+static int file_make_sparse(struct end_file *file, uint64_t size)
+{
+	if (size > FILE_SIZE_MAX)
+		return -EFBIG;
+	file->sparse = true;
+	return ftruncate(file->fd, (off_t)size) ? -errno : 0;
+}
+
 /* What depends on where the file is and how much comes: O_DIRECT, preallocation, read-ahead. */
 static int file_prepare(
-	struct end_file *file, const struct stat *st, uint64_t size, enum end_direct direct)
+	struct end_file *file, const struct stat *st, const struct end_file_params *p)
 {
+	uint64_t size = p->size;
 	struct statfs fs;
 	bool large;
 	int err;
 
+	if (p->writing && p->sparse)
+		return file_make_sparse(file, size);
 	if (!file->writing && size == UINT64_MAX)
 		size = (uint64_t)st->st_size;
-	if (direct == END_DIRECT_ON) {
+	if (p->direct == END_DIRECT_ON) {
 		err = file_open_direct(file);
 		if (err)
 			return err;
 	}
 	if (size != UINT64_MAX && size >= FILE_RESERVE_MIN && !fstatfs(file->fd, &fs)) {
 		large = size >= FILE_DIRECT_MIN && file_on_device(st, &fs);
-		if (direct == END_DIRECT_AUTO && large &&
+		if (p->direct == END_DIRECT_AUTO && large &&
 			(file->writing || !file_is_cached(file->fd, size)))
 			(void)file_open_direct(file); /* refused: it stays buffered */
 		if (file->writing) {
@@ -288,12 +342,20 @@ static int file_prepare(
 				return err;
 		}
 	}
+	if (file->writing && p->preallocate && size != UINT64_MAX)
+		return file_preallocate(file, size);
 	if (!file->writing && file->direct_fd < 0)
 		(void)posix_fadvise(file->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
 	return 0;
 }
 
 int end_file_open(int fd, bool writing, uint64_t size, enum end_direct direct, struct end **out)
+{
+	return end_file_open_as(fd,
+		&(struct end_file_params){.writing = writing, .size = size, .direct = direct}, out);
+}
+
+int end_file_open_as(int fd, const struct end_file_params *params, struct end **out)
 {
 	struct end_file *file;
 	struct stat st;
@@ -308,14 +370,14 @@ int end_file_open(int fd, bool writing, uint64_t size, enum end_direct direct, s
 	file->end.ops = &file_ops;
 	file->fd = fd;
 	file->direct_fd = -1;
-	file->writing = writing;
+	file->writing = params->writing;
 	if (fstat(fd, &st)) {
 		err = -errno;
 		goto err_free;
 	}
 	err = S_ISDIR(st.st_mode) ? -EISDIR : S_ISREG(st.st_mode) ? 0 : -EINVAL;
 	if (!err)
-		err = file_prepare(file, &st, size, direct);
+		err = file_prepare(file, &st, params);
 	if (err)
 		goto err_free;
 	*out = &file->end;
@@ -324,4 +386,22 @@ int end_file_open(int fd, bool writing, uint64_t size, enum end_direct direct, s
 err_free:
 	(void)file_free(&file->end);
 	return err;
+}
+
+void end_file_data(struct end *end, uint64_t offset, uint64_t *from, uint64_t *to)
+{
+	const struct end_file *file = file_of(end);
+	off_t data = lseek(file->fd, (off_t)offset, SEEK_DATA), hole;
+
+	*from = *to = UINT64_MAX;
+	if (data < 0 && errno == ENXIO)
+		return; /* nothing but a hole, to the end */
+	if (data < 0) { /* the file system does not know */
+		*from = offset;
+		return;
+	}
+	hole = lseek(file->fd, data, SEEK_HOLE);
+	*from = (uint64_t)data;
+	if (hole > data)
+		*to = (uint64_t)hole;
 }

@@ -62,6 +62,23 @@ static int take_file(struct sink *s, const uint8_t *data, size_t len)
 	return r < 0 ? r : 0;
 }
 
+static int take_hole(struct sink *s, const uint8_t *data, size_t len)
+{
+	struct transfer_hole hole;
+	struct sink_file *f;
+	int r;
+
+	if (transfer_get_hole(&hole, data, len))
+		return -EBADMSG;
+	f = sink_find_file(s, hole.file);
+	r = f ? sink_file_hole(f, &hole, &s->hole_leaves, s->block) : -EBADMSG;
+	if (r)
+		return r;
+	atomic_fetch_add_explicit(&s->run.stats->bytes, hole.length, memory_order_relaxed);
+	s->run.stats->hole_bytes += hole.length;
+	return f->verdict.status ? fail_early(s, f) : 0;
+}
+
 static int take_file_end(struct sink *s, const uint8_t *data, size_t len)
 {
 	struct transfer_file_end end;
@@ -105,6 +122,8 @@ static int take_frame(struct sink *s, const struct message_header *h, const uint
 	switch (h->type) {
 	case TRANSFER_FILE:
 		return take_file(s, data, h->length);
+	case TRANSFER_HOLE:
+		return take_hole(s, data, h->length);
 	case TRANSFER_FILE_END:
 		return take_file_end(s, data, h->length);
 	case TRANSFER_COMPLETE:

@@ -105,19 +105,15 @@ void sink_file_again(struct sink_file *f)
 	verdict_clear(&f->verdict);
 }
 
-static uint64_t blocks_of(uint64_t bytes, uint32_t block_bytes)
-{
-	return bytes / block_bytes + (bytes % block_bytes != 0);
-}
-
 bool sink_file_ends_well(
 	const struct sink_file *f, const struct transfer_file_end *end, uint32_t block_bytes)
 {
-	uint64_t blocks = blocks_of(end->size, block_bytes);
+	uint64_t blocks = hole_blocks(end->size, block_bytes); /* with those in holes */
 
 	if (sink_file_is_stream(f)) /* of any length, but none is empty */
 		return end->blocks >= blocks && end->blocks <= end->size;
-	return end->blocks == blocks && end->blocks <= blocks_of(f->file.size, block_bytes);
+	return end->blocks <= blocks && end->blocks == blocks - f->hole_blocks &&
+	       blocks <= hole_blocks(f->file.size, block_bytes);
 }
 
 bool sink_file_takes(
@@ -135,6 +131,37 @@ bool sink_file_takes(
 			     slots are used */
 		return h->sequence < f->landed + f->window;
 	return h->offset % block_bytes == 0 && (h->length == block_bytes || end == f->file.size);
+}
+
+/* Why bytes could not be taken note of. */
+static void note_failure(struct sink_file *f, int r, unsigned long long offset)
+{
+	if (r == -ENOMEM)
+		verdict_set(&f->verdict, VERDICT_FILE, status_from_errno(r),
+			"out of memory at offset %llu", offset);
+	else if (r)
+		verdict_set(&f->verdict, VERDICT_FILE, STATUS_INCOMPLETE,
+			"bytes at offset %llu came twice", offset);
+}
+
+int sink_file_hole(struct sink_file *f, const struct transfer_hole *h, struct hole_leaves *leaves,
+	uint32_t block_bytes)
+{
+	const uint64_t end = h->offset + h->length;
+	int r;
+
+	if (!(f->file.has & TRANSFER_HAS_HOLES) || f->end_known || f->job_out || !f->opened ||
+		end > f->file.size || h->offset % block_bytes ||
+		(end % block_bytes && end != f->file.size))
+		return -EBADMSG;
+	f->hole_blocks += hole_blocks(h->length, block_bytes);
+	if (f->verdict.status)
+		return 0;
+	r = ranges_add(&f->ranges, h->offset, end);
+	if (!r)
+		r = hole_add(leaves, f->tree, h->offset, h->length, block_bytes);
+	note_failure(f, r, h->offset);
+	return 0;
 }
 
 void sink_file_written(struct sink_file *f, const struct block *b, uint32_t block_bytes)
@@ -156,12 +183,7 @@ void sink_file_written(struct sink_file *f, const struct block *b, uint32_t bloc
 	if (!r)
 		r = digest_tree_add(f->tree,
 			sink_file_is_stream(f) ? b->sequence : b->offset / block_bytes, b->leaf);
-	if (r == -ENOMEM)
-		verdict_set(&f->verdict, VERDICT_FILE, status_from_errno(r),
-			"out of memory at offset %llu", offset);
-	else if (r)
-		verdict_set(&f->verdict, VERDICT_FILE, STATUS_INCOMPLETE,
-			"bytes at offset %llu came twice", offset);
+	note_failure(f, r, offset);
 }
 
 bool sink_file_complete(const struct sink_file *f)
@@ -186,7 +208,8 @@ void sink_file_judge(struct sink_file *f)
 			(unsigned long long)end->size);
 	if (f->verdict.status)
 		return;
-	r = digest_tree_root(f->tree, end->blocks, end->size, f->entry, &f->digest);
+	r = digest_tree_root(
+		f->tree, end->blocks + f->hole_blocks, end->size, f->entry, &f->digest);
 	if (r)
 		verdict_set(&f->verdict, VERDICT_FILE, STATUS_INCOMPLETE,
 			"blocks are missing from its digest");

@@ -12,6 +12,7 @@
 #include "block/digest.h"
 #include "block/ranges.h"
 #include "block/reorder.h"
+#include "transfer/hole.h"
 #include "transfer/io_pool.h"
 #include "transfer/transfer.h"
 
@@ -30,6 +31,7 @@ struct sink_file {
 	struct reorder *reorder; /* streams */
 	uint32_t window;         /* blocks that may be on their way at once */
 	uint64_t landed;         /* blocks */
+	uint64_t hole_blocks;    /* that were told, and will not land */
 	uint64_t in_io;          /* blocks being verified and written */
 	struct transfer_file_end end;
 	uint64_t entry;         /* digest of its FILE */
@@ -56,6 +58,9 @@ bool sink_file_is_stream(const struct sink_file *);
 bool sink_file_ends_well(
 	const struct sink_file *, const struct transfer_file_end *, uint32_t block_bytes);
 
+/* A hole of it was told: takes note, may fail the file.  0; -EBADMSG: it may not have that one. */
+int sink_file_hole(struct sink_file *, const struct transfer_hole *, struct hole_leaves *,
+	uint32_t block_bytes);
 /* Whether a header is one that this file may have now: within its size and, but for streams, on the
  * grid of blocks. */
 bool sink_file_takes(const struct sink_file *, const struct transfer_block *, uint32_t block_bytes);

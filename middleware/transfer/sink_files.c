@@ -85,9 +85,11 @@ static int vacate(struct sink *s, struct sink_file **slot)
 	return 0;
 }
 
-static bool ends_directory(const struct sink_file *f)
+/* It waits for all that was announced before it. */
+static bool comes_last(const struct sink_file *f)
 {
-	return f->file.kind == TRANSFER_FILE_DIRECTORY_END;
+	return f->file.kind == TRANSFER_FILE_DIRECTORY_END ||
+	       f->file.kind == TRANSFER_FILE_HARD_LINK;
 }
 
 int sink_finish_file(struct sink *s, struct sink_file *f)
@@ -156,7 +158,7 @@ static int open_waiting(struct sink *s)
 	/* in order, as the source reads them: the first that is not ready holds up the others */
 	while (s->waiting) {
 		struct sink_file *f = s->waiting;
-		bool full = s->opened >= s->opened_max && !ends_directory(f);
+		bool full = s->opened >= s->opened_max && !comes_last(f);
 		int r;
 
 		if (full && !sink_file_is_stream(f))
@@ -169,7 +171,7 @@ static int open_waiting(struct sink *s)
 		if (!s->waiting)
 			s->waiting_tail = &s->waiting;
 		f->next = NULL;
-		if (ends_directory(f)) {
+		if (comes_last(f)) {
 			*s->endings_tail = f;
 			s->endings_tail = &f->next;
 			n++;
@@ -198,14 +200,14 @@ static bool is_oldest(struct sink *s, const struct sink_file *f)
 	while (s->oldest < f->file.file) {
 		const struct sink_file *other = sink_find_file(s, s->oldest);
 
-		if (other && !ends_directory(other))
+		if (other && !comes_last(other))
 			return false;
 		s->oldest++;
 	}
 	return true;
 }
 
-static int end_directories(struct sink *s)
+static int end_those_last(struct sink *s)
 {
 	int n = 0;
 
@@ -236,7 +238,7 @@ static int end_directories(struct sink *s)
 
 int sink_open_files(struct sink *s)
 {
-	int n = open_waiting(s), m = n < 0 ? 0 : end_directories(s);
+	int n = open_waiting(s), m = n < 0 ? 0 : end_those_last(s);
 
 	return m < 0 ? m : n + m;
 }

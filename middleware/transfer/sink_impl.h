@@ -31,12 +31,13 @@ struct sink {
 	uint32_t opened, opened_max;
 	uint64_t lacking_since_ns; /* none is, for want of a descriptor; 0: there was one */
 	struct sink_file *waiting, **waiting_tail;
-	/* directories that get their mode and time once all announced before them has ended, in
-	 * order; of all that is announced, what is below this number has */
+	/* directories that get their mode and time, and hard links, once all announced before them
+	 * has ended, in order; of all that is announced, what is below this number has */
 	struct sink_file *endings, **endings_tail;
 	uint32_t oldest;
 	struct transfer_complete source_sums; /* what COMPLETE said */
 	bool complete_came, completed;
+	struct hole_leaves hole_leaves;
 	unsigned next_worker;
 	/* with a bucket: slots that are emptied, and not free for the source before their time: a
 	 * ring; and all those that the source cannot fill now */

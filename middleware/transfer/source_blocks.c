@@ -75,6 +75,7 @@ int source_fill_blocks(struct source *s)
 		bool stream = f->item.file.kind == TRANSFER_FILE_STREAM;
 		uint64_t left = f->item.file.size - f->next_offset;
 		struct block *b;
+		int hole;
 
 		if (!f->ready)
 			break; /* in order: its READY is on the way */
@@ -85,6 +86,13 @@ int source_fill_blocks(struct source *s)
 			r = source_end_file(s, f);
 			if (r)
 				return r;
+			n++;
+			continue;
+		}
+		hole = source_skip_hole(s, f);
+		if (hole < 0)
+			return hole;
+		if (hole) {
 			n++;
 			continue;
 		}

@@ -68,6 +68,7 @@ int source_start_file(struct source *s)
 
 	assert(!f->used);
 	*f = (struct source_file){.number = s->last_number + 1};
+	f->item.file.file = f->number;
 	r = s->from->next(s->from->ctx, &f->item);
 	if (r <= 0) {
 		s->no_more = true;
@@ -173,7 +174,8 @@ int source_end_file(struct source *s, struct source_file *f)
 				"changed while it was read");
 	}
 	if (!f->verdict.status) { /* a file that failed may have holes */
-		r = digest_tree_root(f->tree, f->sequence, f->bytes, f->entry, &f->digest);
+		r = digest_tree_root(
+			f->tree, f->sequence + f->hole_blocks, f->bytes, f->entry, &f->digest);
 		if (r)
 			return r;
 	}

@@ -5,6 +5,7 @@
  *   source.c         the loop, and the frames it takes in
  *   source_files.c   starting, ending and failing files
  *   source_blocks.c  filling blocks, sending them, getting them back
+ *   source_holes.c   telling what need not be sent
  *
  * Included by these only.  One thread, the transfer's.
  */
@@ -12,6 +13,7 @@
 #define TRANSFER_SOURCE_IMPL_H
 
 #include "transfer/handshake.h"
+#include "transfer/hole.h"
 #include "transfer/run.h"
 
 struct source_file {
@@ -20,11 +22,13 @@ struct source_file {
 	struct transfer_item item;
 	uint32_t number;
 	bool used, bare, ready, read_all, ended, answered;
-	uint64_t next_offset; /* to read */
-	uint64_t bytes;       /* sent */
-	uint32_t sequence;    /* blocks sent */
-	uint64_t dropped;     /* blocks of a feed that nobody had room for */
-	uint32_t in_io;       /* blocks being filled, and filled ones waiting to be sent */
+	uint64_t next_offset;        /* to read */
+	uint64_t bytes;              /* sent, with those of holes */
+	uint64_t hole_blocks;        /* that were told, and not sent */
+	uint64_t data_from, data_to; /* what end_file_data said last, of a file with holes */
+	uint32_t sequence;           /* blocks sent */
+	uint64_t dropped;            /* blocks of a feed that nobody had room for */
+	uint32_t in_io;              /* blocks being filled, and filled ones waiting to be sent */
 	struct digest_tree *tree;
 	uint64_t entry; /* digest of its FILE */
 	uint64_t digest;
@@ -44,6 +48,7 @@ struct source {
 	bool no_more, completed, closed;
 	struct block **filled; /* ring of blocks to be sent */
 	uint32_t filled_head, filled_count, filled_room;
+	struct hole_leaves hole_leaves;
 	unsigned next_worker;
 };
 
@@ -65,6 +70,11 @@ int source_end_file(struct source *, struct source_file *);
 enum run_wait source_waits(const struct run *);
 /* A transfer that was cut short: each file that was started is told. */
 void source_drop_files(struct source *);
+
+/* ---- source_holes.c ---- */
+
+/* Tells of the hole that begins at the next block of a file.  1; 0: there is none; -errno. */
+int source_skip_hole(struct source *, struct source_file *);
 
 /* ---- source_blocks.c: each gives how much it did, or -errno ---- */
 

@@ -43,6 +43,7 @@ struct transfer_requests {
 
 struct transfer_stats {
 	_Atomic uint64_t bytes;       /* source: sent; sink: verified and handed to the end */
+	uint64_t hole_bytes;          /* of these: in holes, which did not cross */
 	_Atomic uint64_t files;       /* finished well; directories are none */
 	_Atomic uint64_t errors;      /* files that failed */
 	_Atomic uint64_t total_bytes; /* hint, MESSAGE_UNKNOWN if not known */
@@ -143,7 +144,8 @@ struct transfer_feed {
 
 struct transfer_source {
 	/* The next file: 1, 0 (no more), -errno (the transfer is aborted).  Called as files are
-	 * started. */
+	 * started.  The item's `file.file` is the number that it will have if its name can cross.
+	 */
 	int (*next)(void *ctx, struct transfer_item *);
 	/* All of it was read: is the file still what it was?  0 or -errno (-ESTALE: it changed).
 	 * May be NULL. */

@@ -70,7 +70,8 @@ bool asked_take(struct asked *a, const struct transfer_file *file)
 {
 	struct asked_name *name = asked_find(a, file->name);
 
-	if (!name || (!a->tree && (name->came || transfer_is_bare(file))))
+	if (!name || (!a->tree && (name->came || (transfer_is_bare(file) &&
+							 file->kind != TRANSFER_FILE_HARD_LINK))))
 		return false;
 	name->came = true;
 	return true;

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "tree/beneath.h"
 #include "tree/incoming_keep.h"
+#include "tree/incoming_links.h"
 #include "tree/landing.h"
 #include "tree/metadata.h"
 #include "tree/temporary.h"
@@ -27,8 +28,9 @@
 /* A file on its way: the transfer's cookie. */
 struct incoming_file {
 	struct incoming_file *next;
-	uint32_t file;           /* its number in the transfer */
-	struct landing *landing; /* NULL: nothing to commit */
+	uint32_t file;                 /* its number in the transfer */
+	struct landing *landing;       /* NULL: nothing to commit */
+	struct incoming_landed landed; /* of one that hard links may follow to */
 	uint64_t bytes;
 };
 
@@ -36,6 +38,7 @@ struct incoming {
 	struct incoming_params params;
 	char *path;
 	struct incoming_keep keep;
+	struct incoming_links links;
 	int dir;                     /* what names go beneath; -1 = not there (yet) */
 	bool used;                   /* the stream */
 	struct incoming_file *files; /* of the transfer's thread */
@@ -200,6 +203,56 @@ static int incoming_make_link(
 	return err ? err : landing_link(&lp, target, text);
 }
 
+/* Whether this file's other names are told; where it stays as it was, they become names of that
+ * one. */
+static void incoming_remember(
+	struct incoming *in, const struct transfer_file *file, const struct incoming_landed *landed)
+{
+	/* without memory for it its links fail, and say so */
+	if (landed->number && incoming_links_add(&in->links, landed))
+		log_warning("file %u: no room to remember it for its hard links", file->file);
+}
+
+static void incoming_remember_kept(
+	struct incoming *in, const struct transfer_file *file, const char *name)
+{
+	struct incoming_landed landed = {.number = file->file};
+	struct stat st;
+
+	if (!(file->has & TRANSFER_HAS_NAMES) || in->dir < 0 ||
+		beneath_stat(in->dir, name, false, &st) || !S_ISREG(st.st_mode))
+		return;
+	landed.dev = st.st_dev;
+	landed.ino = st.st_ino;
+	incoming_remember(in, file, &landed);
+}
+
+static int incoming_make_hard_link(
+	struct incoming *in, const struct transfer_file *file, const char *name, char text[512])
+{
+	const struct incoming_landed *landed = incoming_links_find(&in->links, file->first);
+	struct landing_params lp = {.top = in->dir,
+		.path = name,
+		.replace = in->params.replace,
+		.beneath = true,
+		.parents = true};
+	struct landing_file first = {.path = (const char *)file->target.data};
+	int err;
+
+	if (in->dir < 0)
+		return -ENOTDIR;
+	if (!landed) {
+		snprintf(text, 512, "the file that it is a hard link to did not arrive");
+		return -ENOENT;
+	}
+	first.dev = landed->dev;
+	first.ino = landed->ino;
+	err = landing_hard_link(&lp, &first, text);
+	if (err == -ESTALE)
+		snprintf(text, 512, "the file that it is a hard link to was replaced meanwhile");
+	return err;
+}
+
 static int incoming_open_file(struct incoming *in, const struct transfer_file *file,
 	const char *name, struct landing **landing, struct end **end)
 {
@@ -227,7 +280,14 @@ static int incoming_open_file(struct incoming *in, const struct transfer_file *f
 	if (err)
 		return err;
 	fd = landing_fd(*landing);
-	err = fd < 0 ? fd : end_file_open(fd, true, file->size, in->params.direct, end);
+	err = fd < 0 ? fd
+		     : end_file_open_as(fd,
+			       &(struct end_file_params){.writing = true,
+				       .size = file->size,
+				       .direct = in->params.direct,
+				       .sparse = file->has & TRANSFER_HAS_HOLES,
+				       .preallocate = in->params.preallocate},
+			       end);
 	if (err) {
 		landing_discard(*landing);
 		*landing = NULL;
@@ -291,6 +351,12 @@ static int incoming_open(void *ctx, const struct transfer_file *file, struct end
 						       : incoming_make_link(in, file, name, text);
 		return err ? incoming_refuse(in, name, err, text) : 0;
 	}
+	if (file->kind == TRANSFER_FILE_HARD_LINK && in->params.kind != INCOMING_STREAM) {
+		err = in->params.kind == INCOMING_NULL
+			      ? 0
+			      : incoming_make_hard_link(in, file, name, text);
+		return err ? incoming_refuse(in, name, err, text) : 0;
+	}
 	f = calloc(1, sizeof(*f));
 	if (!f)
 		return -ENOMEM;
@@ -309,6 +375,8 @@ static int incoming_open(void *ctx, const struct transfer_file *file, struct end
 		in->used = true;
 		err = end_stream_open(in->params.fd, true, true, end);
 	}
+	if (err == -EEXIST)
+		incoming_remember_kept(in, file, name);
 	if (err) {
 		free(f);
 		return incoming_refuse(in, name, err, text);
@@ -324,14 +392,16 @@ static int incoming_commit(
 {
 	struct incoming_file *f = cookie;
 	struct landing *landing;
+	struct stat st;
 	int err = 0;
 
 	(void)ctx;
-	(void)file;
 	if (!f)
 		return 0; /* a directory */
 	landing = f->landing;
 	f->landing = NULL;
+	if (landing && file->has & TRANSFER_HAS_NAMES && !fstat(landing_own_fd(landing), &st))
+		f->landed = (struct incoming_landed){file->file, st.st_dev, st.st_ino};
 	if (landing)
 		err = landing_commit(landing, text);
 	if (!err)
@@ -366,6 +436,8 @@ static void incoming_done(
 	if (f) {
 		*at = f->next;
 		bytes = status ? 0 : f->bytes;
+		if (!status)
+			incoming_remember(in, file, &f->landed);
 		landing_discard(
 			f->landing); /* there only if neither commit nor discard was called */
 		free(f);
@@ -465,6 +537,7 @@ void incoming_free(struct incoming *in)
 	if (in->dir >= 0)
 		close(in->dir);
 	incoming_keep_fini(&in->keep);
+	incoming_links_fini(&in->links);
 	free(in->path);
 	free(in);
 }

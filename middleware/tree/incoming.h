@@ -28,7 +28,8 @@ struct incoming_params {
 	const char *path; /* copied */
 	int fd;           /* INCOMING_STREAM; stays the caller's */
 	bool replace;
-	bool update; /* what is there and not older than what comes is kept: -EEXIST */
+	bool preallocate; /* struct end_file_params' */
+	bool update;      /* what is there and not older than what comes is kept: -EEXIST */
 	/* Files get set-user-ID and set-group-ID, too: they are the user's own.  Else it is noted
 	 * that they do not. */
 	bool set_id;

@@ -271,3 +271,62 @@ int landing_link(const struct landing_params *p, const char *target, char text[5
 	close(dir);
 	return err;
 }
+
+static bool landing_is_file(int dir, const char *last, const struct landing_file *file)
+{
+	struct stat st;
+
+	return !fstatat(dir, last, &st, AT_SYMLINK_NOFOLLOW) && st.st_dev == file->dev &&
+	       st.st_ino == file->ino;
+}
+
+/* Looked at once more under a name that nobody else knows: it is that file, or the name goes. */
+static int landing_make_hard_link(const struct landing_params *p, const struct landing_file *file,
+	int from, const char *from_last, const struct landing *to)
+{
+	char temporary[TEMPORARY_NAME_BYTES];
+	int err = temporary_link(from, from_last, to->dir, temporary);
+
+	if (err)
+		return err;
+	err = !landing_is_file(to->dir, temporary, file)
+		      ? -ESTALE
+		      : beneath_rename_at(to->dir, temporary, to->dir, to->last, p->replace);
+	/* also when both became the same file meanwhile: such a rename does nothing */
+	if (unlinkat(to->dir, temporary, 0) && errno != ENOENT && !err)
+		err = -errno;
+	return err;
+}
+
+int landing_hard_link(
+	const struct landing_params *p, const struct landing_file *file, char text[512])
+{
+	struct landing to = {.fd = -1};
+	char from_last[256];
+	mode_t mode;
+	int from = beneath_open_parent(p->top, file->path, from_last), err = 0;
+
+	text[0] = '\0';
+	if (from < 0)
+		return from;
+	to.dir = landing_open_parent(p, to.last);
+	if (to.dir < 0) {
+		err = to.dir;
+		goto err_from;
+	}
+	if (!landing_is_file(from, from_last, file))
+		err = -ESTALE;
+	else if (!landing_is_file(to.dir, to.last, file))
+		err = landing_check(p, &to, &mode);
+	else
+		goto err_to; /* it is there */
+	if (!err)
+		err = landing_make_hard_link(p, file, from, from_last, &to);
+	if (!err)
+		err = landing_sync(to.dir, text);
+err_to:
+	close(to.dir);
+err_from:
+	close(from);
+	return err;
+}

@@ -36,6 +36,14 @@ int landing_open(const struct landing_params *, struct landing **out);
  * a link to a directory.  Errors as of landing_open and landing_commit, `text` as of the latter;
  * only owner, group and time of `metadata` count. */
 int landing_link(const struct landing_params *, const char *target, char text[512]);
+struct landing_file {     /* one that is there */
+	const char *path; /* beneath the same top */
+	dev_t dev;
+	ino_t ino;
+};
+/* Another name of a file that landed: all at once, in place of a file or link that is there.
+ * -ESTALE: what has the file's path is another file.  Errors and `text` as of landing_link. */
+int landing_hard_link(const struct landing_params *, const struct landing_file *, char text[512]);
 /* A new descriptor of the temporary file, read-write; the caller closes it. */
 int landing_fd(const struct landing *);
 /* The one that the landing has: it closes it. */

@@ -40,6 +40,8 @@ struct outgoing {
 	struct walk *walk;         /* of roots[at - 1] */
 	struct outgoing_tree tree; /* that it walks */
 	struct outgoing_keep keep;
+	struct outgoing_links *links; /* NULL: second names are files of their own */
+	uint32_t number;              /* that the item asked for will have */
 	struct transfer_source source;
 };
 
@@ -49,7 +51,9 @@ static int outgoing_next_walked(
 	struct outgoing_from from = {.top = o->tree.top,
 		.path = entry->path,
 		.direct = o->params.direct,
-		.keep = &o->keep};
+		.keep = &o->keep,
+		.links = o->links,
+		.number = o->number};
 	char *path = outgoing_tree_path(&o->tree, entry->path);
 	struct stat st;
 	int err;
@@ -115,7 +119,9 @@ static int outgoing_next_root(
 	const struct outgoing_from from = {.top = o->params.top,
 		.path = root->path,
 		.direct = o->params.direct,
-		.keep = &o->keep};
+		.keep = &o->keep,
+		.links = o->links,
+		.number = o->number};
 	int err = outgoing_item_new(root->path, root->name, item);
 
 	if (err)
@@ -153,6 +159,7 @@ static int outgoing_next(void *ctx, struct transfer_item *item)
 	struct walk_entry entry;
 	int n;
 
+	o->number = item->file.file;
 	for (;;) {
 		if (o->walk) {
 			n = walk_next(o->walk, &entry);
@@ -229,6 +236,10 @@ int outgoing_new(const struct outgoing_params *params, struct outgoing **out)
 	*out = NULL;
 	if (!o)
 		return -ENOMEM;
+	if (params->hard_links && outgoing_links_new(&o->links)) {
+		free(o);
+		return -ENOMEM;
+	}
 	o->params = *params;
 	o->keep = (struct outgoing_keep){.has = params->keep, .numeric = params->numeric_ids};
 	o->source = (struct transfer_source){
@@ -244,6 +255,7 @@ void outgoing_free(struct outgoing *o)
 	walk_free(o->walk);
 	outgoing_tree_close(&o->tree);
 	outgoing_keep_fini(&o->keep);
+	outgoing_links_free(o->links);
 	for (size_t i = 0; i < o->count; i++) {
 		free(o->roots[i].path);
 		free(o->roots[i].name);

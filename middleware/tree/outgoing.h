@@ -29,6 +29,7 @@ struct outgoing_params {
 	enum end_direct direct;
 	uint16_t keep;    /* enum transfer_has: what is sent beyond mode and time */
 	bool numeric_ids; /* owners by number alone */
+	bool hard_links;  /* a file's second name is sent as a link to the first, not as a file */
 	/* Outcome of each name, once: its local path.  May be NULL. */
 	void (*done)(void *ctx, const struct outcome *);
 	void *ctx;

@@ -13,6 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#define OUTGOING_PAGE 4096u
+
 void outgoing_item_free(struct outgoing_item *it)
 {
 	if (!it)
@@ -71,6 +73,35 @@ static bool outgoing_has_no_size(int fd, const struct stat *st)
 	return !st->st_size && pread(fd, &byte, 1, 0) > 0;
 }
 
+/* 1: it is a hard link; 0; -errno. */
+static int outgoing_item_meet(struct transfer_item *item, const struct outgoing_from *from)
+{
+	struct outgoing_item *it = item->cookie;
+	struct outgoing_first first;
+	int n;
+
+	if (!from->links || it->before.st_nlink < 2 || !item->file.name.len)
+		return 0;
+	n = outgoing_links_meet(from->links, &it->before, from->number, item->file.name, &first);
+	if (n == -ENOSPC)
+		return 0;
+	if (!n)
+		item->file.has |= TRANSFER_HAS_NAMES;
+	if (n <= 0)
+		return n;
+	it->target = first.name;
+	item->file.kind = TRANSFER_FILE_HARD_LINK;
+	item->file.first = first.number;
+	item->file.target = (struct wire_bytes){(const uint8_t *)it->target, strlen(it->target)};
+	return 1;
+}
+
+/* At least a page of it is not on the disk. */
+static bool outgoing_is_sparse(const struct stat *st)
+{
+	return (uint64_t)st->st_blocks * 512 + OUTGOING_PAGE <= (uint64_t)st->st_size;
+}
+
 int outgoing_item_open(struct transfer_item *item, const struct outgoing_from *from)
 {
 	struct outgoing_item *it = item->cookie;
@@ -87,6 +118,10 @@ int outgoing_item_open(struct transfer_item *item, const struct outgoing_from *f
 	if (!err && outgoing_has_no_size(fd, &it->before))
 		err = -ENXIO;
 	if (!err) {
+		outgoing_item_attributes(item, &it->before);
+		err = outgoing_item_meet(item, from);
+	}
+	if (!err) {
 		it->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 		err = it->fd < 0 ? -errno : 0;
 	}
@@ -94,9 +129,10 @@ int outgoing_item_open(struct transfer_item *item, const struct outgoing_from *f
 		err = outgoing_keep_all(from->keep, fd, &it->before, &item->file, &it->kept);
 	if (err) {
 		close(fd);
-		return err;
+		return err < 0 ? err : 0;
 	}
-	outgoing_item_attributes(item, &it->before);
+	if (outgoing_is_sparse(&it->before))
+		item->file.has |= TRANSFER_HAS_HOLES;
 	item->file.size = (uint64_t)it->before.st_size;
 	return end_file_open(fd, false, item->file.size, from->direct, &item->end);
 }

@@ -8,6 +8,7 @@
 
 #include "transfer/transfer.h"
 #include "tree/outgoing_keep.h"
+#include "tree/outgoing_links.h"
 
 #include <sys/stat.h>
 
@@ -34,9 +35,12 @@ struct outgoing_from {
 	int flags;        /* O_NOFOLLOW or 0 */
 	enum end_direct direct;
 	struct outgoing_keep *keep;
+	struct outgoing_links *links; /* NULL: a file's other names are files of their own */
+	uint32_t number;              /* of the item in the transfer */
 };
 
-/* Opens the item's file.  0 or -errno: -EISDIR, -ENXIO: it is no file. */
+/* Opens the item's file, or makes the item a hard link to one that was opened before.  0 or -errno:
+ * -EISDIR, -ENXIO: it is no file. */
 int outgoing_item_open(struct transfer_item *, const struct outgoing_from *);
 /* Makes it a symbolic link, and reads what that says.  0 or -errno; -ESTALE: it is none. */
 int outgoing_item_read_link(struct transfer_item *, const struct outgoing_from *);

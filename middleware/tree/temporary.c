@@ -90,6 +90,20 @@ int temporary_symlink(int dir, const char *target, char name[TEMPORARY_NAME_BYTE
 	return err ? err : -EEXIST;
 }
 
+int temporary_link(int from, const char *last, int dir, char name[TEMPORARY_NAME_BYTES])
+{
+	int err = 0;
+
+	for (int tries = 0; !err && tries < TEMPORARY_TRIES; tries++) {
+		err = temporary_name(name);
+		if (!err && !linkat(from, last, dir, name, 0))
+			return 0;
+		if (!err && errno != EEXIST)
+			err = -errno;
+	}
+	return err ? err : -EEXIST;
+}
+
 int temporary_create(int dir, mode_t mode, char name[TEMPORARY_NAME_BYTES])
 {
 	int err = -EEXIST;

@@ -28,6 +28,9 @@ int temporary_create(int dir, mode_t mode, char name[TEMPORARY_NAME_BYTES]);
 /* Makes a symbolic link of such a name, which has no lock.  0 or -errno. */
 int temporary_symlink(int dir, const char *target, char name[TEMPORARY_NAME_BYTES]);
 
+/* Makes another name, of that form, of the file `last` in `from`; likewise. */
+int temporary_link(int from, const char *last, int dir, char name[TEMPORARY_NAME_BYTES]);
+
 struct temporary_swept {
 	uint64_t files, bytes; /* removed */
 };

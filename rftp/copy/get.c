@@ -260,6 +260,7 @@ static int get_request(struct get *g, const struct wire_bytes *more, struct aske
 		.update = c->settings.update,
 		.set_id = true,
 		.keep = mover_keeps(&g->mover),
+		.preallocate = c->settings.preallocate,
 		.sweep = true,
 		.asked = asked,
 		.direct = c->settings.direct,

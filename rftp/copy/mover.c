@@ -76,6 +76,7 @@ void mover_request(const struct mover *m, uint16_t type, struct message_data_req
 	if (type == MESSAGE_STORE) {
 		request->flags |= mover_replaces(m) ? 0 : MESSAGE_DATA_NO_REPLACE;
 		request->flags |= s->update ? MESSAGE_DATA_UPDATE : 0;
+		request->flags |= s->preallocate ? MESSAGE_DATA_PREALLOCATE : 0;
 		return;
 	}
 	request->flags |= s->links == WALK_LINKS_FOLLOW ? MESSAGE_DATA_FOLLOW_LINKS
@@ -84,7 +85,8 @@ void mover_request(const struct mover *m, uint16_t type, struct message_data_req
 	request->flags |=
 		(s->owner ? MESSAGE_DATA_OWNER : 0) | (s->group ? MESSAGE_DATA_GROUP : 0) |
 		(s->xattrs ? MESSAGE_DATA_XATTRS : 0) | (s->acls ? MESSAGE_DATA_ACLS : 0) |
-		(s->numeric_ids ? MESSAGE_DATA_NUMERIC : 0);
+		(s->numeric_ids ? MESSAGE_DATA_NUMERIC : 0) |
+		(s->hard_links ? MESSAGE_DATA_HARD_LINKS : 0);
 	request->engine = s->engine;
 	request->channels = (uint16_t)link_channel_count(calls_link(m->client->session));
 }
@@ -110,8 +112,8 @@ static void mover_progress(void *ctx, const struct transfer_stats *stats)
 {
 	struct mover *m = ctx;
 	struct progress_state state = {
-		.bytes = m->done.moved + stats->bytes,
-		.total_bytes = mover_total(m->done.moved, stats->total_bytes),
+		.bytes = m->done.moved + m->done.holes + stats->bytes,
+		.total_bytes = mover_total(m->done.moved + m->done.holes, stats->total_bytes),
 		.files = m->done.files,
 		.total_files = mover_total(m->files_before, stats->total_files),
 		.errors = stats->errors,
@@ -327,7 +329,8 @@ static int mover_ended(struct mover *m, const struct transfer_stats *stats, cons
 	struct report_done *d = &m->done;
 
 	progress_erase(&c->report.progress);
-	d->moved += stats->bytes;
+	d->moved += stats->bytes - stats->hole_bytes;
+	d->holes += stats->hole_bytes;
 	if (stats->ended_ns > stats->started_ns)
 		m->busy_ns += stats->ended_ns - stats->started_ns;
 	if (stats->block) {

@@ -393,6 +393,7 @@ static void report_done_json(struct report *r, const struct report_done *d, doub
 	report_json_begin(&json, "done");
 	report_json_number(&json, "bytes", d->bytes);
 	report_json_number(&json, "moved_bytes", d->moved);
+	report_json_number(&json, "hole_bytes", d->holes);
 	text_printf(&json, ",\"seconds\":%.6f,\"bytes_per_second\":%.0f", d->seconds, rate);
 	report_json_string(&json, "fabric", d->fabric);
 	report_json_string(&json, "engine", d->engine);
@@ -415,7 +416,9 @@ static void report_done_json(struct report *r, const struct report_done *d, doub
 
 void report_done(struct report *r, const struct report_done *d, bool summary)
 {
-	double rate = d->seconds > 0 ? (double)d->bytes / d->seconds : 0;
+	/* holes take no time: what the rate is of has crossed */
+	uint64_t crossed = d->bytes > d->holes ? d->bytes - d->holes : 0;
+	double rate = d->seconds > 0 ? (double)crossed / d->seconds : 0;
 	char bytes[UNITS_TEXT_MAX], speed[UNITS_TEXT_MAX];
 	struct text rest = {0};
 

@@ -268,6 +268,7 @@ TRANSFERS = {
     iwarp.ACCEPT: (iwarp.accept(), 36, 36),
     iwarp.GRANT: (iwarp.grant([0]), 6, 2 + 4 * 4096),
     iwarp.REQUEST: (b"", 0, 0),
+    iwarp.HOLE: (iwarp.hole(), 20, 20),
     iwarp.FILE: (iwarp.file(), 31, 31 + 16383 + 2 + 2 * (6 + 255) + 2 + 32768 + 2 * (2 + 4096)),
     iwarp.READY: (struct.pack(">IQ", 1, 0), 12, 12),
     iwarp.FILE_END: (iwarp.file_end(), 30, 30),
@@ -517,6 +518,54 @@ def files_with_wrong_fields(top):
         seen = answer(store.session)
     check(seen[-1] == Answer.DROPPED or seen[-1][0] == iwarp.ABORT, "257 files at once:", seen[-3:])
     store.close()
+    place.whole()
+
+
+@case(seconds=120)
+def holes_with_wrong_fields(top):
+    """A file of three blocks and a byte, with holes: HAS_HOLES, the bit 64."""
+    place = Place(top)
+    size = 3 * 65536 + 1
+
+    def sparse(store, holes=True):
+        store.offer()
+        store.session.put(iwarp.FILE, iwarp.file(kind=0x81, size=size) + b"\0\x40" if holes else iwarp.file(size=size))
+        while store.session.get()[0] != iwarp.READY:
+            pass
+        return True
+
+    for what, fields in (("of another file", [{"number": 2}]), ("of file 0", [{"number": 0}]),
+                         ("of nothing", [{"length": 0}]), ("within a block", [{"offset": 4096}]),
+                         ("of half a block", [{"length": 4096}]), ("beyond the end", [{"length": 4 * 65536}]),
+                         ("far beyond the end", [{"offset": 1 << 62}]), ("of 2^63 bytes", [{"length": 1 << 63}]),
+                         ("that wraps", [{"offset": (1 << 64) - 65536, "length": 131072}])):
+        store_is_refused(place, f"HOLE {what}", lambda s, f=fields: sparse(s) and [
+            (iwarp.HOLE, iwarp.hole(**one)) for one in f])
+    store_is_refused(place, "HOLE of a file that has none", lambda s: sparse(s, False) and [
+        (iwarp.HOLE, iwarp.hole())])
+    store_is_refused(place, "HOLE after FILE_END", lambda s: sparse(s) and [
+        (iwarp.FILE_END, iwarp.file_end(size=size, blocks=4)), (iwarp.HOLE, iwarp.hole())])
+    store_is_refused(place, "FILE_END that counts the blocks of a hole", lambda s: sparse(s) and [
+        (iwarp.HOLE, iwarp.hole()), (iwarp.FILE_END, iwarp.file_end(size=size, blocks=4))])
+    # the same bytes twice fail the file, and it alone
+    store = Store(place)
+    sparse(store)
+    store.session.put(iwarp.HOLE, iwarp.hole(length=131072))
+    store.session.put(iwarp.HOLE, iwarp.hole(offset=65536))
+    type_, _, data = store.session.get()
+    while type_ == iwarp.GRANT:
+        type_, _, data = store.session.get()
+    equal((type_, b"came twice" in data), (iwarp.RESULT, True), "bytes that came twice:", data)
+    store.close()
+    # a hole of 2^63 - 1 bytes costs the daemon nothing: the file system says that it is too large, or not
+    store = Store(place)
+    store.offer()
+    store.session.put(iwarp.FILE, iwarp.file(kind=0x81, size=(1 << 63) - 1) + b"\0\x40")
+    begun = time.monotonic()
+    seen = answer(store.session, (iwarp.HOLE, iwarp.hole(length=(1 << 63) - 1)))
+    check(time.monotonic() - begun < 10 * rftptest.PATIENCE, "it took", time.monotonic() - begun, seen)
+    store.close()
+    check(not os.path.exists(place.daemon.path("stored")), "a file is there")
     place.whole()
 
 

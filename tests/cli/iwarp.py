@@ -25,7 +25,7 @@ STAT, LIST, MKDIR, RMDIR, REMOVE, RENAME, STATFS, REMOVE_TREE = range(16, 24)
 STORE, RETRIEVE, FEED = 32, 33, 34
 ENGINE_CREDIT, ENGINE_STATUS = 1, 2
 NOTICE_BEHIND, NOTICE_GATHERED = 1, 2
-OFFER, ACCEPT, GRANT, REQUEST = range(64, 68)
+OFFER, ACCEPT, GRANT, REQUEST, HOLE = range(64, 69)
 FILE, READY, FILE_END, RESULT, COMPLETE, CLOSED, ABORT = range(69, 76)
 QUEUED = 83
 HELLO_QUEUED = 16
@@ -400,6 +400,10 @@ def grant(indices, count=None):
 
 def file(number=1, kind=1, mode=0o644, mtime_s=0, mtime_ns=0, size=65536, name=b""):
     return struct.pack(">IBIqIQ", number, kind, mode, mtime_s, mtime_ns, size) + text(name)
+
+
+def hole(number=1, offset=0, length=65536):
+    return struct.pack(">IQQ", number, offset, length)
 
 
 def file_end(number=1, status=0, size=65536, blocks=1, digest=0):

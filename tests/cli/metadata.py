@@ -195,6 +195,94 @@ def lists(top):
 
 
 @case
+def hard_links(top):
+    needs("rsync")
+    daemon = places(top)
+    for name in ("g", "d/h", "a"):
+        os.link(f"{top}/l/t/f", f"{top}/l/t/{name}")
+    for i in range(2):
+        works("-aH", f"{top}/l/t/", daemon.url("a/t"))
+        works("-aH", daemon.url("a/t/"), f"{top}/back")
+        for copy in (daemon.path("a/t"), f"{top}/back"):
+            equal(run("rsync", "-nacHi", "--delete", f"{top}/l/t/", f"{copy}/"), b"", "what differs in", copy)
+            equal(os.stat(f"{copy}/f").st_nlink, 4, "names", i)
+    # without -H they are files of their own; what was one file becomes several
+    works("-a", f"{top}/l/t/", daemon.url("a/t"))
+    equal([os.stat(daemon.path(f"a/t/{n}")).st_nlink for n in ("f", "g", "d/h", "a")], [1, 1, 1, 1], "without -H")
+    # in place of a file that is there, of a link; of a directory it is an error
+    os.unlink(daemon.path("a/t/g"))
+    os.symlink("f", daemon.path("a/t/g"))
+    works("-aH", f"{top}/l/t/", daemon.url("a/t"))
+    equal(os.stat(daemon.path("a/t/d/h")).st_nlink, 4, "over files and a link")
+    os.unlink(daemon.path("a/t/g"))
+    os.mkdir(daemon.path("a/t/g"))
+    rftptest.fails(rftptest.KIND, "-aH", f"{top}/l/t/", daemon.url("a/t"), says="/g")
+    # -u: the first stays, and the others become names of it; --no-replace: they are there
+    os.rmdir(daemon.path("a/t/g"))
+    before = os.stat(daemon.path("a/t/a")).st_ino
+    works("-aHu", f"{top}/l/t/", daemon.url("a/t"))
+    equal([os.stat(daemon.path(f"a/t/{n}")).st_ino for n in ("f", "g", "d/h", "a")], [before] * 4, "-u")
+    rftptest.fails(rftptest.KIND, "-aHn", f"{top}/l/t/", daemon.url("a/t"), says="/g")
+    # several named files, without a tree
+    works("-H", f"{top}/l/t/f", f"{top}/l/t/g", daemon.url("two/"))
+    equal(os.stat(daemon.path("two/f")).st_nlink, 2, "two named files, put")
+    works("-H", daemon.url("two/f"), daemon.url("two/g"), f"{top}/two")
+    equal(os.stat(f"{top}/two/g").st_nlink, 2, "two named files, get")
+
+
+@case
+def a_hard_link_to_what_did_not_arrive(top):
+    """The first name can not take the place of a directory: the second is no link to an older file."""
+    daemon = places(top)
+    os.link(f"{top}/l/t/f", f"{top}/l/t/g")
+    os.makedirs(daemon.path("t/f"))
+    result = rftptest.fails((rftptest.KIND, rftptest.FAILED), "-aH", f"{top}/l/t", daemon.url(""))
+    check(b"hard link" in result.err and b"did not arrive" in result.err, result)
+    check(not os.path.exists(daemon.path("t/g")), "the link is there")
+
+
+@case
+def holes(top):
+    """They are not sent, and stay holes, at the end, too; so are zeros of such a file."""
+    needs("rsync")
+    daemon = places(top)
+    shapes = {"nothing": [], "begin": [(0, 5)], "end": [((64 << 20) - 3, 3)], "middle": [(10 << 20, 100000)],
+              "comb": [(i << 20, 4096) for i in range(0, 64, 2)], "fine": [(i << 13, 4096) for i in range(200)]}
+    for name, data in shapes.items():
+        with open(f"{top}/l/t/{name}", "wb") as f:
+            for at, size in data:
+                f.seek(at)
+                f.write(rftptest.rng().randbytes(size))
+            f.truncate((64 << 20) - (name == "comb"))
+    if os.stat(f"{top}/l/t/nothing").st_blocks:
+        rftptest.skip("no holes in files here")
+    for flags in ((), ("--block", "64K"), ("--protect", "private", "--direct", "on"), ("--engine", "window")):
+        where = f"x{len(flags)}"
+        put = works("--json", "-a", *flags, f"{top}/l/t/", daemon.url(where)).events()[-1]
+        get = works("--json", "-a", *flags, daemon.url(f"{where}/"), f"{top}/{where}").events()[-1]
+        for copy, done in ((daemon.path(where), put), (f"{top}/{where}", get)):
+            equal(run("rsync", "-naci", "--delete", f"{top}/l/t/", f"{copy}/"), b"", "what differs in", copy)
+            for name in shapes:
+                one, other = os.stat(f"{top}/l/t/{name}").st_blocks, os.stat(f"{copy}/{name}").st_blocks
+                check(other <= one + 16, name, other, "blocks on the disk, at the source", one)
+            equal(done["moved_bytes"] + done["hole_bytes"], done["bytes"], "bytes")
+            check(done["hole_bytes"] > 4 * 63 << 20, "bytes in holes:", done)
+    # and over what is there: the file is a new one
+    works("-a", f"{top}/l/t/d/g", daemon.url("over"))
+    works("-a", f"{top}/l/t/middle", daemon.url("over"))
+    rftptest.same_files(f"{top}/l/t/middle", daemon.path("over"))
+
+
+@case
+def preallocated(top):
+    daemon = places(top)
+    works("--preallocate", f"{top}/l/t/f", daemon.url("f"))
+    works("--preallocate", daemon.url("f"), f"{top}/f")
+    for copy in (daemon.path("f"), f"{top}/f"):
+        rftptest.same_files(f"{top}/l/t/f", copy)
+
+
+@case
 def special_files_are_left_out(top):
     daemon = places(top)
     os.mkfifo(f"{top}/l/t/p")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Random trees of nasty names, links, modes, times, owners, attributes and access control lists: what arrives is what was sent, also over what an
+"""Random trees of nasty names, links, holes, modes, times, owners, attributes and access control lists: what arrives is what was sent, also over what an
 earlier copy left, for root and for a user who may not write to a directory of mode 0500."""
 
 import os
@@ -63,6 +63,24 @@ class Trees:
         self.extras(path)
         self.time(path)
 
+    def holes(self, path):
+        """A file of which little is there; its end may be a hole as well."""
+        with open(path, "wb") as f:
+            size = rng().randrange(1, 3 << 20)
+            for _ in range(rng().randrange(4)):
+                f.seek(rng().randrange(size))
+                f.write(rng().randbytes(rng().choice([1, 4096, 70000])))
+            f.truncate(size)
+        self.give(path)
+        self.extras(path)
+        self.time(path)
+
+    def another_name(self, path):
+        """Of a file that is there already; or else a file."""
+        files = [os.path.join(where, n) for where, _, names in os.walk(self.source) for n in names
+                 if stat.S_ISREG(os.lstat(os.path.join(where, n)).st_mode)]
+        os.link(rng().choice(files), path) if files else self.file(path)
+
     def link(self, path):
         os.symlink(rng().choice(TARGETS), path)
         self.give(path)
@@ -73,7 +91,7 @@ class Trees:
         kind of entry, or the other way round."""
         for name in rng().sample(NAMES, rng().randrange(1, len(NAMES))):
             path = where + b"/" + name
-            kind = rng().choice(["file", "file", "link", "directory"])
+            kind = rng().choice(["file", "file", "file", "holes", "another_name", "link", "directory", "directory"])
             there = os.lstat(path).st_mode if os.path.lexists(path) else None
             if there is not None and stat.S_ISDIR(there):
                 self.grow(path, depth + 1)
@@ -87,7 +105,7 @@ class Trees:
                 self.give(path)
                 self.grow(path, depth + 1)
             else:
-                (self.file if kind == "file" else self.link)(path)
+                getattr(self, kind)(path)
         os.chmod(where, rng().choice(DIRECTORY_MODES))
         self.extras(where)
         self.time(where)
@@ -114,7 +132,7 @@ class Trees:
     def as_others_see_it(self, a, b, *what):
         """rsync would change nothing, and diff sees no difference."""
         if shutil.which("rsync"):
-            done = subprocess.run(["rsync", "-naciXA", "--delete", a + b"/", b + b"/"], stdout=subprocess.PIPE,
+            done = subprocess.run(["rsync", "-naciXAH", "--delete", a + b"/", b + b"/"], stdout=subprocess.PIPE,
                                   stderr=subprocess.STDOUT)
             equal((done.returncode, done.stdout), (0, b""), *what, "rsync")
         done = subprocess.run(["diff", "-r", "--no-dereference", a, b], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
@@ -134,9 +152,9 @@ def rounds(top, user):
     try:
         for i in range(scaled(4)):
             trees.grow(trees.source)
-            works("-aXA", trees.source + b"/.", trees.daemon.url("t"), **trees.options)
+            works("-aXAH", trees.source + b"/.", trees.daemon.url("t"), **trees.options)
             trees.same(trees.source, trees.copy, "put", i)
-            works("-aXA", trees.daemon.url("t/."), trees.back, **trees.options)
+            works("-aXAH", trees.daemon.url("t/."), trees.back, **trees.options)
             trees.same(trees.copy, trees.back, "get", i)
             equal(leftovers(top), [], "temporary files")
     finally:

@@ -84,6 +84,8 @@ write("fuzz_transfer", {
                 + pack("I", 100) + text(b"staff") + text(text(b"user.a") + text(b"value"))
                 + text(b"u::rw-,u:bob:r--,g::r--,m::r--,o::---") + text(b""),
     "file-special": b"\x45" + pack("IBIqIQ", 5, 7, 0o777, 5, 0, 0) + text(b"a/p"),
+    "file-hard-link": b"\x45" + pack("IBIqIQ", 6, 8, 0o644, 5, 0, 0) + text(b"a/h") + pack("I", 4) + text(b"a/f"),
+    "hole": b"\x44" + pack("IQQ", 1, 4 << 20, 65536),
     "ready": b"\x46" + pack("IQ", 1, 0),
     "file-end": b"\x47" + pack("IHQQQ", 1, 0, 5 << 20, 2, 0x0123456789ABCDEF),
     "result": b"\x48" + pack("IHQQ", 1, 304, 0, 0) + text(b"checksum of block 3"),

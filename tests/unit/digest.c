@@ -299,7 +299,70 @@ static void size_order_count_and_entry_all_matter(void)
 	}
 }
 
-HARNESS_MAIN({"leaf_is_xxh3", leaf_is_xxh3},
+/* Runs and single leaves, in any order, make the tree that single leaves in order make. */
+static void runs_are_so_many_leaves(void)
+{
+	uint64_t seed = harness_seed(), zero, root, want;
+
+	CHECK_EQ(digest_zeros(65536, &zero), 0);
+	for (int round = 0; round < 300; round++) {
+		uint64_t count = 1 + harness_random(&seed) % 200, at = 0, parts = 0;
+		uint64_t firsts[200], lengths[200], order[200];
+		struct digest_tree *runs, *singles;
+
+		CHECK_EQ(digest_tree_new(&runs), 0);
+		CHECK_EQ(digest_tree_new(&singles), 0);
+		while (at < count) {
+			firsts[parts] = at;
+			lengths[parts] = 1 + harness_random(&seed) % (count - at);
+			order[parts] = parts;
+			at += lengths[parts++];
+		}
+		shuffle(order, parts, &seed);
+		for (uint64_t i = 0; i < parts; i++) {
+			uint64_t part = order[i];
+
+			if (part % 2)
+				CHECK_EQ(digest_tree_add_run(
+						 runs, firsts[part], lengths[part], zero),
+					0);
+			else
+				for (uint64_t k = lengths[part]; k--;)
+					CHECK_EQ(digest_tree_add(
+							 runs, firsts[part] + k, firsts[part] + k),
+						0);
+		}
+		for (uint64_t part = 0; part < parts; part++)
+			for (uint64_t k = 0; k < lengths[part]; k++)
+				CHECK_EQ(digest_tree_add(singles, firsts[part] + k,
+						 part % 2 ? zero : firsts[part] + k),
+					0);
+		CHECK_EQ(digest_tree_root(runs, count, 5, ENTRY, &root), 0);
+		CHECK_EQ(digest_tree_root(singles, count, 5, ENTRY, &want), 0);
+		CHECK(root == want);
+		digest_tree_free(runs);
+		digest_tree_free(singles);
+	}
+}
+
+/* As many as a file of 2^63 bytes can have, in no time; what was there already is told. */
+static void a_run_of_any_length(void)
+{
+	struct digest_tree *t;
+	uint64_t root;
+
+	CHECK_EQ(digest_tree_new(&t), 0);
+	CHECK_EQ(digest_tree_add_run(t, 7, (1ull << 47) - 7, 1), 0);
+	CHECK_EQ(digest_tree_add(t, 7, 1), -EEXIST);
+	CHECK_EQ(digest_tree_add(t, 1ull << 40, 1), -EEXIST);
+	CHECK_EQ(digest_tree_add_run(t, 0, 7, 1), 0);
+	CHECK_EQ(digest_tree_add_run(t, 3, 1, 1), -EEXIST);
+	CHECK_EQ(digest_tree_root(t, 1ull << 47, 5, ENTRY, &root), 0);
+	digest_tree_free(t);
+}
+
+HARNESS_MAIN({"leaf_is_xxh3", leaf_is_xxh3}, {"runs_are_so_many_leaves", runs_are_so_many_leaves},
+	{"a_run_of_any_length", a_run_of_any_length},
 	{"every_way_gives_one_result", every_way_gives_one_result},
 	{"a_changed_bit_changes_the_leaf", a_changed_bit_changes_the_leaf},
 	{"the_sum_covers_payload_and_header", the_sum_covers_payload_and_header},

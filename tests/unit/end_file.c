@@ -438,8 +438,63 @@ static void one_file_two_queues(void)
 	free(copy);
 }
 
-HARNESS_MAIN({"buffered_round_trips", buffered_round_trips},
-	{"direct_round_trips", direct_round_trips},
+static uint64_t disk_bytes(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) ? 0 : (uint64_t)st.st_blocks * 512;
+}
+
+/* Zeros of a sparse file stay holes, by pages; all else is what was written. */
+static void zeros_stay_holes(void)
+{
+	const struct end_file_params params = {
+		.writing = true, .size = 40 * BLOCK + 5, .direct = END_DIRECT_ON, .sparse = true};
+	const char *path = scratch_path(scratch_dir(), "f");
+	uint8_t *image = calloc(1, params.size), *copy = malloc(params.size);
+	uint64_t seed = harness_seed(), from, to;
+	struct end *end;
+	int fd;
+
+	CHECK_EQ(end_file_open_as(open_new(path), &params, &end), 0);
+	CHECK(!end_is_direct(end));
+	for (int i = 0; i < 12; i++) /* single pages, and one that is nearly zero */
+		fill(image + harness_random(&seed) % 600 * 4096, 4096, ++seed);
+	image[35 * BLOCK + 77] = 1;
+	image[params.size - 1] = 2;
+	CHECK_EQ(move_all(end, true, image, params.size, BLOCK, DEPTH, &seed), 0);
+	CHECK_EQ(end_sync(end), 0);
+	CHECK_EQ(end_free(end), 0);
+	fd = open(path, O_RDONLY);
+	CHECK_EQ(read(fd, copy, params.size), params.size);
+	CHECK(!memcmp(image, copy, params.size));
+	CHECK(disk_bytes(path) <= 16 * 4096);
+	/* and where they are is said */
+	CHECK_EQ(end_file_open(fd, false, params.size, END_DIRECT_OFF, &end), 0);
+	end_file_data(end, 35 * BLOCK + 4096 + 1, &from, &to);
+	CHECK(from > 35 * BLOCK + 4096);
+	end_file_data(end, params.size, &from, &to);
+	CHECK(from == UINT64_MAX && to == UINT64_MAX);
+	end_free(end);
+	free(image);
+	free(copy);
+}
+
+static void space_is_taken_at_once(void)
+{
+	const struct end_file_params params = {
+		.writing = true, .size = 300000, .preallocate = true};
+	const char *path = scratch_path(scratch_dir(), "f");
+	struct end *end;
+
+	CHECK_EQ(end_file_open_as(open_new(path), &params, &end), 0);
+	CHECK(disk_bytes(path) >= 300000);
+	CHECK_EQ(end_free(end), 0);
+}
+
+HARNESS_MAIN({"zeros_stay_holes", zeros_stay_holes},
+	{"space_is_taken_at_once", space_is_taken_at_once},
+	{"buffered_round_trips", buffered_round_trips}, {"direct_round_trips", direct_round_trips},
 	{"direct_and_buffered_agree", direct_and_buffered_agree},
 	{"direct_without_kernel_queue", direct_without_kernel_queue},
 	{"direct_with_a_deep_queue", direct_with_a_deep_queue},

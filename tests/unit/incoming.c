@@ -546,7 +546,48 @@ static void only_what_was_asked_for(void)
 	CHECK_EQ(scratch_entries(dir), 3);
 }
 
-HARNESS_MAIN({"directories_get_their_mode_and_time_last", directories_get_their_mode_and_time_last},
+static int receive_hard_link(
+	struct incoming *in, const char *name, const char *target, uint32_t first)
+{
+	struct transfer_file file = file_of(TRANSFER_FILE_HARD_LINK, name, 0);
+
+	file.target = (struct wire_bytes){(const uint8_t *)target, strlen(target)};
+	file.first = first;
+	return receive_file(in, &file, "", 0);
+}
+
+/* Only to a file of this transfer that said that it has more names, and landed. */
+static void a_peers_hard_links(void)
+{
+	const char *dir = scratch_dir();
+	int top = open(dir, O_PATH | O_DIRECTORY);
+	struct incoming_params p = params(INCOMING_INTO, top, "/in");
+	struct transfer_file named, failed;
+	struct incoming *in;
+
+	CHECK_EQ(mkdir(scratch_path(dir, "in"), 0755), 0);
+	CHECK(scratch_write(scratch_path(dir, "in/old"), "old"));
+	CHECK(scratch_write(scratch_path(dir, "in/failed"), "old"));
+	CHECK_EQ(incoming_new(&p, &in), 0);
+	named = file_of(TRANSFER_FILE_REGULAR, "named", 3);
+	named.has = TRANSFER_HAS_NAMES;
+	CHECK_EQ(receive_file(in, &named, "one", 0), 0);
+	failed = file_of(TRANSFER_FILE_REGULAR, "failed", 3);
+	failed.has = TRANSFER_HAS_NAMES;
+	CHECK_EQ(receive_file(in, &failed, "two", -EIO), -EIO);
+	CHECK_EQ(receive(in, "single", "3"), 0);
+	CHECK_EQ(receive_hard_link(in, "d/link", "named", named.file), 0);
+	CHECK_EQ(receive_hard_link(in, "a", "old", named.file), -ESTALE);
+	CHECK_EQ(receive_hard_link(in, "b", "failed", failed.file), -ENOENT);
+	CHECK_EQ(receive_hard_link(in, "c", "single", failed.file + 1), -ENOENT);
+	CHECK_EQ(receive_hard_link(in, "e", "named", 4711), -ENOENT);
+	incoming_free(in);
+	CHECK_EQ(scratch_entries(scratch_path(dir, "in")), 5);
+	close(top);
+}
+
+HARNESS_MAIN({"a_peers_hard_links", a_peers_hard_links},
+	{"directories_get_their_mode_and_time_last", directories_get_their_mode_and_time_last},
 	{"links_are_made_and_lead_nobody_out", links_are_made_and_lead_nobody_out},
 	{"into_a_directory", into_a_directory}, {"as_a_name", as_a_name},
 	{"a_peers_names_stay_beneath", a_peers_names_stay_beneath},

@@ -467,7 +467,50 @@ static void no_permission_is_said(void)
 	close(p.top);
 }
 
-HARNESS_MAIN({"new_file_appears_at_commit", new_file_appears_at_commit},
+/* Another name is made of the file that it was to be, and of nothing else. */
+static void a_hard_link_is_to_that_file(void)
+{
+	struct place p;
+	struct landing_params lp;
+	struct landing_file file = {.path = "first"};
+	struct stat st, other;
+
+	CHECK(place_make(&p));
+	CHECK(scratch_write(in_top(&p, "first"), "one"));
+	CHECK(scratch_write(in_top(&p, "there"), "old"));
+	CHECK_EQ(stat(in_top(&p, "first"), &st), 0);
+	file.dev = st.st_dev;
+	file.ino = st.st_ino;
+	lp = params(&p, "a/second");
+	CHECK_EQ(landing_hard_link(&lp, &file, note), -ENOENT);
+	lp.parents = true;
+	CHECK_EQ(landing_hard_link(&lp, &file, note), 0);
+	CHECK_EQ(landing_hard_link(&lp, &file, note), 0); /* it is there */
+	CHECK_EQ(stat(in_top(&p, "a/second"), &other), 0);
+	CHECK(other.st_ino == st.st_ino && other.st_nlink == 2);
+	lp = params(&p, "there");
+	lp.replace = false;
+	CHECK_EQ(landing_hard_link(&lp, &file, note), -EEXIST);
+	lp.replace = true;
+	CHECK_EQ(landing_hard_link(&lp, &file, note), 0);
+	CHECK_EQ(stat(in_top(&p, "there"), &other), 0);
+	CHECK(other.st_ino == st.st_ino && other.st_nlink == 3);
+	lp = params(&p, "a");
+	CHECK_EQ(landing_hard_link(&lp, &file, note), -EISDIR);
+	lp = params(&p, "../outside/x");
+	CHECK_EQ(landing_hard_link(&lp, &file, note), -EXDEV);
+	/* another file, or a link to it, has the name now */
+	lp = params(&p, "third");
+	CHECK_EQ(unlink(in_top(&p, "first")), 0);
+	CHECK_EQ(landing_hard_link(&lp, &file, note), -ESTALE);
+	CHECK_EQ(symlink("there", in_top(&p, "first")), 0);
+	CHECK_EQ(landing_hard_link(&lp, &file, note), -ESTALE);
+	CHECK(access(in_top(&p, "third"), F_OK) && scratch_entries(in_top(&p, ".")) == 3);
+	close(p.top);
+}
+
+HARNESS_MAIN({"a_hard_link_is_to_that_file", a_hard_link_is_to_that_file},
+	{"new_file_appears_at_commit", new_file_appears_at_commit},
 	{"the_directorys_fsync_fails", the_directorys_fsync_fails},
 	{"what_is_not_kept_is_noted", what_is_not_kept_is_noted},
 	{"old_file_stays_until_commit", old_file_stays_until_commit},

@@ -226,7 +226,7 @@ static const struct tweak tweaks[] = {
 	{recode_message_data_request, FILES, 1, 4, 48, BAD},
 	{recode_message_data_request, FILES, 1, 4, 64, 0},
 	{recode_message_data_request, FILES, 1, 4, 128, BAD},
-	{recode_message_data_request, FILES, 1, 4, 0x1f00, 0},
+	{recode_message_data_request, FILES, 1, 4, 0x7f00, 0},
 	{recode_message_data_request, FILES, 1, 4, 0x80000000, BAD},
 	{recode_message_data_request, FILES, 5, 1, 4, 0},
 	{recode_message_data_request, FILES, 5, 1, 5, BAD},

@@ -51,7 +51,7 @@ static int drain(struct outgoing *o)
 				item.error);
 		else
 			snprintf(item_text + length, sizeof(item_text) - length,
-				"%s %c %" PRIu64 "\n", name, "?rdsnelo"[item.file.kind],
+				"%s %c %" PRIu64 "\n", name, "?rdsneloh"[item.file.kind],
 				item.file.size);
 		err = item.error ? item.error : source->check(source->ctx, &item);
 		end_free(item.end);

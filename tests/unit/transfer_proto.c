@@ -23,6 +23,10 @@
 	"00000002 86 000001ff 0000000000000005 00000006 0000000000000000 0001 61 0003 2e2e2f "     \
 	"0001 00000000 0000"
 #define FILE_SPECIAL "00000002 07 000001ff 0000000000000005 00000006 0000000000000000 0001 61"
+#define HARD_LINK                                                                                  \
+	"00000002 08 000001a4 0000000000000005 00000006 0000000000000000 0001 61 00000001 0003 "   \
+	"622f63"
+#define HOLE "00000001 0000000000400000 0000000000010000"
 #define FILE_END "00000001 0000 0000000000500000 0000000000000002 0123456789abcdef"
 #define RESULT "00000001 0130 0000000000500000 0123456789abcdef 0003 6e6f21"
 #define COMPLETE "0000000000000001 0000000000000002 0000000000000003"
@@ -95,6 +99,8 @@ static const struct sample samples[] = {
 	{TRANSFER_FILE, NULL, FILE_LEAVE},
 	{TRANSFER_FILE, NULL, LINK_OWNER},
 	{TRANSFER_FILE, NULL, FILE_SPECIAL},
+	{TRANSFER_FILE, NULL, HARD_LINK},
+	{TRANSFER_HOLE, NULL, HOLE},
 	{TRANSFER_FILE, NULL,
 		"ffffffff 06 00000fff 8000000000000000 00000000 0000000000000000 3fff "
 		"61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f 61*255 2f "
@@ -188,9 +194,10 @@ static const struct tweak tweaks[] = {
 
 	FILE_(0, 4, 0, BAD), FILE_(0, 4, UINT32_MAX, 0), FILE_(4, 1, 0, BAD),
 	FILE_(4, 1, TRANSFER_FILE_DIRECTORY, 0), FILE_(4, 1, TRANSFER_FILE_NULL, 0),
-	FILE_(4, 1, 5, 0), FILE_(4, 1, 6, -EMSGSIZE), FILE_(4, 1, 7, BAD), FILE_(4, 1, 8, BAD),
-	FILE_(5, 4, 07777, 0), FILE_(5, 4, 010000, BAD), FILE_(17, 4, 1000000000, BAD),
-	FILE_(21, 8, INT64_MAX, 0), FILE_(21, 8, (uint64_t)INT64_MAX + 1, BAD),
+	FILE_(4, 1, 5, 0), FILE_(4, 1, 6, -EMSGSIZE), FILE_(4, 1, 7, BAD),
+	FILE_(4, 1, 8, -EMSGSIZE), FILE_(4, 1, 9, BAD), FILE_(5, 4, 07777, 0),
+	FILE_(5, 4, 010000, BAD), FILE_(17, 4, 1000000000, BAD), FILE_(21, 8, INT64_MAX, 0),
+	FILE_(21, 8, (uint64_t)INT64_MAX + 1, BAD),
 	FILE_(21, 8, UINT64_MAX, BAD), /* unknown: streams only */
 	{recode_transfer_file, FILE_LINK, 4, 1, TRANSFER_FILE_REGULAR, BAD},
 	{recode_transfer_file, FILE_LINK, 21, 8, 1, BAD},
@@ -204,7 +211,22 @@ static const struct tweak tweaks[] = {
 
 	/* what it has beyond mode and time: something, and only what its kind may have */
 	{recode_transfer_file, FILE_OWNER, 34, 2, 0, BAD},
-	{recode_transfer_file, FILE_OWNER, 34, 2, 32, BAD},
+	{recode_transfer_file, FILE_OWNER, 34, 2, 128, BAD},
+	{recode_transfer_file, FILE_OWNER, 34, 2, 0x63, 0},
+	{recode_transfer_file, FILE_LEAVE, 34 - 3, 2, 0x28, BAD}, /* a directory has one name */
+	{recode_transfer_file, FILE_LEAVE, 34 - 3, 2, 0x48, BAD},
+	/* to a file that was announced before, within the destination */
+	{recode_transfer_file, HARD_LINK, 32, 4, 0, BAD},
+	{recode_transfer_file, HARD_LINK, 32, 4, 2, BAD},
+	{recode_transfer_file, HARD_LINK, 0, 4, 3, 0},
+	{recode_transfer_file, HARD_LINK, 21, 8, 1, BAD},
+	{recode_transfer_file, HARD_LINK, 38, 1, '/', BAD},
+	{recode_transfer_file, HARD_LINK, 4, 1, 0x88, -EMSGSIZE},
+	{recode_transfer_hole, HOLE, 0, 4, 0, BAD}, {recode_transfer_hole, HOLE, 12, 8, 0, BAD},
+	{recode_transfer_hole, HOLE, 12, 8, INT64_MAX - 0x400000, 0},
+	{recode_transfer_hole, HOLE, 12, 8, INT64_MAX - 0x3fffff, BAD},
+	{recode_transfer_hole, HOLE, 12, 8, UINT64_MAX, BAD},
+	{recode_transfer_hole, HOLE, 4, 8, UINT64_MAX, BAD},
 	{recode_transfer_file, FILE_OWNER, 34, 2, 1, BAD},
 	{recode_transfer_file, FILE_OWNER, 34, 2, 19, 0},
 	{recode_transfer_file, FILE_OWNER, 42, 1, 0, BAD}, /* a NUL in a name */
