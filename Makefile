@@ -40,7 +40,7 @@ WARN        := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prot
 RFTP_CFLAGS := -std=c11 -D_GNU_SOURCE -DRFTP_VERSION='"$(VERSION)"' -I. -Imiddleware -pthread \
                -fno-strict-aliasing -fstack-protector-strong -MMD -MP $(WARN) \
                $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer)
-LDLIBS      := -laio -lxxhash -lssl -lcrypto -lacl -pthread
+LDLIBS      := -laio -lxxhash -lssl -lcrypto -lacl -lz -pthread
 CLIENT_LIBS := -lreadline
 DAEMON_LIBS := -lseccomp
 
@@ -112,7 +112,7 @@ $(B)/obj/%.o: %.c | $(B)/needed
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(RFTP_CFLAGS) -c -o $@ $<
 
 # compiler and headers are there, or the message says which packages bring them
-NEEDED      := libaio.h:libaio-dev xxhash.h:libxxhash-dev acl/libacl.h:libacl1-dev \
+NEEDED      := libaio.h:libaio-dev xxhash.h:libxxhash-dev acl/libacl.h:libacl1-dev zlib.h:zlib1g-dev \
                readline/readline.h:libreadline-dev seccomp.h:libseccomp-dev
 $(B)/needed:
 	@mkdir -p $(@D)

@@ -260,6 +260,14 @@ enum message_data_kind {
 #define MESSAGE_DATA_HARD_LINKS 8192u /* RETRIEVE: other names of a file are sent as such */
 #define MESSAGE_DATA_PREALLOCATE                                                                   \
 	16384u /* STORE: the disk space of a file is taken before it comes */
+/* RETRIEVE: four bits: compress blocks with this level of zlib, 1 to 9; 0: do not */
+#define MESSAGE_DATA_SQUEEZE_SHIFT 16
+#define MESSAGE_DATA_SQUEEZE_MASK 15u
+#define MESSAGE_DATA_SQUEEZE_MAX 9u
+static inline unsigned message_data_squeeze(uint32_t flags)
+{
+	return flags >> MESSAGE_DATA_SQUEEZE_SHIFT & MESSAGE_DATA_SQUEEZE_MASK;
+}
 
 struct message_data_request { /* STORE, RETRIEVE */
 	uint8_t kind;         /* enum message_data_kind */

@@ -103,10 +103,13 @@ static bool message_data_request_ok(const struct message_data_request *m)
 			       MESSAGE_DATA_FOLLOW_LINKS | MESSAGE_DATA_SKIP_LINKS |
 			       MESSAGE_DATA_UPDATE | MESSAGE_DATA_OWNER | MESSAGE_DATA_GROUP |
 			       MESSAGE_DATA_XATTRS | MESSAGE_DATA_ACLS | MESSAGE_DATA_NUMERIC |
-			       MESSAGE_DATA_HARD_LINKS | MESSAGE_DATA_PREALLOCATE;
+			       MESSAGE_DATA_HARD_LINKS | MESSAGE_DATA_PREALLOCATE |
+			       MESSAGE_DATA_SQUEEZE_MASK << MESSAGE_DATA_SQUEEZE_SHIFT;
 
 	const uint32_t links = MESSAGE_DATA_FOLLOW_LINKS | MESSAGE_DATA_SKIP_LINKS;
 
+	if (message_data_squeeze(m->flags) > MESSAGE_DATA_SQUEEZE_MAX)
+		return false;
 	if (m->flags & ~flags || (m->flags & links) == links || m->engine > MESSAGE_ENGINE_PULL ||
 		m->channels > MESSAGE_CHANNELS_MAX || m->depth > TRANSFER_DEPTH_MAX ||
 		m->direct > 2 || m->offset != 0 || !message_more_ok(m) || !message_rules_ok(m))

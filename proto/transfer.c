@@ -496,21 +496,27 @@ ssize_t transfer_put_abort(const struct transfer_abort *m, void *buf, size_t siz
 
 static bool transfer_block_ok(const struct transfer_block *m, uint32_t block_bytes)
 {
+	if (m->flags & TRANSFER_BLOCK_STORED ? !m->stored || m->stored >= m->length : m->stored)
+		return false;
 	return m->session != 0 && m->length > 0 && m->length <= block_bytes &&
-	       !(m->flags & ~TRANSFER_BLOCK_LAST) && m->offset <= TRANSFER_SIZE_MAX - m->length;
+	       !(m->flags & ~(TRANSFER_BLOCK_LAST | TRANSFER_BLOCK_STORED)) &&
+	       m->offset <= TRANSFER_SIZE_MAX - m->length;
 }
 
 int transfer_get_block(
 	struct transfer_block *m, const uint8_t bytes[TRANSFER_BLOCK_BYTES], uint32_t block_bytes)
 {
 	struct wire w;
+	uint32_t word;
 
 	wire_init_get(&w, bytes, TRANSFER_BLOCK_BYTES);
 	m->session = wire_get_u32(&w);
 	m->sequence = wire_get_u32(&w);
 	m->offset = wire_get_u64(&w);
 	m->length = wire_get_u32(&w);
-	m->flags = wire_get_u32(&w);
+	word = wire_get_u32(&w);
+	m->flags = (uint8_t)word;
+	m->stored = word >> TRANSFER_BLOCK_STORED_SHIFT;
 	m->sum = wire_get_u64(&w);
 	wire_require(&w, transfer_block_ok(m, block_bytes));
 	return wire_finish(&w);
@@ -525,6 +531,6 @@ void transfer_put_block(const struct transfer_block *m, uint8_t bytes[TRANSFER_B
 	wire_put_u32(&w, m->sequence);
 	wire_put_u64(&w, m->offset);
 	wire_put_u32(&w, m->length);
-	wire_put_u32(&w, m->flags);
+	wire_put_u32(&w, m->flags | m->stored << TRANSFER_BLOCK_STORED_SHIFT);
 	wire_put_u64(&w, m->sum);
 }

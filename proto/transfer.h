@@ -210,11 +210,15 @@ struct transfer_block {
 	uint32_t session, sequence;
 	uint64_t offset;
 	uint32_t length; /* of the payload, never 0 */
-	uint32_t flags;  /* the paper's reserved word: bit 0 = last block of a stream (a hint) */
+	uint8_t flags;   /* of the paper's reserved word the low bits */
+	uint32_t stored; /* with TRANSFER_BLOCK_STORED: bytes that cross, fewer than length; the
+			    word's upper 24 bits */
 	uint64_t sum;    /* follows the header; XXH3-64 of payload xor XXH3-64 of the 24 bytes */
 };
 #define TRANSFER_BLOCK_BYTES 32u
-#define TRANSFER_BLOCK_LAST 1u
+#define TRANSFER_BLOCK_LAST 1u   /* of a stream; a hint */
+#define TRANSFER_BLOCK_STORED 2u /* the payload crosses as raw DEFLATE */
+#define TRANSFER_BLOCK_STORED_SHIFT 8
 
 int transfer_get_offer(struct transfer_offer *, const void *, size_t);
 ssize_t transfer_put_offer(const struct transfer_offer *, void *, size_t);

@@ -113,32 +113,40 @@ void options_help(struct text *out)
 /* What getopt_long asks for, from both tables. */
 struct known {
 	struct option names[OWN + SETTINGS_MAX + 1];
-	char letters[2 * (OWN + SETTINGS_MAX) + 2];
+	char letters[3 * (OWN + SETTINGS_MAX) + 2];
 };
 
-static void know(struct known *k, const char *name, int letter, bool value, int code)
+/* `value`: getopt_long's. */
+static void know(struct known *k, const char *name, int letter, int value, int code)
 {
 	size_t n = 0, len = strlen(k->letters);
 
 	while (k->names[n].name)
 		n++;
 	if (name)
-		k->names[n] = (struct option){name, value ? required_argument : no_argument, NULL,
-			letter ? letter : code};
+		k->names[n] = (struct option){name, value, NULL, letter ? letter : code};
 	if (letter)
 		snprintf(k->letters + len, sizeof k->letters - len, "%c%s", letter,
-			value ? ":" : "");
+			value == required_argument   ? ":"
+			: value == optional_argument ? "::"
+						     : "");
+}
+
+static int settings_value_of(const struct setting *s)
+{
+	return !s->given ? required_argument : s->optional ? optional_argument : no_argument;
 }
 
 static void know_all(struct known *k)
 {
 	*k = (struct known){.letters = ":"};
 	for (size_t i = 0; i < OWN; i++)
-		know(k, own[i].name, own[i].letter, own[i].value, own[i].code);
+		know(k, own[i].name, own[i].letter, own[i].value ? required_argument : no_argument,
+			own[i].code);
 	for (unsigned i = 0; settings_at(i); i++)
 		if (settings_at(i)->option)
 			know(k, settings_at(i)->option, settings_at(i)->letter,
-				!settings_at(i)->given, OPTION_SETTING + (int)i);
+				settings_value_of(settings_at(i)), OPTION_SETTING + (int)i);
 }
 
 /* The setting that getopt's `c` stands for; NULL: none. */
@@ -157,7 +165,7 @@ static int options_setting(
 	int err;
 
 	text_puts(why, "--");
-	err = settings_set(&o->settings, s->name, s->given ? s->given : value, why);
+	err = settings_set(&o->settings, s->name, value || !s->given ? value : s->given, why);
 	if (!err)
 		text_clear(why);
 	return err;

@@ -39,7 +39,8 @@ struct settings {
 	/* what is kept beyond modes and times */
 	bool owner, group, xattrs, acls, numeric_ids;
 	bool hard_links, preallocate;
-	bool parents; /* missing directories on the way to the destination are made */
+	unsigned compress; /* zlib's level; 0: off */
+	bool parents;      /* missing directories on the way to the destination are made */
 	bool replace;
 	bool update, ignore_existing;         /* what is there is kept, and no error */
 	char rules[SETTINGS_RULES_MAX];       /* of tree/filter, with newlines between; "": none */
@@ -61,7 +62,8 @@ struct setting {
 	const char *name, *help;
 	const char *option;      /* the long option; NULL: not by one of its own */
 	char letter;             /* the short one; 0: none */
-	const char *given;       /* what the option sets if it takes no value; NULL: it takes one */
+	const char *given;       /* what the option sets without a value; NULL: it needs one */
+	bool optional;           /* with `given`: it may have a value, too */
 	const char *option_help; /* what the option does, where `help` does not say so; or NULL */
 };
 

@@ -525,6 +525,34 @@ void settings_show_protect(const struct settings *s, struct text *out)
 	text_puts(out, message_protect_name(s->protect));
 }
 
+#define SETTINGS_COMPRESS_ON 1u /* the fastest: what more levels save costs far more */
+
+int settings_set_compress(struct settings *s, const char *value, struct text *why)
+{
+	bool on;
+	uint64_t n;
+
+	if (!number_parse(value, 1, MESSAGE_DATA_SQUEEZE_MAX, &n)) {
+		s->compress = (unsigned)n;
+		return 0;
+	}
+	if (parse_bool(value, &on, why)) {
+		text_clear(why);
+		text_puts(why, "on, off, or a level from 1 (fast) to 9 (small)");
+		return -EINVAL;
+	}
+	s->compress = on ? SETTINGS_COMPRESS_ON : 0;
+	return 0;
+}
+
+void settings_show_compress(const struct settings *s, struct text *out)
+{
+	if (s->compress)
+		text_printf(out, "%u", s->compress);
+	else
+		text_puts(out, "off");
+}
+
 #define BOOLEAN(name)                                                                              \
 	int settings_set_##name(struct settings *s, const char *value, struct text *why)           \
 	{                                                                                          \

@@ -48,6 +48,7 @@ SETTINGS_VALUE(numeric_ids);
 SETTINGS_VALUE(xattrs);
 SETTINGS_VALUE(acls);
 SETTINGS_VALUE(parents);
+SETTINGS_VALUE(compress);
 SETTINGS_VALUE(hard_links);
 SETTINGS_VALUE(preallocate);
 

@@ -17,6 +17,7 @@
 #ifndef BLOCK_BLOCK_H
 #define BLOCK_BLOCK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define BLOCK_ALIGN 4096u
@@ -52,6 +53,8 @@ struct block {
 			    */
 	uint32_t flags;    /* the block header's flags */
 	uint32_t length;   /* payload bytes, wanted before and got after an end filled it */
+	uint32_t stored;   /* of these, as they cross compressed (block/squeeze); 0: as they are */
+	bool squeeze;      /* source: it is to be compressed where that makes it smaller */
 	uint64_t offset;   /* in the file */
 	uint64_t leaf;     /* XXH3-64 of the payload */
 	uint64_t seal_counter; /* sink: of a sealed block (block/seal.h), and its payload's tag */
@@ -60,5 +63,11 @@ struct block {
 	void *owner;        /* the loop's file of this block; opaque here */
 	struct block *next; /* in a list of its owner */
 };
+
+/* Bytes of the payload as it crosses. */
+static inline uint32_t block_crossing(const struct block *b)
+{
+	return b->stored ? b->stored : b->length;
+}
 
 #endif

@@ -172,8 +172,8 @@ static bool has_tag(EVP_CIPHER_CTX *ctx, const uint8_t tag[SEAL_TAG_BYTES])
 /* The payload as the level has it. */
 static bool cross(const struct seal *s, EVP_CIPHER_CTX *ctx, struct block *b)
 {
-	return s->key->level == SEAL_PRIVATE ? pass(ctx, b->payload, b->length)
-					     : authenticate(ctx, b->payload, b->length);
+	return s->key->level == SEAL_PRIVATE ? pass(ctx, b->payload, block_crossing(b))
+					     : authenticate(ctx, b->payload, block_crossing(b));
 }
 
 int seal_payload(struct seal *s, struct block *b)

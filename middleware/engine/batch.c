@@ -25,10 +25,10 @@ struct batch_limit batch_limit_for(const struct engine_env *env)
 
 unsigned batch_next(const struct batch_limit *limit, struct block *const *blocks, unsigned count)
 {
-	uint64_t bytes = blocks[0]->length;
+	uint64_t bytes = block_crossing(blocks[0]);
 	unsigned n = 1;
 
-	while (n < count && n < limit->blocks && bytes + blocks[n]->length <= limit->bytes)
-		bytes += blocks[n++]->length;
+	while (n < count && n < limit->blocks && bytes + block_crossing(blocks[n]) <= limit->bytes)
+		bytes += block_crossing(blocks[n++]);
 	return n;
 }

@@ -31,7 +31,7 @@ int notice_post(const struct engine_env *env, struct sender *sender, struct chan
 	bool inlined = fabric_chan_caps(channel->chan)->inline_max >= CHANNEL_NOTICE_BYTES;
 	struct transfer_notice_msg msg = {.index = index};
 	struct fabric_sge data = {
-		b->payload - notice_prefix(env), notice_prefix(env) + b->length, env->mr};
+		b->payload - notice_prefix(env), notice_prefix(env) + block_crossing(b), env->mr};
 	struct fabric_sge small = {notice_pad(b), 0, env->mr};
 	struct fabric_wr notice = {
 		.id = CHANNEL_ID(CHANNEL_DATA, b->index),
@@ -80,7 +80,7 @@ int notice_post_gathered(const struct engine_env *env, struct sender *sender,
 
 		transfer_put_gathered(indices[i], b->payload - BLOCK_PREFIX_BYTES,
 			entries + (size_t)i * TRANSFER_GATHERED_BYTES);
-		data[i] = (struct fabric_sge){b->payload, b->length, env->mr};
+		data[i] = (struct fabric_sge){b->payload, block_crossing(b), env->mr};
 		writes[i] = (struct fabric_wr){
 			.next = i + 1 < count ? &writes[i + 1] : &notice,
 			.id = CHANNEL_ID(CHANNEL_DATA, b->index),

@@ -105,7 +105,7 @@ int sender_post(struct sender *s, struct channel *channel, const struct fabric_w
 	for (unsigned i = 0; i < count; i++) {
 		pool_move(blocks[i], BLOCK_SENDING);
 		l->ring[l->posts++ % s->blocks] = blocks[i];
-		channel->outstanding_bytes += blocks[i]->length;
+		channel->outstanding_bytes += block_crossing(blocks[i]);
 	}
 	s->out += count;
 	assert(s->out <= s->blocks);
@@ -148,7 +148,7 @@ int sender_completion(struct sender *s, const struct fabric_wc *wc)
 	for (uint32_t i = 0; i < sent; i++) {
 		struct block *b = l->ring[l->done++ % s->blocks];
 
-		channel->outstanding_bytes -= b->length;
+		channel->outstanding_bytes -= block_crossing(b);
 		s->ready[(s->ready_head + s->ready_count++) % s->blocks] = b;
 	}
 	s->out -= sent;

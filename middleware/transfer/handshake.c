@@ -175,8 +175,12 @@ static int make_io_pool(struct run *run, const struct transfer_feed *from, const
 	struct io_pool_params params = {
 		.reading = true,
 		.workers = plan->workers,
-		.in_place = plan_in_place(run->params->workers, worker_cpus(),
-			caps_of(run)->is_device ? plan->block : 0, caps_of(run)->write_delivered),
+		.squeeze = run->params->squeeze,
+		/* to compress takes long: other threads do it */
+		.in_place =
+			!run->params->squeeze && plan_in_place(run->params->workers, worker_cpus(),
+							 caps_of(run)->is_device ? plan->block : 0,
+							 caps_of(run)->write_delivered),
 		.blocks = pool_count(run->pool),
 		.seal = run->seal_key,
 	};

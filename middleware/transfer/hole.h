@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * transfer/hole: the place of holes in a file's digest: leaves of blocks of zeros, so that a file has the
- * digest that it has without holes.  Pure.
+ * transfer/hole: the place of holes in a file's digest: leaves of blocks of zeros, so that a file
+ * has the digest that it has without holes.  Pure.
  */
 #ifndef TRANSFER_HOLE_H
 #define TRANSFER_HOLE_H

@@ -16,6 +16,7 @@
 #include "base/worker.h"
 #include "block/digest.h"
 #include "block/seal.h"
+#include "block/squeeze.h"
 #include "transfer/feeder.h"
 
 #include <assert.h>
@@ -27,12 +28,19 @@
 #define SUBMIT_BATCH 32u
 #define WORKERS_MAX 16u
 
+/* What one thread does to payloads beside the checksum. */
+struct io_pool_coder {
+	struct seal *seal;       /* NULL: blocks are in the clear */
+	struct squeeze *squeeze; /* made when there is need of it */
+	unsigned level;
+};
+
 struct io_pool_worker {
 	struct io_pool *io_pool;
 	struct worker thread;
 	struct queue *inbox;
 	struct end_queue *io;
-	struct seal *seal; /* NULL: blocks are in the clear */
+	struct io_pool_coder coder;
 };
 
 struct io_pool {
@@ -42,36 +50,62 @@ struct io_pool {
 	unsigned jobs_out;            /* jobs not collected yet */
 	struct io_pool_worker workers[WORKERS_MAX];
 	struct feeder *feeder;
-	struct end_queue *here; /* of the transfer's thread; NULL: it does no I/O */
-	struct seal *seal;      /* of that thread, or of the feeder's */
+	struct end_queue *here;     /* of the transfer's thread; NULL: it does no I/O */
+	struct io_pool_coder coder; /* of that thread, or of the feeder's */
 	struct worker job_threads[WORKERS_MAX];
 	struct queue *outbox, *jobs, *jobs_done;
 	struct wakeup wakeup; /* of the transfer's thread */
 };
 
-/* Before a write: the payload must be what the source read. */
-static void verify(struct seal *seal, struct block *b)
+static int coder_init(struct io_pool_coder *coder, struct seal_key *key, unsigned level)
 {
-	if (seal)
-		b->error = seal_open_payload(seal, b);
+	coder->level = level;
+	return key ? seal_new(key, &coder->seal) : 0;
+}
+
+static void coder_fini(struct io_pool_coder *coder)
+{
+	seal_free(coder->seal);
+	squeeze_free(coder->squeeze);
+}
+
+static int coder_need_squeeze(struct io_pool_coder *coder)
+{
+	return coder->squeeze ? 0 : squeeze_new(coder->level, &coder->squeeze);
+}
+
+/* Before a write: the payload must be what the source read. */
+static void verify(struct io_pool_coder *coder, struct block *b)
+{
+	if (coder->seal)
+		b->error = seal_open_payload(coder->seal, b);
+	if (!b->error && b->stored) {
+		b->error = coder_need_squeeze(coder);
+		if (!b->error)
+			b->error = squeeze_unpack(coder->squeeze, b);
+	}
 	if (!b->error && digest_leaf(b->payload, b->length) != b->leaf)
 		b->error = -EILSEQ;
 }
 
-/* After a read: what the payload is, and its seal. */
-static void finish_read(struct seal *seal, struct block *b)
+/* After a read: what the payload is; then as it crosses, smaller and sealed. */
+static void finish_read(struct io_pool_coder *coder, struct block *b)
 {
+	b->stored = 0;
 	if (b->error)
 		return;
 	b->leaf = digest_leaf(b->payload, b->length);
-	if (seal && b->length)
-		b->error = seal_payload(seal, b);
+	if (b->squeeze && coder->level && !coder_need_squeeze(coder))
+		squeeze_pack(coder->squeeze, b);
+	if (coder->seal && b->length)
+		b->error = seal_payload(coder->seal, b);
 }
 
-static void hand_out(struct io_pool *c, struct seal *seal, struct block **blocks, unsigned n)
+static void hand_out(
+	struct io_pool *c, struct io_pool_coder *coder, struct block **blocks, unsigned n)
 {
 	for (unsigned i = 0; i < n && c->reading; i++)
-		finish_read(seal, blocks[i]);
+		finish_read(coder, blocks[i]);
 	if (n && !queue_push(c->outbox, (void *const *)blocks, n))
 		wakeup_signal(&c->wakeup);
 }
@@ -88,13 +122,13 @@ static void run_worker(void *arg)
 		if (!got && idle)
 			return; /* closed */
 		if (got && !w->io_pool->reading)
-			verify(w->seal, b);
+			verify(&w->coder, b);
 		if (got && b->error)
-			hand_out(w->io_pool, w->seal, &b, 1);
+			hand_out(w->io_pool, &w->coder, &b, 1);
 		else if (got)
 			end_submit(w->io, ((struct io_pool_target *)b->owner)->end, b);
 		/* with nothing new to submit there is time to wait for the disk */
-		hand_out(w->io_pool, w->seal, done, end_reap(w->io, done, REAP_BATCH, !got));
+		hand_out(w->io_pool, &w->coder, done, end_reap(w->io, done, REAP_BATCH, !got));
 	}
 }
 
@@ -110,17 +144,17 @@ static void run_jobs(void *arg)
 	}
 }
 
-static int make_worker(struct io_pool *c, unsigned i, uint32_t blocks, struct seal_key *seal)
+static int make_worker(struct io_pool *c, unsigned i, const struct io_pool_params *p)
 {
 	struct io_pool_worker *w = &c->workers[i];
 	int r;
 
 	w->io_pool = c;
-	r = queue_new(blocks, &w->inbox);
+	r = queue_new(p->blocks, &w->inbox);
 	if (!r)
-		r = end_queue_new(blocks, &w->io);
-	if (!r && seal)
-		r = seal_new(seal, &w->seal);
+		r = end_queue_new(p->blocks, &w->io);
+	if (!r)
+		r = coder_init(&w->coder, p->seal, p->squeeze);
 	return r;
 }
 
@@ -148,7 +182,7 @@ static void feed_out(void *ctx, struct block *b)
 {
 	struct io_pool *c = ctx;
 
-	hand_out(c, c->seal, &b, 1);
+	hand_out(c, &c->coder, &b, 1);
 }
 
 static void feed_hungry(void *ctx)
@@ -183,8 +217,8 @@ int io_pool_new(const struct io_pool_params *p, struct io_pool **out)
 	r = wakeup_init(&c->wakeup);
 	if (!r)
 		r = queue_new(p->blocks, &c->outbox);
-	if (!r && p->seal)
-		r = seal_new(p->seal, &c->seal);
+	if (!r)
+		r = coder_init(&c->coder, p->seal, p->squeeze);
 	if (!r && p->in_place && !p->feed)
 		r = end_queue_new(p->blocks, &c->here);
 	if (!r && p->feed)
@@ -192,7 +226,7 @@ int io_pool_new(const struct io_pool_params *p, struct io_pool **out)
 	else
 		c->worker_count = p->workers < WORKERS_MAX ? p->workers : WORKERS_MAX;
 	for (unsigned i = 0; i < c->worker_count && !r; i++)
-		r = make_worker(c, i, p->blocks, p->seal);
+		r = make_worker(c, i, p);
 	if (!r && p->jobs) {
 		c->jobs_max = p->jobs < WORKERS_MAX ? p->jobs : WORKERS_MAX;
 		r = queue_new(p->queued_jobs, &c->jobs);
@@ -233,12 +267,12 @@ void io_pool_free(struct io_pool *c)
 		worker_stop(&c->workers[i].thread);
 		end_queue_free(c->workers[i].io);
 		queue_free(c->workers[i].inbox);
-		seal_free(c->workers[i].seal);
+		coder_fini(&c->workers[i].coder);
 	}
 	for (unsigned i = 0; i < c->job_count; i++)
 		worker_stop(&c->job_threads[i]);
 	end_queue_free(c->here);
-	seal_free(c->seal);
+	coder_fini(&c->coder);
 	queue_free(c->outbox);
 	queue_free(c->jobs);
 	queue_free(c->jobs_done);
@@ -259,12 +293,12 @@ static bool works_in_place(const struct io_pool *c, const struct end *end)
 static void work_in_place(struct io_pool *c, struct end *end, struct block *b)
 {
 	if (!c->reading)
-		verify(c->seal, b);
+		verify(&c->coder, b);
 	if (!b->error) {
 		end_submit(c->here, end, b);
 		end_reap(c->here, &b, 1, true);
 	}
-	hand_out(c, c->seal, &b, 1);
+	hand_out(c, &c->coder, &b, 1);
 }
 
 void io_pool_submit(struct io_pool *c, unsigned worker, struct block *b)
@@ -286,7 +320,7 @@ void io_pool_submit(struct io_pool *c, unsigned worker, struct block *b)
 	r = start_worker(c, i);
 	if (r) {
 		b->error = r;
-		hand_out(c, NULL, &b, 1);
+		hand_out(c, &c->coder, &b, 1);
 		return;
 	}
 	r = queue_push(c->workers[i].inbox, (void *const *)&b, 1);

@@ -37,6 +37,7 @@ struct io_pool_feed {
 struct io_pool_params {
 	const struct io_pool_feed *feed; /* reading, in place of I/O threads; NULL = no feed */
 	struct seal_key *seal; /* blocks are sealed, or opened, with it; NULL: they are not */
+	unsigned squeeze;      /* level to compress blocks with that are marked; 0 = they are not */
 	bool reading;     /* fill blocks and take their leaf; else verify the leaf, then write */
 	unsigned workers; /* I/O threads at most, at least 1 */
 	bool in_place;    /* io_pool_submit does buffered I/O of files itself: on few CPUs the

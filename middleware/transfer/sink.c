@@ -254,6 +254,8 @@ static int take_block(struct sink *s, struct block *b)
 	b->sequence = h.sequence;
 	b->offset = h.offset;
 	b->length = h.length;
+	b->stored = h.stored;
+	s->run.stats->crossed_bytes += block_crossing(b);
 	b->leaf = digest_block_sum(h.sum, prefix); /* xor undoes itself: what the leaf must be */
 	if (!f->reorder) {
 		submit(s, f, b);

@@ -10,6 +10,8 @@
  */
 #include "transfer/source_impl.h"
 
+#include "base/clock.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -175,6 +177,12 @@ static int work(struct run *run)
 			return n;
 		total += n;
 	}
+	if (s->squeeze.asked) {
+		/* full blocks wait for room, or so many are under way that the next would */
+		squeeze_choice_round(&s->squeeze, clock_now_ns(), s->left_bytes,
+			s->filled_count || s->sending > pool_count(s->run.pool) / 2);
+		s->left_bytes = 0;
+	}
 	while (source_may_start(s)) {
 		int r = source_start_file(s);
 
@@ -237,6 +245,9 @@ enum verdict_scope transfer_send(struct link *link, const struct transfer_params
 		    : run_fail(&s.run, VERDICT_TRANSFER, STATUS_NO_MEMORY, "the table of files");
 	if (!r)
 		r = source_make_ring(&s);
+	if (!r)
+		squeeze_choice_init(&s.squeeze, params->squeeze,
+			(uint64_t)pool_count(s.run.pool) * s.plan.block);
 	if (!r)
 		r = loop(&s);
 	outcome = run_end(&s.run, r);

@@ -56,6 +56,7 @@ static int feed_blocks(struct source *s)
 		return r;
 	while ((b = pool_take(s->run.pool, BLOCK_FILLING))) {
 		b->length = s->plan.block;
+		b->squeeze = squeeze_choice_next(&s->squeeze);
 		io_pool_submit(s->run.io_pool, 0, b);
 		n++;
 	}
@@ -102,6 +103,8 @@ int source_fill_blocks(struct source *s)
 		b->owner = f;
 		b->session = f->number;
 		b->offset = f->next_offset;
+		b->squeeze =
+			f->item.file.kind != TRANSFER_FILE_NULL && squeeze_choice_next(&s->squeeze);
 		b->length = !source_file_open_ended(f) && left < s->plan.block ? (uint32_t)left
 									       : s->plan.block;
 		f->next_offset += b->length;
@@ -169,8 +172,11 @@ int source_take_filled(struct source *s)
 	unsigned n = io_pool_collect(s->run.io_pool, done, BATCH);
 	int r = 0;
 
-	for (unsigned i = 0; i < n && !r; i++)
+	for (unsigned i = 0; i < n && !r; i++) {
+		if (done[i]->squeeze && !done[i]->error)
+			squeeze_choice_note(&s->squeeze, done[i]->stored);
 		r = s->from->feed ? take_fed(s, done[i]) : take_filled(s, done[i]);
+	}
 	return r ? r : (int)n;
 }
 
@@ -184,6 +190,8 @@ static int prepare(struct source *s, struct block *b)
 		.sequence = f->sequence,
 		.offset = stream ? f->bytes : b->offset,
 		.length = b->length,
+		.flags = b->stored ? TRANSFER_BLOCK_STORED : 0,
+		.stored = b->stored,
 	};
 	uint8_t *prefix = b->payload - BLOCK_PREFIX_BYTES;
 	uint64_t leaf = stream ? f->sequence : b->offset / s->plan.block;
@@ -195,6 +203,7 @@ static int prepare(struct source *s, struct block *b)
 	if (s->run.seal && seal_prefix(s->run.seal, b))
 		return -EIO;
 	f->bytes += b->length;
+	s->run.stats->crossed_bytes += block_crossing(b);
 	atomic_fetch_add_explicit(&s->run.stats->bytes, b->length, memory_order_relaxed);
 	return digest_tree_add(f->tree, leaf, b->leaf);
 }
@@ -287,7 +296,7 @@ int source_send_blocks(struct source *s)
 		while (count < batch && bytes < SEND_BYTES && count < (unsigned)room &&
 			s->filled_count && !r) {
 			blocks[count] = take_first(s);
-			bytes += blocks[count]->length;
+			bytes += block_crossing(blocks[count]);
 			r = prepare(s, blocks[count++]);
 			if (!r)
 				r = find_first(s, &n);
@@ -295,6 +304,7 @@ int source_send_blocks(struct source *s)
 		if (!r)
 			r = s->run.source->ops->send(s->run.source, blocks, count);
 		count_sent(s, bytes);
+		s->sending += count;
 		for (unsigned i = 0; i < count && !r; i++)
 			r = leave(s, blocks[i]);
 		n += (int)count;
@@ -307,8 +317,11 @@ int source_take_completions(struct source *s)
 	struct block *done[BATCH];
 	int n = run_poll(&s->run, done, BATCH);
 
-	for (int i = 0; i < n; i++)
+	for (int i = 0; i < n; i++) {
+		s->left_bytes += done[i]->length;
 		pool_give(s->run.pool, done[i]);
+	}
+	s->sending -= n > 0 ? (uint32_t)n : 0;
 	return n;
 }
 

@@ -37,7 +37,7 @@ int source_skip_hole(struct source *s, struct source_file *f)
 	s->run.stats->hole_bytes += hole.length;
 	r = hole_add(&s->hole_leaves, f->tree, hole.offset, hole.length, s->plan.block);
 	if (!r)
-		r = run_put(&s->run, TRANSFER_HOLE, data,
-			transfer_put_hole(&hole, data, sizeof data));
+		r = run_put(
+			&s->run, TRANSFER_HOLE, data, transfer_put_hole(&hole, data, sizeof data));
 	return r ? r : 1;
 }

@@ -15,6 +15,7 @@
 #include "transfer/handshake.h"
 #include "transfer/hole.h"
 #include "transfer/run.h"
+#include "transfer/squeeze_choice.h"
 
 struct source_file {
 	struct io_pool_target target; /* first: what block->owner points to */
@@ -49,6 +50,9 @@ struct source {
 	struct block **filled; /* ring of blocks to be sent */
 	uint32_t filled_head, filled_count, filled_room;
 	struct hole_leaves hole_leaves;
+	struct squeeze_choice squeeze;
+	uint64_t left_bytes; /* of files, whose blocks have left since the last round */
+	uint32_t sending;    /* blocks that are with the fabric */
 	unsigned next_worker;
 };
 

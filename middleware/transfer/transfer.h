@@ -42,9 +42,10 @@ struct transfer_requests {
 };
 
 struct transfer_stats {
-	_Atomic uint64_t bytes;       /* source: sent; sink: verified and handed to the end */
-	uint64_t hole_bytes;          /* of these: in holes, which did not cross */
-	_Atomic uint64_t files;       /* finished well; directories are none */
+	_Atomic uint64_t bytes; /* source: sent; sink: verified and handed to the end */
+	uint64_t hole_bytes;    /* of these: in holes, which did not cross */
+	uint64_t crossed_bytes; /* of payloads, as they crossed: fewer where they were compressed */
+	_Atomic uint64_t files; /* finished well; directories are none */
 	_Atomic uint64_t errors;      /* files that failed */
 	_Atomic uint64_t total_bytes; /* hint, MESSAGE_UNKNOWN if not known */
 	_Atomic uint64_t total_files;
@@ -86,11 +87,12 @@ struct transfer_params {
 	uint64_t window_max_bytes; /* most memory for blocks; 0 = 512 MiB.  Also bounded by what the
 				       host can spare (plan_share) */
 	unsigned workers;          /* threads that do I/O and checksums; 0 = choose */
-	uint64_t rtt_ns;           /* measured; 0 = not known */
-	int idle_timeout_ms;       /* nothing heard of the peer for so long: -ETIMEDOUT; 0 = 60,000.
-				      Keep-alives are heard, but move nothing: without a move it ends
-				      after ten times as long, earlier when blocks that were sent are
-				      missing.  A stream that waits for its data is not still */
+	unsigned squeeze; /* source: compress with this level, 1 to 9, where it pays; 0 = never */
+	uint64_t rtt_ns;  /* measured; 0 = not known */
+	int idle_timeout_ms; /* nothing heard of the peer for so long: -ETIMEDOUT; 0 = 60,000.
+				Keep-alives are heard, but move nothing: without a move it ends
+				after ten times as long, earlier when blocks that were sent are
+				missing.  A stream that waits for its data is not still */
 	bool patient;        /* source: the sink may wait for a stream of its own, and be still
 				for as long as it likes */
 	unsigned open_files; /* most of them at once; 0 = choose */

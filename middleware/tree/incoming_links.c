@@ -55,8 +55,7 @@ int incoming_links_add(struct incoming_links *l, const struct incoming_landed *l
 
 const struct incoming_landed *incoming_links_find(const struct incoming_links *l, uint32_t number)
 {
-	const struct incoming_landed *slot =
-		l->room ? links_slot(l->slots, l->room, number) : NULL;
+	const struct incoming_landed *slot = l->room ? links_slot(l->slots, l->room, number) : NULL;
 
 	return slot && slot->number ? slot : NULL;
 }

@@ -91,8 +91,8 @@ static void links_grow(struct outgoing_links *l)
 	l->room = room;
 }
 
-static int links_add(struct outgoing_links *l, const struct stat *st, uint32_t number,
-	struct wire_bytes name)
+static int links_add(
+	struct outgoing_links *l, const struct stat *st, uint32_t number, struct wire_bytes name)
 {
 	struct outgoing_node *node, **bucket;
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tree/outgoing_links: files of a transfer that have more names, so that the next one can be sent as a
- * hard link to the first.
+ * tree/outgoing_links: files of a transfer that have more names, so that the next one can be sent
+ * as a hard link to the first.
  *
- * A file is remembered until its last name has come; of more than OUTGOING_LINKS_MAX at once the others
- * go as files of their own.
+ * A file is remembered until its last name has come; of more than OUTGOING_LINKS_MAX at once the
+ * others go as files of their own.
  */
 #ifndef TREE_OUTGOING_LINKS_H
 #define TREE_OUTGOING_LINKS_H

@@ -86,7 +86,8 @@ void mover_request(const struct mover *m, uint16_t type, struct message_data_req
 		(s->owner ? MESSAGE_DATA_OWNER : 0) | (s->group ? MESSAGE_DATA_GROUP : 0) |
 		(s->xattrs ? MESSAGE_DATA_XATTRS : 0) | (s->acls ? MESSAGE_DATA_ACLS : 0) |
 		(s->numeric_ids ? MESSAGE_DATA_NUMERIC : 0) |
-		(s->hard_links ? MESSAGE_DATA_HARD_LINKS : 0);
+		(s->hard_links ? MESSAGE_DATA_HARD_LINKS : 0) |
+		s->compress << MESSAGE_DATA_SQUEEZE_SHIFT;
 	request->engine = s->engine;
 	request->channels = (uint16_t)link_channel_count(calls_link(m->client->session));
 }
@@ -152,6 +153,7 @@ static void mover_params(struct mover *m, struct transfer_params *params)
 		.protect = info->protect,
 		.block = s->block,
 		.depth = s->depth,
+		.squeeze = s->compress,
 		.max_block = info->max_block,
 		.max_depth = info->max_depth,
 		.rtt_ns = info->rtt_ns,
@@ -331,6 +333,12 @@ static int mover_ended(struct mover *m, const struct transfer_stats *stats, cons
 	progress_erase(&c->report.progress);
 	d->moved += stats->bytes - stats->hole_bytes;
 	d->holes += stats->hole_bytes;
+	d->crossed += stats->crossed_bytes;
+	if (m->client->settings.compress && stats->crossed_bytes)
+		report_verbose(&c->report, "compressed %.2f to 1: %ju bytes crossed as %ju",
+			(double)(stats->bytes - stats->hole_bytes) / (double)stats->crossed_bytes,
+			(uintmax_t)(stats->bytes - stats->hole_bytes),
+			(uintmax_t)stats->crossed_bytes);
 	if (stats->ended_ns > stats->started_ns)
 		m->busy_ns += stats->ended_ns - stats->started_ns;
 	if (stats->block) {

@@ -33,10 +33,10 @@ static const struct command command_table[] = {
 		UINT_MAX, command_lls},
 	{"lpwd", "", "print the local directory", COMMAND_NOTHING, COMMAND_NOTHING, 0, 0,
 		command_lpwd},
-	{"get", "[-rnuaogXAH] SRC... [DST]",
+	{"get", "[-rnuaogXAHz] SRC... [DST]",
 		"copy from the server; the last of several names is local", COMMAND_REMOTE,
 		COMMAND_EITHER, 1, UINT_MAX, command_get},
-	{"put", "[-rnuaogXAH] SRC... [DST]",
+	{"put", "[-rnuaogXAHz] SRC... [DST]",
 		"copy to the server; the last of several names is remote", COMMAND_LOCAL,
 		COMMAND_EITHER, 1, UINT_MAX, command_put},
 	{"cat", "FILE...", "write remote files to standard output", COMMAND_REMOTE, COMMAND_REMOTE,
@@ -124,6 +124,7 @@ void command_apply_settings(const struct client *c)
 	"    -o  keep owners, as far as the receiving side may; -g: groups\n"                      \
 	"    -X  keep extended attributes of users; -A: access control lists\n"                    \
 	"    -H  keep hard links between files of one transfer\n"                                  \
+	"    -z  compress blocks, where the link is slower than that\n"                            \
 	"    -l  keep symbolic links; -p, -t: modes and times, which always are\n"
 
 static const char *command_flags_text(const char *name)

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DATA_FLAGS "rnuaogXAHlpt" /* the last three: as it is anyway, but for --links */
+#define DATA_FLAGS "rnuaogXAHzlpt" /* the last three: as it is anyway, but for --links */
 enum {
 	DATA_RECURSIVE = 1,
 	DATA_NO_REPLACE = 2,
@@ -25,7 +25,8 @@ enum {
 	DATA_XATTRS = 64,
 	DATA_ACLS = 128,
 	DATA_HARD_LINKS = 256,
-	DATA_LINKS = 512,
+	DATA_COMPRESS = 512,
+	DATA_LINKS = 1024,
 };
 
 /* Flags of one command change the settings for as long as it runs. */
@@ -38,7 +39,7 @@ static int data_flags(struct client *c, const struct lexer_command *line)
 		return first;
 	if ((size_t)first == line->count) {
 		report_usage(
-			&c->report, "usage: %s [-rnuaogXAHlpt] SRC... [DST]", line->words[0].text);
+			&c->report, "usage: %s [-rnuaogXAHzlpt] SRC... [DST]", line->words[0].text);
 		return -EINVAL;
 	}
 	for (size_t i = (size_t)first; i < line->count; i++) {
@@ -60,6 +61,8 @@ static int data_flags(struct client *c, const struct lexer_command *line)
 	c->settings.owner |= (mask & DATA_OWNER) != 0;
 	c->settings.group |= (mask & DATA_GROUP) != 0;
 	c->settings.xattrs |= (mask & DATA_XATTRS) != 0;
+	if (mask & DATA_COMPRESS && !c->settings.compress)
+		c->settings.compress = 1;
 	c->settings.hard_links |= (mask & DATA_HARD_LINKS) != 0;
 	c->settings.acls |= (mask & DATA_ACLS) != 0;
 	return first;

@@ -29,7 +29,8 @@
 #define APPEND (LANDLOCK_WRITE_FILE | LANDLOCK_MAKE_REG)
 #define SOCKET (LANDLOCK_MAKE_SOCK | LANDLOCK_REMOVE_FILE)
 
-/* What libraries read once more later: names of hosts, the host's devices and its memory. */
+/* What libraries read once more later: names of hosts and users, the host's devices and its memory.
+ */
 static const struct {
 	const char *path;
 	uint64_t rights;
@@ -40,6 +41,9 @@ static const struct {
 	{"/etc/resolv.conf", LANDLOCK_READ_FILE},
 	{"/etc/gai.conf", LANDLOCK_READ_FILE},
 	{"/etc/services", LANDLOCK_READ_FILE},
+	{"/etc/passwd", LANDLOCK_READ_FILE},
+	{"/etc/group", LANDLOCK_READ_FILE},
+	{"/var/lib/sss/mc", READ_ONLY},
 	{"/etc/localtime", LANDLOCK_READ_FILE},
 	{"/etc/ld.so.cache", LANDLOCK_READ_FILE},
 	{"/etc/libibverbs.d", READ_ONLY},

@@ -615,7 +615,11 @@ def wrong_blocks_and_notices(place, kind):
     block("beyond the file", offset=1 << 20)
     block("at an offset that overflows", offset=(1 << 63) - 10)
     block("at offset 2^64 - 1", offset=(1 << 64) - 1)
-    block("with unknown flags", flags=2)
+    block("with unknown flags", flags=4)
+    block("that is compressed to nothing", flags=2)
+    block("that is compressed to more than it was", flags=2 | 65536 << 8)
+    block("that is not compressed, to something", flags=1 << 8)
+    block("that says it is compressed, and is not", "wrong checksum of the block", flags=2 | 100 << 8)
     block("that says it is the last of a stream", "wrong checksum of the block", flags=1)
 
     def notice(what, index, says="is not allowed"):

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the seed corpora of fuzz_wire, fuzz_message and fuzz_transfer.
+"""Writes the seed corpora of fuzz_wire, fuzz_message, fuzz_transfer and fuzz_squeeze.
 
 Encodes from the specification (rftp-protocol(7)) on its own; run it again after a change of the
 protocol: tests/fuzz/seeds_proto.py
 """
 import os
 import struct
+import zlib
 
 TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "corpus")
 REPLY = 0x8000
@@ -71,6 +72,7 @@ BLOCK = pack("IIQIIQ", 1, 2, 4 << 20, 65536, 0, 0x0123456789ABCDEF)
 write("fuzz_transfer", {
     "block": b"\0" + pack("I", 65536) + BLOCK,
     "block-last": b"\0" + pack("I", 65536) + pack("IIQIIQ", 1, 2, 0, 7, 1, 0),
+    "block-stored": b"\0" + pack("I", 65536) + pack("IIQIIQ", 1, 2, 0, 65536, 2 | 999 << 8, 0),
     "name": b"\1a/b.c/..d",
     "offer": b"\x40" + pack("BBHIIIQQ", 1, 1, 8, 4 << 20, 512, 1, 3, 2**64 - 1) + b"\2" + bytes(16),
     "accept": b"\x41" + pack("IIQIIQI", 512, (4 << 20) + 4096, 0x7F0000000000, 0xDEADBEEF, 1,
@@ -98,4 +100,19 @@ write("fuzz_wire", {
     "raw": bytes([2, 4 | 8 << 3, 7]) + b"12345678",
     "bytes": bytes([2, 5 | 1 << 3, 6]) + text(b"abc") + text(b"defgh"),
     "refused": bytes([2, 7 | 31 << 3, 0]) + b"x",
+})
+
+
+def squeezed(data, level=6, length=None):
+    packer = zlib.compressobj(level, zlib.DEFLATED, -15)
+    return pack("H", (len(data) if length is None else length) - 1) + packer.compress(data) + packer.flush()
+
+
+write("fuzz_squeeze", {
+    "text": squeezed(b"all that is sent is said twice\n" * 30),
+    "zeros": squeezed(bytes(65536)),
+    "stored": squeezed(bytes(range(256)), level=0),
+    "fixed": squeezed(b"aaaaaaaaaa"),
+    "longer": squeezed(b"x" * 1000, length=999),
+    "shorter": squeezed(b"x" * 1000, length=1001),
 })

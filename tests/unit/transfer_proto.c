@@ -275,8 +275,11 @@ static const struct tweak tweaks[] = {
 	BLOCK_(8, 8, INT64_MAX - 65536, 0), BLOCK_(8, 8, INT64_MAX - 65535, BAD),
 	BLOCK_(8, 8, UINT64_MAX, BAD), BLOCK_(16, 4, 65537, BAD), BLOCK_(16, 4, UINT32_MAX, BAD),
 	BLOCK_(16, 4, 1, 0), BLOCK_(16, 4, 0, BAD), BLOCK_(20, 4, 1, 0), BLOCK_(20, 4, 2, BAD),
-	BLOCK_(16, 8, 1, BAD), /* length 0, also in a last block */
-	BLOCK_(24, 8, 0, 0),   /* any sum: it is the sink's to compare */
+	/* compressed: to something, and to less than it was */
+	BLOCK_(20, 4, 0x102, 0), BLOCK_(20, 4, 0x103, 0), BLOCK_(20, 4, 0xffff02, 0),
+	BLOCK_(20, 4, 0x1000002, BAD), BLOCK_(20, 4, 0xffffff02, BAD), BLOCK_(20, 4, 0x100, BAD),
+	BLOCK_(20, 4, 0x106, BAD), BLOCK_(16, 8, 1, BAD), /* length 0, also in a last block */
+	BLOCK_(24, 8, 0, 0),                              /* any sum: it is the sink's to compare */
 };
 
 static void limits(void)

@@ -128,8 +128,8 @@ static int post_batch(struct status_source *s, struct channel *channel, struct b
 	for (; n < count; n++) {
 		struct block *b = blocks[n];
 
-		sge[n] = (struct fabric_sge){
-			b->payload - notice_prefix(env), notice_prefix(env) + b->length, env->mr};
+		sge[n] = (struct fabric_sge){b->payload - notice_prefix(env),
+			notice_prefix(env) + block_crossing(b), env->mr};
 		wr[n] = (struct fabric_wr){
 			.next = &wr[n + 1],
 			.id = CHANNEL_ID(CHANNEL_DATA, b->index),
