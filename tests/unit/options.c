@@ -128,8 +128,8 @@ static void verbosity(void)
 
 static void refusals(void)
 {
-	CHECK_EQ(parse("-z a b"), -EINVAL);
-	CHECK(says("-z is unknown"));
+	CHECK_EQ(parse("-Z a b"), -EINVAL);
+	CHECK(says("-Z is unknown"));
 	CHECK_EQ(parse("--bogus=1"), -EINVAL);
 	CHECK(says("--bogus is unknown"));
 	CHECK_EQ(parse("--block"), -EINVAL);

@@ -52,9 +52,9 @@ static int result(long r)
 
 /* ---- what it cannot do: errno ---- */
 
-static int read_passwd(void)
+static int read_profile(void)
 {
-	return at("/etc", "passwd", O_RDONLY);
+	return at("/etc", "profile", O_RDONLY);
 }
 
 static int read_other(void)
@@ -245,7 +245,7 @@ static int in_thread_error;
 
 static void *in_thread(void *arg)
 {
-	in_thread_error = read_passwd();
+	in_thread_error = read_profile();
 	return arg;
 }
 
@@ -286,14 +286,14 @@ struct attempt {
 };
 
 static const struct attempt attempts[] = {
-	{"read /etc/passwd", read_passwd, {EACCES}, 2},
+	{"read /etc/profile", read_profile, {EACCES}, 2},
 	{"read a file that is not served", read_other, {EACCES}, 2},
 	{"the same by a link", read_by_link, {EACCES}, 2},
 	{"write there", write_other, {EACCES}, 2},
 	{"list it", list_other, {EACCES}, 2},
 	{"write where it may only read", write_readable, {EACCES}, 2},
 	{"move a file out", move_out, {EACCES, EXDEV}, 2},
-	{"a thread reads /etc/passwd", thread_is_inside, {EACCES}, 2},
+	{"a thread reads /etc/profile", thread_is_inside, {EACCES}, 2},
 	{"connect", connect_out, {EACCES}, 4},
 	{"bind another port", bind_other_port, {EACCES}, 4},
 	{"start a program", execute, {ENOSYS, EACCES}, 0},
@@ -441,7 +441,7 @@ static int enter_with(const char *name, const char *value)
 			_exit(2);
 		if (sandbox_enter(&box, &s, NULL))
 			_exit(3);
-		_exit(read_passwd() ? 1 : 0);
+		_exit(read_profile() ? 1 : 0);
 	}
 	waitpid(pid, &status, 0);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
@@ -466,7 +466,7 @@ static void rules(void)
 	}
 	CHECK_EQ(landlock_open(&l, true), 0);
 	CHECK_EQ(landlock_allow(&l, "/no such directory", LANDLOCK_READ_DIR), -ENOENT);
-	CHECK_EQ(landlock_allow(&l, "/etc/passwd", LANDLOCK_READ_FILE | LANDLOCK_READ_DIR), 0);
+	CHECK_EQ(landlock_allow(&l, "/etc/profile", LANDLOCK_READ_FILE | LANDLOCK_READ_DIR), 0);
 	CHECK_EQ(landlock_allow_port(&l, 7387), 0);
 	landlock_close(&l);
 	landlock_close(&l);
