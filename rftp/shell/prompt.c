@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,6 +92,59 @@ void prompt_stop(struct client *c)
 	completion_stop();
 }
 
+/* ---- signals of job control ---- */
+
+/* Ctrl-Z, Ctrl-\ and fg, while the terminal is as readline wants it */
+static const int prompt_signals[] = {SIGTSTP, SIGCONT, SIGQUIT};
+#define PROMPT_SIGNALS (sizeof prompt_signals / sizeof *prompt_signals)
+
+static atomic_bool prompt_stopped, prompt_continued;
+
+static void prompt_caught(int sig)
+{
+	if (sig == SIGTSTP)
+		prompt_stopped = true;
+	else if (sig == SIGCONT)
+		prompt_continued = true;
+	/* SIGQUIT would leave the terminal as it is: at the prompt it does nothing */
+}
+
+static void prompt_catch(struct sigaction old[PROMPT_SIGNALS])
+{
+	struct sigaction ours = {.sa_handler = prompt_caught};
+
+	for (size_t i = 0; i < PROMPT_SIGNALS; i++) {
+		sigaction(prompt_signals[i], NULL, &old[i]);
+		if (old[i].sa_handler != SIG_IGN) /* a shell without job control: stays so */
+			sigaction(prompt_signals[i], &ours, NULL);
+	}
+}
+
+static void prompt_release(const struct sigaction old[PROMPT_SIGNALS])
+{
+	for (size_t i = 0; i < PROMPT_SIGNALS; i++)
+		sigaction(prompt_signals[i], &old[i], NULL);
+}
+
+/* Stops, with the terminal as it was found; and takes it again, as whoever started us has set it
+ * since. */
+static void prompt_job_control(void)
+{
+	if (atomic_exchange(&prompt_stopped, false)) {
+		rl_deprep_terminal();
+		rl_crlf();
+		fflush(rl_outstream);
+		raise(SIGSTOP);
+		prompt_continued = true;
+	}
+	if (!atomic_exchange(&prompt_continued, false))
+		return;
+	rl_deprep_terminal();
+	rl_prep_terminal(1);
+	rl_on_new_line();
+	rl_redisplay();
+}
+
 /* ---- the line ---- */
 
 static void prompt_text(const struct client *c, struct text *out)
@@ -152,11 +206,13 @@ static void prompt_lost(struct client *c)
 
 int prompt_read(struct client *c, char **line)
 {
+	struct sigaction old[PROMPT_SIGNALS];
 	struct text text = {0};
 
 	prompt_text(c, &text);
 	prompt_line = NULL;
 	prompt_done = false;
+	prompt_catch(old);
 	rl_callback_handler_install(text_str(&text), prompt_got);
 	while (!prompt_done) {
 		struct pollfd fds[] = {
@@ -168,6 +224,7 @@ int prompt_read(struct client *c, char **line)
 
 		if (n < 0 && errno == EINTR)
 			rl_check_signals(); /* the window's size */
+		prompt_job_control();
 		if (prompt_interrupted() || n < 0)
 			continue;
 		if (fds[2].revents)
@@ -175,6 +232,7 @@ int prompt_read(struct client *c, char **line)
 		if (fds[0].revents)
 			rl_callback_read_char();
 	}
+	prompt_release(old);
 	text_fini(&text);
 	*line = prompt_line;
 	if (!prompt_line) {

@@ -8,6 +8,7 @@ import pty
 import re
 import select
 import signal
+import termios
 import time
 
 import rftptest
@@ -441,6 +442,43 @@ def interrupt_returns_to_the_prompt(top):
     t.end()
     proxy.close()
     same_files(f"{local}/big", daemon.path("again"))
+
+
+@case
+def job_control_at_the_prompt(top):
+    """Ctrl-Z gives the terminal back as it was, and takes it again when it goes on; Ctrl-\\ does not end it."""
+    daemon, _ = places(top)
+    t = Terminal(daemon.url(""), home=top)
+    found = termios.tcgetattr(t.master)
+    check(found[3] & termios.ECHO, "a terminal that does not echo")
+    t.prompt()
+
+    def echoes():
+        t.read(0.01)
+        return bool(termios.tcgetattr(t.master)[3] & termios.ECHO)
+
+    check(not echoes(), "readline echoes itself")
+    t.type(b"\x1c")  # which drops what was typed before it
+    t.type("mkdir made\n")
+    wait_until(lambda: (t.read(0.01), os.path.isdir(daemon.path("made")))[1], "Ctrl-\\ did nothing else")
+    t.prompt()
+    for _ in range(2):
+        t.process.send_signal(signal.SIGTSTP)  # as Ctrl-Z does where there is a shell
+        wait_until(lambda: os.waitid(os.P_PID, t.process.pid, os.WSTOPPED | os.WNOHANG), "it stops")
+        check(echoes(), "the terminal is left as readline wants it")
+        t.process.send_signal(signal.SIGCONT)
+        t.prompt()
+        check(not echoes(), "the terminal was not taken again")
+    # stopped in a way that cannot be caught, by a shell that sets the terminal for itself
+    t.process.send_signal(signal.SIGSTOP)
+    wait_until(lambda: os.waitid(os.P_PID, t.process.pid, os.WSTOPPED | os.WNOHANG), "it stops")
+    termios.tcsetattr(t.master, termios.TCSANOW, found)
+    t.process.send_signal(signal.SIGCONT)
+    wait_until(lambda: not echoes(), "the terminal was not taken again")
+    t.type("mkdir again\n")
+    wait_until(lambda: (t.read(0.01), os.path.isdir(daemon.path("again")))[1], "it goes on")
+    t.type("quit\n")
+    equal(t.end(), 0, "exit code")
 
 
 @case
