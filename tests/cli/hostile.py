@@ -154,6 +154,16 @@ def data_channels_that_were_not_expected(top):
     refused("an index that is not expected", index=first + count)
     refused("index 65535", index=65535)
     refused("another session", session=session.number + 1)
+    # what is right for another session that waits for channels, too
+    other = Session(place.port)
+    other.hello()
+    their_count, their_first, their_nonce = struct.unpack(">HH16s", other.ask(iwarp.CHANNELS, struct.pack(">H", 2))[1])
+    refused("another session's token", index=their_first, session=other.number, token=token)
+    refused("the token of another session", token=iwarp.token(other.bytes, iwarp.TOKEN_GREETING, other.number,
+                                                              their_first, their_nonce))
+    theirs = Channel(place.port, other.data_greeting(their_first, their_nonce))
+    theirs.close()
+    other.close()
     right = Channel(place.port, session.data_greeting(first, nonce))
     equal(right.reply_private[10:26], answer_token, "the token in the welcome")
     right.send(bytes(4))

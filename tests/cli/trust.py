@@ -3,6 +3,7 @@
 """Whom the client trusts: host keys that are new, known, changed, revoked; fingerprints; authorities; and a
 man in the middle, who sees no name and changes no byte unnoticed."""
 
+import contextlib
 import os
 import pty
 import re
@@ -12,6 +13,7 @@ import subprocess
 import threading
 import time
 
+import iwarp
 import rftptest
 from rftptest import OK, PATIENCE, UNTRUSTED, Daemon, case, check, equal, fails, rng, same_files, scaled, \
     wait_until, works
@@ -368,6 +370,138 @@ def changed_blocks_are_noticed(top):
         wrong += b"checksum" in result.err
         check(not os.path.exists(f"{top}/export/f"), "the file has its name")
     check(wrong > scaled(30) // 2, "mostly because of its seal:", wrong)
+
+
+class Blocks:
+    """What one who knows the protocol does to the blocks of a data channel on their way up: `hold` and `spoil` get
+    WRITEs as {address: bytes} of one block, in the order in which they crossed."""
+
+    def __init__(self, attack):
+        self.attack = attack
+        self.data = b""
+        self.greeted = False
+        self.old, self.held = [], []
+        self.done = 0
+
+    def feed(self, data):
+        """-> what goes on"""
+        self.data += data
+        out = b""
+        if not self.greeted:
+            if len(self.data) < 20 or len(self.data) < 20 + int.from_bytes(self.data[18:20], "big"):
+                return b""
+            end = 20 + int.from_bytes(self.data[18:20], "big")
+            private = self.data[end - len(iwarp.greeting()):end]
+            if private[5] != iwarp.DATA:
+                self.attack = None
+            out, self.data, self.greeted = self.data[:end], self.data[end:], True
+        if self.attack is None:
+            out, self.data = out + self.data, b""
+            return out
+        while len(self.data) >= 2:
+            length = int.from_bytes(self.data[:2], "big")
+            end = 2 + length + -(2 + length) % 4 + 4
+            if len(self.data) < end:
+                break
+            segment, self.data = self.data[2:2 + length], self.data[end:]
+            for one in self.pass_on(segment):
+                out += iwarp.fpdu(one)
+        return out
+
+    def pass_on(self, segment):
+        """Segments until a block's notice; then the attack's idea of them."""
+        if not self.held and not segment[0] & 0x80:
+            return [segment]
+        self.held.append(segment)
+        if segment[0] & 0x80:
+            return []
+        block, self.held = self.held, []
+        return self.attack(self, block)
+
+
+def with_payload(block, other, head=True):
+    """The WRITEs of one block, with what those of another carry; of the first of them, with its own header, unless
+    that goes with it."""
+    mine, theirs = ([s for s in b if s[0] & 0x80] for b in (block, other))
+    if [len(s) for s in mine] != [len(s) for s in theirs]:
+        return None
+    keep = -int.from_bytes(mine[0][6:14], "big") % 4096 if head else 0  # payloads begin with a page
+    return [m[:14 + (keep if i == 0 else 0)] + t[14 + (keep if i == 0 else 0):]
+            for i, (m, t) in enumerate(zip(mine, theirs))]
+
+
+def notices(*blocks):
+    return [s for b in blocks for s in b if not s[0] & 0x80]
+
+
+def swap(blocks, block, head=True):
+    """Two blocks change places, before either is told of, once the window is open."""
+    blocks.old.append(block)
+    if len(blocks.old) == 9:
+        return []
+    if len(blocks.old) != 10:
+        return block
+    first, second = blocks.old[8:10]
+    one, two = with_payload(first, second, head), with_payload(second, first, head)
+    blocks.done += one is not None
+    return (one + two if one else first + second) + notices(first, second)
+
+
+def swap_slots(blocks, block):
+    return swap(blocks, block, head=False)
+
+
+def replay(blocks, block):
+    """One that has crossed crosses again, in the place of the tenth."""
+    blocks.old.append(block)
+    again = with_payload(block, blocks.old[0], head=False) if len(blocks.old) == 10 else None
+    blocks.done += again is not None
+    return again + notices(block) if again else block
+
+
+class Rewriter(Middle):
+    def __init__(self, port, attack):
+        self.attack, self.all = attack, []
+        super().__init__(port)
+
+    def pump(self, one, other, way):
+        if way == "down":
+            return super().pump(one, other, way)
+        blocks = Blocks(self.attack)
+        self.all.append(blocks)
+        try:
+            while data := one.recv(65536):
+                other.sendall(blocks.feed(data))
+            other.shutdown(socket.SHUT_WR)
+        except OSError:
+            for s in (one, other):
+                with contextlib.suppress(OSError):
+                    s.shutdown(socket.SHUT_RDWR)
+
+
+@case(seconds=120)
+def blocks_that_are_swapped_or_replayed(top):
+    """Each was sealed by the client, and is not here, or not now, what it was.  A block that keeps its header may
+    lie in any slot."""
+    place = Place(top)
+    with open(place.file, "wb") as f:
+        f.write(rng().randbytes(2 << 20))
+    for protect in ("safe", "private", "clear"):
+        # in the clear a block's header crosses with its notice
+        for attack in (swap, replay, swap_slots)[:2 if protect == "clear" else 3]:
+            middle = Rewriter(place.daemon.port, attack)
+            result = rftptest.rftp("--timeout", "5", f"--protect={protect}", "--channels", "1", "--block", "64K",
+                                   "--engine", "credit", place.file, f"rftp://127.0.0.1:{middle.own}/f", timeout=60)
+            middle.close()
+            what = (protect, attack.__name__)
+            equal(sum(b.done for b in middle.all), 1, *what, "was not done", result)
+            if attack is swap_slots:
+                equal(result.code, OK, *what, result)
+                place.arrived()
+            else:
+                check(result.code != OK and result.err.strip(), *what, result)
+                check(b"checksum" in result.err or (attack is replay and b"came twice" in result.err), *what, result)
+                check(not os.path.exists(f"{top}/export/f"), *what, "the file has its name")
 
 
 @case
