@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/utf8.h"
 #include "proto/status.h"
+#include "rftpd/xferlog.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -26,13 +27,17 @@
 
 void audit_init(struct audit *a)
 {
-	*a = (struct audit){.fd = -1};
+	tzset(); /* localtime_r need not */
+	*a = (struct audit){
+		.json = {.name = "audit-log", .fd = -1}, .xferlog = {.name = "xferlog", .fd = -1}};
 }
 
 void audit_fini(struct audit *a)
 {
-	if (a->fd >= 0)
-		close(a->fd);
+	if (a->json.fd >= 0)
+		close(a->json.fd);
+	if (a->xferlog.fd >= 0)
+		close(a->xferlog.fd);
 	audit_init(a);
 }
 
@@ -45,7 +50,7 @@ static int open_target(const char *path)
 	return fd < 0 ? -errno : fd;
 }
 
-int audit_use(struct audit *a, const char *path)
+int audit_use(struct audit_file *a, const char *path)
 {
 	int fd = path ? open_target(path) : -1, old = a->fd, r = 0;
 
@@ -58,7 +63,7 @@ int audit_use(struct audit *a, const char *path)
 		r = fd;
 	}
 	if (r) {
-		log_error("audit-log %s: %s", path, strerror(-r));
+		log_error("%s %s: %s", a->name, path, strerror(-r));
 		return r;
 	}
 	a->failed = false;
@@ -66,7 +71,7 @@ int audit_use(struct audit *a, const char *path)
 	return 0;
 }
 
-int audit_check(const char *path)
+int audit_check(const char *name, const char *path)
 {
 	char directory[PATH_MAX];
 	int r = 0;
@@ -80,7 +85,7 @@ int audit_check(const char *path)
 		r = faccessat(AT_FDCWD, dirname(directory), W_OK | X_OK, AT_EACCESS) ? -errno : 0;
 	}
 	if (r)
-		log_error("audit-log %s: %s", path, strerror(-r));
+		log_error("%s %s: %s", name, path, strerror(-r));
 	return r;
 }
 
@@ -138,39 +143,53 @@ static int write_all(int fd, const char *data, size_t size)
 	return 0;
 }
 
-void audit_write(struct audit *a, const struct audit_event *e)
+static void put_json(FILE *out, const struct audit_event *e)
+{
+	put_time(out);
+	put_string(out, "event", e->event);
+	if (e->session)
+		fprintf(out, ",\"session\":%" PRIu32, e->session);
+	put_string(out, "peer", e->peer);
+	put_string(out, "path", e->path);
+	put_string(out, "to", e->to);
+	put_string(out, "fabric", e->fabric);
+	put_string(out, "agent", e->agent);
+	if (e->removed)
+		fprintf(out, ",\"removed\":%" PRIu64, e->removed);
+	if (e->moved)
+		fprintf(out, ",\"files\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"seconds\":%.3f",
+			e->files, e->bytes,
+			(double)(clock_now_ns() - e->since_ns) / (double)NS_PER_S);
+	put_string(out, "status", status_name(e->status));
+	put_string(out, "text", e->text && *e->text ? e->text : NULL);
+	fputs("}\n", out);
+}
+
+static void write_line(struct audit_file *a, const struct audit_event *e,
+	void (*put)(FILE *, const struct audit_event *))
 {
 	char *line = NULL;
 	size_t size = 0;
-	FILE *out;
+	FILE *out = open_memstream(&line, &size);
 	int r;
 
-	if (!a->kept)
-		return;
-	out = open_memstream(&line, &size);
-	if (out) {
-		put_time(out);
-		put_string(out, "event", e->event);
-		if (e->session)
-			fprintf(out, ",\"session\":%" PRIu32, e->session);
-		put_string(out, "peer", e->peer);
-		put_string(out, "path", e->path);
-		put_string(out, "to", e->to);
-		put_string(out, "fabric", e->fabric);
-		put_string(out, "agent", e->agent);
-		if (e->removed)
-			fprintf(out, ",\"removed\":%" PRIu64, e->removed);
-		if (e->moved)
-			fprintf(out,
-				",\"files\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"seconds\":%.3f",
-				e->files, e->bytes,
-				(double)(clock_now_ns() - e->since_ns) / (double)NS_PER_S);
-		put_string(out, "status", status_name(e->status));
-		put_string(out, "text", e->text && *e->text ? e->text : NULL);
-		fputs("}\n", out);
-	}
+	if (out)
+		put(out, e);
 	r = !out || fclose(out) ? -ENOMEM : write_all(a->fd, line, size);
 	free(line);
 	if (r && !atomic_exchange(&a->failed, true))
-		log_error("audit-log: a line is lost: %s", strerror(-r));
+		log_error("%s: a line is lost: %s", a->name, strerror(-r));
+}
+
+static void put_xferlog(FILE *out, const struct audit_event *e)
+{
+	xferlog_put(out, e, clock_now_ns(), time(NULL));
+}
+
+void audit_write(struct audit *a, const struct audit_event *e)
+{
+	if (a->json.kept)
+		write_line(&a->json, e, put_json);
+	if (a->xferlog.kept && xferlog_has(e))
+		write_line(&a->xferlog, e, put_xferlog);
 }

@@ -14,10 +14,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct audit {
-	atomic_int fd; /* -1: there was none yet.  The number stays: threads write to it */
+struct audit_file {
+	const char *name; /* of its setting */
+	atomic_int fd;    /* -1: there was none yet.  The number stays: threads write to it */
 	atomic_bool kept;
 	atomic_bool failed; /* a line could not be written, and it was said */
+};
+
+struct audit {
+	struct audit_file json;
+	struct audit_file xferlog; /* the files among it, as FTP servers tell of them */
 };
 
 struct audit_event {
@@ -41,9 +47,9 @@ void audit_fini(struct audit *);
  * same name again it opens the file anew, as after somebody has renamed it.  0, or -errno, logged,
  * and all is as it was.  One thread calls this; others may write meanwhile.
  */
-int audit_use(struct audit *, const char *path);
-/* What audit_use would say, without making anything. */
-int audit_check(const char *path);
+int audit_use(struct audit_file *, const char *path);
+/* What audit_use would say, without making anything.  `name`: of the setting. */
+int audit_check(const char *name, const char *path);
 
 void audit_write(struct audit *, const struct audit_event *);
 

@@ -126,6 +126,8 @@ static const struct row rows[] = {
 	{"log-level", KIND_LEVEL, 0, 0, 0, "error|warning|info|debug", "what is logged", "info"},
 	{"audit-log", KIND_PATH, FIELD(audit_log), 0, 0, "FILE|stderr",
 		"a line of JSON there for each session, file and change of a name", NULL},
+	{"xferlog", KIND_PATH, FIELD(xferlog), 0, 0, "FILE|stderr",
+		"a line of xferlog(5) there for each file, as FTP servers write it", NULL},
 	{"sandbox", KIND_SWITCH, FIELD(sandbox), 0, 0, "yes|no",
 		"give up all files and system calls but its own, where the kernel has that", "yes"},
 	{"require-sandbox", KIND_SWITCH, FIELD(require_sandbox), 0, 0, "yes|no",
@@ -157,6 +159,7 @@ void daemon_settings_fini(struct daemon_settings *s)
 	clear_listen(s);
 	free(s->export);
 	free(s->audit_log);
+	free(s->xferlog);
 	free(s->host_key);
 	free(s->certificate);
 	free(s->fabric);

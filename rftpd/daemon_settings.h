@@ -38,6 +38,7 @@ struct daemon_settings {
 	int inherited[DAEMON_LISTEN_MAX]; /* sockets that listen already (rftpd/activation) */
 	unsigned inherited_count;
 	char *audit_log;              /* a file, or "stderr"; NULL: none */
+	char *xferlog;                /* the same */
 	char *host_key, *certificate; /* files; NULL: the default one; made from the key */
 	char *export;                 /* NULL: not given */
 	bool writable;

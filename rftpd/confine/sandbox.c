@@ -95,10 +95,16 @@ static bool each_port(const struct daemon_settings *s, struct landlock *l)
 	return true;
 }
 
+static int allow_log(struct landlock *l, const char *what, const char *file)
+{
+	bool is_file = file && strcmp(file, "stderr") != 0;
+
+	return is_file ? allow_holder(l, what, file, APPEND) : 0;
+}
+
 static int allow_all(struct sandbox *box, struct landlock *l, const struct daemon_settings *s,
 	const char *config)
 {
-	const char *audit = s->audit_log && strcmp(s->audit_log, "stderr") ? s->audit_log : NULL;
 	char control[PATH_MAX];
 	int r = 0;
 
@@ -113,7 +119,9 @@ static int allow_all(struct sandbox *box, struct landlock *l, const struct daemo
 	if (!r)
 		r = allow_holder(l, "log-file", s->log_file, APPEND);
 	if (!r)
-		r = allow_holder(l, "audit-log", audit, APPEND);
+		r = allow_log(l, "audit-log", s->audit_log);
+	if (!r)
+		r = allow_log(l, "xferlog", s->xferlog);
 	if (!r)
 		r = allow_holder(l, "config", config, LANDLOCK_READ_FILE);
 	if (!r && control_socket_path(s, control, sizeof control))

@@ -111,7 +111,10 @@ int daemon_check(const struct daemon_settings *settings)
 	if (!r)
 		r = sandbox_check(settings);
 	if (!r)
-		r = audit_check(settings->audit_log) ? -EINVAL : 0;
+		r = audit_check("audit-log", settings->audit_log) ||
+				    audit_check("xferlog", settings->xferlog)
+			    ? -EINVAL
+			    : 0;
 	if (!r)
 		r = control_socket_check(settings);
 	return r ? r : listen_trial(settings);
@@ -390,7 +393,9 @@ int daemon_init(struct daemon *d, const struct daemon_settings *settings, const 
 
 	r = daemon_export_open(settings, &d->export);
 	if (!r)
-		r = audit_use(&d->audit, settings->audit_log);
+		r = audit_use(&d->audit.json, settings->audit_log);
+	if (!r)
+		r = audit_use(&d->audit.xferlog, settings->xferlog);
 	if (!r)
 		r = host_key_open(settings, &d->tls);
 	if (!r)

@@ -182,12 +182,15 @@ int reload(struct daemon *d, char why[CONF_WHY_MAX])
 	notify_send(state);
 	if (d->settings->log_file)
 		open_log_anew(d->settings->log_file);
-	audit_use(&d->audit, d->settings->audit_log);
+	audit_use(&d->audit.json, d->settings->audit_log);
+	audit_use(&d->audit.xferlog, d->settings->xferlog);
 	r = configuration_reread(d->configuration, &settings, why);
 	if (!r && !is_same_text(settings.log_file, d->settings->log_file))
 		open_log_anew(settings.log_file);
 	if (!r && !is_same_text(settings.audit_log, d->settings->audit_log))
-		audit_use(&d->audit, settings.audit_log);
+		audit_use(&d->audit.json, settings.audit_log);
+	if (!r && !is_same_text(settings.xferlog, d->settings->xferlog))
+		audit_use(&d->audit.xferlog, settings.xferlog);
 	if (!r)
 		r = reload_use(d, &settings, why);
 	if (r)

@@ -192,6 +192,41 @@ def one_that_is_named_anew(top):
 
 
 @case
+def as_ftp_servers_do(top):
+    """xferlog(5): eighteen fields with blanks between, the date has five."""
+    os.makedirs(f"{top}/export")
+    make_file(f"{top}/local", 5000)
+    log = f"{top}/xferlog"
+    daemon = Daemon(f"{top}/export", "rw", "--xferlog", log)
+    evil = f"{top}/two words\n\x1b[2J"
+    make_file(evil, 10)
+    works(f"{top}/local", daemon.url("f"))
+    works(evil, daemon.url())
+    works(daemon.url("f"), f"{top}/got")
+    rftp(daemon.url("missing"), f"{top}/got")
+    works("-c", "mkdir d; mv f g; rm g", daemon.url())
+
+    def fields():
+        with open(log) as f:
+            return [line.split() for line in f.read().splitlines()]
+    wait_until(lambda: len(fields()) >= 5, fields)
+    found = fields()
+    check(all(len(line) == 18 for line in found), "fields:", found)
+    for line in found:
+        check(re.fullmatch(r"\w{3} \w{3} \d+ \d\d:\d\d:\d\d \d{4} \d+ 127\.0\.0\.1", " ".join(line[:7])), line)
+        equal(line[9:11] + line[12:17], ["b", "_", "a", "anonymous", "rftp", "0", "*"], "what is always so")
+    equal([(line[7], line[8], line[11], line[17]) for line in found],
+          [("5000", "/f", "i", "c"), ("10", "/two_words__[2J", "i", "c"), ("5000", "/f", "o", "c"),
+           ("0", "/missing", "o", "i"), ("0", "/g", "d", "c")], "files")
+    # it is rotated as the other one is
+    os.rename(log, f"{log}.1")
+    daemon.process.send_signal(signal.SIGHUP)
+    wait_until(lambda: os.path.exists(log), "a new one")
+    works(f"{top}/local", daemon.url("f"))
+    wait_until(lambda: len(fields()) == 1, fields)
+
+
+@case
 def on_standard_error(top):
     os.mkdir(f"{top}/export")
     daemon = Daemon(f"{top}/export", "rw", "--audit-log", "stderr", "-q", "-q")

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rftpd/xferlog: see xferlog.h.
+ */
+#include "rftpd/xferlog.h"
+
+#include "base/clock.h"
+#include "proto/status.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static const struct {
+	const char *event;
+	char direction; /* i: it came; o: it went; d: it was removed */
+} known[] = {{"put", 'i'}, {"feed", 'i'}, {"get", 'o'}, {"rm", 'd'}};
+
+static char direction_of(const struct audit_event *e)
+{
+	for (unsigned i = 0; i < sizeof known / sizeof *known; i++)
+		if (!strcmp(e->event, known[i].event))
+			return known[i].direction;
+	return '\0';
+}
+
+bool xferlog_has(const struct audit_event *e)
+{
+	return e->path && direction_of(e);
+}
+
+static void put_word(FILE *out, const char *text)
+{
+	for (; *text; text++) {
+		unsigned char c = (unsigned char)*text;
+
+		fputc(c <= ' ' || c == 0x7f ? '_' : c, out);
+	}
+}
+
+void xferlog_put(FILE *out, const struct audit_event *e, uint64_t now_ns, time_t when)
+{
+	uint64_t seconds = e->moved ? (now_ns - e->since_ns + NS_PER_S / 2) / NS_PER_S : 0;
+	const char *colon = e->peer ? strrchr(e->peer, ':') : NULL; /* before its port */
+	char stamp[32] = "";
+	struct tm tm;
+
+	if (localtime_r(&when, &tm))
+		strftime(stamp, sizeof stamp, "%a %b %e %H:%M:%S %Y", &tm);
+	fprintf(out, "%s %" PRIu64 " ", stamp, seconds);
+	for (const char *c = e->peer; colon && c < colon; c++)
+		if (*c != '[' && *c != ']')
+			fputc(*c, out);
+	fprintf(out, " %" PRIu64 " ", e->bytes);
+	put_word(out, e->path);
+	fprintf(out, " b _ %c a anonymous rftp 0 * %c\n", direction_of(e),
+		e->status == STATUS_OK ? 'c' : 'i');
+}
