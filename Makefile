@@ -105,6 +105,8 @@ $(TESTS) $(BENCHES): $(B)/tests/%: $(B)/obj/tests/%.o $(CLIENT_LIB) $(DAEMON_LIB
 # they change what is sent, and what is received
 $(B)/tests/property/flips: LDFLAGS += -Wl,--wrap=control_put
 $(B)/tests/property/floods: LDFLAGS += -Wl,--wrap=control_get
+# it says what no client says
+$(B)/tests/fuzz/fuzz_daemon: LDFLAGS += -Wl,--wrap=message_put_header
 
 $(B)/obj/%.o: %.c | $(B)/needed
 	$(call say,CC,$<)

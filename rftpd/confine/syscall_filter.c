@@ -308,10 +308,10 @@ static int allow_some(scmp_filter_ctx ctx)
 		const char *name;
 		struct scmp_arg_cmp arg;
 	} some[] = {
-		{"socket", SCMP_A0(SCMP_CMP_EQ, AF_UNIX)},
-		{"socket", SCMP_A0(SCMP_CMP_EQ, AF_INET)},
-		{"socket", SCMP_A0(SCMP_CMP_EQ, AF_INET6)},
-		{"socket", SCMP_A0(SCMP_CMP_EQ, AF_NETLINK)},
+		{"socket", SCMP_A0(SCMP_CMP_EQ, AF_UNIX, 0)},
+		{"socket", SCMP_A0(SCMP_CMP_EQ, AF_INET, 0)},
+		{"socket", SCMP_A0(SCMP_CMP_EQ, AF_INET6, 0)},
+		{"socket", SCMP_A0(SCMP_CMP_EQ, AF_NETLINK, 0)},
 		IOCTL(TCGETS),
 		IOCTL(TIOCGWINSZ),
 		IOCTL(FIONREAD),
@@ -330,9 +330,9 @@ static int allow_some(scmp_filter_ctx ctx)
 		{"mmap2", SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0)},
 		{"mmap2", SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_WRITE, 0)},
 		{"mprotect", SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0)},
-		{"prctl", SCMP_A0(SCMP_CMP_EQ, PR_SET_NAME)},
-		{"prlimit64", SCMP_A0(SCMP_CMP_EQ, 0)},
-		{"tgkill", SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)getpid())},
+		{"prctl", SCMP_A0(SCMP_CMP_EQ, PR_SET_NAME, 0)},
+		{"prlimit64", SCMP_A0(SCMP_CMP_EQ, 0, 0)},
+		{"tgkill", SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)getpid(), 0)},
 #endif
 	};
 	int count = 0;

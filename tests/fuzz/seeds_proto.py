@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the seed corpora of fuzz_wire, fuzz_message, fuzz_transfer and fuzz_squeeze.
+"""Writes the seed corpora of fuzz_wire, fuzz_message, fuzz_transfer, fuzz_squeeze and fuzz_daemon.
 
 Encodes from the specification (rftp-protocol(7)) on its own; run it again after a change of the
 protocol: tests/fuzz/seeds_proto.py
@@ -115,4 +115,25 @@ write("fuzz_squeeze", {
     "fixed": squeezed(b"aaaaaaaaaa"),
     "longer": squeezed(b"x" * 1000, length=999),
     "shorter": squeezed(b"x" * 1000, length=1001),
+})
+
+FILE = pack("IBIqIQ", 1, 1, 0o644, 1700000000, 5, 0) + text(b"")
+NEW, READY, EXPECTING, CONNECTED, STORING, OFFERED, RETRIEVING, FEEDING = (bytes([n]) for n in range(8))
+write("fuzz_daemon", {
+    "hello": NEW + frame(1, HELLO) + frame(3, bytes(8)),
+    "names": READY + frame(18, pack("II", 0o755, 1) + text(b"d/e")) + frame(21, pack("I", 0) + text(b"f")
+                                                                            + text(b"d/g"))
+             + frame(16, text(b"d/g")) + frame(20, text(b"d/g")) + frame(19, text(b"d/e")),
+    "listings": READY + frame(17, text(b"/")) + frame(22, text(b"d")) + frame(17, text(b"out")),
+    "trees": READY + frame(18, pack("II", 0o755, 1) + text(b"a/b/c")) + frame(23, text(b"a")) + frame(23, text(b"out")),
+    "store": READY + frame(32, FILES),
+    "expecting": EXPECTING + frame(4, pack("H", 8)) + frame(33, NULLS),
+    "connected": CONNECTED + frame(34, pack("IHQQ", 0, 7, 64 << 20, 10**10) + text(b"/feed")) + frame(2, b""),
+    "offer": STORING + frame(64, pack("BBHIIIQQ", 1, 1, 1, 65536, 4, 0, 1, 65536) + b"\0" + bytes(16)),
+    "files": OFFERED + frame(69, FILE) + frame(71, pack("IHQQQ", 1, 0, 0, 0, 0x0123456789ABCDEF))
+             + frame(73, pack("QQQ", 1, 0, 0)),
+    "request": OFFERED + frame(67, b"") + frame(75, pack("H", 108) + text(b"")),
+    "accept": RETRIEVING + frame(65, pack("IIQIIQI", 4, 65536 + 4096, 1 << 20, 1, 0, 0, 0))
+              + frame(70, pack("IQ", 1, 0)) + frame(66, pack("HIII", 3, 0, 1, 2)),
+    "feed": FEEDING + frame(64, pack("BBHIIIQQ", 1, 1, 1, 65536, 4, 0, 1, 65536) + b"\0" + bytes(16)),
 })

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fuzz_daemon: a daemon that runs, in a thread of this process, and a client that leads it to some
+ * state by the book and then says anything.
+ *
+ * Input: a byte for the state, then what crosses behind it, as it is, in the control channel's
+ * stream (the frames of proto/message.h): 0 before HELLO, 1 after it, 2 with data channels expected,
+ * 3 with data channels, 4 in a STORE, 5 in a STORE that was offered, 6 in a RETRIEVE, 7 in a FEED.
+ *
+ * Property: the daemon answers or ends that session, and serves the next one; nothing is written
+ * outside of the export.  A session that is as it was is used again.
+ *
+ * Threads make coverage vary from run to run, so the options beside it turn off what libFuzzer
+ * concludes from that.
+ */
+#include "base/addr.h"
+#include "base/clock.h"
+#include "proto/transfer.h"
+#include "proto/wire.h"
+#include "rftpd/serve/daemon.h"
+#include "session/calls.h"
+#include "session/connect.h"
+#include "tests/fuzz/fuzz.h"
+#include "tests/scratch.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
+
+#define COOKIE UINT64_C(0x636f6f6b69652121)
+#define ANSWER_NS NS_PER_MS /* what the daemon has to say comes within this, or another session is opened */
+#define TIDY_EVERY 5000u
+#define LEAD_BYTES 8u /* of a frame */
+
+enum state { NEW, READY, EXPECTING, CONNECTED, STORING, OFFERED, RETRIEVING, FEEDING, STATES };
+
+static struct daemon daemon_;
+static struct daemon_settings settings;
+static struct calls_params params;
+static struct calls *calls; /* NULL: none is open */
+static char export[256], outside[256];
+
+/* ---- the stream: any bytes in the place of a frame's head ---- */
+
+int LLVMFuzzerInitialize(int *, char ***);
+void __real_message_put_header(const struct message_header *, uint8_t *);
+void __wrap_message_put_header(const struct message_header *, uint8_t *);
+
+static __thread const uint8_t *forged; /* the head of the frame that is put now */
+
+void __wrap_message_put_header(const struct message_header *h, uint8_t *out)
+{
+	if (forged)
+		memcpy(out, forged, MESSAGE_HEADER_BYTES);
+	else
+		__real_message_put_header(h, out);
+}
+
+/* At least as long as the shortest RETRIEVE. */
+static int put_stream(struct control *c, const uint8_t *data, size_t len)
+{
+	int r;
+
+	forged = data;
+	r = control_put(c, MESSAGE_RETRIEVE, 0, data + MESSAGE_HEADER_BYTES,
+		len - MESSAGE_HEADER_BYTES);
+	forged = NULL;
+	return r;
+}
+
+/* ---- the daemon ---- */
+
+static void *serve(void *arg)
+{
+	(void)arg;
+	daemon_run(&daemon_);
+	abort(); /* nobody asked for an end */
+}
+
+static int trust(void *ctx, const struct tls *tls, const struct sockaddr *address, char *text)
+{
+	(void)ctx;
+	(void)tls;
+	(void)address;
+	(void)text;
+	return 0;
+}
+
+static void set(const char *name, const char *value)
+{
+	char why[DAEMON_WHY_MAX];
+
+	must(!daemon_settings_set(&settings, DAEMON_ORIGIN_COMMAND, name, value, why));
+}
+
+static void make_export(void)
+{
+	char path[300];
+
+	snprintf(path, sizeof path, "%s/d", export);
+	(void)mkdir(path, 0755); /* whatever has become of the last ones */
+	snprintf(path, sizeof path, "%s/f", export);
+	(void)scratch_write(path, "contents");
+	snprintf(path, sizeof path, "%s/out", export);
+	(void)!symlink(outside, path);
+}
+
+static void remove_all(void)
+{
+	calls_close(calls);
+	scratch_remove_all();
+}
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+	char text[300], key[300], why[TLS_WHY_MAX];
+	pthread_t thread;
+	sigset_t mask;
+
+	(void)argc;
+	(void)argv;
+	snprintf(export, sizeof export, "%s", scratch_dir());
+	snprintf(outside, sizeof outside, "%s", scratch_dir());
+	snprintf(key, sizeof key, "%s/key", scratch_dir());
+	atexit(remove_all);
+	make_export();
+	log_setup("rftpd", LOG_LEVEL_ERROR);
+	must(!log_to_file("/dev/null"));
+	daemon_settings_init(&settings);
+	snprintf(text, sizeof text, "%s:rw", export);
+	set("export", text);
+	set("listen", "127.0.0.1:0");
+	set("fabric", "soft");
+	set("host-key", key);
+	set("sandbox", "no"); /* this process has more to do */
+	set("memory", "64M");
+	set("max-block", "64K");
+	sigemptyset(&mask);
+	sigaddset(&mask, SIGHUP); /* the daemon's alone; what ends this program is not */
+	pthread_sigmask(SIG_BLOCK, &mask, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	must(!daemon_init(&daemon_, &settings, NULL));
+	params = (struct calls_params){
+		.host = "127.0.0.1",
+		.port = addr_port((const struct sockaddr *)&daemon_.addresses[0].ss),
+		.agent = "fuzz",
+		.fabric = "soft",
+		.trust = trust,
+		.connect_timeout_ms = 10000,
+		.reply_timeout_ms = 10000,
+		.cancel_fd = -1,
+	};
+	must(!tls_context_new_client(NULL, &params.tls, why));
+	must(!pthread_create(&thread, NULL, serve, NULL));
+	return 0;
+}
+
+/* ---- by the book ---- */
+
+static int put(struct control *c, uint16_t type, const uint8_t *data, ssize_t len)
+{
+	return len < 0 ? (int)len : control_put(c, type, 0, data, (size_t)len);
+}
+
+static int ask_for_data(uint16_t type)
+{
+	struct message_data_request request = {
+		.kind = 1,
+		.path = {(const uint8_t *)"f", 1},
+	};
+	uint8_t data[64];
+	const uint8_t *reply;
+	size_t len;
+
+	return calls_ask(calls, type, data, message_put_data_request(&request, data, sizeof data),
+		&reply, &len);
+}
+
+static int ask_for_feed(void)
+{
+	struct message_feed request = {.streams = 4, .segment_bytes = 65536, .path = {(const uint8_t *)"feed", 4}};
+	uint8_t data[64];
+	const uint8_t *reply;
+	size_t len;
+
+	return calls_ask(calls, MESSAGE_FEED, data, message_put_feed(&request, data, sizeof data),
+		&reply, &len);
+}
+
+/* The next frame of a type. */
+static int await(struct control *c, uint16_t type, uint64_t until_ns)
+{
+	struct message_header h;
+	const uint8_t *data;
+
+	for (;;) {
+		int r = control_get(c, &h, &data);
+
+		if (r < 0)
+			return r;
+		if (r && h.type == type)
+			return 0;
+		if (!r && clock_now_ns() >= until_ns)
+			return -ETIMEDOUT;
+		if (!r)
+			control_wait(c, 1, -1);
+	}
+}
+
+static int offer(struct control *c)
+{
+	struct transfer_offer offer = {.engine = MESSAGE_ENGINE_CREDIT,
+		.notice = 1,
+		.channels = 1,
+		.block = 65536,
+		.depth = 4,
+		.files = 1,
+		.bytes = 65536};
+	uint8_t data[128];
+	int r = put(c, TRANSFER_OFFER, data, transfer_put_offer(&offer, data, sizeof data));
+
+	return r ? r : await(c, TRANSFER_ACCEPT, clock_now_ns() + 10 * NS_PER_S);
+}
+
+static int lead(enum state state)
+{
+	struct calls_error error;
+	uint8_t two[2] = {0, 2};
+	const uint8_t *reply;
+	size_t len;
+	int r = 0;
+
+	if (!calls)
+		r = calls_open(&params, &calls, &error);
+	if (!r && state == EXPECTING)
+		r = calls_ask(calls, MESSAGE_CHANNELS, two, sizeof two, &reply, &len);
+	if (!r && state >= CONNECTED)
+		r = calls_channels(calls, 1);
+	if (!r && (state == STORING || state == OFFERED))
+		r = ask_for_data(MESSAGE_STORE);
+	if (!r && state == RETRIEVING)
+		r = ask_for_data(MESSAGE_RETRIEVE);
+	if (!r && state == FEEDING)
+		r = ask_for_feed();
+	if (!r && state == OFFERED)
+		r = offer(link_control(calls_link(calls)));
+	return r;
+}
+
+/* ---- and then anything ---- */
+
+/* What comes, then what ends a transfer, then PINGs: the last one is answered if all was well. */
+static size_t stream(uint8_t *out, enum state state, const uint8_t *data, size_t size)
+{
+	struct wire w;
+	unsigned count = (41 - 1) / (LEAD_BYTES + 8) + 2;
+
+	memcpy(out, data, size);
+	wire_init_put(&w, out + size, 256);
+	if (state >= STORING) {
+		wire_put_u16(&w, TRANSFER_ABORT);
+		wire_put_u16(&w, 0);
+		wire_put_u32(&w, 4);
+		wire_put_u16(&w, 108);
+		wire_put_u16(&w, 0);
+	}
+	for (unsigned i = 0; i < count; i++) {
+		wire_put_u16(&w, MESSAGE_PING);
+		wire_put_u16(&w, 0);
+		wire_put_u32(&w, 8);
+		wire_put_u64(&w, COOKIE);
+	}
+	return size + wire_put_length(&w);
+}
+
+/* Whether the session is as it was. */
+static bool is_answered(struct control *c)
+{
+	unsigned left = (41 - 1) / (LEAD_BYTES + 8) + 2;
+
+	while (left && !await(c, MESSAGE_PING | MESSAGE_REPLY, clock_now_ns() + ANSWER_NS))
+		left--;
+	return !left;
+}
+
+static void before_hello(const uint8_t *data, size_t size)
+{
+	static uint8_t bytes[70000];
+	struct calls_error error;
+	struct fabric *fabric;
+	struct link *link;
+	char address[64];
+
+	if (connect_any(&params, &fabric, &link, address, &error))
+		return;
+	if (!put_stream(link_control(link), bytes, stream(bytes, NEW, data, size)))
+		is_answered(link_control(link));
+	link_free(link);
+	fabric_close(fabric);
+}
+
+/* Now and then what clients made goes. */
+static void tidy(void)
+{
+	static unsigned runs;
+	struct dirent *entry;
+	DIR *dir;
+
+	if (runs++ % TIDY_EVERY)
+		return;
+	must(scratch_entries(outside) == 0);
+	dir = opendir(export);
+	must(dir);
+	while ((entry = readdir(dir)))
+		if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, "..") &&
+			unlinkat(dirfd(dir), entry->d_name, 0))
+			scratch_remove(dirfd(dir), entry->d_name);
+	closedir(dir);
+	make_export();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static uint8_t bytes[70000];
+	enum state state;
+	struct control *c;
+
+	if (!size || size > 65000)
+		return 0;
+	state = data[0] % STATES;
+	if (state == NEW) {
+		before_hello(data + 1, size - 1);
+		return 0;
+	}
+	tidy();
+	if (lead(state)) { /* a transfer of what an earlier input has put there, or taken away */
+		calls_close(calls);
+		calls = NULL;
+		make_export();
+		return 0;
+	}
+	c = link_control(calls_link(calls));
+	if (!put_stream(c, bytes, stream(bytes, state, data + 1, size - 1)) && is_answered(c) &&
+		state < STORING)
+		return 0;
+	calls_close(calls);
+	calls = NULL;
+	return 0;
+}
