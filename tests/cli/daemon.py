@@ -205,7 +205,7 @@ def the_example_and_the_unit(top):
     # what it proposes, also where it is commented out, is what the daemon takes
     text = re.sub(r"(?m)^#\s?([a-z-]+ *=)", r"\1", text)
     text = re.sub(r"(?m)^(export *= *)[^:\n]*", rf"\g<1>{directory}", text)
-    text = re.sub(r"(?m)^((?:log-file|audit-log) *= *).*", rf"\g<1>{top}/log", text)
+    text = re.sub(r"(?m)^((?:log-file|audit-log|xferlog) *= *).*", rf"\g<1>{top}/log", text)
     text = re.sub(r"(?m)^(control *= *).*", rf"\g<1>{top}/control", text)
     text = re.sub(r"(?m)^(metrics *= *).*", r"\g<1>127.0.0.1:0", text)
     # whether port 7387 is free here is not the question

@@ -4,8 +4,9 @@
  * state by the book and then says anything.
  *
  * Input: a byte for the state, then what crosses behind it, as it is, in the control channel's
- * stream (the frames of proto/message.h): 0 before HELLO, 1 after it, 2 with data channels expected,
- * 3 with data channels, 4 in a STORE, 5 in a STORE that was offered, 6 in a RETRIEVE, 7 in a FEED.
+ * stream (the frames of proto/message.h): 0 before HELLO, 1 after it, 2 with data channels
+ * expected, 3 with data channels, 4 in a STORE, 5 in a STORE that was offered, 6 in a RETRIEVE, 7
+ * in a FEED.
  *
  * Property: the daemon answers or ends that session, and serves the next one; nothing is written
  * outside of the export.  A session that is as it was is used again.
@@ -29,7 +30,8 @@
 #include <sys/mman.h>
 
 #define COOKIE UINT64_C(0x636f6f6b69652121)
-#define ANSWER_NS NS_PER_MS /* what the daemon has to say comes within this, or another session is opened */
+#define ANSWER_NS                                                                                  \
+	NS_PER_MS /* what the daemon has to say comes within this, or another session is opened */
 #define TIDY_EVERY 5000u
 #define LEAD_BYTES 8u /* of a frame */
 
@@ -63,8 +65,8 @@ static int put_stream(struct control *c, const uint8_t *data, size_t len)
 	int r;
 
 	forged = data;
-	r = control_put(c, MESSAGE_RETRIEVE, 0, data + MESSAGE_HEADER_BYTES,
-		len - MESSAGE_HEADER_BYTES);
+	r = control_put(
+		c, MESSAGE_RETRIEVE, 0, data + MESSAGE_HEADER_BYTES, len - MESSAGE_HEADER_BYTES);
 	forged = NULL;
 	return r;
 }
@@ -179,7 +181,8 @@ static int ask_for_data(uint16_t type)
 
 static int ask_for_feed(void)
 {
-	struct message_feed request = {.streams = 4, .segment_bytes = 65536, .path = {(const uint8_t *)"feed", 4}};
+	struct message_feed request = {
+		.streams = 4, .segment_bytes = 65536, .path = {(const uint8_t *)"feed", 4}};
 	uint8_t data[64];
 	const uint8_t *reply;
 	size_t len;
