@@ -244,7 +244,8 @@ static bool is_spared(
 	char shown[ADDR_TEXT_MAX];
 
 	addr_format((const struct sockaddr *)&addr->ss, shown);
-	if (r == -ENODEV) {
+	/* rdma_cm's other word for it */
+	if (r == -ENODEV || (r == -EADDRNOTAVAIL && select_is_plugged(name))) {
 		log_debug("listen %s: fabric %s: no device has this address", shown, name);
 		return true;
 	}

@@ -104,7 +104,7 @@ reloaded() {
 	systemctl reload rftpd
 	was_logged "the configuration is in use"
 	[ "$(main_pid)" = "$pid" ] || fail "it was started anew"
-	rftpctl limit | grep -E '^max-sessions.* 7$' || fail "the new limit does not hold: $(rftpctl limit)"
+	rftpctl limit | grep -E '^max-sessions +7 ' || fail "the new limit does not hold: $(rftpctl limit)"
 	rftpctl who || fail "rftpctl"
 	client file $URL/after
 	same_files file $EXPORT/after
@@ -138,14 +138,20 @@ activated() {
 	systemctl start rftpd.socket
 	[ "$(systemctl show -P ActiveState rftpd)" = inactive ] || fail "it runs before anybody comes"
 	FABRIC=soft
-	timeout 60 rftp --fabric soft file rftp://127.0.0.1:$PORT/by-socket
+	timeout 60 rftp --fabric soft file rftp://127.0.0.1:$PORT/by-socket || {
+		journal -u rftpd -n 12
+		systemctl status rftpd.socket rftpd
+		ss -tlnp
+		fail "it is not served"
+	}
 	same_files file $EXPORT/by-socket
 	[ "$(systemctl show -P ActiveState rftpd)" = active ] || fail "it does not run"
-	systemctl stop rftpd.socket rftpd
+	systemctl stop rftpd.socket rftpd.service
 }
 run_case "its first client starts it, by the socket" activated
 
 misconfigured() {
+	systemctl stop rftpd.socket rftpd.service
 	echo "no-such-setting = 1" >>/etc/rftpd.conf
 	! systemctl start rftpd || fail "it started"
 	nap 2
