@@ -61,7 +61,8 @@ static bool message_hello_ok(const struct message_hello *m)
 {
 	return m->version != 0 && m->max_channels >= 1 && m->max_channels <= MESSAGE_CHANNELS_MAX &&
 	       m->max_block >= TRANSFER_BLOCK_MIN && m->max_block <= TRANSFER_BLOCK_MAX &&
-	       m->max_depth >= 2 && m->max_depth <= TRANSFER_DEPTH_MAX;
+	       m->max_depth >= 2 && m->max_depth <= TRANSFER_DEPTH_MAX && m->max_transfers >= 1 &&
+	       m->max_transfers <= MESSAGE_TRANSFERS_MAX;
 }
 
 int message_get_hello(struct message_hello *m, const void *buf, size_t len)
@@ -73,6 +74,7 @@ int message_get_hello(struct message_hello *m, const void *buf, size_t len)
 	m->max_channels = wire_get_u16(&w);
 	m->max_block = wire_get_u32(&w);
 	m->max_depth = wire_get_u32(&w);
+	m->max_transfers = wire_get_u16(&w);
 	m->engines = wire_get_u32(&w);
 	m->session = wire_get_u32(&w);
 	m->flags = wire_get_u32(&w);
@@ -91,6 +93,7 @@ ssize_t message_put_hello(const struct message_hello *m, void *buf, size_t size)
 	wire_put_u16(&w, m->max_channels);
 	wire_put_u32(&w, m->max_block);
 	wire_put_u32(&w, m->max_depth);
+	wire_put_u16(&w, m->max_transfers);
 	wire_put_u32(&w, m->engines);
 	wire_put_u32(&w, m->session);
 	wire_put_u32(&w, m->flags);
@@ -118,7 +121,8 @@ ssize_t message_put_ping(const struct message_ping *m, void *buf, size_t size)
 
 static bool message_channels_ok(unsigned first, unsigned count)
 {
-	return count >= 1 && first + count <= MESSAGE_CHANNELS_MAX;
+	return count >= 1 && count <= MESSAGE_CHANNELS_MAX && first % MESSAGE_CHANNELS_MAX == 0 &&
+	       first / MESSAGE_CHANNELS_MAX < MESSAGE_TRANSFERS_MAX;
 }
 
 int message_get_channels(struct message_channels *m, const void *buf, size_t len)

@@ -5,7 +5,8 @@
  * Frame, RFTP's Fig. 7(a): event type 16 bits, response 16, length of data 32, then the data.  All
  * big-endian.  A reply has the request's type with MESSAGE_REPLY set and a status (status.h) in
  * `response`; a reply whose status is not 0 carries one text (bytes, 0..512) and nothing else.
- * In requests and notices `response` is 0.
+ * In CHANNELS, STORE, RETRIEVE and FEED, and in the frames of a transfer, `response` is the number
+ * of the transfer, below MESSAGE_TRANSFERS_MAX; in other requests and notices it is 0.
  *
  * get functions check every length, count and value against the limits below and refuse trailing
  * bytes: 0, -EMSGSIZE or -EBADMSG.  Their byte strings point into the buffer they were given.  put
@@ -28,7 +29,8 @@
 #define MESSAGE_NAME_MAX 255u /* a directory entry, a program's name */
 #define MESSAGE_CLASS_MAX 31u /* the name of a class of transfers */
 #define MESSAGE_TOKEN_BYTES 16u
-#define MESSAGE_CHANNELS_MAX 64u
+#define MESSAGE_CHANNELS_MAX 64u        /* of one transfer */
+#define MESSAGE_TRANSFERS_MAX 4u        /* of a session at once */
 #define MESSAGE_SEGMENT_BYTES_MIN 4096u /* of a feed's segment */
 #define MESSAGE_SEGMENT_NS_MIN 10000000u
 #define MESSAGE_LIST_MAX 1024u /* entries in one LIST reply */
@@ -75,6 +77,8 @@ struct message_row {
 	uint32_t min, max;
 };
 const struct message_row *message_row(uint16_t type);
+/* Whether `response` is the number of a transfer. */
+bool message_has_number(uint16_t type);
 /* 0, or -EBADMSG: no such type, or a length outside its row.  A reply with a status other than 0 is
  * checked as the error text that it carries. */
 int message_check(const struct message_header *);
@@ -145,6 +149,7 @@ struct message_hello {           /* request and reply have the same shape */
 	uint16_t max_channels;   /* 1..64 */
 	uint32_t max_block;      /* bytes, 65536..16777216 */
 	uint32_t max_depth;      /* blocks of one transfer, 2..65536 */
+	uint16_t max_transfers;  /* at once, 1..MESSAGE_TRANSFERS_MAX */
 	uint32_t engines;        /* bit n = enum message_engine n */
 	uint32_t session;        /* reply: number of this session; request: 0 */
 	uint32_t flags;          /* MESSAGE_HELLO_*; request: in its upper half the client's port */

@@ -26,7 +26,7 @@ static bool message_greeting_ok(const struct message_greeting *m)
 		return m->index == 0 && m->session == 0 && m->credits >= MESSAGE_CREDITS_MIN &&
 		       !memcmp(m->token, zeros, sizeof(zeros));
 	case MESSAGE_CHANNEL_DATA:
-		return m->index < MESSAGE_CHANNELS_MAX;
+		return m->index < MESSAGE_CHANNELS_MAX * MESSAGE_TRANSFERS_MAX;
 	default:
 		return false;
 	}

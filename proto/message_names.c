@@ -25,8 +25,8 @@
 
 /* MESSAGE_LOGIN has no row until logins exist: the number is taken, the message is not. */
 static const struct message_row message_rows[] = {
-	REQUEST(MESSAGE_HELLO, "HELLO", 26, 26 + MESSAGE_NAME_MAX),
-	REPLY(MESSAGE_HELLO, "HELLO", 26, 26 + MESSAGE_NAME_MAX),
+	REQUEST(MESSAGE_HELLO, "HELLO", 28, 28 + MESSAGE_NAME_MAX),
+	REPLY(MESSAGE_HELLO, "HELLO", 28, 28 + MESSAGE_NAME_MAX),
 	REQUEST(MESSAGE_BYE, "BYE", 0, 0),
 	REPLY(MESSAGE_BYE, "BYE", 0, 0),
 	REQUEST(MESSAGE_PING, "PING", 8, 8),
@@ -71,6 +71,7 @@ static const struct message_row message_rows[] = {
 	REQUEST(TRANSFER_COMPLETE, "COMPLETE", 24, 24),
 	REQUEST(TRANSFER_CLOSED, "CLOSED", 24, 24),
 	REQUEST(TRANSFER_ABORT, "ABORT", 4, 2 + TEXT_FIELD_MAX),
+	REQUEST(TRANSFER_PAUSED, "PAUSED", 22, 22 + MESSAGE_CLASS_MAX),
 };
 
 const struct message_row *message_row(uint16_t type)
@@ -88,6 +89,12 @@ const char *message_name(uint16_t type)
 	return row ? row->name : "unknown message";
 }
 
+bool message_has_number(uint16_t type)
+{
+	return type == MESSAGE_CHANNELS || type == MESSAGE_STORE || type == MESSAGE_RETRIEVE ||
+	       type == MESSAGE_FEED || transfer_is_frame(type);
+}
+
 int message_check(const struct message_header *header)
 {
 	const struct message_row *row = message_row(header->type);
@@ -97,7 +104,10 @@ int message_check(const struct message_header *header)
 		return -EBADMSG;
 	min = row->min;
 	max = row->max;
-	if (header->response != 0) {
+	if (message_has_number(header->type)) {
+		if (header->response >= MESSAGE_TRANSFERS_MAX)
+			return -EBADMSG;
+	} else if (header->response != 0) {
 		if (!(header->type & MESSAGE_REPLY))
 			return -EBADMSG;
 		min = 2;

@@ -2,9 +2,9 @@
 /*
  * proto/transfer: the messages of a transfer, and the block header.
  *
- * They use the frames of proto/message.h with types 64..95 and response 0, and have rows in the
- * same codec table.  Order of a transfer (S = source, K = sink; each on the control channel unless
- * said):
+ * They use the frames of proto/message.h with types 64..95 and the transfer's number as response,
+ * and have rows in the same codec table.  Order of a transfer (S = source, K = sink; each on the
+ * control channel unless said):
  *
  *     S OFFER  K ACCEPT (or ABORT)                    once; ACCEPT names the sink's memory
  *     K GRANT / S REQUEST                             engine credit: at any time between ACCEPT and
@@ -36,7 +36,14 @@ enum transfer_type {
 	TRANSFER_COMPLETE = 73,
 	TRANSFER_CLOSED = 74,
 	TRANSFER_ABORT = 75,
+	TRANSFER_PAUSED = 76, /* data as of MESSAGE_QUEUED; from the daemon, in either direction */
 };
+
+/* Whether a frame of this type is of a transfer that runs, whose number its header has. */
+static inline bool transfer_is_frame(uint16_t type)
+{
+	return type >= TRANSFER_OFFER && type <= TRANSFER_PAUSED;
+}
 
 #define TRANSFER_BLOCK_MIN 65536u
 #define TRANSFER_BLOCK_MAX 16777216u

@@ -22,20 +22,20 @@ static uint64_t calls_stub_now = NS_PER_S;
 static uint16_t calls_stub_asked; /* type of the last request */
 static int calls_stub_last;       /* what calls_stub_frame gave last: who sent may send more */
 
-/* The next frame: 1, 0 (none yet) or -errno, as control_get. */
+/* The next frame: 1, 0 (none yet) or -errno, as demux_get. */
 static int calls_stub_frame(struct message_header *, const uint8_t **data);
 
 /* Types of their own that nobody looks into. */
 static char calls_stub_object[1];
 
-int control_get(struct control *c, struct message_header *h, const uint8_t **data)
+int demux_get(struct demux_port *c, struct message_header *h, const uint8_t **data)
 {
 	(void)c;
 	calls_stub_now += CALLS_STUB_NS_A_FRAME;
 	return calls_stub_last = calls_stub_frame(h, data);
 }
 
-int control_put(struct control *c, uint16_t type, uint16_t response, const void *data, size_t len)
+int demux_put(struct demux_port *c, uint16_t type, uint16_t response, const void *data, size_t len)
 {
 	(void)c;
 	(void)response;
@@ -45,12 +45,13 @@ int control_put(struct control *c, uint16_t type, uint16_t response, const void 
 	return 0;
 }
 
-void link_close_channels(struct link *l)
+void link_close_channels(struct link *l, unsigned transfer)
 {
 	(void)l;
+	(void)transfer;
 }
 
-int control_wait(struct control *c, int timeout_ms, int cancel_fd)
+int demux_wait(struct demux_port *c, int timeout_ms, int cancel_fd)
 {
 	(void)c;
 	(void)cancel_fd;
@@ -112,10 +113,34 @@ struct control *link_control(const struct link *l)
 	return (struct control *)calls_stub_object;
 }
 
-unsigned link_channel_count(const struct link *l)
+unsigned link_channel_count(const struct link *l, unsigned transfer)
 {
 	(void)l;
+	(void)transfer;
 	return 0;
+}
+
+struct demux *link_demux(const struct link *l)
+{
+	(void)l;
+	return (struct demux *)calls_stub_object;
+}
+
+struct demux_port *demux_dialogue(struct demux *d)
+{
+	return (struct demux_port *)d;
+}
+
+int demux_open(struct demux *d, unsigned number, struct demux_port **out)
+{
+	(void)number;
+	*out = (struct demux_port *)d;
+	return 0;
+}
+
+void demux_close(struct demux_port *p)
+{
+	(void)p;
 }
 
 void link_free(struct link *l)
@@ -142,10 +167,11 @@ const char *link_fabric_name(const struct link *l)
 	return "stub";
 }
 
-int link_open_channels(struct link *l, uint32_t session, const struct message_channels_reply *reply,
-	int timeout_ms)
+int link_open_channels(struct link *l, unsigned transfer, uint32_t session,
+	const struct message_channels_reply *reply, int timeout_ms)
 {
 	(void)l;
+	(void)transfer;
 	(void)session;
 	(void)reply;
 	(void)timeout_ms;

@@ -75,7 +75,7 @@ static void rig_open_on(struct rig *rig, const struct loop_faults *faults, unsig
 	half_init(&rig->source, rig->pair.client, source_blocks, FABRIC_LOCAL);
 	half_init(&rig->sink, rig->pair.daemon, sink_blocks, FABRIC_REMOTE_WRITE);
 	/* the daemon's side must have been sent to first */
-	r = rail_wait_greeted(link_rail(rig->pair.daemon), channels, RIG_MS, -1);
+	r = rail_wait_greeted(link_rail(rig->pair.daemon, 0), channels, RIG_MS, -1);
 	assert(!r);
 }
 
@@ -92,8 +92,8 @@ static void rig_close(struct rig *rig)
 	if (rig->from)
 		rig->from->ops->stop(rig->from);
 	/* nothing lands in memory that is gone */
-	link_close_channels(rig->source.link);
-	link_close_channels(rig->sink.link);
+	link_close_channels(rig->source.link, 0);
+	link_close_channels(rig->sink.link, 0);
 	if (rig->from)
 		rig->from->ops->close(rig->from);
 	if (rig->to)
@@ -109,8 +109,8 @@ static struct engine_env rig_env(struct rig *rig, const struct half *h)
 		.pool = h->pool,
 		.pd = control_pd(link_control(h->link)),
 		.mr = h->mr,
-		.cq = link_rail(h->link)->cq,
-		.channels = link_rail(h->link)->channels,
+		.cq = link_rail(h->link, 0)->cq,
+		.channels = link_rail(h->link, 0)->channels,
 		.channel_count = rig->channels,
 		.notice = TRANSFER_NOTICE_BEHIND,
 		.verdict = h == &rig->source ? &rig->why_from : &rig->why_to,
@@ -285,7 +285,7 @@ static inline int rig_post(
 	wr->flags = FABRIC_SIGNALED | FABRIC_INLINE;
 	wr->sge = &sge;
 	wr->sge_count = 1;
-	return channel_post(link_rail(rig->source.link)->channels[channel], wr, 0);
+	return channel_post(link_rail(rig->source.link, 0)->channels[channel], wr, 0);
 }
 
 #endif

@@ -149,6 +149,7 @@ static const struct recode recode_table[] = {
 	{MESSAGE_ADMIT, recode_message_admit},
 	{MESSAGE_ADMIT | MESSAGE_REPLY, recode_empty},
 	{MESSAGE_QUEUED, recode_message_queued},
+	{TRANSFER_PAUSED, recode_message_queued},
 	{TRANSFER_OFFER, recode_transfer_offer},
 	{TRANSFER_ACCEPT, recode_transfer_accept},
 	{TRANSFER_GRANT, recode_grant},

@@ -158,6 +158,11 @@ static int calls_take_queued(struct calls *c, uint16_t type, const uint8_t *data
 	return 0;
 }
 
+static struct demux_port *calls_port(const struct calls *c)
+{
+	return demux_dialogue(link_demux(c->link));
+}
+
 static uint64_t calls_deadline(const struct calls *c)
 {
 	if (c->opening_ends_ns)
@@ -174,45 +179,12 @@ static int calls_wait(struct calls *c, uint64_t deadline)
 		return -ETIMEDOUT;
 	if (poll(&cancel, 1, 0) > 0)
 		return -ECANCELED;
-	return control_wait(link_control(c->link), clock_until_ms(deadline), c->cancel_fd);
-}
-
-/*
- * The transfer that was asked for is given up before it begins.  ABORT may cross the daemon's
- * reply, which goes by like all else that comes before its answer, which is ABORT.
- */
-static int calls_leave_line(struct calls *c, uint16_t type)
-{
-	const struct transfer_abort abort = {.status = STATUS_CANCELLED};
-	uint64_t deadline = clock_now_ns() + CALLS_LEAVE_MS * NS_PER_MS;
-	struct control *control = link_control(c->link);
-	struct message_header header;
-	const uint8_t *frame;
-	uint8_t data[16];
-	ssize_t len = transfer_put_abort(&abort, data, sizeof data);
-	int err = control_put(control, TRANSFER_ABORT, 0, data, (size_t)len);
-
-	while (!err) {
-		err = control_get(control, &header, &frame);
-		if (err > 0 && header.type == TRANSFER_ABORT)
-			break;
-		if (err > 0 && header.type != MESSAGE_PING && header.type < TRANSFER_OFFER &&
-			header.type != (type | MESSAGE_REPLY))
-			return calls_bad_reply(c, type);
-		if (err >= 0)
-			err = clock_until_ms(deadline)
-				      ? control_wait(control, clock_until_ms(deadline), -1)
-				      : -ETIMEDOUT;
-	}
-	if (err < 0)
-		return calls_lose(c, -ECANCELED, message_name(type));
-	link_close_channels(c->link);
-	return calls_fail(c, -ECANCELED, STATUS_CANCELLED, "%s", "");
+	return demux_wait(calls_port(c), clock_until_ms(deadline), c->cancel_fd);
 }
 
 int calls_reply(struct calls *c, uint16_t type, const uint8_t **reply, size_t *reply_len)
 {
-	struct control *control = link_control(c->link);
+	struct demux_port *port = calls_port(c);
 	uint64_t deadline = calls_deadline(c);
 	struct message_header header;
 	struct wire_bytes text;
@@ -220,7 +192,7 @@ int calls_reply(struct calls *c, uint16_t type, const uint8_t **reply, size_t *r
 	int err;
 
 	for (;;) {
-		err = control_get(control, &header, &data);
+		err = demux_get(port, &header, &data);
 		if (err == 1 && header.type == MESSAGE_QUEUED) {
 			err = calls_take_queued(c, type, data, header.length);
 			if (err)
@@ -233,8 +205,8 @@ int calls_reply(struct calls *c, uint16_t type, const uint8_t **reply, size_t *r
 		 * sends nothing else has no longer than one who is silent */
 		err = calls_wait(c, deadline);
 		if (err == -ECANCELED && calls_begins_transfer(type))
-			return calls_leave_line(c, type);
-		if (err) /* the reply would come later, as that of another request */
+			return err; /* calls_leave_line */
+		if (err)            /* the reply would come later, as that of another request */
 			return calls_lose(c, err, message_name(type));
 	}
 	if (err < 0)
@@ -257,6 +229,12 @@ int calls_reply(struct calls *c, uint16_t type, const uint8_t **reply, size_t *r
 int calls_ask(struct calls *c, uint16_t type, const void *data, ssize_t len, const uint8_t **reply,
 	size_t *reply_len)
 {
+	return calls_ask_for(c, 0, type, data, len, reply, reply_len);
+}
+
+int calls_ask_for(struct calls *c, unsigned transfer, uint16_t type, const void *data, ssize_t len,
+	const uint8_t **reply, size_t *reply_len)
+{
 	const uint8_t *ignored;
 	size_t ignored_len;
 	int err;
@@ -265,10 +243,57 @@ int calls_ask(struct calls *c, uint16_t type, const void *data, ssize_t len, con
 		return calls_fail(c, -ENOTCONN, STATUS_DISCONNECTED, "not connected");
 	if (len < 0)
 		return calls_fail(c, (int)len, STATUS_NAME, "the name is too long or not allowed");
-	err = control_put(link_control(c->link), type, 0, data, (size_t)len);
+	err = demux_put(calls_port(c), type, (uint16_t)transfer, data, (size_t)len);
 	if (err)
 		return calls_lose(c, err, message_name(type));
 	return calls_reply(c, type, reply ? reply : &ignored, reply_len ? reply_len : &ignored_len);
+}
+
+/*
+ * The transfer that was asked for is given up before it begins.  ABORT may cross the daemon's
+ * reply, which goes by like all else that comes before its answer, which is ABORT.
+ */
+static int calls_leave_line(struct calls *c, unsigned transfer, uint16_t type)
+{
+	const struct transfer_abort abort = {.status = STATUS_CANCELLED};
+	uint64_t deadline = clock_now_ns() + CALLS_LEAVE_MS * NS_PER_MS;
+	struct demux_port *port = calls_port(c);
+	struct message_header header;
+	const uint8_t *frame;
+	uint8_t data[16];
+	ssize_t len = transfer_put_abort(&abort, data, sizeof data);
+	int err = demux_put(port, TRANSFER_ABORT, (uint16_t)transfer, data, (size_t)len);
+
+	while (!err) {
+		err = demux_get(port, &header, &frame);
+		if (err > 0 && header.type == TRANSFER_ABORT && header.response == transfer)
+			break;
+		if (err > 0 && header.type != MESSAGE_PING && header.type < TRANSFER_OFFER &&
+			header.type != (type | MESSAGE_REPLY))
+			return calls_bad_reply(c, type);
+		if (err >= 0)
+			err = clock_until_ms(deadline)
+				      ? demux_wait(port, clock_until_ms(deadline), -1)
+				      : -ETIMEDOUT;
+	}
+	if (err < 0)
+		return calls_lose(c, -ECANCELED, message_name(type));
+	link_close_channels(c->link, transfer);
+	return calls_fail(c, -ECANCELED, STATUS_CANCELLED, "%s", "");
+}
+
+/* The port is there before the first frame of the transfer can come. */
+int calls_begin(struct calls *c, unsigned transfer, uint16_t type, const void *data, ssize_t len)
+{
+	struct demux_port *port = NULL;
+	int err = c->lost ? 0 : demux_open(link_demux(c->link), transfer, &port);
+
+	if (err)
+		return calls_fail(c, err, 0, "%s", message_name(type));
+	err = calls_ask_for(c, transfer, type, data, len, NULL, NULL);
+	if (err)
+		demux_close(port); /* what comes for it is the dialogue's */
+	return err == -ECANCELED && !c->lost ? calls_leave_line(c, transfer, type) : err;
 }
 
 /* ---- opening ---- */
@@ -291,6 +316,7 @@ static int calls_hello(struct calls *c, const char *agent, uint8_t protect)
 		.max_channels = MESSAGE_CHANNELS_MAX,
 		.max_block = TRANSFER_BLOCK_MAX,
 		.max_depth = link_max_depth(c->link),
+		.max_transfers = MESSAGE_TRANSFERS_MAX,
 		.engines = calls_engines(),
 		.flags = (uint32_t)fabric_chan_local_port(chan) << MESSAGE_HELLO_PORT_SHIFT |
 			 (uint32_t)protect << MESSAGE_HELLO_PROTECT_SHIFT | MESSAGE_HELLO_QUEUED,
@@ -308,7 +334,8 @@ static int calls_hello(struct calls *c, const char *agent, uint8_t protect)
 	c->info.rtt_ns = clock_now_ns() - started;
 	if (message_get_hello(&hello, reply, len) || hello.version > asked.version ||
 		hello.max_channels > asked.max_channels || hello.max_block > asked.max_block ||
-		hello.max_depth > asked.max_depth || hello.engines & ~asked.engines ||
+		hello.max_depth > asked.max_depth || hello.max_transfers > asked.max_transfers ||
+		hello.engines & ~asked.engines ||
 		message_hello_protect(hello.flags) < protect || /* never less than was asked for */
 		message_hello_protect(hello.flags) > MESSAGE_PROTECT_PRIVATE)
 		return calls_bad_reply(c, MESSAGE_HELLO);
@@ -316,6 +343,7 @@ static int calls_hello(struct calls *c, const char *agent, uint8_t protect)
 	c->info.max_channels = hello.max_channels;
 	c->info.max_block = hello.max_block;
 	c->info.max_depth = hello.max_depth;
+	c->info.max_transfers = hello.max_transfers;
 	c->info.engines = hello.engines;
 	c->info.protect = (uint8_t)message_hello_protect(hello.flags);
 	c->info.read_only = hello.flags & MESSAGE_HELLO_READ_ONLY;
@@ -420,15 +448,15 @@ err_free:
 
 static void calls_bye(struct calls *c)
 {
-	struct control *control = link_control(c->link);
+	struct demux_port *port = calls_port(c);
 	uint64_t deadline = clock_now_ns() + CALLS_BYE_MS * NS_PER_MS;
 	struct message_header header;
 	const uint8_t *data;
 
-	if (control_put(control, MESSAGE_BYE, 0, NULL, 0))
+	if (demux_put(port, MESSAGE_BYE, 0, NULL, 0))
 		return;
-	while (!control_get(control, &header, &data))
-		if (control_wait(control, clock_until_ms(deadline), -1))
+	while (!demux_get(port, &header, &data))
+		if (demux_wait(port, clock_until_ms(deadline), -1))
 			break;
 }
 
@@ -467,7 +495,7 @@ int calls_admit(struct calls *c, const char *class, uint64_t deadline_ns, bool f
 
 /* ---- data channels ---- */
 
-int calls_channels(struct calls *c, unsigned count)
+int calls_channels(struct calls *c, unsigned transfer, unsigned count)
 {
 	struct message_channels request;
 	struct message_channels_reply granted;
@@ -482,10 +510,10 @@ int calls_channels(struct calls *c, unsigned count)
 		count = link_suggest_channels(c->link, c->info.rtt_ns);
 	if (count > c->info.max_channels)
 		count = c->info.max_channels;
-	if (link_channel_count(c->link) == count)
+	if (link_channel_count(c->link, transfer) == count)
 		return 0;
 	request.count = (uint16_t)count;
-	err = calls_ask(c, MESSAGE_CHANNELS, data,
+	err = calls_ask_for(c, transfer, MESSAGE_CHANNELS, data,
 		message_put_channels(&request, data, sizeof data), &reply, &len);
 	if (err)
 		return err;
@@ -493,7 +521,7 @@ int calls_channels(struct calls *c, unsigned count)
 		granted.count > count)
 		return calls_bad_reply(c, MESSAGE_CHANNELS);
 	c->info.max_channels = granted.count < count ? granted.count : c->info.max_channels;
-	err = link_open_channels(c->link, c->number, &granted, c->connect_timeout_ms);
+	err = link_open_channels(c->link, transfer, c->number, &granted, c->connect_timeout_ms);
 	if (!err)
 		return 0;
 	c->lost = true;

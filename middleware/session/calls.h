@@ -54,8 +54,9 @@ struct calls_info {
 	uint64_t rtt_ns;
 	uint16_t max_channels;
 	uint32_t max_block, max_depth;
-	uint32_t engines; /* that both sides have: bit n = enum message_engine n */
-	uint8_t protect;  /* enum message_protect: what holds */
+	uint16_t max_transfers; /* at once */
+	uint32_t engines;       /* that both sides have: bit n = enum message_engine n */
+	uint8_t protect;        /* enum message_protect: what holds */
 	bool read_only;
 };
 
@@ -96,6 +97,11 @@ int calls_check(struct calls *);
  */
 int calls_ask(struct calls *, uint16_t type, const void *data, ssize_t len, const uint8_t **reply,
 	size_t *reply_len);
+/* The same of a request that concerns a transfer: which one. */
+int calls_ask_for(struct calls *, unsigned transfer, uint16_t type, const void *data, ssize_t len,
+	const uint8_t **reply, size_t *reply_len);
+/* The request that begins a transfer, whose port it opens.  On error there is neither. */
+int calls_begin(struct calls *, unsigned transfer, uint16_t type, const void *data, ssize_t len);
 /* One more reply of the same request (LIST). */
 int calls_reply(struct calls *, uint16_t type, const uint8_t **reply, size_t *reply_len);
 /* How urgent the transfers are that are asked for from now on (struct message_admit);
@@ -110,8 +116,8 @@ int calls_bad_reply(struct calls *, uint16_t type);
  * replies.  -EMSGSIZE. */
 int calls_too_long(struct calls *, uint16_t type);
 
-/* Makes `count` data channels (0: chosen here), or as many as the peer allows. */
-int calls_channels(struct calls *, unsigned count);
+/* Makes `count` data channels for a transfer (0: chosen here), or as many as the peer allows. */
+int calls_channels(struct calls *, unsigned transfer, unsigned count);
 /* After a transfer gave an error: sets calls_error, and whether the session is lost.  Gives the
  * error back. */
 int calls_after_transfer(struct calls *, int error, const struct calls_ending *);

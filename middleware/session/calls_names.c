@@ -96,33 +96,28 @@ int calls_rename(struct calls *c, const char *from, const char *to, bool replace
 		NULL, NULL);
 }
 
-static int calls_data(struct calls *c, uint16_t type, const struct message_data_request *request)
+int calls_store(struct calls *c, unsigned transfer, const struct message_data_request *request)
 {
 	uint8_t data[CALLS_REQUEST_MAX];
 
-	return calls_ask(
-		c, type, data, message_put_data_request(request, data, sizeof data), NULL, NULL);
+	return calls_begin(c, transfer, MESSAGE_STORE, data,
+		message_put_data_request(request, data, sizeof data));
 }
 
-int calls_store(struct calls *c, const struct message_data_request *request)
-{
-	return calls_data(c, MESSAGE_STORE, request);
-}
-
-int calls_retrieve(struct calls *c, const struct message_data_request *request)
+int calls_retrieve(struct calls *c, unsigned transfer, const struct message_data_request *request)
 {
 	uint8_t data[MESSAGE_DATA_MAX]; /* of many paths */
 
-	return calls_ask(c, MESSAGE_RETRIEVE, data,
-		message_put_data_request(request, data, sizeof data), NULL, NULL);
+	return calls_begin(c, transfer, MESSAGE_RETRIEVE, data,
+		message_put_data_request(request, data, sizeof data));
 }
 
-int calls_feed(struct calls *c, const struct message_feed *request)
+int calls_feed(struct calls *c, unsigned transfer, const struct message_feed *request)
 {
 	uint8_t data[CALLS_REQUEST_MAX];
 
-	return calls_ask(
-		c, MESSAGE_FEED, data, message_put_feed(request, data, sizeof data), NULL, NULL);
+	return calls_begin(
+		c, transfer, MESSAGE_FEED, data, message_put_feed(request, data, sizeof data));
 }
 
 /* ---- listing ---- */

@@ -31,10 +31,10 @@ int calls_remove(struct calls *, const char *path);
 int calls_remove_tree(struct calls *, const char *path, struct message_removed *);
 int calls_rename(struct calls *, const char *from, const char *to, bool replace);
 int calls_statfs(struct calls *, const char *path, struct message_statfs_reply *);
-/* After 0 the transfer begins: with transfer_send for a STORE and a FEED, with transfer_receive for
- * a RETRIEVE. */
-int calls_store(struct calls *, const struct message_data_request *);
-int calls_retrieve(struct calls *, const struct message_data_request *);
-int calls_feed(struct calls *, const struct message_feed *);
+/* After 0 the transfer of that number begins, and has its port: with transfer_send for a STORE and
+ * a FEED, with transfer_receive for a RETRIEVE. */
+int calls_store(struct calls *, unsigned transfer, const struct message_data_request *);
+int calls_retrieve(struct calls *, unsigned transfer, const struct message_data_request *);
+int calls_feed(struct calls *, unsigned transfer, const struct message_feed *);
 
 #endif

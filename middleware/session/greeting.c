@@ -73,14 +73,14 @@ void greeting_refuse(struct fabric_chan *chan, uint16_t status)
 	fabric_chan_reject(chan, bytes, (size_t)len);
 }
 
-int greeting_token(const struct tls *tls, const struct message_token_context *context,
+int greeting_token(struct demux *demux, const struct message_token_context *context,
 	uint8_t token[MESSAGE_TOKEN_BYTES])
 {
 	uint8_t bytes[MESSAGE_TOKEN_CONTEXT_BYTES];
 
 	message_put_token_context(context, bytes);
-	return tls_export(
-		tls, MESSAGE_TOKEN_LABEL, bytes, sizeof bytes, token, MESSAGE_TOKEN_BYTES);
+	return demux_export(
+		demux, MESSAGE_TOKEN_LABEL, bytes, sizeof bytes, token, MESSAGE_TOKEN_BYTES);
 }
 
 bool greeting_token_equal(

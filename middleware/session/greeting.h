@@ -10,7 +10,7 @@
 
 #include "fabric/fabric.h"
 #include "proto/message.h"
-#include "session/tls.h"
+#include "session/demux.h"
 
 /* Connects `chan`, showing the greeting.  0 or -errno of the fabric. */
 int greeting_show(struct fabric_chan *chan, const struct message_greeting *);
@@ -28,7 +28,7 @@ int greeting_welcome(
 void greeting_refuse(struct fabric_chan *chan, uint16_t status);
 
 /* What the side that `context` names shows on a data channel of the session.  0 or -EPROTO. */
-int greeting_token(const struct tls *, const struct message_token_context *context,
+int greeting_token(struct demux *, const struct message_token_context *context,
 	uint8_t token[MESSAGE_TOKEN_BYTES]);
 /* Takes a time that does not depend on where they differ. */
 bool greeting_token_equal(

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * session/link: the channels of one session: a control channel and its data channels.
+ * session/link: the channels of one session: a control channel, and for each of the transfers that
+ * it runs at once data channels, on a rail of their own.
  *
  * Client: link_connect, then link_open_channels with what a CHANNELS reply said.
  * Daemon: it owns one event queue for all its sessions.  A REQUEST whose private data is a control
@@ -16,7 +17,7 @@
 #ifndef TRANSFER_LINK_H
 #define TRANSFER_LINK_H
 
-#include "session/control.h"
+#include "session/demux.h"
 #include "session/rail.h"
 
 #include <sys/socket.h>
@@ -25,14 +26,16 @@ struct link;
 
 /* ---- both ---- */
 struct control *link_control(const struct link *);
-unsigned link_channel_count(
-	const struct link *); /* data channels: open, or accepted and about to be */
-void link_close_channels(struct link *);
+/* Who shares the control channel. */
+struct demux *link_demux(const struct link *);
+/* Data channels of a transfer: open, or accepted and about to be. */
+unsigned link_channel_count(const struct link *, unsigned transfer);
+void link_close_channels(struct link *, unsigned transfer);
 /* Breaks what is connected and frees all. */
 void link_free(struct link *);
-/* Its data channels, and the memory of its transfers' blocks. */
-struct rail *link_rail(struct link *);
-/* rail_max_depth, for those who have nothing to do with rails. */
+/* The data channels of a transfer, and the memory of its blocks.  NULL: it never had any. */
+struct rail *link_rail(const struct link *, unsigned transfer);
+/* rail_max_depth of any rail. */
 uint32_t link_max_depth(const struct link *);
 /* Data channels worth opening, from CPUs, fabric and the measured round trip (0: not known). */
 unsigned link_suggest_channels(const struct link *, uint64_t rtt_ns);
@@ -56,13 +59,14 @@ struct link_target {
  */
 int link_connect(struct fabric *, const struct link_target *, int timeout_ms, struct link **out,
 	uint16_t *status);
-/* Dials channels first..first+count-1 and waits until all are connected.  Channels that were open
- * are closed first.  Errors as above; no channel is open then. */
-int link_open_channels(
-	struct link *, uint32_t session, const struct message_channels_reply *, int timeout_ms);
+/* Dials the channels of a transfer and waits until all are connected.  Those that were open are
+ * closed first.  Errors as above; none is open then. */
+int link_open_channels(struct link *, unsigned transfer, uint32_t session,
+	const struct message_channels_reply *, int timeout_ms);
 /* Connection events of the client's channels: the fd (-1: not a client's link), and what they mean:
  * 0, or -errno when the session's control channel has gone, from then on.  For a shell that sits at
- * its prompt, and for a transfer. */
+ * its prompt, and for transfers.  Any thread; while link_open_channels waits, the events are its
+ * own. */
 int link_event_fd(const struct link *);
 int link_check_events(struct link *);
 
@@ -72,17 +76,20 @@ int link_check_events(struct link *);
  * and must outlive the link. */
 int link_accept(struct fabric_chan *chan, const struct message_greeting *,
 	const struct tls_context *tls, struct link **out);
-/* Makes a nonce and says that `count` new channels may now show the tokens made with it.  Channels
- * that were open are closed: the client asks when it has none, or wants another number of them. */
-int link_expect_channels(
-	struct link *, uint32_t session, unsigned count, struct message_channels_reply *);
+/* Makes a nonce and says that `count` new channels of a transfer may now show the tokens made with
+ * it.  Those that were open are closed: the client asks when it has none, or wants another number
+ * of them. */
+int link_expect_channels(struct link *, unsigned transfer, uint32_t session, unsigned count,
+	struct message_channels_reply *);
+/* Of a data channel's greeting: whose it wants to be.  May be none that there is. */
+unsigned link_transfer_of(const struct message_greeting *);
 /*
  * A data channel's REQUEST.  Takes over `chan`, also on error (it is then rejected with a status).
  * -EACCES: wrong token, index not expected or used already (each index once).
  */
 int link_accept_channel(struct link *, struct fabric_chan *chan, const struct message_greeting *);
-/* A connection event: whether it was one of the link's data channels (it is then taken note of).
- * From any thread: the event loop calls it while a transfer runs. */
-bool link_channel_event(struct link *, const struct fabric_event *);
+/* A connection event: whether it was one of the link's data channels (it is then taken note of),
+ * and of which transfer.  From any thread: the event loop calls it while transfers run. */
+bool link_channel_event(struct link *, const struct fabric_event *, unsigned *transfer);
 
 #endif

@@ -21,9 +21,9 @@ void rail_fini(struct rail *rail)
 	memory_free(&rail->memory);
 }
 
-uint32_t rail_max_depth(const struct rail *rail)
+uint32_t rail_max_depth(const struct fabric_caps *caps)
 {
-	uint32_t most = rail->caps->max_depth / 2;
+	uint32_t most = caps->max_depth / 2;
 
 	return most <= RAIL_DEPTH ? most - 1 : RAIL_DEPTH;
 }
@@ -31,13 +31,13 @@ uint32_t rail_max_depth(const struct rail *rail)
 int rail_expect(struct rail *rail, unsigned count)
 {
 	return fabric_cq_new(
-		rail->pd, count * channel_completions(rail_max_depth(rail)), &rail->cq);
+		rail->pd, count * channel_completions(rail_max_depth(rail->caps)), &rail->cq);
 }
 
 int rail_add(struct rail *rail, struct fabric_chan *chan, unsigned number, struct channel **out)
 {
-	int err = channel_new(
-		chan, rail->pd, rail->cq, number, rail_max_depth(rail), &rail->channels[number]);
+	int err = channel_new(chan, rail->pd, rail->cq, number, rail_max_depth(rail->caps),
+		&rail->channels[number]);
 
 	if (err)
 		return err;

@@ -3,8 +3,9 @@
  * session/rail: what of a session belongs to one device: its protection domain, the memory that is
  * registered there, the data channels, and their completion queue.
  *
- * A session has one rail today, on the device of its control channel, whose protection domain it
- * shares.  Whoever has several gives each its own, and its part of the channels.
+ * A session has one rail for each transfer that it runs at once, all on the device of its control
+ * channel, whose protection domain they share.  Channels, memory and its registration outlive a
+ * transfer: the next one of that number finds them.
  *
  * Nothing here locks: the link does, where the daemon's event loop looks channels up while a
  * transfer's thread may close them.
@@ -34,7 +35,7 @@ void rail_init(struct rail *, struct fabric_pd *, const struct fabric_caps *);
 void rail_fini(struct rail *);
 
 /* Blocks that transfers may use: RAIL_DEPTH, less where the fabric's depth is smaller. */
-uint32_t rail_max_depth(const struct rail *);
+uint32_t rail_max_depth(const struct fabric_caps *);
 /* Makes the completion queue for `count` channels, which are to be added. */
 int rail_expect(struct rail *, unsigned count);
 /* Sets up a channel (from a dial or a REQUEST), which is the rail's then, also on error. */

@@ -17,7 +17,7 @@
 
 static const struct fabric_caps *caps_of(const struct run *run)
 {
-	return fabric_chan_caps(control_chan(run->control));
+	return run->rail->caps;
 }
 
 static uint64_t window_max(const struct run *run)
@@ -44,8 +44,7 @@ static int check_engine(struct run *run, uint8_t number, uint8_t notice, unsigne
 			"engine %u%s%s is not one that both sides have", number, ops ? ", " : "",
 			ops ? ops->name : "");
 	for (unsigned i = 0; i < channels && !lacks; i++)
-		lacks = engine_lacks(
-			ops, fabric_chan_caps(link_rail(run->link)->channels[i]->chan));
+		lacks = engine_lacks(ops, fabric_chan_caps(run->rail->channels[i]->chan));
 	if (lacks)
 		return run_fail(run, VERDICT_TRANSFER, STATUS_UNSUPPORTED,
 			"the engine %s needs %s, and %s has not", ops->name, lacks,
@@ -62,10 +61,10 @@ static struct engine_env make_env(struct run *run, unsigned channels, uint8_t no
 {
 	return (struct engine_env){
 		.pool = run->pool,
-		.pd = control_pd(run->control),
+		.pd = run->rail->pd,
 		.mr = run->memory->mr,
-		.cq = link_rail(run->link)->cq,
-		.channels = link_rail(run->link)->channels,
+		.cq = run->rail->cq,
+		.channels = run->rail->channels,
 		.channel_count = channels,
 		.notice = notice,
 		.imm = imm,
@@ -84,7 +83,7 @@ static int take_keys(struct run *run, const struct transfer_offer *offer)
 
 	if (offer->protect == MESSAGE_PROTECT_CLEAR)
 		return 0;
-	r = tls_export(control_tls(run->control), TRANSFER_SECRET_LABEL, offer->salt,
+	r = demux_export(link_demux(run->link), TRANSFER_SECRET_LABEL, offer->salt,
 		sizeof offer->salt, secret, sizeof secret);
 	if (!r)
 		r = seal_key_new(
@@ -130,7 +129,7 @@ static int plan_transfer(struct run *run, const struct transfer_source *from,
 		.workers = p->workers,
 		.max_block = p->max_block ? p->max_block : BLOCK_BYTES_MAX,
 		.max_depth = depth_max(run),
-		.open_channels = (uint16_t)link_channel_count(run->link),
+		.open_channels = (uint16_t)link_channel_count(run->link, run->params->transfer),
 		.window_max_bytes = window_max(run),
 		.largest_bytes = from->largest_bytes,
 		.total_bytes = from->total_bytes,
@@ -233,7 +232,7 @@ int handshake_offer(struct run *run, const struct transfer_source *from, struct 
 	offer.channels = plan->channels;
 	offer.block = plan->block;
 	offer.depth = plan->depth;
-	r = rail_wait_greeted(link_rail(run->link), plan->channels, GREET_TIMEOUT_MS, p->cancel_fd);
+	r = rail_wait_greeted(run->rail, plan->channels, GREET_TIMEOUT_MS, p->cancel_fd);
 	if (r)
 		return run_fail(run, r == -ECANCELED ? VERDICT_TRANSFER : VERDICT_SESSION,
 			status_from_errno(r), "a data channel's greeting did not come");
@@ -272,10 +271,10 @@ static int check_offer(struct run *run, const struct transfer_offer *offer)
 {
 	const struct transfer_params *p = run->params;
 
-	if (offer->channels > link_channel_count(run->link))
+	if (offer->channels > link_channel_count(run->link, run->params->transfer))
 		return run_fail(run, VERDICT_TRANSFER, STATUS_INVALID,
 			"%u channels offered, %u are open", offer->channels,
-			link_channel_count(run->link));
+			link_channel_count(run->link, run->params->transfer));
 	if (p->max_block && offer->block > p->max_block)
 		return run_fail(run, VERDICT_TRANSFER, STATUS_LIMIT,
 			"blocks of %u bytes offered, %u is the limit", offer->block, p->max_block);

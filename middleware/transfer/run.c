@@ -24,17 +24,16 @@
 #define PROGRESS_NS (NS_PER_S / 10)
 #define STILL_FACTOR 10u        /* a peer that lives may move nothing for so many idle time-outs */
 #define SLOW_BYTES_PER_S 16384u /* the slowest way that is not taken for a broken one */
-#define ABORT_TIMEOUT_MS 10000  /* the peer answers ABORT within this, or the session is lost */
-#define ABORT_GRACE_MS 1000     /* an ABORT may come so much later than its end of a channel */
 #define BLOCKS_MIN 2u
 
-void run_init(struct run *run, struct link *link, const struct transfer_params *params,
+int run_init(struct run *run, struct link *link, const struct transfer_params *params,
 	struct transfer_stats *stats)
 {
+	int err;
+
 	*run = (struct run){
 		.link = link,
-		.control = link_control(link),
-		.memory = &link_rail(link)->memory,
+		.rail = link_rail(link, params->transfer),
 		.prefix_bytes = BLOCK_PREFIX_BYTES,
 		.params = params,
 		.stats = stats,
@@ -48,8 +47,14 @@ void run_init(struct run *run, struct link *link, const struct transfer_params *
 	stats->total_bytes = stats->total_files = MESSAGE_UNKNOWN;
 	stats->fabric = link_fabric_name(link);
 	stats->started_ns = stats->ended_ns = clock_now_ns();
-	/* frames of many small files leave together: the loops read frames before they sleep */
-	control_cork(run->control, true);
+	err = demux_open(link_demux(link), params->transfer, &run->port);
+	if (err)
+		return err;
+	if (!run->rail)
+		return run_fail(
+			run, VERDICT_SESSION, STATUS_DISCONNECTED, "no data channel is open");
+	run->memory = &run->rail->memory;
+	return 0;
 }
 
 struct transfer_complete run_sums(const struct run *run)
@@ -66,7 +71,7 @@ int run_put(struct run *run, uint16_t type, const void *data, ssize_t len)
 	if (len < 0)
 		return (int)len;
 	run->told_ns = clock_now_ns();
-	return control_put(run->control, type, 0, data, (size_t)len);
+	return demux_put(run->port, type, 0, data, (size_t)len);
 }
 
 int run_engine_put(void *run, uint16_t type, const void *data, size_t len)
@@ -88,28 +93,33 @@ static int take_abort(struct run *run, const uint8_t *data, size_t len)
 }
 
 /* The peer's turn is over, and it waits for another one; or goes on. */
-static int take_queued(struct run *run, struct message_header *h, const uint8_t *data)
+static int take_paused(struct run *run, const uint8_t *data, size_t len)
 {
 	struct message_queued queued;
 
-	if (!run->params->queued || message_get_queued(&queued, data, h->length))
+	if (!run->params->queued || message_get_queued(&queued, data, len))
 		return -EBADMSG;
 	run->paused = queued.position;
 	run->params->queued(run->params->progress_ctx, &queued);
-	h->type = MESSAGE_PING;
-	return 1;
+	return 0;
 }
 
 int run_get(struct run *run, struct message_header *h, const uint8_t **data)
 {
-	int r = control_get(run->control, h, data);
+	for (;;) {
+		int r = demux_get(run->port, h, data);
 
-	if (r <= 0)
-		return r;
-	run->heard = true;
-	if (h->type == MESSAGE_QUEUED)
-		return take_queued(run, h, *data);
-	return h->type == TRANSFER_ABORT ? take_abort(run, *data, h->length) : 1;
+		if (r <= 0)
+			return r;
+		run->heard = true;
+		if (h->type == TRANSFER_ABORT)
+			return take_abort(run, *data, h->length);
+		if (h->type != TRANSFER_PAUSED)
+			return 1;
+		r = take_paused(run, *data, h->length);
+		if (r)
+			return r;
+	}
 }
 
 static int fail_cancelled(struct run *run)
@@ -135,21 +145,15 @@ int run_get_wait(struct run *run, struct message_header *h, const uint8_t **data
 	int r;
 
 	for (;;) {
-		unsigned frames = 0;
-
-		while ((r = run_get(run, h, data)) == 1 && h->type == MESSAGE_PING &&
-			++frames < RUN_FRAMES_MAX)
-			;
-		if (r < 0 || (r && h->type != MESSAGE_PING))
+		r = run_get(run, h, data);
+		if (r)
 			return r;
 		if (!clock_until_ms(until_ns))
 			return run_fail(run, VERDICT_SESSION, STATUS_TIMEOUT,
 				"no answer from the peer for %d ms", run->idle_timeout_ms);
 		if (cancelled(run))
 			return fail_cancelled(run);
-		r = r ? 0
-		      : control_wait(
-				run->control, clock_until_ms(until_ns), run->params->cancel_fd);
+		r = demux_wait(run->port, clock_until_ms(until_ns), run->params->cancel_fd);
 		if (r == -ECANCELED)
 			return fail_cancelled(run);
 		if (r && r != -ETIMEDOUT)
@@ -187,8 +191,8 @@ int run_make_pool(struct run *run, uint32_t blocks, uint32_t block_bytes, unsign
 	for (; blocks >= BLOCKS_MIN; blocks /= 2) {
 		uint8_t *base;
 
-		r = memory_take(run->memory, control_pd(run->control),
-			pool_bytes(blocks, block_bytes), access, &base);
+		r = memory_take(
+			run->memory, run->rail->pd, pool_bytes(blocks, block_bytes), access, &base);
 		if (!r) {
 			r = pool_new(base, blocks, block_bytes, &run->pool);
 			break;
@@ -224,7 +228,7 @@ void run_count_requests(struct run *run, unsigned channels)
 {
 	run->channels = channels;
 	for (unsigned i = 0; i < channels; i++)
-		channel_reset_counts(link_rail(run->link)->channels[i]);
+		channel_reset_counts(run->rail->channels[i]);
 }
 
 static uint32_t larger(uint32_t a, uint32_t b)
@@ -232,12 +236,12 @@ static uint32_t larger(uint32_t a, uint32_t b)
 	return a > b ? a : b;
 }
 
-static void sum_requests(struct run *run)
+void run_sum_requests(struct run *run)
 {
 	struct transfer_requests *sum = &run->stats->requests;
 
 	for (unsigned i = 0; i < run->channels; i++) {
-		const struct channel_counts *n = &link_rail(run->link)->channels[i]->counts;
+		const struct channel_counts *n = &run->rail->channels[i]->counts;
 
 		sum->writes += n->writes;
 		sum->sends += n->sends;
@@ -292,10 +296,10 @@ static int tell_place(struct run *run)
 		queued.wait_ns = 0;
 	run->told_position = queued.position;
 	run->told_wait_ns = queued.wait_ns;
-	return run_put(run, MESSAGE_QUEUED, data, message_put_queued(&queued, data, sizeof data));
+	return run_put(run, TRANSFER_PAUSED, data, message_put_queued(&queued, data, sizeof data));
 }
 
-static void report(struct run *run, uint64_t now)
+void run_report(struct run *run, uint64_t now)
 {
 	run->stats->ended_ns = now;
 	if (run->params->progress)
@@ -348,6 +352,7 @@ static uint64_t keepalive_ns(const struct run *run)
 
 int run_tick(struct run *run)
 {
+	struct demux *demux = link_demux(run->link);
 	uint64_t now = clock_now_ns();
 	uint8_t cookie[8];
 	struct message_ping ping = {0};
@@ -356,10 +361,12 @@ int run_tick(struct run *run)
 		run->heard = false;
 		run->heard_ns = now;
 	}
+	if (demux_heard_ns(demux) > run->heard_ns) /* another transfer's, or a keep-alive */
+		run->heard_ns = demux_heard_ns(demux);
 	if (now >= run->report_ns) {
 		int r = check_moves(run, now);
 
-		report(run, now);
+		run_report(run, now);
 		if (cancelled(run))
 			return fail_cancelled(run);
 		if (!r && run->bucket && run->params->queue_class)
@@ -367,15 +374,15 @@ int run_tick(struct run *run)
 		if (r)
 			return r;
 	}
-	if (now - run->heard_ns > (uint64_t)run->idle_timeout_ms * NS_PER_MS)
+	if (now > run->heard_ns + (uint64_t)run->idle_timeout_ms * NS_PER_MS)
 		return run_fail(run, VERDICT_SESSION, STATUS_TIMEOUT,
 			"nothing heard from the peer for %d ms", run->idle_timeout_ms);
 	if (now - run->told_ns <= keepalive_ns(run))
 		return 0;
-	if (control_pending_bytes(run->control)) {
+	if (demux_pending_bytes(demux)) {
 		/* nor would it take a PING */
 		run->told_ns = now;
-		control_probe(run->control);
+		demux_probe(demux);
 		return 0;
 	}
 	return run_put(run, MESSAGE_PING, cookie, message_put_ping(&ping, cookie, sizeof cookie));
@@ -400,7 +407,7 @@ static int sleep_on(struct run *run, struct pollfd *fds, unsigned count, int64_t
 /* Looks again and again, for a moment.  Whether there was work, or -errno. */
 static int spin(struct run *run, int (*again)(struct run *))
 {
-	uint32_t budget = fabric_chan_caps(control_chan(run->control))->spin_ns;
+	uint32_t budget = run->rail->caps->spin_ns;
 	uint64_t end = budget ? clock_now_ns() + budget : 0;
 	int r = 0;
 
@@ -411,13 +418,14 @@ static int spin(struct run *run, int (*again)(struct run *))
 
 int run_wait(struct run *run, int (*again)(struct run *))
 {
-	struct pollfd fds[6] = {
+	struct pollfd fds[7] = {
 		{run->params->cancel_fd, POLLIN, 0},
-		{control_fd(run->control), POLLIN, 0},
-		{fabric_cq_fd(link_rail(run->link)->cq), POLLIN, 0},
+		{demux_control_fd(link_demux(run->link)), POLLIN, 0},
+		{fabric_cq_fd(run->rail->cq), POLLIN, 0},
 		{io_pool_fd(run->io_pool), POLLIN, 0},
 		{link_event_fd(run->link), POLLIN, 0},
 		{run->bucket ? run->bucket->wakeup.fd : -1, POLLIN, 0},
+		{demux_port_fd(run->port), POLLIN, 0},
 	};
 	uint64_t longer = run->source ? engine_source_moderation_ns(run->source) : 0;
 	int r;
@@ -434,14 +442,14 @@ int run_wait(struct run *run, int (*again)(struct run *))
 	io_pool_arm(run->io_pool);
 	if (run->bucket)
 		wakeup_arm(&run->bucket->wakeup);
-	r = control_arm(run->control);
-	if (!r)
-		r = fabric_cq_arm(link_rail(run->link)->cq);
+	r = demux_arm(run->port);
+	if (r >= 0)
+		r = fabric_cq_arm(run->rail->cq);
 	if (!r)
 		r = again(run);
 	if (!r) {
 		/* the engine is asked again: `again` may have taken in what it was waiting for */
-		r = sleep_on(run, fds, run->bucket ? 6 : 5, engine_sleep_ns(run->common));
+		r = sleep_on(run, fds, 7, engine_sleep_ns(run->common));
 		/* the channels' state is in their channels then; the control channel tells of its
 		 * own end itself */
 		if (fds[4].revents)
@@ -465,150 +473,4 @@ int run_fail(struct run *run, enum verdict_scope scope, uint16_t status, const c
 	va_end(ap);
 	verdict_set(&run->verdict, scope, status, "%s", text);
 	return RUN_FAILED;
-}
-
-/* An -errno that nobody has judged: of the channels, or of the memory. */
-static void judge(struct run *run, int error)
-{
-	switch (error) {
-	case -ENOTCONN:
-	case -ECONNRESET:
-	case -ETIMEDOUT:
-	case -EBADMSG:
-	case -EPIPE:
-	case -ENOBUFS:
-		verdict_set(&run->verdict, VERDICT_SESSION, status_from_errno(error), "%s", "");
-		break;
-	default:
-		verdict_set(&run->verdict, VERDICT_TRANSFER, status_from_errno(error), "%s", "");
-	}
-}
-
-/* Reads on until the peer's ABORT has come and ours has left: then the stream of frames is between
- * transfers again.  0, or -errno: the session is lost. */
-static int await_abort(struct run *run, uint64_t timeout_ms)
-{
-	uint64_t deadline = clock_now_ns() + timeout_ms * NS_PER_MS;
-
-	for (;;) {
-		struct message_header h;
-		const uint8_t *frame;
-		int r = 0;
-
-		while (!run->peer_aborted && clock_until_ms(deadline) &&
-			(r = run_get(run, &h, &frame)) == 1)
-			if (h.type < TRANSFER_OFFER && h.type != MESSAGE_PING)
-				return -EBADMSG;
-		if (r < 0 && !run->peer_aborted)
-			return r;
-		/* once the peer has sent ABORT the next frame is the session's: it is left where it
-		 * is */
-		if (run->peer_aborted)
-			return control_flush(run->control, clock_until_ms(deadline));
-		r = clock_until_ms(deadline)
-			    ? control_wait(run->control, clock_until_ms(deadline), -1)
-			    : -ETIMEDOUT;
-		if (r)
-			return r;
-	}
-}
-
-static int send_abort(struct run *run)
-{
-	uint8_t data[VERDICT_TEXT + 8];
-	struct transfer_abort abort = {
-		.status = run->verdict.status,
-		.text = {(const uint8_t *)run->verdict.text, strlen(run->verdict.text)},
-	};
-
-	return run_put(run, TRANSFER_ABORT, data, transfer_put_abort(&abort, data, sizeof data));
-}
-
-/*
- * A data channel broke, and ABORT was sent.  A peer that gives the transfer up closes them, too,
- * right behind its ABORT, which comes another way: what that says is the reason then, and the
- * session goes on.
- */
-static void learn_why(struct run *run)
-{
-	const struct verdict broken = run->verdict;
-	int err;
-
-	verdict_clear(&run->verdict);
-	err = await_abort(run, ABORT_GRACE_MS);
-	if (!run->peer_aborted || run->verdict.status == STATUS_DISCONNECTED) {
-		run->verdict = broken;
-		run->told = false;
-	} else if (err) { /* it has gone as well, behind what it said */
-		verdict_set(&run->verdict, VERDICT_SESSION, STATUS_DISCONNECTED, "%s", "");
-	}
-}
-
-/* Nobody reaches the memory any more, on this side or the other. */
-static void give_back(struct run *run)
-{
-	run_revoke(run);
-	if (run->source)
-		run->source->ops->close(run->source);
-	if (run->sink)
-		run->sink->ops->close(run->sink);
-	run->source = NULL;
-	run->sink = NULL;
-	run->common = NULL;
-	pool_free(run->pool);
-	run->pool = NULL;
-}
-
-/* All that others may need goes before the peer's answer is waited for, which may not come. */
-static void end_early(struct run *run, int error)
-{
-	bool told;
-
-	judge(run, error);
-	told = !send_abort(run);
-	/* what is in flight would land in memory that is gone: no channel, no landing */
-	link_close_channels(run->link);
-	give_back(run);
-	memory_free(run->memory);
-	if (told && !run->peer_aborted && run->verdict.scope == VERDICT_SESSION &&
-		run->verdict.status == STATUS_DISCONNECTED)
-		learn_why(run);
-	run->drop_files(run);
-	if (run->params->released)
-		run->params->released(run->params->progress_ctx);
-	if (told && run->verdict.scope < VERDICT_SESSION && await_abort(run, ABORT_TIMEOUT_MS))
-		verdict_set(&run->verdict, VERDICT_SESSION, STATUS_DISCONNECTED, "%s", "");
-}
-
-enum verdict_scope run_end(struct run *run, int error)
-{
-	struct transfer_stats *stats = run->stats;
-
-	control_cork(run->control, false);
-	io_pool_free(run->io_pool);
-	seal_free(run->seal);
-	seal_key_free(run->seal_key);
-	if (run->source)
-		run->source->ops->stop(run->source);
-	/* nobody else touches blocks or channels from here on */
-	sum_requests(run);
-	if (error) {
-		end_early(run, error);
-	} else {
-		give_back(run);
-		memory_give(run->memory); /* for the next transfer of the session */
-		run->drop_files(run);
-	}
-	stats->verdict = run->verdict;
-	stats->told = run->told;
-	report(run, clock_now_ns());
-	return error ? run->verdict.scope : stats->errors ? VERDICT_FILE : VERDICT_NONE;
-}
-
-int transfer_error(enum verdict_scope scope, const struct transfer_stats *stats)
-{
-	if (scope <= VERDICT_FILE)
-		return scope ? -EREMOTEIO : 0;
-	return stats->verdict.status == STATUS_OTHER ? -EIO
-						     : status_to_errno(stats->verdict.status);
 }

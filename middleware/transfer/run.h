@@ -32,7 +32,8 @@ enum run_wait {
 
 struct run {
 	struct link *link;
-	struct control *control;
+	struct rail *rail;       /* its data channels */
+	struct demux_port *port; /* its frames */
 	const struct transfer_params *params;
 	struct transfer_stats *stats;
 	struct memory *memory; /* the session's */
@@ -71,7 +72,8 @@ struct run {
 /* What COMPLETE and CLOSED say: both sides count the same. */
 struct transfer_complete run_sums(const struct run *);
 
-void run_init(struct run *, struct link *, const struct transfer_params *, struct transfer_stats *);
+/* 0 or -errno; run_end is called either way. */
+int run_init(struct run *, struct link *, const struct transfer_params *, struct transfer_stats *);
 
 /* Functions give 0, a number, or a negative one: then the run's verdict says what failed, or, while
  * nothing stands there yet, the -errno does (run_end). */
@@ -80,13 +82,10 @@ void run_init(struct run *, struct link *, const struct transfer_params *, struc
 int run_put(struct run *, uint16_t type, const void *data, ssize_t len);
 /* The same as engine_env.put. */
 int run_engine_put(void *run, uint16_t type, const void *data, size_t len);
-/*
- * The next frame for the transfer: 1, 0 or a failure.  It may be a keep-alive, which means nothing
- * but that the peer lives.  ABORT is taken in here: a failure with run->peer_aborted; and QUEUED,
- * which comes out as a keep-alive.
- */
+/* The next frame of the transfer: 1, 0 or a failure.  ABORT is taken in here: a failure with
+ * run->peer_aborted; and PAUSED. */
 int run_get(struct run *, struct message_header *, const uint8_t **data);
-/* Waits for the next one that is no keep-alive. */
+/* Waits for the next one. */
 int run_get_wait(struct run *, struct message_header *, const uint8_t **data);
 
 /* Memory, registered, and pool of `blocks` blocks; fewer when memory for so many cannot be had (and
@@ -104,8 +103,11 @@ static inline void run_may_all(struct run *run)
 }
 /* Files that may be open at once: as the caller says, or as descriptors allow. */
 unsigned run_open_files(const struct run *);
-/* From now on requests on the first `channels` data channels are the transfer's. */
+/* From now on requests on the first `channels` data channels are the transfer's; adds them up. */
 void run_count_requests(struct run *, unsigned channels);
+void run_sum_requests(struct run *);
+/* Tells the statistics. */
+void run_report(struct run *, uint64_t now_ns);
 /* Sink: nobody reaches the memory any more. */
 void run_revoke(struct run *);
 

@@ -141,11 +141,9 @@ static int take_frames(struct sink *s)
 
 	while (!s->complete_came && n < (int)RUN_FRAMES_MAX &&
 		(r = run_get(&s->run, &h, &data)) != 0) {
-		if (r > 0 && h.type != MESSAGE_PING) {
+		if (r > 0) {
 			s->run.moved |= h.type != TRANSFER_REQUEST; /* asking moves nothing */
 			r = take_frame(s, &h, data);
-		} else if (r > 0) {
-			r = 0;
 		}
 		if (r == -EBADMSG)
 			return run_fail(&s->run, VERDICT_SESSION, STATUS_PROTOCOL,
@@ -450,11 +448,12 @@ enum verdict_scope transfer_receive(struct link *link, const struct transfer_par
 	struct sink s = {.to = to};
 	int r;
 
-	run_init(&s.run, link, params, stats);
+	r = run_init(&s.run, link, params, stats);
 	s.run.waits = sink_waits;
 	s.run.drop_files = drop_files;
 	sink_files_init(&s);
-	r = handshake_accept(&s.run, &s.block);
+	if (!r)
+		r = handshake_accept(&s.run, &s.block);
 	if (!r)
 		r = make_held(&s);
 	if (!r)

@@ -126,13 +126,10 @@ static int take_frames(struct source *s)
 	const uint8_t *data;
 	int n = 0, r;
 
-	/* after CLOSED the next frame is the session's */
 	while (!s->closed && n < (int)RUN_FRAMES_MAX && (r = run_get(&s->run, &h, &data)) != 0) {
-		if (r > 0 && h.type != MESSAGE_PING) {
+		if (r > 0) {
 			s->run.moved = true;
 			r = take_frame(s, &h, data);
-		} else if (r > 0) {
-			r = 0;
 		}
 		if (r == -EBADMSG)
 			return run_fail(&s->run, VERDICT_SESSION, STATUS_PROTOCOL,
@@ -234,15 +231,17 @@ enum verdict_scope transfer_send(struct link *link, const struct transfer_params
 	enum verdict_scope outcome;
 	int r;
 
-	run_init(&s.run, link, params, stats);
+	r = run_init(&s.run, link, params, stats);
 	s.run.waits = source_waits;
 	s.run.drop_files = drop_files;
 	s.open_max = run_open_files(&s.run);
 	s.reading_tail = &s.reading;
 	s.files = calloc(TRANSFER_OPEN_MAX, sizeof *s.files);
 	/* the peer waits for OFFER by now: it is told of this failure as of any other */
-	r = s.files ? handshake_offer(&s.run, from, &s.plan)
-		    : run_fail(&s.run, VERDICT_TRANSFER, STATUS_NO_MEMORY, "the table of files");
+	if (!r && !s.files)
+		r = run_fail(&s.run, VERDICT_TRANSFER, STATUS_NO_MEMORY, "the table of files");
+	if (!r)
+		r = handshake_offer(&s.run, from, &s.plan);
 	if (!r)
 		r = source_make_ring(&s);
 	if (!r)

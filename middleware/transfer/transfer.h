@@ -3,9 +3,12 @@
  * transfer/transfer.h: moves files over a link, in either direction.
  *
  * The one header that rftp and rftpd need for data.  transfer_send is the source, transfer_receive
- * the sink; each runs in the caller's thread (with its own workers) until the transfer is over, and
- * owns the link's control channel meanwhile.  The session messages before it (STORE, RETRIEVE and
- * their replies, CHANNELS) are the caller's.
+ * the sink; each runs in the caller's thread (with its own workers) until the transfer is over.  It
+ * uses the data channels and the frames of its number; up to MESSAGE_TRANSFERS_MAX of them, each
+ * with another number, share the link.  The session messages before it (STORE, RETRIEVE and their
+ * replies, CHANNELS) are the caller's; who has both a dialogue and a transfer opens the transfer's
+ * port (session/demux) before the request that begins it is sent, or before it is answered, as no
+ * frame of it may get lost.  The port is closed when the transfer ends.
  *
  * Files come from, and go to, the caller through callbacks, so names and directories stay out of
  * the middleware; middleware/tree/ has the callbacks that rftp and rftpd use for real files.
@@ -73,6 +76,7 @@ struct transfer_cancel {
 };
 
 struct transfer_params {
+	unsigned transfer; /* its number in the session: whose data channels and frames it uses */
 	/* wishes; 0 = choose from file size, RTT, cores and limits.  The source offers block,
 	 * channels and engine; the sink decides depth and may lower it. */
 	uint8_t engine;     /* enum message_engine; 0 = credit */

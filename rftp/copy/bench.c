@@ -40,7 +40,7 @@ static int bench_put(struct mover *m, const struct bench_params *params)
 	mover_request(m, MESSAGE_STORE, &request);
 	request.flags = 0;
 	mover_request_size(&request, outgoing);
-	err = calls_store(c->session, &request);
+	err = calls_store(c->session, c->transfer, &request);
 	err = err ? client_report(c, "bench", err) : mover_send(m, outgoing, "bench");
 err_free:
 	outgoing_free(outgoing);
@@ -77,7 +77,7 @@ static int bench_get(struct mover *m, const struct bench_params *params)
 		request.path.len = strlen(params->file);
 	}
 	mover_request(m, MESSAGE_RETRIEVE, &request);
-	err = calls_retrieve(c->session, &request);
+	err = calls_retrieve(c->session, c->transfer, &request);
 	err = err ? client_report(c, object, err) : mover_receive(m, incoming, object);
 err_free:
 	incoming_free(incoming);

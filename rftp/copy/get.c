@@ -288,7 +288,7 @@ static int get_request(struct get *g, const struct wire_bytes *more, struct aske
 		err = rules_request(c, &g->filter, &request, &rules);
 	if (!err) {
 		mover_request(&g->mover, MESSAGE_RETRIEVE, &request);
-		err = calls_retrieve(c->session, &request);
+		err = calls_retrieve(c->session, c->transfer, &request);
 		if (err == -EISDIR && !c->settings.recursive && !calls_lost(c->session))
 			report_error(&c->report, EXIT_CODE_OK, STATUS_IS_DIRECTORY, path,
 				MOVER_WITHOUT_R);

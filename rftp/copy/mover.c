@@ -30,7 +30,7 @@ int mover_channels(struct mover *m, unsigned count)
 {
 	struct client *c = m->client;
 	uint64_t rate = c->settings.limit_rate;
-	int err = calls_channels(c->session, count);
+	int err = calls_channels(c->session, c->transfer, count);
 
 	/* one for all transfers of the command */
 	if (!err && rate && !m->has_bucket) {
@@ -89,7 +89,8 @@ void mover_request(const struct mover *m, uint16_t type, struct message_data_req
 		(s->hard_links ? MESSAGE_DATA_HARD_LINKS : 0) |
 		s->compress << MESSAGE_DATA_SQUEEZE_SHIFT;
 	request->engine = s->engine;
-	request->channels = (uint16_t)link_channel_count(calls_link(m->client->session));
+	request->channels =
+		(uint16_t)link_channel_count(calls_link(m->client->session), m->client->transfer);
 }
 
 void mover_request_size(struct message_data_request *request, struct outgoing *outgoing)
@@ -148,6 +149,7 @@ static void mover_params(struct mover *m, struct transfer_params *params)
 	const struct calls_info *info = calls_info(m->client->session);
 
 	*params = (struct transfer_params){
+		.transfer = m->client->transfer,
 		.engine = s->engine,
 		.engines = info->engines,
 		.protect = info->protect,

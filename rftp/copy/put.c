@@ -170,12 +170,12 @@ static int put_store(struct put *p)
 		outgoing_measure(p->outgoing);
 	mover_request(&p->mover, MESSAGE_STORE, &request);
 	mover_request_size(&request, p->outgoing);
-	err = calls_store(c->session, &request);
+	err = calls_store(c->session, c->transfer, &request);
 	if (err == -ENOENT && !p->into && c->settings.parents && !calls_lost(c->session)) {
 		err = put_make(p);
 		if (err)
 			return err;
-		err = calls_store(c->session, &request);
+		err = calls_store(c->session, c->transfer, &request);
 	}
 	if (err)
 		return client_report(c, p->target, err);

@@ -62,7 +62,7 @@ static int peer_put(struct doctor *d, struct calls *s, uint64_t bytes, struct tr
 		return err;
 	err = outgoing_add_null(outgoing, bytes);
 	if (!err)
-		err = calls_store(s, &request);
+		err = calls_store(s, 0, &request);
 	if (!err) {
 		peer_params(d, s, &params);
 		err = transfer_error(
@@ -82,7 +82,7 @@ static int peer_get(struct doctor *d, struct calls *s, uint64_t bytes, struct tr
 	const struct message_data_request request = {
 		.kind = MESSAGE_DATA_NULL,
 		.size = bytes,
-		.channels = (uint16_t)link_channel_count(calls_link(s)),
+		.channels = (uint16_t)link_channel_count(calls_link(s), 0),
 		.rtt_us = calls_rtt_us(s),
 	};
 	struct transfer_params params;
@@ -91,7 +91,7 @@ static int peer_get(struct doctor *d, struct calls *s, uint64_t bytes, struct tr
 
 	if (err)
 		return err;
-	err = calls_retrieve(s, &request);
+	err = calls_retrieve(s, 0, &request);
 	if (!err) {
 		peer_params(d, s, &params);
 		err = transfer_error(
@@ -148,7 +148,7 @@ static void peer_rates(struct doctor *d, struct calls *s, const char *object)
 	char put_text[UNITS_TEXT_MAX], get_text[UNITS_TEXT_MAX], mend[PEER_MEND_BYTES];
 	struct peer_rate put, get;
 	uint64_t need;
-	int err = calls_channels(s, d->channels);
+	int err = calls_channels(s, 0, d->channels);
 
 	if (!err)
 		err = peer_measure(d, s, false, &put);

@@ -176,7 +176,7 @@ static int feed_request(struct feed *f, const char *target)
 
 	if (err)
 		return err;
-	err = calls_feed(c->session, &request);
+	err = calls_feed(c->session, c->transfer, &request);
 	return err ? client_report(c, target, err) : 0;
 }
 

@@ -18,6 +18,7 @@ struct client {
 	struct settings settings;
 	struct report report;
 	struct calls *session;   /* NULL: none, or lost */
+	unsigned transfer;       /* the number that its transfers have in the session */
 	struct tls_context *tls; /* NULL: not made yet */
 	char *tls_ca;            /* the authorities that it was made with */
 	char *host; /* of the open that succeeded: a lost session is taken up again; NULL: none */

@@ -136,7 +136,7 @@ static void claim_granted(struct claim *c)
 	bucket_grant(&t->bucket, within_limit(t, c->rate),
 		c->turn_bytes == ADMISSION_ENDLESS ? BUCKET_ENDLESS : (int64_t)c->turn_bytes);
 	if (!t->is_started)
-		daemon_session_granted(job->session);
+		session_transfers_granted(job->session);
 }
 
 static void claim_changed(struct claim *c)
@@ -156,12 +156,12 @@ static void claim_queued(struct claim *c, unsigned position, uint64_t wait_ns)
 	if (job->turns.is_started)
 		bucket_tell(&job->turns.bucket, position, wait_ns);
 	else
-		daemon_session_queued(job->session, position, wait_ns);
+		session_transfers_queued(job->session, position, wait_ns);
 }
 
 static void claim_expired(struct claim *c)
 {
-	daemon_session_late(of(c)->session);
+	session_transfers_late(of(c)->session);
 }
 
 static uint64_t claim_moved(const struct claim *c)

@@ -24,6 +24,8 @@
 static const struct transfer_cancel job_shutdown = {STATUS_SHUTDOWN, "the daemon ends"};
 static const struct transfer_cancel job_killed = {
 	STATUS_SHUTDOWN, "an administrator ended the session"};
+static const struct transfer_cancel job_broken = {
+	STATUS_PROTOCOL, "the session it belongs to has failed"};
 static const struct transfer_cancel job_stalled = {
 	STATUS_TIMEOUT, "nothing moved, and others wait for what it had"};
 
@@ -78,7 +80,7 @@ static void lease_granted(struct lease *l)
 	struct transfer_job *job = (struct transfer_job *)l;
 
 	if (!job_turns_leased(job))
-		daemon_session_granted(job->session);
+		session_transfers_granted(job->session);
 }
 
 static void lease_queued(struct lease *l, unsigned position)
@@ -86,9 +88,9 @@ static void lease_queued(struct lease *l, unsigned position)
 	struct transfer_job *job = (struct transfer_job *)l;
 
 	if (job_turns_is_late(job))
-		daemon_session_late(job->session);
+		session_transfers_late(job->session);
 	else if (!job->turns.waits_turns) /* that line tells */
-		daemon_session_queued(job->session, position, MESSAGE_UNKNOWN);
+		session_transfers_queued(job->session, position, MESSAGE_UNKNOWN);
 }
 
 static uint64_t lease_moved_ns(const struct lease *l)
@@ -147,13 +149,14 @@ static void job_wants(struct transfer_job *job, const struct message_data_reques
 	unsigned streams, unsigned files)
 {
 	const struct daemon_session *s = job->session;
+	unsigned accepted = s->transfers.of[job->number].channels_accepted;
 	bool sink = job->type != MESSAGE_RETRIEVE;
 	struct plan_facts facts = {
 		.block = request->block,
 		.depth = request->depth,
 		.max_block = s->max_block,
 		.max_depth = s->max_depth,
-		.open_channels = (uint16_t)(s->channels_accepted ? s->channels_accepted : 1),
+		.open_channels = (uint16_t)(accepted ? accepted : 1),
 		.window_max_bytes = job->params.window_max_bytes,
 		.largest_bytes = sink && request->size ? request->size : UINT64_MAX,
 		.total_bytes = sink && request->size ? request->size : UINT64_MAX,
@@ -208,7 +211,9 @@ static int job_new(struct daemon_session *s, uint16_t type,
 	if (!job)
 		return -ENOMEM;
 	job->session = s;
+	job->number = s->asked;
 	job->type = type;
+	pthread_mutex_init(&job->reply_lock, NULL);
 	job->request = *request;
 	job->request.path = job->request.more = job->request.rules = (struct wire_bytes){0};
 	job->path = strdup(path);
@@ -222,6 +227,7 @@ static int job_new(struct daemon_session *s, uint16_t type,
 		goto err_path;
 	}
 	job->params = (struct transfer_params){
+		.transfer = job->number,
 		.engine = request->engine,
 		.engines = s->engines,
 		.protect = s->protect,
@@ -471,6 +477,7 @@ void transfer_job_free(struct transfer_job *job)
 	filter_fini(&job->filter);
 	segments_free(job->segments);
 	close(job->cancel_fd);
+	pthread_mutex_destroy(&job->reply_lock);
 	for (unsigned i = 0; i < job->root_count; i++) {
 		free(job->roots[i].path);
 		free(job->roots[i].name);
@@ -494,14 +501,11 @@ static void run(void *arg)
 {
 	struct transfer_job *job = arg;
 	struct link *link = job->session->link;
-	int err;
 
+	pthread_mutex_lock(&job->reply_lock);
+	pthread_mutex_unlock(&job->reply_lock);
 	job->stats.started_ns = clock_now_ns();
-	err = control_put(link_control(link), job->type | MESSAGE_REPLY, STATUS_OK, NULL, 0);
-	if (err) {
-		verdict_set(&job->stats.verdict, VERDICT_SESSION, status_from_errno(err), "%s", "");
-		job->outcome = VERDICT_SESSION;
-	} else if (job->type == MESSAGE_STORE) {
+	if (job->type == MESSAGE_STORE) {
 		job->outcome = transfer_receive(
 			link, &job->params, incoming_sink(job->incoming), &job->stats);
 	} else if (job->type == MESSAGE_FEED) {
@@ -523,6 +527,7 @@ int transfer_job_start(struct transfer_job *job)
 {
 	const struct budget *has = &job->lease.has;
 	unsigned workers = plan_workers(0, worker_cpus());
+	int err;
 
 	assert(job->lease.state == LEASE_HELD);
 	if (has->memory_bytes < job->params.window_max_bytes || !job->params.window_max_bytes)
@@ -531,7 +536,12 @@ int transfer_job_start(struct transfer_job *job)
 	job->params.jobs = has->threads - 1 - workers;
 	atomic_store_explicit(&job->moved_ns, clock_now_ns(), memory_order_relaxed);
 	job_turns_start(job);
-	return worker_start(&job->worker, "transfer", run, job);
+	pthread_mutex_lock(&job->reply_lock);
+	err = worker_start(&job->worker, "transfer", run, job);
+	if (!err) /* a connection that is gone is seen by the thread, too */
+		daemon_session_reply(job->session, job->type, NULL, 0);
+	pthread_mutex_unlock(&job->reply_lock);
+	return err;
 }
 
 void transfer_job_cancel(struct transfer_job *job)
@@ -542,6 +552,11 @@ void transfer_job_cancel(struct transfer_job *job)
 void transfer_job_kill(struct transfer_job *job)
 {
 	job_stop(job, &job_killed);
+}
+
+void transfer_job_break(struct transfer_job *job)
+{
+	job_stop(job, &job_broken);
 }
 
 enum verdict_scope transfer_job_finish(

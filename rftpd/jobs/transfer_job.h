@@ -30,6 +30,7 @@ struct transfer_job {
 	bool is_told, is_over, is_released, wants_turn;
 	struct job_turns turns;
 	struct daemon_session *session;
+	unsigned number;             /* in the session */
 	uint16_t type;               /* MESSAGE_STORE, MESSAGE_RETRIEVE, MESSAGE_FEED */
 	char *path;                  /* of the request, the first of several */
 	struct transfer_root *roots; /* RETRIEVE */
@@ -46,6 +47,7 @@ struct transfer_job {
 	_Atomic uint64_t verify_errors; /* files whose checksums or digest were wrong */
 	_Atomic uint64_t moved_ns;      /* when it last moved: the thread tells the loop */
 	struct worker worker;
+	pthread_mutex_t reply_lock; /* held until the reply has left: nothing is said before */
 	int cancel_fd;
 	enum verdict_scope outcome;
 };
@@ -71,18 +73,20 @@ uint16_t transfer_job_type(const struct transfer_job *);
 const char *transfer_job_path(const struct transfer_job *);
 /* Gets in line for bandwidth, if there is one; as job_turns_ask. */
 int transfer_job_queue(struct transfer_job *);
-/* Asks for its lease, once, and for its turn: true: it has both; false: daemon_session_granted will
- * be called. */
+/* Asks for its lease, once, and for its turn: true: it has both; false: session_transfers_granted
+ * will be called. */
 bool transfer_job_ask(struct transfer_job *);
 /* Asks for its lease alone. */
 bool transfer_job_lease(struct transfer_job *);
-/* The lease is held.  The thread replies OK to the request and moves the data; then
- * daemon_job_finished. */
+/* The lease is held, and the transfer's port is open.  Replies OK to the request; the thread moves
+ * the data; then daemon_job_finished. */
 int transfer_job_start(struct transfer_job *);
 /* Stops it soon: the peer is told, what was begun is removed (a feed's is kept). */
 void transfer_job_cancel(struct transfer_job *);
 /* The same, by an administrator. */
 void transfer_job_kill(struct transfer_job *);
+/* The same, as the session it is of breaks off. */
+void transfer_job_break(struct transfer_job *);
 /* After daemon_job_released: what it has given back is for others. */
 void transfer_job_reduce(struct transfer_job *);
 /* After daemon_job_finished: joins the thread, logs, adds up what was moved.  How

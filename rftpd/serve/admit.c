@@ -97,7 +97,7 @@ const char *admit_refusal(const struct daemon *d, const struct sockaddr *peer)
  * are on their way. */
 static bool is_idle(const struct daemon_session *s)
 {
-	return s->state == SESSION_READY && !s->busy && !s->listing && !s->channels_deadline.list;
+	return s->state == SESSION_READY && !s->busy && !s->listing && !session_transfers_expect(s);
 }
 
 /* The sessions stand in the order of their coming. */

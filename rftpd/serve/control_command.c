@@ -66,11 +66,16 @@ static void print_path(const char *path, FILE *out)
 static void print_session(const struct question *q, const struct daemon_session *s)
 {
 	uint64_t age_s = (clock_now_ns() - s->started_ns) / NS_PER_S, bytes = s->bytes;
-	const struct transfer_job *job = s->job;
-	const char *transfer = job ? message_name(job->type) : "";
+	const struct transfer_job *job = NULL; /* the first of them */
+	const char *transfer;
 
-	if (job && s->state == SESSION_RUNNING)
-		bytes += job->stats.bytes;
+	for (unsigned i = MESSAGE_TRANSFERS_MAX; i-- > 0;) {
+		if (s->transfers.of[i].job)
+			job = s->transfers.of[i].job;
+		if (session_transfers_busy(s, i))
+			bytes += s->transfers.of[i].job->stats.bytes;
+	}
+	transfer = job ? message_name(job->type) : "";
 	if (q->json) {
 		fprintf(q->out,
 			"{\"session\":%" PRIu32

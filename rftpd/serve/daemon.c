@@ -37,7 +37,8 @@
 #define TASK_THREADS_SPARE 64u
 #define TASK_THREADS_MOST 4096u
 /* What they have open, files apart, which the budget counts. */
-#define SESSION_DESCRIPTORS 3u /* and one for each data channel */
+#define SESSION_DESCRIPTORS                                                                        \
+	5u /* two of them once it had a transfer; and one for each data channel */
 #define JOB_DESCRIPTORS 4u
 #define SPARE_DESCRIPTORS 8u        /* for who connects, and for work on names */
 #define STOPPING_NS (15 * NS_PER_S) /* transfers that are cancelled end within this */
@@ -125,7 +126,10 @@ int daemon_check(const struct daemon_settings *settings)
 /* Whether a transfer may go on: one that ends by itself. */
 static bool may_drain(const struct daemon_session *s)
 {
-	return s->state == SESSION_RUNNING && !s->job->lease.patient;
+	for (unsigned i = 0; i < MESSAGE_TRANSFERS_MAX; i++)
+		if (session_transfers_busy(s, i) && s->transfers.of[i].job->lease.patient)
+			return false;
+	return s->transfers.running && s->state == SESSION_RUNNING;
 }
 
 /* Ends all sessions, or all but those whose transfer may go on.  How many those are. */
@@ -276,7 +280,7 @@ static void take_told(void *owner)
 		if (!job)
 			return;
 		if (is_over) {
-			daemon_session_job_finished(job->session);
+			session_transfers_finished(job);
 			continue;
 		}
 		if (is_released)
@@ -338,7 +342,11 @@ uint64_t daemon_session_descriptors(const struct daemon *d)
 	const struct daemon_session *s;
 
 	TAILQ_FOREACH(s, &d->sessions, entry)
-	used += SESSION_DESCRIPTORS + s->channels_expected;
+	{
+		used += SESSION_DESCRIPTORS;
+		for (unsigned i = 0; i < MESSAGE_TRANSFERS_MAX; i++)
+			used += s->transfers.of[i].channels_expected;
+	}
 	return used;
 }
 

@@ -3,22 +3,23 @@
  * rftpd/serve/daemon_session: one client: its channels, its state, its turn in the event loop.
  *
  *     NEW --HELLO--> READY --STORE, RETRIEVE, FEED--> WAITING --channels, lease--> RUNNING
- *     WAITING --ABORT, no channel--> READY      RUNNING --its thread ends--> READY
- *     any --BYE, a violation, the end of the daemon--> CLOSING --its output is gone--> freed
+ *     WAITING --ABORT, no channel--> READY      RUNNING --the last transfer ends--> READY
  *     READY --a request that may block--> TASK --it is done, and answered--> READY or WAITING
- *     any but RUNNING and TASK --the connection broke--> freed
- *     RUNNING, TASK --the connection broke--> the same, until the thread is done, then freed
+ *     any --BYE, a violation, the end of the daemon--> CLOSING --its output is gone--> freed
+ *     any --the connection broke, and no thread uses it--> freed
  *
- * While a transfer is RUNNING its thread owns the control channel and what the session has; the
- * main thread does not touch it, and nothing of the session is freed.  In TASK a thread of the pool
- * works on names in the session's place (rftpd/serve/session_task); frames wait meanwhile.  A
- * session whose connection has gone starts nothing any more.
+ * RUNNING is READY with transfers (rftpd/serve/session_transfers) beside: requests are answered,
+ * WAITING and TASK lead back to it, and each transfer's thread has its own frames (session/demux)
+ * and data channels.  While one runs, or in TASK, nothing of the session is freed.  In TASK a
+ * thread of the pool works on names in the session's place (rftpd/serve/session_task); frames wait
+ * meanwhile.  A session whose connection has gone starts nothing any more.
  */
 #ifndef RFTPD_DAEMON_SESSION_H
 #define RFTPD_DAEMON_SESSION_H
 
 #include "base/addr.h"
 #include "rftpd/serve/daemon.h"
+#include "rftpd/serve/session_transfers.h"
 #include "session/link.h"
 
 struct listing;
@@ -47,14 +48,14 @@ struct daemon_session {
 	bool lost;         /* the connection has gone */
 	bool killed;       /* by an administrator: it ends once no thread uses it */
 	struct watch watch;
-	struct deadline deadline;          /* HELLO, idle or closing */
-	uint64_t idle_since_ns;            /* in READY */
-	struct deadline channels_deadline; /* of data channels that are expected */
-	const char *why;                   /* CLOSING: for the log */
+	struct deadline deadline; /* HELLO, idle or closing */
+	uint64_t idle_since_ns;   /* in READY */
+	const char *why;          /* CLOSING, or lost: for the log */
 	char peer[ADDR_TEXT_MAX];
 
 	/* agreed by HELLO */
 	uint16_t max_channels;
+	unsigned max_transfers;
 	uint32_t max_block, max_depth;
 	uint8_t protect; /* enum message_protect */
 	uint32_t engines;
@@ -65,11 +66,9 @@ struct daemon_session {
 	uint64_t admit_deadline_ns;
 	bool admit_fails;
 
-	/* data channels since the last CHANNELS request */
-	unsigned channels_expected, channels_accepted, channels_failed;
-
-	struct listing *listing;  /* a LIST that is being answered */
-	struct transfer_job *job; /* in WAITING and RUNNING */
+	struct listing *listing; /* a LIST that is being answered */
+	struct session_transfers transfers;
+	unsigned asked; /* number of the transfer that the present request is about */
 
 	/* for the log */
 	uint64_t started_ns, files, bytes;
@@ -82,15 +81,13 @@ struct daemon_session {
 void daemon_session_open(
 	struct daemon *, struct fabric_chan *chan, const struct message_greeting *);
 struct daemon_session *daemon_session_find(struct daemon *, uint32_t number);
-/* A data channel's request.  false: the session waits for none; `chan` is still the caller's. */
-bool daemon_session_accept_channel(
-	struct daemon_session *, struct fabric_chan *chan, const struct message_greeting *);
 /* An event of one of its channels, whose owner it is. */
 void daemon_session_event(struct daemon_session *, const struct fabric_event *);
 void daemon_session_expired(struct daemon_session *, struct deadline *);
 /* Reads and answers what there is, for one turn. */
 void daemon_session_turn(struct daemon_session *);
-void daemon_session_job_finished(struct daemon_session *);
+/* A thread that used it does not any more. */
+void daemon_session_over(struct daemon_session *);
 /* The daemon ends: cancels its transfer, or closes. */
 void daemon_session_stop(struct daemon_session *);
 /* The same for one session, by an administrator. */
@@ -112,22 +109,9 @@ int daemon_session_reply(struct daemon_session *, uint16_t type, const void *dat
 /* The refusal of a request of `type`, with a text. */
 int daemon_session_refuse(struct daemon_session *, uint16_t type, uint16_t status,
 	const char *format, ...) __attribute__((format(printf, 4, 5)));
-/* READY: HELLO is done, or what kept it from the next frame. */
+/* READY, or RUNNING: HELLO is done, or what kept it from the next frame. */
 void daemon_session_ready(struct daemon_session *);
 /* Ends it now, for the reason that `error` is. */
 void daemon_session_break(struct daemon_session *, int error);
-/* Starts the job once all data channels are connected and its lease is held. */
-void daemon_session_start_job(struct daemon_session *, struct transfer_job *);
-
-/* What a job in WAITING had begun goes; READY again. */
-void daemon_session_give_up(struct daemon_session *);
-
-/* ---- for its job ---- */
-
-void daemon_session_granted(struct daemon_session *);
-/* It waits: its place, and for about how long (MESSAGE_UNKNOWN: not known). */
-void daemon_session_queued(struct daemon_session *, unsigned position, uint64_t wait_ns);
-/* It is of no use to begin any more. */
-void daemon_session_late(struct daemon_session *);
 
 #endif

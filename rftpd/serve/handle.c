@@ -17,6 +17,8 @@
 
 #define SHOWN_PATH_MAX 400u /* of a path in a text of at most MESSAGE_TEXT_MAX */
 
+#define SESSION_BETWEEN (SESSION_READY | SESSION_RUNNING) /* no request is being worked on */
+
 static const struct row {
 	uint16_t type;
 	unsigned states;
@@ -24,21 +26,21 @@ static const struct row {
 } rows[] = {
 	{MESSAGE_HELLO, SESSION_NEW, handle_hello},
 	{MESSAGE_BYE, SESSION_NEW | SESSION_READY | SESSION_WAITING, handle_bye},
-	{MESSAGE_PING, SESSION_READY | SESSION_WAITING, handle_ping},
-	{MESSAGE_CHANNELS, SESSION_READY, handle_channels},
-	{MESSAGE_ADMIT, SESSION_READY, handle_admit},
-	{MESSAGE_STAT, SESSION_READY, handle_stat},
-	{MESSAGE_LIST, SESSION_READY, handle_list},
-	{MESSAGE_MKDIR, SESSION_READY, handle_mkdir},
-	{MESSAGE_RMDIR, SESSION_READY, handle_rmdir},
-	{MESSAGE_REMOVE, SESSION_READY, handle_remove},
-	{MESSAGE_REMOVE_TREE, SESSION_READY, handle_remove_tree},
-	{MESSAGE_RENAME, SESSION_READY, handle_rename},
-	{MESSAGE_STATFS, SESSION_READY, handle_statfs},
-	{MESSAGE_STORE, SESSION_READY, handle_store},
-	{MESSAGE_RETRIEVE, SESSION_READY, handle_retrieve},
-	{MESSAGE_FEED, SESSION_READY, handle_feed},
-	{TRANSFER_ABORT, SESSION_READY | SESSION_WAITING, handle_abort},
+	{MESSAGE_PING, SESSION_READY | SESSION_RUNNING | SESSION_WAITING, handle_ping},
+	{MESSAGE_CHANNELS, SESSION_BETWEEN, handle_channels},
+	{MESSAGE_ADMIT, SESSION_BETWEEN, handle_admit},
+	{MESSAGE_STAT, SESSION_BETWEEN, handle_stat},
+	{MESSAGE_LIST, SESSION_BETWEEN, handle_list},
+	{MESSAGE_MKDIR, SESSION_BETWEEN, handle_mkdir},
+	{MESSAGE_RMDIR, SESSION_BETWEEN, handle_rmdir},
+	{MESSAGE_REMOVE, SESSION_BETWEEN, handle_remove},
+	{MESSAGE_REMOVE_TREE, SESSION_BETWEEN, handle_remove_tree},
+	{MESSAGE_RENAME, SESSION_BETWEEN, handle_rename},
+	{MESSAGE_STATFS, SESSION_BETWEEN, handle_statfs},
+	{MESSAGE_STORE, SESSION_BETWEEN, handle_store},
+	{MESSAGE_RETRIEVE, SESSION_BETWEEN, handle_retrieve},
+	{MESSAGE_FEED, SESSION_BETWEEN, handle_feed},
+	{TRANSFER_ABORT, SESSION_READY | SESSION_RUNNING | SESSION_WAITING, handle_abort},
 };
 
 /* Says what was wrong, in a reply if the message has one; the session then ends. */
@@ -68,8 +70,11 @@ int handle_frame(struct daemon_session *s, const struct message_header *h, const
 			s->state == SESSION_NEW       ? "came before HELLO"
 			: s->state == SESSION_WAITING ? "came while a transfer waits"
 						      : "came again");
-	if (h->response)
+	if (!message_has_number(h->type) && h->response)
 		return violate(s, h->type, "has a response code");
+	if (message_has_number(h->type) && h->response >= s->max_transfers)
+		return violate(s, h->type, "is of more transfers than was agreed on");
+	s->asked = h->response;
 	r = row->run(s, data, h->length);
 	if (r == -EBADMSG || r == -EMSGSIZE)
 		return violate(s, h->type, "is malformed");

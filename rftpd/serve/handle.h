@@ -44,6 +44,9 @@ struct transfer_job;
 /* Opens what the job is about in a task, and then starts it, or says why not.  Takes it over. */
 int handle_open_job(struct daemon_session *, struct transfer_job *);
 
+/* What any transfer is refused for: 1 and answered; 0; -errno. */
+int handle_refuse_transfer(struct daemon_session *, uint16_t type);
+
 /* handle_feed.c */
 int handle_feed(struct daemon_session *, const uint8_t *data, size_t len);
 

@@ -48,7 +48,7 @@ static int answer_open(struct session_task *task)
 		r = handle_refuse_path(
 			s, transfer_job_type(t->job), t->error, transfer_job_path(t->job));
 	} else {
-		daemon_session_start_job(s, t->job);
+		session_transfers_start(s, t->job);
 		t->job = NULL;
 	}
 	forget_open(task);
@@ -71,10 +71,24 @@ int handle_open_job(struct daemon_session *s, struct transfer_job *job)
 
 /* ---- requests ---- */
 
+int handle_refuse_transfer(struct daemon_session *s, uint16_t type)
+{
+	int err;
+
+	if (daemon_session_is_ending(s))
+		err = daemon_session_refuse(s, type, STATUS_SHUTDOWN, "the daemon ends");
+	else if (!session_transfers_asked(s)->channels_accepted)
+		err = daemon_session_refuse(s, type, STATUS_INVALID, "no data channel is open");
+	else
+		return 0;
+	return err ? err : 1;
+}
+
 /* What both requests are refused for: 1 and answered; 0; -errno. */
 static int refuse_request(
 	struct daemon_session *s, uint16_t type, const struct message_data_request *request)
 {
+	unsigned open = link_channel_count(s->link, s->asked);
 	int r = 0;
 
 	if (request->kind == MESSAGE_DATA_FILES && !message_path_ok(request->path))
@@ -82,19 +96,16 @@ static int refuse_request(
 	else if (request->engine && !(s->engines & 1u << request->engine))
 		r = daemon_session_refuse(s, type, STATUS_UNSUPPORTED,
 			"engine %u is not what was agreed", request->engine);
-	else if (request->channels > link_channel_count(s->link) &&
-		 request->channels > s->channels_accepted)
+	else if (request->channels > open &&
+		 request->channels > session_transfers_asked(s)->channels_accepted)
 		r = daemon_session_refuse(s, type, STATUS_INVALID,
-			"%u data channels are asked for, %u are open", request->channels,
-			link_channel_count(s->link));
+			"%u data channels are asked for, %u are open", request->channels, open);
 	else if (request->block > s->max_block || request->depth > s->max_depth)
 		r = daemon_session_refuse(s, type, STATUS_INVALID,
 			"%u blocks of %u bytes are over what was agreed: %u of %u", request->depth,
 			request->block, s->max_depth, s->max_block);
-	else if (!s->channels_accepted)
-		r = daemon_session_refuse(s, type, STATUS_INVALID, "no data channel is open");
 	else
-		return 0;
+		return handle_refuse_transfer(s, type);
 	return r ? r : 1;
 }
 

@@ -16,9 +16,9 @@ int handle_feed(struct daemon_session *s, const uint8_t *data, size_t len)
 
 	if (r)
 		return r;
-	if (!s->channels_accepted)
-		return daemon_session_refuse(
-			s, MESSAGE_FEED, STATUS_INVALID, "no data channel is open");
+	r = handle_refuse_transfer(s, MESSAGE_FEED);
+	if (r)
+		return r < 0 ? r : 0;
 	handle_path(path, request.path);
 	r = transfer_job_new_feed(s, &request, path, &job);
 	return r ? handle_refuse_path(s, MESSAGE_FEED, r, path) : handle_open_job(s, job);

@@ -41,7 +41,7 @@ static bool is_direct(const struct daemon_session *s, const struct message_hello
 int handle_hello(struct daemon_session *s, const uint8_t *data, size_t len)
 {
 	const struct daemon_settings *settings = s->daemon->settings;
-	uint8_t reply[26 + MESSAGE_NAME_MAX];
+	uint8_t reply[28 + MESSAGE_NAME_MAX];
 	char agent[MESSAGE_NAME_MAX + 1];
 	struct message_hello hello;
 	int r = message_get_hello(&hello, data, len);
@@ -53,6 +53,7 @@ int handle_hello(struct daemon_session *s, const uint8_t *data, size_t len)
 	s->max_block = MIN(s->max_block, job_turns_max_block(settings));
 	s->max_depth = MIN(hello.max_depth, link_max_depth(s->link));
 	s->takes_queued = hello.flags & MESSAGE_HELLO_QUEUED;
+	s->max_transfers = MIN(hello.max_transfers, MESSAGE_TRANSFERS_MAX);
 	s->engines = hello.engines & our_engines();
 	s->protect = (uint8_t)message_hello_protect(hello.flags);
 	if (s->protect > MESSAGE_PROTECT_PRIVATE) /* of a later version: the best of ours */
@@ -81,6 +82,7 @@ int handle_hello(struct daemon_session *s, const uint8_t *data, size_t len)
 		.max_channels = s->max_channels,
 		.max_block = s->max_block,
 		.max_depth = s->max_depth,
+		.max_transfers = (uint16_t)s->max_transfers,
 		.engines = s->engines,
 		.session = s->number,
 		.flags = (place_allows(s->place, PLACE_WRITE) ? MESSAGE_HELLO_READ_ONLY : 0) |
@@ -120,6 +122,7 @@ int handle_ping(struct daemon_session *s, const uint8_t *data, size_t len)
 int handle_channels(struct daemon_session *s, const uint8_t *data, size_t len)
 {
 	struct message_channels wanted;
+	struct session_transfer *t = session_transfers_asked(s);
 	struct message_channels_reply channels;
 	uint8_t reply[20];
 	unsigned count;
@@ -127,16 +130,13 @@ int handle_channels(struct daemon_session *s, const uint8_t *data, size_t len)
 
 	if (r)
 		return r;
-	s->channels_expected = s->channels_accepted = s->channels_failed = 0;
-	deadline_stop(&s->channels_deadline);
+	session_transfers_expect_channels(s, t, 0);
 	count = admit_channels(s->daemon, MIN(wanted.count, s->max_channels));
-	r = link_expect_channels(s->link, s->number, count, &channels);
+	r = link_expect_channels(s->link, s->asked, s->number, count, &channels);
 	if (r)
 		return daemon_session_refuse(s, MESSAGE_CHANNELS, status_from_errno(r),
 			"data channels: %s", strerror(-r));
-	s->channels_expected = channels.count;
-	/* those that do not come in time are not waited for any more */
-	deadline_start(&s->daemon->handshakes, &s->channels_deadline, clock_now_ns());
+	session_transfers_expect_channels(s, t, channels.count);
 	return daemon_session_reply(s, MESSAGE_CHANNELS, reply,
 		message_put_channels_reply(&channels, reply, sizeof reply));
 }
@@ -177,14 +177,14 @@ int handle_abort(struct daemon_session *s, const uint8_t *data, size_t len)
 
 	if (r)
 		return r;
-	if (s->state == SESSION_WAITING)
-		daemon_session_give_up(s);
-	link_close_channels(s->link);
-	s->channels_expected = s->channels_accepted = s->channels_failed = 0;
-	deadline_stop(&s->channels_deadline);
+	if (s->transfers.waits == session_transfers_asked(s))
+		session_transfers_give_up(s);
+	link_close_channels(s->link, s->asked);
+	session_transfers_expect_channels(s, session_transfers_asked(s), 0);
 	abort = (struct transfer_abort){.status = STATUS_CANCELLED};
 	n = transfer_put_abort(&abort, answer, sizeof answer);
 	if (n < 0)
 		return (int)n;
-	return control_put(link_control(s->link), TRANSFER_ABORT, 0, answer, (size_t)n);
+	return demux_put(demux_dialogue(link_demux(s->link)), TRANSFER_ABORT, (uint16_t)s->asked,
+		answer, (size_t)n);
 }

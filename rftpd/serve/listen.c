@@ -127,7 +127,7 @@ static void take_request(struct daemon *d, const struct fabric_event *ev)
 		return;
 	}
 	s = daemon_session_find(d, greeting.session);
-	if (!s || !daemon_session_accept_channel(s, ev->chan, &greeting))
+	if (!s || !session_transfers_accept_channel(s, ev->chan, &greeting))
 		refuse(d, ev->chan, STATUS_REFUSED, "a data channel that no session waits for");
 }
 

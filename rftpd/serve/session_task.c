@@ -23,10 +23,10 @@ static void task_ended(struct daemon_session *s, struct session_task *t)
 	int r;
 
 	assert(s->state == SESSION_TASK);
-	s->state = SESSION_READY;
+	s->state = s->transfers.running ? SESSION_RUNNING : SESSION_READY;
 	if (s->lost) {
 		t->forget(t);
-		daemon_session_break(s, -ENOTCONN);
+		daemon_session_over(s);
 		return;
 	}
 	r = t->answer(t);
@@ -36,7 +36,7 @@ static void task_ended(struct daemon_session *s, struct session_task *t)
 		daemon_session_break(s, r);
 	else if (daemon_session_is_ending(s))
 		daemon_session_stop(s);
-	else if (s->state == SESSION_READY)
+	else if (s->state & (SESSION_READY | SESSION_RUNNING))
 		daemon_session_ready(s);
 }
 
@@ -56,7 +56,7 @@ int session_task_start(struct session_task *t, uint16_t type)
 	t->task.done = task_done;
 	r = task_pool_start(s->daemon->tasks, &t->task, clock_now_ns());
 	if (!r) {
-		assert(s->state == SESSION_READY);
+		assert(s->state & (SESSION_READY | SESSION_RUNNING));
 		s->state = SESSION_TASK;
 		deadline_stop(&s->deadline);
 		return 0;

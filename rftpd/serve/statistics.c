@@ -58,14 +58,15 @@ static void add(struct statistics_row *row, const struct transfer_job *job, bool
 	row->verify_errors += job->verify_errors;
 }
 
-void statistics_add_job(struct statistics *s, const struct daemon_session *session, bool failed)
+void statistics_add_job(struct statistics *s, const struct transfer_job *job, bool failed)
 {
+	const struct daemon_session *session = job->session;
 	struct statistics_row *row =
 		row_of(s, daemon_session_export(session)->path, link_fabric_name(session->link));
 
 	if (!row)
 		return;
-	add(row, session->job, true);
+	add(row, job, true);
 	row->failed += failed;
 }
 
@@ -93,12 +94,13 @@ static void look(const struct daemon *d, struct now *now)
 		struct statistics_row *row;
 
 		now->waiting += s->state == SESSION_WAITING;
-		if (s->state != SESSION_RUNNING)
+		now->running += s->transfers.running;
+		if (!s->transfers.running)
 			continue;
-		now->running++;
 		row = row_of(&now->counted, daemon_session_export(s)->path, fabric);
-		if (row)
-			add(row, s->job, false);
+		for (unsigned i = 0; i < MESSAGE_TRANSFERS_MAX && row; i++)
+			if (session_transfers_busy(s, i))
+				add(row, s->transfers.of[i].job, false);
 	}
 }
 

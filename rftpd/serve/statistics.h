@@ -38,7 +38,7 @@ struct statistics {
 void statistics_init(struct statistics *);
 void statistics_fini(struct statistics *);
 /* Before its job is freed. */
-void statistics_add_job(struct statistics *, const struct daemon_session *, bool failed);
+void statistics_add_job(struct statistics *, const struct transfer_job *, bool failed);
 
 /* For people, or as one JSON object. */
 void statistics_print(const struct daemon *, bool json, FILE *);

@@ -205,7 +205,7 @@ static void accept_secure(struct acceptor *a, const struct fabric_event *ev)
 	if (i == a->count)
 		return;
 	must("handshake", control_secure(link_control(a->links[i]), SIDES_MS, -1));
-	must("expect", link_expect_channels(a->links[i], i, a->config->channels,
+	must("expect", link_expect_channels(a->links[i], 0, i, a->config->channels,
 			       &a->config->shared->meetings[i].channels));
 	a->config->shared->meetings[i].linked = true;
 }
@@ -288,7 +288,7 @@ static struct link *sides_connect(const struct config *c, struct fabric *fabric,
 				},
 				SIDES_MS, &link, &status));
 	await("the sink's link", m->linked);
-	must("channels", link_open_channels(link, session, &m->channels, SIDES_MS));
+	must("channels", link_open_channels(link, 0, session, &m->channels, SIDES_MS));
 	return link;
 }
 
@@ -313,7 +313,7 @@ static void make_pool(struct side *s, uint32_t blocks, unsigned access)
 				     access, &s->mr));
 	must("pool", pool_new(s->arena.base, blocks, capacity, &s->pool));
 	for (unsigned i = 0; i < s->config->channels; i++)
-		channel_reset_counts(link_rail(s->link)->channels[i]);
+		channel_reset_counts(link_rail(s->link, 0)->channels[i]);
 }
 
 static struct engine_env side_env(struct side *s)
@@ -322,8 +322,8 @@ static struct engine_env side_env(struct side *s)
 		.pool = s->pool,
 		.pd = control_pd(link_control(s->link)),
 		.mr = s->mr,
-		.cq = link_rail(s->link)->cq,
-		.channels = link_rail(s->link)->channels,
+		.cq = link_rail(s->link, 0)->cq,
+		.channels = link_rail(s->link, 0)->channels,
 		.channel_count = s->config->channels,
 		.notice = s->config->ops->id == MESSAGE_ENGINE_CREDIT ? TRANSFER_NOTICE_GATHERED
 								      : TRANSFER_NOTICE_BEHIND,
@@ -343,8 +343,8 @@ static void side_open_sink(
 
 	*s = (struct side){
 		.config = c, .shared = c->shared, .link = link, .session = session, .wake_fd = -1};
-	await("data channels", link_channel_count(link) == c->channels);
-	must("greeting", rail_wait_greeted(link_rail(link), c->channels, SIDES_MS, -1));
+	await("data channels", link_channel_count(link, 0) == c->channels);
+	must("greeting", rail_wait_greeted(link_rail(link, 0), c->channels, SIDES_MS, -1));
 	lacks = engine_lacks(c->ops, caps);
 	if (lacks) {
 		fprintf(stderr, "engine_bench: %s needs %s\n", c->ops->name, lacks);
@@ -433,7 +433,7 @@ static void side_close(struct side *s)
 	u->frames = s->frames;
 	u->pool_bytes = s->arena.bytes;
 	for (unsigned i = 0; i < s->config->channels; i++) {
-		const struct channel_counts *n = &link_rail(s->link)->channels[i]->counts;
+		const struct channel_counts *n = &link_rail(s->link, 0)->channels[i]->counts;
 
 		u->requests.writes += n->writes;
 		u->requests.sends += n->sends;
@@ -445,7 +445,7 @@ static void side_close(struct side *s)
 		if (n->receive_queue > u->requests.receive_queue)
 			u->requests.receive_queue = n->receive_queue;
 	}
-	link_close_channels(s->link);
+	link_close_channels(s->link, 0);
 	if (s->from)
 		s->from->ops->close(s->from);
 	if (s->to)
@@ -509,7 +509,7 @@ static void side_wait(struct side *s, int64_t most_ns, bool (*again)(void *), vo
 {
 	struct pollfd fds[3] = {
 		{control_fd(link_control(s->link)), POLLIN, 0},
-		{fabric_cq_fd(link_rail(s->link)->cq), POLLIN, 0},
+		{fabric_cq_fd(link_rail(s->link, 0)->cq), POLLIN, 0},
 		{s->wake_fd, POLLIN, 0},
 	};
 	struct timespec ts;
@@ -519,7 +519,7 @@ static void side_wait(struct side *s, int64_t most_ns, bool (*again)(void *), vo
 	if (!engine_sleep_ns(s->engine))
 		return;
 	must("arm", control_arm(link_control(s->link)));
-	must("arm", fabric_cq_arm(link_rail(s->link)->cq));
+	must("arm", fabric_cq_arm(link_rail(s->link, 0)->cq));
 	if (again(ctx))
 		return;
 	/* asked again: what was done above may have changed it */

@@ -257,7 +257,7 @@ def segments_with_wrong_fields(top):
 
 # type: (right data, shortest, longest)
 REQUESTS = {
-    iwarp.HELLO: (iwarp.hello(), 26, 26 + 255),
+    iwarp.HELLO: (iwarp.hello(), 28, 28 + 255),
     iwarp.BYE: (b"", 0, 0),
     iwarp.PING: (b"cookie 8", 8, 8),
     iwarp.CHANNELS: (b"\0\1", 2, 2),
@@ -286,6 +286,7 @@ TRANSFERS = {
     iwarp.COMPLETE: (iwarp.complete(), 24, 24),
     iwarp.CLOSED: (iwarp.complete(), 24, 24),
     iwarp.ABORT: (iwarp.abort(), 4, 4 + 512),
+    iwarp.PAUSED: (iwarp.queued(), 22, 22 + 31),
     iwarp.QUEUED: (iwarp.queued(), 22, 22 + 31),
 }
 
@@ -377,6 +378,7 @@ def hellos_with_wrong_fields(top):
                          ("blocks of 4 GiB", {"block": 0xffffffff}), ("no depth", {"depth": 0}),
                          ("a depth of one block", {"depth": 1}),
                          ("depth 65537", {"depth": 65537}), ("no engine", {"engines": 0}),
+                         ("no transfer", {"transfers": 0}), ("five transfers", {"transfers": 5}),
                          ("agent too long", {"agent": b"x" * 256})):
         session = Session(place.port, WAIT)
         seen = answer(session, (iwarp.HELLO, iwarp.hello(**fields)))
@@ -470,15 +472,90 @@ def offers_with_wrong_fields(top):
 @case(seconds=120)
 def frames_in_the_wrong_state_of_a_transfer(top):
     place = Place(top)
-    for type_, (right, _, _) in (REQUESTS | TRANSFERS).items():
-        if type_ not in (iwarp.OFFER, iwarp.ABORT, iwarp.PING):
+    for type_, (right, _, _) in TRANSFERS.items():
+        if type_ not in (iwarp.OFFER, iwarp.ABORT):
             store_is_refused(place, f"type {type_} instead of OFFER",
                              lambda store, t=type_, d=right: [(t, d)])
-        if type_ not in (iwarp.FILE, iwarp.COMPLETE, iwarp.REQUEST, iwarp.ABORT, iwarp.PING):
+        if type_ not in (iwarp.FILE, iwarp.COMPLETE, iwarp.REQUEST, iwarp.ABORT):
             store_is_refused(place, f"type {type_} after ACCEPT",
                              lambda store, t=type_, d=right: store.offer() and [(t, d)])
     store_is_refused(place, "COMPLETE with a file open",
                      lambda s: s.offer().file() and [(iwarp.COMPLETE, iwarp.complete())])
+    place.whole()
+
+
+def begins(session, transfer, path):
+    """A STORE that runs, up to ACCEPT."""
+    channels = session.open_channels(1, transfer)
+    equal(session.ask(iwarp.STORE, iwarp.data_request(path=path), transfer)[0], 0, "STORE of", path)
+    session.put(iwarp.OFFER, iwarp.offer(), transfer)
+    equal(next_frame(session)[:2], (iwarp.ACCEPT, transfer), "the answer to OFFER of", path)
+    return channels
+
+
+def next_frame(session):
+    """That is no grant."""
+    while True:
+        frame = session.get()
+        if frame[0] != iwarp.GRANT:
+            return frame
+
+
+NOTHING = struct.pack(">QQQ", 0, 0, 0)
+
+
+@case
+def requests_beside_transfers(top):
+    """They are answered while transfers run; what is about a transfer that runs waits for its end, as BYE
+    does for that of all."""
+    place = Place(top)
+    session = Session(place.port, WAIT)
+    session.hello(transfers=2)
+    channels = begins(session, 0, b"a")
+    for type_ in (iwarp.STAT, iwarp.LIST, iwarp.STATFS, iwarp.PING):
+        session.put(type_, REQUESTS[type_][0])
+        equal(next_frame(session)[:2], (type_ | iwarp.REPLY, 0), "while a transfer runs")
+    channels += begins(session, 1, b"b")
+    session.put(iwarp.RETRIEVE, iwarp.data_request(path=b"missing"), 0)
+    session.put(iwarp.STAT, iwarp.text(b"/f"))
+    session.put(iwarp.COMPLETE, NOTHING, 1)
+    equal(next_frame(session)[:2], (iwarp.CLOSED, 1), "the end of transfer 1")
+    session.put(iwarp.COMPLETE, NOTHING, 0)
+    session.put(iwarp.BYE)
+    equal(next_frame(session)[:2], (iwarp.CLOSED, 0), "the end of transfer 0")
+    type_, status, _ = session.get()
+    check(type_ == iwarp.RETRIEVE | iwarp.REPLY and status, "the RETRIEVE that waited:", type_, status)
+    equal(session.get()[:2], (iwarp.STAT | iwarp.REPLY, 0), "what was behind it")
+    equal(session.get()[:2], (iwarp.BYE | iwarp.REPLY, 0), "BYE")
+    for channel in channels:
+        channel.close()
+    session.close()
+    place.whole()
+
+
+@case(seconds=120)
+def transfers_of_numbers_that_were_not_agreed_on(top):
+    place = Place(top)
+    for type_ in (iwarp.CHANNELS, iwarp.STORE, iwarp.RETRIEVE, iwarp.FEED, iwarp.ABORT):
+        right = struct.pack(">IHQQ", 0, 1, 0, 0) + iwarp.text(b"/d") if type_ == iwarp.FEED \
+            else (REQUESTS | TRANSFERS)[type_][0]
+        for number in (2, 3, 4, 65535):
+            session = Session(place.port, WAIT)
+            session.hello(transfers=2)
+            seen = answer(session, (type_, right, number))
+            check(refused(seen), f"type {type_} of transfer {number}:", seen)
+            session.close()
+    for type_, (right, _, _) in TRANSFERS.items():  # of one that does not run, beside one that does
+        if type_ == iwarp.ABORT:
+            continue
+        session = Session(place.port, WAIT)
+        session.hello(transfers=2)
+        channels = begins(session, 0, b"a")
+        seen = answer(session, (type_, right, 1))
+        check(refused(seen), f"type {type_} of a transfer that does not run:", seen)
+        for channel in channels:
+            channel.close()
+        session.close()
     place.whole()
 
 
@@ -713,8 +790,8 @@ def sinks_that_lie(top):
                    {"status_base": (1 << 64) - 64}, {"status_base": 4096}, {"status_key": 1}):
         retrieve(f"ACCEPT with {fields}", (iwarp.ACCEPT, iwarp.accept(**fields)))
     good = (iwarp.ACCEPT, iwarp.accept(stride=65536 + 4096))
-    for type_, (right, _, _) in (REQUESTS | TRANSFERS).items():
-        if type_ not in (iwarp.ACCEPT, iwarp.ABORT, iwarp.PING):
+    for type_, (right, _, _) in TRANSFERS.items():
+        if type_ not in (iwarp.ACCEPT, iwarp.ABORT):
             retrieve(f"type {type_} instead of ACCEPT", (type_, right))
     for what, data in (("no index", iwarp.grant([])), ("a count that is too large", iwarp.grant([0], 2)),
                        ("a count that is too small", iwarp.grant([0, 1], 1)),

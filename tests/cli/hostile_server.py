@@ -393,7 +393,8 @@ def openings_with_wrong_fields(top):
         ("a refusal with status 0", {}, ls, (PROTOCOL, CONNECT), "", welcomes(welcome(), True)),
     ] + [(f"HELLO with {fields}", hello(**fields), ls) for fields in (
         {"version": 0}, {"version": 2}, {"channels": 0}, {"channels": 65}, {"block": 65535},
-        {"block": (16 << 20) + 1}, {"depth": 0}, {"depth": 1}, {"depth": 65537}, {"engines": 0xffffffff})
+        {"block": (16 << 20) + 1}, {"depth": 0}, {"depth": 1}, {"depth": 65537}, {"engines": 0xffffffff}, {"transfers": 0},
+        {"transfers": 5})
     ] + [(f"CHANNELS with {fields}", channels(*fields), GET, (PROTOCOL, CONNECT, LOST), "") for fields in (
         (0, 0), (65, 0), (2, 63), (1, 64), (64, 1), (65535, 0))
     ] + [(f"OFFER with {fields}", offers(**fields), GET, (PROTOCOL, REFUSED, KIND), "") for fields in (

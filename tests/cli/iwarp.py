@@ -27,6 +27,7 @@ ENGINE_CREDIT, ENGINE_STATUS = 1, 2
 NOTICE_BEHIND, NOTICE_GATHERED = 1, 2
 OFFER, ACCEPT, GRANT, REQUEST, HOLE = range(64, 69)
 FILE, READY, FILE_END, RESULT, COMPLETE, CLOSED, ABORT = range(69, 76)
+PAUSED = 76
 QUEUED = 83
 HELLO_QUEUED = 16
 UNKNOWN = 0xffffffffffffffff
@@ -312,9 +313,9 @@ class Session(Frames):
     def put_stream(self, data):
         self.bytes.write(data)
 
-    def ask(self, type_, data=b""):
+    def ask(self, type_, data=b"", transfer=0):
         """-> (status, data) of the reply"""
-        self.put(type_, data)
+        self.put(type_, data, transfer)
         got, response, reply = self.get()
         if got != type_ | REPLY:
             raise Dropped(f"reply {got:#x} to request {type_:#x}")
@@ -324,11 +325,11 @@ class Session(Frames):
         status, data = self.ask(HELLO, hello(**fields))
         if status:
             raise Dropped(f"HELLO refused: {status}")
-        self.number = struct.unpack(">I", data[16:20])[0]
+        self.number = struct.unpack(">I", data[18:22])[0]
         return data
 
-    def open_channels(self, count=1):
-        status, data = self.ask(CHANNELS, struct.pack(">H", count))
+    def open_channels(self, count=1, transfer=0):
+        status, data = self.ask(CHANNELS, struct.pack(">H", count), transfer)
         if status:
             raise Dropped(f"CHANNELS refused: {status}")
         granted, first, nonce = struct.unpack(">HH16s", data)
@@ -360,8 +361,8 @@ def text(data):
 
 
 def hello(version=1, channels=8, block=16 << 20, depth=1024, engines=2, session=0, flags=HELLO_QUEUED,
-          agent=b"rude/1"):
-    return struct.pack(">HHIIIII", version, channels, block, depth, engines, session, flags) \
+          agent=b"rude/1", transfers=1):
+    return struct.pack(">HHIIHIII", version, channels, block, depth, transfers, engines, session, flags) \
         + text(agent)
 
 

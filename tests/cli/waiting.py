@@ -92,7 +92,7 @@ def a_relay_is_not_the_peer(top):
         session = session or Session(daemon.port, WAIT)
         told = told and told - port + session.channel.socket.getsockname()[1]
         reply = session.hello(flags=told << 16 | iwarp.HELLO_QUEUED)
-        equal(struct.unpack(">I", reply[20:24])[0] & 2, direct, "the flag of HELLO's reply to port", told)
+        equal(struct.unpack(">I", reply[22:26])[0] & 2, direct, "the flag of HELLO's reply to port", told)
         session.close()
         session = None
     proxy = Proxy(daemon.port, delay=0.02)

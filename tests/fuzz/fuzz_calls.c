@@ -21,6 +21,7 @@ static int answer(struct message_header *h)
 		.max_channels = 4,
 		.max_block = 1 << 20,
 		.max_depth = 16,
+		.max_transfers = 2,
 		.engines = 2,
 		.session = 1,
 	};
@@ -89,16 +90,16 @@ static void ask(struct calls *c, unsigned what)
 		err = calls_rename(c, "/a", "/b", true);
 		break;
 	case 4:
-		err = calls_store(c, &request);
+		err = calls_store(c, 0, &request);
 		break;
 	case 5:
-		err = calls_retrieve(c, &request);
+		err = calls_retrieve(c, 0, &request);
 		break;
 	case 6:
-		err = calls_feed(c, &feed);
+		err = calls_feed(c, 0, &feed);
 		break;
 	default:
-		err = calls_channels(c, 2);
+		err = calls_channels(c, 0, 2);
 	}
 	must(err <= 0);
 	must(!err || calls_error(c)->status);

@@ -239,7 +239,7 @@ static int lead(enum state state)
 	if (!r && state == EXPECTING)
 		r = calls_ask(calls, MESSAGE_CHANNELS, two, sizeof two, &reply, &len);
 	if (!r && state >= CONNECTED)
-		r = calls_channels(calls, 1);
+		r = calls_channels(calls, 0, 1);
 	if (!r && (state == STORING || state == OFFERED))
 		r = ask_for_data(MESSAGE_STORE);
 	if (!r && state == RETRIEVING)

@@ -35,7 +35,7 @@ def frame(kind, data, response=0):
 
 TOKEN = bytes(range(0xA0, 0xB0))
 ATTR = pack("BIIIQqI", 1, 0o644, 1000, 1001, 4096, 1700000000, 5)
-HELLO = pack("HHIIIII", 1, 8, 4 << 20, 512, 2, 0, 0) + text(b"rftp/0.1.0")
+HELLO = pack("HHIIHIII", 1, 8, 4 << 20, 512, 4, 2, 0, 0) + text(b"rftp/0.1.0")
 FILES = pack("BIBHIIIBQQ", 1, 7, 1, 8, 4 << 20, 512, 50000, 0, 0, 0) + text(b"/a") + pack("HH", 0, 0)
 SEVERAL = FILES[:-4] + pack("H", 2) + text(b"/b/c") + text(b"d") \
     + pack("HB", 2, 1) + text(b"*.c") + pack("B", 0) + text(b"/x/**")
@@ -51,7 +51,7 @@ write("fuzz_message", {
     "bye": frame(2, b""),
     "ping": frame(3, pack("Q", 0x0123456789ABCDEF)),
     "channels": frame(4, pack("H", 8)),
-    "channels-reply": frame(4 | REPLY, pack("HH", 8, 0) + TOKEN),
+    "channels-reply": frame(4 | REPLY, pack("HH", 8, 64) + TOKEN),
     "stat": frame(16, text(b"/a/b")),
     "stat-reply": frame(16 | REPLY, ATTR),
     "list-reply": frame(17 | REPLY, pack("BH", 1, 2) + 2 * (ATTR + text(b"name"))),
@@ -64,6 +64,7 @@ write("fuzz_message", {
     "retrieve-null": frame(33, NULLS),
     "retrieve-several": frame(33, SEVERAL),
     "feed": frame(34, pack("IHQQ", 0, 7, 64 << 20, 10**10) + text(b"/feed")),
+    "paused": frame(76, pack("IQQ", 3, 5 * 10**9, 0) + text(b"")),
     "queued": frame(83, pack("IQQ", 3, 10**9, 1 << 30) + text(b"bulk")),
     "admit": frame(6, pack("QI", 10**9, 1) + text(b"urgent")),
 })

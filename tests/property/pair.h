@@ -72,7 +72,9 @@ static void pair_events(void *arg)
 		if (fabric_eq_wait(p->eq, &ev, 1) != 1)
 			continue;
 		if (ev.type != FABRIC_EVENT_REQUEST) {
-			if (p->daemon && link_channel_event(p->daemon, &ev))
+			unsigned transfer;
+
+			if (p->daemon && link_channel_event(p->daemon, &ev, &transfer))
 				p->connected += ev.type == FABRIC_EVENT_CONNECTED;
 			if (ev.type == FABRIC_EVENT_CONNECTED)
 				pair_connected(p, &ev);
@@ -119,10 +121,24 @@ static int pair_open(struct pair *p, struct fabric *fabric, unsigned channels)
 	while (!p->secured && !p->broken)
 		sched_yield();
 	r = p->broken ? -ECONNRESET
-		      : link_expect_channels(p->daemon, PAIR_SESSION, channels, &reply);
+		      : link_expect_channels(p->daemon, 0, PAIR_SESSION, channels, &reply);
 	if (!r)
-		r = link_open_channels(p->client, PAIR_SESSION, &reply, PAIR_MS);
+		r = link_open_channels(p->client, 0, PAIR_SESSION, &reply, PAIR_MS);
 	while (!r && p->connected < channels && !p->broken)
+		sched_yield();
+	return r;
+}
+
+/* Connects data channels for one more transfer, perhaps while others run.  0 or -errno. */
+static inline int pair_open_more(struct pair *p, unsigned transfer, unsigned channels)
+{
+	struct message_channels_reply reply;
+	unsigned before = p->connected;
+	int r = link_expect_channels(p->daemon, transfer, PAIR_SESSION, channels, &reply);
+
+	if (!r)
+		r = link_open_channels(p->client, transfer, PAIR_SESSION, &reply, PAIR_MS);
+	while (!r && p->connected < before + channels && !p->broken)
 		sched_yield();
 	return r;
 }

@@ -275,7 +275,7 @@ WRAP(enum verdict_scope, transfer_send, struct link *link, const struct transfer
 
 	if (outcome || (!peer_is("late") && !peer_is("late-read")))
 		return outcome;
-	channel = link_rail(link)->channels[0];
+	channel = link_rail(link, 0)->channels[0];
 	r = reach(channel, peer_is("late") ? FABRIC_WRITE : FABRIC_READ, last_addr, last_key);
 	for (int ms = 0; ms < REFUSED_MS && !r; ms += LOOK_MS) {
 		poll(NULL, 0, LOOK_MS);

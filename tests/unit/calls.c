@@ -26,6 +26,7 @@ static int reply_hello(struct message_header *h)
 		.max_channels = 4,
 		.max_block = 1 << 20,
 		.max_depth = 16,
+		.max_transfers = 2,
 		.engines = 2,
 		.session = 1,
 	};
@@ -165,7 +166,7 @@ static void interrupted(void)
 		stub_instead = instead[i];
 		CHECK_EQ(open_stub(cancel_fd, &c, &why), 0);
 		CHECK_EQ(eventfd_write(cancel_fd, 1), 0);
-		CHECK_EQ(calls_store(c, &request), -ECANCELED);
+		CHECK_EQ(calls_store(c, 0, &request), -ECANCELED);
 		CHECK(calls_lost(c));
 		calls_close(c);
 		close(cancel_fd);

@@ -9,7 +9,7 @@
 
 static unsigned sets_made(struct link *l)
 {
-	const struct channel *channel = link_rail(l)->channels[0];
+	const struct channel *channel = link_rail(l, 0)->channels[0];
 	unsigned n = 0;
 
 	for (uint32_t i = 0; i <= channel->depth / CHANNEL_RECEIVES; i++)
@@ -25,7 +25,7 @@ static void only_what_is_posted_takes_memory(void)
 		struct rig rig;
 
 		rig_open(&rig, 1, 1, slots[i]);
-		CHECK(link_rail(rig.sink.link)->channels[0]->depth > MANY);
+		CHECK(link_rail(rig.sink.link, 0)->channels[0]->depth > MANY);
 		CHECK_EQ(sets_made(rig.sink.link), 1);
 		rig_open_sink(&rig, &engine_window, false);
 		CHECK_EQ(sets_made(rig.sink.link),

@@ -49,7 +49,7 @@ static struct channel_counts sums(const struct rig *rig, const struct half *h)
 	struct channel_counts sum = {0};
 
 	for (unsigned i = 0; i < rig->channels; i++) {
-		const struct channel_counts *n = &link_rail(h->link)->channels[i]->counts;
+		const struct channel_counts *n = &link_rail(h->link, 0)->channels[i]->counts;
 
 		sum.writes += n->writes;
 		sum.sends += n->sends;
@@ -69,7 +69,7 @@ static void many_blocks_one_notice(void)
 		rig_open(&rig, channels, MANY, MANY);
 		open_engines(&rig, true);
 		for (unsigned i = 0; i < channels; i++)
-			channel_reset_counts(link_rail(rig.source.link)->channels[i]);
+			channel_reset_counts(link_rail(rig.source.link, 0)->channels[i]);
 		while (landed < ROUNDS) {
 			int r = 1;
 
@@ -116,7 +116,7 @@ static void few_slots_gather_little(void)
 
 	rig_open(&rig, 1, SLOTS, 3);
 	open_engines(&rig, true);
-	channel_reset_counts(link_rail(rig.source.link)->channels[0]);
+	channel_reset_counts(link_rail(rig.source.link, 0)->channels[0]);
 	for (unsigned i = 0; i < 3; i++)
 		CHECK_EQ(rig_queue(&rig, (uint8_t)i), 1);
 	CHECK_EQ(rig_leave(&rig), 0);
@@ -174,7 +174,7 @@ static void check_notice(const uint32_t *indices, unsigned count, int more, int 
 	sge.addr = pool_at(rig.source.pool, 0)->payload;
 	sge.mr = rig.source.mr;
 	sge.bytes = (uint32_t)((int)put_entries(sge.addr, indices, count) + more);
-	CHECK_EQ(channel_post(link_rail(rig.source.link)->channels[0], &wr, 0), 0);
+	CHECK_EQ(channel_post(link_rail(rig.source.link, 0)->channels[0], &wr, 0), 0);
 	n = rig_poll_sink_until(&rig);
 	rig_close(&rig);
 	CHECK(answer == -1 ? n < 0 : n == answer);

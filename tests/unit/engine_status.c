@@ -23,7 +23,7 @@ static void blocks_cross_and_the_sink_posts_nothing(void)
 
 		rig_open(&rig, channels, SLOTS, SLOTS);
 		for (unsigned i = 0; i < channels; i++)
-			channel_reset_counts(link_rail(rig.source.link)->channels[i]);
+			channel_reset_counts(link_rail(rig.source.link, 0)->channels[i]);
 		rig_land(&rig, NULL);
 		rig_open_sink(&rig, &engine_status, false);
 		rig_open_source(&rig, &engine_status, false);
@@ -52,9 +52,9 @@ static void blocks_cross_and_the_sink_posts_nothing(void)
 			CHECK_EQ(seen[i], ROUNDS / 256 + (i < ROUNDS % 256));
 		for (unsigned i = 0; i < channels; i++) {
 			const struct channel_counts *a =
-				&link_rail(rig.source.link)->channels[i]->counts;
+				&link_rail(rig.source.link, 0)->channels[i]->counts;
 			const struct channel_counts *k =
-				&link_rail(rig.sink.link)->channels[i]->counts;
+				&link_rail(rig.sink.link, 0)->channels[i]->counts;
 
 			source.writes += a->writes;
 			source.reads += a->reads;
@@ -90,7 +90,7 @@ static void neighbours_bytes_go_together(void)
 
 		rig_open(&rig, channels, 2 * MANY, MANY);
 		for (unsigned i = 0; i < channels; i++)
-			channel_reset_counts(link_rail(rig.source.link)->channels[i]);
+			channel_reset_counts(link_rail(rig.source.link, 0)->channels[i]);
 		rig_land(&rig, NULL);
 		rig_open_sink(&rig, &engine_status, false);
 		rig_open_source(&rig, &engine_status, false);
@@ -126,7 +126,7 @@ static void neighbours_bytes_go_together(void)
 		for (unsigned i = 0; i < 256; i++)
 			CHECK_EQ(marks[i], ROUNDS / 256 + (i < ROUNDS % 256));
 		for (unsigned i = 0; i < channels; i++)
-			writes += link_rail(rig.source.link)->channels[i]->counts.writes;
+			writes += link_rail(rig.source.link, 0)->channels[i]->counts.writes;
 		printf("# %u channels: %u blocks, %" PRIu64 " WRITEs\n", channels, ROUNDS, writes);
 		CHECK(writes > ROUNDS && writes < 2 * ROUNDS);
 		rig_close(&rig);
@@ -140,14 +140,14 @@ static void one_write_for_all_bytes(void)
 	struct rig rig;
 
 	rig_open(&rig, 1, MANY, MANY);
-	channel_reset_counts(link_rail(rig.source.link)->channels[0]);
+	channel_reset_counts(link_rail(rig.source.link, 0)->channels[0]);
 	rig_land(&rig, NULL);
 	rig_open_sink(&rig, &engine_status, false);
 	rig_open_source(&rig, &engine_status, false);
 	for (unsigned i = 0; i < 8; i++)
 		CHECK_EQ(rig_queue(&rig, (uint8_t)i), 1);
 	CHECK_EQ(rig_leave(&rig), 0);
-	CHECK_EQ(link_rail(rig.source.link)->channels[0]->counts.writes, 8 + 1);
+	CHECK_EQ(link_rail(rig.source.link, 0)->channels[0]->counts.writes, 8 + 1);
 	for (unsigned i = 0; i < 8; i++) {
 		CHECK_EQ(rig_land(&rig, &b), 0);
 		CHECK(rig_holds(b, (uint8_t)i));
@@ -368,7 +368,7 @@ static void a_source_that_goes_away_is_noticed(void)
 	rig_open_sink(&rig, &engine_status, false);
 	CHECK(engine_sleep_ns(&rig.to->common) >= 0); /* it does not sleep for ever */
 	CHECK_EQ(rig.to->ops->poll(rig.to, (struct block *[32]){0}, 32), 0);
-	link_close_channels(rig.source.link);
+	link_close_channels(rig.source.link, 0);
 	CHECK_EQ(rig_poll_sink_until(&rig), -ECONNRESET);
 	rig_close(&rig);
 }
@@ -416,8 +416,8 @@ static void a_sink_is_woken_where_that_can_be(void)
 	rig_land(&rig, NULL);
 	rig_open_sink(&rig, &engine_status, false);
 	CHECK(engine_sleep_ns(&rig.to->common) > 5000000);
-	fd.fd = fabric_cq_fd(link_rail(rig.sink.link)->cq);
-	CHECK_EQ(fabric_cq_arm(link_rail(rig.sink.link)->cq), 0);
+	fd.fd = fabric_cq_fd(link_rail(rig.sink.link, 0)->cq);
+	CHECK_EQ(fabric_cq_arm(link_rail(rig.sink.link, 0)->cq), 0);
 	CHECK_EQ(poll(&fd, 1, 0), 0);
 	CHECK_EQ(write_byte(&rig, 0, 1), 0);
 	CHECK_EQ(poll(&fd, 1, 10000), 1);
@@ -538,7 +538,7 @@ static void a_second_read_leaves_behind_the_first(void)
 	fake_open(&f);
 	fake_fill(&f);
 	e = f.rig.from;
-	n = &link_rail(f.rig.source.link)->channels[0]->counts;
+	n = &link_rail(f.rig.source.link, 0)->channels[0]->counts;
 	reads = n->reads;
 	for (unsigned round = 0; round < 20; round++) {
 		uint32_t first = round % SLOTS, other = (round + 1) % SLOTS;
@@ -574,7 +574,7 @@ static void it_reads_less_and_less_often_in_vain(void)
 	uint64_t until;
 
 	fake_open(&f);
-	n = &link_rail(f.rig.source.link)->channels[0]->counts;
+	n = &link_rail(f.rig.source.link, 0)->channels[0]->counts;
 	fake_fill(&f);
 	until = clock_now_ns() + 100 * NS_PER_MS;
 	while (clock_now_ns() < until) {

@@ -49,8 +49,8 @@ static void blocks_cross_and_slots_come_back(void)
 		for (unsigned i = 0; i < 256; i++)
 			CHECK_EQ(seen[i], ROUNDS / 256 + (i < ROUNDS % 256));
 		for (unsigned i = 0; i < channels; i++) {
-			acks += link_rail(rig.sink.link)->channels[i]->counts.sends;
-			receives += link_rail(rig.source.link)->channels[i]->counts.receives;
+			acks += link_rail(rig.sink.link, 0)->channels[i]->counts.sends;
+			receives += link_rail(rig.source.link, 0)->channels[i]->counts.receives;
 		}
 		CHECK_EQ(acks, ROUNDS);
 		CHECK_EQ(receives, ROUNDS + channels * SLOTS);
@@ -157,7 +157,7 @@ static int ack(struct rig *rig, uint32_t index)
 		.sge = &sge,
 		.sge_count = 1};
 
-	return channel_post(link_rail(rig->sink.link)->channels[0], &wr, 0);
+	return channel_post(link_rail(rig->sink.link, 0)->channels[0], &wr, 0);
 }
 
 static void acks_that_are_not_allowed(void)
@@ -172,7 +172,7 @@ static void acks_that_are_not_allowed(void)
 		int r = 0;
 
 		rig_open(&rig, 1, 2, SLOTS);
-		CHECK_EQ(channel_post_notices(link_rail(rig.sink.link)->channels[0], SLOTS), 0);
+		CHECK_EQ(channel_post_notices(link_rail(rig.sink.link, 0)->channels[0], SLOTS), 0);
 		rig_open_source(&rig, &engine_window, false);
 		CHECK_EQ(rig_send(&rig, 1), 1);
 		CHECK_EQ(rig_send(&rig, 1), 1);
@@ -199,7 +199,7 @@ static bool comes_to(struct engine_source *e, unsigned room)
 
 static bool rings(struct rig *rig, int timeout_ms)
 {
-	struct pollfd fd = {fabric_cq_fd(link_rail(rig->source.link)->cq), POLLIN, 0};
+	struct pollfd fd = {fabric_cq_fd(link_rail(rig->source.link, 0)->cq), POLLIN, 0};
 
 	return poll(&fd, 1, timeout_ms) == 1;
 }
@@ -243,7 +243,7 @@ static void the_window_moves_while_the_loop_does_nothing(void)
 
 	open_full(&rig, blocks);
 	e = rig.from;
-	channel = link_rail(rig.source.link)->channels[0];
+	channel = link_rail(rig.source.link, 0)->channels[0];
 	for (unsigned i = 0; i < SLOTS; i++) {
 		CHECK_EQ(e->ops->room(e, 0), i);
 		CHECK_EQ(rig_drain(&rig, blocks[i]), 0);
@@ -275,7 +275,7 @@ static void who_sleeps_is_woken(void)
 	}
 	CHECK_EQ(pool_free_count(rig.source.pool), 2 * SLOTS);
 	for (unsigned i = 0; i < SLOTS; i++) {
-		CHECK_EQ(fabric_cq_arm(link_rail(rig.source.link)->cq), 0);
+		CHECK_EQ(fabric_cq_arm(link_rail(rig.source.link, 0)->cq), 0);
 		CHECK_EQ(rig_poll_source(&rig), 0);
 		CHECK_EQ(e->ops->room(e, 0), i);
 		CHECK(!rings(&rig, 0));
@@ -323,15 +323,15 @@ static void errors_of_the_thread_reach_the_loop(void)
 		struct rig rig;
 
 		rig_open(&rig, 2, 2, SLOTS);
-		CHECK_EQ(channel_post_notices(link_rail(rig.sink.link)->channels[0], SLOTS), 0);
+		CHECK_EQ(channel_post_notices(link_rail(rig.sink.link, 0)->channels[0], SLOTS), 0);
 		rig_open_source(&rig, &engine_window, false);
 		usleep(2000); /* it sleeps */
-		CHECK_EQ(fabric_cq_arm(link_rail(rig.source.link)->cq), 0);
+		CHECK_EQ(fabric_cq_arm(link_rail(rig.source.link, 0)->cq), 0);
 		CHECK_EQ(rig_poll_source(&rig), 0);
 		if (k % 2)
 			CHECK_EQ(ack(&rig, 0), 0);
 		else
-			link_close_channels(rig.sink.link);
+			link_close_channels(rig.sink.link, 0);
 		CHECK(rings(&rig, RIG_MS));
 		usleep(k / 2 * 10000);      /* the thread has it, too */
 		for (int i = 0; i < 3; i++) /* and stay */
@@ -348,7 +348,7 @@ static void it_leaves_nothing_behind(void)
 
 	rig_open(&rig, 1, 2, SLOTS);
 	for (unsigned i = 0; i < 100; i++) {
-		const struct channel *channel = link_rail(rig.source.link)->channels[0];
+		const struct channel *channel = link_rail(rig.source.link, 0)->channels[0];
 
 		rig_land(&rig, NULL);
 		rig_open_sink(&rig, &engine_window, i & 1);
@@ -390,7 +390,7 @@ static void it_ends_at_any_time(void)
 		for (unsigned k = harness_random(&random) % SLOTS; k; k--)
 			CHECK_EQ(rig_drain(&rig, blocks[k - 1]), 0);
 		if (harness_random(&random) % 2)
-			link_close_channels(rig.sink.link);
+			link_close_channels(rig.sink.link, 0);
 		if (harness_random(&random) % 2)
 			usleep(harness_random(&random) % 300);
 		from = clock_now_ns();

@@ -8,9 +8,10 @@
 #define GREETING_CONTROL "52465450 01 01 0000 00000000 0040 00*16"
 #define GREETING_DATA "52465450 01 02 003f 89abcdef 0000 " TOKEN
 #define WELCOME "52465450 01 00 0040 0000 " TOKEN
-#define HELLO "0001 0008 00400000 00000200 0000000a 00000000 00000000 000a 726674702f302e312e30"
+#define HELLO                                                                                      \
+	"0001 0008 00400000 00000200 0004 0000000a 00000000 00000000 000a 726674702f302e312e30"
 #define CHANNELS "0008"
-#define CHANNELS_REPLY "0008 0004 " TOKEN
+#define CHANNELS_REPLY "0008 0040 " TOKEN
 #define PATH "0003 2f6162"
 #define ATTR "01 000001a4 000003e8 000003e9 0123456789abcdef ffffffffffffffff 3b9ac9ff"
 #define MKDIR "000001ed 00000001 0002 2f61"
@@ -47,13 +48,14 @@ static const struct sample samples[] = {
 	{1, recode_text, "0003 6e6f21"},
 	{1, recode_text, "0200 78*512"},
 	{MESSAGE_HELLO, NULL, HELLO},
-	{MESSAGE_HELLO, NULL, "0001 0001 00010000 00000002 00000000 00000000 00000000 0000"},
-	{MESSAGE_HELLO, NULL, "ffff 0040 01000000 00010000 ffffffff 00000000 ffffffff 00ff 61*255"},
+	{MESSAGE_HELLO, NULL, "0001 0001 00010000 00000002 0001 00000000 00000000 00000000 0000"},
+	{MESSAGE_HELLO, NULL,
+		"ffff 0040 01000000 00010000 0004 ffffffff 00000000 ffffffff 00ff 61*255"},
 	{MESSAGE_HELLO | MESSAGE_REPLY, NULL, HELLO},
 	{MESSAGE_HELLO | MESSAGE_REPLY, NULL,
-		"0001 0008 00400000 00000200 0000000a 00000007 00000001 0000"},
+		"0001 0008 00400000 00000200 0001 0000000a 00000007 00000001 0000"},
 	{MESSAGE_HELLO | MESSAGE_REPLY, NULL,
-		"0001 0040 01000000 00010000 00000002 ffffffff 00000001 00ff 00*255"},
+		"0001 0040 01000000 00010000 0004 00000002 ffffffff 00000001 00ff 00*255"},
 	{MESSAGE_BYE, NULL, ""},
 	{MESSAGE_BYE | MESSAGE_REPLY, NULL, ""},
 	{MESSAGE_PING, NULL, "0123456789abcdef"},
@@ -149,7 +151,8 @@ static const struct tweak tweaks[] = {
 	{recode_message_greeting, GREETING_CONTROL, 14, 1, 1, BAD},
 	{recode_message_greeting, GREETING_CONTROL, 29, 1, 1, BAD},
 	{recode_message_greeting, GREETING_DATA, 6, 2, 0, 0},
-	{recode_message_greeting, GREETING_DATA, 6, 2, 64, BAD},
+	{recode_message_greeting, GREETING_DATA, 6, 2, 255, 0},
+	{recode_message_greeting, GREETING_DATA, 6, 2, 256, BAD},
 	{recode_message_greeting, GREETING_DATA, 8, 4, 0xffffffff, 0},
 	/* welcome */
 	{recode_message_welcome, WELCOME, 3, 1, 0x70, BAD},
@@ -170,18 +173,23 @@ static const struct tweak tweaks[] = {
 	{recode_message_hello, HELLO, 8, 4, 0, BAD},
 	{recode_message_hello, HELLO, 8, 4, 65536, 0},
 	{recode_message_hello, HELLO, 8, 4, 65537, BAD},
-	{recode_message_hello, HELLO, 24, 2, 256, BAD}, /* agent's length */
-	{recode_message_hello, HELLO, 24, 2, 11, -EMSGSIZE},
-	{recode_message_hello, HELLO, 24, 2, 9, BAD},
+	{recode_message_hello, HELLO, 12, 2, 0, BAD},
+	{recode_message_hello, HELLO, 12, 2, 1, 0},
+	{recode_message_hello, HELLO, 12, 2, 5, BAD},
+	{recode_message_hello, HELLO, 26, 2, 256, BAD}, /* agent's length */
+	{recode_message_hello, HELLO, 26, 2, 11, -EMSGSIZE},
+	{recode_message_hello, HELLO, 26, 2, 9, BAD},
 	/* CHANNELS */
 	{recode_message_channels, CHANNELS, 0, 2, 0, BAD},
 	{recode_message_channels, CHANNELS, 0, 2, 64, 0},
 	{recode_message_channels, CHANNELS, 0, 2, 65, BAD},
 	{recode_message_channels_reply, CHANNELS_REPLY, 0, 2, 0, BAD},
-	{recode_message_channels_reply, CHANNELS_REPLY, 0, 2, 60, 0},
-	{recode_message_channels_reply, CHANNELS_REPLY, 0, 2, 61, BAD},
-	{recode_message_channels_reply, CHANNELS_REPLY, 2, 2, 56, 0},
-	{recode_message_channels_reply, CHANNELS_REPLY, 2, 2, 57, BAD},
+	{recode_message_channels_reply, CHANNELS_REPLY, 0, 2, 64, 0},
+	{recode_message_channels_reply, CHANNELS_REPLY, 0, 2, 65, BAD},
+	{recode_message_channels_reply, CHANNELS_REPLY, 2, 2, 0, 0},
+	{recode_message_channels_reply, CHANNELS_REPLY, 2, 2, 1, BAD},
+	{recode_message_channels_reply, CHANNELS_REPLY, 2, 2, 192, 0},
+	{recode_message_channels_reply, CHANNELS_REPLY, 2, 2, 256, BAD},
 	{recode_message_channels_reply, CHANNELS_REPLY, 2, 2, 65535, BAD},
 	/* paths */
 	{recode_message_path, PATH, 0, 2, 0, BAD},
@@ -339,12 +347,13 @@ static void fields(void)
 	CHECK_EQ(hello.max_channels, 8);
 	CHECK_EQ(hello.max_block, 4 << 20);
 	CHECK_EQ(hello.max_depth, 512);
+	CHECK_EQ(hello.max_transfers, 4);
 	CHECK_EQ(hello.engines, 10);
 	CHECK_EQ(hello.agent.len, 10);
 	CHECK(!memcmp(hello.agent.data, "rftp/0.1.0", 10));
 	CHECK_EQ(message_get_channels_reply(&channels, in, sample_parse(CHANNELS_REPLY, in)), 0);
 	CHECK_EQ(channels.count, 8);
-	CHECK_EQ(channels.first, 4);
+	CHECK_EQ(channels.first, 64);
 	CHECK_EQ(channels.nonce[1], 0xa1);
 	CHECK_EQ(message_get_attr(&attr, in, sample_parse(ATTR, in)), 0);
 	CHECK_EQ(attr.type, MESSAGE_FILE);
@@ -420,8 +429,18 @@ static void refusals(void)
 	CHECK_EQ(message_check(&h), 0);
 	h.response = 1;
 	CHECK_EQ(message_check(&h), -EBADMSG);
-	h.type = TRANSFER_REQUEST;
+	h.type = TRANSFER_REQUEST; /* but of a transfer it has the number */
 	h.length = 0;
+	CHECK_EQ(message_check(&h), 0);
+	h.response = 4;
+	CHECK_EQ(message_check(&h), -EBADMSG);
+	h.type = MESSAGE_CHANNELS;
+	h.length = 2;
+	CHECK_EQ(message_check(&h), -EBADMSG);
+	h.response = 3;
+	CHECK_EQ(message_check(&h), 0);
+	h.type = MESSAGE_QUEUED; /* the dialogue's */
+	h.length = 4;
 	CHECK_EQ(message_check(&h), -EBADMSG);
 	h.type = MESSAGE_LOGIN | MESSAGE_REPLY;
 	h.length = 2;
@@ -472,7 +491,7 @@ static void put_refuses(void)
 	static uint8_t buf[SAMPLE_MAX], data[5000];
 	struct wire_bytes bytes = {data, 4096};
 	struct message_path path = {{data, 4095}};
-	struct message_hello hello = {1, 1, 65536, 2, 0, 0, 0, {data, 255}};
+	struct message_hello hello = {1, 1, 65536, 2, 1, 0, 0, 0, {data, 255}};
 
 	memset(data, 'a', sizeof(data));
 	CHECK_EQ(message_put_path(&path, buf, sizeof(buf)), 4097);
@@ -486,7 +505,7 @@ static void put_refuses(void)
 	CHECK_EQ(message_put_text(bytes, buf, sizeof(buf)), -EMSGSIZE);
 	bytes.len = 512;
 	CHECK_EQ(message_put_text(bytes, buf, sizeof(buf)), 514);
-	CHECK_EQ(message_put_hello(&hello, buf, sizeof(buf)), 281);
+	CHECK_EQ(message_put_hello(&hello, buf, sizeof(buf)), 283);
 	hello.agent.len = 256;
 	CHECK_EQ(message_put_hello(&hello, buf, sizeof(buf)), -EMSGSIZE);
 	hello.agent.len = 0;

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rftpd/serve/session_transfers: see session_transfers.h.
+ *
+ * Owns the session's jobs, and what is known of their data channels.
+ */
+#include "rftpd/serve/session_transfers.h"
+
+#include "base/clock.h"
+#include "proto/status.h"
+#include "rftpd/jobs/transfer_job.h"
+#include "rftpd/serve/daemon_session.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+static unsigned number_of(const struct daemon_session *s, const struct session_transfer *t)
+{
+	return (unsigned)(t - s->transfers.of);
+}
+
+struct session_transfer *session_transfers_asked(struct daemon_session *s)
+{
+	return &s->transfers.of[s->asked];
+}
+
+bool session_transfers_busy(const struct daemon_session *s, unsigned transfer)
+{
+	const struct session_transfer *t = &s->transfers.of[transfer];
+
+	return t->job && t != s->transfers.waits;
+}
+
+bool session_transfers_expect(const struct daemon_session *s)
+{
+	for (unsigned i = 0; i < MESSAGE_TRANSFERS_MAX; i++)
+		if (s->transfers.of[i].channels_deadline.list)
+			return true;
+	return false;
+}
+
+/* ---- data channels ---- */
+
+void session_transfers_expect_channels(
+	struct daemon_session *s, struct session_transfer *t, unsigned count)
+{
+	t->channels_expected = count;
+	t->channels_accepted = t->channels_failed = 0;
+	deadline_stop(&t->channels_deadline);
+	/* those that do not come in time are not waited for any more */
+	if (count)
+		deadline_start(&s->daemon->handshakes, &t->channels_deadline, clock_now_ns());
+}
+
+bool session_transfers_accept_channel(
+	struct daemon_session *s, struct fabric_chan *chan, const struct message_greeting *greeting)
+{
+	unsigned number = link_transfer_of(greeting);
+	struct session_transfer *t = &s->transfers.of[number];
+
+	if (!(s->state & (SESSION_READY | SESSION_TASK | SESSION_RUNNING | SESSION_WAITING)) ||
+		number >= MESSAGE_TRANSFERS_MAX || t->job || !t->channels_deadline.list)
+		return false;
+	fabric_chan_set_owner(chan, s);
+	if (!link_accept_channel(s->link, chan, greeting) &&
+		++t->channels_accepted == t->channels_expected)
+		deadline_stop(&t->channels_deadline);
+	return true;
+}
+
+static void try_start(struct daemon_session *s);
+
+void session_transfers_event(struct daemon_session *s, const struct fabric_event *ev)
+{
+	struct session_transfer *t;
+	unsigned number;
+
+	/* one that was closed meanwhile, by a transfer's thread or for new ones, says nothing */
+	if (!link_channel_event(s->link, ev, &number))
+		return;
+	t = &s->transfers.of[number];
+	if (!t->channels_accepted)
+		return;
+	if (ev->type != FABRIC_EVENT_CONNECTED)
+		t->channels_failed++;
+	if (t == s->transfers.waits)
+		try_start(s);
+}
+
+bool session_transfers_expired(struct daemon_session *s, const struct deadline *d)
+{
+	for (unsigned i = 0; i < MESSAGE_TRANSFERS_MAX; i++) {
+		struct session_transfer *t = &s->transfers.of[i];
+
+		if (d != &t->channels_deadline)
+			continue;
+		log_debug("session %" PRIu32 " %s: %u of %u data channels came", s->number, s->peer,
+			t->channels_accepted, t->channels_expected);
+		if (t == s->transfers.waits)
+			try_start(s);
+		return true;
+	}
+	return false;
+}
+
+/* ---- waiting ---- */
+
+static void forget_waiting(struct daemon_session *s)
+{
+	struct session_transfer *t = s->transfers.waits;
+
+	if (!t)
+		return;
+	deadline_stop(&t->channels_deadline);
+	transfer_job_free(t->job); /* which leaves the line at once */
+	t->job = NULL;
+	s->transfers.waits = NULL;
+}
+
+void session_transfers_give_up(struct daemon_session *s)
+{
+	forget_waiting(s);
+	daemon_session_ready(s);
+}
+
+/* The client has seen its channels connect; we may not have yet, and could not send on them. */
+static bool channels_may_come(const struct daemon_session *s, const struct session_transfer *t)
+{
+	return link_channel_count(s->link, number_of(s, t)) < t->channels_accepted &&
+	       !t->channels_failed && t->channels_deadline.list;
+}
+
+static int put_queued(struct daemon_session *s, unsigned position, uint64_t wait_ns)
+{
+	const struct job_turns *turns = &s->transfers.waits->job->turns;
+	const char *class = turns->waits_turns ? turns->claim.name : "";
+	const struct message_queued queued = {
+		.position = position,
+		.wait_ns = wait_ns,
+		.share = turns->claim.rate,
+		.class = {(const uint8_t *)class, strlen(class)},
+	};
+	uint8_t data[64];
+	ssize_t len = message_put_queued(&queued, data, sizeof data);
+
+	if (!s->takes_queued)
+		return 0;
+	return len < 0 ? (int)len
+		       : demux_put(demux_dialogue(link_demux(s->link)), MESSAGE_QUEUED, STATUS_OK,
+				 data, (size_t)len);
+}
+
+void session_transfers_queued(struct daemon_session *s, unsigned position, uint64_t wait_ns)
+{
+	int err = put_queued(s, position, wait_ns);
+
+	if (position == 1 || !s->told_queued)
+		log_debug("session %" PRIu32 " %s: %s waits, %u in line", s->number, s->peer,
+			message_name(transfer_job_type(s->transfers.waits->job)), position);
+	s->told_queued = true;
+	if (err) {
+		session_transfers_give_up(s);
+		daemon_session_break(s, err);
+	}
+}
+
+/* What it is granted; the reply says that it is. */
+static int tell_admitted(struct daemon_session *s)
+{
+	const struct job_turns *turns = &s->transfers.waits->job->turns;
+
+	return turns->waits_turns ? put_queued(s, 0, clock_now_ns() - turns->asked_ns) : 0;
+}
+
+static int run_job(struct daemon_session *s, struct session_transfer *t)
+{
+	struct demux_port *port;
+	int err = demux_open(link_demux(s->link), number_of(s, t), &port);
+
+	if (err)
+		return err;
+	err = transfer_job_start(t->job);
+	if (err) {
+		demux_close(port);
+		return err;
+	}
+	s->transfers.waits = NULL;
+	s->transfers.running++;
+	daemon_session_ready(s);
+	return 0;
+}
+
+static void refuse_waiting(struct daemon_session *s, uint16_t status, const char *why)
+{
+	int err = daemon_session_refuse(
+		s, transfer_job_type(s->transfers.waits->job), status, "%s", why);
+
+	session_transfers_give_up(s);
+	if (err)
+		daemon_session_break(s, err);
+}
+
+static void try_start(struct daemon_session *s)
+{
+	struct session_transfer *t = s->transfers.waits;
+	char why[128];
+	int err;
+
+	if (channels_may_come(s, t))
+		return;
+	deadline_stop(&t->channels_deadline);
+	if (!link_channel_count(s->link, number_of(s, t))) {
+		refuse_waiting(s, STATUS_INVALID, "no data channel is connected");
+		return;
+	}
+	if (!transfer_job_ask(t->job))
+		return; /* session_transfers_granted */
+	err = tell_admitted(s);
+	if (err) {
+		session_transfers_give_up(s);
+		daemon_session_break(s, err);
+		return;
+	}
+	err = run_job(s, t);
+	if (!err)
+		return;
+	snprintf(why, sizeof why, "cannot start a transfer: %s", strerror(-err));
+	refuse_waiting(s, status_from_errno(err), why);
+}
+
+void session_transfers_granted(struct daemon_session *s)
+{
+	try_start(s);
+}
+
+void session_transfers_late(struct daemon_session *s)
+{
+	refuse_waiting(s, STATUS_TIMEOUT, "its deadline has passed before it could begin");
+}
+
+void session_transfers_start(struct daemon_session *s, struct transfer_job *job)
+{
+	struct session_transfer *t = &s->transfers.of[job->number];
+
+	assert(!t->job && !s->transfers.waits);
+	if (s->lost) { /* nobody is there to send, or to take, anything */
+		transfer_job_free(job);
+		return;
+	}
+	t->job = job;
+	s->transfers.waits = t;
+	s->told_queued = false;
+	s->state = SESSION_WAITING;
+	deadline_stop(&s->deadline);
+	/* data channels that never connect must not hold it up for ever */
+	deadline_start(&s->daemon->handshakes, &t->channels_deadline, clock_now_ns());
+	switch (transfer_job_queue(job)) {
+	case 0:
+		try_start(s);
+		break;
+	case -ETIMEDOUT:
+		session_transfers_late(s);
+		break;
+	default:
+		refuse_waiting(s, STATUS_LIMIT, "too many transfers wait already: try again later");
+	}
+}
+
+/* ---- running ---- */
+
+void session_transfers_cancel(struct daemon_session *s)
+{
+	for (unsigned i = 0; i < MESSAGE_TRANSFERS_MAX; i++) {
+		struct transfer_job *job = s->transfers.of[i].job;
+
+		if (!session_transfers_busy(s, i))
+			continue;
+		if (s->killed)
+			transfer_job_kill(job);
+		else if (s->daemon->stopping)
+			transfer_job_cancel(job);
+		else
+			transfer_job_break(job);
+	}
+}
+
+void session_transfers_finished(struct transfer_job *job)
+{
+	struct daemon_session *s = job->session;
+	struct session_transfer *t = &s->transfers.of[job->number];
+	struct rail *rail = link_rail(s->link, job->number);
+	struct verdict why;
+	enum verdict_scope outcome = transfer_job_finish(job, &s->files, &s->bytes, &why);
+
+	statistics_add_job(&s->daemon->statistics, job, outcome > VERDICT_FILE);
+	transfer_job_free(job);
+	t->job = NULL;
+	s->transfers.running--;
+	/* pages that are pinned would be held without a lease */
+	if (rail->caps->is_device)
+		memory_unregister(&rail->memory);
+	if (outcome > VERDICT_FILE) /* both sides have closed them */
+		session_transfers_expect_channels(s, t, 0);
+	if (outcome == VERDICT_SESSION)
+		daemon_session_break(s, status_to_errno(why.status));
+	daemon_session_over(s);
+}
+
+void session_transfers_free(struct daemon_session *s)
+{
+	forget_waiting(s);
+	for (unsigned i = 0; i < MESSAGE_TRANSFERS_MAX; i++)
+		deadline_stop(&s->transfers.of[i].channels_deadline);
+}

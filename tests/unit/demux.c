@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tests/unit/demux: frames of several transfers and a dialogue on one control channel.
+ */
+#include "../harness.h"
+#include "../property/pair.h"
+
+#include "base/log.h"
+#include "fabric/loop/loop.h"
+#include "proto/status.h"
+#include "proto/transfer.h"
+
+#define FRAMES 1500u
+#define WAIT_MS 10000
+
+static void begin(struct pair *pair)
+{
+	struct fabric *fabric;
+
+	CHECK_EQ(loop_open(NULL, &fabric), 0);
+	CHECK_EQ(pair_open(pair, fabric, 1), 0);
+}
+
+static struct demux_port *port(struct link *link, unsigned number)
+{
+	struct demux_port *p;
+
+	if (demux_open(link_demux(link), number, &p))
+		abort();
+	return p;
+}
+
+static int put_grant(struct demux_port *p, uint32_t index)
+{
+	uint8_t data[16];
+
+	return demux_put(p, TRANSFER_GRANT, 0, data,
+		(size_t)transfer_put_grant(&index, 1, data, sizeof data));
+}
+
+static int put_ping(struct demux_port *p, uint64_t cookie)
+{
+	const struct message_ping ping = {.cookie = cookie};
+	uint8_t data[8];
+
+	return demux_put(
+		p, MESSAGE_PING, 0, data, (size_t)message_put_ping(&ping, data, sizeof data));
+}
+
+/* The next frame of a port: its type, or 0 when none comes soon; the last byte of its data. */
+static uint16_t next(struct demux_port *p, unsigned wait_ms, uint8_t *last)
+{
+	struct message_header h;
+	const uint8_t *data;
+	int got = demux_get(p, &h, &data);
+
+	while (!got && !demux_wait(p, (int)wait_ms, -1))
+		got = demux_get(p, &h, &data);
+	if (got != 1)
+		return 0;
+	*last = h.length ? data[h.length - 1] : 0;
+	return h.type;
+}
+
+static void each_port_has_its_own(void)
+{
+	struct demux_port *ours, *theirs[3];
+	struct pair pair;
+	uint8_t last;
+
+	begin(&pair);
+	theirs[0] = demux_dialogue(link_demux(pair.daemon));
+	theirs[1] = port(pair.daemon, 1);
+	theirs[2] = port(pair.daemon, 3);
+	CHECK(theirs[1] == port(pair.daemon, 1)); /* open already */
+	ours = port(pair.client, 1);
+	CHECK_EQ(put_grant(ours, 7), 0);
+	CHECK_EQ(put_grant(port(pair.client, 3), 9), 0);
+	CHECK_EQ(put_grant(port(pair.client, 2), 8), 0); /* nobody's there */
+	CHECK_EQ(put_ping(ours, 0), 0);                  /* means nothing but that we live */
+	CHECK_EQ(put_ping(demux_dialogue(link_demux(pair.client)), 5), 0);
+	CHECK_EQ(next(theirs[0], WAIT_MS, &last), TRANSFER_GRANT);
+	CHECK_EQ(last, 8);
+	CHECK_EQ(next(theirs[0], WAIT_MS, &last), MESSAGE_PING);
+	CHECK_EQ(last, 5);
+	CHECK(demux_heard_ns(link_demux(pair.daemon)) > 0);
+	CHECK_EQ(next(theirs[1], WAIT_MS, &last), TRANSFER_GRANT);
+	CHECK_EQ(last, 7);
+	CHECK_EQ(demux_unget(theirs[1]), 0);
+	CHECK_EQ(next(theirs[1], WAIT_MS, &last), TRANSFER_GRANT);
+	CHECK_EQ(last, 7);
+	CHECK_EQ(next(theirs[1], 1, &last), 0);
+	/* what a transfer has not read when it ends is the dialogue's */
+	CHECK(demux_is_shared(link_demux(pair.daemon)));
+	demux_close(theirs[1]);
+	demux_close(theirs[2]);
+	CHECK(!demux_is_shared(link_demux(pair.daemon)));
+	CHECK_EQ(next(theirs[0], WAIT_MS, &last), TRANSFER_GRANT);
+	CHECK_EQ(last, 9);
+	CHECK_EQ(demux_unget(theirs[0]), 0);
+	CHECK_EQ(next(theirs[0], WAIT_MS, &last), TRANSFER_GRANT);
+	CHECK_EQ(next(theirs[0], 1, &last), 0);
+	/* alone, what it reads is not even copied; it can be given back all the same */
+	CHECK_EQ(put_ping(demux_dialogue(link_demux(pair.client)), 6), 0);
+	CHECK_EQ(next(theirs[0], WAIT_MS, &last), MESSAGE_PING);
+	CHECK_EQ(demux_unget(theirs[0]), 0);
+	CHECK_EQ(next(theirs[0], WAIT_MS, &last), MESSAGE_PING);
+	CHECK_EQ(last, 6);
+	pair_close(&pair);
+}
+
+/* A port that is full holds the others up, and nobody else; once it reads they get theirs. */
+static void who_does_not_read_holds_up(void)
+{
+	static uint8_t data[MESSAGE_DATA_MAX];
+	uint32_t indices[TRANSFER_GRANTS_MAX] = {0};
+	ssize_t len = transfer_put_grant(indices, TRANSFER_GRANTS_MAX, data, sizeof data);
+	unsigned frames = 2 * DEMUX_PORT_BYTES / (unsigned)len, got = 0;
+	struct demux_port *slow, *other, *say;
+	struct message_header h;
+	const uint8_t *at;
+	struct pair pair;
+	uint8_t last;
+
+	begin(&pair);
+	slow = port(pair.daemon, 0);
+	other = port(pair.daemon, 1);
+	say = port(pair.client, 0);
+	for (unsigned i = 0; i < frames; i++)
+		CHECK_EQ(demux_put(say, TRANSFER_GRANT, 0, data, (size_t)len), 0);
+	CHECK_EQ(put_grant(port(pair.client, 1), 3), 0);
+	for (unsigned i = 0; i < 100; i++) { /* in turns, as two threads would */
+		demux_push(link_demux(pair.client));
+		CHECK_EQ(next(other, 1, &last), 0);
+	}
+	while (got < frames) {
+		demux_push(link_demux(pair.client));
+		got += demux_get(slow, &h, &at) == 1;
+	}
+	CHECK_EQ(demux_get(slow, &h, &at), 0);
+	CHECK_EQ(next(other, WAIT_MS, &last), TRANSFER_GRANT);
+	CHECK_EQ(last, 3);
+	pair_close(&pair);
+}
+
+struct talker {
+	struct demux_port *port;
+	bool dialogue;
+	const char *wrong;
+	struct worker worker;
+};
+
+/* Says and hears FRAMES frames, numbered. */
+static void talk(void *arg)
+{
+	struct talker *t = arg;
+	unsigned said = 0, heard = 0;
+
+	while ((said < FRAMES || heard < FRAMES) && !t->wrong) {
+		struct message_header h;
+		struct message_ping ping;
+		struct transfer_grant grant;
+		const uint8_t *data;
+		int got;
+
+		for (unsigned i = 0; i < 10 && said < FRAMES; i++, said++)
+			if (t->dialogue ? put_ping(t->port, said + 1) : put_grant(t->port, said))
+				t->wrong = "put";
+		got = demux_get(t->port, &h, &data);
+		if (got < 0)
+			t->wrong = "get";
+		else if (!got && said == FRAMES && demux_wait(t->port, WAIT_MS, -1))
+			t->wrong = "nothing came";
+		if (got <= 0)
+			continue;
+		if (t->dialogue ? message_get_ping(&ping, data, h.length) ||
+					  ping.cookie != heard + 1
+				: transfer_get_grant(&grant, data, h.length) ||
+					  transfer_grant_index(&grant, 0) != heard)
+			t->wrong = "another frame than was sent";
+		heard++;
+	}
+	if (!t->wrong && demux_flush(t->port, WAIT_MS))
+		t->wrong = "flush";
+}
+
+static void all_at_once(void)
+{
+	struct talker talkers[2][MESSAGE_TRANSFERS_MAX + 1] = {0};
+	struct pair pair;
+
+	begin(&pair);
+	for (unsigned side = 0; side < 2; side++) {
+		struct link *link = side ? pair.daemon : pair.client;
+
+		for (unsigned i = 0; i < MESSAGE_TRANSFERS_MAX; i++)
+			talkers[side][i].port = port(link, i);
+		talkers[side][MESSAGE_TRANSFERS_MAX] =
+			(struct talker){.port = demux_dialogue(link_demux(link)), .dialogue = true};
+	}
+	for (unsigned i = 0; i < 2 * (MESSAGE_TRANSFERS_MAX + 1); i++)
+		CHECK_EQ(worker_start(&talkers[i % 2][i / 2].worker, "talker", talk,
+				 &talkers[i % 2][i / 2]),
+			0);
+	for (unsigned i = 0; i < 2 * (MESSAGE_TRANSFERS_MAX + 1); i++)
+		worker_stop(&talkers[i % 2][i / 2].worker);
+	for (unsigned i = 0; i < 2 * (MESSAGE_TRANSFERS_MAX + 1); i++)
+		if (talkers[i % 2][i / 2].wrong) {
+			printf("# talker %u: %s\n", i, talkers[i % 2][i / 2].wrong);
+			CHECK(!"frames were mixed up");
+		}
+	pair_close(&pair);
+}
+
+HARNESS_MAIN({"each_port_has_its_own", each_port_has_its_own},
+	{"who_does_not_read_holds_up", who_does_not_read_holds_up}, {"all_at_once", all_at_once})
