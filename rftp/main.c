@@ -11,6 +11,7 @@
 #include "rftp/doctor/doctor.h"
 #include "rftp/feed/feed.h"
 #include "rftp/shell/interrupt.h"
+#include "rftp/shell/jobs.h"
 #include "rftp/shell/lexer.h"
 #include "rftp/options.h"
 #include "rftp/shell/shell.h"
@@ -115,7 +116,10 @@ static int main_run(struct client *c, const struct options *o)
 		err = main_doctor(c, o);
 		break;
 	case OPTIONS_SHELL:
-		err = main_shell(c, o);
+		c->jobs = jobs_new();
+		err = c->jobs ? main_shell(c, o) : client_no_memory(c);
+		jobs_free(c->jobs, c);
+		c->jobs = NULL;
 		break;
 	}
 	return err;

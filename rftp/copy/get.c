@@ -4,7 +4,6 @@
  */
 #include "rftp/copy/get.h"
 
-#include "rftp/shell/interrupt.h"
 #include "rftp/copy/mover.h"
 #include "rftp/copy/rules.h"
 #include "rftp/copy/targets.h"
@@ -357,7 +356,7 @@ int get_files(struct client *c, const char *const *patterns, size_t count, const
 		some = path_count - i;
 		err = get_some(&g, paths + i, &some);
 		/* what can not be had does not keep the others back */
-		if (err && c->session && !interrupt_signal() && err != -ECANCELED)
+		if (err && c->session && !client_is_cancelled(c) && err != -ECANCELED)
 			err = 0;
 	}
 	remote_glob_free(paths, path_count);

@@ -4,7 +4,6 @@
  */
 #include "rftp/copy/mover.h"
 
-#include "rftp/shell/interrupt.h"
 #include "rftp/ui/units.h"
 
 #include <errno.h>
@@ -19,7 +18,8 @@ void mover_start(struct mover *m, struct client *client, const char *command)
 	*m = (struct mover){.client = client, .base_errors = client->report.errors};
 	line_start(client);
 	progress_start(&client->report.progress,
-		client->settings.verbosity >= 0 && !client->settings.json);
+		client->settings.verbosity >= 0 && !client->settings.json && !client->is_clone);
+	client->moved_bytes = 0;
 	if (client->host)
 		client_server(client, &server);
 	report_start(&client->report, command, client->host ? text_str(&server) : NULL);
@@ -31,6 +31,8 @@ int mover_channels(struct mover *m, unsigned count)
 	struct client *c = m->client;
 	uint64_t rate = c->settings.limit_rate;
 	int err = calls_channels(c->session, c->transfer, count);
+
+	client_hear_queue(c);
 
 	/* one for all transfers of the command */
 	if (!err && rate && !m->has_bucket) {
@@ -121,6 +123,7 @@ static void mover_progress(void *ctx, const struct transfer_stats *stats)
 		.errors = stats->errors,
 	};
 
+	atomic_store_explicit(&m->client->moved_bytes, state.bytes, memory_order_relaxed);
 	if (!m->client->line.since_ns) /* its place stands there */
 		report_progress(&m->client->report, &state);
 }
@@ -160,7 +163,7 @@ static void mover_params(struct mover *m, struct transfer_params *params)
 		.max_depth = info->max_depth,
 		.rtt_ns = info->rtt_ns,
 		.idle_timeout_ms = (int)s->timeout_ms,
-		.cancel_fd = interrupt_fd(),
+		.cancel_fd = client_cancel_fd(m->client),
 		.progress = mover_progress,
 		.queued = mover_queued,
 		.progress_ctx = m,
@@ -380,7 +383,9 @@ int mover_send_source(struct mover *m, const struct transfer_source *source, con
 	mover_params(m, &params);
 	if (source->feed)
 		params.cancel_fd = -1;
+	client_unlock(m->client);
 	outcome = transfer_send(calls_link(m->client->session), &params, source, &stats);
+	client_lock(m->client);
 	return mover_ended(m, &stats, object, outcome);
 }
 
@@ -402,8 +407,10 @@ int mover_receive(struct mover *m, struct incoming *incoming, const char *object
 	m->outcomes_before = m->outcomes;
 	m->skipped = 0;
 	mover_params(m, &params);
+	client_unlock(m->client);
 	outcome = transfer_receive(
 		calls_link(m->client->session), &params, incoming_sink(incoming), &stats);
+	client_lock(m->client);
 	err = mover_ended(m, &stats, object, outcome);
 	/* the server tells the others one by one; of these no name can cross */
 	failures = m->failures - failures + m->skipped;
@@ -436,7 +443,7 @@ int mover_finish(struct mover *m, int error)
 	m->special = NULL;
 	/* quiet where nobody looks, as cp is */
 	report_done(&c->report, &m->done,
-		m->done.fabric && !m->quiet &&
+		m->done.fabric && !m->quiet && !c->is_clone &&
 			(c->settings.verbosity > 0 ||
 				(c->settings.verbosity == 0 && isatty(STDERR_FILENO))));
 	report_flush(&c->report);

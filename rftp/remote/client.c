@@ -8,27 +8,122 @@
 #include "rftp/shell/interrupt.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 int client_init(struct client *c, const struct settings *settings)
 {
-	*c = (struct client){.settings = *settings};
+	*c = (struct client){.settings = *settings, .cancel_fd = -1};
+	pthread_mutex_init(&c->own_lock, NULL);
+	c->lock = &c->own_lock;
+	client_lock(c);
 	report_init(&c->report, &c->settings);
 	c->cwd = strdup("/");
 	c->previous = strdup("/");
 	return c->cwd && c->previous ? 0 : -ENOMEM;
 }
 
+static void client_drop(struct client *c)
+{
+	if (c->users && !--*c->users) {
+		calls_close(c->session);
+		free(c->users);
+	}
+	c->users = NULL;
+	c->session = NULL;
+}
+
 void client_fini(struct client *c)
 {
-	calls_close(c->session);
+	client_drop(c);
+	client_unlock(c);
+	pthread_mutex_destroy(&c->own_lock);
 	tls_context_free(c->tls);
 	free(c->tls_ca);
 	free(c->host);
 	free(c->cwd);
 	free(c->previous);
 	*c = (struct client){0};
+}
+
+/* ---- clones ---- */
+
+static void client_queued(void *ctx, const struct message_queued *queued)
+{
+	line_queued(ctx, queued);
+}
+
+void client_lock(const struct client *c)
+{
+	pthread_mutex_lock(c->lock);
+}
+
+void client_unlock(const struct client *c)
+{
+	pthread_mutex_unlock(c->lock);
+}
+
+int client_clone(struct client *c, unsigned transfer, struct client *out)
+{
+	*out = (struct client){
+		.settings = c->settings,
+		.session = c->session,
+		.users = c->users,
+		.transfer = transfer,
+		.host = strdup(c->host),
+		.port = c->port,
+		.cwd = strdup(c->cwd),
+		.previous = strdup(c->previous),
+		.stdin_taken = true,
+		.lock = c->lock,
+		.is_clone = true,
+		.cancel_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
+	};
+	++*out->users;
+	report_init(&out->report, &out->settings);
+	if (out->host && out->cwd && out->previous && out->cancel_fd >= 0)
+		return 0;
+	client_clone_fini(out);
+	return client_no_memory(c);
+}
+
+void client_clone_fini(struct client *c)
+{
+	client_drop(c);
+	if (c->cancel_fd >= 0)
+		close(c->cancel_fd);
+	free(c->host);
+	free(c->cwd);
+	free(c->previous);
+}
+
+void client_hear_queue(struct client *c)
+{
+	calls_on_queued(c->session, client_queued, c);
+}
+
+void client_cancel(const struct client *c)
+{
+	const uint64_t one = 1;
+
+	if (write(c->cancel_fd, &one, sizeof one) < 0) {
+		/* it is readable all the same */
+	}
+}
+
+int client_cancel_fd(const struct client *c)
+{
+	return c->is_clone ? c->cancel_fd : interrupt_fd();
+}
+
+bool client_is_cancelled(const struct client *c)
+{
+	struct pollfd fd = {c->cancel_fd, POLLIN, 0};
+
+	return c->is_clone ? poll(&fd, 1, 0) > 0 : interrupt_signal();
 }
 
 int client_no_memory(struct client *c)
@@ -61,11 +156,6 @@ static void client_passed_over(void *ctx, const char *fabric, const char *why)
 	struct client *c = ctx;
 
 	report_verbose(&c->report, "fabric %s passed over: %s", fabric, why);
-}
-
-static void client_queued(void *ctx, const struct message_queued *queued)
-{
-	line_queued(ctx, queued);
 }
 
 /* The context of TLS, made when it is first needed and when `ca` was set to something else. */
@@ -149,17 +239,22 @@ static int client_connect(struct client *c)
 
 	if (err)
 		return err;
+	c->users = malloc(sizeof *c->users);
+	if (!c->users)
+		return client_no_memory(c);
+	*c->users = 1;
 	err = calls_open(&params, &c->session, &why);
 	if (err && err != -EKEYREJECTED && err != -ECANCELED && trust.asked)
 		/* the daemon does not wait for long: while the user compared keys it has hung up */
 		err = calls_open(&params, &c->session, &why);
 	if (err) {
 		c->session = NULL;
+		free(c->users);
+		c->users = NULL;
 		report_error(
 			&c->report, client_connect_code(err, &why), why.status, NULL, why.text);
 		return err;
 	}
-	calls_on_queued(c->session, client_queued, c);
 	info = calls_info(c->session);
 	report_verbose(&c->report, "connected to %s: %s%s, rtt %.3f ms", info->address, info->agent,
 		info->read_only ? " (read-only)" : "", (double)info->rtt_ns / 1e6);
@@ -199,8 +294,7 @@ int client_open(struct client *c, const char *host, uint16_t port)
 
 void client_close(struct client *c)
 {
-	calls_close(c->session);
-	c->session = NULL;
+	client_drop(c);
 	free(c->host);
 	c->host = NULL;
 }
@@ -221,12 +315,6 @@ static void client_note(struct client *c, const char *before, const char *behind
 	text_fini(&server);
 }
 
-static void client_drop(struct client *c)
-{
-	calls_close(c->session);
-	c->session = NULL;
-}
-
 bool client_check(struct client *c)
 {
 	if (!c->session || !calls_check(c->session))
@@ -245,6 +333,10 @@ struct calls *client_session(struct client *c)
 	if (c->session) { /* `set protect` asks for more than was agreed on */
 		client_drop(c);
 		return client_connect(c) ? NULL : c->session;
+	}
+	if (c->is_clone) {
+		report_error(&c->report, EXIT_CODE_OK, STATUS_DISCONNECTED, NULL, NULL);
+		return NULL;
 	}
 	if (!c->host) {
 		report_error(&c->report, EXIT_CODE_USAGE, STATUS_DISCONNECTED, NULL,

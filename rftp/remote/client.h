@@ -12,12 +12,17 @@
 #include "session/calls_names.h"
 #include "transfer/transfer.h"
 
+#include <pthread.h>
+
 #define CLIENT_AGENT "rftp/" RFTP_VERSION /* how the program calls itself */
+
+struct jobs;
 
 struct client {
 	struct settings settings;
 	struct report report;
 	struct calls *session;   /* NULL: none, or lost */
+	unsigned *users;         /* of it: this client, and clones */
 	unsigned transfer;       /* the number that its transfers have in the session */
 	struct tls_context *tls; /* NULL: not made yet */
 	char *tls_ca;            /* the authorities that it was made with */
@@ -27,11 +32,37 @@ struct client {
 	bool interactive;     /* a person types */
 	bool stdin_taken;     /* commands are read from stdin: it is no file to send */
 	bool quit;
-	struct line line; /* of the command's transfers */
+	struct line line;  /* of the command's transfers */
+	struct jobs *jobs; /* the shell's; NULL: there is no shell */
+	/* Whoever works with the session or the report has it; held but while a transfer moves
+	 * data, and while the shell waits for its user. */
+	pthread_mutex_t *lock, own_lock;
+	/* of a clone */
+	bool is_clone;
+	int cancel_fd;                /* -1: signals are heard */
+	_Atomic uint64_t moved_bytes; /* by the command that runs */
 };
 
+/* The caller has its lock from then on. */
 int client_init(struct client *, const struct settings *);
 void client_fini(struct client *);
+
+/*
+ * A client for another thread: with settings and places as they are now, the same session, in which
+ * its transfers have the number `transfer`, and a report of its own.  It does not hear signals, ask
+ * its user, or connect.  0 or -errno, reported.
+ */
+int client_clone(struct client *, unsigned transfer, struct client *out);
+void client_clone_fini(struct client *); /* the caller has the lock */
+void client_lock(const struct client *);
+void client_unlock(const struct client *);
+/* What runs in a clone ends soon.  From any thread. */
+void client_cancel(const struct client *);
+/* What the server says of the line that a transfer waits in is about this client's next one. */
+void client_hear_queue(struct client *);
+/* Readable when it is to end. */
+int client_cancel_fd(const struct client *);
+bool client_is_cancelled(const struct client *);
 
 /*
  * The parameters of a session with `host`, as the settings say; `trust` lives as long as they do.

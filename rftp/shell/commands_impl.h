@@ -58,6 +58,10 @@ int command_get(struct client *, const struct lexer_command *);
 int command_put(struct client *, const struct lexer_command *);
 int command_feed(struct client *, const struct lexer_command *);
 int command_bench(struct client *, const struct lexer_command *);
+/* commands_jobs.c */
+int command_jobs(struct client *, const struct lexer_command *);
+int command_wait(struct client *, const struct lexer_command *);
+int command_kill(struct client *, const struct lexer_command *);
 /* commands_local.c */
 int command_lcd(struct client *, const struct lexer_command *);
 int command_lls(struct client *, const struct lexer_command *);

@@ -242,6 +242,12 @@ static int lexer_command(struct lexer *lx, struct lexer_command *out, const char
 		*start = lx->at;
 		if (!lexer_more(lx) || *lx->at == ';' || *lx->at == '\n')
 			break;
+		if (out->count && *lx->at == '&' &&
+			(lx->at + 1 == lx->end || lexer_is(lx->at[1], " \t\r\n;"))) {
+			out->background = true;
+			lx->at++;
+			break;
+		}
 		err = lexer_word(lx);
 		if (!err)
 			err = lexer_store(lx, out);

@@ -4,7 +4,8 @@
  *
  *     word word 'as it is' "with \" and \\" $'\n\xff\'' a\ b ; next # comment
  *
- * ';' and the line's end separate commands.  A '-' in front of a command ignores its error.  '!' in
+ * ';' and the line's end separate commands; so does '&' as a word of its own, which has the command
+ * before it run in the background.  A '-' in front of a command ignores its error.  '!' in
  * front takes the rest of the line for the system's shell.  Knows no command.
  */
 #ifndef RFTP_LEXER_H
@@ -21,7 +22,7 @@ struct lexer_word {
 struct lexer_command {
 	struct lexer_word *words;
 	size_t count;
-	bool ignore_error;
+	bool ignore_error, background;
 	char *shell; /* what followed '!'; else NULL */
 };
 

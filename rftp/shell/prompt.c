@@ -220,7 +220,11 @@ int prompt_read(struct client *c, char **line)
 			{interrupt_fd(), POLLIN, 0},
 			{c->session ? calls_event_fd(c->session) : -1, POLLIN, 0},
 		};
-		int n = poll(fds, 3, -1);
+		int n;
+
+		client_unlock(c); /* jobs have something to say meanwhile */
+		n = poll(fds, 3, -1);
+		client_lock(c);
 
 		if (n < 0 && errno == EINTR)
 			rl_check_signals(); /* the window's size */

@@ -7,6 +7,7 @@
 
 #include "rftp/shell/commands.h"
 #include "rftp/shell/interrupt.h"
+#include "rftp/shell/jobs.h"
 #include "rftp/shell/prompt.h"
 #include "rftp/ui/escape.h"
 
@@ -16,9 +17,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int shell_execute(struct client *c, const struct lexer_command *line)
+static int shell_execute(struct client *c, struct lexer_command *line)
 {
-	int err = command_run(c, line), flushed = report_flush(&c->report);
+	int err = line->background ? jobs_start(c->jobs, c, line) : command_run(c, line);
+	int flushed = report_flush(&c->report);
 
 	return err ? err : flushed;
 }
@@ -69,9 +71,17 @@ static int shell_lines(struct client *c, const char *text)
 	return err;
 }
 
+/* Of a script, what runs in the background belongs to it: its first error. */
+static int shell_end(struct client *c, int err)
+{
+	int failed = jobs_wait(c->jobs, c, 0);
+
+	return err ? err : failed;
+}
+
 int shell_run_text(struct client *c, const char *text)
 {
-	return shell_lines(c, text);
+	return shell_end(c, shell_lines(c, text));
 }
 
 int shell_run_file(struct client *c, const char *path)
@@ -113,7 +123,7 @@ int shell_run_file(struct client *c, const char *path)
 	free(line);
 	if (!standard)
 		fclose(file);
-	return err;
+	return shell_end(c, err);
 }
 
 void shell_run_terminal(struct client *c)
@@ -129,6 +139,8 @@ void shell_run_terminal(struct client *c)
 			interrupt_clear();
 		else if (interrupt_signal())
 			break;
+		jobs_collect(c->jobs, c);
+		report_flush(&c->report);
 	}
 	report_forget(&c->report);
 	prompt_stop(c);

@@ -71,7 +71,7 @@ void escape_dollar(struct text *out, const char *s, size_t n)
 
 void escape_shell(struct text *out, const char *s, size_t n)
 {
-	static const char special[] = " \"'\\;#*?[]$!~";
+	static const char special[] = " \"'\\;&#*?[]$!~";
 	bool plain = n > 0 && s[0] != '-';
 
 	if (!escape_printable(s, n) || memchr(s, '\'', n)) {

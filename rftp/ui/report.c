@@ -27,6 +27,12 @@ void report_forget(struct report *r)
 	r->errors = 0;
 }
 
+void report_join(struct report *r, const struct report *other)
+{
+	r->errors += other->errors;
+	r->code = exit_code_join(r->code, other->code);
+}
+
 bool report_json(const struct report *r)
 {
 	return r->settings->json;
@@ -84,6 +90,8 @@ static void report_no_memory(void)
 
 void report_json_end(struct report *r, struct text *t)
 {
+	if (r->job)
+		report_json_number(t, "job", r->job);
 	text_puts(t, "}\n");
 	if (t->failed) /* half an object would be none */
 		report_no_memory();

@@ -25,6 +25,7 @@ struct report {
 	enum exit_code code; /* of the errors since report_forget */
 	uint64_t errors;
 	uint64_t progress_ns; /* when the next progress event is due */
+	unsigned job;         /* of the shell's, that it is about: in each event; 0: none */
 };
 
 struct report_done {
@@ -44,6 +45,8 @@ struct report_done {
 
 void report_init(struct report *, const struct settings *);
 void report_forget(struct report *);
+/* The errors of another report are this one's, too. */
+void report_join(struct report *, const struct report *other);
 
 /* "rftp: OBJECT: TEXT".  `object` may be NULL.  `text` NULL or "": that of the status.  `code` 0:
  * that of the status. */

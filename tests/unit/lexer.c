@@ -66,6 +66,18 @@ static void quotes(void)
 
 static void marks(void)
 {
+	struct lexer_command line;
+	const char *at = "put a&b c & ls", *why;
+
+	CHECK_EQ(lexer_next(&at, &line, &why), 1);
+	CHECK(line.background && line.count == 3 && !strcmp(line.words[1].text, "a&b"));
+	lexer_command_fini(&line);
+	CHECK_EQ(lexer_next(&at, &line, &why), 1);
+	CHECK(!line.background && line.count == 1);
+	lexer_command_fini(&line);
+	CHECK(gives("a&", "<a&>"));
+	CHECK(gives("a '&' \\& b", "<a><&><&><b>"));
+	CHECK(gives("a & b &;c&\n&", "<a>|<b>|<c&>|<&>"));
 	CHECK(gives("-rm a; - rm b", "-<rm><a>|-<rm><b>"));
 	CHECK(gives("get -r a", "<get><-r><a>"));
 	CHECK(gives("!echo 'a; b # c", "!echo 'a; b # c"));
