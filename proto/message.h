@@ -52,7 +52,7 @@ enum message_type {
 	MESSAGE_BYE = 2,
 	MESSAGE_PING = 3,
 	MESSAGE_CHANNELS = 4,
-	MESSAGE_LOGIN = 5, /* reserved */
+	MESSAGE_LOGIN = 5,
 	MESSAGE_ADMIT = 6,
 	MESSAGE_STAT = 16,
 	MESSAGE_LIST = 17,
@@ -155,7 +155,6 @@ struct message_hello {           /* request and reply have the same shape */
 	uint32_t flags;          /* MESSAGE_HELLO_*; request: in its upper half the client's port */
 	struct wire_bytes agent; /* "rftp/0.1.0", 0..255 bytes, for people */
 };
-#define MESSAGE_HELLO_READ_ONLY 1u /* reply: the export is read-only */
 #define MESSAGE_HELLO_DIRECT                                                                       \
 	2u                       /* reply: the control channel comes from the port in the request  \
 				  */
@@ -173,10 +172,64 @@ static inline uint32_t message_hello_protect(uint32_t flags)
 	return flags >> MESSAGE_HELLO_PROTECT_SHIFT & MESSAGE_HELLO_PROTECT_MASK;
 }
 const char *message_protect_name(unsigned level); /* "clear"; NULL past the last */
+/* Six bits, reply: bit n: the daemon knows the method n of LOGIN */
+#define MESSAGE_HELLO_METHODS_SHIFT 8
+#define MESSAGE_HELLO_METHODS_MASK 63u
+static inline uint32_t message_hello_methods(uint32_t flags)
+{
+	return flags >> MESSAGE_HELLO_METHODS_SHIFT & MESSAGE_HELLO_METHODS_MASK;
+}
 #define MESSAGE_HELLO_PORT_SHIFT 16
 
+/*
+ * ---- LOGIN: the request behind HELLO, without which no other is answered.  It may be sent before
+ * HELLO's reply has come.  A refusal says nothing but that; the next LOGIN may show something else.
+ * ----
+ */
+
+enum message_login_method {
+	MESSAGE_LOGIN_ANONYMOUS = 1,   /* no user, no data */
+	MESSAGE_LOGIN_PASSWORD = 2,    /* data: the password */
+	MESSAGE_LOGIN_KEY = 3,         /* data: struct message_login_key */
+	MESSAGE_LOGIN_ONCE = 4,        /* no user; data: a key that is good for one session */
+	MESSAGE_LOGIN_CERTIFICATE = 5, /* no data: TLS has shown the certificate.  A user or none */
+};
+#define MESSAGE_LOGIN_DATA_MAX 4096u
+#define MESSAGE_LOGIN_PASSWORD_MAX 1024u
+#define MESSAGE_LOGIN_ONCE_BYTES 32u
+struct message_login {
+	uint8_t method;
+	struct wire_bytes user; /* 1..255 bytes without NUL where the method has one */
+	struct wire_bytes data; /* as the method has it */
+};
+struct message_login_key {
+	struct wire_bytes key;       /* as ssh has it: its type and its bytes, in strings */
+	struct wire_bytes signature; /* of what message_login_signed makes */
+};
+/* What is signed: the label, and then so many bytes of TLS's exporter with the label and as the
+ * context the method and the user.  It is worth nothing in another session. */
+#define MESSAGE_LOGIN_LABEL "EXPERIMENTAL rftp login"
+#define MESSAGE_LOGIN_EXPORT_BYTES 32u
+#define MESSAGE_LOGIN_CONTEXT_MAX (1u + MESSAGE_NAME_MAX)
+#define MESSAGE_LOGIN_SIGNED_BYTES (sizeof MESSAGE_LOGIN_LABEL - 1 + MESSAGE_LOGIN_EXPORT_BYTES)
+
+enum message_right { /* bits: what may be done at least somewhere */
+	MESSAGE_RIGHT_READ = 1,
+	MESSAGE_RIGHT_LIST = 2,
+	MESSAGE_RIGHT_WRITE = 4,
+	MESSAGE_RIGHT_DELETE = 8,
+	MESSAGE_RIGHT_APPEND = 16,
+};
+#define MESSAGE_RIGHTS 31u
+struct message_login_reply {
+	uint32_t rights;  /* MESSAGE_RIGHT_* */
+	uint16_t exports; /* directories in the top, each an export; 0: the top is the export */
+	struct wire_bytes user; /* that the session is of, 0..255 bytes; anonymous: none */
+	struct wire_bytes home; /* the directory that paths begin in: 1..4095 bytes */
+};
+
 /* ---- PING: measures the round trip; the reply has the same cookie.  Cookie 0 is a keep-alive:
- * either side may send it at any time after HELLO, nobody answers it ---- */
+ * either side may send it at any time after LOGIN, nobody answers it ---- */
 struct message_ping {
 	uint64_t cookie;
 };
@@ -335,6 +388,20 @@ struct message_queued {
 
 int message_get_hello(struct message_hello *, const void *, size_t);
 ssize_t message_put_hello(const struct message_hello *, void *, size_t);
+int message_get_login(struct message_login *, const void *, size_t);
+ssize_t message_put_login(const struct message_login *, void *, size_t);
+int message_get_login_key(struct message_login_key *, const void *, size_t); /* of LOGIN's data */
+ssize_t message_put_login_key(const struct message_login_key *, void *, size_t);
+int message_get_login_reply(struct message_login_reply *, const void *, size_t);
+ssize_t message_put_login_reply(const struct message_login_reply *, void *, size_t);
+/* The exporter's context: how many bytes.  `user` is at most MESSAGE_NAME_MAX. */
+size_t message_login_context(
+	uint8_t method, struct wire_bytes user, uint8_t bytes[MESSAGE_LOGIN_CONTEXT_MAX]);
+void message_login_signed(const uint8_t exported[MESSAGE_LOGIN_EXPORT_BYTES],
+	uint8_t bytes[MESSAGE_LOGIN_SIGNED_BYTES]);
+const char *message_login_name(uint8_t method); /* "password"; NULL: there is no such method */
+/* Whether bytes are the name of a user: 1..255, no NUL. */
+bool message_user_ok(struct wire_bytes);
 int message_get_ping(struct message_ping *, const void *, size_t);
 ssize_t message_put_ping(const struct message_ping *, void *, size_t);
 int message_get_channels(struct message_channels *, const void *, size_t);

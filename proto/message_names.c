@@ -23,10 +23,11 @@
 		(type) | MESSAGE_REPLY, name " reply", min, max                                    \
 	}
 
-/* MESSAGE_LOGIN has no row until logins exist: the number is taken, the message is not. */
 static const struct message_row message_rows[] = {
 	REQUEST(MESSAGE_HELLO, "HELLO", 28, 28 + MESSAGE_NAME_MAX),
 	REPLY(MESSAGE_HELLO, "HELLO", 28, 28 + MESSAGE_NAME_MAX),
+	REQUEST(MESSAGE_LOGIN, "LOGIN", 5, 5 + MESSAGE_NAME_MAX + MESSAGE_LOGIN_DATA_MAX),
+	REPLY(MESSAGE_LOGIN, "LOGIN", 11, 10 + MESSAGE_NAME_MAX + MESSAGE_PATH_MAX),
 	REQUEST(MESSAGE_BYE, "BYE", 0, 0),
 	REPLY(MESSAGE_BYE, "BYE", 0, 0),
 	REQUEST(MESSAGE_PING, "PING", 8, 8),

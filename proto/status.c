@@ -30,6 +30,7 @@ static const struct status_row status_rows[] = {
 	{STATUS_SHUTDOWN, ESHUTDOWN, "shutdown", "the daemon is shutting down"},
 	{STATUS_CANCELLED, ECANCELED, "cancelled", "cancelled"},
 	{STATUS_DISCONNECTED, ECONNRESET, "disconnected", "connection lost"},
+	{STATUS_LOGIN, ENOKEY, "login", "the login is refused"},
 
 	{STATUS_NOT_FOUND, ENOENT, "not-found", "no such file or directory"},
 	{STATUS_DENIED, EACCES, "denied", "permission denied"},

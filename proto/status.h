@@ -18,11 +18,12 @@ enum status {
 	STATUS_UNSUPPORTED = 102, /* a request, engine or option that this side does not have */
 	STATUS_INVALID = 103,     /* an argument is out of range */
 	STATUS_LIMIT = 104,       /* over a limit of this side: sessions, channels, memory */
-	STATUS_REFUSED = 105,     /* policy: token, address, login */
+	STATUS_REFUSED = 105,     /* policy: token, address */
 	STATUS_TIMEOUT = 106,
 	STATUS_SHUTDOWN = 107,     /* the daemon is ending */
 	STATUS_CANCELLED = 108,    /* the user stopped the transfer */
 	STATUS_DISCONNECTED = 109, /* the session broke (local only) */
+	STATUS_LOGIN = 110,        /* not logged in: what was shown is not taken */
 	/* names and files, 2xx */
 	STATUS_NOT_FOUND = 200,
 	STATUS_DENIED = 201,    /* permission */

@@ -30,6 +30,8 @@ struct settings {
 	uint8_t protect; /* enum message_protect */
 	char host_key[TLS_FINGERPRINT_MAX];
 	char ca[PATH_MAX], known_hosts[PATH_MAX];
+	/* who logs in, and with what: rftp/remote/login; "": none */
+	char user[256], password_file[PATH_MAX], password_command[PATH_MAX];
 	unsigned retries;                   /* of a copy */
 	unsigned timeout_ms;                /* of a server that does not answer or go on */
 	uint64_t segment_bytes, segment_ns; /* of a feed; 0 = no limit */

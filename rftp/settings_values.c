@@ -488,6 +488,43 @@ void settings_show_known_hosts(const struct settings *s, struct text *out)
 	show_or_none(s->known_hosts, "auto", out);
 }
 
+int settings_set_user(struct settings *s, const char *value, struct text *why)
+{
+	if (!strcmp(value, "none"))
+		value = "";
+	else if (!*value || strlen(value) >= sizeof s->user) {
+		text_puts(why, "the name of a user, or none");
+		return -EINVAL;
+	}
+	strcpy(s->user, value);
+	return 0;
+}
+
+void settings_show_user(const struct settings *s, struct text *out)
+{
+	show_or_none(s->user, "none", out);
+}
+
+static int set_path_or_none(char path[PATH_MAX], const char *value, struct text *why)
+{
+	if (strcmp(value, "none") != 0)
+		return set_path(path, value, why);
+	*path = '\0';
+	return 0;
+}
+
+#define PATH_OR_NONE(name)                                                                         \
+	int settings_set_##name(struct settings *s, const char *value, struct text *why)           \
+	{                                                                                          \
+		return set_path_or_none(s->name, value, why);                                      \
+	}                                                                                          \
+	void settings_show_##name(const struct settings *s, struct text *out)                      \
+	{                                                                                          \
+		show_or_none(s->name, "none", out);                                                \
+	}
+PATH_OR_NONE(password_file)
+PATH_OR_NONE(password_command)
+
 static const char *const link_names[] = {
 	[WALK_LINKS_KEEP] = "keep", [WALK_LINKS_FOLLOW] = "follow", [WALK_LINKS_SKIP] = "skip"};
 

@@ -150,6 +150,9 @@ static void put_json(FILE *out, const struct audit_event *e)
 	if (e->session)
 		fprintf(out, ",\"session\":%" PRIu32, e->session);
 	put_string(out, "peer", e->peer);
+	put_string(out, "user", e->user);
+	put_string(out, "method", e->method);
+	put_string(out, "export", e->export_name);
 	put_string(out, "path", e->path);
 	put_string(out, "to", e->to);
 	put_string(out, "fabric", e->fabric);

@@ -38,6 +38,9 @@ struct audit_event {
 	uint16_t status;            /* STATUS_OK: it was done */
 	const char *text;           /* NULL or "": none */
 	const char *agent, *fabric; /* NULL: none */
+	const char *user;           /* whose session it is, or as whom somebody tried; NULL: none */
+	const char *method;         /* of a login */
+	const char *export_name;    /* that `path` is beneath, where exports have names */
 };
 
 void audit_init(struct audit *);

@@ -155,6 +155,7 @@ void daemon_options_usage(FILE *out)
 {
 	fputs("usage: rftpd --export DIR[:ro|:rw] [--listen ADDR:PORT]... [OPTION]...\n"
 	      "       rftpd --config FILE [-t] [OPTION]...\n"
+	      "       rftpd passwd [-d] USER --users FILE\n"
 	      "Serves a directory to rftp over RDMA, or TCP where there is none.\n\n",
 		out);
 	for (unsigned i = 0; daemon_settings_name(i); i++) {

@@ -13,6 +13,7 @@
 #include "proto/transfer.h"
 #include "rftpd/jobs/budget.h"
 #include "transfer/bucket.h"
+#include "tree/place.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -41,6 +42,7 @@ enum kind {
 	KIND_RATE,
 	KIND_TURN,
 	KIND_CLASS,
+	KIND_ANONYMOUS,
 	KIND_LEVEL
 };
 
@@ -59,7 +61,13 @@ static const struct row rows[] = {
 	{"listen", KIND_LISTEN, 0, 0, 0, "[ADDR:]PORT",
 		"listen there; may be repeated; port 0 takes a free one", DAEMON_LISTEN_DEFAULT},
 	{"export", KIND_EXPORT, 0, 0, 0, "DIR[:ro|:rw]",
-		"the directory that is served; :ro unless :rw is said", NULL},
+		"the directory that is served, :ro unless :rw is said; \"NAME DIR ...\": one of "
+		"several",
+		NULL},
+	{"users", KIND_PATH, FIELD(users), 0, 0, "FILE",
+		"who may log in with a password; rftpd passwd writes it", NULL},
+	{"anonymous", KIND_ANONYMOUS, 0, 0, 0, "auto|yes|no",
+		"serve who does not log in; auto: while there is nothing to log in with", "auto"},
 	{"host-key", KIND_PATH, FIELD(host_key), 0, 0, "FILE",
 		"the private key by which clients know the daemon; made if it is not there",
 		"host_key in the state directory"},
@@ -110,6 +118,8 @@ static const struct row rows[] = {
 		"a transfer that moves nothing ends after this if others wait; 0: never", "30"},
 	{"handshake-timeout", KIND_NUMBER, FIELD(handshake_timeout_s), 1, 3600, "SECONDS",
 		"a client that connects says something within this", "10"},
+	{"login-timeout", KIND_NUMBER, FIELD(login_timeout_s), 1, 3600, "SECONDS",
+		"from its connection until it has logged in, a client has this", "60"},
 	{"idle-timeout", KIND_NUMBER, FIELD(idle_timeout_s), 0, 31536000, "SECONDS",
 		"a session that asks for nothing is ended after this; 0: never", "900"},
 	{"drain-timeout", KIND_NUMBER, FIELD(drain_timeout_s), 0, 86400, "SECONDS",
@@ -133,8 +143,7 @@ static const struct row rows[] = {
 	{"require-sandbox", KIND_SWITCH, FIELD(require_sandbox), 0, 0, "yes|no",
 		"and do not serve where the kernel does not have it", "no"},
 	{"insecure", KIND_SWITCH, FIELD(insecure), 0, 0, "yes|no",
-		"listen beyond loopback, where anybody may then read, and write to a :rw export",
-		"no"},
+		"listen beyond loopback without logins, where anybody may use the exports", "no"},
 };
 
 #define ROWS (sizeof rows / sizeof *rows)
@@ -152,12 +161,19 @@ static void clear_classes(struct daemon_settings *s)
 		admission_rule_fini(&s->classes[--s->class_count]);
 }
 
+static void clear_exports(struct daemon_settings *s)
+{
+	while (s->export_count)
+		export_rule_free(s->exports[--s->export_count]);
+}
+
 void daemon_settings_fini(struct daemon_settings *s)
 {
 	clear_classes(s);
 	free(s->classes);
 	clear_listen(s);
-	free(s->export);
+	clear_exports(s);
+	free(s->users);
 	free(s->audit_log);
 	free(s->xferlog);
 	free(s->host_key);
@@ -352,24 +368,25 @@ static int set_class(struct daemon_settings *s, const char *value, char why[DAEM
 
 static int set_export(struct daemon_settings *s, const char *value, char why[DAEMON_WHY_MAX])
 {
-	size_t len = strlen(value);
-	bool writable = false;
+	struct export_rule *rule;
 	int r;
 
-	if (len > 3 && !strcmp(value + len - 3, ":rw")) {
-		writable = true;
-		len -= 3;
-	} else if (len > 3 && !strcmp(value + len - 3, ":ro")) {
-		len -= 3;
+	if (s->export_count == DAEMON_EXPORTS_MAX) {
+		snprintf(why, DAEMON_WHY_MAX, "export: more than %u", DAEMON_EXPORTS_MAX);
+		return -ENOSPC;
 	}
-	if (!len || (len == 3 && value[0] == ':')) {
-		snprintf(why, DAEMON_WHY_MAX, "export: no directory is named");
-		return -EINVAL;
+	r = export_rule_parse(value, &rule, why, DAEMON_WHY_MAX);
+	if (r)
+		return r;
+	/* nobody means to lose an export */
+	if (s->export_count && (!rule->name || !s->exports[0]->name)) {
+		snprintf(why, DAEMON_WHY_MAX,
+			"export is given twice: of several each has a name (NAME DIR)");
+		export_rule_free(rule);
+		return -EEXIST;
 	}
-	r = set_text(&s->export, value, len);
-	if (!r)
-		s->writable = writable;
-	return r;
+	s->exports[s->export_count++] = rule;
+	return 0;
 }
 
 static bool fabric_known(const char *name, size_t len)
@@ -486,6 +503,22 @@ static int set_penalties(struct daemon_settings *s, const char *value, char why[
 	return -EINVAL;
 }
 
+static int set_anonymous(struct daemon_settings *s, const char *value, char why[DAEMON_WHY_MAX])
+{
+	bool on;
+
+	if (!strcmp(value, "auto")) {
+		s->anonymous = DAEMON_ANONYMOUS_AUTO;
+		return 0;
+	}
+	if (!parse_switch(value, &on)) {
+		s->anonymous = on ? DAEMON_ANONYMOUS_YES : DAEMON_ANONYMOUS_NO;
+		return 0;
+	}
+	snprintf(why, DAEMON_WHY_MAX, "anonymous: \"%.60s\" is none of auto, yes, no", value);
+	return -EINVAL;
+}
+
 static int set_row(struct daemon_settings *s, const struct row *row, const char *value,
 	char why[DAEMON_WHY_MAX])
 {
@@ -524,6 +557,8 @@ static int set_row(struct daemon_settings *s, const struct row *row, const char 
 		return set_turn(field, row, value, why);
 	case KIND_CLASS:
 		return set_class(s, value, why);
+	case KIND_ANONYMOUS:
+		return set_anonymous(s, value, why);
 	default:
 		return set_level(s, value, why);
 	}
@@ -548,7 +583,7 @@ void daemon_settings_init(struct daemon_settings *s)
 
 static bool is_repeated(enum kind kind)
 {
-	return kind == KIND_LISTEN || kind == KIND_CLASS;
+	return kind == KIND_LISTEN || kind == KIND_CLASS || kind == KIND_EXPORT;
 }
 
 int daemon_settings_set(struct daemon_settings *s, enum daemon_origin origin, const char *name,
@@ -565,10 +600,8 @@ int daemon_settings_set(struct daemon_settings *s, enum daemon_origin origin, co
 		snprintf(why, DAEMON_WHY_MAX, "unknown setting \"%.100s\"", name);
 		return -ENOENT;
 	}
-	/* of another option the last one on the command line counts, but nobody means to lose an
-	 * export */
-	if (s->origin[i] == origin && !is_repeated(rows[i].kind) &&
-		(origin == DAEMON_ORIGIN_FILE || rows[i].kind == KIND_EXPORT)) {
+	/* of another option the last one on the command line counts */
+	if (s->origin[i] == origin && !is_repeated(rows[i].kind) && origin == DAEMON_ORIGIN_FILE) {
 		snprintf(why, DAEMON_WHY_MAX, "%s is given twice", name);
 		return -EEXIST;
 	}
@@ -582,10 +615,36 @@ int daemon_settings_set(struct daemon_settings *s, enum daemon_origin origin, co
 		clear_listen(s);
 	if (rows[i].kind == KIND_CLASS && s->origin[i] < origin)
 		clear_classes(s);
+	if (rows[i].kind == KIND_EXPORT && s->origin[i] < origin)
+		clear_exports(s);
 	r = set_row(s, &rows[i], value, why);
 	if (!r)
 		s->origin[i] = origin;
 	return r;
+}
+
+bool daemon_settings_has_logins(const struct daemon_settings *s)
+{
+	return s->users;
+}
+
+bool daemon_settings_lets_anonymous(const struct daemon_settings *s)
+{
+	return s->anonymous == DAEMON_ANONYMOUS_YES ||
+	       (s->anonymous == DAEMON_ANONYMOUS_AUTO && !daemon_settings_has_logins(s));
+}
+
+bool daemon_settings_is_open(const struct daemon_settings *s)
+{
+	if (!daemon_settings_lets_anonymous(s))
+		return false;
+	if (s->anonymous != DAEMON_ANONYMOUS_YES)
+		return true;
+	/* for everybody to read was said; to write would have to be said once more */
+	for (unsigned i = 0; i < s->export_count; i++)
+		if (export_rule_changes(s->exports[i], !daemon_settings_has_logins(s)))
+			return true;
+	return false;
 }
 
 static bool is_limit(enum kind kind)

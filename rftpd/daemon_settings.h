@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "rftpd/jobs/admission_rule.h"
+#include "rftpd/export_rule.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,8 +19,15 @@
 
 #define DAEMON_LISTEN_MAX 16u
 #define DAEMON_LISTEN_DEFAULT "127.0.0.1:7387"
+#define DAEMON_EXPORTS_MAX 64u
 #define DAEMON_SETTINGS_MAX 64u /* rows of the table, at most */
 #define DAEMON_WHY_MAX 256u     /* a reason, with its NUL */
+
+enum daemon_anonymous {
+	DAEMON_ANONYMOUS_AUTO, /* while there are no logins */
+	DAEMON_ANONYMOUS_NO,
+	DAEMON_ANONYMOUS_YES,
+};
 
 enum daemon_origin { DAEMON_ORIGIN_DEFAULT, DAEMON_ORIGIN_FILE, DAEMON_ORIGIN_COMMAND };
 
@@ -40,8 +48,10 @@ struct daemon_settings {
 	char *audit_log;              /* a file, or "stderr"; NULL: none */
 	char *xferlog;                /* the same */
 	char *host_key, *certificate; /* files; NULL: the default one; made from the key */
-	char *export;                 /* NULL: not given */
-	bool writable;
+	struct export_rule *exports[DAEMON_EXPORTS_MAX];
+	unsigned export_count; /* one without a name, or all with one */
+	char *users;           /* a file of passwords; NULL: none */
+	enum daemon_anonymous anonymous;
 	char *fabric;   /* "auto", or names with commas between */
 	char *log_file; /* NULL: standard error, or the journal */
 	char *control;  /* rftpctl's socket; NULL: none */
@@ -58,6 +68,7 @@ struct daemon_settings {
 	uint64_t memory_bytes, open_files, threads;
 	uint64_t stall_timeout_s; /* 0: none */
 	uint64_t handshake_timeout_s;
+	uint64_t login_timeout_s;
 	uint64_t idle_timeout_s; /* 0: none */
 	uint64_t drain_timeout_s;
 	uint8_t protect; /* enum message_protect: the least that is served */
@@ -92,6 +103,14 @@ int daemon_settings_set_limit(
 void daemon_settings_admission(const struct daemon_settings *, struct admission_limits *out);
 /* Its value, as it may be given.  false: the i-th row is no limit. */
 bool daemon_settings_show_limit(const struct daemon_settings *, unsigned i, char *out, size_t size);
+
+/* Whether there is any way to log in as somebody. */
+bool daemon_settings_has_logins(const struct daemon_settings *);
+/* Whether who shows nothing is let in. */
+bool daemon_settings_lets_anonymous(const struct daemon_settings *);
+/* Whether nobody has said that everybody may do what everybody may do: so it is beyond loopback
+ * only where `insecure` says so. */
+bool daemon_settings_is_open(const struct daemon_settings *);
 
 /* The i-th row: its name (NULL past the last), whether it is a plain switch (its value may be left
  * out on the command line), what may be given, and what it does. */

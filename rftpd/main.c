@@ -11,6 +11,7 @@
 #include "rftpd/configuration.h"
 #include "rftpd/serve/daemon.h"
 #include "rftpd/notify.h"
+#include "rftpd/passwd.h"
 #include "rftpd/serve/listen.h"
 
 #include <errno.h>
@@ -101,6 +102,10 @@ int main(int argc, char **argv)
 		exit(CODE_FAILED);
 	tls_outlive_exit();
 	log_setup("rftpd", LOG_LEVEL_INFO);
+	if (argc > 1 && !strcmp(argv[1], "passwd")) {
+		r = passwd_run(argc - 1, argv + 1);
+		return r ? failure_code(r) : CODE_OK;
+	}
 	r = configuration_load(&configuration, argc, argv, why);
 	if (r) {
 		log_error("%s%s", why, options->config ? "" : " (rftpd --help shows the options)");

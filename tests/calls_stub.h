@@ -19,7 +19,8 @@
 #define CALLS_STUB_NS_A_FRAME 1000u
 
 static uint64_t calls_stub_now = NS_PER_S;
-static uint16_t calls_stub_asked; /* type of the last request */
+static uint16_t calls_stub_asked; /* type of the request that is answered next */
+static uint16_t calls_stub_next;  /* and of one that was sent behind it; 0: none */
 static int calls_stub_last;       /* what calls_stub_frame gave last: who sent may send more */
 
 /* The next frame: 1, 0 (none yet) or -errno, as demux_get. */
@@ -32,7 +33,19 @@ int demux_get(struct demux_port *c, struct message_header *h, const uint8_t **da
 {
 	(void)c;
 	calls_stub_now += CALLS_STUB_NS_A_FRAME;
-	return calls_stub_last = calls_stub_frame(h, data);
+	calls_stub_last = calls_stub_frame(h, data);
+	if (calls_stub_last == 1 && calls_stub_next &&
+		h->type == (calls_stub_asked | MESSAGE_REPLY)) {
+		calls_stub_asked = calls_stub_next;
+		calls_stub_next = 0;
+	}
+	return calls_stub_last;
+}
+
+void control_cork(struct control *c, bool corked)
+{
+	(void)c;
+	(void)corked;
 }
 
 int demux_put(struct demux_port *c, uint16_t type, uint16_t response, const void *data, size_t len)
@@ -41,7 +54,12 @@ int demux_put(struct demux_port *c, uint16_t type, uint16_t response, const void
 	(void)response;
 	(void)data;
 	(void)len;
-	calls_stub_asked = type;
+	if (type == MESSAGE_LOGIN && calls_stub_asked == MESSAGE_HELLO)
+		calls_stub_next = type; /* they are sent together */
+	else
+		calls_stub_asked = type;
+	if (type == MESSAGE_HELLO)
+		calls_stub_next = 0;
 	return 0;
 }
 

@@ -34,6 +34,9 @@ struct recode {
 RECODE(greeting, message)
 RECODE(welcome, message)
 RECODE(hello, message)
+RECODE(login, message)
+RECODE(login_key, message)
+RECODE(login_reply, message)
 RECODE(ping, message)
 RECODE(channels, message)
 RECODE(channels_reply, message)
@@ -118,6 +121,8 @@ static inline ssize_t recode_notice(const uint8_t *in, size_t len, uint8_t *out,
 static const struct recode recode_table[] = {
 	{MESSAGE_HELLO, recode_message_hello},
 	{MESSAGE_HELLO | MESSAGE_REPLY, recode_message_hello},
+	{MESSAGE_LOGIN, recode_message_login},
+	{MESSAGE_LOGIN | MESSAGE_REPLY, recode_message_login_reply},
 	{MESSAGE_BYE, recode_empty},
 	{MESSAGE_BYE | MESSAGE_REPLY, recode_empty},
 	{MESSAGE_PING, recode_message_ping},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * session/calls.c: owns the fabric, the link and what HELLO agreed on.  It knows the messages that
- * every session has (HELLO, BYE, PING, CHANNELS); the requests for names and files are in
+ * every session has (HELLO, LOGIN, BYE, PING, CHANNELS); the requests for names and files are in
  * session/calls_names.
  */
 #include "session/calls.h"
@@ -28,9 +28,9 @@ struct calls {
 	struct fabric *fabric;
 	struct link *link;
 	int cancel_fd, connect_timeout_ms;
-	int reply_timeout_ms; /* connect_timeout_ms until the session is open */
-	uint64_t
-		opening_ends_ns; /* what HELLO and the PINGs behind it have in all; 0: it is open */
+	int reply_timeout_ms;     /* connect_timeout_ms until the session is open */
+	uint64_t opening_ends_ns; /* what HELLO, LOGIN and the PINGs behind them have in all, but
+				     for what a user takes; 0: it is open */
 	bool lost;
 	uint32_t number;
 	uint64_t transport_rtt_ns; /* to the daemon itself; 0: not known */
@@ -307,11 +307,13 @@ static uint32_t calls_engines(void)
 	return bits;
 }
 
-static int calls_hello(struct calls *c, const char *agent, uint8_t protect)
+/* What HELLO says. */
+static struct message_hello calls_our_hello(
+	const struct calls *c, const struct calls_params *params)
 {
 	const struct fabric_chan *chan = control_chan(link_control(c->link));
-	uint8_t data[512];
-	struct message_hello hello = {
+
+	return (struct message_hello){
 		.version = MESSAGE_VERSION,
 		.max_channels = MESSAGE_CHANNELS_MAX,
 		.max_block = TRANSFER_BLOCK_MAX,
@@ -319,15 +321,28 @@ static int calls_hello(struct calls *c, const char *agent, uint8_t protect)
 		.max_transfers = MESSAGE_TRANSFERS_MAX,
 		.engines = calls_engines(),
 		.flags = (uint32_t)fabric_chan_local_port(chan) << MESSAGE_HELLO_PORT_SHIFT |
-			 (uint32_t)protect << MESSAGE_HELLO_PROTECT_SHIFT | MESSAGE_HELLO_QUEUED,
-		.agent = {(const uint8_t *)agent, strlen(agent)},
+			 (uint32_t)params->protect << MESSAGE_HELLO_PROTECT_SHIFT |
+			 MESSAGE_HELLO_QUEUED,
+		.agent = {(const uint8_t *)params->agent, strlen(params->agent)},
 	};
-	const struct message_hello asked = hello;
-	uint64_t started = clock_now_ns();
+}
+
+static int calls_send(struct calls *c, uint16_t type, const void *data, ssize_t len)
+{
+	int err =
+		len < 0 ? (int)len : control_put(link_control(c->link), type, 0, data, (size_t)len);
+
+	return err ? calls_lose(c, err, message_name(type)) : 0;
+}
+
+static int calls_take_hello(struct calls *c, const struct message_hello *ours, uint64_t started)
+{
+	const struct message_hello asked = *ours;
+	const uint8_t protect = (uint8_t)message_hello_protect(ours->flags);
+	struct message_hello hello;
 	const uint8_t *reply;
 	size_t len;
-	int err = calls_ask(
-		c, MESSAGE_HELLO, data, message_put_hello(&hello, data, sizeof data), &reply, &len);
+	int err = calls_reply(c, MESSAGE_HELLO, &reply, &len);
 
 	if (err)
 		return err;
@@ -346,12 +361,105 @@ static int calls_hello(struct calls *c, const char *agent, uint8_t protect)
 	c->info.max_transfers = hello.max_transfers;
 	c->info.engines = hello.engines;
 	c->info.protect = (uint8_t)message_hello_protect(hello.flags);
-	c->info.read_only = hello.flags & MESSAGE_HELLO_READ_ONLY;
+	c->info.methods = (uint8_t)message_hello_methods(hello.flags);
 	if (hello.flags & MESSAGE_HELLO_DIRECT)
-		c->transport_rtt_ns = fabric_chan_rtt_ns(chan);
+		c->transport_rtt_ns = fabric_chan_rtt_ns(control_chan(link_control(c->link)));
 	snprintf(c->info.agent, sizeof c->info.agent, "%.*s", (int)hello.agent.len,
 		(const char *)hello.agent.data);
 	return 0;
+}
+
+/* ---- the login ---- */
+
+/* The next thing to show, sent: 1; 0: there is none; -errno.  What a user takes for it is not the
+ * server's time. */
+static int calls_show_login(
+	struct calls *c, const struct calls_params *params, struct message_login *login)
+{
+	uint8_t data[5 + MESSAGE_NAME_MAX + MESSAGE_LOGIN_DATA_MAX];
+	char why[TLS_WHY_MAX] = "";
+	uint64_t began = clock_now_ns();
+	int err = 1;
+
+	*login = (struct message_login){.method = MESSAGE_LOGIN_ANONYMOUS};
+	if (!params->login && c->info.methods)
+		return 0; /* it was shown with HELLO */
+	if (params->login)
+		err = params->login(params->login_ctx, control_tls(link_control(c->link)),
+			c->info.methods, login, why);
+	c->opening_ends_ns += clock_now_ns() - began;
+	if (err < 0)
+		return calls_fail(c, err,
+			err == -ECANCELED ? STATUS_CANCELLED : status_from_errno(err), "%s", why);
+	if (!err)
+		return 0;
+	err = calls_send(c, MESSAGE_LOGIN, data, message_put_login(login, data, sizeof data));
+	explicit_bzero(data, sizeof data); /* it may be a password */
+	return err ? err : 1;
+}
+
+static int calls_take_login(struct calls *c, uint8_t method)
+{
+	struct message_login_reply login;
+	const uint8_t *reply;
+	size_t len;
+	int err = calls_reply(c, MESSAGE_LOGIN, &reply, &len);
+
+	if (err)
+		return err;
+	if (message_get_login_reply(&login, reply, len))
+		return calls_bad_reply(c, MESSAGE_LOGIN);
+	c->info.method = method;
+	c->info.rights = login.rights;
+	c->info.exports = login.exports;
+	c->info.read_only = !(login.rights & ~(MESSAGE_RIGHT_READ | MESSAGE_RIGHT_LIST));
+	snprintf(c->info.user, sizeof c->info.user, "%.*s", (int)login.user.len,
+		(const char *)login.user.data);
+	snprintf(c->info.home, sizeof c->info.home, "%.*s", (int)login.home.len,
+		(const char *)login.home.data);
+	return 0;
+}
+
+/* Whether the server has refused what was shown, and hears more. */
+static bool calls_login_refused(const struct calls *c)
+{
+	return !c->lost && c->error.status == STATUS_LOGIN;
+}
+
+/*
+ * HELLO and the first login leave together: neither needs the other's answer, so that a login costs
+ * no round trip of its own.
+ */
+static int calls_hello_and_login(struct calls *c, const struct calls_params *params)
+{
+	const struct message_hello ours = calls_our_hello(c, params);
+	struct control *control = link_control(c->link);
+	uint64_t started = clock_now_ns();
+	struct message_login login;
+	uint8_t data[512];
+	int err, shown;
+
+	control_cork(control, true);
+	err = calls_send(c, MESSAGE_HELLO, data, message_put_hello(&ours, data, sizeof data));
+	shown = err ? err : calls_show_login(c, params, &login);
+	control_cork(control, false);
+	if (shown < 0)
+		return shown;
+	err = calls_take_hello(c, &ours, started);
+	while (!err) {
+		if (shown) {
+			err = calls_take_login(c, login.method);
+			if (!err || !calls_login_refused(c))
+				return err;
+		}
+		shown = calls_show_login(c, params, &login);
+		if (!shown) /* the text of the refusal stands, if there was one */
+			return calls_fail(c, -ENOKEY, STATUS_LOGIN, "%s",
+				c->error.status ? status_text(STATUS_LOGIN)
+						: "there is nothing to log in with");
+		err = shown < 0 ? shown : 0;
+	}
+	return err;
 }
 
 /*
@@ -428,7 +536,7 @@ int calls_open(const struct calls_params *params, struct calls **out, struct cal
 	err = calls_trust(c, params); /* which may take a person's time */
 	c->opening_ends_ns = calls_deadline(c);
 	if (!err)
-		err = calls_hello(c, params->agent, params->protect);
+		err = calls_hello_and_login(c, params);
 	if (!err)
 		err = calls_measure(c);
 	if (err)

@@ -27,6 +27,17 @@ struct calls_params {
 	int (*trust)(void *ctx, const struct tls *, const struct sockaddr *address,
 		char text[TLS_WHY_MAX]);
 	void *trust_ctx;
+	/*
+	 * What to show at the next login: 1 and *login, whose bytes stay as they are until the next
+	 * call, or 0: there is nothing more.  It is called first before the server has said
+	 * anything (`methods` is 0): what takes a user's time waits then for the next call.  Then,
+	 * and after each refusal, it is called with the methods that the server knows (bit n =
+	 * enum message_login_method n).  -errno, and the text says why it ends here.  NULL:
+	 * anonymous, once.
+	 */
+	int (*login)(void *ctx, const struct tls *, unsigned methods, struct message_login *login,
+		char text[TLS_WHY_MAX]);
+	void *login_ctx;
 	uint8_t protect; /* enum message_protect: the least; the server may ask for more */
 	bool crc;
 	int connect_timeout_ms; /* also of HELLO */
@@ -57,6 +68,12 @@ struct calls_info {
 	uint16_t max_transfers; /* at once */
 	uint32_t engines;       /* that both sides have: bit n = enum message_engine n */
 	uint8_t protect;        /* enum message_protect: what holds */
+	uint8_t methods;  /* of logins that the server knows: bit n = enum message_login_method n */
+	uint8_t method;   /* that it took */
+	uint32_t rights;  /* MESSAGE_RIGHT_*: what may be done at least somewhere */
+	uint16_t exports; /* that the top lists; 0: the top is one export */
+	char user[MESSAGE_NAME_MAX + 1]; /* as the server has it; "": anonymous */
+	char home[MESSAGE_PATH_MAX + 1]; /* where paths begin */
 	bool read_only;
 };
 
@@ -70,8 +87,8 @@ struct calls_ending {
 /* A transfer that was asked for waits in line at the daemon, or goes on (position 0). */
 typedef void calls_queued_function(void *ctx, const struct message_queued *);
 
-/* Resolves, connects, asks whether the server is to be trusted, says HELLO, measures the round
- * trip. Blocks.  0 or -errno with *error. */
+/* Resolves, connects, asks whether the server is to be trusted, says HELLO, logs in, measures the
+ * round trip.  Blocks.  0 or -errno with *error; -ENOKEY with STATUS_LOGIN: no login was taken. */
 int calls_open(const struct calls_params *, struct calls **out, struct calls_error *error);
 /* Says BYE if it can. */
 void calls_close(struct calls *);

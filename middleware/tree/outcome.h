@@ -9,6 +9,7 @@
 
 struct outcome {
 	const char *path;       /* on this side; "-": a stream; "": memory */
+	const char *place;      /* that it is beneath, as outgoing_add_from was told; NULL: none */
 	struct wire_bytes name; /* as it crossed: beneath the destination, or empty */
 	bool directory;
 	bool special;   /* a device, FIFO or socket, which is left out: no failure */

@@ -28,6 +28,8 @@ enum outgoing_kind {
 struct outgoing_root {
 	enum outgoing_kind kind;
 	char *path, *name;
+	int top; /* file, directory: that the path is beneath */
+	const char *place;
 	int fd;         /* stream: borrowed */
 	uint64_t bytes; /* null */
 	int error;      /* failed */
@@ -116,7 +118,7 @@ static bool outgoing_crosses(const struct walk_entry *entry)
 static int outgoing_next_root(
 	struct outgoing *o, const struct outgoing_root *root, struct transfer_item *item)
 {
-	const struct outgoing_from from = {.top = o->params.top,
+	const struct outgoing_from from = {.top = root->top,
 		.path = root->path,
 		.direct = o->params.direct,
 		.keep = &o->keep,
@@ -152,9 +154,8 @@ static int outgoing_next_root(
 	return 0;
 }
 
-static int outgoing_next(void *ctx, struct transfer_item *item)
+static int outgoing_next_item(struct outgoing *o, struct transfer_item *item)
 {
-	struct outgoing *o = ctx;
 	const struct outgoing_root *root;
 	struct walk_entry entry;
 	int n;
@@ -182,7 +183,7 @@ static int outgoing_next(void *ctx, struct transfer_item *item)
 			n = outgoing_next_root(o, root, item);
 			return n ? n : 1;
 		}
-		n = outgoing_tree_open(o->params.top, root->path, &o->tree);
+		n = outgoing_tree_open(root->top, root->path, &o->tree);
 		if (n) { /* it went away meanwhile, or there are too many open files */
 			int err = outgoing_next_root(o, root, item);
 
@@ -196,6 +197,16 @@ static int outgoing_next(void *ctx, struct transfer_item *item)
 		}
 		walk_set_filter(o->walk, o->params.filter);
 	}
+}
+
+static int outgoing_next(void *ctx, struct transfer_item *item)
+{
+	struct outgoing *o = ctx;
+	int n = outgoing_next_item(o, item);
+
+	if (n == 1)
+		((struct outgoing_item *)item->cookie)->place = o->roots[o->at - 1].place;
+	return n;
 }
 
 static int outgoing_check(void *ctx, const struct transfer_item *item)
@@ -214,6 +225,7 @@ static void outgoing_done(
 	const bool stream = item->file.size == MESSAGE_UNKNOWN;
 	const bool empty = status || transfer_is_bare(&item->file);
 	const struct outcome outcome = {.path = it->path,
+		.place = it->place,
 		.name = item->file.name,
 		.directory = directory,
 		.special = item->file.kind == TRANSFER_FILE_SPECIAL,
@@ -308,9 +320,16 @@ static int outgoing_add_root(struct outgoing *o, const struct outgoing_root *add
 
 int outgoing_add(struct outgoing *o, const char *path, const char *name)
 {
-	struct outgoing_root root = {.path = (char *)path, .name = (char *)name, .fd = -1};
+	return outgoing_add_from(o, o->params.top, NULL, path, name);
+}
+
+int outgoing_add_from(
+	struct outgoing *o, int top, const char *place, const char *path, const char *name)
+{
+	struct outgoing_root root = {
+		.path = (char *)path, .name = (char *)name, .top = top, .place = place, .fd = -1};
 	struct stat st;
-	int err = beneath_stat(o->params.top, path, true, &st);
+	int err = beneath_stat(top, path, true, &st);
 
 	if (err)
 		return err;
@@ -377,7 +396,7 @@ static int outgoing_measure_tree(struct outgoing *o, const struct outgoing_root 
 	struct outgoing_tree tree;
 	struct walk *walk;
 	struct stat st;
-	int n = outgoing_tree_open(o->params.top, root->path, &tree);
+	int n = outgoing_tree_open(root->top, root->path, &tree);
 
 	if (n)
 		return n;
@@ -422,7 +441,7 @@ void outgoing_measure(struct outgoing *o)
 		if (root->kind == OUTGOING_STREAM)
 			size = MESSAGE_UNKNOWN;
 		else if (root->kind == OUTGOING_FILE)
-			size = outgoing_item_leads_to(o->params.top, root->path, &st)
+			size = outgoing_item_leads_to(root->top, root->path, &st)
 				       ? 0
 				       : (uint64_t)st.st_size;
 		outgoing_count(o, 1, size, size);

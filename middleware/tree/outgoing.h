@@ -41,6 +41,10 @@ void outgoing_free(struct outgoing *);
  * destination; a directory then sends its entries beneath "").  Looks at it now (for the totals):
  * -ENOENT, -EISDIR, ... . */
 int outgoing_add(struct outgoing *, const char *path, const char *name);
+/* The same beneath another `top`; `place` says which one to those who are told of outcomes, and
+ * outlives the outgoing. */
+int outgoing_add_from(
+	struct outgoing *, int top, const char *place, const char *path, const char *name);
 /* What was asked for with others and cannot be had: an item that fails so, and keeps none of them
  * back. */
 int outgoing_add_failed(struct outgoing *, const char *path, const char *name, int error);

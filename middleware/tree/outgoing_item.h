@@ -15,8 +15,9 @@
 /* An item on its way: the transfer's cookie. */
 struct outgoing_item {
 	char *path, *name, *target;
-	void *kept; /* tree/outgoing_keep's */
-	int fd;     /* for the check; -1 = none */
+	const char *place; /* of the root that it belongs to */
+	void *kept;        /* tree/outgoing_keep's */
+	int fd;            /* for the check; -1 = none */
 	struct stat before;
 };
 

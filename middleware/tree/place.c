@@ -35,7 +35,7 @@ void place_close(struct place *p)
 
 int place_allows(const struct place *p, unsigned rights)
 {
-	const unsigned changing = PLACE_WRITE | PLACE_DELETE;
+	const unsigned changing = PLACE_WRITE | PLACE_DELETE | PLACE_APPEND;
 
 	if (!(rights & ~p->rights))
 		return 0;

@@ -18,14 +18,15 @@
 #include <sys/statvfs.h>
 #include <sys/types.h>
 
-enum place_right {        /* bits */
-	PLACE_READ = 1,   /* what is in files */
-	PLACE_LIST = 2,   /* names and attributes */
-	PLACE_WRITE = 4,  /* make files and directories, and replace files */
-	PLACE_DELETE = 8, /* remove and rename */
+enum place_right {         /* bits */
+	PLACE_READ = 1,    /* what is in files */
+	PLACE_LIST = 2,    /* names and attributes */
+	PLACE_WRITE = 4,   /* make files and directories, and replace files */
+	PLACE_DELETE = 8,  /* remove and rename */
+	PLACE_APPEND = 16, /* add to files that are there */
 };
 #define PLACE_READ_ONLY (PLACE_READ | PLACE_LIST)
-#define PLACE_ALL (PLACE_READ | PLACE_LIST | PLACE_WRITE | PLACE_DELETE)
+#define PLACE_ALL (PLACE_READ | PLACE_LIST | PLACE_WRITE | PLACE_DELETE | PLACE_APPEND)
 
 struct place {
 	int top; /* the directory's descriptor; beneath.h: AT_FDCWD for the user's own names */

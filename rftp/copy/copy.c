@@ -33,7 +33,7 @@ static int copy_put(struct client *c, char *const *names, int count)
 
 	if (err)
 		return err;
-	err = client_open(c, url.host, url.port);
+	err = client_open(c, &url);
 	if (!err)
 		err = put_files(c, (const char *const *)names, (size_t)count - 1, url.path);
 	url_fini(&url);
@@ -52,7 +52,8 @@ static int copy_get(struct client *c, char *const *names, int count)
 		if (err)
 			break;
 		patterns[i] = urls[i].pattern;
-		if (strcmp(urls[i].host, urls[0].host) || urls[i].port != urls[0].port) {
+		if (strcmp(urls[i].host, urls[0].host) || urls[i].port != urls[0].port ||
+			strcmp(urls[i].user, urls[0].user)) {
 			report_usage(&c->report,
 				"the sources must be on one server: %s and %s differ", names[0],
 				names[i]);
@@ -60,7 +61,7 @@ static int copy_get(struct client *c, char *const *names, int count)
 		}
 	}
 	if (!err)
-		err = client_open(c, urls[0].host, urls[0].port);
+		err = client_open(c, &urls[0]);
 	if (!err)
 		err = get_files(c, patterns, n, names[count - 1]);
 	for (size_t i = 0; i < n && urls; i++)

@@ -188,7 +188,7 @@ int doctor_run(struct client *c, const struct doctor_params *params)
 {
 	struct doctor d;
 	struct url url = {.path = NULL};
-	struct trust trust;
+	struct client_peer peer;
 	const char *why;
 	int err = params->url ? url_parse(params->url, &url, &why) : 0;
 
@@ -203,7 +203,7 @@ int doctor_run(struct client *c, const struct doctor_params *params)
 	d.direct = c->settings.direct;
 	d.fabric = c->settings.fabric;
 	d.channels = c->settings.channels;
-	err = params->url ? client_params(c, url.host, url.port, &d.session, &trust) : 0;
+	err = params->url ? client_params(c, &url, &d.session, &peer) : 0;
 	if (err) {
 		url_fini(&url);
 		return err;
@@ -211,8 +211,10 @@ int doctor_run(struct client *c, const struct doctor_params *params)
 	d.row = doctor_show;
 	d.ctx = c;
 	doctor_checks(&d);
-	if (params->url)
+	if (params->url) {
+		client_peer_fini(&peer);
 		url_fini(&url);
+	}
 	if (interrupt_signal())
 		return -ECANCELED;
 	doctor_summary(c, &d);

@@ -255,6 +255,8 @@ void doctor_peer(struct doctor *d)
 		if (d->fabric[0] && strcmp(d->fabric, name))
 			continue;
 		params.fabric = name;
+		if (params.login)
+			login_again(params.login_ctx);
 		err = calls_open(&params, &s, &why);
 		d->check = "server";
 		if (err == -ECANCELED)

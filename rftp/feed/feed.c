@@ -254,7 +254,7 @@ int feed_main(struct client *c, char *const *names, int count)
 		report_error(&c->report, EXIT_CODE_USAGE, STATUS_INVALID, last, why);
 		return err;
 	}
-	err = client_open(c, url.host, url.port);
+	err = client_open(c, &url);
 	if (!err)
 		err = feed_run(c, (const char *const *)names, (size_t)count - 1, url.path);
 	url_fini(&url);

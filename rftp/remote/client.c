@@ -44,6 +44,7 @@ void client_fini(struct client *c)
 	tls_context_free(c->tls);
 	free(c->tls_ca);
 	free(c->host);
+	free(c->user);
 	free(c->cwd);
 	free(c->previous);
 	*c = (struct client){0};
@@ -74,6 +75,7 @@ int client_clone(struct client *c, unsigned transfer, struct client *out)
 		.users = c->users,
 		.transfer = transfer,
 		.host = strdup(c->host),
+		.user = strdup(c->user ? c->user : ""),
 		.port = c->port,
 		.cwd = strdup(c->cwd),
 		.previous = strdup(c->previous),
@@ -84,7 +86,7 @@ int client_clone(struct client *c, unsigned transfer, struct client *out)
 	};
 	++*out->users;
 	report_init(&out->report, &out->settings);
-	if (out->host && out->cwd && out->previous && out->cancel_fd >= 0)
+	if (out->host && out->user && out->cwd && out->previous && out->cancel_fd >= 0)
 		return 0;
 	client_clone_fini(out);
 	return client_no_memory(c);
@@ -96,6 +98,7 @@ void client_clone_fini(struct client *c)
 	if (c->cancel_fd >= 0)
 		close(c->cancel_fd);
 	free(c->host);
+	free(c->user);
 	free(c->cwd);
 	free(c->previous);
 }
@@ -144,6 +147,9 @@ static enum exit_code client_connect_code(int error, const struct calls_error *w
 		return exit_code_from_status(why->status);
 	case -EKEYREJECTED:
 		return EXIT_CODE_UNTRUSTED;
+	case -ENOKEY:
+	case -EPERM: /* a file with secrets that others may read */
+		return EXIT_CODE_REFUSED;
 	case -ENOMEM:
 		return EXIT_CODE_IO;
 	default:
@@ -192,16 +198,45 @@ static int client_trust(
 	return trust_check(ctx, tls, address, why);
 }
 
-int client_params(struct client *c, const char *host, uint16_t port, struct calls_params *params,
-	struct trust *trust)
+static void client_login_note(void *ctx, const char *text)
 {
+	struct client *c = ctx;
+
+	if (c->settings.verbosity > 1)
+		report_verbose(&c->report, "%s", text);
+}
+
+void client_peer_fini(struct client_peer *peer)
+{
+	login_fini(&peer->login);
+}
+
+int client_params(struct client *c, const struct url *url, struct calls_params *params,
+	struct client_peer *peer)
+{
+	char why[TLS_WHY_MAX];
 	int err = client_tls(c);
 
 	if (err)
 		return err;
-	*trust = (struct trust){
-		.host = host,
-		.port = port,
+	peer->login = (struct login){
+		.settings = &c->settings,
+		.host = url->host,
+		.port = url->port,
+		.user = url->user,
+		.cancel_fd = interrupt_fd(),
+		.note = client_login_note,
+		.note_ctx = c,
+	};
+	err = login_init(&peer->login, why);
+	if (err) {
+		login_fini(&peer->login);
+		report_error(&c->report, EXIT_CODE_USAGE, status_from_errno(err), NULL, why);
+		return err;
+	}
+	peer->trust = (struct trust){
+		.host = url->host,
+		.port = url->port,
 		.policy = c->settings.host_keys,
 		.fingerprint = c->settings.host_key,
 		.has_ca = *c->settings.ca,
@@ -211,13 +246,15 @@ int client_params(struct client *c, const char *host, uint16_t port, struct call
 		.note_ctx = c,
 	};
 	*params = (struct calls_params){
-		.host = host,
-		.port = port,
+		.host = url->host,
+		.port = url->port,
 		.agent = CLIENT_AGENT,
 		.fabric = c->settings.fabric,
 		.tls = c->tls,
 		.trust = client_trust,
-		.trust_ctx = trust,
+		.trust_ctx = &peer->trust,
+		.login = login_next,
+		.login_ctx = &peer->login,
 		.protect = c->settings.protect,
 		.crc = c->settings.crc,
 		.connect_timeout_ms = (int)c->settings.connect_timeout_ms,
@@ -229,14 +266,39 @@ int client_params(struct client *c, const char *host, uint16_t port, struct call
 	return 0;
 }
 
+/* The daemon does not wait for long: while the user compared keys, or looked for a password, it may
+ * have hung up. */
+static bool client_may_be_late(int err, const struct client_peer *peer)
+{
+	return err && err != -EKEYREJECTED && err != -ENOKEY && err != -ECANCELED &&
+	       err != -EPERM && (peer->trust.asked || peer->login.asked);
+}
+
+static void client_connect_failed(
+	struct client *c, int err, const struct calls_error *why, const struct client_peer *peer)
+{
+	struct text text = {0};
+
+	if (err == -ENOKEY && why->status == STATUS_LOGIN)
+		login_explain(&peer->login, &text);
+	else
+		text_puts(&text, why->text);
+	report_error(&c->report, client_connect_code(err, why), why->status, NULL, text_str(&text));
+	text_fini(&text);
+}
+
 static int client_connect(struct client *c)
 {
 	const struct calls_info *info;
 	struct calls_params params;
+	struct client_peer peer;
 	struct calls_error why;
-	struct trust trust;
-	int err = client_params(c, c->host, c->port, &params, &trust);
+	struct url url = {.port = c->port};
+	int err;
 
+	snprintf(url.host, sizeof url.host, "%s", c->host);
+	snprintf(url.user, sizeof url.user, "%s", c->user);
+	err = client_params(c, &url, &params, &peer);
 	if (err)
 		return err;
 	c->users = malloc(sizeof *c->users);
@@ -244,20 +306,24 @@ static int client_connect(struct client *c)
 		return client_no_memory(c);
 	*c->users = 1;
 	err = calls_open(&params, &c->session, &why);
-	if (err && err != -EKEYREJECTED && err != -ECANCELED && trust.asked)
-		/* the daemon does not wait for long: while the user compared keys it has hung up */
+	if (client_may_be_late(err, &peer)) {
+		login_again(&peer.login);
 		err = calls_open(&params, &c->session, &why);
+	}
 	if (err) {
 		c->session = NULL;
 		free(c->users);
 		c->users = NULL;
-		report_error(
-			&c->report, client_connect_code(err, &why), why.status, NULL, why.text);
+		client_connect_failed(c, err, &why, &peer);
+		client_peer_fini(&peer);
 		return err;
 	}
+	client_peer_fini(&peer);
 	info = calls_info(c->session);
 	report_verbose(&c->report, "connected to %s: %s%s, rtt %.3f ms", info->address, info->agent,
 		info->read_only ? " (read-only)" : "", (double)info->rtt_ns / 1e6);
+	report_verbose(&c->report, "logged in as %s (%s)", *info->user ? info->user : "anonymous",
+		message_login_name(info->method));
 	report_verbose(&c->report, "fabric %s (%s): %s", info->fabric,
 		c->settings.fabric[0] && !strchr(c->settings.fabric, ',')
 			? "asked for"
@@ -268,20 +334,23 @@ static int client_connect(struct client *c)
 	return 0;
 }
 
-int client_open(struct client *c, const char *host, uint16_t port)
+int client_open(struct client *c, const struct url *url)
 {
-	char *name = strdup(host), *top = strdup("/"), *before = strdup("/");
+	char *name = strdup(url->host), *user = strdup(url->user), *top = strdup("/"),
+	     *before = strdup("/");
 	int err;
 
-	if (!name || !top || !before) {
+	if (!name || !user || !top || !before) {
 		free(name);
+		free(user);
 		free(top);
 		free(before);
 		return client_no_memory(c);
 	}
 	client_close(c);
 	c->host = name;
-	c->port = port;
+	c->user = user;
+	c->port = url->port;
 	free(c->cwd);
 	free(c->previous);
 	c->cwd = top;
@@ -296,11 +365,20 @@ void client_close(struct client *c)
 {
 	client_drop(c);
 	free(c->host);
-	c->host = NULL;
+	free(c->user);
+	c->host = c->user = NULL;
 }
 
 void client_server(const struct client *c, struct text *out)
 {
+	for (const char *s = c->user; *s; s++)
+		if (strchr("%@:/*?[]\\", *s) || (unsigned char)*s <= ' ' ||
+			(unsigned char)*s >= 0x7f)
+			text_printf(out, "%%%02X", (unsigned char)*s);
+		else
+			text_putc(out, *s);
+	if (*c->user)
+		text_putc(out, '@');
 	text_printf(out, strchr(c->host, ':') ? "[%s]" : "%s", c->host);
 	if (c->port != ADDR_DEFAULT_PORT)
 		text_printf(out, ":%u", c->port);

@@ -7,6 +7,8 @@
 #define RFTP_CLIENT_H
 
 #include "rftp/remote/line.h"
+#include "rftp/remote/login.h"
+#include "rftp/remote/url.h"
 #include "rftp/settings.h"
 #include "rftp/ui/report.h"
 #include "session/calls_names.h"
@@ -28,6 +30,7 @@ struct client {
 	char *tls_ca;            /* the authorities that it was made with */
 	char *host; /* of the open that succeeded: a lost session is taken up again; NULL: none */
 	uint16_t port;
+	char *user;           /* of the URL; "": none */
 	char *cwd, *previous; /* remote directory now and before (cd -) */
 	bool interactive;     /* a person types */
 	bool stdin_taken;     /* commands are read from stdin: it is no file to send */
@@ -65,16 +68,22 @@ int client_cancel_fd(const struct client *);
 bool client_is_cancelled(const struct client *);
 
 /*
- * The parameters of a session with `host`, as the settings say; `trust` lives as long as they do.
- * -errno: reported.
+ * The parameters of a session with the server of a URL, as the settings say; `peer` lives as long
+ * as they do, as does the URL, and client_peer_fini belongs to it.  -errno: reported, and there is
+ * nothing to be freed.
  */
-int client_params(struct client *, const char *host, uint16_t port, struct calls_params *,
-	struct trust *trust);
+struct client_peer {
+	struct trust trust;
+	struct login login;
+};
+int client_params(
+	struct client *, const struct url *, struct calls_params *, struct client_peer *peer);
+void client_peer_fini(struct client_peer *);
 /* Connects, in place of what was there.  Errors are reported; then there is no server. */
-int client_open(struct client *, const char *host, uint16_t port);
+int client_open(struct client *, const struct url *);
 void client_close(struct client *);
-/* HOST[:PORT] of the server as a URL has it: the port where it is not the default, an IPv6 address
- * in brackets. */
+/* [USER@]HOST[:PORT] of the server as a URL has it: the port where it is not the default, an IPv6
+ * address in brackets. */
 void client_server(const struct client *, struct text *out);
 /*
  * The session, connected once more if it was lost meanwhile; NULL: not connected, which is

@@ -14,7 +14,7 @@
 
 #define URL_SCHEME "rftp://"
 #define URL_BAD_PORT "the port must be a number from 1 to 65535"
-#define URL_AUTHORITY_MAX 320 /* "[" host "]:65535" and the NUL */
+#define URL_AUTHORITY_MAX 1100 /* user, %NN each, "@[" host "]:65535" and the NUL */
 
 bool url_is(const char *text)
 {
@@ -38,6 +38,33 @@ static int url_hex(char c)
 	if (c >= 'A' && c <= 'F')
 		return c - 'A' + 10;
 	return -1;
+}
+
+/* USER, which may be empty.  NULL, or what is wrong with it. */
+static const char *url_user(const char *s, size_t len, char user[256])
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < len; i++) {
+		char c = s[i];
+
+		if (c == ':')
+			return "a password does not belong into a URL, where everybody may read "
+			       "it: "
+			       "leave it out, and give --password-file FILE or wait to be asked";
+		if (c == '%') {
+			int high = i + 2 < len ? url_hex(s[i + 1]) : -1,
+			    low = high < 0 ? -1 : url_hex(s[i + 2]);
+
+			c = low < 0 ? '\0' : (char)(high << 4 | low);
+			i += 2;
+		}
+		if (!c || n == 255)
+			return "the user's name is too long, or has a wrong %NN";
+		user[n++] = c;
+	}
+	user[n] = '\0';
+	return n ? NULL : "the user's name before the @ is missing";
 }
 
 static int url_decode(const char *s, struct url *out, const char **why)
@@ -109,6 +136,7 @@ int url_parse(const char *text, struct url *out, const char **why)
 {
 	char authority[URL_AUTHORITY_MAX];
 	const char *slash;
+	char *at;
 	size_t len;
 	int err;
 
@@ -128,9 +156,13 @@ int url_parse(const char *text, struct url *out, const char **why)
 	}
 	memcpy(authority, text, len);
 	authority[len] = '\0';
-	if (strchr(authority, '@')) {
-		*why = "logins are not supported: leave USER@ out";
-		return -EINVAL;
+	at = strrchr(authority, '@');
+	if (at) {
+		*why = url_user(authority, (size_t)(at - authority), out->user);
+		if (*why)
+			return -EINVAL;
+		*why = "";
+		memmove(authority, at + 1, strlen(at + 1) + 1);
 	}
 	err = addr_split(authority, out->host, sizeof out->host, ADDR_DEFAULT_PORT, &out->port);
 	if (err) {

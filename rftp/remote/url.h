@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rftp/remote/url: rftp://HOST[:PORT][/PATH]
+ * rftp/remote/url: rftp://[USER@]HOST[:PORT][/PATH]
  *
- * HOST is a name, an IPv4 address or an IPv6 address in brackets.  %NN in PATH is any byte but NUL;
- * all else, also '?' and '#', stands for itself.
+ * HOST is a name, an IPv4 address or an IPv6 address in brackets.  %NN in PATH and USER is any byte
+ * but NUL; all else, also '?' and '#', stands for itself.
  */
 #ifndef RFTP_URL_H
 #define RFTP_URL_H
@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 struct url {
+	char user[256]; /* "": none */
 	char host[256];
 	uint16_t port;
 	char *path;    /* decoded, begins with '/' */

@@ -16,8 +16,8 @@
 static int command_help(struct client *, const struct lexer_command *);
 
 static const struct command command_table[] = {
-	{"open", "URL|HOST[:PORT]", "connect to a server", COMMAND_NOTHING, COMMAND_NOTHING, 1, 1,
-		command_open},
+	{"open", "URL|[USER@]HOST[:PORT]", "connect to a server", COMMAND_NOTHING, COMMAND_NOTHING,
+		1, 1, command_open},
 	{"close", "", "end the connection", COMMAND_NOTHING, COMMAND_NOTHING, 0, 0, command_close},
 	{"ls", "[-1alhRtS] [PATH...]", "list remote names", COMMAND_REMOTE, COMMAND_REMOTE, 0,
 		UINT_MAX, command_ls},

@@ -60,7 +60,7 @@ int command_open(struct client *c, const struct lexer_command *line)
 			status_from_errno(err), name, why);
 		return err;
 	}
-	err = client_open(c, url.host, url.port);
+	err = client_open(c, &url);
 	if (!err && strcmp(remote_normalize(url.path), "/")) {
 		err = session_go(c, url.path);
 		url.path = NULL;
@@ -111,6 +111,8 @@ int command_status(struct client *c, const struct lexer_command *line)
 		report_json_string(&out, "host_key", info->host_key);
 		report_json_string(&out, "protect", message_protect_name(info->protect));
 		report_json_number(&out, "rtt_ns", info->rtt_ns);
+		report_json_string(&out, "user", *info->user ? info->user : NULL);
+		report_json_string(&out, "method", message_login_name(info->method));
 		report_json_bool(&out, "read_only", info->read_only);
 		report_json_end(&c->report, &out);
 	} else {
@@ -118,6 +120,10 @@ int command_status(struct client *c, const struct lexer_command *line)
 		text_puts(&out, "program         ");
 		escape_display(&out, info->agent, strlen(info->agent));
 		text_printf(&out, "%s\n", info->read_only ? ", read-only" : "");
+		text_puts(&out, "user            ");
+		escape_display(&out, *info->user ? info->user : "anonymous",
+			*info->user ? strlen(info->user) : strlen("anonymous"));
+		text_printf(&out, " (%s)\n", message_login_name(info->method));
 		text_printf(&out, "fabric          %s: %s\n", info->fabric, info->description);
 		text_printf(&out, "round trip      %.3f ms\n", (double)info->rtt_ns / 1e6);
 		text_printf(&out, "control         %s\n", info->security);

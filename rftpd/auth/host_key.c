@@ -83,8 +83,9 @@ static int load(const struct daemon_settings *settings, const char *path, struct
 	return r;
 }
 
-/* Whether the directory of the file is the export or beneath it: a client could fetch the key. */
-static bool is_exported(const struct daemon_settings *settings, const char *path)
+/* Whether the directory of the file is the exported one or beneath it: a client could fetch the
+ * key. */
+static bool is_beneath(const char *exported, const char *path)
 {
 	char directory[PATH_MAX], *slash;
 	struct stat top, here, above;
@@ -96,7 +97,7 @@ static bool is_exported(const struct daemon_settings *settings, const char *path
 	if (slash)
 		slash[slash == directory] = '\0';
 	fd = open(slash ? directory : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (!settings->export || stat(settings->export, &top) || fd < 0 || fstat(fd, &here)) {
+	if (stat(exported, &top) || fd < 0 || fstat(fd, &here)) {
 		if (fd >= 0)
 			close(fd);
 		return false;
@@ -120,12 +121,17 @@ static bool is_exported(const struct daemon_settings *settings, const char *path
 
 static int refuse_exported(const struct daemon_settings *settings, const char *path)
 {
-	if (!is_exported(settings, path))
-		return 0;
-	log_error("host key: %s lies within the export %s, where clients could read it: say "
-		  "host-key = FILE",
-		path, settings->export);
-	return -EINVAL;
+	for (unsigned i = 0; i < settings->export_count; i++) {
+		const char *exported = settings->exports[i]->directory;
+
+		if (!is_beneath(exported, path))
+			continue;
+		log_error("host key: %s lies within the export %s, where clients could read it: "
+			  "say host-key = FILE",
+			path, exported);
+		return -EINVAL;
+	}
+	return 0;
 }
 
 int host_key_open(const struct daemon_settings *settings, struct tls_context **out)

@@ -124,6 +124,8 @@ static int allow_all(struct sandbox *box, struct landlock *l, const struct daemo
 		r = allow_log(l, "xferlog", s->xferlog);
 	if (!r)
 		r = allow_holder(l, "config", config, LANDLOCK_READ_FILE);
+	if (!r)
+		r = allow_holder(l, "users", s->users, LANDLOCK_READ_FILE);
 	if (!r && control_socket_path(s, control, sizeof control))
 		r = allow_holder(l, "control", control, SOCKET);
 	if (!r && l->ports && !each_port(s, l))

@@ -212,6 +212,8 @@ static void classify(struct transfer_job *job)
 	const struct daemon_settings *settings = s->daemon->settings;
 	const struct admission_facts facts = {
 		.address = fabric_chan_peer(control_chan(link_control(s->link))),
+		.user = identity_user(&s->who),
+		.export_name = job->entry->name,
 		.path = job->path,
 		.operation = operation_of(job),
 	};

@@ -39,6 +39,10 @@ static void audit(const struct transfer_job *job, const struct outcome *o)
 									       : "feed",
 			.session = s->number,
 			.peer = s->peer,
+			.user = daemon_session_user(s),
+			.export_name = job->type == MESSAGE_RETRIEVE ? o->place
+				       : job->error                  ? NULL
+								     : job->entry->name,
 			.path = *o->path ? o->path : NULL,
 			.moved = true,
 			.files = !o->status,
@@ -202,6 +206,15 @@ bool transfer_job_lease(struct transfer_job *job)
 
 /* ---- life ---- */
 
+/* Where a path leads: 0 or -errno. */
+static int job_find(const struct transfer_job *job, const char *path,
+	const struct view_entry **entry, const char **beneath)
+{
+	int r = view_find(job->session->view, path, entry, beneath);
+
+	return r == VIEW_TOP ? -EACCES : r;
+}
+
 static int job_new(struct daemon_session *s, uint16_t type,
 	const struct message_data_request *request, const char *path, struct transfer_job **out)
 {
@@ -221,6 +234,10 @@ static int job_new(struct daemon_session *s, uint16_t type,
 		r = -ENOMEM;
 		goto err_job;
 	}
+	/* memory is nowhere, and of many one is the first: they count with the first export */
+	job->entry = &s->view->entries[0];
+	if (request->kind != MESSAGE_DATA_NULL && type != MESSAGE_RETRIEVE)
+		job->error = job_find(job, job->path, &job->entry, &job->beneath);
 	job->cancel_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (job->cancel_fd < 0) {
 		r = -errno;
@@ -328,6 +345,7 @@ int transfer_job_new_retrieve(struct daemon_session *s, const struct message_dat
 int transfer_job_add(struct transfer_job *job, const char *path, const char *name)
 {
 	struct transfer_root root = {.path = strdup(path), .name = strdup(name)};
+	bool null = job->request.kind == MESSAGE_DATA_NULL;
 
 	assert(job->root_count <= job->request.more_count);
 	if (!root.path || !root.name) {
@@ -335,6 +353,10 @@ int transfer_job_add(struct transfer_job *job, const char *path, const char *nam
 		free(root.name);
 		return -ENOMEM;
 	}
+	if (!null)
+		root.error = job_find(job, root.path, &root.entry, &root.beneath);
+	if (!null && !root.error && !job->root_count)
+		job->entry = root.entry;
 	job->roots[job->root_count++] = root;
 	return 0;
 }
@@ -371,7 +393,7 @@ static int open_store(struct transfer_job *job, const struct place *place)
 			: request->flags & MESSAGE_DATA_INTO ? INCOMING_INTO
 							     : INCOMING_AS,
 		.top = place_top(place, null ? 0 : PLACE_WRITE),
-		.path = job->path,
+		.path = job->beneath,
 		.fd = -1,
 		.replace = !(request->flags & MESSAGE_DATA_NO_REPLACE),
 		.update = request->flags & MESSAGE_DATA_UPDATE,
@@ -384,31 +406,35 @@ static int open_store(struct transfer_job *job, const struct place *place)
 	int r = params.top < 0 ? params.top : 0;
 
 	if (!r && !null)
-		r = place_check_writable(place, job->path);
+		r = place_check_writable(place, job->beneath);
 	return r ? r : incoming_new(&params, &job->incoming);
 }
 
 /* One of several that cannot be had keeps the others not back: it is told as theirs are. */
-static int open_root(
-	const struct transfer_job *job, const struct place *place, const struct transfer_root *root)
+static int open_root(const struct transfer_job *job, const struct transfer_root *root)
 {
-	int err = place_check_readable(place, root->path);
+	const struct place *place = &root->entry->place;
+	const unsigned rights =
+		PLACE_READ | (job->request.flags & MESSAGE_DATA_RECURSIVE ? PLACE_LIST : 0);
+	int err = root->error ? root->error : place_allows(place, rights);
 
 	if (!err)
-		err = outgoing_add(job->outgoing, root->path, root->name);
+		err = place_check_readable(place, root->beneath);
+	if (!err)
+		err = outgoing_add_from(
+			job->outgoing, place->top, root->entry->name, root->beneath, root->name);
 	if (!err || err == -ENOMEM || job->root_count == 1)
 		return err;
 	return outgoing_add_failed(job->outgoing, root->path, root->name, err);
 }
 
-static int open_retrieve(struct transfer_job *job, const struct place *place)
+static int open_retrieve(struct transfer_job *job)
 {
 	const struct message_data_request *request = &job->request;
 	bool null = request->kind == MESSAGE_DATA_NULL;
-	bool recursive = request->flags & MESSAGE_DATA_RECURSIVE;
 	const struct outgoing_params params = {
-		.top = place_top(place, null ? 0 : PLACE_READ | (recursive ? PLACE_LIST : 0)),
-		.recursive = recursive,
+		.top = -1, /* each root has its own */
+		.recursive = request->flags & MESSAGE_DATA_RECURSIVE,
 		.links = links_of(request),
 		.filter = &job->filter,
 		.keep = keep_of(request),
@@ -418,14 +444,12 @@ static int open_retrieve(struct transfer_job *job, const struct place *place)
 		.done = log_file,
 		.ctx = job,
 	};
-	int err = params.top < 0 ? params.top : 0;
+	int err = outgoing_new(&params, &job->outgoing);
 
-	if (!err)
-		err = outgoing_new(&params, &job->outgoing);
 	if (!err && null)
 		err = outgoing_add_null(job->outgoing, request->size);
 	for (unsigned i = 0; i < job->root_count && !err && !null; i++)
-		err = open_root(job, place, &job->roots[i]);
+		err = open_root(job, &job->roots[i]);
 	return err;
 }
 
@@ -433,7 +457,7 @@ static int open_feed(struct transfer_job *job, const struct place *place)
 {
 	const struct segments_params params = {
 		.top = place_top(place, PLACE_WRITE),
-		.path = job->path,
+		.path = job->beneath,
 		.segment_bytes = job->feed.segment_bytes,
 		.segment_ns = job->feed.segment_ns,
 		.done = log_file,
@@ -445,13 +469,13 @@ static int open_feed(struct transfer_job *job, const struct place *place)
 
 static int open_any(struct transfer_job *job)
 {
-	const struct place *place = job->session->place;
+	const struct place *place = &job->entry->place;
 
 	switch (job->type) {
 	case MESSAGE_STORE:
 		return open_store(job, place);
 	case MESSAGE_RETRIEVE:
-		return open_retrieve(job, place);
+		return open_retrieve(job);
 	default:
 		return open_feed(job, place);
 	}
@@ -459,7 +483,7 @@ static int open_any(struct transfer_job *job)
 
 int transfer_job_open(struct transfer_job *job)
 {
-	int r = open_any(job);
+	int r = job->error ? job->error : open_any(job);
 
 	if (r)
 		audit(job, &(struct outcome){.path = job->path, .status = status_from_errno(r)});

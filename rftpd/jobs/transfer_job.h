@@ -21,7 +21,10 @@
 
 /* What a RETRIEVE is about. */
 struct transfer_root {
-	char *path, *name; /* name: what it is called beneath the client's directory */
+	char *path, *name;              /* name: what it is called beneath the client's directory */
+	const struct view_entry *entry; /* where the path leads, */
+	const char *beneath;            /* and the rest of it there */
+	int error;                      /* it leads nowhere */
 };
 
 struct transfer_job {
@@ -35,6 +38,9 @@ struct transfer_job {
 	char *path;                  /* of the request, the first of several */
 	struct transfer_root *roots; /* RETRIEVE */
 	unsigned root_count;
+	const struct view_entry *entry;      /* where the path leads, */
+	const char *beneath;                 /* and the rest of it there */
+	int error;                           /* it leads nowhere */
 	struct message_data_request request; /* without its path */
 	struct message_feed feed;            /* FEED; without its path */
 	struct incoming *incoming;           /* STORE */
@@ -52,7 +58,8 @@ struct transfer_job {
 	enum verdict_scope outcome;
 };
 
-/* Made from a checked request; the path is looked at by transfer_job_open.  0 or -errno. */
+/* Made from a checked request; the path is looked at by transfer_job_open, but for which export it
+ * leads to.  0 or -errno. */
 int transfer_job_new_store(struct daemon_session *, const struct message_data_request *,
 	const char *path, struct transfer_job **out);
 /* Of no path yet; `path` is the first of those that are added. */

@@ -40,6 +40,9 @@ static const char *state_name(const struct daemon_session *s)
 	switch (s->state) {
 	case SESSION_NEW:
 		return "new";
+	case SESSION_GREETED:
+	case SESSION_CHECKING:
+		return "login";
 	case SESSION_WAITING:
 		return "waiting";
 	case SESSION_RUNNING:
@@ -63,6 +66,13 @@ static void print_path(const char *path, FILE *out)
 			fprintf(out, "\\x%02x", *s);
 }
 
+static void print_padded(const char *text, size_t width, FILE *out)
+{
+	print_path(text, out);
+	for (size_t n = strlen(text); n < width; n++)
+		fputc(' ', out);
+}
+
 static void print_session(const struct question *q, const struct daemon_session *s)
 {
 	uint64_t age_s = (clock_now_ns() - s->started_ns) / NS_PER_S, bytes = s->bytes;
@@ -81,17 +91,21 @@ static void print_session(const struct question *q, const struct daemon_session 
 			"{\"session\":%" PRIu32
 			",\"peer\":\"%s\",\"fabric\":\"%s\",\"state\":\"%s\","
 			"\"age_seconds\":%" PRIu64 ",\"files\":%" PRIu64 ",\"bytes\":%" PRIu64
-			",\"transfer\":\"%s\",\"path\":",
+			",\"transfer\":\"%s\",\"user\":",
 			s->number, s->peer, link_fabric_name(s->link), state_name(s), age_s,
 			s->files, bytes, transfer);
+		statistics_json_string(
+			daemon_session_user(s) ? daemon_session_user(s) : "", q->out);
+		fputs(",\"path\":", q->out);
 		statistics_json_string(job && job->path ? job->path : "", q->out);
 		fputs("}\n", q->out);
 		return;
 	}
-	fprintf(q->out,
-		"%7" PRIu32 "  %-24s  %-6s  %-7s  %7" PRIu64 "  %7" PRIu64 "  %14" PRIu64 "  %s ",
-		s->number, s->peer, link_fabric_name(s->link), state_name(s), age_s, s->files,
-		bytes, transfer);
+	fprintf(q->out, "%7" PRIu32 "  %-24s  %-6s  ", s->number, s->peer,
+		link_fabric_name(s->link));
+	print_padded(identity_name(&s->who), 12, q->out);
+	fprintf(q->out, "  %-8s  %7" PRIu64 "  %7" PRIu64 "  %14" PRIu64 "  %s ", state_name(s),
+		age_s, s->files, bytes, transfer);
 	print_path(job && job->path ? job->path : "", q->out);
 	fputc('\n', q->out);
 }
@@ -102,8 +116,8 @@ static void run_who(struct question *q)
 
 	fputs("ok\n", q->out);
 	if (!q->json)
-		fprintf(q->out, "%7s  %-24s  %-6s  %-7s  %7s  %7s  %14s  %s\n", "session", "peer",
-			"fabric", "state", "seconds", "files", "bytes", "transfer");
+		fprintf(q->out, "%7s  %-24s  %-6s  %-12s  %-8s  %7s  %7s  %14s  %s\n", "session",
+			"peer", "fabric", "user", "state", "seconds", "files", "bytes", "transfer");
 	TAILQ_FOREACH(s, &q->daemon->sessions, entry)
 	print_session(q, s);
 }

@@ -2,7 +2,7 @@
 /*
  * rftpd/serve/daemon: see daemon.h.
  *
- * Owns the loop, the signals and the export's descriptor.  Knows no message and no fabric.
+ * Owns the loop and the signals.  Knows no message and no fabric.
  */
 #include "rftpd/serve/daemon.h"
 
@@ -11,6 +11,7 @@
 #include "base/worker.h"
 #include "rftpd/auth/host_key.h"
 #include "rftpd/serve/admit.h"
+#include "rftpd/auth/login.h"
 #include "rftpd/serve/daemon_session.h"
 #include "rftpd/serve/control_socket.h"
 #include "rftpd/serve/listen.h"
@@ -40,77 +41,26 @@
 #define SESSION_DESCRIPTORS                                                                        \
 	5u /* two of them once it had a transfer; and one for each data channel */
 #define JOB_DESCRIPTORS 4u
-#define SPARE_DESCRIPTORS 8u        /* for who connects, and for work on names */
+#define SPARE_DESCRIPTORS 8u /* for who connects, and for work on names */
+/* What a wrong login waits for its answer: where guessing could help, and where it does not. */
+#define REFUSAL_NS NS_PER_S
+#define REFUSAL_SHORT_NS (NS_PER_S / 4)
 #define STOPPING_NS (15 * NS_PER_S) /* transfers that are cancelled end within this */
-
-static int open_place(const struct daemon_settings *settings, struct place *export)
-{
-	int r;
-
-	*export = (struct place){.top = -1};
-	if (!settings->export) {
-		log_error("nothing to serve: name a directory with --export DIR");
-		return -EINVAL;
-	}
-	r = place_open(export, settings->export, settings->writable ? PLACE_ALL : PLACE_READ_ONLY);
-	if (r == -ENOSYS) {
-		log_error("this kernel has no openat2 (Linux 5.6, or it is filtered), which keeps "
-			  "clients inside the export");
-		return -EINVAL;
-	}
-	if (r) {
-		log_error("export %s: %s", settings->export, strerror(-r));
-		return -EINVAL;
-	}
-	r = settings->writable ? place_check_writable(export, "") : 0;
-	if (r)
-		log_warning("export %s is :rw, but its top is not writable here: %s",
-			settings->export, strerror(-r));
-	return 0;
-}
-
-int daemon_export_open(const struct daemon_settings *settings, struct daemon_export **out)
-{
-	struct daemon_export *e = calloc(1, sizeof *e);
-	int r = e ? open_place(settings, &e->place) : -ENOMEM;
-
-	if (!r && !(e->path = strdup(settings->export))) {
-		place_close(&e->place);
-		r = -ENOMEM;
-	}
-	if (r == -ENOMEM)
-		log_error("no memory for an export");
-	if (r)
-		free(e);
-	else
-		*out = e;
-	return r;
-}
-
-void daemon_export_sweep(const struct daemon_settings *settings, struct daemon_export *e)
-{
-	if (settings->writable)
-		sweeper_start(&e->sweeper, e->place.top);
-}
-
-void daemon_export_close(struct daemon_export *e)
-{
-	sweeper_stop(&e->sweeper);
-	place_close(&e->place);
-	free(e->path);
-}
 
 int daemon_check(const struct daemon_settings *settings)
 {
-	struct place export;
-	int r = open_place(settings, &export);
+	struct exports *exports;
+	int r = exports_open(settings, &exports);
 
 	if (r)
 		return r;
-	place_close(&export);
+	exports_close(exports);
+	exports_free(exports);
 	r = host_key_check(settings);
 	if (!r)
 		r = sandbox_check(settings);
+	if (!r)
+		r = login_check_settings(settings);
 	if (!r)
 		r = audit_check("audit-log", settings->audit_log) ||
 				    audit_check("xferlog", settings->xferlog)
@@ -305,6 +255,22 @@ static void take_tasks(void *owner)
 	task_pool_take_done(((struct daemon *)owner)->tasks);
 }
 
+static void take_checks(void *owner)
+{
+	task_pool_take_done(((struct daemon *)owner)->checks);
+}
+
+/* Half of the CPUs, and no more, whoever wants to log in: the rest moves data. */
+static int start_checks(struct daemon *d)
+{
+	unsigned threads = (worker_cpus() + 1) / 2;
+	int r = task_pool_new(threads, threads, &d->checks);
+
+	if (r)
+		return r;
+	return poller_add(&d->poller, &d->checks_done, task_pool_fd(d->checks), take_checks, d);
+}
+
 static int start_tasks(struct daemon *d)
 {
 	unsigned few = worker_cpus() < TASK_THREADS_FEW ? worker_cpus() : TASK_THREADS_FEW;
@@ -379,6 +345,7 @@ int daemon_init(struct daemon *d, const struct daemon_settings *settings, const 
 		.told_fd = -1,
 		.told = {.fd = -1},
 		.tasks_done = {.fd = -1},
+		.checks_done = {.fd = -1},
 		.devices = {.fd = -1, .watch = {.fd = -1}},
 		.next_session = 1,
 	};
@@ -391,6 +358,9 @@ int daemon_init(struct daemon *d, const struct daemon_settings *settings, const 
 	deadline_list_init(&d->handshakes, settings->handshake_timeout_s * NS_PER_S);
 	deadline_list_init(&d->idle, settings->idle_timeout_s * NS_PER_S);
 	deadline_list_init(&d->closing, CLOSING_NS);
+	deadline_list_init(&d->logins, settings->login_timeout_s * NS_PER_S);
+	deadline_list_init(&d->refusals[0], REFUSAL_SHORT_NS);
+	deadline_list_init(&d->refusals[1], REFUSAL_NS);
 	statistics_init(&d->statistics);
 	admit_init(d);
 	daemon_budget(settings, &total);
@@ -399,7 +369,9 @@ int daemon_init(struct daemon *d, const struct daemon_settings *settings, const 
 	admission_init(&d->admission, &limits);
 	job_turns_check(settings);
 
-	r = daemon_export_open(settings, &d->export);
+	r = exports_open(settings, &d->exports);
+	if (!r)
+		r = login_check_settings(settings);
 	if (!r)
 		r = audit_use(&d->audit.json, settings->audit_log);
 	if (!r)
@@ -407,7 +379,7 @@ int daemon_init(struct daemon *d, const struct daemon_settings *settings, const 
 	if (!r)
 		r = host_key_open(settings, &d->tls);
 	if (!r)
-		r = sandbox_add(&d->sandbox, d->export->place.top, settings->writable);
+		r = exports_confine(d->exports, &d->sandbox);
 	if (!r)
 		r = sandbox_check(settings);
 	if (!r) /* no thread has been started yet, and the key need not be read again */
@@ -421,11 +393,13 @@ int daemon_init(struct daemon *d, const struct daemon_settings *settings, const 
 		r = watch_told(d);
 	if (!r)
 		r = start_tasks(d);
+	if (!r)
+		r = start_checks(d);
 	if (r) {
 		log_error("cannot set up the event loop: %s", strerror(-r));
 		return r == -EINVAL ? -EIO : r;
 	}
-	daemon_export_sweep(settings, d->export);
+	exports_sweep(d->exports);
 	r = control_socket_open(d);
 	if (!r)
 		r = listen_open(d);
@@ -451,14 +425,14 @@ static void bury(struct daemon *d)
 
 static void close_exports(struct daemon *d)
 {
-	struct daemon_export *e;
+	struct exports *e;
 
-	if (d->export)
-		SLIST_INSERT_HEAD(&d->replaced, d->export, entry);
+	if (d->exports)
+		SLIST_INSERT_HEAD(&d->replaced, d->exports, entry);
 	while ((e = SLIST_FIRST(&d->replaced))) {
 		SLIST_REMOVE_HEAD(&d->replaced, entry);
-		daemon_export_close(e);
-		free(e);
+		exports_close(e);
+		exports_free(e);
 	}
 }
 
@@ -472,6 +446,7 @@ void daemon_fini(struct daemon *d)
 	control_socket_close(d);
 	listen_fini(d);
 	task_pool_free(d->tasks);
+	task_pool_free(d->checks);
 	poller_fini(&d->poller);
 	if (d->told_fd >= 0)
 		close(d->told_fd);
@@ -508,24 +483,27 @@ static bool are_exports_closing(struct daemon *d)
 {
 	uint64_t limit_ns = clock_now_ns() + CLOSING_NS;
 
-	if (d->export) {
-		SLIST_INSERT_HEAD(&d->replaced, d->export, entry);
-		d->export = NULL;
+	if (d->exports) {
+		d->exports->references--;
+		SLIST_INSERT_HEAD(&d->replaced, d->exports, entry);
+		d->exports = NULL;
 		d->drain_by_ns = UINT64_MAX;
 		d->stop_by_ns = MIN(d->stop_by_ns, limit_ns);
 		reload_tidy(d);
 	}
-	return task_pool_busy(d->tasks);
+	return task_pool_busy(d->tasks) || task_pool_busy(d->checks);
 }
 
 int daemon_run(struct daemon *d)
 {
 	while (!d->stopping || d->session_count || are_exports_closing(d)) {
-		struct deadline_list *lists[] = {&d->handshakes, &d->idle, &d->closing};
+		struct deadline_list *lists[] = {&d->handshakes, &d->idle, &d->closing, &d->logins,
+			&d->refusals[0], &d->refusals[1]};
+		const unsigned count = sizeof lists / sizeof *lists;
 		uint64_t until_ns = MIN(d->stop_by_ns, d->drain_by_ns), now_ns;
 		int r;
 
-		for (unsigned i = 0; i < 3; i++)
+		for (unsigned i = 0; i < count; i++)
 			if (deadline_first_ns(lists[i]) < until_ns)
 				until_ns = deadline_first_ns(lists[i]);
 		if (scheduler_next_ns(&d->scheduler, clock_now_ns()) < until_ns)
@@ -543,7 +521,7 @@ int daemon_run(struct daemon *d)
 		}
 		give_turns(d);
 		now_ns = clock_now_ns();
-		for (unsigned i = 0; i < 3; i++)
+		for (unsigned i = 0; i < count; i++)
 			expire(lists[i], now_ns);
 		if (d->scheduler.waiting_count)
 			daemon_count_descriptors(d);

@@ -15,13 +15,12 @@
 #include "rftpd/jobs/scheduler.h"
 #include "rftpd/jobs/task_pool.h"
 #include "rftpd/serve/deadline.h"
+#include "rftpd/serve/exports.h"
 #include "rftpd/serve/penalties.h"
 #include "rftpd/serve/poller.h"
 #include "rftpd/serve/statistics.h"
 #include "rftpd/serve/text_server.h"
 #include "session/tls.h"
-#include "rftpd/sweeper.h"
-#include "tree/place.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -60,21 +59,12 @@ struct listen_devices {
 	unsigned looks; /* that are left since something changed */
 };
 
-/* What sessions may touch. */
-struct daemon_export {
-	struct place place;
-	char *path; /* as the settings name it */
-	struct sweeper sweeper;
-	SLIST_ENTRY(daemon_export) entry; /* in daemon->replaced */
-	struct task closing;
-};
-
 struct daemon {
 	const struct daemon_settings *settings;
 	struct tls_context *tls;             /* the host key's, for every session */
 	struct configuration *configuration; /* whose they are; NULL: they can not be read again */
-	struct daemon_export *export;
-	SLIST_HEAD(, daemon_export) replaced; /* by a reload; older sessions are on them */
+	struct exports *exports;             /* for sessions that log in from now on */
+	SLIST_HEAD(, exports) replaced;      /* by a reload; older sessions are on them */
 	struct audit audit;
 	struct sandbox sandbox;
 	bool stopping;
@@ -104,12 +94,18 @@ struct daemon {
 	char *control_path; /* of the socket that is there; NULL: none */
 
 	struct deadline_list handshakes, idle, closing;
+	struct deadline_list logins;      /* until a session has logged in */
+	struct deadline_list refusals[2]; /* logins whose refusal is held back: short, long */
 	struct scheduler scheduler;
 	struct admission admission;
 	uint64_t descriptors;     /* that the process may have */
 	uint64_t own_descriptors; /* of these the daemon's own, sessions and transfers apart */
 	struct task_pool *tasks;  /* work on names */
 	struct watch tasks_done;
+	struct task_pool
+		*checks; /* of logins: few at a time, for a password takes CPU and memory */
+	struct watch checks_done;
+	unsigned check_count; /* under way and waiting */
 
 	/* transfers that ended, or gave back what they had: from their threads to ours */
 	int told_fd;
@@ -137,12 +133,6 @@ int daemon_check(const struct daemon_settings *);
  */
 int daemon_run(struct daemon *);
 
-/* The export that the settings name.  0 or -EINVAL, logged. */
-int daemon_export_open(const struct daemon_settings *, struct daemon_export **out);
-/* Starts to look for what was left behind in it. */
-void daemon_export_sweep(const struct daemon_settings *, struct daemon_export *);
-/* It stays to be freed. */
-void daemon_export_close(struct daemon_export *);
 /* What all transfers together may have: as the settings say, or what suits the host. */
 void daemon_budget(const struct daemon_settings *, struct budget *out);
 

@@ -69,13 +69,13 @@ void daemon_session_open(
 		return;
 	}
 	s->daemon = d;
-	s->place = &d->export->place;
 	s->state = SESSION_NEW;
 	s->watch.fd = -1;
 	s->admit_deadline_ns = MESSAGE_UNKNOWN;
 	s->deadline.owner = s;
 	for (unsigned i = 0; i < MESSAGE_TRANSFERS_MAX; i++)
 		s->transfers.of[i].channels_deadline.owner = s;
+	s->login_deadline.owner = s->refusal.owner = s;
 	s->started_ns = clock_now_ns();
 	addr_format(fabric_chan_peer(chan), s->peer);
 	fabric_chan_set_owner(chan, s);
@@ -90,12 +90,14 @@ void daemon_session_open(
 	d->session_count++;
 	d->statistics.sessions++;
 	deadline_start(&d->handshakes, &s->deadline, s->started_ns);
+	deadline_start(&d->logins, &s->login_deadline, s->started_ns);
 }
 
 void daemon_session_free(struct daemon_session *s)
 {
 	handle_list_free(s->listing);
 	link_free(s->link);
+	view_free(s->view);
 	free(s);
 }
 
@@ -114,12 +116,15 @@ void daemon_session_drop(struct daemon_session *s, const char *why)
 		audit_write(&d->audit, &(struct audit_event){.event = "end",
 					       .session = s->number,
 					       .peer = s->peer,
+					       .user = daemon_session_user(s),
 					       .moved = true,
 					       .files = s->files,
 					       .bytes = s->bytes,
 					       .since_ns = s->started_ns,
 					       .text = why});
 	s->dead = true;
+	handle_login_forget(s);
+	deadline_stop(&s->login_deadline);
 	deadline_stop(&s->deadline);
 	poller_remove(&d->poller, &s->watch);
 	if (s->busy)
@@ -160,6 +165,8 @@ void daemon_session_close(struct daemon_session *s, const char *why)
 	}
 	session_transfers_free(s);
 	session_transfers_cancel(s);
+	handle_login_forget(s);
+	deadline_stop(&s->login_deadline);
 	s->state = SESSION_CLOSING;
 	s->why = why;
 	deadline_stop(&s->deadline);
@@ -173,10 +180,9 @@ bool daemon_session_is_ending(const struct daemon_session *s)
 	return s->daemon->stopping || s->killed;
 }
 
-const struct daemon_export *daemon_session_export(const struct daemon_session *s)
+const char *daemon_session_user(const struct daemon_session *s)
 {
-	return (const struct daemon_export *)(const void *)((const char *)s->place -
-							    offsetof(struct daemon_export, place));
+	return s->who.method ? identity_name(&s->who) : NULL;
 }
 
 void daemon_session_stop(struct daemon_session *s)
@@ -258,6 +264,12 @@ static void become_idle(struct daemon_session *s)
 {
 	s->idle_since_ns = clock_now_ns();
 	deadline_start(&s->daemon->idle, &s->deadline, s->idle_since_ns);
+}
+
+void daemon_session_await_login(struct daemon_session *s)
+{
+	s->state = SESSION_GREETED;
+	become_busy(s);
 }
 
 void daemon_session_ready(struct daemon_session *s)
@@ -356,14 +368,17 @@ void daemon_session_turn(struct daemon_session *s)
 		return;
 	/* armed first: what comes from here on makes the descriptor readable again */
 	r = demux_arm(dialogue(s));
-	if (s->state == SESSION_TASK) { /* frames wait; replies to earlier ones may leave */
+	if (s->state &
+		(SESSION_TASK |
+			SESSION_CHECKING)) { /* frames wait; replies to earlier ones may leave */
 		if (demux_pending_bytes(link_demux(s->link)))
 			demux_push(link_demux(s->link));
 		return;
 	}
 	r = r < 0 ? r : 0;
 	while (!r && !s->dead &&
-		s->state & (SESSION_NEW | SESSION_READY | SESSION_RUNNING | SESSION_WAITING)) {
+		s->state & (SESSION_NEW | SESSION_GREETED | SESSION_READY | SESSION_RUNNING |
+				   SESSION_WAITING)) {
 		if (!left--) {
 			become_busy(s);
 			return;
@@ -461,6 +476,19 @@ void daemon_session_expired(struct daemon_session *s, struct deadline *d)
 {
 	if (session_transfers_expired(s, d))
 		return;
+	if (d == &s->login_deadline) {
+		blame(s, PENALTY_SILENT);
+		daemon_session_drop(s, s->state == SESSION_NEW ? "it said nothing in time"
+							       : "it did not log in in time");
+		return;
+	}
+	if (d == &s->refusal) {
+		int r = handle_login_refuse(s);
+
+		if (r)
+			daemon_session_break(s, r);
+		return;
+	}
 	switch (s->state) {
 	case SESSION_NEW:
 		blame(s, PENALTY_SILENT);

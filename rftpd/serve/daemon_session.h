@@ -2,7 +2,9 @@
 /*
  * rftpd/serve/daemon_session: one client: its channels, its state, its turn in the event loop.
  *
- *     NEW --HELLO--> READY --STORE, RETRIEVE, FEED--> WAITING --channels, lease--> RUNNING
+ *     NEW --HELLO--> GREETED --LOGIN--> CHECKING --it is taken--> READY
+ *     CHECKING --it is refused, which takes its time--> GREETED
+ *     READY --STORE, RETRIEVE, FEED--> WAITING --channels, lease--> RUNNING
  *     WAITING --ABORT, no channel--> READY      RUNNING --the last transfer ends--> READY
  *     READY --a request that may block--> TASK --it is done, and answered--> READY or WAITING
  *     any --BYE, a violation, the end of the daemon--> CLOSING --its output is gone--> freed
@@ -11,18 +13,21 @@
  * RUNNING is READY with transfers (rftpd/serve/session_transfers) beside: requests are answered,
  * WAITING and TASK lead back to it, and each transfer's thread has its own frames (session/demux)
  * and data channels.  While one runs, or in TASK, nothing of the session is freed.  In TASK a
- * thread of the pool works on names in the session's place (rftpd/serve/session_task); frames wait
- * meanwhile.  A session whose connection has gone starts nothing any more.
+ * thread of the pool works on names in what the session sees (rftpd/serve/session_task); frames
+ * wait meanwhile, as they do in CHECKING, whose thread uses nothing of the session
+ * (rftpd/serve/handle_login).  A session whose connection has gone starts nothing any more.
  */
 #ifndef RFTPD_DAEMON_SESSION_H
 #define RFTPD_DAEMON_SESSION_H
 
 #include "base/addr.h"
+#include "rftpd/auth/identity.h"
 #include "rftpd/serve/daemon.h"
 #include "rftpd/serve/session_transfers.h"
 #include "session/link.h"
 
 struct listing;
+struct login_check;
 
 enum daemon_session_state { /* bits: the dispatch table names sets of them */
 	SESSION_NEW = 1,
@@ -31,14 +36,21 @@ enum daemon_session_state { /* bits: the dispatch table names sets of them */
 	SESSION_RUNNING = 16,
 	SESSION_CLOSING = 8,
 	SESSION_TASK = 32,
+	SESSION_GREETED = 64,   /* HELLO was answered, nobody has logged in */
+	SESSION_CHECKING = 128, /* a login is checked, or its refusal held back */
 };
-#define SESSION_HALF_OPEN SESSION_NEW /* it has not yet said who it is */
+/* it has not yet said who it is */
+#define SESSION_HALF_OPEN (SESSION_NEW | SESSION_GREETED | SESSION_CHECKING)
 
 struct daemon_session {
 	TAILQ_ENTRY(daemon_session) entry; /* in daemon->sessions, or in daemon->dead */
 	TAILQ_ENTRY(daemon_session) busy_entry;
 	struct daemon *daemon;
-	const struct place *place; /* what it may touch */
+	struct identity who;       /* whose it is, from READY on */
+	struct view *view;         /* what it may touch; NULL before */
+	struct login_check *check; /* of a login, that runs */
+	struct deadline login_deadline, refusal;
+	unsigned login_tries, login_guesses; /* that were wrong */
 	struct link *link;
 	uint32_t number;
 	enum daemon_session_state state;
@@ -94,8 +106,8 @@ void daemon_session_stop(struct daemon_session *);
 void daemon_session_kill(struct daemon_session *);
 /* Whether it is to end as soon as it has nothing under way. */
 bool daemon_session_is_ending(const struct daemon_session *);
-/* Whose place it has. */
-const struct daemon_export *daemon_session_export(const struct daemon_session *);
+/* For the audit log: whose it is; NULL: nobody has logged in. */
+const char *daemon_session_user(const struct daemon_session *);
 /* Sends what is queued, then closes.  `why` is for the log. */
 void daemon_session_close(struct daemon_session *, const char *why);
 /* Ends it now; it is freed when the loop's round ends. */
@@ -109,7 +121,9 @@ int daemon_session_reply(struct daemon_session *, uint16_t type, const void *dat
 /* The refusal of a request of `type`, with a text. */
 int daemon_session_refuse(struct daemon_session *, uint16_t type, uint16_t status,
 	const char *format, ...) __attribute__((format(printf, 4, 5)));
-/* READY, or RUNNING: HELLO is done, or what kept it from the next frame. */
+/* GREETED: the next frame may be LOGIN. */
+void daemon_session_await_login(struct daemon_session *);
+/* READY, or RUNNING: LOGIN is done, or what kept it from the next frame. */
 void daemon_session_ready(struct daemon_session *);
 /* Ends it now, for the reason that `error` is. */
 void daemon_session_break(struct daemon_session *, int error);

@@ -28,12 +28,20 @@ void deadline_list_change(struct deadline_list *list, uint64_t length_ns)
 
 void deadline_start(struct deadline_list *list, struct deadline *d, uint64_t now_ns)
 {
+	struct deadline *before;
+
 	deadline_stop(d);
 	if (!list->length_ns)
 		return;
 	d->list = list;
 	d->expires_ns = now_ns + list->length_ns;
-	TAILQ_INSERT_TAIL(&list->running, d, entry);
+	before = TAILQ_LAST(&list->running, deadline_running);
+	while (before && before->expires_ns > d->expires_ns) /* it began some time ago */
+		before = TAILQ_PREV(before, deadline_running, entry);
+	if (before)
+		TAILQ_INSERT_AFTER(&list->running, before, d, entry);
+	else
+		TAILQ_INSERT_HEAD(&list->running, d, entry);
 }
 
 void deadline_stop(struct deadline *d)

@@ -17,14 +17,15 @@ struct deadline {
 };
 
 struct deadline_list {
-	TAILQ_HEAD(, deadline) running;
+	TAILQ_HEAD(deadline_running, deadline) running;
 	uint64_t length_ns; /* 0: deadlines of this list never run */
 };
 
 void deadline_list_init(struct deadline_list *, uint64_t length_ns);
 /* Another length, also for those that run; 0 stops them. */
 void deadline_list_change(struct deadline_list *, uint64_t length_ns);
-/* Starts it, or starts it again from `now_ns`; one that runs in another list leaves that. */
+/* Starts it, or starts it again from `now_ns`; one that runs in another list leaves that.  A time
+ * before that of others takes a step for each of them. */
 void deadline_start(struct deadline_list *, struct deadline *, uint64_t now_ns);
 void deadline_stop(struct deadline *);
 /* When the first one expires; UINT64_MAX: none runs. */

@@ -25,7 +25,8 @@ static const struct row {
 	int (*run)(struct daemon_session *, const uint8_t *data, size_t len);
 } rows[] = {
 	{MESSAGE_HELLO, SESSION_NEW, handle_hello},
-	{MESSAGE_BYE, SESSION_NEW | SESSION_READY | SESSION_WAITING, handle_bye},
+	{MESSAGE_LOGIN, SESSION_GREETED, handle_login},
+	{MESSAGE_BYE, SESSION_NEW | SESSION_GREETED | SESSION_READY | SESSION_WAITING, handle_bye},
 	{MESSAGE_PING, SESSION_READY | SESSION_RUNNING | SESSION_WAITING, handle_ping},
 	{MESSAGE_CHANNELS, SESSION_BETWEEN, handle_channels},
 	{MESSAGE_ADMIT, SESSION_BETWEEN, handle_admit},
@@ -67,7 +68,9 @@ int handle_frame(struct daemon_session *s, const struct message_header *h, const
 		return violate(s, h->type, "is not allowed between transfers");
 	if (!(row->states & s->state))
 		return violate(s, h->type,
-			s->state == SESSION_NEW       ? "came before HELLO"
+			s->state == SESSION_NEW ? "came before HELLO"
+			: s->state == SESSION_GREETED && h->type != MESSAGE_HELLO
+				? "came before LOGIN"
 			: s->state == SESSION_WAITING ? "came while a transfer waits"
 						      : "came again");
 	if (!message_has_number(h->type) && h->response)
@@ -90,13 +93,26 @@ void handle_path(char out[MESSAGE_PATH_MAX + 1], struct wire_bytes path)
 	out[path.len] = '\0';
 }
 
+int handle_find(const struct daemon_session *s, const char *path, const struct view_entry **out,
+	const char **beneath)
+{
+	int r = view_find(s->view, path, out, beneath);
+
+	return r == VIEW_TOP ? -EACCES : r;
+}
+
 int handle_refuse_path(struct daemon_session *s, uint16_t type, int error, const char *path)
 {
 	uint16_t status = status_from_errno(error);
 	size_t len = strlen(path);
-	const char *cut = "";
+	const char *cut = "", *beneath;
+	const struct view_entry *entry;
+	int found = view_find(s->view, path, &entry, &beneath);
 
-	if (error == -EROFS && place_allows(s->place, PLACE_WRITE) == error)
+	if (error == -EACCES && found == VIEW_TOP)
+		return daemon_session_refuse(
+			s, type, status, "/ lists the exports: name what is beneath one of them");
+	if (error == -EROFS && !found && place_allows(&entry->place, PLACE_WRITE) == error)
 		return daemon_session_refuse(s, type, status, "the export is read-only");
 	if (len > SHOWN_PATH_MAX) {
 		path += len - SHOWN_PATH_MAX;

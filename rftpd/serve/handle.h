@@ -14,6 +14,13 @@
 /* One frame from the client: 0 or -errno as above.  A violation was answered. */
 int handle_frame(struct daemon_session *, const struct message_header *, const uint8_t *data);
 
+/* handle_login.c */
+int handle_login(struct daemon_session *, const uint8_t *data, size_t len);
+/* The refusal that was held back.  0 or -errno. */
+int handle_login_refuse(struct daemon_session *);
+/* What is under way of a login goes. */
+void handle_login_forget(struct daemon_session *);
+
 /* handle_session.c */
 int handle_hello(struct daemon_session *, const uint8_t *data, size_t len);
 int handle_bye(struct daemon_session *, const uint8_t *data, size_t len);
@@ -53,6 +60,9 @@ int handle_feed(struct daemon_session *, const uint8_t *data, size_t len);
 /* ---- for all of them ---- */
 
 struct stat;
+/* Where a path leads for the session: as view_find; VIEW_TOP is -EACCES here. */
+int handle_find(const struct daemon_session *, const char *path, const struct view_entry **,
+	const char **beneath);
 /* A path of a message as a string. */
 void handle_path(char out[MESSAGE_PATH_MAX + 1], struct wire_bytes);
 /* Refuses with the status of `error` and a text that names the path. */

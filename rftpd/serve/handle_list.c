@@ -19,6 +19,11 @@
 
 struct listing {
 	struct session_task task; /* first: makes a frame */
+	/* where it leads: a directory of an export, or the one that lists them */
+	const struct place *place;
+	const char *beneath;
+	int found;       /* 0, -errno, or VIEW_TOP */
+	unsigned listed; /* exports that were told of */
 	DIR *dir;
 	uint8_t frame[FRAME_BYTES];
 	ssize_t frame_bytes; /* or what putting it together failed with */
@@ -40,8 +45,26 @@ void handle_list_free(struct listing *l)
 }
 
 /* The next entry into l->attr and l->name: 1, 0 (no more), -errno. */
+static int next_export(struct listing *l)
+{
+	const struct view *v = l->task.session->view;
+	const struct view_entry *entry;
+	struct stat st;
+
+	if (l->listed == v->count)
+		return 0;
+	entry = &v->entries[l->listed++];
+	if (fstat(entry->place.top, &st))
+		return -errno;
+	handle_attr(&l->attr, &st);
+	snprintf(l->name, sizeof l->name, "%s", entry->name);
+	return 1;
+}
+
 static int next_entry(struct listing *l)
 {
+	if (l->found == VIEW_TOP)
+		return next_export(l);
 	for (;;) {
 		struct dirent *e;
 		struct stat st;
@@ -67,7 +90,9 @@ static void work_list(struct session_task *task)
 {
 	struct listing *l = (struct listing *)task;
 	struct message_list_writer writer;
-	int r = l->dir ? 1 : place_list(task->session->place, l->path, &l->dir);
+	int r = l->found < 0                     ? l->found
+		: l->dir || l->found == VIEW_TOP ? 1
+						 : place_list(l->place, l->beneath, &l->dir);
 
 	if (r < 0) {
 		l->result = r;
@@ -120,6 +145,7 @@ static void forget_list(struct session_task *task)
 
 int handle_list(struct daemon_session *s, const uint8_t *data, size_t len)
 {
+	const struct view_entry *entry;
 	struct message_path m;
 	struct listing *l;
 	int r = message_get_path(&m, data, len);
@@ -132,6 +158,8 @@ int handle_list(struct daemon_session *s, const uint8_t *data, size_t len)
 	l->task = (struct session_task){
 		.session = s, .work = work_list, .answer = answer_list, .forget = forget_list};
 	handle_path(l->path, m.path);
+	l->found = view_find(s->view, l->path, &entry, &l->beneath);
+	l->place = &entry->place;
 	s->listing = l;
 	return handle_list_more(s);
 }

@@ -34,6 +34,10 @@ struct name_task {
 	struct session_task base; /* first */
 	uint16_t type;
 	char path[MESSAGE_PATH_MAX + 1], to[MESSAGE_PATH_MAX + 1];
+	/* where they lead */
+	const struct place *place;
+	const char *export_name, *beneath, *to_beneath;
+	int found; /* 0, -errno, or VIEW_TOP */
 	mode_t mode;
 	bool flag;
 	/* found */
@@ -54,6 +58,28 @@ static void forget(struct session_task *t)
 	free(of(t));
 }
 
+/* Where the names lead.  Both of a RENAME lie in one export, or it is as between file systems. */
+static void find(struct name_task *t, const struct daemon_session *s)
+{
+	const struct view_entry *entry, *other;
+
+	t->found = view_find(s->view, t->path, &entry, &t->beneath);
+	t->place = &entry->place;
+	t->export_name = entry->name;
+	t->to_beneath = NULL;
+	if (t->found || t->type != MESSAGE_RENAME)
+		return;
+	t->found = view_find(s->view, t->to, &other, &t->to_beneath);
+	if (!t->found && other != entry)
+		t->found = -EREMOTE;
+}
+
+/* What a request is refused with for where it leads: 0 or -errno. */
+static int misplaced(const struct name_task *t)
+{
+	return t->found == VIEW_TOP ? -EACCES : t->found;
+}
+
 static int begin(struct daemon_session *s, const struct asked *asked)
 {
 	struct name_task *t = malloc(sizeof *t);
@@ -71,6 +97,7 @@ static int begin(struct daemon_session *s, const struct asked *asked)
 	t->removal = (struct removal){0};
 	handle_path(t->path, asked->path);
 	handle_path(t->to, asked->to);
+	find(t, s);
 	return session_task_start(&t->base, t->type);
 }
 
@@ -102,12 +129,17 @@ static int answer_done(struct session_task *task)
 static void audit(const struct name_task *t, const char *event)
 {
 	const struct daemon_session *s = t->base.session;
+	const bool named = !t->found && t->export_name;
 	const struct audit_event e = {
 		.event = event,
 		.session = s->number,
 		.peer = s->peer,
-		.path = t->path,
-		.to = t->type == MESSAGE_RENAME ? t->to : NULL,
+		.user = daemon_session_user(s),
+		.export_name = named ? t->export_name : NULL,
+		.path = named ? t->beneath : t->path,
+		.to = t->type != MESSAGE_RENAME ? NULL
+		      : named                   ? t->to_beneath
+						: t->to,
 		.removed = t->removal.removed,
 		.status = status_from_errno(t->error),
 		.text = t->removal.fault,
@@ -120,7 +152,13 @@ static void audit(const struct name_task *t, const char *event)
 
 static void work_stat(struct session_task *t)
 {
-	of(t)->error = place_stat(t->session->place, of(t)->path, true, &of(t)->st);
+	/* the directory of the exports is nobody's, and as old as time */
+	if (of(t)->found == VIEW_TOP)
+		of(t)->st = (struct stat){.st_mode = S_IFDIR | 0555};
+	else
+		of(t)->error = of(t)->found
+				       ? of(t)->found
+				       : place_stat(of(t)->place, of(t)->beneath, true, &of(t)->st);
 }
 
 static int answer_stat(struct session_task *task)
@@ -150,7 +188,10 @@ int handle_stat(struct daemon_session *s, const uint8_t *data, size_t len)
 
 static void work_mkdir(struct session_task *t)
 {
-	of(t)->error = place_mkdir(t->session->place, of(t)->path, of(t)->mode, of(t)->flag);
+	if (of(t)->found != VIEW_TOP || !of(t)->flag)
+		of(t)->error = misplaced(of(t));
+	if (!of(t)->found)
+		of(t)->error = place_mkdir(of(t)->place, of(t)->beneath, of(t)->mode, of(t)->flag);
 	audit(of(t), "mkdir");
 }
 
@@ -170,7 +211,9 @@ int handle_mkdir(struct daemon_session *s, const uint8_t *data, size_t len)
 
 static void work_rmdir(struct session_task *t)
 {
-	of(t)->error = place_rmdir(t->session->place, of(t)->path);
+	of(t)->error = misplaced(of(t));
+	if (!of(t)->error)
+		of(t)->error = place_rmdir(of(t)->place, of(t)->beneath);
 	audit(of(t), "rmdir");
 }
 
@@ -183,7 +226,9 @@ int handle_rmdir(struct daemon_session *s, const uint8_t *data, size_t len)
 
 static void work_remove(struct session_task *t)
 {
-	of(t)->error = place_remove(t->session->place, of(t)->path);
+	of(t)->error = misplaced(of(t));
+	if (!of(t)->error)
+		of(t)->error = place_remove(of(t)->place, of(t)->beneath);
 	audit(of(t), "rm");
 }
 
@@ -204,8 +249,10 @@ static void forget_removal(struct session_task *t)
 
 static void work_remove_tree(struct session_task *t)
 {
-	of(t)->error = place_remove_tree(
-		t->session->place, of(t)->path, clock_now_ns() + REMOVAL_NS, &of(t)->removal);
+	of(t)->error = misplaced(of(t));
+	if (!of(t)->error)
+		of(t)->error = place_remove_tree(
+			of(t)->place, of(t)->beneath, clock_now_ns() + REMOVAL_NS, &of(t)->removal);
 	audit(of(t), "rmtree");
 }
 
@@ -241,12 +288,14 @@ int handle_remove_tree(struct daemon_session *s, const uint8_t *data, size_t len
 
 static void work_rename(struct session_task *task)
 {
-	const struct place *place = task->session->place;
 	struct name_task *t = of(task);
 
-	t->error = place_rename(place, t->path, t->to, t->flag);
+	t->error = misplaced(t);
+	if (!t->error)
+		t->error = place_rename(t->place, t->beneath, t->to_beneath, t->flag);
 	audit(t, "mv");
-	t->to_is_at_fault = t->error && !place_stat(place, t->path, false, &t->st);
+	t->to_is_at_fault =
+		t->error && t->to_beneath && !place_stat(t->place, t->beneath, false, &t->st);
 }
 
 static int answer_rename(struct session_task *task)
@@ -286,7 +335,9 @@ int handle_rename(struct daemon_session *s, const uint8_t *data, size_t len)
 
 static void work_statfs(struct session_task *t)
 {
-	of(t)->error = place_statfs(t->session->place, of(t)->path, &of(t)->fs);
+	of(t)->error = misplaced(of(t));
+	if (!of(t)->error)
+		of(t)->error = place_statfs(of(t)->place, of(t)->beneath, &of(t)->fs);
 }
 
 static int answer_statfs(struct session_task *task)

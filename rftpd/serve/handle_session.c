@@ -9,6 +9,7 @@
 #include "proto/status.h"
 #include "proto/transfer.h"
 #include "rftpd/jobs/job_turns.h"
+#include "rftpd/auth/login.h"
 #include "rftpd/serve/session_log.h"
 #include "rftpd/serve/admit.h"
 #include "rftpd/serve/handle.h"
@@ -85,12 +86,13 @@ int handle_hello(struct daemon_session *s, const uint8_t *data, size_t len)
 		.max_transfers = (uint16_t)s->max_transfers,
 		.engines = s->engines,
 		.session = s->number,
-		.flags = (place_allows(s->place, PLACE_WRITE) ? MESSAGE_HELLO_READ_ONLY : 0) |
+		.flags = (uint32_t)login_methods(settings) << MESSAGE_HELLO_METHODS_SHIFT |
 			 (is_direct(s, &hello) ? MESSAGE_HELLO_DIRECT : 0) |
 			 (uint32_t)s->protect << MESSAGE_HELLO_PROTECT_SHIFT,
 		.agent = {(const uint8_t *)AGENT, strlen(AGENT)},
 	};
-	daemon_session_ready(s);
+	deadline_stop(&s->deadline);
+	daemon_session_await_login(s);
 	return daemon_session_reply(
 		s, MESSAGE_HELLO, reply, message_put_hello(&hello, reply, sizeof reply));
 }

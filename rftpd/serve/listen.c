@@ -42,12 +42,14 @@ static int resolve(
 		return -EINVAL;
 	}
 	for (size_t i = 0; i < count; i++) {
-		if (settings->insecure || addr_is_loopback((struct sockaddr *)&out[i].ss))
+		if (settings->insecure || !daemon_settings_is_open(settings) ||
+			addr_is_loopback((struct sockaddr *)&out[i].ss))
 			continue;
 		addr_format((struct sockaddr *)&out[i].ss, shown);
-		log_error("listen %s: %s is not a loopback address, and there are no logins yet: "
-			  "anybody who "
-			  "reaches it could use the export.  --insecure allows it",
+		log_error("listen %s: %s is not a loopback address, and nobody has to log in: "
+			  "anybody "
+			  "who reaches it could use the export.  Say who may (users = FILE), or "
+			  "allow it with --insecure",
 			text, shown);
 		return -EINVAL;
 	}

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "rftpd/jobs/job_turns.h"
+#include "rftpd/auth/login.h"
 #include "rftpd/jobs/task_pool.h"
 #include "rftpd/notify.h"
 #include "rftpd/serve/daemon_session.h"
@@ -20,73 +21,55 @@
 
 /* ---- exports ---- */
 
-static bool is_used(const struct daemon *d, const struct daemon_export *e)
+static struct exports *of_task(struct task *task)
 {
-	const struct daemon_session *s;
-
-	TAILQ_FOREACH(s, &d->sessions, entry)
-	if (s->place == &e->place)
-		return true;
-	TAILQ_FOREACH(s, &d->dead, entry)
-	if (s->place == &e->place)
-		return true;
-	return false;
-}
-
-static struct daemon_export *of_task(struct task *task)
-{
-	return (struct daemon_export *)((char *)task - offsetof(struct daemon_export, closing));
+	return (struct exports *)((char *)task - offsetof(struct exports, closing));
 }
 
 static void run_close(struct task *task)
 {
-	daemon_export_close(of_task(task));
+	exports_close(of_task(task));
 }
 
 static void free_closed(struct task *task)
 {
-	free(of_task(task));
+	exports_free(of_task(task));
 }
 
 /* Its sweeper may be in the middle of a file system that does not answer: not in the loop. */
 void reload_tidy(struct daemon *d)
 {
-	struct daemon_export *e, *next;
+	struct exports *e, *next;
 
 	for (e = SLIST_FIRST(&d->replaced); e; e = next) {
 		next = SLIST_NEXT(e, entry);
-		if (is_used(d, e))
+		if (e->references)
 			continue;
 		e->closing = (struct task){.run = run_close, .done = free_closed};
 		if (!task_pool_start(d->tasks, &e->closing, clock_now_ns()))
-			SLIST_REMOVE(&d->replaced, e, daemon_export, entry);
+			SLIST_REMOVE(&d->replaced, e, exports, entry);
 	}
 }
 
-static bool is_same_export(const struct daemon_settings *a, const struct daemon_settings *b)
+static int replace_exports(struct daemon *d, const struct daemon_settings *settings)
 {
-	return a->export && b->export && !strcmp(a->export, b->export) &&
-	       a->writable == b->writable;
-}
-
-static int replace_export(struct daemon *d, const struct daemon_settings *settings)
-{
-	struct daemon_export *e;
+	struct exports *e;
 	int r;
 
-	if (!d->export || is_same_export(settings, d->settings)) /* NULL: the daemon ends */
+	if (!d->exports || exports_are(d->exports, settings)) /* NULL: the daemon ends */
 		return 0;
-	r = daemon_export_open(settings, &e);
+	r = exports_open(settings, &e);
 	if (r)
 		return r;
-	if (!sandbox_reaches(&d->sandbox, e->place.top, settings->writable)) {
-		daemon_export_close(e);
-		free(e);
+	if (!exports_are_within(e, &d->sandbox)) {
+		exports_close(e);
+		exports_free(e);
 		return -EXDEV;
 	}
-	daemon_export_sweep(settings, e);
-	SLIST_INSERT_HEAD(&d->replaced, d->export, entry);
-	d->export = e;
+	exports_sweep(e);
+	d->exports->references--;
+	SLIST_INSERT_HEAD(&d->replaced, d->exports, entry);
+	d->exports = e;
 	return 0;
 }
 
@@ -130,6 +113,7 @@ static void use_limits(struct daemon *d)
 	admission_change(&d->admission, &limits, clock_now_ns());
 	job_turns_check(d->settings);
 	deadline_list_change(&d->handshakes, d->settings->handshake_timeout_s * NS_PER_S);
+	deadline_list_change(&d->logins, d->settings->login_timeout_s * NS_PER_S);
 	deadline_list_change(&d->idle, d->settings->idle_timeout_s * NS_PER_S);
 }
 
@@ -144,15 +128,24 @@ int reload_limit(struct daemon *d, const char *name, const char *value, char why
 
 int reload_use(struct daemon *d, struct daemon_settings *settings, char why[CONF_WHY_MAX])
 {
-	int r;
+	bool exports_failed = false;
+	int r = login_check_settings(settings);
 
-	r = replace_export(d, settings);
+	if (!r && daemon_settings_is_open(settings) && !settings->insecure &&
+		!daemon_settings_is_open(d->settings)) {
+		log_error("reload: nobody would have to log in any more: that needs a new start");
+		r = -EINVAL;
+	}
+	if (!r)
+		exports_failed = (r = replace_exports(d, settings));
 	if (r) {
-		snprintf(why, CONF_WHY_MAX,
-			d->sandbox.files ? "export %s can not be opened from within the sandbox: "
-					   "one that is not there yet needs a new start"
-					 : "export %s can not be opened",
-			settings->export ? settings->export : "(none)");
+		if (exports_failed && d->sandbox.files)
+			snprintf(why, CONF_WHY_MAX,
+				"an export can not be opened from within the sandbox: one that is "
+				"not there yet needs a new start");
+		else
+			snprintf(why, CONF_WHY_MAX,
+				"exports or logins can not be used; the log says why");
 		daemon_settings_fini(settings);
 		return r;
 	}

@@ -62,7 +62,7 @@ void statistics_add_job(struct statistics *s, const struct transfer_job *job, bo
 {
 	const struct daemon_session *session = job->session;
 	struct statistics_row *row =
-		row_of(s, daemon_session_export(session)->path, link_fabric_name(session->link));
+		row_of(s, job->entry->export->label, link_fabric_name(session->link));
 
 	if (!row)
 		return;
@@ -97,10 +97,15 @@ static void look(const struct daemon *d, struct now *now)
 		now->running += s->transfers.running;
 		if (!s->transfers.running)
 			continue;
-		row = row_of(&now->counted, daemon_session_export(s)->path, fabric);
-		for (unsigned i = 0; i < MESSAGE_TRANSFERS_MAX && row; i++)
-			if (session_transfers_busy(s, i))
-				add(row, s->transfers.of[i].job, false);
+		for (unsigned i = 0; i < MESSAGE_TRANSFERS_MAX; i++) {
+			const struct transfer_job *job = s->transfers.of[i].job;
+
+			if (!session_transfers_busy(s, i))
+				continue;
+			row = row_of(&now->counted, job->entry->export->label, fabric);
+			if (row)
+				add(row, job, false);
+		}
 	}
 }
 
@@ -156,9 +161,11 @@ static void print_json(const struct daemon *d, const struct now *now, FILE *out)
 	fprintf(out,
 		"{\"uptime_seconds\":%" PRIu64 ",\"sessions\":%u,\"sessions_total\":%" PRIu64
 		",\"refused_total\":%" PRIu64 ",\"killed_total\":%" PRIu64
+		",\"logins_failed_total\":%" PRIu64
 		",\"transfers_running\":%u,\"transfers_waiting\":%u,\"draining\":%s,\"by\":[",
 		uptime_s(d), now->sessions, now->counted.sessions, now->counted.refused,
-		now->counted.killed, now->running, now->waiting, d->stopping ? "true" : "false");
+		now->counted.killed, now->counted.logins_failed, now->running, now->waiting,
+		d->stopping ? "true" : "false");
 	for (unsigned i = 0; i < now->counted.row_count; i++) {
 		const struct statistics_row *row = &now->counted.rows[i];
 
@@ -184,9 +191,11 @@ void statistics_print(const struct daemon *d, bool json, FILE *out)
 	}
 	fprintf(out,
 		"up %" PRIu64 " s%s; sessions: %u now, %" PRIu64 " in all, %" PRIu64
-		" refused, %" PRIu64 " killed; transfers: %u run, %u wait\n",
+		" refused, %" PRIu64 " killed, %" PRIu64
+		" logins failed; transfers: %u run, %u wait\n",
 		uptime_s(d), d->stopping ? ", draining" : "", now.sessions, now.counted.sessions,
-		now.counted.refused, now.counted.killed, now.running, now.waiting);
+		now.counted.refused, now.counted.killed, now.counted.logins_failed, now.running,
+		now.waiting);
 	for (unsigned i = 0; i < now.counted.row_count; i++) {
 		const struct statistics_row *row = &now.counted.rows[i];
 
@@ -231,6 +240,8 @@ void statistics_expose(const struct daemon *d, FILE *out)
 		now.counted.refused);
 	print_one(out, "killed_total", "counter", "sessions that an administrator ended",
 		now.counted.killed);
+	print_one(out, "logins_failed_total", "counter", "logins that were refused",
+		now.counted.logins_failed);
 	print_one(out, "transfers_running", "gauge", "transfers that run", now.running);
 	print_one(out, "transfers_waiting", "gauge", "transfers that wait in line", now.waiting);
 	print_one(out, "memory_bytes", "gauge", "memory for blocks that transfers may have",

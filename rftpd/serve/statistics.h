@@ -30,7 +30,7 @@ struct statistics_row {
 
 struct statistics {
 	uint64_t started_ns;
-	uint64_t sessions, refused, killed;
+	uint64_t sessions, refused, killed, logins_failed;
 	struct statistics_row rows[STATISTICS_ROWS_MAX];
 	unsigned row_count;
 };

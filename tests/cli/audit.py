@@ -59,11 +59,12 @@ def what_a_session_does(top):
     daemon = served(top)
     works("-c", f"mkdir -p a/b; put {top}/local a/new; get f {top}/got; mv a/new a/moved; rm a/moved; rmdir a/b",
           daemon.url())
-    events = told(top, 8)
-    equal([e["event"] for e in events], ["begin", "mkdir", "put", "get", "mv", "rm", "rmdir", "end"], "the order")
+    events = told(top, 9)
+    equal([e["event"] for e in events], ["begin", "login", "mkdir", "put", "get", "mv", "rm", "rmdir", "end"], "the order")
     equal({e["status"] for e in events}, {"ok"}, "how all ended")
     equal(len({(e["session"], e["peer"]) for e in events}), 1, "sessions")
-    begin, mkdir, put, get, mv, rm, rmdir, end = events
+    begin, login, mkdir, put, get, mv, rm, rmdir, end = events
+    equal((login["user"], login["method"]), ("anonymous", "anonymous"), "the login")
     equal((begin["fabric"], begin["agent"].split("/")[0]), ("soft", "rftp"), "the client")
     equal([e["path"].lstrip("/") for e in (mkdir, put, get, mv, rm, rmdir)],
           ["a/b", "a/new", "f", "a/new", "a/moved", "a/b"], "the names")
@@ -116,11 +117,11 @@ def names_that_forge_nothing(top):
         status, _ = session.ask(iwarp.RENAME, b"\0\0\0\0" + iwarp.text(name) + iwarp.text(b"f"))
         equal(status, 0, "RENAME from", name)
     session.close()
-    events = told(top, 2 + 2 * len(names))
+    events = told(top, 3 + 2 * len(names))
     equal(events[0]["agent"], 'rude\n"/1', "the agent")
     for i, name in enumerate(names):
-        equal(events[1 + 2 * i]["to"].encode("utf-8", "surrogateescape"), name, "as it was")
-        equal(events[2 + 2 * i]["path"].encode("utf-8", "surrogateescape"), name, "as it was")
+        equal(events[2 + 2 * i]["to"].encode("utf-8", "surrogateescape"), name, "as it was")
+        equal(events[3 + 2 * i]["path"].encode("utf-8", "surrogateescape"), name, "as it was")
 
 
 @case
@@ -151,7 +152,7 @@ def many_at_once(top):
                for i in range(8)]
     for client in clients:
         equal(rftptest.finish(client).code, 0, "a client")
-    events = told(top, 8 * 42)
+    events = told(top, 8 * 43)
     for i in range(8):
         for k in range(20):
             one([e for e in events if e.get("path", "").lstrip("/") == f"m{i}.{k}"], "mkdir")
@@ -161,12 +162,12 @@ def many_at_once(top):
 def a_log_that_is_rotated(top):
     daemon = served(top)
     works("-c", "mkdir one", daemon.url())
-    told(top, 3)
+    told(top, 4)
     os.rename(f"{top}/audit", f"{top}/audit.1")
     daemon.process.send_signal(signal.SIGHUP)
     wait_until(lambda: os.path.exists(f"{top}/audit"), "a new file")
     works("-c", "mkdir two", daemon.url())
-    equal(one(told(top, 3), "mkdir")["path"].lstrip("/"), "two", "in the new file")
+    equal(one(told(top, 4), "mkdir")["path"].lstrip("/"), "two", "in the new file")
     equal(one(lines(f"{top}/audit.1"), "mkdir")["path"].lstrip("/"), "one", "in the old file")
 
 
@@ -182,13 +183,13 @@ def one_that_is_named_anew(top):
     daemon = Daemon(f"{top}/export", "rw", "--config", f"{top}/conf")
     for i, (line, name) in enumerate(((f"audit-log = {top}/two", "one"), ("", "two"))):
         works("-c", f"mkdir in-{name}", daemon.url())
-        wait_until(lambda: len(lines(f"{top}/{name}")) == 3, "three lines")
+        wait_until(lambda: len(lines(f"{top}/{name}")) == 4, "four lines")
         equal(one(lines(f"{top}/{name}"), "mkdir")["path"].lstrip("/"), f"in-{name}", "in the file")
         configure(line)
         daemon.process.send_signal(signal.SIGHUP)
         wait_until(lambda: daemon.stderr().count(b"reload: the configuration is in use") == i + 1, "the reload")
     works("-c", "mkdir untold", daemon.url())
-    equal([len(lines(f"{top}/{name}")) for name in ("one", "two")], [3, 3], "lines")
+    equal([len(lines(f"{top}/{name}")) for name in ("one", "two")], [4, 4], "lines")
 
 
 @case
@@ -231,8 +232,8 @@ def on_standard_error(top):
     os.mkdir(f"{top}/export")
     daemon = Daemon(f"{top}/export", "rw", "--audit-log", "stderr", "-q", "-q")
     works("-c", "mkdir x", daemon.url())
-    wait_until(lambda: daemon.stderr().count(b"\n") >= 3, "three lines")
-    equal([json.loads(line)["event"] for line in daemon.stderr().splitlines()], ["begin", "mkdir", "end"], "events")
+    wait_until(lambda: daemon.stderr().count(b"\n") >= 4, "four lines")
+    equal([json.loads(line)["event"] for line in daemon.stderr().splitlines()], ["begin", "login", "mkdir", "end"], "events")
 
 
 @case

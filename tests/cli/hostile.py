@@ -258,6 +258,7 @@ def segments_with_wrong_fields(top):
 # type: (right data, shortest, longest)
 REQUESTS = {
     iwarp.HELLO: (iwarp.hello(), 28, 28 + 255),
+    iwarp.LOGIN: (iwarp.login(), 5, 5 + 255 + 4096),
     iwarp.BYE: (b"", 0, 0),
     iwarp.PING: (b"cookie 8", 8, 8),
     iwarp.CHANNELS: (b"\0\1", 2, 2),
@@ -299,7 +300,7 @@ def frames_with_wrong_lengths(top):
         for length in sorted(n for n in lengths if n >= 0 and n != len(right)):
             session = Session(place.port, WAIT)
             if type_ != iwarp.HELLO:
-                session.hello()
+                session.hello(then_login=type_ != iwarp.LOGIN)
             head = struct.pack(">HHI", type_, 0, length)
             body = (right + bytes(70000))[:min(length, 70000)]
             seen = answer(session, head + body)
@@ -337,7 +338,7 @@ def heads_of_sends_with_wrong_fields(top):
 def frames_with_wrong_types_and_states(top):
     place = Place(top)
     known = set(REQUESTS) | set(TRANSFERS)
-    for type_ in [0, 5, 6, 15, 23, 31, 34, 63, 76, 95, 96, 0x7fff, 0xffff] + \
+    for type_ in [0, 6, 15, 23, 31, 34, 63, 76, 95, 96, 0x7fff, 0xffff] + \
             [t | iwarp.REPLY for t in REQUESTS]:
         session = Session(place.port, WAIT)
         session.hello()
@@ -355,14 +356,25 @@ def frames_with_wrong_types_and_states(top):
         seen = answer(session, (type_, right))
         check(refused(seen), f"type {type_} without a transfer:", seen)
         session.close()
+    for type_ in known - {iwarp.HELLO, iwarp.LOGIN}:  # before LOGIN
+        session = Session(place.port, WAIT)
+        session.hello(then_login=False)
+        seen = answer(session, (type_, (REQUESTS | TRANSFERS)[type_][0]))
+        check(refused(seen) or type_ == iwarp.BYE, f"type {type_} before LOGIN:", seen)
+        session.close()
+    for then_login in (False, True):
+        session = Session(place.port, WAIT)
+        session.hello(then_login)
+        check(refused(answer(session, (iwarp.HELLO, iwarp.hello()))), "a second HELLO")
+        session.close()
     session = Session(place.port, WAIT)
     session.hello()
-    check(refused(answer(session, (iwarp.HELLO, iwarp.hello()))), "a second HELLO")
+    check(refused(answer(session, (iwarp.LOGIN, iwarp.login()))), "a second LOGIN")
     session.close()
     for type_, (right, _, _) in REQUESTS.items():  # a request with a response
         session = Session(place.port, WAIT)
         if type_ != iwarp.HELLO:
-            session.hello()
+            session.hello(then_login=type_ != iwarp.LOGIN)
         seen = answer(session, (type_, right, 200))
         check(refused(seen), f"type {type_} with response 200:", seen)
         session.close()
@@ -388,6 +400,31 @@ def hellos_with_wrong_fields(top):
     data = session.hello(version=9, engines=0xffffffff, flags=0xffffffff)
     equal(struct.unpack(">H", data[:2])[0], 1, "the version that both speak")
     session.close()
+    place.whole()
+
+
+@case
+def logins_with_wrong_fields(top):
+    place = Place(top)
+    login, text = iwarp.login, iwarp.text
+    for what, data in (("method 0", login(0)), ("method 6", login(6)), ("method 255", login(255)),
+                       ("anonymous with a user", login(1, b"a")), ("anonymous with data", login(1, b"", b"x")),
+                       ("a password of nobody", login(2, b"", b"x")), ("no password", login(2, b"a")),
+                       ("a NUL in the user", login(2, b"a\0b", b"x")), ("in the password", login(2, b"a", b"x\0")),
+                       ("a long password", login(2, b"a", b"x" * 1025)), ("no key", login(3, b"a")),
+                       ("no signature", login(3, b"a", text(b"k") + text(b""))),
+                       ("a key that goes on", login(3, b"a", text(b"k") + text(b"s") + b"x")),
+                       ("a key of nobody", login(3, b"", text(b"k") + text(b"s"))),
+                       ("a short one-time key", login(4, b"", b"x" * 31)),
+                       ("a certificate with data", login(5, b"a", b"x")), ("what goes on", login() + b"x"),
+                       ("a user of 256 bytes", login(2, b"a" * 256, b"x")),
+                       ("too much data", login(3, b"a", text(b"k" * 4093) + text(b"s")))):
+        session = Session(place.port, WAIT)
+        session.hello(then_login=False)
+        seen = answer(session, (iwarp.LOGIN, data))
+        check(refused(seen), what, seen)
+        check(seen[-1] == Answer.DROPPED or seen[-1][1] == 100, what, "is no protocol error:", seen)
+        session.close()
     place.whole()
 
 

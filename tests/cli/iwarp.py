@@ -321,11 +321,16 @@ class Session(Frames):
             raise Dropped(f"reply {got:#x} to request {type_:#x}")
         return response, reply
 
-    def hello(self, **fields):
+    def hello(self, then_login=True, **fields):
+        """HELLO, and LOGIN as anonymous.  -> HELLO's reply"""
         status, data = self.ask(HELLO, hello(**fields))
         if status:
             raise Dropped(f"HELLO refused: {status}")
         self.number = struct.unpack(">I", data[18:22])[0]
+        if then_login:
+            status, said = self.ask(LOGIN, login())
+            if status:
+                raise Dropped(f"LOGIN refused: {status} {said!r}")
         return data
 
     def open_channels(self, count=1, transfer=0):
@@ -364,6 +369,23 @@ def hello(version=1, channels=8, block=16 << 20, depth=1024, engines=2, session=
           agent=b"rude/1", transfers=1):
     return struct.pack(">HHIIHIII", version, channels, block, depth, transfers, engines, session, flags) \
         + text(agent)
+
+
+ANONYMOUS, PASSWORD, KEY, ONCE, CERTIFICATE = range(1, 6)  # methods of LOGIN
+LOGIN_LABEL = b"EXPERIMENTAL rftp login"
+
+
+def login(method=ANONYMOUS, user=b"", data=b""):
+    return struct.pack(">B", method) + text(user) + text(data)
+
+
+def login_signed(tls, user, method=KEY):
+    """What the key of a LOGIN signs."""
+    return LOGIN_LABEL + tls.export(LOGIN_LABEL, bytes([method]) + user, 32)
+
+
+def login_reply(rights=31, exports=0, user=b"", home=b"/"):
+    return struct.pack(">IH", rights, exports) + text(user) + text(home)
 
 
 def data_request(path=b"f", kind=1, flags=0, engine=0, channels=0, block=0, depth=0, rtt=0,

@@ -91,6 +91,9 @@ class ServerSession(Frames):
         fields = {"session": 1, "channels": 4, "engines": 2} | fields
         self.reply(iwarp.HELLO, iwarp.hello(**fields))
 
+    def login(self, _, **fields):
+        self.reply(iwarp.LOGIN, iwarp.login_reply(**fields))
+
     def open_channels(self, data, **fields):
         fields = {"count": 1, "first": 0} | fields
         self.reply(iwarp.CHANNELS, struct.pack(">HH", fields["count"], fields["first"]) + NONCE)
@@ -209,6 +212,7 @@ def right_store(session, _):
 
 RIGHT = {
     iwarp.HELLO: ServerSession.hello,
+    iwarp.LOGIN: ServerSession.login,
     iwarp.PING: lambda s, data: s.reply(iwarp.PING, data),
     iwarp.BYE: lambda s, data: s.reply(iwarp.BYE),
     iwarp.CHANNELS: ServerSession.open_channels,

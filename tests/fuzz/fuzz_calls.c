@@ -2,9 +2,10 @@
 /*
  * fuzz_calls: replies of a server, on the client's side (session/calls, session/calls_names).
  *
- * Input: a byte that says what is asked, with bit 7: HELLO and the PINGs behind it are answered by
- * the input, too; then frames: a byte (0: the reply that is due; 1: PING; 2: QUEUED; else a type
- * follows in 16 bits), the response in 16 bits, the length in 16 bits, and so many bytes.
+ * Input: a byte that says what is asked, with bit 7: HELLO, LOGIN and the PINGs behind them are
+ * answered by the input, too; then frames: a byte (0: the reply that is due; 1: PING; 2: QUEUED;
+ * else a type follows in 16 bits), the response in 16 bits, the length in 16 bits, and so many
+ * bytes.
  */
 #include "tests/calls_stub.h"
 #include "tests/fuzz/fuzz.h"
@@ -25,11 +26,16 @@ static int answer(struct message_header *h)
 		.engines = 2,
 		.session = 1,
 	};
+	const struct message_login_reply login = {
+		.rights = MESSAGE_RIGHTS, .home = {(const uint8_t *)"/", 1}};
 	struct message_ping ping = {.cookie = ++cookie};
 
 	if (calls_stub_asked == MESSAGE_HELLO) {
 		cookie = 0;
 		h->length = (uint32_t)message_put_hello(&hello, stub_data, sizeof stub_data);
+	} else if (calls_stub_asked == MESSAGE_LOGIN) {
+		cookie = 0;
+		h->length = (uint32_t)message_put_login_reply(&login, stub_data, sizeof stub_data);
 	} else {
 		h->length = (uint32_t)message_put_ping(&ping, stub_data, sizeof stub_data);
 	}
@@ -45,7 +51,8 @@ static int calls_stub_frame(struct message_header *h, const uint8_t **data)
 
 	*h = (struct message_header){0};
 	*data = stub_data;
-	if (opening && (calls_stub_asked == MESSAGE_HELLO || calls_stub_asked == MESSAGE_PING))
+	if (opening && (calls_stub_asked == MESSAGE_HELLO || calls_stub_asked == MESSAGE_LOGIN ||
+			       calls_stub_asked == MESSAGE_PING))
 		return answer(h);
 	if (!frames.left)
 		return -ECONNRESET;

@@ -36,6 +36,15 @@ static int reply_hello(struct message_header *h)
 	return 1;
 }
 
+static int reply_login(struct message_header *h)
+{
+	const struct message_login_reply login = {
+		.rights = MESSAGE_RIGHTS, .home = {(const uint8_t *)"/", 1}};
+
+	h->length = (uint32_t)message_put_login_reply(&login, stub_data, sizeof stub_data);
+	return 1;
+}
+
 static int reply_ping(struct message_header *h)
 {
 	static uint64_t cookie;
@@ -56,6 +65,8 @@ static int calls_stub_frame(struct message_header *h, const uint8_t **data)
 	switch (calls_stub_asked) {
 	case MESSAGE_HELLO:
 		return reply_hello(h);
+	case MESSAGE_LOGIN:
+		return reply_login(h);
 	case MESSAGE_PING:
 		return reply_ping(h);
 	default:

@@ -4,6 +4,7 @@
 #include "rftpd/conf.h"
 #include "rftpd/daemon_options.h"
 #include "tests/harness.h"
+#include "tree/place.h"
 
 static char why[DAEMON_WHY_MAX];
 
@@ -27,8 +28,10 @@ static void defaults(void)
 	CHECK_EQ(parse(&o, ""), 0);
 	CHECK_EQ(o.action, DAEMON_ACTION_SERVE);
 	CHECK(!o.settings.audit_log);
-	CHECK(!o.config && !o.settings.export && !o.settings.listen_count);
-	CHECK(!o.settings.insecure && !o.settings.crc && !o.settings.writable);
+	CHECK(!o.config && !o.settings.export_count && !o.settings.listen_count);
+	CHECK(!o.settings.insecure && !o.settings.crc);
+	CHECK(!o.settings.users && o.settings.anonymous == DAEMON_ANONYMOUS_AUTO);
+	CHECK_EQ(o.settings.login_timeout_s, 60);
 	CHECK_EQ(o.settings.max_sessions, 4096);
 	CHECK_EQ(o.settings.max_per_address, 1024);
 	CHECK_EQ(o.settings.max_channels, 64);
@@ -57,7 +60,9 @@ static void every_option(void)
 	CHECK_EQ(o.action, DAEMON_ACTION_TEST);
 	CHECK_EQ(o.settings.listen_count, 2);
 	CHECK(!strcmp(o.settings.listen[1], "[::1]:5"));
-	CHECK(!strcmp(o.settings.export, "/srv") && o.settings.writable);
+	CHECK_EQ(o.settings.export_count, 1);
+	CHECK(!strcmp(o.settings.exports[0]->directory, "/srv"));
+	CHECK_EQ(o.settings.exports[0]->rights, PLACE_ALL);
 	CHECK(!strcmp(o.config, "/etc/x"));
 	CHECK(!strcmp(o.settings.fabric, "soft"));
 	CHECK(o.settings.insecure && o.settings.crc);
@@ -146,34 +151,63 @@ static void startups(void)
 	daemon_options_fini(&o);
 }
 
+static int add(struct daemon_settings *s, const char *name, const char *value)
+{
+	return daemon_settings_set(s, DAEMON_ORIGIN_COMMAND, name, value, why);
+}
+
 static void exports(void)
 {
-	static const struct {
-		const char *value, *dir;
-		bool writable;
-	} forms[] = {
-		{"/srv", "/srv", false},
-		{"/srv:ro", "/srv", false},
-		{"/srv:rw", "/srv", true},
-		{"a:b:rw", "a:b", true},
-		{"/srv:rwx", "/srv:rwx", false},
-		{"x:ro:rw", "x:ro", true},
-	};
 	struct daemon_settings s;
 
-	for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+	daemon_settings_init(&s);
+	CHECK_EQ(add(&s, "export", "a /srv/a"), 0);
+	CHECK_EQ(add(&s, "export", "a /srv/b"), 0);
+	CHECK_EQ(add(&s, "export", "/srv"), -EEXIST);
+	CHECK_EQ(s.export_count, 2);
+	daemon_settings_fini(&s);
+	daemon_settings_init(&s);
+	CHECK_EQ(add(&s, "export", ""), -EINVAL);
+	CHECK_EQ(add(&s, "export", "/srv"), 0);
+	CHECK_EQ(add(&s, "export", "a /srv/a"), -EEXIST);
+	daemon_settings_fini(&s);
+	daemon_settings_init(&s);
+	for (unsigned i = 0; i < DAEMON_EXPORTS_MAX; i++)
+		CHECK_EQ(add(&s, "export", "a /srv/a"), 0);
+	CHECK_EQ(add(&s, "export", "a /srv/a"), -ENOSPC);
+	daemon_settings_fini(&s);
+}
+
+/* Whether anybody may come in, and beyond loopback without a word more. */
+static void who_comes_in(void)
+{
+	static const struct {
+		const char *export, *users, *anonymous;
+		bool lets, open;
+	} rows[] = {
+		{"/srv", NULL, NULL, true, true},
+		{"/srv:rw", NULL, "auto", true, true},
+		{"/srv:rw", NULL, "no", false, false},
+		{"/srv", NULL, "yes", true, false},
+		{"/srv:rw", NULL, "yes", true, true},
+		{"/srv:rw", "/users", NULL, false, false},
+		{"/srv:rw", "/users", "auto", false, false},
+		{"/srv:rw", "/users", "yes", true, false}, /* for reading */
+		{"a /srv rights=write users=@anonymous", "/users", "yes", true, true},
+		{"a /srv rights=write users=@users", "/users", "yes", true, false},
+	};
+
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct daemon_settings s;
+
 		daemon_settings_init(&s);
-		CHECK_EQ(daemon_settings_set(
-				 &s, DAEMON_ORIGIN_COMMAND, "export", forms[i].value, why),
-			0);
-		CHECK(!strcmp(s.export, forms[i].dir));
-		CHECK_EQ(s.writable, forms[i].writable);
+		CHECK_EQ(add(&s, "export", rows[i].export), 0);
+		CHECK(!rows[i].users || !add(&s, "users", rows[i].users));
+		CHECK(!rows[i].anonymous || !add(&s, "anonymous", rows[i].anonymous));
+		CHECK_EQ(daemon_settings_lets_anonymous(&s), rows[i].lets);
+		CHECK_EQ(daemon_settings_is_open(&s), rows[i].open);
 		daemon_settings_fini(&s);
 	}
-	daemon_settings_init(&s);
-	CHECK_EQ(daemon_settings_set(&s, DAEMON_ORIGIN_COMMAND, "export", "", why), -EINVAL);
-	CHECK_EQ(daemon_settings_set(&s, DAEMON_ORIGIN_COMMAND, "export", ":rw", why), -EINVAL);
-	daemon_settings_fini(&s);
 }
 
 static void what_is_wrong_is_named(void)
@@ -213,6 +247,8 @@ static void what_is_wrong_is_named(void)
 		{"--crc=maybe", "maybe"},
 		{"--config a --config b", "--config"},
 		{"--export /a --export /b:rw", "export is given twice"},
+		{"--anonymous maybe", "maybe"},
+		{"--login-timeout 0", "login-timeout"},
 		{"--listen 65536", "65536 is no port"},
 		{"--listen 99999999999999999999", "is no port"},
 	};
@@ -244,7 +280,9 @@ static void the_command_line_outweighs_the_file(void)
 	CHECK_EQ(conf_parse(text, sizeof text - 1, "f", from_file, &o.settings, reason), 0);
 	CHECK_EQ(o.settings.listen_count, 1);
 	CHECK(!strcmp(o.settings.listen[0], "127.0.0.1:9"));
-	CHECK(!strcmp(o.settings.export, "/command") && !o.settings.writable && !o.settings.crc);
+	CHECK_EQ(o.settings.export_count, 1);
+	CHECK(!strcmp(o.settings.exports[0]->directory, "/command") && !o.settings.crc);
+	CHECK_EQ(o.settings.exports[0]->rights, PLACE_READ_ONLY);
 	CHECK_EQ(o.settings.max_sessions, 5);
 	daemon_options_fini(&o);
 
@@ -291,7 +329,7 @@ static void not_more_addresses_than_there_is_room_for(void)
 }
 
 HARNESS_MAIN({"startups and penalties", startups}, {"defaults", defaults},
-	{"every option", every_option}, {"exports", exports},
+	{"every option", every_option}, {"exports", exports}, {"who comes in", who_comes_in},
 	{"what is wrong is named", what_is_wrong_is_named},
 	{"the command line outweighs the file", the_command_line_outweighs_the_file},
 	{"a file says each thing once", a_file_says_each_thing_once},

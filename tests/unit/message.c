@@ -10,6 +10,12 @@
 #define WELCOME "52465450 01 00 0040 0000 " TOKEN
 #define HELLO                                                                                      \
 	"0001 0008 00400000 00000200 0004 0000000a 00000000 00000000 000a 726674702f302e312e30"
+#define LOGIN_ANONYMOUS "01 0000 0000"
+#define LOGIN_PASSWORD "02 0005 616c696365 0003 6f7065"
+#define LOGIN_KEY "03 0001 61 0008 0002 6b6b 0002 7373"
+#define LOGIN_ONCE "04 0000 0020 6f*32"
+#define LOGIN_CERTIFICATE "05 0001 61 0000"
+#define LOGIN_REPLY "0000001f 0002 0005 616c696365 0001 2f"
 #define CHANNELS "0008"
 #define CHANNELS_REPLY "0008 0040 " TOKEN
 #define PATH "0003 2f6162"
@@ -56,6 +62,18 @@ static const struct sample samples[] = {
 		"0001 0008 00400000 00000200 0001 0000000a 00000007 00000001 0000"},
 	{MESSAGE_HELLO | MESSAGE_REPLY, NULL,
 		"0001 0040 01000000 00010000 0004 00000002 ffffffff 00000001 00ff 00*255"},
+	{MESSAGE_LOGIN, NULL, LOGIN_ANONYMOUS},
+	{MESSAGE_LOGIN, NULL, LOGIN_PASSWORD},
+	{MESSAGE_LOGIN, NULL, "02 00ff 61*255 0400 78*1024"},
+	{MESSAGE_LOGIN, NULL, LOGIN_KEY},
+	/* the longest there may be */
+	{MESSAGE_LOGIN, NULL, "03 00ff 61*255 1000 07fe 6b*2046 07fe 73*2046"},
+	{MESSAGE_LOGIN, NULL, LOGIN_ONCE},
+	{MESSAGE_LOGIN, NULL, LOGIN_CERTIFICATE},
+	{MESSAGE_LOGIN, NULL, "05 0000 0000"},
+	{MESSAGE_LOGIN | MESSAGE_REPLY, NULL, LOGIN_REPLY},
+	{MESSAGE_LOGIN | MESSAGE_REPLY, NULL, "00000000 0000 0000 0001 2f"},
+	{MESSAGE_LOGIN | MESSAGE_REPLY, NULL, "0000001f ffff 00ff 61*255 0fff 2f*4095"},
 	{MESSAGE_BYE, NULL, ""},
 	{MESSAGE_BYE | MESSAGE_REPLY, NULL, ""},
 	{MESSAGE_PING, NULL, "0123456789abcdef"},
@@ -131,12 +149,42 @@ static void codec_table(void)
 	sample_check_rows(samples + 7, COUNT(samples) - 7, 0, 63);
 	CHECK(!strcmp(message_name(MESSAGE_STORE), "STORE"));
 	CHECK(!strcmp(message_name(MESSAGE_STORE | MESSAGE_REPLY), "STORE reply"));
-	CHECK(!strcmp(message_name(MESSAGE_LOGIN), "unknown message"));
+	CHECK(!strcmp(message_name(MESSAGE_LOGIN), "LOGIN"));
+	CHECK(!strcmp(message_name(7), "unknown message"));
 }
 
 #define BAD (-EBADMSG)
 
 static const struct tweak tweaks[] = {
+	/* LOGIN: method, user's length, first byte of the user, data's length */
+	{recode_message_login, LOGIN_ANONYMOUS, 0, 1, 0, BAD},
+	{recode_message_login, LOGIN_ANONYMOUS, 0, 1, 6, BAD},
+	{recode_message_login, LOGIN_ANONYMOUS, 0, 1, 2, BAD},
+	{recode_message_login, LOGIN_ANONYMOUS, 0, 1, 3, BAD},
+	{recode_message_login, LOGIN_ANONYMOUS, 0, 1, 4, BAD},
+	{recode_message_login, LOGIN_ANONYMOUS, 0, 1, 5, 0},
+	{recode_message_login, LOGIN_PASSWORD, 0, 1, 1, BAD},
+	{recode_message_login, LOGIN_PASSWORD, 0, 1, 4, BAD},
+	{recode_message_login, LOGIN_PASSWORD, 0, 1, 5, BAD},
+	{recode_message_login, LOGIN_PASSWORD, 1, 2, 256, BAD},
+	{recode_message_login, LOGIN_PASSWORD, 3, 1, 0, BAD},
+	{recode_message_login, LOGIN_PASSWORD, 3, 1, 255, 0},
+	{recode_message_login, LOGIN_PASSWORD, 8, 2, 4, -EMSGSIZE},
+	{recode_message_login, LOGIN_PASSWORD, 8, 2, 2, BAD},
+	{recode_message_login, LOGIN_PASSWORD, 10, 1, 0, BAD},
+	{recode_message_login, LOGIN_KEY, 6, 2, 0, BAD},
+	{recode_message_login, LOGIN_KEY, 6, 2, 3, BAD},
+	{recode_message_login, LOGIN_KEY, 6, 2, 6, BAD},
+	{recode_message_login, LOGIN_KEY, 0, 1, 2, BAD},
+	{recode_message_login, LOGIN_ONCE, 3, 2, 31, BAD},
+	{recode_message_login, LOGIN_CERTIFICATE, 3, 1, 0, BAD},
+	{recode_message_login_key, "0002 6b6b 0002 7373", 0, 2, 0, BAD},
+	{recode_message_login_key, "0002 6b6b 0002 7373", 4, 2, 3, -EMSGSIZE},
+	{recode_message_login_reply, LOGIN_REPLY, 0, 4, 32, BAD},
+	{recode_message_login_reply, LOGIN_REPLY, 0, 4, 0, 0},
+	{recode_message_login_reply, LOGIN_REPLY, 8, 1, 0, BAD},
+	{recode_message_login_reply, LOGIN_REPLY, 15, 1, 0, BAD},
+	{recode_message_login_reply, LOGIN_REPLY, 13, 2, 0, BAD},
 	/* greeting */
 	{recode_message_greeting, GREETING_CONTROL, 0, 4, 0x52465451, BAD},
 	{recode_message_greeting, GREETING_CONTROL, 4, 1, 0, BAD},
@@ -442,7 +490,7 @@ static void refusals(void)
 	h.type = MESSAGE_QUEUED; /* the dialogue's */
 	h.length = 4;
 	CHECK_EQ(message_check(&h), -EBADMSG);
-	h.type = MESSAGE_LOGIN | MESSAGE_REPLY;
+	h.type = 7 | MESSAGE_REPLY;
 	h.length = 2;
 	CHECK_EQ(message_check(&h), -EBADMSG);
 }

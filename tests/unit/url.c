@@ -48,6 +48,25 @@ static void hosts(void)
 	CHECK(reads("rftp://[fe80::1%eth0]:7000/a:b", "fe80::1%eth0", 7000, "/a:b", "/a:b"));
 }
 
+static void users(void)
+{
+	struct url url;
+	const char *why;
+
+	CHECK(reads("rftp://alice@host/a", "host", 7387, "/a", "/a"));
+	CHECK(reads("rftp://alice@[::1]:8/a", "::1", 8, "/a", "/a"));
+	CHECK(reads("rftp://h/alice@x", "h", 7387, "/alice@x", "/alice@x"));
+	CHECK_EQ(url_parse("rftp://a%40b%3ac@h", &url, &why), 0);
+	CHECK(!strcmp(url.user, "a@b:c"));
+	url_fini(&url);
+	CHECK_EQ(url_parse("rftp://a@b@h", &url, &why), 0);
+	CHECK(!strcmp(url.user, "a@b"));
+	url_fini(&url);
+	CHECK_EQ(url_parse("rftp://h", &url, &why), 0);
+	CHECK(!*url.user);
+	url_fini(&url);
+}
+
 static void paths(void)
 {
 	CHECK(reads("rftp://h//a//", "h", 7387, "//a//", "//a//"));
@@ -84,6 +103,7 @@ static void reasons(void)
 	CHECK(says("sftp://h/", "only rftp://"));
 	CHECK(says("h/a", "begins with rftp://"));
 	CHECK(says("rftp://h:99999/", "port must be a number from 1 to 65535"));
+	CHECK(says("rftp://u:secret@h/", "a password does not belong into a URL"));
 	CHECK(says("rftp://h:0/", "port must be"));
 	CHECK(says("rftp://h:/", "port must be"));
 	CHECK(says("rftp://h:x/", "port must be"));
@@ -102,7 +122,8 @@ static void refusals(void)
 {
 	static const char *const bad[] = {"", "host/a", "http://h/", "rftp:/h/a", "rftp://",
 		"rftp:///a", "rftp://h:0/a", "rftp://h:65536/", "rftp://h:/a", "rftp://h:12x/a",
-		"rftp://::1/a", "rftp://[::1/a", "rftp://[::1]x/a", "rftp://user@h/a", "rftp://h/%",
+		"rftp://::1/a", "rftp://[::1/a", "rftp://[::1]x/a", "rftp://@h/a",
+		"rftp://u:secret@h/a", "rftp://u%4@h/a", "rftp://u%00@h/a", "rftp://h/%",
 		"rftp://h/%4", "rftp://h/%zz", "rftp://h/%00", "rftp://h/a%0g"};
 	char *longest = malloc(5000);
 
@@ -128,5 +149,5 @@ static void which_side(void)
 	CHECK(!url_is(""));
 }
 
-HARNESS_MAIN({"hosts", hosts}, {"paths", paths}, {"patterns", patterns}, {"refusals", refusals},
-	{"reasons", reasons}, {"which_side", which_side})
+HARNESS_MAIN({"hosts", hosts}, {"users", users}, {"paths", paths}, {"patterns", patterns},
+	{"refusals", refusals}, {"reasons", reasons}, {"which_side", which_side})

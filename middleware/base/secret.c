@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * base/secret: see secret.h.
+ *
+ * Reads byte by byte into the caller's buffer: stdio would leave copies behind.
+ */
+#include "base/secret.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <termios.h>
+#include <unistd.h>
+
+/* A byte: 1, 0 (the end), -ECANCELED, -errno. */
+static int next_byte(int fd, int cancel_fd, char *byte)
+{
+	struct pollfd fds[2] = {{fd, POLLIN, 0}, {cancel_fd, POLLIN, 0}};
+	ssize_t n;
+
+	for (;;) {
+		if (poll(fds, 2, -1) < 0) {
+			if (errno != EINTR)
+				return -errno;
+			continue;
+		}
+		if (fds[1].revents)
+			return -ECANCELED;
+		n = read(fd, byte, 1);
+		if (n >= 0 || errno != EINTR)
+			return n < 0 ? -errno : (int)n;
+	}
+}
+
+int secret_read_line(int fd, int cancel_fd, char *line, size_t size)
+{
+	size_t len = 0;
+	char byte;
+	int r;
+
+	while ((r = next_byte(fd, cancel_fd, &byte)) == 1 && byte != '\n') {
+		if (len == size - 1) {
+			r = -E2BIG;
+			break;
+		}
+		line[len++] = byte;
+	}
+	if (len && line[len - 1] == '\r')
+		len--;
+	line[len] = '\0';
+	if (r >= 0)
+		r = memchr(line, '\0', len) ? -EINVAL : len ? 0 : -ENODATA;
+	if (r)
+		explicit_bzero(line, size);
+	return r;
+}
+
+int secret_ask(const char *prompt, int cancel_fd, char *line, size_t size)
+{
+	int tty = open("/dev/tty", O_RDWR | O_CLOEXEC), r;
+	struct termios before, quiet;
+
+	if (tty < 0 || tcgetattr(tty, &before)) {
+		if (tty >= 0)
+			close(tty);
+		return -ENOTTY;
+	}
+	quiet = before;
+	quiet.c_lflag &= ~(tcflag_t)(ECHO | ECHOE | ECHOK | ECHONL);
+	quiet.c_lflag |= ICANON | ISIG;
+	tcsetattr(tty, TCSAFLUSH, &quiet);
+	dprintf(tty, "%s", prompt);
+	r = secret_read_line(tty, cancel_fd, line, size);
+	tcsetattr(tty, TCSAFLUSH, &before);
+	dprintf(tty, "\n");
+	close(tty);
+	return r;
+}

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rftp/remote/login: see login.h.
+ *
+ * Owns the order of the methods.  Where a password or a key comes from is its own module's.
+ */
+#include "rftp/remote/login.h"
+
+#include "base/secret.h"
+#include "rftp/ui/escape.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define UNKNOWN 0u /* the server has not said yet which methods it knows */
+
+static void note(struct login *l, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void note(struct login *l, const char *format, ...)
+{
+	char text[512];
+	va_list ap;
+
+	if (!l->note)
+		return;
+	va_start(ap, format);
+	vsnprintf(text, sizeof text, format, ap);
+	va_end(ap);
+	l->note(l->note_ctx, text);
+}
+
+static int load_credentials(struct login *l, char why[TLS_WHY_MAX])
+{
+	char path[PATH_MAX], text[PASSWORD_WHY_MAX];
+	int err = credentials_path(path, sizeof path);
+
+	if (!err)
+		err = credentials_load(path, l->host, l->port, l->name, &l->kept, text);
+	if (!err)
+		note(l, "login: %s has a password for %s", path, l->kept.user);
+	else if (err != -ENOENT && err != -ENAMETOOLONG)
+		snprintf(why, TLS_WHY_MAX, "%s", text);
+	return err == -ENOENT || err == -ENAMETOOLONG ? 0 : err;
+}
+
+int login_init(struct login *l, char why[TLS_WHY_MAX])
+{
+	int err;
+
+	snprintf(l->name, sizeof l->name, "%s", *l->user ? l->user : l->settings->user);
+	err = load_credentials(l, why);
+	if (!err && !*l->name)
+		snprintf(l->name, sizeof l->name, "%s", l->kept.user);
+	return err;
+}
+
+void login_fini(struct login *l)
+{
+	explicit_bzero(l->password, sizeof l->password);
+	explicit_bzero(&l->kept, sizeof l->kept);
+	text_fini(&l->tried);
+}
+
+void login_again(struct login *l)
+{
+	l->step = 0;
+	l->shown = 0;
+	text_clear(&l->tried);
+}
+
+/* ---- the steps: each gives 1 and what to show, as often as it has something; 0: the next one;
+ * -EAGAIN: not before the server has said which methods it knows; -errno and `why` ---- */
+
+struct showing {
+	const struct tls *tls;
+	unsigned methods; /* UNKNOWN, or that the server knows */
+	struct message_login *out;
+	char *why;
+};
+
+static struct wire_bytes bytes_of(const char *text)
+{
+	return (struct wire_bytes){(const uint8_t *)text, strlen(text)};
+}
+
+static int show_password(struct login *l, const struct showing *s)
+{
+	*s->out = (struct message_login){
+		.method = MESSAGE_LOGIN_PASSWORD,
+		.user = bytes_of(l->name),
+		.data = bytes_of(l->password),
+	};
+	return 1;
+}
+
+/* What was typed before the connection was lost. */
+static int step_typed(struct login *l, const struct showing *s)
+{
+	l->step++;
+	return l->asked && *l->password ? show_password(l, s) : 0;
+}
+
+static int step_password_file(struct login *l, const struct showing *s)
+{
+	int err;
+
+	l->step++;
+	if (!*l->settings->password_file || !*l->name)
+		return 0;
+	err = password_read_file(l->settings->password_file, l->password, s->why);
+	return err ? err : show_password(l, s);
+}
+
+static int step_password_command(struct login *l, const struct showing *s)
+{
+	int err;
+
+	if (!*l->settings->password_command || !*l->name) {
+		l->step++;
+		return 0;
+	}
+	if (s->methods == UNKNOWN)
+		return -EAGAIN; /* it may ask somebody */
+	l->step++;
+	err = password_read_command(
+		l->settings->password_command, l->cancel_fd, l->password, s->why);
+	l->asked = true;
+	return err ? err : show_password(l, s);
+}
+
+static int step_credentials(struct login *l, const struct showing *s)
+{
+	l->step++;
+	if (!*l->kept.password || strcmp(l->kept.user, l->name) != 0)
+		return 0;
+	memcpy(l->password, l->kept.password, sizeof l->password);
+	return show_password(l, s);
+}
+
+static int step_prompt(struct login *l, const struct showing *s)
+{
+	char prompt[MESSAGE_NAME_MAX + 300];
+	struct text name = {0};
+	int err;
+
+	if (!*l->name || l->prompts == LOGIN_PROMPTS || *l->settings->password_file ||
+		*l->settings->password_command) {
+		l->step++;
+		return 0;
+	}
+	if (s->methods == UNKNOWN)
+		return -EAGAIN;
+	escape_display(&name, l->name, strlen(l->name));
+	snprintf(prompt, sizeof prompt, "%s@%s's password: ", text_str(&name), l->host);
+	text_fini(&name);
+	err = secret_ask(prompt, l->cancel_fd, l->password, sizeof l->password);
+	if (err == -ECANCELED) {
+		snprintf(s->why, TLS_WHY_MAX, "interrupted");
+		return err;
+	}
+	if (err) {
+		if (err == -ENOTTY)
+			note(l, "login: there is no terminal to ask for a password on");
+		l->step++;
+		return 0;
+	}
+	l->asked = true;
+	l->prompts++;
+	return show_password(l, s);
+}
+
+static int step_anonymous(struct login *l, const struct showing *s)
+{
+	l->step++;
+	if (*l->name)
+		return 0;
+	*s->out = (struct message_login){.method = MESSAGE_LOGIN_ANONYMOUS};
+	return 1;
+}
+
+static const struct {
+	uint8_t method;
+	int (*run)(struct login *, const struct showing *);
+} steps[] = {
+	{MESSAGE_LOGIN_PASSWORD, step_typed},
+	{MESSAGE_LOGIN_PASSWORD, step_password_file},
+	{MESSAGE_LOGIN_PASSWORD, step_password_command},
+	{MESSAGE_LOGIN_PASSWORD, step_credentials},
+	{MESSAGE_LOGIN_PASSWORD, step_prompt},
+	{MESSAGE_LOGIN_ANONYMOUS, step_anonymous},
+};
+#define STEPS (sizeof steps / sizeof *steps)
+
+static void note_refusal(struct login *l)
+{
+	const char *name = message_login_name(l->shown);
+
+	note(l, "login: the server does not take it (%s)", name);
+	if (!strstr(text_str(&l->tried), name))
+		text_printf(&l->tried, "%s%s", l->tried.len ? ", " : "", name);
+}
+
+int login_next(void *login, const struct tls *tls, unsigned methods, struct message_login *out,
+	char why[TLS_WHY_MAX])
+{
+	struct login *l = login;
+	const struct showing s = {tls, methods, out, why};
+
+	if (l->shown)
+		note_refusal(l);
+	l->shown = 0;
+	while (l->step < STEPS) {
+		uint8_t method = steps[l->step].method;
+		int r;
+
+		if (methods != UNKNOWN && !(methods & 1u << method)) {
+			note(l, "login: the server knows no %s", message_login_name(method));
+			while (l->step < STEPS && steps[l->step].method == method)
+				l->step++;
+			continue;
+		}
+		r = steps[l->step].run(l, &s);
+		if (r == -EAGAIN)
+			return 0;
+		if (r == 1) {
+			l->shown = method;
+			note(l, "login: %s%s%s", message_login_name(method), *l->name ? " of " : "",
+				l->name);
+		}
+		if (r)
+			return r;
+	}
+	return 0;
+}
+
+void login_explain(const struct login *l, struct text *out)
+{
+	struct text name = {0};
+
+	escape_display(&name, l->name, strlen(l->name));
+	if (*l->name)
+		text_printf(out, "the login as %s is refused", text_str(&name));
+	else
+		text_puts(out, "the login is refused: name a user (rftp://USER@HOST/)");
+	if (l->tried.len && *l->name)
+		text_printf(out, " (tried: %s)", text_str(&l->tried));
+	else if (*l->name)
+		text_puts(out, ": there is nothing to show that the server takes (-vv says more)");
+	text_fini(&name);
+}

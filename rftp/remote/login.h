@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rftp/remote/login: what is shown at a login, one thing after the other, as ssh does it: keys
+ * first, then a password; anonymous when no user is named.
+ *
+ * It goes with one attempt to connect; a second one, after the user was asked, begins with what he
+ * said.
+ */
+#ifndef RFTP_LOGIN_H
+#define RFTP_LOGIN_H
+
+#include "rftp/remote/credentials.h"
+#include "rftp/settings.h"
+#include "rftp/ui/text.h"
+#include "session/calls.h"
+
+#define LOGIN_PROMPTS 3u /* passwords that are asked for */
+
+struct login {
+	/* the caller's */
+	const struct settings *settings;
+	const char *host, *user; /* user "": none is named in the URL */
+	uint16_t port;
+	int cancel_fd;
+	/* told what is tried, and what is not and why (rftp -vv) */
+	void (*note)(void *ctx, const char *text);
+	void *note_ctx;
+	bool asked; /* out: the user typed something, which takes its time */
+
+	/* its own */
+	char name[MESSAGE_NAME_MAX + 1]; /* who logs in; "": anonymous */
+	unsigned step;                   /* how far it is */
+	unsigned prompts;
+	uint8_t shown; /* method of what was shown last; 0: nothing */
+	char password[PASSWORD_MAX];
+	struct credentials kept; /* of the user's file */
+	struct text tried;       /* for people: what was refused */
+};
+
+/* The caller's fields are set.  0, or -errno and the reason: a file that is there cannot be used.
+ */
+int login_init(struct login *, char why[TLS_WHY_MAX]);
+void login_fini(struct login *); /* wipes it */
+/* Once more, as from the start; what the user typed last comes first. */
+void login_again(struct login *);
+
+/* calls_params.login */
+int login_next(void *login, const struct tls *, unsigned methods, struct message_login *out,
+	char why[TLS_WHY_MAX]);
+/* Why nothing was taken, as far as this side knows. */
+void login_explain(const struct login *, struct text *out);
+
+#endif

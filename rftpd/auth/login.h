@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rftpd/auth/login: whether what a client shows at its login is somebody's.
+ *
+ * It knows neither sessions nor the loop: an attempt has copies of all that a check needs, so that
+ * a thread may do it while its session ends, or the configuration is read again.
+ */
+#ifndef RFTPD_LOGIN_H
+#define RFTPD_LOGIN_H
+
+#include "rftpd/auth/identity.h"
+#include "rftpd/daemon_settings.h"
+#include "session/tls.h"
+
+#include <stdbool.h>
+
+struct login_attempt {
+	struct identity shown; /* method and user, as the client says */
+	uint8_t *data;         /* as LOGIN has it */
+	size_t len;
+	bool anonymous; /* is let in */
+	char *users;    /* a file; NULL: none */
+	/* out */
+	struct identity identity; /* whose it is */
+	char why[512];            /* not taken: for the log alone */
+};
+
+/* Bit n: method n of LOGIN is known here. */
+unsigned login_methods(const struct daemon_settings *);
+/* Whether the files that the settings name can be used.  0 or -EINVAL, logged. */
+int login_check_settings(const struct daemon_settings *);
+
+/* Copies what a check will need.  `tls` is the session's, and is not used later.  NULL: no memory.
+ */
+struct login_attempt *login_attempt_new(
+	const struct message_login *, const struct daemon_settings *, const struct tls *tls);
+void login_attempt_free(struct login_attempt *); /* wipes it; takes NULL */
+/* Whether the check takes a while: it is then for a thread. */
+bool login_attempt_is_slow(const struct login_attempt *);
+/* Whether guessing would help against what was shown, so that a refusal should take its time. */
+bool login_attempt_is_guess(const struct login_attempt *);
+
+/* true: taken, `identity` is set.  false: `why`.  An error of this side's is no login either. */
+bool login_attempt_check(struct login_attempt *);
+
+#endif

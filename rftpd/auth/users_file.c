@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rftpd/auth/users_file: see users_file.h.
+ *
+ * Owns the form of the file and the kind of hash.  Knows neither sessions nor messages.
+ */
+#include "rftpd/auth/users_file.h"
+
+#include <crypt.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define HASH_PREFIX "$y$" /* yescrypt */
+#define HASH_COST 0 /* what the library takes for right: some 16 MiB and a tenth of a second */
+/* For who is not there: its cost is that of what users_hash makes, and no password has it. */
+#define HASH_OF_NOBODY "$y$j9T$/5O1pMbbBYKZAFhRvv6.2.$cKyoUhLB47gZQZYw9YNvq3duG9mhMktg4nL1wHK1x.3"
+
+_Static_assert(USERS_HASH_MAX == CRYPT_OUTPUT_SIZE, "room for a hash");
+
+bool users_name_ok(const char *name)
+{
+	size_t len = strlen(name);
+
+	if (!len || len > 255 || strchr("-@#", *name) || !strcmp(name, ".") || !strcmp(name, ".."))
+		return false;
+	for (; *name; name++)
+		if ((unsigned char)*name <= ' ' || *name == 0x7f || *name == ':' || *name == '/')
+			return false;
+	return true;
+}
+
+/* ---- reading ---- */
+
+/* The hash of a line that is the user's: its length, with *hash; -1: another's line. */
+static int hash_of_line(const char *line, size_t len, const char *user, const char **hash)
+{
+	size_t name = strlen(user);
+
+	if (len <= name || memcmp(line, user, name) != 0 || line[name] != ':')
+		return -1;
+	*hash = line + name + 1;
+	len -= name + 1;
+	while (len && ((*hash)[len - 1] == '\r' || (*hash)[len - 1] == ' '))
+		len--;
+	return len < USERS_HASH_MAX && !memchr(*hash, '\0', len) ? (int)len : 0;
+}
+
+void users_find_in(const char *text, size_t len, const char *user, char hash[USERS_HASH_MAX])
+{
+	const char *end = text + len;
+
+	hash[0] = '\0';
+	if (!users_name_ok(user))
+		return;
+	while (text < end) {
+		const char *newline = memchr(text, '\n', (size_t)(end - text)), *found;
+		const char *stop = newline ? newline : end;
+		int n = hash_of_line(text, (size_t)(stop - text), user, &found);
+
+		if (n >= 0) {
+			memcpy(hash, found, (size_t)n);
+			hash[n] = '\0';
+			return;
+		}
+		text = newline ? newline + 1 : end;
+	}
+}
+
+static int refuse_mode(const char *path, int fd, char why[USERS_WHY_MAX], off_t *size)
+{
+	struct stat st;
+
+	if (fstat(fd, &st)) {
+		snprintf(why, USERS_WHY_MAX, "%.300s: %s", path, strerror(errno));
+		return -errno;
+	}
+	*size = st.st_size;
+	if (!S_ISREG(st.st_mode) || st.st_mode & 027) {
+		snprintf(why, USERS_WHY_MAX,
+			"%.300s: others may read or change it (mode %04o): chmod 600 it", path,
+			(unsigned)st.st_mode & 07777);
+		return -EPERM;
+	}
+	if (st.st_size > (off_t)USERS_FILE_BYTES_MAX) {
+		snprintf(why, USERS_WHY_MAX, "%.300s: longer than %u bytes", path,
+			USERS_FILE_BYTES_MAX);
+		return -EFBIG;
+	}
+	return 0;
+}
+
+/* All of the file, in memory that the caller wipes and frees. */
+static int read_file(const char *path, char **text, size_t *len, char why[USERS_WHY_MAX])
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK), r;
+	size_t have = 0;
+	off_t size = 0;
+	ssize_t n = 0;
+
+	if (fd < 0) {
+		r = -errno;
+		snprintf(why, USERS_WHY_MAX, "%.300s: %s", path, strerror(-r));
+		return r;
+	}
+	r = refuse_mode(path, fd, why, &size);
+	*text = r ? NULL : malloc((size_t)size + 1);
+	if (!r && !*text)
+		r = -ENOMEM;
+	while (!r && have < (size_t)size && (n = read(fd, *text + have, (size_t)size - have)) > 0)
+		have += (size_t)n;
+	if (!r && n < 0) {
+		r = -errno;
+		snprintf(why, USERS_WHY_MAX, "%.300s: %s", path, strerror(-r));
+		free(*text);
+	}
+	*len = have;
+	close(fd);
+	return r;
+}
+
+int users_find(
+	const char *path, const char *user, char hash[USERS_HASH_MAX], char why[USERS_WHY_MAX])
+{
+	size_t len;
+	char *text;
+	int r = read_file(path, &text, &len, why);
+
+	hash[0] = '\0';
+	if (r)
+		return r;
+	users_find_in(text, len, user, hash);
+	explicit_bzero(text, len);
+	free(text);
+	return 0;
+}
+
+int users_check(const char *path, char why[USERS_WHY_MAX])
+{
+	char hash[USERS_HASH_MAX];
+
+	return users_find(path, "root", hash, why);
+}
+
+/* ---- writing ---- */
+
+/* All lines but the user's, and then his new one. */
+static int write_lines(FILE *out, const char *text, size_t len, const char *user, const char *hash,
+	bool *was_there)
+{
+	const char *end = text + len, *ignored;
+
+	*was_there = false;
+	while (text < end) {
+		const char *newline = memchr(text, '\n', (size_t)(end - text));
+		size_t n = (size_t)((newline ? newline : end) - text);
+
+		if (hash_of_line(text, n, user, &ignored) >= 0) {
+			if (!*was_there && hash)
+				fprintf(out, "%s:%s\n", user, hash);
+			*was_there = true;
+		} else {
+			fwrite(text, 1, n, out);
+			fputc('\n', out);
+		}
+		text = newline ? newline + 1 : end;
+	}
+	if (!*was_there && hash)
+		fprintf(out, "%s:%s\n", user, hash);
+	return fflush(out) || ferror(out) ? -EIO : 0;
+}
+
+static int replace_file(const char *path, const char *text, size_t len, const char *user,
+	const char *hash, const struct stat *old)
+{
+	char temporary[PATH_MAX];
+	bool was_there;
+	FILE *out;
+	int fd, r;
+
+	if (snprintf(temporary, sizeof temporary, "%s.XXXXXX", path) >= (int)sizeof temporary)
+		return -ENAMETOOLONG;
+	fd = mkostemp(temporary, O_CLOEXEC); /* mode 0600 */
+	if (fd < 0)
+		return -errno;
+	r = old && (fchown(fd, old->st_uid, old->st_gid) || fchmod(fd, old->st_mode & 07777))
+		    ? -errno
+		    : 0;
+	out = r ? NULL : fdopen(fd, "w");
+	if (!out && !r)
+		r = -ENOMEM;
+	if (!r)
+		r = write_lines(out, text, len, user, hash, &was_there);
+	if (!r && !hash && !was_there)
+		r = -ENOENT;
+	if (!r && fsync(fd))
+		r = -errno;
+	if (out)
+		fclose(out);
+	else
+		close(fd);
+	if (!r && rename(temporary, path))
+		r = -errno;
+	if (r)
+		unlink(temporary);
+	return r;
+}
+
+int users_set(const char *path, const char *user, const char *hash, char why[USERS_WHY_MAX])
+{
+	char directory[PATH_MAX], *text = NULL;
+	struct stat old;
+	size_t len = 0;
+	int lock, r;
+
+	snprintf(directory, sizeof directory, "%s", path);
+	lock = open(dirname(directory), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (lock < 0 || flock(lock, LOCK_EX)) {
+		r = -errno;
+		snprintf(why, USERS_WHY_MAX, "%.300s: %s", directory, strerror(-r));
+		if (lock >= 0)
+			close(lock);
+		return r;
+	}
+	r = stat(path, &old) ? -errno : read_file(path, &text, &len, why);
+	if (r == -ENOENT && hash) {
+		r = replace_file(path, "", 0, user, hash, NULL);
+	} else if (!r) {
+		r = replace_file(path, text, len, user, hash, &old);
+		explicit_bzero(text, len);
+		free(text);
+	} else if (r != -ENOENT) {
+		close(lock);
+		return r;
+	}
+	if (!r)
+		fsync(lock);
+	close(lock);
+	if (r)
+		snprintf(why, USERS_WHY_MAX, "%.300s: %s", path,
+			r == -ENOENT ? "there is no such user" : strerror(-r));
+	return r;
+}
+
+/* ---- hashes ---- */
+
+int users_hash(const char *password, char hash[USERS_HASH_MAX])
+{
+	char setting[CRYPT_GENSALT_OUTPUT_SIZE];
+	struct crypt_data *data = calloc(1, sizeof *data);
+	const char *made;
+	int r = 0;
+
+	if (!data)
+		return -ENOMEM;
+	made = crypt_gensalt_rn(HASH_PREFIX, HASH_COST, NULL, 0, setting, sizeof setting)
+		       ? crypt_r(password, setting, data)
+		       : NULL;
+	if (made && *made != '*')
+		snprintf(hash, USERS_HASH_MAX, "%s", made);
+	else
+		r = errno ? -errno : -EINVAL;
+	explicit_bzero(data, sizeof *data);
+	free(data);
+	return r;
+}
+
+/* Takes a time that does not depend on where they differ. */
+static bool equal(const char *a, const char *b)
+{
+	size_t len = strlen(a);
+	unsigned char differ = 0;
+
+	if (strlen(b) != len)
+		return false;
+	for (size_t i = 0; i < len; i++)
+		differ |= (unsigned char)(a[i] ^ b[i]);
+	return !differ;
+}
+
+bool users_verify(const char *password, const char *hash)
+{
+	struct crypt_data *data = calloc(1, sizeof *data);
+	const char *made;
+	bool right;
+
+	if (!data)
+		return false;
+	made = crypt_r(password, *hash ? hash : HASH_OF_NOBODY, data);
+	right = made && *made != '*' && *hash && equal(made, hash);
+	explicit_bzero(data, sizeof *data);
+	free(data);
+	return right;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rftpd/auth/users_file: who may log in with a password: a line `USER:HASH` for each, the hash as
+ * crypt(5) has it.  Empty lines and those that begin with # are passed over.
+ *
+ * It is read at each login, so that a change holds at once.  Others than the owner and the group
+ * may neither read nor change it.
+ */
+#ifndef RFTPD_USERS_FILE_H
+#define RFTPD_USERS_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define USERS_HASH_MAX 384u /* CRYPT_OUTPUT_SIZE */
+#define USERS_FILE_BYTES_MAX (4u << 20)
+#define USERS_WHY_MAX 512u
+
+/* Whether it can be a user's name here: 1..255 bytes, none of them a colon, a slash, a blank or a
+ * control character; neither - nor @ nor # first; not "." or "..". */
+bool users_name_ok(const char *name);
+
+/* In a text of `len` bytes: the user's hash, "" when there is none; an entry counts once: the
+ * first.
+ */
+void users_find_in(const char *text, size_t len, const char *user, char hash[USERS_HASH_MAX]);
+/* The same in a file.  0, or -errno and the reason; -EPERM: others may read or change it. */
+int users_find(
+	const char *path, const char *user, char hash[USERS_HASH_MAX], char why[USERS_WHY_MAX]);
+/* Whether it can be read. */
+int users_check(const char *path, char why[USERS_WHY_MAX]);
+
+/*
+ * Puts the user's line there, or takes it away (a hash of NULL; -ENOENT: there is none).  The file
+ * is replaced as a whole, mode 0600 where there was none; two at a time wait for each other.  0 or
+ * -errno and the reason.
+ */
+int users_set(const char *path, const char *user, const char *hash, char why[USERS_WHY_MAX]);
+
+/* A new hash of the password (yescrypt).  0 or -errno. */
+int users_hash(const char *password, char hash[USERS_HASH_MAX]);
+/*
+ * Whether the password is the one of the hash.  A hash of "" is nobody's: it takes as long as any.
+ * Takes its time, and memory.
+ */
+bool users_verify(const char *password, const char *hash);
+
+#endif

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rftpd/serve/handle_login: LOGIN: what a client shows is checked, and it is let in or refused.
+ *
+ * A check that takes a while is a task of a pool of its own, which holds no more than a few
+ * threads. It uses nothing of the session, which may end meanwhile.  A refusal is held back for as
+ * long as counts from the request, so that it says neither how long the check took nor how; nobody
+ * else waits for that.
+ */
+#include "base/clock.h"
+#include "proto/status.h"
+#include "rftpd/auth/login.h"
+#include "rftpd/serve/admit.h"
+#include "rftpd/serve/handle.h"
+#include "rftpd/serve/session_log.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define GUESSES_MAX 3u /* wrong passwords, and then the session ends */
+#define TRIES_MAX 8u   /* and wrong logins of any kind: an agent may have many keys */
+#define CHECKS_MAX 256u
+
+#define SAME(right) ((int)MESSAGE_RIGHT_##right == (int)PLACE_##right)
+_Static_assert(SAME(READ) && SAME(LIST) && SAME(WRITE) && SAME(DELETE) && SAME(APPEND),
+	"the rights on the wire are a place's");
+
+struct login_check {
+	struct task task; /* first */
+	struct daemon *daemon;
+	struct daemon_session *session; /* NULL: it has gone */
+	struct login_attempt *attempt;
+	uint64_t since_ns;
+	bool right;
+};
+
+static void free_check(struct login_check *c)
+{
+	login_attempt_free(c->attempt);
+	free(c);
+}
+
+void handle_login_forget(struct daemon_session *s)
+{
+	if (s->check)
+		s->check->session = NULL; /* its task frees it */
+	s->check = NULL;
+	deadline_stop(&s->refusal);
+}
+
+static void audit(const struct daemon_session *s, const struct login_attempt *a, bool right)
+{
+	audit_write(&s->daemon->audit,
+		&(struct audit_event){.event = "login",
+			.session = s->number,
+			.peer = s->peer,
+			.user = right ? identity_name(&a->identity) : a->shown.user,
+			.method = message_login_name(a->shown.method),
+			.status = right ? STATUS_OK : STATUS_LOGIN,
+			.text = right ? NULL : a->why});
+}
+
+/* ---- outcomes ---- */
+
+static int welcome(struct daemon_session *s, const struct login_attempt *a)
+{
+	uint8_t reply[16 + MESSAGE_NAME_MAX + MESSAGE_PATH_MAX];
+	const char *user = identity_user(&a->identity);
+	const struct message_login_reply m = {
+		.rights = view_rights(s->view),
+		.exports = (uint16_t)view_listed(s->view),
+		.user = {(const uint8_t *)a->identity.user, strlen(a->identity.user)},
+		.home = {(const uint8_t *)"/", 1},
+	};
+
+	s->who = a->identity;
+	deadline_stop(&s->login_deadline);
+	session_log(s, LOG_LEVEL_INFO, "logged in as %s (%s)", user ? user : "anonymous",
+		message_login_name(s->who.method));
+	audit(s, a, true);
+	daemon_session_ready(s);
+	return daemon_session_reply(
+		s, MESSAGE_LOGIN, reply, message_put_login_reply(&m, reply, sizeof reply));
+}
+
+static void hold_back(struct daemon_session *s, const struct login_check *c)
+{
+	const struct login_attempt *a = c->attempt;
+	bool guess = login_attempt_is_guess(a);
+
+	s->daemon->statistics.logins_failed++;
+	admit_blame(
+		s->daemon, fabric_chan_peer(control_chan(link_control(s->link))), PENALTY_LOGIN);
+	s->login_tries++;
+	s->login_guesses += guess;
+	session_log(s, LOG_LEVEL_WARNING, "login as %.64s refused (%s): %s",
+		*a->shown.user ? a->shown.user : "anonymous", message_login_name(a->shown.method),
+		a->why);
+	audit(s, a, false);
+	deadline_start(&s->daemon->refusals[guess], &s->refusal, c->since_ns);
+}
+
+/* The same words for whatever it was. */
+int handle_login_refuse(struct daemon_session *s)
+{
+	bool last = s->login_guesses >= GUESSES_MAX || s->login_tries >= TRIES_MAX;
+	int r = daemon_session_refuse(s, MESSAGE_LOGIN, STATUS_LOGIN, "%s",
+		last ? "the login is refused, and there were too many" : "the login is refused");
+
+	if (!r && last)
+		daemon_session_close(s, "too many logins were refused");
+	else if (!r)
+		daemon_session_await_login(s);
+	return r;
+}
+
+/* Takes the check over. */
+static int conclude(struct daemon_session *s, struct login_check *c)
+{
+	struct login_attempt *a = c->attempt;
+	int r = 0;
+
+	if (c->right) {
+		s->view = view_new(s->daemon->exports, identity_user(&a->identity),
+			fabric_chan_peer(control_chan(link_control(s->link))),
+			!daemon_settings_has_logins(s->daemon->settings), &r);
+		if (r == -EACCES) { /* a right password must not show by it */
+			snprintf(a->why, sizeof a->why,
+				"no export is for this user from this address");
+			c->right = false;
+			r = 0;
+		}
+	}
+	if (!r && c->right)
+		r = welcome(s, a);
+	else if (!r)
+		hold_back(s, c);
+	free_check(c);
+	return r;
+}
+
+/* ---- the check ---- */
+
+static void run_check(struct task *task)
+{
+	struct login_check *c = (struct login_check *)task;
+
+	c->right = login_attempt_check(c->attempt);
+}
+
+static void end_check(struct task *task)
+{
+	struct login_check *c = (struct login_check *)task;
+	struct daemon_session *s = c->session;
+	int r;
+
+	c->daemon->check_count--;
+	if (!s) {
+		free_check(c);
+		return;
+	}
+	assert(s->state == SESSION_CHECKING && s->check == c);
+	s->check = NULL;
+	r = conclude(s, c);
+	if (r)
+		daemon_session_break(s, r);
+}
+
+static int start_check(struct daemon_session *s, struct login_check *c)
+{
+	struct daemon *d = s->daemon;
+	int r = d->check_count >= CHECKS_MAX ? -EUSERS : 0;
+
+	c->task.run = run_check;
+	c->task.done = end_check;
+	if (!r)
+		r = task_pool_start(d->checks, &c->task, c->since_ns);
+	if (!r) {
+		d->check_count++;
+		s->check = c;
+		return 0;
+	}
+	free_check(c);
+	session_log(s, LOG_LEVEL_WARNING, "its login is not checked: %s",
+		r == -EUSERS ? "too many wait" : strerror(-r));
+	r = daemon_session_refuse(s, MESSAGE_LOGIN, STATUS_LIMIT, "too many log in now");
+	daemon_session_close(s, "too many log in");
+	return r;
+}
+
+int handle_login(struct daemon_session *s, const uint8_t *data, size_t len)
+{
+	struct message_login login;
+	struct login_check *c;
+	int r = message_get_login(&login, data, len);
+
+	if (r)
+		return r;
+	c = calloc(1, sizeof *c);
+	if (!c)
+		return -ENOMEM;
+	c->daemon = s->daemon;
+	c->session = s;
+	c->since_ns = clock_now_ns();
+	c->attempt =
+		login_attempt_new(&login, s->daemon->settings, control_tls(link_control(s->link)));
+	if (!c->attempt) {
+		free(c);
+		return -ENOMEM;
+	}
+	s->state = SESSION_CHECKING;
+	if (login_attempt_is_slow(c->attempt))
+		return start_check(s, c);
+	c->right = login_attempt_check(c->attempt);
+	return conclude(s, c);
+}

@@ -1,0 +1,573 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Logins and exports: who is let in and who is not, by which method, to see and change what."""
+
+import json
+import os
+import struct
+import subprocess
+import threading
+import time
+
+import iwarp
+import rftptest
+from iwarp import Dropped, Session
+from rftptest import (DENIED, KIND, NO_FILE, REFUSED, USAGE, Daemon, case, check, equal, fails, make_file, rftp, wait_until,
+                      works)
+
+WAIT = 20 * rftptest.PATIENCE
+STATUS_LOGIN = 110
+
+
+def passwd(*arguments, password=None):
+    """rftpd passwd, with a password on its standard input"""
+    return subprocess.run([os.path.join(rftptest.BUILD, "rftpd"), "passwd", *arguments], capture_output=True,
+                          input=password, env=rftptest.clean_environment(), timeout=20 * rftptest.PATIENCE)
+
+
+def users(top, **passwords):
+    path = f"{top}/users"
+    for user, password in passwords.items():
+        done = passwd(user, "--users", path, password=password.encode() + b"\n")
+        equal(done.returncode, 0, "passwd", done.stderr)
+    return path
+
+
+def private(path, text, mode=0o600):
+    with open(path, "w") as f:
+        f.write(text)
+    os.chmod(path, mode)
+    return path
+
+
+def served(top, *arguments, mode="rw", **passwords):
+    os.makedirs(f"{top}/export/d", exist_ok=True)
+    make_file(f"{top}/export/f", 3000)
+    return Daemon(f"{top}/export", mode, "--users", users(top, **passwords), *arguments)
+
+
+def url(daemon, user, path=""):
+    return daemon.url(path).replace("rftp://", f"rftp://{user}@")
+
+
+def status(daemon, user=None, *arguments):
+    """What `status` says after a login."""
+    return works("--json", *arguments, "-c", "status", url(daemon, user) if user else daemon.url()).events()[-1]
+
+
+# ---- passwords ----
+
+@case
+def a_password(top):
+    daemon = served(top, alice="sesame")
+    right, wrong = private(f"{top}/right", "sesame\n"), private(f"{top}/wrong", "sesam\n")
+    said = status(daemon, "alice", "--password-file", right)
+    equal((said["user"], said["method"], said["read_only"]), ("alice", "password", False), "the session")
+    works("--password-file", right, "-c", f"put {top}/export/f new; rm new", url(daemon, "alice"))
+    works("--password-file", right, "--user", "alice", "-c", "ls", daemon.url())
+    works("--password-command", f"cat {right}", "-c", "ls", url(daemon, "alice"))
+    for arguments in (("--password-file", wrong), ("--password-command", f"cat {wrong}")):
+        fails(REFUSED, *arguments, "-c", "ls", url(daemon, "alice"), says="login as alice is refused (tried: password)")
+    fails(REFUSED, "--password-file", right, "-c", "ls", url(daemon, "bob"), says="login as bob is refused")
+    # who shows nothing is no longer let in
+    fails(REFUSED, "-c", "ls", daemon.url(), says="name a user")
+    fails(USAGE, "-c", "ls", url(daemon, "alice:sesame"), says="a password does not belong into a URL")
+    log = daemon.stderr()
+    check(b"login as alice refused (password): the password is wrong" in log, "the log", log)
+    check(b"login as bob refused (password): there is no such user" in log, "the log", log)
+    check(b"sesam" not in log, "a password in the log", log)
+
+
+@case
+def the_daemon_takes_a_change_at_once(top):
+    daemon = served(top, alice="sesame")
+    new = private(f"{top}/new", "changed\n")
+    fails(REFUSED, "--password-file", new, "-c", "ls", url(daemon, "alice"))
+    users(top, alice="changed", bob="other")
+    works("--password-file", new, "-c", "ls", url(daemon, "alice"))
+    equal(passwd("-d", "alice", "--users", f"{top}/users").returncode, 0, "passwd -d")
+    fails(REFUSED, "--password-file", new, "-c", "ls", url(daemon, "alice"))
+    works("--password-command", "echo other", "-c", "ls", url(daemon, "bob"))
+
+
+@case
+def passwd_makes_the_file(top):
+    path = users(top, alice="a", bob="b")
+    equal(os.stat(path).st_mode & 0o7777, 0o600, "mode")
+    with open(path) as f:
+        lines = f.read().splitlines()
+    equal([line.split(":")[0] for line in lines], ["alice", "bob"], "users")
+    check(all(line.split(":")[1].startswith("$y$") for line in lines), "yescrypt:", lines)
+    users(top, alice="c")
+    with open(path) as f:
+        again = f.read().splitlines()
+    equal(again[1], lines[1], "the other user's line")
+    check(again[0] != lines[0], "the password is another")
+    equal([n for n in os.listdir(top) if n.startswith("users")], ["users"], "files")
+    for arguments, password in ((("-d", "carol", "--users", path), None), (("a:b", "--users", path), b"x\n"),
+                                (("-x", "--users", path), b"x\n"), (("carol", "--users", path), b"\n"),
+                                (("carol", "--users", path), b""), (("carol",), b"x\n"),
+                                (("carol", "--users", f"{top}/missing/users"), b"x\n")):
+        done = passwd(*arguments, password=password)
+        check(done.returncode in (1, 2) and done.stderr, arguments, password, done)
+    with open(path) as f:
+        equal(f.read().splitlines(), again, "the file after what was refused")
+
+
+@case
+def files_with_secrets_are_private(top):
+    daemon = served(top, alice="sesame")
+    path = private(f"{top}/password", "sesame\n", 0o640)
+    fails(REFUSED, "--password-file", path, "-c", "ls", url(daemon, "alice"), says="chmod 600")
+    fails((REFUSED, NO_FILE, rftptest.CONNECT), "--password-file", f"{top}/missing", "-c", "ls", url(daemon, "alice"),
+          says="missing")
+    os.chmod(f"{top}/users", 0o644)
+    fails(REFUSED, "--password-command", "echo sesame", "-c", "ls", url(daemon, "alice"))
+    check(b"others may read or change it (mode 0644)" in daemon.stderr(), "the log", daemon.stderr())
+    daemon.stop()
+    try:
+        served(top)
+        raise rftptest.Failure("a daemon serves with passwords that others may read")
+    except rftptest.NotReady as e:
+        equal(e.code, 2, "exit code")
+
+
+@case
+def kept_credentials(top):
+    daemon = served(top, alice="se same", bob="other")
+    config = f"{top}/config"
+    os.makedirs(f"{config}/rftp")
+    env = {"XDG_CONFIG_HOME": config}
+    where = f"{daemon.host}:{daemon.port}"
+    kept = private(f"{config}/rftp/credentials",
+                   f'machine elsewhere login x password y\n# for the test\nmachine {where} login alice\n'
+                   f'  password "se same"\nmachine {where} login bob password wrong\n')
+    works("-c", "ls", daemon.url(), env=env)  # it names the user, too
+    works("-c", "ls", url(daemon, "alice"), env=env)
+    fails(REFUSED, "-c", "ls", url(daemon, "bob"), env=env)
+    fails(REFUSED, "-c", "ls", url(daemon, "carol"), env=env)
+    os.chmod(kept, 0o604)
+    fails(USAGE, "-c", "ls", daemon.url(), says="chmod 600", env=env)
+    private(kept, "machine x login\n")
+    fails(USAGE, "-c", "ls", daemon.url(), says="credentials:2: not of the form", env=env)
+
+
+def type_at(fd, wanted, answer):
+    """Waits for a prompt, and types."""
+    seen = b""
+    end = time.monotonic() + WAIT
+    while wanted not in seen:
+        check(time.monotonic() < end, "no prompt", wanted, "in", seen)
+        seen += os.read(fd, 4096)
+    os.write(fd, answer)
+    return seen
+
+
+def on_terminal(*arguments, answers):
+    """A client whose terminal is ours -> (what it says there, its exit code)"""
+    pid, fd = os.forkpty()
+    if not pid:
+        os.execve(os.path.join(rftptest.BUILD, "rftp"), ["rftp", *arguments], rftptest.clean_environment())
+    seen = b""
+    try:
+        for wanted, answer in answers:
+            seen += type_at(fd, wanted, answer)
+        while True:
+            data = os.read(fd, 4096)
+            if not data:
+                break
+            seen += data
+    except OSError:
+        pass  # EIO: nobody has it open any more
+    finally:
+        os.close(fd)
+        _, code = os.waitpid(pid, 0)
+    return seen, os.waitstatus_to_exitcode(code)
+
+
+@case
+def a_prompt(top):
+    daemon = served(top, alice="sesame")
+    ask = b"alice@127.0.0.1's password: "
+    seen, code = on_terminal("-c", "ls", url(daemon, "alice"), answers=[(ask, b"sesame\n")])
+    equal(code, 0, "exit code", seen)
+    check(b"sesame" not in seen and b"f" in seen, "what is on the terminal:", seen)
+    seen, code = on_terminal("-c", "ls", url(daemon, "alice"), answers=[(ask, b"wrong\n"), (ask, b"sesame\n")])
+    equal(code, 0, "exit code of the second try", seen)
+    seen, code = on_terminal("-c", "ls", url(daemon, "alice"), answers=[(ask, b"no\n")] * 3)
+    equal(code, REFUSED, "exit code of three wrong ones", seen)
+    seen, code = on_terminal("-c", "ls", url(daemon, "alice"), answers=[(ask, b"\x03")])
+    equal(code, rftptest.INTERRUPTED, "Ctrl-C", seen)
+    # passwd asks twice
+    pid, fd = os.forkpty()
+    if not pid:
+        os.execve(os.path.join(rftptest.BUILD, "rftpd"), ["rftpd", "passwd", "bob", "--users", f"{top}/users"],
+                  rftptest.clean_environment())
+    seen = type_at(fd, b"New password: ", b"new\n") + type_at(fd, b"Once more: ", b"new\n")
+    equal(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 0, "passwd", seen)
+    os.close(fd)
+    works("--password-command", "echo new", "-c", "ls", url(daemon, "bob"))
+
+
+# ---- what a stranger learns ----
+
+@case
+def a_refusal_says_nothing(top):
+    """The same status, the same text, and about the same time, for who is there and who is not."""
+    daemon = served(top, alice="sesame")
+
+    def refusal(user, password):
+        session = Session(daemon.port, WAIT)
+        hello = session.hello(then_login=False)
+        equal(struct.unpack(">I", hello[20:24])[0] >> 8 & 63, 1 << iwarp.PASSWORD, "methods")
+        began = time.monotonic()
+        said = session.ask(iwarp.LOGIN, iwarp.login(iwarp.PASSWORD, user, password))
+        took = time.monotonic() - began
+        session.close()
+        return said, took
+
+    (known, known_s), (unknown, unknown_s) = refusal(b"alice", b"x"), refusal(b"mallory", b"x")
+    equal(known, unknown, "the answer to a wrong password and an unknown user")
+    equal(known[0], STATUS_LOGIN, "status")
+    check(known_s > 0.9 and unknown_s > 0.9, "too fast to be slow:", known_s, unknown_s)
+    equal(refusal(b"alice\xff", b"x")[0], known, "bytes that are no name")
+    equal(refusal(b"a" * 255, b"x" * 1024)[0], known, "the longest")
+
+
+@case
+def wrong_logins_are_counted(top):
+    daemon = served(top, alice="sesame")
+    session = Session(daemon.port, WAIT)
+    session.hello(then_login=False)
+    for i in range(3):
+        code, _ = session.ask(iwarp.LOGIN, iwarp.login(iwarp.PASSWORD, b"alice", b"x"))
+        equal(code, STATUS_LOGIN, "try", i)
+    check(session.dropped_within(WAIT), "the session goes on after three wrong passwords")
+    session.close()
+    session = Session(daemon.port, WAIT)
+    session.hello(then_login=False)
+    for i in range(8):
+        code, _ = session.ask(iwarp.LOGIN, iwarp.login())
+        equal(code, STATUS_LOGIN, "try", i)
+    check(session.dropped_within(WAIT), "the session goes on after eight wrong logins")
+    session.close()
+    # after wrong ones a right one is taken
+    session = Session(daemon.port, WAIT)
+    session.hello(then_login=False)
+    session.ask(iwarp.LOGIN, iwarp.login(iwarp.PASSWORD, b"alice", b"x"))
+    equal(session.ask(iwarp.LOGIN, iwarp.login(iwarp.PASSWORD, b"alice", b"sesame"))[0], 0, "the right one")
+    equal(session.ask(iwarp.STAT, iwarp.text(b"/f"))[0], 0, "STAT")
+    session.close()
+
+
+@case
+def nothing_before_the_login(top):
+    """No request is answered, no data channel granted, before somebody has logged in."""
+    daemon = served(top, alice="sesame")
+    for type_, data in ((iwarp.CHANNELS, b"\0\1"), (iwarp.STAT, iwarp.text(b"/f")), (iwarp.LIST, iwarp.text(b"/")),
+                        (iwarp.PING, b"cookie 8"), (iwarp.STORE, iwarp.data_request()),
+                        (iwarp.RETRIEVE, iwarp.data_request()), (iwarp.STATFS, iwarp.text(b"/"))):
+        session = Session(daemon.port, WAIT)
+        session.hello(then_login=False)
+        try:
+            code, said = session.ask(type_, data)
+            check(code == 100 and b"came before LOGIN" in said, type_, code, said)
+        except Dropped:
+            pass
+        check(session.dropped_within(WAIT), "the session goes on after request", type_)
+        session.close()
+    # nor while a login is refused, and whatever was sent behind it
+    session = Session(daemon.port, WAIT)
+    session.hello(then_login=False)
+    session.put(iwarp.LOGIN, iwarp.login(iwarp.PASSWORD, b"alice", b"wrong"))
+    session.put(iwarp.STAT, iwarp.text(b"/f"))
+    equal(session.get()[:2], (iwarp.LOGIN | iwarp.REPLY, STATUS_LOGIN), "LOGIN")
+    equal(session.get()[:2], (iwarp.STAT | iwarp.REPLY, 100), "STAT")
+    session.close()
+    # all in one go is fine where it is right
+    session = Session(daemon.port, WAIT)
+    session.put(iwarp.HELLO, iwarp.hello())
+    session.put(iwarp.LOGIN, iwarp.login(iwarp.PASSWORD, b"alice", b"sesame"))
+    session.put(iwarp.CHANNELS, b"\0\2")
+    session.put(iwarp.STAT, iwarp.text(b"/f"))
+    equal([session.get()[:2] for _ in range(4)],
+          [(t | iwarp.REPLY, 0) for t in (iwarp.HELLO, iwarp.LOGIN, iwarp.CHANNELS, iwarp.STAT)], "replies")
+    code, _ = session.ask(iwarp.LOGIN, iwarp.login(iwarp.PASSWORD, b"alice", b"sesame"))
+    equal(code, 100, "a second login")
+    session.close()
+
+
+@case
+def a_login_has_a_deadline(top):
+    daemon = served(top, "--login-timeout", "1", alice="sesame")
+    sessions = [Session(daemon.port, WAIT) for _ in range(3)]
+    sessions[1].hello(then_login=False)
+    sessions[2].hello(then_login=False)
+    sessions[2].put(iwarp.LOGIN, iwarp.login(iwarp.PASSWORD, b"alice", b"wrong"))
+    for i, session in enumerate(sessions):
+        check(session.dropped_within(WAIT), "session", i, "goes on")
+        session.close()
+    check(daemon.stderr().count(b"it did not log in in time") >= 2, "the log", daemon.stderr())
+    works("--password-command", "echo sesame", "-c", "ls", url(daemon, "alice"))
+
+
+@case
+def a_flood_of_passwords_holds_up_nobody(top):
+    """Threads and memory stay bounded while many passwords wait, and who has logged in goes on."""
+    daemon = served(top, alice="sesame")
+    there = Session(daemon.port, WAIT)
+    there.hello(then_login=False)
+    equal(there.ask(iwarp.LOGIN, iwarp.login(iwarp.PASSWORD, b"alice", b"sesame"))[0], 0, "LOGIN")
+    before, threads = daemon.resident_bytes(), daemon.threads()
+    flood = [Session(daemon.port, WAIT) for _ in range(24)]
+    for session in flood:
+        session.hello(then_login=False)
+        session.put(iwarp.LOGIN, iwarp.login(iwarp.PASSWORD, b"alice", b"wrong"))
+    slowest = 0
+    for _ in range(20):
+        began = time.monotonic()
+        equal(there.ask(iwarp.STAT, iwarp.text(b"/f"))[0], 0, "STAT meanwhile")
+        slowest = max(slowest, time.monotonic() - began)
+    most = daemon.threads()
+    grown = daemon.resident_bytes() - before
+    print(f"# STAT took at most {slowest * 1000:.1f} ms; {most - threads} more threads, {grown >> 20} MiB more")
+    check(most - threads <= os.cpu_count() + 3, "threads", threads, most)
+    if not rftptest.SANITIZED:
+        check(grown < (os.cpu_count() + 2) * (24 << 20), "memory", grown)
+    # some of them go away while their password is tried
+    for session in flood[::2]:
+        session.close()
+    for session in flood[1::2]:
+        equal(session.get()[:2], (iwarp.LOGIN | iwarp.REPLY, STATUS_LOGIN), "LOGIN")
+        session.close()
+    there.close()
+
+
+@case
+def the_daemon_ends_while_passwords_are_tried(top):
+    daemon = served(top, alice="sesame")
+    flood = [Session(daemon.port, WAIT) for _ in range(8)]
+    for session in flood:
+        session.hello(then_login=False)
+        session.put(iwarp.LOGIN, iwarp.login(iwarp.PASSWORD, b"alice", b"wrong"))
+    daemon.stop()
+    for session in flood:
+        session.close()
+
+
+# ---- anonymous ----
+
+@case
+def anonymous(top):
+    daemon = served(top, "--anonymous=yes", alice="sesame")
+    # beside users it reads, whatever the export is to them
+    said = status(daemon)
+    equal((said["user"], said["method"], said["read_only"]), (None, "anonymous", True), "the session")
+    works(daemon.url("f"), f"{top}/got")
+    fails(DENIED, f"{top}/export/f", daemon.url("new"), says="read-only")
+    works("--password-command", "echo sesame", f"{top}/export/f", url(daemon, "alice", "new"))
+    daemon.stop()
+    # without users it may do what the export says, as ever
+    daemon = Daemon(f"{top}/export")
+    works(f"{top}/export/f", daemon.url("new2"))
+    fails(REFUSED, "--password-command", "echo x", "-c", "ls", url(daemon, "alice"), says="login as alice is refused")
+    daemon.stop()
+    daemon = Daemon(f"{top}/export", "rw", "--anonymous=no")
+    fails(REFUSED, "-c", "ls", daemon.url(), says="refused")
+
+
+@case
+def open_networks(top):
+    """Beyond loopback with logins, without --insecure; and not without."""
+    os.mkdir(f"{top}/export")
+    path = users(top, alice="sesame")
+
+    def starts(*command):
+        try:
+            Daemon(f"{top}/export", command=["--listen", "0.0.0.0:0", *command]).stop()
+            return True
+        except rftptest.NotReady as e:
+            equal(e.code, 2, "exit code", e.said)
+            check(b"nobody has to log in" in e.said, "message", e.said)
+            return False
+
+    export = ["--export", f"{top}/export:rw"]
+    check(not starts(*export), "open to everybody")
+    check(starts(*export, "--insecure"), "open, but that was said")
+    check(starts(*export, "--users", path), "with users")
+    check(starts(*export, "--users", path, "--anonymous=yes"), "with users, and anonymous who reads")
+    check(starts("--export", f"{top}/export", "--anonymous=yes"), "anonymous who reads, which was said")
+    check(not starts(*export, "--anonymous=yes"), "anonymous who writes")
+    check(not starts("--export", f"x {top}/export users=@anonymous rights=read,write", "--anonymous=yes", "--users",
+                     path), "anonymous who writes to a named export")
+
+
+# ---- several exports ----
+
+def several(top, *lines, daemon_users=None):
+    for name in "abc":
+        os.makedirs(f"{top}/{name}/sub", exist_ok=True)
+        make_file(f"{top}/{name}/in-{name}", 2000)
+    command = ["--listen", "127.0.0.1:0"]
+    for line in lines:
+        command += ["--export", line]
+    return Daemon(top, command=command + (["--users", daemon_users] if daemon_users else []))
+
+
+def ls(daemon, path="", user=None, *arguments):
+    target = url(daemon, user, "") if user else daemon.url("")
+    return sorted(e["name"].rpartition("/")[2] for e in works("--json", *arguments, "-c", f"ls {path}", target).events()
+                  if e["event"] == "entry")
+
+
+@case
+def named_exports(top):
+    daemon = several(top, f"one {top}/a rights=read,list,write,delete", f"two {top}/b", f"three {top}/c addresses=192.0.2.0/24")
+    equal(ls(daemon), ["one", "two"], "the top")
+    equal(ls(daemon, "one"), ["in-a", "sub"], "an export")
+    equal(ls(daemon, "/./two//sub"), [], "beneath one")
+    fails(NO_FILE, "-c", "ls three", daemon.url(), says="no such file")
+    fails(NO_FILE, daemon.url("three/in-c"), f"{top}/got")
+    works(daemon.url("two/in-b"), f"{top}/got")
+    rftptest.same_files(f"{top}/got", f"{top}/b/in-b")
+    works(f"{top}/b/in-b", daemon.url("one/new"))
+    works("-r", daemon.url("one"), f"{top}/tree")
+    rftptest.same_files(f"{top}/tree/one/in-a", f"{top}/a/in-a")
+    fails(DENIED, f"{top}/b/in-b", daemon.url("two/new"), says="read-only")
+    works(daemon.url("one/in-a"), daemon.url("two/in-b"), f"{top}/both/")
+    rftptest.same_files(f"{top}/both/in-b", f"{top}/b/in-b")
+    works("-r", daemon.url("*"), f"{top}/everything")
+    rftptest.same_files(f"{top}/everything/two/in-b", f"{top}/b/in-b")
+    # out of one into the other, or above
+    session = Session(daemon.port, WAIT)
+    session.hello()
+    for path in (b"/one/../two", b"one/../../x", b"../one", b"/..", b"./../one/in-a"):
+        equal(session.ask(iwarp.STAT, iwarp.text(path))[0], 208, "outside:", path)
+    equal(session.ask(iwarp.STAT, iwarp.text(b"/./one//sub/../in-a"))[0], 0, "within")
+    equal(session.ask(iwarp.STAT, iwarp.text(b"on"))[0], 200, "half a name")
+    session.close()
+    fails(KIND, "-c", "mv one/in-a two/in-a", daemon.url(), says="file system")
+    works("-c", "mv one/new one/sub/new; rm one/sub/new", daemon.url())
+    # the top is nobody's
+    for command in ("mkdir new", "rm one", "rmdir one", "mv one uno", f"put {top}/got", "df"):
+        fails((DENIED, KIND, NO_FILE), "-c", command, daemon.url())
+    fails(DENIED, "-r", daemon.url(), f"{top}/all", says="/ lists the exports")
+    equal(ls(daemon), ["one", "two"], "the top afterwards")
+    works("-c", "cd one; cd ../; cd two; ls; stat /; stat /one; mkdir -p /", daemon.url())
+
+
+@case
+def exports_by_user(top):
+    path = users(top, alice="a", bob="b")
+    daemon = several(top, f"data {top}/a users=alice rights=read,list,write,delete", f"data {top}/a users=@users,@anonymous",
+                     f"drop {top}/b users=bob rights=write,list", f"all {top}/c rights=read,list,write",
+                     daemon_users=path)
+    a, b = ("--password-command", "echo a"), ("--password-command", "echo b")
+    equal(ls(daemon, "", "alice", *a), ["all", "data"], "alice sees")
+    equal(ls(daemon, "", "bob", *b), ["all", "data", "drop"], "bob sees")
+    works(*a, f"{top}/a/in-a", url(daemon, "alice", "data/new"))
+    fails(DENIED, *b, f"{top}/a/in-a", url(daemon, "bob", "data/new"), says="read-only")
+    works(*b, url(daemon, "bob", "data/in-a"), f"{top}/got")
+    # a drop box: what is in it is not read or removed, also not by who put it there
+    works(*b, f"{top}/a/in-a", url(daemon, "bob", "drop/from-bob"))
+    for command in ("cat drop/in-b", "rm drop/from-bob", "mv drop/from-bob drop/x"):
+        fails(DENIED, *b, "-c", command, url(daemon, "bob"))
+    check(os.path.exists(f"{top}/b/from-bob"), "what was dropped")
+    fails(DENIED, *a, "-c", "rm all/in-c", url(daemon, "alice"))  # write is not delete
+    daemon.stop()
+    # anonymous where the export names it, with all that it says; elsewhere for reading
+    daemon = Daemon(top, command=["--listen", "127.0.0.1:0", "--users", path, "--anonymous=yes",
+                                  "--export", f"in {top}/b users=@anonymous rights=write,list,read",
+                                  "--export", f"out {top}/c rights=read,list,write", "--export", f"mine {top}/a users=alice"])
+    equal(ls(daemon), ["in", "out"], "anonymous sees")
+    works(f"{top}/a/in-a", daemon.url("in/new"))
+    fails(DENIED, f"{top}/a/in-a", daemon.url("out/new"))
+    equal(ls(daemon, "", "alice", *a), ["mine", "out"], "alice sees")
+
+
+@case
+def a_user_without_an_export(top):
+    """A right password from a wrong address is refused as a wrong one is."""
+    path = users(top, alice="a")
+    daemon = several(top, f"far {top}/a addresses=192.0.2.0/24,2001:db8::/32", daemon_users=path)
+    seen = []
+    for password in (b"a", b"x"):
+        session = Session(daemon.port, WAIT)
+        session.hello(then_login=False)
+        seen.append(session.ask(iwarp.LOGIN, iwarp.login(iwarp.PASSWORD, b"alice", password)))
+        session.close()
+    equal(seen[0], seen[1], "the answers")
+    check(b"no export is for this user from this address" in daemon.stderr(), "the log", daemon.stderr())
+
+
+@case
+def exports_that_are_refused(top):
+    os.mkdir(f"{top}/a")
+    for exports, why in (([f"{top}/a", f"{top}/a"], "given twice"), ([f"{top}/a", f"x {top}/a"], "given twice"),
+                         ([f"x {top}/a rights=read,fly"], "fly"), ([f"x {top}/a users="], "is no user"),
+                         ([f"x {top}/a users=@admins"], "@admins"), ([f"x {top}/a addresses=1.2.3.4/8"], "1.2.3.4/8"),
+                         ([f"x {top}/a addresses=host"], "host"), ([f"x {top}/a nonsense"], "nonsense"),
+                         ([f".x {top}/a"], "no name for an export"), ([f"x {top}/missing"], "missing")):
+        command = ["--listen", "127.0.0.1:0"]
+        for e in exports:
+            command += ["--export", e]
+        try:
+            Daemon(top, command=command)
+            raise rftptest.Failure(f"{exports} is served")
+        except rftptest.NotReady as e:
+            equal(e.code, 2, "exit code", e.said)
+            check(why.encode() in e.said, why, "in", e.said)
+
+
+# ---- what is told of it ----
+
+@case
+def who_did_it(top):
+    """The audit log, rftpctl who and the statistics name user and export."""
+    path = users(top, alice="a")
+    for name in "ab":
+        os.makedirs(f"{top}/{name}")
+        make_file(f"{top}/{name}/f", 100)
+    daemon = Daemon(top, command=["--listen", "127.0.0.1:0", "--users", path, "--audit-log", f"{top}/audit", "--control",
+                                  f"{top}/control", "--export", f"one {top}/a rights=read,list,write,delete", "--export",
+                                  f"two {top}/b"])
+    works("--password-command", "echo a", "-c", f"get one/f {top}/got; rm one/f", url(daemon, "alice"))
+    fails(REFUSED, "--password-command", "echo x", "-c", "ls", url(daemon, "alice"))
+    wait_until(lambda: open(f"{top}/audit").read().count('"end"') == 2, "both sessions end")
+    with open(f"{top}/audit") as f:
+        events = [json.loads(line) for line in f]
+    logins = [(e["user"], e["method"], e["status"]) for e in events if e["event"] == "login"]
+    equal(logins, [("alice", "password", "ok"), ("alice", "password", "login")], "logins")
+    for event in ("get", "rm"):
+        found = [e for e in events if e["event"] == event]
+        equal([(e["user"], e["export"], e["status"]) for e in found], [("alice", "one", "ok")], event, events)
+    equal(["user" in e for e in events if e["event"] == "end"], [True, False], "whose the end is")
+    check(not any("echo" in json.dumps(e) for e in events), "secrets", events)
+    session = Session(daemon.port, WAIT)
+    session.hello(then_login=False)
+    equal(session.ask(iwarp.LOGIN, iwarp.login(iwarp.PASSWORD, b"alice", b"a"))[0], 0, "LOGIN")
+    ctl = [os.path.join(rftptest.BUILD, "rftpctl"), "-s", f"{top}/control"]
+    who = subprocess.run([*ctl, "who"], capture_output=True, text=True, timeout=WAIT).stdout
+    check("alice" in who.splitlines()[1].split(), "who:", who)
+    who = json.loads(subprocess.run([*ctl, "--json", "who"], capture_output=True, text=True, timeout=WAIT).stdout)
+    equal(who["user"], "alice", "who --json")
+    stats = json.loads(subprocess.run([*ctl, "--json", "stats"], capture_output=True, text=True, timeout=WAIT).stdout)
+    equal([row["export"] for row in stats["by"]], ["one"], "exports in the statistics")
+    equal(stats["logins_failed_total"], 1, "failed logins")
+    session.close()
+
+
+@case
+def why_says_the_client(top):
+    """rftp -vv tells what was tried."""
+    daemon = served(top, alice="sesame")
+    result = fails(REFUSED, "-vv", "--password-command", "echo wrong", "-c", "ls", url(daemon, "alice"))
+    for words in (b"login: password of alice", b"the server does not take it (password)"):
+        check(words in result.err, words, "in", result.err)
+    check(b"wrong" not in result.err, "the password", result.err)
+    result = fails(REFUSED, "-vv", "-c", "ls", daemon.url())
+    check(b"the server does not take it (anonymous)" in result.err, result.err)
+
+
+if __name__ == "__main__":
+    rftptest.main()

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rftpd/auth/users_file: what a file says, how it is changed, and what a hash is of. */
+#include "tests/harness.h"
+
+#include "rftpd/auth/users_file.h"
+#include "tests/scratch.h"
+
+#include <time.h>
+
+static const char *found(const char *text, const char *user)
+{
+	static char hash[USERS_HASH_MAX];
+
+	users_find_in(text, strlen(text), user, hash);
+	return hash;
+}
+
+static void lines(void)
+{
+	static const char text[] =
+		"# comment\nalice:$y$1\n\nbob:$y$2\r\nalice:second\nno colon\n:empty\n"
+		"carol:\nalicia:$y$3\nlast:$y$4";
+	char longest[USERS_HASH_MAX + 8] = "a:";
+
+	CHECK(!strcmp(found(text, "alice"), "$y$1"));
+	CHECK(!strcmp(found(text, "bob"), "$y$2"));
+	CHECK(!strcmp(found(text, "last"), "$y$4"));
+	CHECK(!*found(text, "carol") && !*found(text, "dave") && !*found(text, "ali"));
+	CHECK(!*found(text, "no colon") && !*found(text, "") && !*found(text, "# comment"));
+	CHECK(!*found("", "alice"));
+	memset(longest + 2, 'x', USERS_HASH_MAX); /* one byte too long, and one less */
+	CHECK(!*found(longest, "a"));
+	longest[2 + USERS_HASH_MAX - 1] = '\0';
+	CHECK_EQ(strlen(found(longest, "a")), USERS_HASH_MAX - 1);
+}
+
+static void names(void)
+{
+	char name[300];
+
+	CHECK(users_name_ok("alice") && users_name_ok("a.b-c@d") && users_name_ok("\xc3\xa4"));
+	CHECK(!users_name_ok("") && !users_name_ok("a:b") && !users_name_ok("a b") &&
+		!users_name_ok("a\n") && !users_name_ok("-a") && !users_name_ok("@users") &&
+		!users_name_ok("#a") && !users_name_ok("a/b") && !users_name_ok(".."));
+	memset(name, 'a', sizeof name);
+	name[255] = '\0';
+	CHECK(users_name_ok(name));
+	name[255] = 'a';
+	name[256] = '\0';
+	CHECK(!users_name_ok(name));
+}
+
+static void changes(void)
+{
+	const char *path = scratch_path(scratch_dir(), "users");
+	char why[USERS_WHY_MAX], hash[USERS_HASH_MAX], copy[300];
+	struct stat st;
+
+	snprintf(copy, sizeof copy, "%s", path);
+	CHECK_EQ(users_set(copy, "alice", NULL, why), -ENOENT);
+	CHECK_EQ(users_find(copy, "alice", hash, why), -ENOENT);
+	CHECK_EQ(users_set(copy, "alice", "h1", why), 0);
+	CHECK(!stat(copy, &st) && (st.st_mode & 07777) == 0600);
+	CHECK_EQ(users_set(copy, "bob", "h2", why), 0);
+	CHECK_EQ(users_set(copy, "alice", "h3", why), 0);
+	CHECK_EQ(users_find(copy, "alice", hash, why), 0);
+	CHECK(!strcmp(hash, "h3"));
+	CHECK_EQ(users_find(copy, "bob", hash, why), 0);
+	CHECK(!strcmp(hash, "h2"));
+	/* what somebody has set stays; what others may read is refused */
+	CHECK(!chmod(copy, 0640));
+	CHECK_EQ(users_set(copy, "alice", NULL, why), 0);
+	CHECK(!stat(copy, &st) && (st.st_mode & 07777) == 0640);
+	CHECK_EQ(users_find(copy, "alice", hash, why), 0);
+	CHECK(!*hash);
+	CHECK_EQ(users_set(copy, "alice", NULL, why), -ENOENT);
+	for (unsigned bits = 1; bits <= 4; bits *= 2) {
+		CHECK(!chmod(copy, 0600 | bits));
+		CHECK_EQ(users_find(copy, "bob", hash, why), -EPERM);
+		CHECK(!*hash && strstr(why, "chmod 600"));
+		CHECK_EQ(users_set(copy, "bob", "h4", why), -EPERM);
+	}
+	CHECK(!chmod(copy, 0620));
+	CHECK_EQ(users_check(copy, why), -EPERM);
+}
+
+static double seconds_of_wrong(const char *hash)
+{
+	struct timespec a, b;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &a);
+	if (users_verify("wrong", hash))
+		return 1e9;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &b);
+	return (double)(b.tv_sec - a.tv_sec) + (double)(b.tv_nsec - a.tv_nsec) / 1e9;
+}
+
+static void hashes(void)
+{
+	char hash[USERS_HASH_MAX], again[USERS_HASH_MAX];
+	double there, nobody;
+
+	CHECK_EQ(users_hash("sesame", hash), 0);
+	CHECK_EQ(users_hash("sesame", again), 0);
+	CHECK(!strncmp(hash, "$y$", 3) && strcmp(hash, again));
+	CHECK(users_verify("sesame", hash) && users_verify("sesame", again));
+	CHECK(!users_verify("Sesame", hash) && !users_verify("", hash));
+	CHECK(!users_verify("x", "*") && !users_verify("x", "nonsense") && !users_verify("", "*0"));
+	/* nobody's hash is of no password, and takes as long as somebody's */
+	CHECK(!users_verify("", ""));
+	there = seconds_of_wrong(hash);
+	nobody = seconds_of_wrong("");
+	printf("# %.1f ms for who is there, %.1f ms for nobody\n", there * 1e3, nobody * 1e3);
+	CHECK(nobody > there / 4 && there > nobody / 4);
+}
+
+HARNESS_MAIN({"lines", lines}, {"names", names}, {"changes", changes}, {"hashes", hashes})
