@@ -51,6 +51,7 @@ static const struct own {
 
 static const char options_text[] =
 	"usage: rftp [OPTIONS] SRC... DST       copy files; one side is rftp://HOST[:PORT]/PATH,\n"
+	"                                       or ssh://HOST/PATH, which starts rftpd there;\n"
 	"                                       '-' is stdin or stdout\n"
 	"       rftp [OPTIONS] feed NAME=SOURCE... URL\n"
 	"                                       send live streams; SOURCE: FIFO, file or "
@@ -248,7 +249,8 @@ static int options_names(struct options *o, struct text *why)
 	}
 	if (o->action == OPTIONS_SHELL && o->count == 1 && !url_is(o->names[0])) {
 		escape_display(why, o->names[0], strlen(o->names[0]));
-		text_puts(why, url_is_foreign(o->names[0]) ? ": only rftp:// is supported"
+		text_puts(why, url_is_foreign(o->names[0])
+				       ? ": only rftp:// and ssh:// are supported"
 			       : script ? ": not a URL (rftp://HOST[:PORT][/PATH])"
 					: ": one name alone must be a URL to open "
 					  "(rftp://HOST[:PORT][/PATH]); to copy, give SRC... DST");

@@ -22,7 +22,9 @@ void settings_init(struct settings *s)
 		.parents = true,
 		.connect_timeout_ms = SETTINGS_CONNECT_TIMEOUT_MS,
 		.timeout_ms = SETTINGS_TIMEOUT_MS,
-		.segment_bytes = SETTINGS_SEGMENT_BYTES};
+		.segment_bytes = SETTINGS_SEGMENT_BYTES,
+		.ssh = "ssh",
+		.rftpd_path = "rftpd"};
 }
 
 void settings_archive(struct settings *s)
@@ -191,6 +193,17 @@ static const struct row {
 		"none|RATE", NULL, settings_set_limit_rate, settings_show_limit_rate},
 	{{.name = "user", .option = "user", .help = "who logs in, where the URL names nobody"},
 		"none|USER", NULL, settings_set_user, settings_show_user},
+	{{.name = "identity",
+		 .option = "identity",
+		 .letter = 'i',
+		 .help = "the private key to log in with (Ed25519, as ssh-keygen makes it)"},
+		"none|FILE", NULL, settings_set_identity, settings_show_identity},
+	{{.name = "cert", .option = "cert", .help = "a certificate to log in with (PEM)"},
+		"none|FILE", NULL, settings_set_cert, settings_show_cert},
+	{{.name = "key",
+		 .option = "key",
+		 .help = "the private key of --cert (PEM), where it is not in that file"},
+		"none|FILE", NULL, settings_set_key, settings_show_key},
 	{{.name = "password-file",
 		 .option = "password-file",
 		 .help = "has the password in its first line"},
@@ -200,6 +213,10 @@ static const struct row {
 		 .help = "writes the password to its standard output"},
 		"none|COMMAND", NULL, settings_set_password_command,
 		settings_show_password_command},
+	{{.name = "ssh", .option = "ssh", .help = "ssh://: the ssh to use, with its options"},
+		"COMMAND", NULL, settings_set_ssh, settings_show_ssh},
+	{{.name = "rftpd-path", .option = "rftpd-path", .help = "ssh://: rftpd at the other side"},
+		"PROGRAM", NULL, settings_set_rftpd_path, settings_show_rftpd_path},
 	{{.name = "segment",
 		 .option = "segment",
 		 .help = "feed: begin another file at this size or age"},

@@ -32,6 +32,8 @@ struct settings {
 	char ca[PATH_MAX], known_hosts[PATH_MAX];
 	/* who logs in, and with what: rftp/remote/login; "": none */
 	char user[256], password_file[PATH_MAX], password_command[PATH_MAX];
+	char ssh[PATH_MAX], rftpd_path[PATH_MAX]; /* of ssh:// */
+	char identity[PATH_MAX], cert[PATH_MAX], key[PATH_MAX];
 	unsigned retries;                   /* of a copy */
 	unsigned timeout_ms;                /* of a server that does not answer or go on */
 	uint64_t segment_bytes, segment_ns; /* of a feed; 0 = no limit */

@@ -505,6 +505,26 @@ void settings_show_user(const struct settings *s, struct text *out)
 	show_or_none(s->user, "none", out);
 }
 
+int settings_set_ssh(struct settings *s, const char *value, struct text *why)
+{
+	return set_path(s->ssh, value, why);
+}
+
+void settings_show_ssh(const struct settings *s, struct text *out)
+{
+	text_puts(out, s->ssh);
+}
+
+int settings_set_rftpd_path(struct settings *s, const char *value, struct text *why)
+{
+	return set_path(s->rftpd_path, value, why);
+}
+
+void settings_show_rftpd_path(const struct settings *s, struct text *out)
+{
+	text_puts(out, s->rftpd_path);
+}
+
 static int set_path_or_none(char path[PATH_MAX], const char *value, struct text *why)
 {
 	if (strcmp(value, "none") != 0)
@@ -522,6 +542,9 @@ static int set_path_or_none(char path[PATH_MAX], const char *value, struct text 
 	{                                                                                          \
 		show_or_none(s->name, "none", out);                                                \
 	}
+PATH_OR_NONE(identity)
+PATH_OR_NONE(cert)
+PATH_OR_NONE(key)
 PATH_OR_NONE(password_file)
 PATH_OR_NONE(password_command)
 

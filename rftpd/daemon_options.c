@@ -10,7 +10,7 @@
 #include <getopt.h>
 #include <string.h>
 
-enum { OPTION_FOREGROUND = 256, OPTION_SETTING }; /* + row: beyond any letter */
+enum { OPTION_FOREGROUND = 256, OPTION_ONCE, OPTION_SETTING }; /* + row: beyond any letter */
 
 static const struct own {
 	const char *name;
@@ -20,6 +20,8 @@ static const struct own {
 } own[] = {
 	{"config", 'c', "FILE", "read settings from FILE: `name = value`, names as above"},
 	{"test-config", 't', NULL, "check all that can be checked without serving, and end"},
+	{"serve-once", OPTION_ONCE, NULL,
+		"serve one session to who runs it through ssh, as rftp ssh:// does"},
 	{"verbose", 'v', NULL, "log one level more"},
 	{"quiet", 'q', NULL, "log one level less"},
 	{"foreground", OPTION_FOREGROUND, NULL, "changes nothing: it never leaves the foreground"},
@@ -80,6 +82,10 @@ static int take(struct daemon_options *o, int c, char why[DAEMON_WHY_MAX])
 			return -EINVAL;
 		}
 		o->config = optarg;
+		return 0;
+	case OPTION_ONCE:
+		if (o->action == DAEMON_ACTION_SERVE)
+			o->action = DAEMON_ACTION_ONCE;
 		return 0;
 	case OPTION_FOREGROUND: /* it never leaves it */
 		return 0;

@@ -11,7 +11,8 @@
 
 enum daemon_action {
 	DAEMON_ACTION_SERVE,
-	DAEMON_ACTION_TEST, /* check the configuration and end */
+	DAEMON_ACTION_TEST,
+	DAEMON_ACTION_ONCE, /* check the configuration and end */
 	DAEMON_ACTION_HELP,
 	DAEMON_ACTION_VERSION,
 };

@@ -66,6 +66,12 @@ static const struct row rows[] = {
 		NULL},
 	{"users", KIND_PATH, FIELD(users), 0, 0, "FILE",
 		"who may log in with a password; rftpd passwd writes it", NULL},
+	{"authorized-keys", KIND_PATH, FIELD(authorized_keys), 0, 0, "FILE",
+		"who may log in with an Ed25519 key: OpenSSH's file; %u is the user", NULL},
+	{"client-ca", KIND_PATH, FIELD(client_ca), 0, 0, "FILE",
+		"authorities (PEM) whose certificates clients may log in with", NULL},
+	{"certificate-users", KIND_PATH, FIELD(certificate_users), 0, 0, "FILE",
+		"which user a client's certificate stands for: lines of USER NAME", NULL},
 	{"anonymous", KIND_ANONYMOUS, 0, 0, 0, "auto|yes|no",
 		"serve who does not log in; auto: while there is nothing to log in with", "auto"},
 	{"host-key", KIND_PATH, FIELD(host_key), 0, 0, "FILE",
@@ -174,6 +180,9 @@ void daemon_settings_fini(struct daemon_settings *s)
 	clear_listen(s);
 	clear_exports(s);
 	free(s->users);
+	free(s->authorized_keys);
+	free(s->client_ca);
+	free(s->certificate_users);
 	free(s->audit_log);
 	free(s->xferlog);
 	free(s->host_key);
@@ -625,7 +634,7 @@ int daemon_settings_set(struct daemon_settings *s, enum daemon_origin origin, co
 
 bool daemon_settings_has_logins(const struct daemon_settings *s)
 {
-	return s->users;
+	return s->users || s->authorized_keys || s->client_ca || s->once_key;
 }
 
 bool daemon_settings_lets_anonymous(const struct daemon_settings *s)

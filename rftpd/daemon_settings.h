@@ -49,8 +49,13 @@ struct daemon_settings {
 	char *xferlog;                /* the same */
 	char *host_key, *certificate; /* files; NULL: the default one; made from the key */
 	struct export_rule *exports[DAEMON_EXPORTS_MAX];
-	unsigned export_count; /* one without a name, or all with one */
-	char *users;           /* a file of passwords; NULL: none */
+	unsigned export_count;               /* one without a name, or all with one */
+	char *users;                         /* a file of passwords; NULL: none */
+	char *authorized_keys;               /* a file with %u in its name; NULL: none */
+	char *client_ca, *certificate_users; /* both, or neither */
+	const uint8_t
+		*once_key;     /* of one session, MESSAGE_LOGIN_ONCE_BYTES; NULL: none.  Not ours */
+	const char *once_user; /* whose session that is */
 	enum daemon_anonymous anonymous;
 	char *fabric;   /* "auto", or names with commas between */
 	char *log_file; /* NULL: standard error, or the journal */

@@ -13,6 +13,7 @@
 #include "rftpd/notify.h"
 #include "rftpd/passwd.h"
 #include "rftpd/serve/listen.h"
+#include "rftpd/serve/once.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -52,6 +53,14 @@ static int failure_code(int error)
 	return error == -EINVAL ? CODE_USAGE : CODE_FAILED;
 }
 
+/* Says on standard output that it serves. */
+static int announce(struct daemon *d)
+{
+	const uint8_t *once_key = d->settings->once_key;
+
+	return once_key ? once_begin(d, once_key, stdout) : listen_announce(d, stdout);
+}
+
 static int serve(struct configuration *configuration)
 {
 	struct daemon d;
@@ -60,8 +69,8 @@ static int serve(struct configuration *configuration)
 
 	if (r)
 		goto out;
-	d.configuration = configuration;
-	r = listen_announce(&d, stdout);
+	d.configuration = d.settings->once_key ? NULL : configuration;
+	r = announce(&d);
 	if (r) {
 		log_error("cannot say that it is ready: %s", strerror(-r));
 		goto out;
@@ -124,8 +133,19 @@ int main(int argc, char **argv)
 		code = daemon_check(&options->settings) ? CODE_USAGE : CODE_OK;
 		goto out;
 	}
+	if (options->action == DAEMON_ACTION_ONCE) {
+		static uint8_t once_key[MESSAGE_LOGIN_ONCE_BYTES];
+
+		/* its messages come to the terminal of who copies: they say what is wrong */
+		if (options->settings.log_level == LOG_LEVEL_INFO)
+			log_setup("rftpd", LOG_LEVEL_WARNING);
+		r = once_prepare(&configuration.options.settings, once_key);
+		code = r ? failure_code(r) : CODE_FAILED;
+		if (r)
+			goto out;
+	}
 	code = CODE_FAILED;
-	if (start_log(&options->settings))
+	if (options->action != DAEMON_ACTION_ONCE && start_log(&options->settings))
 		goto out;
 	r = prepare_signals();
 	if (r) {

@@ -28,9 +28,9 @@ static void contexts_make(struct contexts *c)
 	snprintf(key, sizeof key, "%s/key", directory);
 	r = tls_key_create(key);
 	if (!r)
-		r = tls_context_new_server(key, NULL, &c->server, why);
+		r = tls_context_new_server(&(struct tls_files){.key = key}, &c->server, why);
 	if (!r)
-		r = tls_context_new_client(NULL, &c->client, why);
+		r = tls_context_new_client(&(struct tls_files){.key = NULL}, &c->client, why);
 	unlink(key);
 	rmdir(directory);
 	if (r) {

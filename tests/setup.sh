@@ -13,7 +13,7 @@
 set -eu
 
 packages="gcc libc6-dev make libaio-dev libssl-dev libxxhash-dev libreadline-dev libseccomp-dev libcrypt-dev openssl python3
-	libibverbs-dev librdmacm-dev libacl1-dev zlib1g-dev rsync acl attr"
+	libibverbs-dev librdmacm-dev libacl1-dev zlib1g-dev rsync acl attr openssh-server openssh-client"
 for what in "$@"; do
 	case $what in
 	fuzz) packages="$packages clang" ;;

@@ -329,8 +329,7 @@ static struct message_hello calls_our_hello(
 
 static int calls_send(struct calls *c, uint16_t type, const void *data, ssize_t len)
 {
-	int err =
-		len < 0 ? (int)len : control_put(link_control(c->link), type, 0, data, (size_t)len);
+	int err = len < 0 ? (int)len : demux_put(calls_port(c), type, 0, data, (size_t)len);
 
 	return err ? calls_lose(c, err, message_name(type)) : 0;
 }
@@ -388,9 +387,9 @@ static int calls_show_login(
 		err = params->login(params->login_ctx, control_tls(link_control(c->link)),
 			c->info.methods, login, why);
 	c->opening_ends_ns += clock_now_ns() - began;
-	if (err < 0)
-		return calls_fail(c, err,
-			err == -ECANCELED ? STATUS_CANCELLED : status_from_errno(err), "%s", why);
+	if (err < 0) /* what is wrong with it is this side's own matter */
+		return calls_fail(c, err == -ECANCELED || err == -ENOMEM ? err : -ENOKEY,
+			status_from_errno(err), "%s", why);
 	if (!err)
 		return 0;
 	err = calls_send(c, MESSAGE_LOGIN, data, message_put_login(login, data, sizeof data));

@@ -125,56 +125,98 @@ static int use_certificate(
 	return ok ? 0 : out_of_memory(why);
 }
 
-int tls_context_new_server(const char *key_path, const char *certificate_path,
-	struct tls_context **out, char why[TLS_WHY_MAX])
+/* Key and certificate, for either side. */
+static int use_key(struct tls_context *c, const struct tls_files *files, char why[TLS_WHY_MAX])
+{
+	EVP_PKEY *pkey = files->key ? tls_key_load(files->key, why)
+				    : EVP_PKEY_Q_keygen(NULL, NULL, "ED25519");
+	int r;
+
+	if (!pkey)
+		return files->key ? -errno : out_of_memory(why);
+	r = use_certificate(c, pkey, files->certificate, why);
+	if (!r && SSL_CTX_use_PrivateKey(c->ssl, pkey) != 1) {
+		snprintf(why, TLS_WHY_MAX, "%s: not the private key of the certificate in %s: %s",
+			files->key, files->certificate ? files->certificate : "itself",
+			tls_error_text());
+		r = -EINVAL;
+	}
+	if (!r && tls_key_from_pkey(&c->key, pkey)) {
+		snprintf(why, TLS_WHY_MAX, "%s: a kind of key that cannot be used", files->key);
+		r = -EINVAL;
+	}
+	EVP_PKEY_free(pkey);
+	return r;
+}
+
+static int use_authorities(struct tls_context *c, const char *path, char why[TLS_WHY_MAX])
+{
+	if (SSL_CTX_load_verify_file(c->ssl, path) == 1)
+		return 0;
+	snprintf(why, TLS_WHY_MAX, "%s: no certificate in PEM can be read from it: %s", path,
+		tls_error_text());
+	return -EINVAL;
+}
+
+/* Asks clients for a certificate, and says of which authorities. */
+static int ask_clients(struct tls_context *c, const char *path, char why[TLS_WHY_MAX])
+{
+	STACK_OF(X509_NAME) * names;
+	int r = use_authorities(c, path, why);
+
+	if (r)
+		return r;
+	names = SSL_load_client_CA_file(path);
+	if (!names)
+		return out_of_memory(why);
+	SSL_CTX_set_client_CA_list(c->ssl, names);
+	SSL_CTX_set_verify(c->ssl, SSL_VERIFY_PEER, accept_any);
+	return 0;
+}
+
+int tls_context_new_server(
+	const struct tls_files *files, struct tls_context **out, char why[TLS_WHY_MAX])
 {
 	struct tls_context *c = context_new(TLS_server_method(), true);
-	EVP_PKEY *pkey;
 	int r;
 
 	if (!c)
 		return out_of_memory(why);
-	pkey = tls_key_load(key_path, why);
-	if (!pkey) {
-		r = -errno;
-		goto err_context;
+	r = use_key(c, files, why);
+	if (!r && files->ca)
+		r = ask_clients(c, files->ca, why);
+	if (r) {
+		tls_context_free(c);
+		return r;
 	}
-	r = use_certificate(c, pkey, certificate_path, why);
-	if (!r && SSL_CTX_use_PrivateKey(c->ssl, pkey) != 1) {
-		snprintf(why, TLS_WHY_MAX, "%s: not the private key of the certificate in %s: %s",
-			key_path, certificate_path ? certificate_path : "itself", tls_error_text());
-		r = -EINVAL;
-	}
-	if (!r && tls_key_from_pkey(&c->key, pkey)) {
-		snprintf(why, TLS_WHY_MAX, "%s: a kind of key that cannot be used", key_path);
-		r = -EINVAL;
-	}
-	EVP_PKEY_free(pkey);
-	if (r)
-		goto err_context;
 	SSL_CTX_set_alpn_select_cb(c->ssl, choose_alpn, NULL);
 	*out = c;
 	return 0;
-
-err_context:
-	tls_context_free(c);
-	return r;
 }
 
-int tls_context_new_client(const char *ca_path, struct tls_context **out, char why[TLS_WHY_MAX])
+int tls_context_new_once(struct tls_context **out, char why[TLS_WHY_MAX])
+{
+	return tls_context_new_server(&(struct tls_files){.key = NULL}, out, why);
+}
+
+int tls_context_new_client(
+	const struct tls_files *files, struct tls_context **out, char why[TLS_WHY_MAX])
 {
 	struct tls_context *c = context_new(TLS_client_method(), false);
+	int r = 0;
 
 	if (!c || SSL_CTX_set_alpn_protos(c->ssl, alpn, sizeof alpn)) {
 		tls_context_free(c);
 		return out_of_memory(why);
 	}
 	SSL_CTX_set_verify(c->ssl, SSL_VERIFY_PEER, accept_any);
-	if (ca_path && SSL_CTX_load_verify_file(c->ssl, ca_path) != 1) {
-		snprintf(why, TLS_WHY_MAX, "%s: no certificate in PEM can be read from it: %s",
-			ca_path, tls_error_text());
+	if (files->ca)
+		r = use_authorities(c, files->ca, why);
+	if (!r && files->key)
+		r = use_key(c, files, why);
+	if (r) {
 		tls_context_free(c);
-		return -EINVAL;
+		return r;
 	}
 	*out = c;
 	return 0;
@@ -382,6 +424,77 @@ bool tls_peer_verified(const struct tls *t, char why[TLS_WHY_MAX])
 		result = X509_V_ERR_UNSPECIFIED;
 	snprintf(why, TLS_WHY_MAX, "%s", X509_verify_cert_error_string(result));
 	return result == X509_V_OK;
+}
+
+/* A line with this name, unless it has what ends lines or is not seen. */
+static bool add_name(BIO *out, const char *prefix, const void *name, int len)
+{
+	const unsigned char *bytes = name;
+
+	for (int i = 0; i < len; i++)
+		if (bytes[i] < ' ' || bytes[i] == 0x7f)
+			return true;
+	return BIO_printf(out, "%s%.*s\n", prefix, len, (const char *)bytes) > 0;
+}
+
+static bool add_other_names(BIO *out, X509 *cert)
+{
+	GENERAL_NAMES *others = X509_get_ext_d2i(cert, NID_subject_alt_name, NULL, NULL);
+	bool ok = true;
+
+	for (int i = 0; ok && others && i < sk_GENERAL_NAME_num(others); i++) {
+		const GENERAL_NAME *one = sk_GENERAL_NAME_value(others, i);
+		const char *prefix = one->type == GEN_EMAIL ? "email:"
+				     : one->type == GEN_DNS ? "dns:"
+				     : one->type == GEN_URI ? "uri:"
+							    : NULL;
+
+		if (prefix) /* all three are an IA5String */
+			ok = add_name(out, prefix, ASN1_STRING_get0_data(one->d.ia5),
+				ASN1_STRING_length(one->d.ia5));
+	}
+	GENERAL_NAMES_free(others);
+	return ok;
+}
+
+static bool add_subject(BIO *out, X509 *cert)
+{
+	BIO *text = BIO_new(BIO_s_mem());
+	char *name;
+	bool ok = text &&
+		  X509_NAME_print_ex(text, X509_get_subject_name(cert), 0, XN_FLAG_RFC2253) >= 0;
+	long len = ok ? BIO_get_mem_data(text, &name) : 0;
+
+	ok = ok && (!len || add_name(out, "", name, (int)len));
+	BIO_free(text);
+	return ok;
+}
+
+int tls_peer_names(const struct tls *t, char **names, char why[TLS_WHY_MAX])
+{
+	X509 *cert = SSL_get0_peer_certificate(t->ssl);
+	BIO *out;
+	char *text;
+	long len;
+	bool ok;
+
+	*names = NULL;
+	if (!cert) {
+		snprintf(why, TLS_WHY_MAX, "no certificate was shown");
+		return -ENOENT;
+	}
+	if (!tls_peer_verified(t, why))
+		return -EACCES;
+	out = BIO_new(BIO_s_mem());
+	ok = out && add_subject(out, cert) && add_other_names(out, cert);
+	len = ok ? BIO_get_mem_data(out, &text) : 0;
+	if (ok)
+		*names = strndup(len ? text : "", (size_t)len);
+	BIO_free(out);
+	ERR_clear_error();
+	if (!*names)
+		snprintf(why, TLS_WHY_MAX, "no memory for the certificate's names");
+	return *names ? 0 : -ENOMEM;
 }
 
 int tls_export(const struct tls *t, const char *label, const void *context, size_t context_len,

@@ -25,6 +25,12 @@
 struct tls_context;
 struct tls;
 
+/* Files in PEM; NULL: none. */
+struct tls_files {
+	const char *key;         /* private: nobody but its owner may have access to it */
+	const char *certificate; /* for the key: its own first, then those that signed it */
+	const char *ca;          /* certificates that may vouch for the other side */
+};
 /*
  * For programs that may end while a thread of theirs still uses TLS, as one that connects to a host
  * which does not answer: what it uses stays until the process is gone.  Before all else of this
@@ -33,14 +39,17 @@ struct tls;
 void tls_outlive_exit(void);
 
 /*
- * The daemon's: the private key in `key_path` (PEM), with a certificate made from it here, or the
- * chain in `certificate_path` (PEM, its own certificate first) when that is not NULL.  -errno:
- * `why` says what is wrong, naming the file.
+ * The daemon's: with a certificate made from the key here where there is none.  With a `ca` clients
+ * are asked for a certificate, which they need not have.  -errno: `why` says what is wrong, naming
+ * the file.
  */
-int tls_context_new_server(const char *key_path, const char *certificate_path,
-	struct tls_context **out, char why[TLS_WHY_MAX]);
-/* A client's.  `ca_path`: a file of certificates (PEM) that may vouch for servers; NULL: none. */
-int tls_context_new_client(const char *ca_path, struct tls_context **out, char why[TLS_WHY_MAX]);
+int tls_context_new_server(
+	const struct tls_files *, struct tls_context **out, char why[TLS_WHY_MAX]);
+/* A daemon's with a new Ed25519 key, which is in no file. */
+int tls_context_new_once(struct tls_context **out, char why[TLS_WHY_MAX]);
+/* A client's: with a key and a certificate, or neither. */
+int tls_context_new_client(
+	const struct tls_files *, struct tls_context **out, char why[TLS_WHY_MAX]);
 struct tls_context *tls_context_ref(struct tls_context *);
 void tls_context_free(struct tls_context *); /* gives one reference back */
 /* The key that a server's context shows. */
@@ -76,6 +85,12 @@ int tls_peer_key(const struct tls *, struct tls_key *);
 /* Whether a certificate authority of the client's context vouches for the server under the host's
  * name; if not, `why` says why not. */
 bool tls_peer_verified(const struct tls *, char why[TLS_WHY_MAX]);
+
+/* Of a client's certificate that an authority of the server's vouches for: its names, a line each:
+ * the subject as RFC 2253 has it, and email:, dns: and uri: with its other names.  Names that have
+ * control characters are left out.  0; -ENOENT: no certificate was shown; -EACCES: one that nobody
+ * vouches for, and `why` says why not; -ENOMEM. */
+int tls_peer_names(const struct tls *, char **names, char why[TLS_WHY_MAX]);
 
 /*
  * Once complete: `len` bytes that both sides know and nobody else (RFC 8446, 7.5), different for

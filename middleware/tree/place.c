@@ -42,11 +42,10 @@ int place_allows(const struct place *p, unsigned rights)
 	return rights & ~p->rights & changing && !(p->rights & changing) ? -EROFS : -EACCES;
 }
 
-int place_top(const struct place *p, unsigned rights)
+int place_top(const struct place *p, unsigned rights, int *top)
 {
-	int err = place_allows(p, rights);
-
-	return err ? err : p->top;
+	*top = p->top;
+	return place_allows(p, rights);
 }
 
 int place_stat(const struct place *p, const char *path, bool follow, struct stat *st)

@@ -41,9 +41,9 @@ void place_close(struct place *);
 /* 0, or -errno: what a missing one of `rights` is answered with. */
 int place_allows(const struct place *, unsigned rights);
 
-/* The directory, for a transfer that does there what `rights` are for: its descriptor, which stays
- * the place's, or -errno as above. */
-int place_top(const struct place *, unsigned rights);
+/* The directory, for a transfer that does there what `rights` are for: 0 and its descriptor, which
+ * stays the place's, or -errno as above. */
+int place_top(const struct place *, unsigned rights, int *top);
 
 int place_stat(const struct place *, const char *path, bool follow, struct stat *);
 int place_statfs(const struct place *, const char *path, struct statvfs *);

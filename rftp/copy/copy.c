@@ -35,6 +35,8 @@ static int copy_put(struct client *c, char *const *names, int count)
 		return err;
 	err = client_open(c, &url);
 	if (!err)
+		err = client_place(c, &url);
+	if (!err)
 		err = put_files(c, (const char *const *)names, (size_t)count - 1, url.path);
 	url_fini(&url);
 	return err;
@@ -53,7 +55,7 @@ static int copy_get(struct client *c, char *const *names, int count)
 			break;
 		patterns[i] = urls[i].pattern;
 		if (strcmp(urls[i].host, urls[0].host) || urls[i].port != urls[0].port ||
-			strcmp(urls[i].user, urls[0].user)) {
+			strcmp(urls[i].user, urls[0].user) || urls[i].ssh != urls[0].ssh) {
 			report_usage(&c->report,
 				"the sources must be on one server: %s and %s differ", names[0],
 				names[i]);
@@ -62,6 +64,10 @@ static int copy_get(struct client *c, char *const *names, int count)
 	}
 	if (!err)
 		err = client_open(c, &urls[0]);
+	for (size_t i = 0; i < n && !err; i++) {
+		err = client_place(c, &urls[i]);
+		patterns[i] = urls[i].pattern;
+	}
 	if (!err)
 		err = get_files(c, patterns, n, names[count - 1]);
 	for (size_t i = 0; i < n && urls; i++)
@@ -107,12 +113,12 @@ int copy_run(struct client *c, char *const *names, int count)
 		}
 	}
 	if (!remote && foreign) {
-		report_usage(&c->report, "%s: only rftp:// is supported", foreign);
+		report_usage(&c->report, "%s: only rftp:// and ssh:// are supported", foreign);
 		return -EINVAL;
 	}
 	if (!remote) {
 		report_usage(&c->report,
-			"all names are local: one side must be rftp://HOST[:PORT]/PATH");
+			"all names are local: one side must be rftp://HOST[:PORT]/PATH, or ssh://");
 		return -EINVAL;
 	}
 	if (to && remote > 1) {

@@ -197,6 +197,12 @@ int doctor_run(struct client *c, const struct doctor_params *params)
 			status_from_errno(err), params->url, why);
 		return err;
 	}
+	if (params->url && url.ssh) {
+		report_error(&c->report, EXIT_CODE_USAGE, STATUS_INVALID, params->url,
+			"the doctor looks at a daemon that runs: rftp://");
+		url_fini(&url);
+		return -EINVAL;
+	}
 	doctor_init(&d);
 	if (params->directory)
 		d.directory = params->directory;

@@ -256,6 +256,8 @@ int feed_main(struct client *c, char *const *names, int count)
 	}
 	err = client_open(c, &url);
 	if (!err)
+		err = client_place(c, &url);
+	if (!err)
 		err = feed_run(c, (const char *const *)names, (size_t)count - 1, url.path);
 	url_fini(&url);
 	return err;

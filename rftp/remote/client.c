@@ -3,6 +3,7 @@
  * rftp/remote/client.c: owns the session and the remote directory.  Does not know commands.
  */
 #include "rftp/remote/client.h"
+#include "rftp/remote/remote_path.h"
 
 #include "base/addr.h"
 #include "rftp/shell/interrupt.h"
@@ -26,12 +27,23 @@ int client_init(struct client *c, const struct settings *settings)
 	return c->cwd && c->previous ? 0 : -ENOMEM;
 }
 
+/* The server that was started for the session. */
+static void client_end_ssh(struct client *c)
+{
+	if (c->over)
+		over_ssh_end(c->over);
+	free(c->over);
+	c->over = NULL;
+}
+
 static void client_drop(struct client *c)
 {
 	if (c->users && !--*c->users) {
 		calls_close(c->session);
+		client_end_ssh(c);
 		free(c->users);
 	}
+	c->over = NULL;
 	c->users = NULL;
 	c->session = NULL;
 }
@@ -42,7 +54,7 @@ void client_fini(struct client *c)
 	client_unlock(c);
 	pthread_mutex_destroy(&c->own_lock);
 	tls_context_free(c->tls);
-	free(c->tls_ca);
+	free(c->tls_files);
 	free(c->host);
 	free(c->user);
 	free(c->cwd);
@@ -73,6 +85,8 @@ int client_clone(struct client *c, unsigned transfer, struct client *out)
 		.settings = c->settings,
 		.session = c->session,
 		.users = c->users,
+		.over = c->over,
+		.ssh = c->ssh,
 		.transfer = transfer,
 		.host = strdup(c->host),
 		.user = strdup(c->user ? c->user : ""),
@@ -148,7 +162,6 @@ static enum exit_code client_connect_code(int error, const struct calls_error *w
 	case -EKEYREJECTED:
 		return EXIT_CODE_UNTRUSTED;
 	case -ENOKEY:
-	case -EPERM: /* a file with secrets that others may read */
 		return EXIT_CODE_REFUSED;
 	case -ENOMEM:
 		return EXIT_CODE_IO;
@@ -164,22 +177,33 @@ static void client_passed_over(void *ctx, const char *fabric, const char *why)
 	report_verbose(&c->report, "fabric %s passed over: %s", fabric, why);
 }
 
-/* The context of TLS, made when it is first needed and when `ca` was set to something else. */
+/* The context of TLS, made when it is first needed and when its files were set to others. */
 static int client_tls(struct client *c)
 {
-	const char *ca = c->settings.ca;
+	const struct settings *s = &c->settings;
+	const struct tls_files files = {
+		.ca = *s->ca ? s->ca : NULL,
+		.certificate = *s->cert ? s->cert : NULL,
+		.key = !*s->cert ? NULL
+		       : *s->key ? s->key
+				 : s->cert,
+	};
+	struct text names = {0};
 	char why[TLS_WHY_MAX];
 	int err;
 
-	if (c->tls && !strcmp(c->tls_ca, ca))
+	text_printf(&names, "%s\n%s\n%s", s->ca, s->cert, s->key);
+	if (c->tls && !strcmp(c->tls_files, text_str(&names))) {
+		text_fini(&names);
 		return 0;
+	}
 	tls_context_free(c->tls);
 	c->tls = NULL;
-	free(c->tls_ca);
-	c->tls_ca = strdup(ca);
-	if (!c->tls_ca)
+	free(c->tls_files);
+	c->tls_files = text_take(&names);
+	if (!c->tls_files)
 		return client_no_memory(c);
-	err = tls_context_new_client(*ca ? ca : NULL, &c->tls, why);
+	err = tls_context_new_client(&files, &c->tls, why);
 	if (err)
 		report_error(&c->report, EXIT_CODE_USAGE, status_from_errno(err), NULL, why);
 	return err;
@@ -227,6 +251,7 @@ int client_params(struct client *c, const struct url *url, struct calls_params *
 		.cancel_fd = interrupt_fd(),
 		.note = client_login_note,
 		.note_ctx = c,
+		.once_key = url->ssh ? c->over->key : NULL,
 	};
 	err = login_init(&peer->login, why);
 	if (err) {
@@ -238,7 +263,8 @@ int client_params(struct client *c, const struct url *url, struct calls_params *
 		.host = url->host,
 		.port = url->port,
 		.policy = c->settings.host_keys,
-		.fingerprint = c->settings.host_key,
+		/* that came through ssh, too */
+		.fingerprint = url->ssh ? c->over->fingerprint : c->settings.host_key,
 		.has_ca = *c->settings.ca,
 		.known_hosts = c->settings.known_hosts,
 		.cancel_fd = interrupt_fd(),
@@ -271,7 +297,7 @@ int client_params(struct client *c, const struct url *url, struct calls_params *
 static bool client_may_be_late(int err, const struct client_peer *peer)
 {
 	return err && err != -EKEYREJECTED && err != -ENOKEY && err != -ECANCELED &&
-	       err != -EPERM && (peer->trust.asked || peer->login.asked);
+	       (peer->trust.asked || peer->login.asked);
 }
 
 static void client_connect_failed(
@@ -287,6 +313,33 @@ static void client_connect_failed(
 	text_fini(&text);
 }
 
+/* A server for this session alone; then the URL is that of where it listens. */
+static int client_start_ssh(struct client *c, struct url *url)
+{
+	char why[OVER_SSH_WHY_MAX];
+	int err;
+
+	client_end_ssh(c);
+	c->over = calloc(1, sizeof *c->over);
+	if (!c->over)
+		return client_no_memory(c);
+	report_verbose(&c->report, "starting %s --serve-once there with %s", c->settings.rftpd_path,
+		c->settings.ssh);
+	err = over_ssh_start(
+		c->over, url, c->settings.ssh, c->settings.rftpd_path, interrupt_fd(), why);
+	if (err) {
+		report_error(&c->report,
+			err == -ECANCELED ? EXIT_CODE_INTERRUPTED : EXIT_CODE_CONNECT,
+			status_from_errno(err), url->host, why);
+		client_end_ssh(c);
+		return err;
+	}
+	snprintf(url->host, sizeof url->host, "%s", c->over->host);
+	url->port = c->over->port;
+	report_verbose(&c->report, "it listens on port %u of %s", url->port, url->host);
+	return 0;
+}
+
 static int client_connect(struct client *c)
 {
 	const struct calls_info *info;
@@ -298,6 +351,10 @@ static int client_connect(struct client *c)
 
 	snprintf(url.host, sizeof url.host, "%s", c->host);
 	snprintf(url.user, sizeof url.user, "%s", c->user);
+	url.ssh = c->ssh;
+	err = c->ssh ? client_start_ssh(c, &url) : 0;
+	if (err)
+		return err;
 	err = client_params(c, &url, &params, &peer);
 	if (err)
 		return err;
@@ -306,7 +363,7 @@ static int client_connect(struct client *c)
 		return client_no_memory(c);
 	*c->users = 1;
 	err = calls_open(&params, &c->session, &why);
-	if (client_may_be_late(err, &peer)) {
+	if (!c->ssh && client_may_be_late(err, &peer)) {
 		login_again(&peer.login);
 		err = calls_open(&params, &c->session, &why);
 	}
@@ -314,6 +371,7 @@ static int client_connect(struct client *c)
 		c->session = NULL;
 		free(c->users);
 		c->users = NULL;
+		client_end_ssh(c);
 		client_connect_failed(c, err, &why, &peer);
 		client_peer_fini(&peer);
 		return err;
@@ -334,6 +392,42 @@ static int client_connect(struct client *c)
 	return 0;
 }
 
+static int client_go_home(struct client *c)
+{
+	char *home = strdup(calls_info(c->session)->home);
+
+	if (!home)
+		return -ENOMEM;
+	free(c->cwd);
+	c->cwd = home;
+	return 0;
+}
+
+int client_place(struct client *c, struct url *url)
+{
+	const char *home = c->session ? calls_info(c->session)->home : "/";
+	char *path, *pattern;
+
+	if (!url->ssh)
+		return 0;
+	path = remote_join(home, url->path + 1);
+	pattern = remote_join_pattern(home, url->pattern + 1);
+	if (!path || !pattern) {
+		free(path);
+		free(pattern);
+		return client_no_memory(c);
+	}
+	url_fini(url);
+	url->path = path;
+	url->pattern = pattern;
+	return 0;
+}
+
+const char *client_scheme(const struct client *c)
+{
+	return c->ssh ? "ssh://" : "rftp://";
+}
+
 int client_open(struct client *c, const struct url *url)
 {
 	char *name = strdup(url->host), *user = strdup(url->user), *top = strdup("/"),
@@ -351,11 +445,14 @@ int client_open(struct client *c, const struct url *url)
 	c->host = name;
 	c->user = user;
 	c->port = url->port;
+	c->ssh = url->ssh;
 	free(c->cwd);
 	free(c->previous);
 	c->cwd = top;
 	c->previous = before;
 	err = client_connect(c);
+	if (!err && c->ssh && client_go_home(c))
+		err = client_no_memory(c);
 	if (err)
 		client_close(c); /* a server that was never reached is not taken up again */
 	return err;
@@ -380,7 +477,7 @@ void client_server(const struct client *c, struct text *out)
 	if (*c->user)
 		text_putc(out, '@');
 	text_printf(out, strchr(c->host, ':') ? "[%s]" : "%s", c->host);
-	if (c->port != ADDR_DEFAULT_PORT)
+	if (c->port && c->port != ADDR_DEFAULT_PORT)
 		text_printf(out, ":%u", c->port);
 }
 

@@ -8,6 +8,7 @@
 
 #include "rftp/remote/line.h"
 #include "rftp/remote/login.h"
+#include "rftp/remote/over_ssh.h"
 #include "rftp/remote/url.h"
 #include "rftp/settings.h"
 #include "rftp/ui/report.h"
@@ -27,13 +28,15 @@ struct client {
 	unsigned *users;         /* of it: this client, and clones */
 	unsigned transfer;       /* the number that its transfers have in the session */
 	struct tls_context *tls; /* NULL: not made yet */
-	char *tls_ca;            /* the authorities that it was made with */
+	char *tls_files;         /* that it was made with */
 	char *host; /* of the open that succeeded: a lost session is taken up again; NULL: none */
 	uint16_t port;
-	char *user;           /* of the URL; "": none */
-	char *cwd, *previous; /* remote directory now and before (cd -) */
-	bool interactive;     /* a person types */
-	bool stdin_taken;     /* commands are read from stdin: it is no file to send */
+	char *user;            /* of the URL; "": none */
+	bool ssh;              /* the server is started through ssh: */
+	struct over_ssh *over; /* while there is a session; NULL: none */
+	char *cwd, *previous;  /* remote directory now and before (cd -) */
+	bool interactive;      /* a person types */
+	bool stdin_taken;      /* commands are read from stdin: it is no file to send */
 	bool quit;
 	struct line line;  /* of the command's transfers */
 	struct jobs *jobs; /* the shell's; NULL: there is no shell */
@@ -81,7 +84,12 @@ int client_params(
 void client_peer_fini(struct client_peer *);
 /* Connects, in place of what was there.  Errors are reported; then there is no server. */
 int client_open(struct client *, const struct url *);
+/* After client_open: the paths of an ssh:// URL begin in the home of the user there, or, with
+ * another slash, at the top.  0 or -ENOMEM, reported. */
+int client_place(struct client *, struct url *);
 void client_close(struct client *);
+/* The scheme of its URL, "rftp://" or "ssh://". */
+const char *client_scheme(const struct client *);
 /* [USER@]HOST[:PORT] of the server as a URL has it: the port where it is not the default, an IPv6
  * address in brackets. */
 void client_server(const struct client *, struct text *out);

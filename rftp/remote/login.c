@@ -46,10 +46,20 @@ static int load_credentials(struct login *l, char why[TLS_WHY_MAX])
 	return err == -ENOENT || err == -ENAMETOOLONG ? 0 : err;
 }
 
+/* What an option names is shown, and nothing that was not named. */
+static bool is_explicit(const struct login *l)
+{
+	const struct settings *s = l->settings;
+
+	return *s->cert || *s->identity || *s->password_file || *s->password_command;
+}
+
 int login_init(struct login *l, char why[TLS_WHY_MAX])
 {
 	int err;
 
+	if (l->once_key)
+		return 0;
 	snprintf(l->name, sizeof l->name, "%s", *l->user ? l->user : l->settings->user);
 	err = load_credentials(l, why);
 	if (!err && !*l->name)
@@ -57,8 +67,17 @@ int login_init(struct login *l, char why[TLS_WHY_MAX])
 	return err;
 }
 
+static void forget_keys(struct login *l)
+{
+	if (l->keys)
+		login_keys_close(l->keys);
+	free(l->keys);
+	l->keys = NULL;
+}
+
 void login_fini(struct login *l)
 {
+	forget_keys(l);
 	explicit_bzero(l->password, sizeof l->password);
 	explicit_bzero(&l->kept, sizeof l->kept);
 	text_fini(&l->tried);
@@ -66,6 +85,7 @@ void login_fini(struct login *l)
 
 void login_again(struct login *l)
 {
+	forget_keys(l);
 	l->step = 0;
 	l->shown = 0;
 	text_clear(&l->tried);
@@ -93,6 +113,64 @@ static int show_password(struct login *l, const struct showing *s)
 		.user = bytes_of(l->name),
 		.data = bytes_of(l->password),
 	};
+	return 1;
+}
+
+static int step_once(struct login *l, const struct showing *s)
+{
+	l->step++;
+	if (!l->once_key)
+		return 0;
+	*s->out = (struct message_login){
+		.method = MESSAGE_LOGIN_ONCE, .data = {l->once_key, MESSAGE_LOGIN_ONCE_BYTES}};
+	return 1;
+}
+
+static int step_certificate(struct login *l, const struct showing *s)
+{
+	l->step++;
+	if (!*l->settings->cert)
+		return 0;
+	*s->out = (struct message_login){
+		.method = MESSAGE_LOGIN_CERTIFICATE, .user = bytes_of(l->name)};
+	return 1;
+}
+
+static int step_keys(struct login *l, const struct showing *s)
+{
+	char shown[TLS_FINGERPRINT_MAX], why[SSH_KEY_WHY_MAX];
+	struct wire_bytes data;
+	int err = 0;
+
+	if (!*l->name || (is_explicit(l) && !*l->settings->identity)) {
+		l->step++;
+		return 0;
+	}
+	if (!l->keys) {
+		l->keys = malloc(sizeof *l->keys);
+		if (!l->keys)
+			return -ENOMEM;
+		err = login_keys_open(l->keys, l->settings->identity, l->cancel_fd, why);
+	}
+	if (err) {
+		snprintf(s->why, TLS_WHY_MAX, "%s", why);
+		return err;
+	}
+	while ((err = login_keys_next(l->keys, s->tls, l->name, l->cancel_fd, &data, shown, why)) <
+		0) {
+		if (err == -ECANCELED) {
+			snprintf(s->why, TLS_WHY_MAX, "interrupted");
+			return err;
+		}
+		note(l, "login: %s", why);
+	}
+	if (!err) {
+		l->step++;
+		return 0;
+	}
+	note(l, "login: key %s", shown);
+	*s->out = (struct message_login){
+		.method = MESSAGE_LOGIN_KEY, .user = bytes_of(l->name), .data = data};
 	return 1;
 }
 
@@ -134,7 +212,7 @@ static int step_password_command(struct login *l, const struct showing *s)
 static int step_credentials(struct login *l, const struct showing *s)
 {
 	l->step++;
-	if (!*l->kept.password || strcmp(l->kept.user, l->name) != 0)
+	if (is_explicit(l) || !*l->kept.password || strcmp(l->kept.user, l->name) != 0)
 		return 0;
 	memcpy(l->password, l->kept.password, sizeof l->password);
 	return show_password(l, s);
@@ -175,7 +253,7 @@ static int step_prompt(struct login *l, const struct showing *s)
 static int step_anonymous(struct login *l, const struct showing *s)
 {
 	l->step++;
-	if (*l->name)
+	if (*l->name || l->once_key || *l->settings->cert)
 		return 0;
 	*s->out = (struct message_login){.method = MESSAGE_LOGIN_ANONYMOUS};
 	return 1;
@@ -185,6 +263,9 @@ static const struct {
 	uint8_t method;
 	int (*run)(struct login *, const struct showing *);
 } steps[] = {
+	{MESSAGE_LOGIN_ONCE, step_once},
+	{MESSAGE_LOGIN_CERTIFICATE, step_certificate},
+	{MESSAGE_LOGIN_KEY, step_keys},
 	{MESSAGE_LOGIN_PASSWORD, step_typed},
 	{MESSAGE_LOGIN_PASSWORD, step_password_file},
 	{MESSAGE_LOGIN_PASSWORD, step_password_command},
@@ -217,7 +298,8 @@ int login_next(void *login, const struct tls *tls, unsigned methods, struct mess
 		int r;
 
 		if (methods != UNKNOWN && !(methods & 1u << method)) {
-			note(l, "login: the server knows no %s", message_login_name(method));
+			note(l, "login: the server does not know the method %s",
+				message_login_name(method));
 			while (l->step < STEPS && steps[l->step].method == method)
 				l->step++;
 			continue;

@@ -10,6 +10,7 @@
 #define RFTP_LOGIN_H
 
 #include "rftp/remote/credentials.h"
+#include "rftp/remote/login_keys.h"
 #include "rftp/settings.h"
 #include "rftp/ui/text.h"
 #include "session/calls.h"
@@ -22,6 +23,7 @@ struct login {
 	const char *host, *user; /* user "": none is named in the URL */
 	uint16_t port;
 	int cancel_fd;
+	const uint8_t *once_key; /* MESSAGE_LOGIN_ONCE_BYTES, and then nothing else; NULL: none */
 	/* told what is tried, and what is not and why (rftp -vv) */
 	void (*note)(void *ctx, const char *text);
 	void *note_ctx;
@@ -34,6 +36,7 @@ struct login {
 	uint8_t shown; /* method of what was shown last; 0: nothing */
 	char password[PASSWORD_MAX];
 	struct credentials kept; /* of the user's file */
+	struct login_keys *keys; /* NULL: not looked for yet */
 	struct text tried;       /* for people: what was refused */
 };
 

@@ -13,12 +13,18 @@
 #include <strings.h>
 
 #define URL_SCHEME "rftp://"
+#define URL_SSH "ssh://"
 #define URL_BAD_PORT "the port must be a number from 1 to 65535"
 #define URL_AUTHORITY_MAX 1100 /* user, %NN each, "@[" host "]:65535" and the NUL */
 
+static bool url_begins(const char *text, const char *scheme)
+{
+	return !strncasecmp(text, scheme, strlen(scheme));
+}
+
 bool url_is(const char *text)
 {
-	return !strncasecmp(text, URL_SCHEME, strlen(URL_SCHEME));
+	return url_begins(text, URL_SCHEME) || url_begins(text, URL_SSH);
 }
 
 bool url_is_foreign(const char *text)
@@ -112,6 +118,14 @@ err_free:
 	return -EINVAL;
 }
 
+/* Whether a port is named, be it 0. */
+static bool has_port(const char *authority)
+{
+	const char *colon = strrchr(authority, ':');
+
+	return colon && !strchr(colon, ']');
+}
+
 /* Why addr_split did not take HOST:PORT, which may be changed. */
 static const char *url_why(char *authority)
 {
@@ -143,11 +157,12 @@ int url_parse(const char *text, struct url *out, const char **why)
 	*out = (struct url){0};
 	*why = "";
 	if (!url_is(text)) {
-		*why = url_is_foreign(text) ? "only rftp:// is supported"
+		*why = url_is_foreign(text) ? "only rftp:// and ssh:// are supported"
 					    : "a URL begins with rftp://";
 		return -EINVAL;
 	}
-	text += strlen(URL_SCHEME);
+	out->ssh = url_begins(text, URL_SSH);
+	text += strlen(out->ssh ? URL_SSH : URL_SCHEME);
 	slash = strchrnul(text, '/');
 	len = (size_t)(slash - text);
 	if (len >= sizeof authority) {
@@ -164,14 +179,15 @@ int url_parse(const char *text, struct url *out, const char **why)
 		*why = "";
 		memmove(authority, at + 1, strlen(at + 1) + 1);
 	}
-	err = addr_split(authority, out->host, sizeof out->host, ADDR_DEFAULT_PORT, &out->port);
+	err = addr_split(authority, out->host, sizeof out->host, out->ssh ? 0 : ADDR_DEFAULT_PORT,
+		&out->port);
 	if (err) {
 		*why = !*authority            ? "the host is missing"
 		       : err == -ENAMETOOLONG ? "the host is too long"
 					      : url_why(authority);
 		return -EINVAL;
 	}
-	if (!out->host[0] || !out->port) {
+	if (!out->host[0] || (!out->port && (!out->ssh || has_port(authority)))) {
 		*why = out->host[0] ? URL_BAD_PORT : "the host is missing";
 		return -EINVAL;
 	}

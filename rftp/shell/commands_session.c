@@ -61,7 +61,9 @@ int command_open(struct client *c, const struct lexer_command *line)
 		return err;
 	}
 	err = client_open(c, &url);
-	if (!err && strcmp(remote_normalize(url.path), "/")) {
+	if (!err && url.path[1])
+		err = client_place(c, &url);
+	if (!err && url.path[1] && strcmp(remote_normalize(url.path), "/")) {
 		err = session_go(c, url.path);
 		url.path = NULL;
 	}
@@ -144,8 +146,10 @@ int command_pwd(struct client *c, const struct lexer_command *line)
 	if (!client_session(c))
 		return -ENOTCONN;
 	/* an URL that can be given to rftp again: what is special in one is written as %NN */
-	text_puts(&url, "rftp://");
+	text_puts(&url, client_scheme(c));
 	client_server(c, &url);
+	if (c->ssh)
+		text_putc(&url, '/');
 	for (const char *s = c->cwd; *s; s++) {
 		if (strchr("%*?[]\\", *s) || (unsigned char)*s <= ' ' || (unsigned char)*s >= 0x7f)
 			text_printf(&url, "%%%02X", (unsigned char)*s);
@@ -234,7 +238,7 @@ int command_doctor(struct client *c, const struct lexer_command *line)
 		}
 		*to = word;
 	}
-	if (!params.url && c->host) {
+	if (!params.url && c->host && !c->ssh) {
 		text_puts(&url, "rftp://");
 		client_server(c, &url);
 		params.url = text_str(&url);

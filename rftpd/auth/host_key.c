@@ -76,7 +76,9 @@ static int find_path(const struct daemon_settings *settings, char path[PATH_MAX]
 static int load(const struct daemon_settings *settings, const char *path, struct tls_context **out)
 {
 	char why[TLS_WHY_MAX];
-	int r = tls_context_new_server(path, settings->certificate, out, why);
+	const struct tls_files files = {
+		.key = path, .certificate = settings->certificate, .ca = settings->client_ca};
+	int r = tls_context_new_server(&files, out, why);
 
 	if (r)
 		log_error("host key: %s", why);
@@ -134,13 +136,27 @@ static int refuse_exported(const struct daemon_settings *settings, const char *p
 	return 0;
 }
 
+/* For one session, whose client is told of it by another way. */
+static int make_for_once(struct tls_context **out)
+{
+	char why[TLS_WHY_MAX];
+	int r = tls_context_new_once(out, why);
+
+	if (r)
+		log_error("host key: %s", why);
+	return r;
+}
+
 int host_key_open(const struct daemon_settings *settings, struct tls_context **out)
 {
 	char path[PATH_MAX], fingerprint[TLS_FINGERPRINT_MAX];
 	struct tls_key key;
 	bool made = false;
-	int r = find_path(settings, path);
+	int r;
 
+	if (settings->once_key)
+		return make_for_once(out);
+	r = find_path(settings, path);
 	if (r)
 		return r;
 	if (access(path, F_OK) && errno == ENOENT) {

@@ -18,8 +18,14 @@ struct login_attempt {
 	struct identity shown; /* method and user, as the client says */
 	uint8_t *data;         /* as LOGIN has it */
 	size_t len;
-	bool anonymous; /* is let in */
-	char *users;    /* a file; NULL: none */
+	bool anonymous;                               /* is let in */
+	char *users;                                  /* a file; NULL: none */
+	char *authorized_keys, *certificate_users;    /* the same */
+	uint8_t exported[MESSAGE_LOGIN_EXPORT_BYTES]; /* of the session's TLS, for a signature */
+	char *names; /* of the certificate; NULL: none that counts */
+	char names_why[TLS_WHY_MAX];
+	const uint8_t *once_key; /* with whom it is of; the settings' */
+	const char *once_user;
 	/* out */
 	struct identity identity; /* whose it is */
 	char why[512];            /* not taken: for the log alone */

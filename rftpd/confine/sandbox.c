@@ -76,6 +76,17 @@ static int allow_holder(struct landlock *l, const char *what, const char *file, 
 	return r;
 }
 
+/* What stands before the user's name in it. */
+static int allow_keys(struct landlock *l, const char *pattern)
+{
+	char path[PATH_MAX];
+
+	if (!pattern)
+		return 0;
+	snprintf(path, sizeof path, "%.*sx", (int)strcspn(pattern, "%"), pattern);
+	return allow_holder(l, "authorized-keys", path, LANDLOCK_READ_FILE);
+}
+
 /* Which TCP ports it listens on.  false: one that the kernel chooses, which no rule can name. */
 static bool each_port(const struct daemon_settings *s, struct landlock *l)
 {
@@ -126,6 +137,10 @@ static int allow_all(struct sandbox *box, struct landlock *l, const struct daemo
 		r = allow_holder(l, "config", config, LANDLOCK_READ_FILE);
 	if (!r)
 		r = allow_holder(l, "users", s->users, LANDLOCK_READ_FILE);
+	if (!r)
+		r = allow_holder(l, "certificate-users", s->certificate_users, LANDLOCK_READ_FILE);
+	if (!r)
+		r = allow_keys(l, s->authorized_keys);
 	if (!r && control_socket_path(s, control, sizeof control))
 		r = allow_holder(l, "control", control, SOCKET);
 	if (!r && l->ports && !each_port(s, l))

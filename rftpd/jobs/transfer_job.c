@@ -388,11 +388,10 @@ static int open_store(struct transfer_job *job, const struct place *place)
 {
 	const struct message_data_request *request = &job->request;
 	bool null = request->kind == MESSAGE_DATA_NULL;
-	const struct incoming_params params = {
+	struct incoming_params params = {
 		.kind = null                                 ? INCOMING_NULL
 			: request->flags & MESSAGE_DATA_INTO ? INCOMING_INTO
 							     : INCOMING_AS,
-		.top = place_top(place, null ? 0 : PLACE_WRITE),
 		.path = job->beneath,
 		.fd = -1,
 		.replace = !(request->flags & MESSAGE_DATA_NO_REPLACE),
@@ -403,7 +402,7 @@ static int open_store(struct transfer_job *job, const struct place *place)
 		.done = log_file,
 		.ctx = job,
 	};
-	int r = params.top < 0 ? params.top : 0;
+	int r = place_top(place, null ? 0 : PLACE_WRITE, &params.top);
 
 	if (!r && !null)
 		r = place_check_writable(place, job->beneath);
@@ -455,8 +454,7 @@ static int open_retrieve(struct transfer_job *job)
 
 static int open_feed(struct transfer_job *job, const struct place *place)
 {
-	const struct segments_params params = {
-		.top = place_top(place, PLACE_WRITE),
+	struct segments_params params = {
 		.path = job->beneath,
 		.segment_bytes = job->feed.segment_bytes,
 		.segment_ns = job->feed.segment_ns,
@@ -464,7 +462,9 @@ static int open_feed(struct transfer_job *job, const struct place *place)
 		.ctx = job,
 	};
 
-	return params.top < 0 ? params.top : segments_new(&params, &job->segments);
+	int r = place_top(place, PLACE_WRITE, &params.top);
+
+	return r ? r : segments_new(&params, &job->segments);
 }
 
 static int open_any(struct transfer_job *job)

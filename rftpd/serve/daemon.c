@@ -500,7 +500,8 @@ int daemon_run(struct daemon *d)
 		struct deadline_list *lists[] = {&d->handshakes, &d->idle, &d->closing, &d->logins,
 			&d->refusals[0], &d->refusals[1]};
 		const unsigned count = sizeof lists / sizeof *lists;
-		uint64_t until_ns = MIN(d->stop_by_ns, d->drain_by_ns), now_ns;
+		uint64_t until_ns = MIN(MIN(d->stop_by_ns, d->drain_by_ns), once_next_ns(d)),
+			 now_ns;
 		int r;
 
 		for (unsigned i = 0; i < count; i++)
@@ -529,6 +530,8 @@ int daemon_run(struct daemon *d)
 		admission_run(&d->admission, now_ns);
 		task_pool_tend(d->tasks, now_ns);
 		bury(d);
+		if (!d->stopping && once_is_over(d, now_ns))
+			stop_now(d);
 		if (now_ns >= d->drain_by_ns) {
 			log_warning(
 				"%u sessions were not done within drain-timeout", d->session_count);

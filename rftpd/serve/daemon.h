@@ -16,6 +16,7 @@
 #include "rftpd/jobs/task_pool.h"
 #include "rftpd/serve/deadline.h"
 #include "rftpd/serve/exports.h"
+#include "rftpd/serve/once.h"
 #include "rftpd/serve/penalties.h"
 #include "rftpd/serve/poller.h"
 #include "rftpd/serve/statistics.h"
@@ -81,6 +82,7 @@ struct daemon {
 	struct daemon_address addresses[DAEMON_LISTENERS_MAX];
 	unsigned address_count;
 	struct listen_devices devices;
+	struct once once;
 
 	TAILQ_HEAD(, daemon_session) sessions;
 	TAILQ_HEAD(daemon_busy, daemon_session) busy; /* have used up their turn and want another */

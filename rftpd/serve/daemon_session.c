@@ -122,6 +122,8 @@ void daemon_session_drop(struct daemon_session *s, const char *why)
 					       .bytes = s->bytes,
 					       .since_ns = s->started_ns,
 					       .text = why});
+	if (s->who.method == MESSAGE_LOGIN_ONCE)
+		once_ended(d);
 	s->dead = true;
 	handle_login_forget(s);
 	deadline_stop(&s->login_deadline);

@@ -9,6 +9,7 @@
 #include "rftpd/export_rule.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,9 +59,24 @@ static int open_all(const struct daemon_settings *settings, struct exports *e)
 	return r;
 }
 
+/* All names of the host, as the user of the process may use them. */
+static int open_own(struct exports *e)
+{
+	char why[DAEMON_WHY_MAX];
+	int r = export_rule_parse("/:rw", &e->rules[0], why, sizeof why);
+
+	if (r)
+		return r;
+	e->count = 1;
+	e->all[0].place = (struct place){.top = AT_FDCWD, .rights = PLACE_ALL};
+	e->all[0].label = strdup("/");
+	return e->all[0].label ? 0 : -ENOMEM;
+}
+
 int exports_open(const struct daemon_settings *settings, struct exports **out)
 {
-	unsigned count = settings->export_count;
+	bool own = settings->once_key;
+	unsigned count = own ? 1 : settings->export_count;
 	struct exports *e;
 	int r;
 
@@ -74,7 +90,7 @@ int exports_open(const struct daemon_settings *settings, struct exports **out)
 	e->references = 1;
 	e->rules = calloc(count, sizeof(struct export_rule *));
 	e->all = calloc(count, sizeof *e->all);
-	r = e->rules && e->all ? open_all(settings, e) : -ENOMEM;
+	r = !e->rules || !e->all ? -ENOMEM : own ? open_own(e) : open_all(settings, e);
 	if (r) {
 		exports_close(e);
 		exports_free(e);
@@ -93,7 +109,7 @@ int exports_confine(const struct exports *e, struct sandbox *box)
 {
 	int r = 0;
 
-	for (unsigned i = 0; !r && i < e->count; i++)
+	for (unsigned i = 0; !r && i < e->count && e->all[i].place.top >= 0; i++)
 		r = sandbox_add(box, e->all[i].place.top, is_changed(e, i));
 	return r;
 }
@@ -119,7 +135,8 @@ static bool is_swept_already(const struct exports *e, unsigned at)
 void exports_sweep(struct exports *e)
 {
 	for (unsigned i = 0; i < e->count; i++)
-		if (e->rules[i]->rights & PLACE_WRITE && !is_swept_already(e, i))
+		if (e->rules[i]->rights & PLACE_WRITE && e->all[i].place.top >= 0 &&
+			!is_swept_already(e, i))
 			sweeper_start(&e->all[i].sweeper, e->all[i].place.top);
 }
 

@@ -69,14 +69,17 @@ static int welcome(struct daemon_session *s, const struct login_attempt *a)
 {
 	uint8_t reply[16 + MESSAGE_NAME_MAX + MESSAGE_PATH_MAX];
 	const char *user = identity_user(&a->identity);
+	const char *home = s->daemon->once.active ? once_home() : "/";
 	const struct message_login_reply m = {
 		.rights = view_rights(s->view),
 		.exports = (uint16_t)view_listed(s->view),
 		.user = {(const uint8_t *)a->identity.user, strlen(a->identity.user)},
-		.home = {(const uint8_t *)"/", 1},
+		.home = {(const uint8_t *)home, strlen(home)},
 	};
 
 	s->who = a->identity;
+	if (s->who.method == MESSAGE_LOGIN_ONCE)
+		once_taken(s->daemon);
 	deadline_stop(&s->login_deadline);
 	session_log(s, LOG_LEVEL_INFO, "logged in as %s (%s)", user ? user : "anonymous",
 		message_login_name(s->who.method));

@@ -95,6 +95,8 @@ static void say_what_waits(const struct daemon_settings *now, const struct daemo
 	if (!is_same_text(now->control, next->control) ||
 		!is_same_text(now->metrics, next->metrics))
 		log_warning("reload: control or metrics is another now: that needs a new start");
+	if (!is_same_text(now->client_ca, next->client_ca))
+		log_warning("reload: client-ca is another now: that needs a new start");
 	if (!is_same_text(now->host_key, next->host_key) ||
 		!is_same_text(now->certificate, next->certificate))
 		log_warning(

@@ -2,17 +2,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Logins and exports: who is let in and who is not, by which method, to see and change what."""
 
+import base64
 import json
 import os
+import shutil
 import struct
 import subprocess
-import threading
+import tempfile
 import time
 
 import iwarp
 import rftptest
 from iwarp import Dropped, Session
-from rftptest import (DENIED, KIND, NO_FILE, REFUSED, USAGE, Daemon, case, check, equal, fails, make_file, rftp, wait_until,
+from rftptest import (DENIED, KIND, NO_FILE, REFUSED, USAGE, Daemon, case, check, equal, fails, make_file, skip, wait_until,
                       works)
 
 WAIT = 20 * rftptest.PATIENCE
@@ -208,6 +210,215 @@ def a_prompt(top):
     os.close(fd)
     works("--password-command", "echo new", "-c", "ls", url(daemon, "bob"))
 
+# ---- keys ----
+
+def keygen(path, *arguments, passphrase=""):
+    done = subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", passphrase, "-C", "for a test", "-f", path, *arguments],
+                          capture_output=True, timeout=WAIT)
+    equal(done.returncode, 0, "ssh-keygen", done.stderr)
+    with open(path + ".pub") as f:
+        return f.read().strip()
+
+
+def needs(*programs):
+    for program in programs:
+        if not shutil.which(program):
+            skip(f"no {program} here")
+
+
+def keyed(top, *arguments, **lines):
+    """A daemon with a file of authorized keys for each user"""
+    os.makedirs(f"{top}/keys", exist_ok=True)
+    os.makedirs(f"{top}/export", exist_ok=True)
+    make_file(f"{top}/export/f", 3000)
+    for user, text in lines.items():
+        with open(f"{top}/keys/{user}", "w") as f:
+            f.write(text + "\n")
+    return Daemon(f"{top}/export", "rw", "--authorized-keys", f"{top}/keys/%u", *arguments)
+
+
+@case
+def a_key_of_a_file(top):
+    needs("ssh-keygen")
+    alice, other = keygen(f"{top}/alice"), keygen(f"{top}/other")
+    daemon = keyed(top, alice=f"# first\nssh-rsa AAAA x\n{other.split()[0]} AAAA\nno-pty,restrict {alice}", bob=other,
+                   carol=f'command="ls" {alice}', dave=f'from="10.0.0.0/8",no-pty {alice}')
+    said = status(daemon, "alice", "--identity", f"{top}/alice")
+    equal((said["user"], said["method"]), ("alice", "publickey"), "the session")
+    works("-i", f"{top}/other", "-c", "ls", url(daemon, "bob"))
+    for identity, user in (("other", "alice"), ("alice", "bob"), ("alice", "carol"), ("alice", "dave"), ("alice", "erin"),
+                           ("alice", "..%2fkeys%2falice"), ("alice", "%2e"), ("alice", "ali%25u")):
+        fails(REFUSED, "--identity", f"{top}/{identity}", "-c", "ls", url(daemon, user), says="(tried: publickey)")
+    log = daemon.stderr()
+    check(b"the key has an option there that rftpd cannot keep" in log, "the log", log)
+    check(b"the key is not in it" in log, "the log", log)
+    check(b"there can be no such user" in log, "the log", log)
+    # the usual file of a user, and nothing to show
+    os.makedirs(f"{top}/home/.ssh")
+    shutil.copy(f"{top}/alice", f"{top}/home/.ssh/id_ed25519")
+    works("-c", "ls", url(daemon, "alice"), env={"HOME": f"{top}/home"})
+    fails(REFUSED, "-c", "ls", url(daemon, "alice"), says="there is nothing to show")
+    # who may change the file of keys lets himself in
+    os.chmod(f"{top}/keys/alice", 0o664)
+    fails(REFUSED, "--identity", f"{top}/alice", "-c", "ls", url(daemon, "alice"))
+    check(b"others may change it (mode 0664" in daemon.stderr(), "the log", daemon.stderr())
+
+
+@case
+def keys_that_cannot_be_used(top):
+    needs("ssh-keygen")
+    keygen(f"{top}/locked", passphrase="secret")
+    daemon = keyed(top, alice=open(f"{top}/locked.pub").read())
+    fails(REFUSED, "--identity", f"{top}/locked", "-c", "ls", url(daemon, "alice"), says="use ssh-agent")
+    equal(subprocess.run(["ssh-keygen", "-q", "-t", "ecdsa", "-N", "", "-f", f"{top}/ecdsa"]).returncode, 0, "ssh-keygen")
+    fails((REFUSED, USAGE), "--identity", f"{top}/ecdsa", "-c", "ls", url(daemon, "alice"), says="not an Ed25519 key")
+    key = private(f"{top}/readable", "", 0o644)
+    fails(REFUSED, "--identity", key, "-c", "ls", url(daemon, "alice"), says="chmod 600")
+    fails((REFUSED, USAGE), "--identity", private(f"{top}/text", "hello\n"), "-c", "ls", url(daemon, "alice"),
+          says="not a private key of OpenSSH")
+    fails((NO_FILE, rftptest.CONNECT, REFUSED), "--identity", f"{top}/missing", "-c", "ls", url(daemon, "alice"), says="missing")
+
+
+@case
+def keys_of_an_agent(top):
+    needs("ssh-keygen", "ssh-agent", "ssh-add")
+    path = f"{top}/agent"
+    agent = rftptest.spawn(["ssh-agent", "-D", "-a", path], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    wait_until(lambda: os.path.exists(path), "the agent's socket")
+    env = {"SSH_AUTH_SOCK": path}
+    lines = [keygen(f"{top}/key{i}") for i in range(3)]
+    daemon = keyed(top, alice=lines[2], bob=lines[1])
+    fails(REFUSED, "-c", "ls", url(daemon, "alice"), env=env, says="there is nothing to show")
+    for i in range(3):
+        equal(subprocess.run(["ssh-add", "-q", f"{top}/key{i}"], env=os.environ | env).returncode, 0, "ssh-add")
+    works("-c", "ls", url(daemon, "alice"), env=env)  # the third of them
+    # of an identity that is named the agent signs, if the file has a passphrase
+    equal(subprocess.run(["ssh-keygen", "-q", "-p", "-N", "secret", "-f", f"{top}/key1"]).returncode, 0, "ssh-keygen -p")
+    works("-i", f"{top}/key1", "-c", "ls", url(daemon, "bob"), env=env)
+    fails(REFUSED, "-i", f"{top}/key0", "-c", "ls", url(daemon, "bob"), env=env)
+    result = fails(REFUSED, "-vv", "-c", "ls", url(daemon, "carol"), env=env, says="(tried: publickey)")
+    equal(result.err.count(b"login: key SHA256:"), 3, "keys that were shown:", result.err)
+    rftptest.kill(agent)
+    agent.wait()
+    fails(REFUSED, "-c", "ls", url(daemon, "alice"), env=env)
+
+
+def signed(key, message):
+    """An Ed25519 signature by openssl, of a PEM key"""
+    with tempfile.NamedTemporaryFile() as f:
+        f.write(message)
+        f.flush()
+        done = subprocess.run(["openssl", "pkeyutl", "-sign", "-rawin", "-inkey", key, "-in", f.name], capture_output=True)
+    equal(len(done.stdout), 64, "openssl", done.stderr)
+    return done.stdout
+
+
+@case
+def what_a_signature_is_good_for(top):
+    """One session, one user, one key; nothing else."""
+    needs("openssl")
+    pem = f"{top}/key.pem"
+    subprocess.run(["openssl", "genpkey", "-algorithm", "ed25519", "-out", pem], check=True, capture_output=True)
+    der = subprocess.run(["openssl", "pkey", "-in", pem, "-pubout", "-outform", "DER"], check=True, capture_output=True).stdout
+    blob = struct.pack(">I", 11) + b"ssh-ed25519" + struct.pack(">I", 32) + der[-32:]
+    line = "ssh-ed25519 " + base64.b64encode(blob).decode()
+    daemon = keyed(top, alice=line, bob=line)
+
+    def session():
+        s = Session(daemon.port, WAIT)
+        s.hello(then_login=False)
+        return s
+
+    def shown(s, user, signature, key=blob):
+        return s.ask(iwarp.LOGIN, iwarp.login(iwarp.KEY, user, iwarp.text(key) + iwarp.text(signature)))[0]
+
+    s = session()
+    right = signed(pem, iwarp.login_signed(s.bytes, b"alice"))
+    equal(shown(s, b"bob", right), STATUS_LOGIN, "for another user")
+    equal(shown(s, b"alice", right[:-1] + bytes([right[-1] ^ 1])), STATUS_LOGIN, "a bit of it changed")
+    equal(shown(s, b"alice", right[:63]), STATUS_LOGIN, "short")
+    equal(shown(s, b"alice", right, blob[:-1] + bytes([blob[-1] ^ 1])), STATUS_LOGIN, "another key")
+    equal(shown(s, b"alice", right, blob + b"x"), STATUS_LOGIN, "a key that goes on")
+    equal(shown(s, b"alice", signed(pem, iwarp.login_signed(s.bytes, b"alice")[len(iwarp.LOGIN_LABEL):])), STATUS_LOGIN,
+          "without the label")
+    equal(shown(s, b"alice", right), 0, "the right one")
+    s.close()
+    s = session()
+    equal(shown(s, b"alice", right), STATUS_LOGIN, "in another session")
+    equal(shown(s, b"alice", signed(pem, iwarp.login_signed(s.bytes, b"alice"))), 0, "the right one of this session")
+    s.close()
+
+
+# ---- certificates ----
+
+@case
+def certificates(top):
+    needs("openssl")
+
+    def openssl(*arguments):
+        done = subprocess.run(["openssl", *arguments], capture_output=True, cwd=top)
+        equal(done.returncode, 0, "openssl", arguments, done.stderr)
+
+    def issue(name, subject, ca="ca", days=30, san=None, usage=None):
+        openssl("genpkey", "-algorithm", "ed25519", "-out", f"{name}.key")
+        openssl("req", "-new", "-key", f"{name}.key", "-subj", subject, "-out", f"{name}.csr")
+        with open(f"{top}/{name}.ext", "w") as f:
+            f.write("basicConstraints=CA:FALSE\n")
+            if san:
+                f.write(f"subjectAltName={san}\n")
+            if usage:
+                f.write(f"extendedKeyUsage={usage}\n")
+        openssl("x509", "-req", "-in", f"{name}.csr", "-CA", f"{ca}.crt", "-CAkey", f"{ca}.key", "-CAcreateserial", "-days",
+                str(days), "-extfile", f"{name}.ext", "-out", f"{name}.crt")
+        os.chmod(f"{top}/{name}.key", 0o600)
+
+    for ca in ("ca", "foreign"):
+        openssl("genpkey", "-algorithm", "ed25519", "-out", f"{ca}.key")
+        openssl("req", "-x509", "-new", "-key", f"{ca}.key", "-subj", f"/CN={ca}", "-days", "30", "-out", f"{ca}.crt")
+    issue("alice", "/O=Example/CN=Alice")
+    issue("bob", "/CN=Robert", san="email:bob@example.org,DNS:bob.example.org")
+    issue("unmapped", "/CN=Nobody")
+    issue("old", "/O=Example/CN=Alice", days=-1)
+    issue("server", "/O=Example/CN=Alice", usage="serverAuth")
+    issue("stranger", "/O=Example/CN=Alice", ca="foreign")
+    with open(f"{top}/map", "w") as f:
+        f.write("# users of certificates\nalice CN=Alice,O=Example\nbob\temail:bob@example.org\nadmin CN=Alice,O=Example\n")
+    os.mkdir(f"{top}/export")
+    daemon = Daemon(f"{top}/export", "rw", "--client-ca", f"{top}/ca.crt", "--certificate-users", f"{top}/map")
+
+    def shows(name):
+        return "--cert", f"{top}/{name}.crt", "--key", f"{top}/{name}.key"
+
+    said = status(daemon, None, *shows("alice"))
+    equal((said["user"], said["method"]), ("alice", "certificate"), "the map names the user")
+    equal(status(daemon, "admin", *shows("alice"))["user"], "admin", "the other that it may be")
+    equal(status(daemon, None, *shows("bob"))["user"], "bob", "by another name")
+    with open(f"{top}/both.pem", "w") as both:
+        both.write(open(f"{top}/alice.crt").read() + open(f"{top}/alice.key").read())
+    os.chmod(f"{top}/both.pem", 0o600)
+    equal(status(daemon, None, "--cert", f"{top}/both.pem")["user"], "alice", "key and certificate in one file")
+    for name, user in (("alice", "bob"), ("unmapped", None), ("old", None), ("server", None), ("stranger", None)):
+        fails(REFUSED, *shows(name), "-c", "ls", url(daemon, user) if user else daemon.url())
+    fails(REFUSED, "-c", "ls", daemon.url())
+    session = Session(daemon.port, WAIT)  # that has shown none
+    session.hello(then_login=False)
+    equal(session.ask(iwarp.LOGIN, iwarp.login(iwarp.CERTIFICATE, b"alice"))[0], STATUS_LOGIN, "without a certificate")
+    session.close()
+    log = daemon.stderr()
+    for words in (b"no certificate was shown", b"certificate has expired", b"has no line for"):
+        check(words in log, words, "in the log", log)
+    fails(USAGE, "--cert", f"{top}/alice.crt", "--key", f"{top}/bob.key", "-c", "ls", daemon.url(), says="not the private key")
+    os.chmod(f"{top}/alice.key", 0o644)
+    fails(USAGE, *shows("alice"), "-c", "ls", daemon.url(), says="chmod 600")
+    for command in (("--client-ca", f"{top}/ca.crt"), ("--certificate-users", f"{top}/map"),
+                    ("--client-ca", f"{top}/map", "--certificate-users", f"{top}/map"),
+                    ("--authorized-keys", f"{top}/keys"), ("--authorized-keys", f"{top}/%u/%x")):
+        try:
+            Daemon(f"{top}/export", "rw", *command)
+            raise rftptest.Failure(f"a daemon with {command}")
+        except rftptest.NotReady as e:
+            check(e.code in (1, 2), "exit code", e.code, e.said)
+
 
 # ---- what a stranger learns ----
 
@@ -219,7 +430,7 @@ def a_refusal_says_nothing(top):
     def refusal(user, password):
         session = Session(daemon.port, WAIT)
         hello = session.hello(then_login=False)
-        equal(struct.unpack(">I", hello[20:24])[0] >> 8 & 63, 1 << iwarp.PASSWORD, "methods")
+        equal(struct.unpack(">I", hello[22:26])[0] >> 8 & 63, 1 << iwarp.PASSWORD, "methods")
         began = time.monotonic()
         said = session.ask(iwarp.LOGIN, iwarp.login(iwarp.PASSWORD, user, password))
         took = time.monotonic() - began

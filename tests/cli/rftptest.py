@@ -215,6 +215,8 @@ def clean_environment(extra=None):
     env = {k: v for k, v in os.environ.items() if not k.startswith("RFTP_")}
     env["STATE_DIRECTORY"] = os.path.join(state(), "daemon")
     env["XDG_CONFIG_HOME"] = os.path.join(state(), "config")
+    env["HOME"] = os.path.join(state(), "home")  # no keys of the developer's log in
+    env.pop("SSH_AUTH_SOCK", None)
     env.setdefault("TSAN_OPTIONS", "halt_on_error=1")
     env.update(extra or {})
     return env

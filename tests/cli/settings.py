@@ -119,7 +119,7 @@ def rftpd_help_and_manual(top):
 @case
 def rftpd_conf_is_what_help_says(top):
     said = help_of("rftpd")
-    no_settings = {"config", "test-config", "verbose", "quiet", "foreground", "help", "version"}
+    no_settings = {"config", "test-config", "verbose", "quiet", "foreground", "help", "version", "serve-once"}
     rows = dict(re.findall(r"(?m)^\.It Ic (\S+) Ta .* Ta (.*)$", page("rftpd.conf.5")))
     equal(sorted(rows), sorted(set(said) - no_settings), "settings of rftpd.conf(5)")
     with open(os.path.join(rftptest.REPOSITORY, "packaging", "rftpd.conf")) as f:

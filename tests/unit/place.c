@@ -20,6 +20,7 @@ static bool make(const char *dir)
 static void a_missing_right_is_said(void)
 {
 	struct place p = {.top = -1, .rights = PLACE_READ_ONLY};
+	int top;
 
 	CHECK_EQ(place_allows(&p, PLACE_READ | PLACE_LIST), 0);
 	CHECK_EQ(place_allows(&p, PLACE_WRITE), -EROFS);
@@ -29,9 +30,10 @@ static void a_missing_right_is_said(void)
 	CHECK_EQ(place_allows(&p, PLACE_READ), -EACCES);
 	CHECK_EQ(place_allows(&p, PLACE_DELETE), -EACCES);
 	p.top = 77;
-	CHECK_EQ(place_top(&p, PLACE_WRITE), 77);
-	CHECK_EQ(place_top(&p, 0), 77);
-	CHECK_EQ(place_top(&p, PLACE_WRITE | PLACE_READ), -EACCES);
+	CHECK_EQ(place_top(&p, PLACE_WRITE, &top), 0);
+	CHECK_EQ(top, 77);
+	CHECK_EQ(place_top(&p, 0, &top), 0);
+	CHECK_EQ(place_top(&p, PLACE_WRITE | PLACE_READ, &top), -EACCES);
 	p.rights = 0;
 	CHECK_EQ(place_allows(&p, PLACE_LIST), -EACCES);
 	CHECK_EQ(place_allows(&p, PLACE_WRITE), -EROFS);

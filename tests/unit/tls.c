@@ -199,37 +199,50 @@ static void exporter(void)
 	ends_close(&e);
 }
 
+static char why[TLS_WHY_MAX];
+
+static int server(const char *key, const char *certificate, struct tls_context **out)
+{
+	return tls_context_new_server(
+		&(struct tls_files){.key = key, .certificate = certificate}, out, why);
+}
+
+static int client(const char *ca, struct tls_context **out)
+{
+	return tls_context_new_client(&(struct tls_files){.ca = ca}, out, why);
+}
+
 static void key_files(void)
 {
 	const char *top = scratch_dir();
 	struct tls_context *context;
-	char path[256], why[TLS_WHY_MAX];
+	char path[256];
 	struct stat st;
 
 	snprintf(path, sizeof path, "%s/key", top);
-	CHECK_EQ(tls_context_new_server(path, NULL, &context, why), -ENOENT);
+	CHECK_EQ(server(path, NULL, &context), -ENOENT);
 	CHECK_EQ(tls_key_create(path), 0);
 	CHECK_EQ(tls_key_create(path), -EEXIST);
 	CHECK_EQ(stat(path, &st), 0);
 	CHECK_EQ(st.st_mode & 07777, 0600);
-	CHECK_EQ(tls_context_new_server(path, NULL, &context, why), 0);
+	CHECK_EQ(server(path, NULL, &context), 0);
 	tls_context_free(context);
-	CHECK_EQ(tls_context_new_server(path, path, &context, why), -EINVAL); /* no certificate */
+	CHECK_EQ(server(path, path, &context), -EINVAL); /* no certificate */
 	CHECK(strstr(why, path));
 	CHECK_EQ(chmod(path, 0640), 0);
-	CHECK_EQ(tls_context_new_server(path, NULL, &context, why), -EPERM);
+	CHECK_EQ(server(path, NULL, &context), -EPERM);
 	CHECK(strstr(why, "chmod 600"));
 	CHECK_EQ(chmod(path, 0600), 0);
 	CHECK_EQ(truncate(path, 40), 0);
-	CHECK_EQ(tls_context_new_server(path, NULL, &context, why), -EINVAL);
-	CHECK_EQ(tls_context_new_client(path, &context, why), -EINVAL);
+	CHECK_EQ(server(path, NULL, &context), -EINVAL);
+	CHECK_EQ(client(path, &context), -EINVAL);
 }
 
 /* An authority that has signed for a name vouches for that name and no other. */
 static void authorities(void)
 {
 	const char *top = scratch_dir();
-	char path[256], ca[256], why[TLS_WHY_MAX];
+	char path[256], ca[256];
 	struct contexts contexts;
 	static const struct {
 		const char *host;
@@ -248,8 +261,8 @@ static void authorities(void)
 	file = fopen(ca, "w");
 	CHECK(file && PEM_write_X509(file, cert));
 	fclose(file);
-	CHECK_EQ(tls_context_new_server(path, ca, &contexts.server, why), 0);
-	CHECK_EQ(tls_context_new_client(ca, &contexts.client, why), 0);
+	CHECK_EQ(server(path, ca, &contexts.server), 0);
+	CHECK_EQ(client(ca, &contexts.client), 0);
 	for (unsigned i = 0; i < 4; i++) {
 		struct ends e = {.contexts = contexts};
 
@@ -273,11 +286,12 @@ static void linger(void)
 
 static void *use_tls(void *ready)
 {
-	char why[TLS_WHY_MAX];
+	const struct tls_files none = {.key = NULL};
+	char said[TLS_WHY_MAX]; /* its own */
 	struct tls_context *c;
 
 	for (;;) {
-		if (tls_context_new_client(NULL, &c, why))
+		if (tls_context_new_client(&none, &c, said))
 			_exit(3);
 		tls_context_free(c);
 		atomic_store((atomic_bool *)ready, true);

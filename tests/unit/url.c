@@ -62,8 +62,13 @@ static void users(void)
 	CHECK_EQ(url_parse("rftp://a@b@h", &url, &why), 0);
 	CHECK(!strcmp(url.user, "a@b"));
 	url_fini(&url);
+	CHECK(reads("ssh://h", "h", 0, "/", "/") && reads("SSH://h:22//a", "h", 22, "//a", "//a"));
+	CHECK(reads("ssh://[::1]/a", "::1", 0, "/a", "/a"));
+	CHECK_EQ(url_parse("ssh://u@h", &url, &why), 0);
+	CHECK(url.ssh && !strcmp(url.user, "u"));
+	url_fini(&url);
 	CHECK_EQ(url_parse("rftp://h", &url, &why), 0);
-	CHECK(!*url.user);
+	CHECK(!*url.user && !url.ssh);
 	url_fini(&url);
 }
 
@@ -100,7 +105,9 @@ static bool says(const char *text, const char *words)
 
 static void reasons(void)
 {
-	CHECK(says("sftp://h/", "only rftp://"));
+	CHECK(says("sftp://h/", "only rftp:// and ssh://"));
+	CHECK(says("ssh://h:0/", "port must be"));
+	CHECK(says("ssh:///a", "host is missing"));
 	CHECK(says("h/a", "begins with rftp://"));
 	CHECK(says("rftp://h:99999/", "port must be a number from 1 to 65535"));
 	CHECK(says("rftp://u:secret@h/", "a password does not belong into a URL"));

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rftp/remote/login_keys: see login_keys.h.
+ */
+#include "rftp/remote/login_keys.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static bool has_key(const struct login_keys *l, const struct tls_key *key)
+{
+	for (unsigned i = 0; i < l->count; i++)
+		if (tls_key_equal(&l->keys[i], key))
+			return true;
+	return false;
+}
+
+/* With a key of a file whose passphrase nobody was asked for only the agent can sign. */
+static int add_file(struct login_keys *l, const char *path, char why[SSH_KEY_WHY_MAX])
+{
+	int err = ssh_key_load(path, &l->file, why);
+
+	if (err)
+		return err;
+	if (l->file.encrypted && !has_key(l, &l->file.public)) {
+		snprintf(why, SSH_KEY_WHY_MAX,
+			"%.200s has a passphrase: use ssh-agent (ssh-add %.200s)", path, path);
+		return -EACCES;
+	}
+	l->has_file = !l->file.encrypted;
+	return 0;
+}
+
+/* The one that is named, and no other. */
+static int use_identity(struct login_keys *l, const char *path, char why[SSH_KEY_WHY_MAX])
+{
+	int err = add_file(l, path, why);
+
+	if (err)
+		return err;
+	l->keys[0] = l->file.public;
+	l->count = 1;
+	return 0;
+}
+
+static void use_usual(struct login_keys *l)
+{
+	char path[PATH_MAX], why[SSH_KEY_WHY_MAX];
+	const char *home = getenv("HOME");
+
+	if (l->count > LOGIN_KEYS_MAX)
+		l->count = LOGIN_KEYS_MAX;
+	if (!home || snprintf(path, sizeof path, "%s/.ssh/id_ed25519", home) >= (int)sizeof path ||
+		access(path, F_OK) || add_file(l, path, why))
+		return;
+	if (l->has_file && !has_key(l, &l->file.public))
+		l->keys[l->count++] = l->file.public;
+}
+
+int login_keys_open(
+	struct login_keys *l, const char *identity, int cancel_fd, char why[SSH_KEY_WHY_MAX])
+{
+	int n;
+
+	*l = (struct login_keys){.agent = ssh_agent_connect()};
+	n = l->agent < 0 ? 0 : ssh_agent_keys(l->agent, cancel_fd, l->keys);
+	if (n == -ECANCELED) {
+		snprintf(why, SSH_KEY_WHY_MAX, "interrupted");
+		return n;
+	}
+	l->count = n > 0 ? (unsigned)n : 0;
+	if (*identity)
+		return use_identity(l, identity, why);
+	use_usual(l);
+	return 0;
+}
+
+void login_keys_close(struct login_keys *l)
+{
+	if (l->agent >= 0)
+		close(l->agent);
+	explicit_bzero(l, sizeof *l);
+	l->agent = -1;
+}
+
+static int sign(struct login_keys *l, const struct tls_key *key, int cancel_fd,
+	const uint8_t message[MESSAGE_LOGIN_SIGNED_BYTES], uint8_t signature[TLS_SIGNATURE_BYTES])
+{
+	if (l->has_file && tls_key_equal(key, &l->file.public))
+		return tls_sign(l->file.seed, message, MESSAGE_LOGIN_SIGNED_BYTES, signature);
+	return ssh_agent_sign(
+		l->agent, cancel_fd, key, message, MESSAGE_LOGIN_SIGNED_BYTES, signature);
+}
+
+int login_keys_next(struct login_keys *l, const struct tls *tls, const char *user, int cancel_fd,
+	struct wire_bytes *data, char shown[TLS_FINGERPRINT_MAX], char why[SSH_KEY_WHY_MAX])
+{
+	const struct wire_bytes name = {(const uint8_t *)user, strlen(user)};
+	uint8_t context[MESSAGE_LOGIN_CONTEXT_MAX], exported[MESSAGE_LOGIN_EXPORT_BYTES];
+	uint8_t message[MESSAGE_LOGIN_SIGNED_BYTES], signature[TLS_SIGNATURE_BYTES];
+	const struct tls_key *key;
+	ssize_t len;
+	int err;
+
+	if (l->at == l->count)
+		return 0;
+	key = &l->keys[l->at++];
+	tls_key_fingerprint(key, shown);
+	err = tls_export(tls, MESSAGE_LOGIN_LABEL, context,
+		message_login_context(MESSAGE_LOGIN_KEY, name, context), exported, sizeof exported);
+	if (!err) {
+		message_login_signed(exported, message);
+		err = sign(l, key, cancel_fd, message, signature);
+	}
+	if (err) {
+		snprintf(why, SSH_KEY_WHY_MAX, "%s: %s", shown,
+			err == -EACCES      ? "ssh-agent does not sign with it"
+			: err == -ECANCELED ? "interrupted"
+					    : strerror(-err));
+		return err;
+	}
+	len = message_put_login_key(&(struct message_login_key){.key = {key->blob, key->len},
+					    .signature = {signature, sizeof signature}},
+		l->data, sizeof l->data);
+	if (len < 0)
+		return (int)len;
+	*data = (struct wire_bytes){l->data, (size_t)len};
+	return 1;
+}
