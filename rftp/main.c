@@ -15,6 +15,7 @@
 #include "rftp/shell/lexer.h"
 #include "rftp/options.h"
 #include "rftp/shell/shell.h"
+#include "rftp/remote/try_login.h"
 #include "rftp/remote/url.h"
 
 #include <errno.h>
@@ -111,6 +112,9 @@ static int main_run(struct client *c, const struct options *o)
 		break;
 	case OPTIONS_FEED:
 		err = feed_main(c, o->names, o->count);
+		break;
+	case OPTIONS_LOGIN:
+		err = try_login(c, o->names[0]);
 		break;
 	case OPTIONS_DOCTOR:
 		err = main_doctor(c, o);

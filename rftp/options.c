@@ -59,6 +59,7 @@ static const char options_text[] =
 	"       rftp [OPTIONS] [URL]            open the shell\n"
 	"       rftp [OPTIONS] -c 'CMD; CMD' [URL]\n"
 	"       rftp [OPTIONS] -b FILE [URL]    run commands, stop at the first error\n"
+	"       rftp [OPTIONS] login URL        try to log in, and say what that gives\n"
 	"       rftp [OPTIONS] doctor [URL] [DIRECTORY]\n"
 	"                                       what keeps rftp from working well, and how to mend "
 	"it\n\n";
@@ -236,6 +237,14 @@ static int options_names(struct options *o, struct text *why)
 		o->names++;
 		o->count--;
 		return options_doctor(o, why);
+	}
+	if (!script && o->count && !strcmp(o->names[0], "login")) {
+		o->action = OPTIONS_LOGIN;
+		o->names++;
+		if (--o->count == 1 && url_is(o->names[0]))
+			return 0;
+		text_puts(why, "login takes one URL; a file called login is given as ./login");
+		return -EINVAL;
 	}
 	o->action = script || o->count < 2 ? OPTIONS_SHELL : OPTIONS_COPY;
 	if (!script && o->count && !strcmp(o->names[0], "feed")) {

@@ -12,6 +12,7 @@ enum options_action {
 	OPTIONS_COPY,   /* names: SRC... DST */
 	OPTIONS_DOCTOR, /* names: a URL and a directory, or one of them, or none */
 	OPTIONS_FEED,   /* names: NAME=SOURCE... DST */
+	OPTIONS_LOGIN,  /* names: a URL */
 	OPTIONS_HELP,
 	OPTIONS_VERSION,
 };

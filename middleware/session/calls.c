@@ -370,6 +370,12 @@ static int calls_take_hello(struct calls *c, const struct message_hello *ours, u
 
 /* ---- the login ---- */
 
+ssize_t calls_login_key(struct wire_bytes key, struct wire_bytes signature, void *data, size_t size)
+{
+	return message_put_login_key(
+		&(struct message_login_key){.key = key, .signature = signature}, data, size);
+}
+
 /* The next thing to show, sent: 1; 0: there is none; -errno.  What a user takes for it is not the
  * server's time. */
 static int calls_show_login(

@@ -90,6 +90,9 @@ typedef void calls_queued_function(void *ctx, const struct message_queued *);
 /* Resolves, connects, asks whether the server is to be trusted, says HELLO, logs in, measures the
  * round trip.  Blocks.  0 or -errno with *error; -ENOKEY with STATUS_LOGIN: no login was taken. */
 int calls_open(const struct calls_params *, struct calls **out, struct calls_error *error);
+/* The data of a LOGIN with a key and its signature: how many bytes, or -errno. */
+ssize_t calls_login_key(
+	struct wire_bytes key, struct wire_bytes signature, void *data, size_t size);
 /* Says BYE if it can. */
 void calls_close(struct calls *);
 

@@ -4,6 +4,8 @@
  */
 #include "rftp/remote/login_keys.h"
 
+#include "session/calls.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -123,9 +125,8 @@ int login_keys_next(struct login_keys *l, const struct tls *tls, const char *use
 					    : strerror(-err));
 		return err;
 	}
-	len = message_put_login_key(&(struct message_login_key){.key = {key->blob, key->len},
-					    .signature = {signature, sizeof signature}},
-		l->data, sizeof l->data);
+	len = calls_login_key((struct wire_bytes){key->blob, key->len},
+		(struct wire_bytes){signature, sizeof signature}, l->data, sizeof l->data);
 	if (len < 0)
 		return (int)len;
 	*data = (struct wire_bytes){l->data, (size_t)len};

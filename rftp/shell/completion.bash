@@ -11,6 +11,7 @@ _rftp_url()
 	host=${rest%%/*}
 	path=/${rest#*/}
 	path=${path%/*}/
+	# without a terminal: nobody is asked for a password
 	# a path with quotes or %NN is left alone: it would have to be decoded and encoded again
 	[[ $path == *[\'%\\]* ]] && return
 	while IFS= read -r line; do
@@ -20,7 +21,7 @@ _rftp_url()
 		[[ ${BASH_REMATCH[2]} == directory ]] && line+=/
 		line=rftp://$host$path$line
 		[[ $line == "$url"* ]] && COMPREPLY+=("$line")
-	done < <("${COMP_WORDS[0]}" --json --connect-timeout 2 -c "ls '$path'" "rftp://$host" 2>/dev/null)
+	done < <($(type -P setsid) "${COMP_WORDS[0]}" --json --connect-timeout 2 -c "ls '$path'" "rftp://$host" 2>/dev/null)
 }
 
 _rftp()

@@ -769,6 +769,22 @@ def who_did_it(top):
 
 
 @case
+def a_login_that_is_tried(top):
+    path = users(top, alice="a")
+    daemon = several(top, f"one {top}/a rights=read,list,write", f"two {top}/b users=alice", daemon_users=path)
+    out = works("--password-command", "echo a", "login", url(daemon, "alice")).out.decode()
+    for words in ("alice (password)", "read,list,write (not in every export)", "one", "two"):
+        check(words in out, words, "in", out)
+    events = works("--json", "--password-command", "echo a", "login", url(daemon, "alice")).events()
+    equal([(e["user"], e["method"], e["rights"], e["home"]) for e in events if e["event"] == "login"],
+          [("alice", "password", "read,list,write", "/")], "login")
+    equal([e["name"] for e in events if e["event"] == "export"], ["one", "two"], "exports")
+    fails(REFUSED, "--password-command", "echo b", "login", url(daemon, "alice"))
+    for arguments in (("login",), ("login", f"{top}/a"), ("login", daemon.url(), daemon.url())):
+        fails(USAGE, *arguments, says="login takes one URL")
+
+
+@case
 def why_says_the_client(top):
     """rftp -vv tells what was tried."""
     daemon = served(top, alice="sesame")
