@@ -4,6 +4,7 @@
  */
 #include "rftpd/export_rule.h"
 
+#include "rftpd/auth/users_file.h"
 #include "tree/place.h"
 
 #include <errno.h>
@@ -92,8 +93,8 @@ static int set_rights(struct export_rule *e, char *list, char *why, size_t size)
 
 static int add_user(struct export_rule *e, const char *name, char *why, size_t size)
 {
-	if (!*name || (*name == '@' && strcmp(name, EXPORT_RULE_ANONYMOUS) != 0 &&
-			      strcmp(name, EXPORT_RULE_USERS) != 0)) {
+	if (strcmp(name, EXPORT_RULE_ANONYMOUS) != 0 && strcmp(name, EXPORT_RULE_USERS) != 0 &&
+		!users_name_ok(name)) {
 		snprintf(why, size,
 			"export: \"%.60s\" is no user (nor " EXPORT_RULE_ANONYMOUS
 			", " EXPORT_RULE_USERS ")",

@@ -73,18 +73,18 @@ int credentials_find(const char *text, size_t len, const char *host, uint16_t po
 	struct reader r = {text, text + len, 1};
 	char word[PASSWORD_MAX], value[PASSWORD_MAX];
 	bool within = false, fits = false, complete = false;
+	struct credentials found = {.user = ""};
 	int n;
 
-	*out = (struct credentials){.user = ""};
 	while ((n = next_word(&r, word)) > 0) {
 		bool machine = !strcmp(word, "machine"),
 		     start = machine || !strcmp(word, "default");
 
 		if (start) {
 			/* what came before is an entry, if it is for whom we look */
-			if (fits && (!*user || !strcmp(out->user, user)))
+			if (fits && (!*user || !strcmp(found.user, user)))
 				break;
-			explicit_bzero(out, sizeof *out);
+			explicit_bzero(&found, sizeof found);
 			within = fits = true;
 		}
 		if (start && !machine)
@@ -95,10 +95,10 @@ int credentials_find(const char *text, size_t len, const char *host, uint16_t po
 		}
 		if (machine) {
 			fits = is_host(value, host, port);
-		} else if (!strcmp(word, "login") && strlen(value) < sizeof out->user) {
-			strcpy(out->user, value);
+		} else if (!strcmp(word, "login") && strlen(value) < sizeof found.user) {
+			strcpy(found.user, value);
 		} else if (!strcmp(word, "password")) {
-			strcpy(out->password, value);
+			strcpy(found.password, value);
 		} else {
 			n = -EINVAL;
 			break;
@@ -106,10 +106,12 @@ int credentials_find(const char *text, size_t len, const char *host, uint16_t po
 	}
 	explicit_bzero(value, sizeof value);
 	explicit_bzero(word, sizeof word);
-	complete = fits && *out->user && (!*user || !strcmp(out->user, user));
+	complete = fits && *found.user && (!*user || !strcmp(found.user, user));
 	*line = r.line;
 	if (n == -EINVAL || n == 0 || !complete)
-		explicit_bzero(out, sizeof *out);
+		explicit_bzero(&found, sizeof found);
+	*out = found;
+	explicit_bzero(&found, sizeof found);
 	if (n == -EINVAL || n == 0)
 		return -EINVAL;
 	return complete ? 0 : -ENOENT;

@@ -14,6 +14,7 @@ import time
 import iwarp
 import rftptest
 from iwarp import Dropped, Session
+from rogue import Rogue
 from rftptest import (DENIED, KIND, NO_FILE, REFUSED, USAGE, Daemon, case, check, equal, fails, make_file, skip, wait_until,
                       works)
 
@@ -506,6 +507,15 @@ def nothing_before_the_login(top):
     code, _ = session.ask(iwarp.LOGIN, iwarp.login(iwarp.PASSWORD, b"alice", b"sesame"))
     equal(code, 100, "a second login")
     session.close()
+
+
+@case
+def a_login_costs_no_round_trip(top):
+    """LOGIN comes without waiting for the reply to HELLO: this server gives none before."""
+    rogue = Rogue({iwarp.HELLO: lambda session, data: None,
+                   iwarp.LOGIN: lambda session, data: (session.hello(data), session.login(data)) and None})
+    for arguments in ((), ("--user", "alice", "--password-file", private(f"{top}/password", "x\n"))):
+        works(*arguments, "-c", "ls", rogue.url())
 
 
 @case

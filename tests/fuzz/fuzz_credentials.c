@@ -20,7 +20,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct credentials found;
 	unsigned line;
 	int r = credentials_find(
-		(const char *)in.data, in.left, "host", how & 2 ? 7388 : 7387, user, &found, &line);
+		(const char *)in.at, in.left, "host", how & 2 ? 7388 : 7387, user, &found, &line);
 
 	must(r == 0 || r == -ENOENT || r == -EINVAL);
 	must(line >= 1 && line <= in.left + 1);

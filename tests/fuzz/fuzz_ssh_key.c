@@ -67,23 +67,23 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	switch (what % 5) {
 	case 0:
-		read_file((const char *)in.data, in.left);
+		read_file((const char *)in.at, in.left);
 		break;
 	case 1:
-		read_bytes(in.data, in.left);
+		read_bytes(in.at, in.left);
 		break;
 	case 2:
-		n = ssh_agent_parse_keys(in.data, in.left, keys);
+		n = ssh_agent_parse_keys(in.at, in.left, keys);
 		must(n == -EPROTO || (n >= 0 && n <= (int)SSH_AGENT_KEYS_MAX));
 		for (int i = 0; i < n; i++)
 			must(keys[i].len == 51);
 		break;
 	case 3:
-		n = ssh_agent_parse_signature(in.data, in.left, signature);
+		n = ssh_agent_parse_signature(in.at, in.left, signature);
 		must(!n || n == -EPROTO || n == -EACCES);
 		break;
 	default:
-		text = strndup((const char *)in.data, in.left);
+		text = strndup((const char *)in.at, in.left);
 		must(text);
 		n = over_ssh_parse(text, &line);
 		must(!n || n == -EPROTO || n == -ENOENT);

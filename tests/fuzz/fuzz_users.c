@@ -8,6 +8,7 @@
 #include "rftpd/auth/users_file.h"
 #include "tests/fuzz/fuzz.h"
 
+#include <stdio.h>
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -19,13 +20,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	memcpy(user, name, len);
 	user[len] = '\0';
-	users_find_in((const char *)in.data, in.left, user, hash);
+	users_find_in((const char *)in.at, in.left, user, hash);
 	must(strlen(hash) < USERS_HASH_MAX);
 	if (!*hash)
 		return 0;
 	must(users_name_ok(user));
 	len = (size_t)snprintf(line, sizeof line, "%s:%s", user, hash);
-	must(memmem(in.data, in.left, line, len));
+	must(memmem(in.at, in.left, line, len));
 	must(!strchr(hash, '\n'));
 	return 0;
 }

@@ -93,6 +93,8 @@ static void what_is_wrong_is_named(void)
 		{"data /srv users=", "is no user"},
 		{"data /srv users=a,,b", "is no user"},
 		{"data /srv users=@all", "@all"},
+		{"data /srv users=a,\n", "is no user"},
+		{"data /srv users=a:b", "is no user"},
 		{"data /srv users=a users=b", "given twice"},
 		{"data /srv addresses=", "is no address"},
 		{"data /srv addresses=192.0.2.1/24", "192.0.2.1/24"},
