@@ -156,7 +156,7 @@ demo: all
 	$(Q)RFTP_BUILD=$(abspath $(B)) sh tests/demo.sh
 
 BENCH_ARGS  ?=
-bench: all
+bench: all $(B)/tests/bench/delay
 	$(Q)RFTP_BUILD=$(abspath $(B)) python3 tests/bench/bench.py $(BENCH_ARGS)
 
 bench-clients: all

@@ -73,6 +73,8 @@ static const struct message_row message_rows[] = {
 	REQUEST(TRANSFER_CLOSED, "CLOSED", 24, 24),
 	REQUEST(TRANSFER_ABORT, "ABORT", 4, 2 + TEXT_FIELD_MAX),
 	REQUEST(TRANSFER_PAUSED, "PAUSED", 22, 22 + MESSAGE_CLASS_MAX),
+	REQUEST(TRANSFER_FILES, "FILES", 49, MESSAGE_DATA_MAX),
+	REQUEST(TRANSFER_RESULTS, "RESULTS", 15, MESSAGE_DATA_MAX),
 };
 
 const struct message_row *message_row(uint16_t type)

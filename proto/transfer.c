@@ -79,7 +79,7 @@ static bool transfer_accept_ok(const struct transfer_accept *m)
 	       m->stride >= TRANSFER_BLOCK_MIN + TRANSFER_SLOT_OFFSET + TRANSFER_BLOCK_BYTES &&
 	       m->base <= UINT64_MAX - (uint64_t)m->depth * m->stride &&
 	       m->status_base <= UINT64_MAX - transfer_status_bytes(m->depth) &&
-	       !(m->flags & ~TRANSFER_ACCEPT_IMM);
+	       !(m->flags & ~(TRANSFER_ACCEPT_IMM | TRANSFER_ACCEPT_BUNDLES));
 }
 
 int transfer_get_accept(struct transfer_accept *m, const void *buf, size_t len)

@@ -37,12 +37,14 @@ enum transfer_type {
 	TRANSFER_CLOSED = 74,
 	TRANSFER_ABORT = 75,
 	TRANSFER_PAUSED = 76, /* data as of MESSAGE_QUEUED; from the daemon, in either direction */
+	TRANSFER_FILES = 78,  /* proto/bundle.h */
+	TRANSFER_RESULTS = 79,
 };
 
 /* Whether a frame of this type is of a transfer that runs, whose number its header has. */
 static inline bool transfer_is_frame(uint16_t type)
 {
-	return type >= TRANSFER_OFFER && type <= TRANSFER_PAUSED;
+	return type >= TRANSFER_OFFER && type <= TRANSFER_RESULTS;
 }
 
 #define TRANSFER_BLOCK_MIN 65536u
@@ -90,13 +92,14 @@ struct transfer_accept {
 	uint64_t base;   /* remote address of slot 0; data of slot i is written from
 			    base + i * stride + 4096 - 32 on, with gathered notices from 4096 on */
 	uint32_t key;
-	uint32_t flags; /* bit 0: notices are WRITE_IMM */
+	uint32_t flags; /* bit 0: notices are WRITE_IMM; bit 1: small files may come as bundles */
 	/* engine `status`: remote address and key of the status byte of slot 0; the others follow,
 	 * one byte a slot, then zeros up to transfer_status_bytes.  0 with other engines */
 	uint64_t status_base;
 	uint32_t status_key;
 };
 #define TRANSFER_ACCEPT_IMM 1u
+#define TRANSFER_ACCEPT_BUNDLES 2u
 
 /* Bytes of the region that the status bytes of `depth` slots are in, all read at once: at least
  * TRANSFER_STATUS_BYTES_MIN, for a driver may take another way with short READs (the kernel's siw,

@@ -9,6 +9,7 @@
 #define TESTS_RECODE_H
 
 #include "proto/message.h"
+#include "proto/bundle.h"
 #include "proto/transfer.h"
 
 #include <errno.h>
@@ -118,6 +119,47 @@ static inline ssize_t recode_notice(const uint8_t *in, size_t len, uint8_t *out,
 	return error ? error : transfer_put_notice(&m, out, size);
 }
 
+static inline ssize_t recode_bundle(const uint8_t *in, size_t len, uint8_t *out, size_t size)
+{
+	struct bundle_writer writer;
+	struct bundle_entry entry;
+	struct bundle_head head;
+	struct wire w;
+	int error = bundle_get_head(&head, &w, in, len);
+
+	bundle_begin(&writer, out, size);
+	for (unsigned i = 0; i < head.count && !error; i++) {
+		error = bundle_get_entry(&entry, &w, i + 1);
+		if (!error)
+			error = bundle_add(&writer, &entry);
+	}
+	if (!error)
+		error = wire_finish(&w);
+	return error ? error : bundle_end(&writer, head.file);
+}
+
+static inline ssize_t recode_bundle_results(
+	const uint8_t *in, size_t len, uint8_t *out, size_t size)
+{
+	struct bundle_results_head head;
+	struct bundle_result result;
+	struct bundle_writer writer;
+	unsigned after = 0;
+	struct wire w;
+	int error = bundle_get_results_head(&head, &w, in, len);
+
+	bundle_results_begin(&writer, out, size);
+	for (unsigned i = 0; i < head.count && !error; i++) {
+		error = bundle_get_result(&result, &w, after);
+		after = result.place;
+		if (!error)
+			error = bundle_results_add(&writer, &result);
+	}
+	if (!error)
+		error = wire_finish(&w);
+	return error ? error : bundle_results_end(&writer, head.file, head.more, head.digest);
+}
+
 static const struct recode recode_table[] = {
 	{MESSAGE_HELLO, recode_message_hello},
 	{MESSAGE_HELLO | MESSAGE_REPLY, recode_message_hello},
@@ -167,6 +209,8 @@ static const struct recode recode_table[] = {
 	{TRANSFER_COMPLETE, recode_transfer_complete},
 	{TRANSFER_CLOSED, recode_transfer_complete},
 	{TRANSFER_ABORT, recode_transfer_abort},
+	{TRANSFER_FILES, recode_bundle},
+	{TRANSFER_RESULTS, recode_bundle_results},
 };
 #define RECODE_COUNT (sizeof(recode_table) / sizeof(recode_table[0]))
 

@@ -263,6 +263,11 @@ static uint64_t digest_root(uint64_t size, uint64_t top, uint64_t entry)
 	return digest_leaf_scalar(bytes, sizeof bytes);
 }
 
+uint64_t digest_small_root(uint64_t size, uint64_t leaf, uint64_t entry)
+{
+	return digest_root(size, size ? leaf : 0, entry);
+}
+
 uint64_t digest_entry_root(uint64_t entry)
 {
 	return digest_root(0, 0, entry);

@@ -41,6 +41,8 @@ int digest_zeros(size_t bytes, uint64_t *leaf);
  */
 int digest_tree_root(
 	struct digest_tree *, uint64_t count, uint64_t size, uint64_t entry, uint64_t *root);
+/* The root of a file of one block: its leaf is all there is; of no block if it is empty. */
+uint64_t digest_small_root(uint64_t size, uint64_t leaf, uint64_t entry);
 /* The root of what has no bytes of its own, a directory. */
 uint64_t digest_entry_root(uint64_t entry);
 

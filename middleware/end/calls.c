@@ -22,7 +22,10 @@ static int calls_start(struct end *end, struct block *block, struct iocb *iocb, 
 
 	(void)iocb;
 	(void)cancel_fd;
-	block->error = c->calls->write(c->ctx, block);
+	if (c->calls->fill)
+		c->calls->fill(c->ctx, block);
+	else
+		block->error = c->calls->write(c->ctx, block);
 	return 0;
 }
 
@@ -36,7 +39,7 @@ static int calls_sync(struct end *end)
 static int calls_free(struct end *end)
 {
 	struct end_called *c = (struct end_called *)end;
-	int err = c->calls->free(c->ctx);
+	int err = c->calls->free ? c->calls->free(c->ctx) : 0;
 
 	free(c);
 	return err;
@@ -45,6 +48,9 @@ static int calls_free(struct end *end)
 static const struct end_ops calls_ops = {
 	.start = calls_start, .sync = calls_sync, .free = calls_free, .is_stream = true};
 
+static const struct end_ops fill_ops = {
+	.start = calls_start, .sync = calls_sync, .free = calls_free, .is_stream = false};
+
 int end_calls_open(const struct end_calls *calls, void *ctx, struct end **out)
 {
 	struct end_called *c = calloc(1, sizeof(*c));
@@ -52,7 +58,7 @@ int end_calls_open(const struct end_calls *calls, void *ctx, struct end **out)
 	*out = NULL;
 	if (!c)
 		return -ENOMEM;
-	c->end.ops = &calls_ops;
+	c->end.ops = calls->fill ? &fill_ops : &calls_ops;
 	c->calls = calls;
 	c->ctx = ctx;
 	*out = &c->end;

@@ -98,10 +98,13 @@ int end_stream_open(int fd, bool writing, bool borrowed, struct end **out);
 int end_stream_fd(const struct end *);
 
 /*
- * An end to write to, made of calls.  Each block is given to `write` in its turn, which gives 0 or
- * -errno; `sync` may be NULL.  In order, as a stream's.
+ * An end made of calls.  Each block is given to `write` in its turn, which gives 0 or -errno; in
+ * order, as a stream's.  Or with `fill` an end to read from.  `sync` and `free` may be NULL.
  */
 struct end_calls {
+	/* In place of `write`: an end to read from.  Fills a block in any way it likes, sets its
+	 * length, and its error; blocks may be filled in any order, by several queues at once. */
+	void (*fill)(void *ctx, struct block *);
 	int (*write)(void *ctx, const struct block *);
 	int (*sync)(void *ctx);
 	int (*free)(void *ctx);

@@ -28,7 +28,7 @@ struct pipe {
 	struct fabric_cq *cq;
 	struct fabric_mr *mr;
 	uint8_t *memory;    /* receive slots, then send slots */
-	uint32_t send_busy; /* bit per send slot */
+	uint64_t send_busy; /* bit per send slot */
 	uint32_t credits;   /* SENDs that the peer has receives for */
 	uint32_t owed;      /* receives posted again that the peer has not heard of */
 	bool probing;       /* a probe is out */
@@ -142,7 +142,7 @@ struct buffer *pipe_input(struct pipe *p)
 /* Sends one piece of the stream, or only the credits that are owed. */
 static int send_piece(struct pipe *p, size_t len)
 {
-	unsigned i = (unsigned)__builtin_ctz(~p->send_busy);
+	unsigned i = (unsigned)__builtin_ctzll(~p->send_busy);
 	uint8_t *slot = send_slot(p, i);
 	struct fabric_sge sge = {slot, (uint32_t)(HEAD_BYTES + len), p->mr};
 	struct fabric_wr wr = {
@@ -163,7 +163,7 @@ static int send_piece(struct pipe *p, size_t len)
 	r = fabric_post_send(p->chan, &wr);
 	if (r)
 		return r;
-	p->send_busy |= 1u << i;
+	p->send_busy |= UINT64_C(1) << i;
 	p->credits--;
 	p->owed = 0;
 	buffer_consume(&p->out, len);
@@ -174,7 +174,7 @@ static int send_piece(struct pipe *p, size_t len)
  * each wait for the other's credits for ever. */
 int pipe_push(struct pipe *p)
 {
-	const uint32_t all = (1u << PIPE_CREDITS) - 1;
+	const uint64_t all = (UINT64_C(1) << PIPE_CREDITS) - 1;
 
 	while (!p->error && p->send_busy != all) {
 		size_t len = buffer_bytes(&p->out);
@@ -249,7 +249,7 @@ int pipe_progress(struct pipe *p)
 		} else if (wc[i].id == ID_PROBE) {
 			p->probing = false;
 		} else {
-			p->send_busy &= ~(1u << (wc[i].id & ~(uint64_t)ID_SEND));
+			p->send_busy &= ~(UINT64_C(1) << (wc[i].id & ~(uint64_t)ID_SEND));
 		}
 	}
 	if (n < 0)

@@ -17,7 +17,7 @@
 #include "session/buffer.h"
 
 #define PIPE_SEND_BYTES 4096u
-#define PIPE_CREDITS 8u           /* receives posted, and SENDs outstanding, a side */
+#define PIPE_CREDITS 62u          /* receives posted, and SENDs outstanding, a side */
 #define PIPE_INPUT_MAX (1u << 20) /* bytes that came and were not read yet */
 
 struct pipe;

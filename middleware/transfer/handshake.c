@@ -204,7 +204,8 @@ static uint8_t default_notice(const struct transfer_params *p)
 	return credit && !p->protect ? TRANSFER_NOTICE_GATHERED : TRANSFER_NOTICE_BEHIND;
 }
 
-int handshake_offer(struct run *run, const struct transfer_source *from, struct plan *plan)
+int handshake_offer(
+	struct run *run, const struct transfer_source *from, struct plan *plan, bool *bundles)
 {
 	const struct transfer_params *p = run->params;
 	const struct engine_ops *ops = engine_by_id(p->engine ? p->engine : MESSAGE_ENGINE_CREDIT);
@@ -241,6 +242,7 @@ int handshake_offer(struct run *run, const struct transfer_source *from, struct 
 		r = take_keys(run, &offer);
 	if (r)
 		return r;
+	*bundles = accept.flags & TRANSFER_ACCEPT_BUNDLES;
 	plan->source_blocks = plan_source_blocks(&facts, plan->block, accept.depth);
 	r = run_make_pool(run, plan->source_blocks, plan->block, ops->source->access);
 	if (r)
@@ -304,14 +306,14 @@ static uint32_t choose_depth(const struct run *run, const struct transfer_offer 
 	return depth < 2 ? 2 : (uint32_t)depth;
 }
 
-static int answer(struct run *run, const struct transfer_offer *offer, bool imm)
+static int answer(struct run *run, const struct transfer_offer *offer, bool imm, bool bundles)
 {
 	struct transfer_accept accept = {
 		.depth = pool_count(run->pool),
 		.stride = pool_stride(offer->block),
 		.base = fabric_mr_base(run->memory->mr),
 		.key = fabric_mr_key(run->memory->mr),
-		.flags = imm ? TRANSFER_ACCEPT_IMM : 0,
+		.flags = (imm ? TRANSFER_ACCEPT_IMM : 0) | (bundles ? TRANSFER_ACCEPT_BUNDLES : 0),
 	};
 	uint8_t data[64];
 
@@ -322,7 +324,7 @@ static int answer(struct run *run, const struct transfer_offer *offer, bool imm)
 	return run_put(run, TRANSFER_ACCEPT, data, transfer_put_accept(&accept, data, sizeof data));
 }
 
-int handshake_accept(struct run *run, uint32_t *block_bytes)
+int handshake_accept(struct run *run, bool bundles, uint32_t *block_bytes)
 {
 	const struct engine_ops *ops;
 	struct transfer_offer offer;
@@ -369,7 +371,7 @@ int handshake_accept(struct run *run, uint32_t *block_bytes)
 			&run->io_pool);
 	}
 	if (!r)
-		r = answer(run, &offer, imm);
+		r = answer(run, &offer, imm, bundles);
 	*block_bytes = offer.block;
 	fill_stats(run, ops, &offer, pool_count(run->pool), imm);
 	return r;

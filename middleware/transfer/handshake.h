@@ -14,9 +14,9 @@
 
 #define HANDSHAKE_JOBS_MAX 1280u /* files that a sink may have in its job threads at once */
 
-/* Source: plans, offers, waits for the answer. */
-int handshake_offer(struct run *, const struct transfer_source *, struct plan *out);
-/* Sink: waits for the offer and answers it. */
-int handshake_accept(struct run *, uint32_t *block_bytes);
+/* Source: plans, offers, waits for the answer.  `bundles`: whether the sink takes them. */
+int handshake_offer(struct run *, const struct transfer_source *, struct plan *out, bool *bundles);
+/* Sink: waits for the offer and answers it; `bundles`: whether it takes them. */
+int handshake_accept(struct run *, bool bundles, uint32_t *block_bytes);
 
 #endif

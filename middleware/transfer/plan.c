@@ -23,6 +23,7 @@
 #define SOURCE_BLOCKS 12u
 #define SOURCE_BYTES (SOURCE_BLOCKS * SMALL_BLOCK)
 #define DEPTH_MIN 4u
+#define SHARED_BLOCKS 16u /* of several files: at least so many */
 #define IN_PLACE_CPUS 2u
 #define IN_PLACE_BLOCK (256u << 10)
 #define FEED_BLOCKS_MORE 8u /* of a feed's source: two for each stream, and these */
@@ -64,13 +65,18 @@ void plan_make(const struct plan_facts *f, struct plan *out)
 			at_most(FEED_BYTES, f->window_max_bytes) / feed_blocks(f), SMALL_BLOCK);
 	} else if (!block) {
 		block = window >= LARGE_WINDOW ? LARGE_BLOCK : SMALL_BLOCK;
-		block = at_most(block, f->largest_bytes); /* small files need no large blocks */
+		/* a little needs no large blocks; many small files share one */
+		block = at_most(block, f->total_bytes);
 	}
 	out->block = round_block(at_most(block, f->max_block));
 	out->depth = f->depth ? f->depth : (uint32_t)at_most(window / out->block, UINT32_MAX);
-	/* no more than the transfer has blocks, where that is known and files are not tiny */
-	if (!f->depth && f->total_bytes == f->largest_bytes && f->total_bytes != UINT64_MAX)
-		out->depth = (uint32_t)at_most(out->depth, f->total_bytes / out->block + 1);
+	/* no more than the transfer has blocks, where that is known; of small files, which share
+	 * them, not all are full */
+	if (!f->depth && f->total_bytes != UINT64_MAX)
+		out->depth = (uint32_t)at_most(
+			out->depth, f->total_bytes == f->largest_bytes
+					    ? f->total_bytes / out->block + 1
+					    : f->total_bytes / out->block * 5 / 4 + SHARED_BLOCKS);
 	out->depth = (uint32_t)at_most(at_least(out->depth, DEPTH_MIN), f->max_depth);
 	out->source_blocks = plan_source_blocks(f, out->block, out->depth);
 	out->channels =

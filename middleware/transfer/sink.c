@@ -87,7 +87,7 @@ static int take_file_end(struct sink *s, const uint8_t *data, size_t len)
 	if (transfer_get_file_end(&end, data, len))
 		return -EBADMSG;
 	f = sink_find_file(s, end.file);
-	if (!f || f->waits || f->end_known)
+	if (!f || f->bundle || f->waits || f->end_known)
 		return -EBADMSG;
 	if (!sink_file_ends_well(f, &end, s->block))
 		return run_fail(&s->run, VERDICT_SESSION, STATUS_PROTOCOL,
@@ -102,7 +102,7 @@ static int take_complete(struct sink *s, const uint8_t *data, size_t len)
 {
 	struct transfer_complete complete;
 
-	if (s->complete_came || transfer_get_complete(&complete, data, len))
+	if (s->complete_came || s->early_count || transfer_get_complete(&complete, data, len))
 		return -EBADMSG;
 	/* what is left may only be files that failed, and that the source was told of */
 	for (unsigned i = 0; i < TRANSFER_OPEN_MAX; i++)
@@ -126,6 +126,8 @@ static int take_frame(struct sink *s, const struct message_header *h, const uint
 		return take_hole(s, data, h->length);
 	case TRANSFER_FILE_END:
 		return take_file_end(s, data, h->length);
+	case TRANSFER_FILES:
+		return sink_take_bundle(s, data, h->length);
 	case TRANSFER_COMPLETE:
 		return take_complete(s, data, h->length);
 	default:
@@ -159,7 +161,7 @@ static int take_frames(struct sink *s)
 /* ---- blocks ---- */
 
 /* Its slot is empty: it is free for the source, or will be in its time. */
-static void give(struct sink *s, struct block *b)
+void sink_give(struct sink *s, struct block *b)
 {
 	if (!s->run.bucket) {
 		pool_give(s->run.pool, b);
@@ -235,19 +237,7 @@ static int take_block(struct sink *s, struct block *b)
 		return run_fail(&s->run, VERDICT_SESSION, STATUS_CHECKSUM,
 			"a block's header is not what the source sealed: it was changed on its "
 			"way");
-	if (transfer_get_block(&h, prefix, s->block) || !(f = sink_find_file(s, h.session)) ||
-		!sink_file_takes(f, &h, s->block))
-		return run_fail(&s->run, VERDICT_SESSION, STATUS_PROTOCOL,
-			"a block's header is not allowed: file %u, sequence %u, offset %llu, "
-			"length %u",
-			h.session, h.sequence, (unsigned long long)h.offset, h.length);
-	f->landed++;
-	count_landed(s, h.length);
-	if (f->verdict.status) { /* failed before: its other blocks go by */
-		give(s, b);
-		return check_finished(s, f);
-	}
-	b->owner = f;
+	r = transfer_get_block(&h, prefix, s->block);
 	b->session = h.session;
 	b->sequence = h.sequence;
 	b->offset = h.offset;
@@ -255,6 +245,25 @@ static int take_block(struct sink *s, struct block *b)
 	b->stored = h.stored;
 	s->run.stats->crossed_bytes += block_crossing(b);
 	b->leaf = digest_block_sum(h.sum, prefix); /* xor undoes itself: what the leaf must be */
+	f = r ? NULL : sink_find_file(s, h.session);
+	if (!r)
+		r = !f          ? sink_keep_early(s, b)
+		    : f->bundle ? sink_take_bundle_block(s, f, b)
+				: !sink_file_takes(f, &h, s->block);
+	if (r)
+		return run_fail(&s->run, VERDICT_SESSION, STATUS_PROTOCOL,
+			"a block's header is not allowed: file %u, sequence %u, offset %llu, "
+			"length %u",
+			h.session, h.sequence, (unsigned long long)h.offset, h.length);
+	count_landed(s, h.length);
+	if (!f || f->bundle)
+		return 0;
+	f->landed++;
+	if (f->verdict.status) { /* failed before: its other blocks go by */
+		sink_give(s, b);
+		return check_finished(s, f);
+	}
+	b->owner = f;
 	if (!f->reorder) {
 		submit(s, f, b);
 		return 0;
@@ -289,15 +298,17 @@ static int take_drained(struct sink *s, struct block *b)
 	struct sink_file *f = b->owner;
 
 	f->in_io--;
+	if (f->bundle)
+		return sink_bundle_verified(s, f, b);
 	sink_file_written(f, b, s->block);
 	if (!b->error)
 		atomic_fetch_add_explicit(&s->run.stats->bytes, b->length, memory_order_relaxed);
-	give(s, b);
+	sink_give(s, b);
 	if (!f->verdict.status)
 		return check_finished(s, f);
 	/* a failed stream holds blocks that wait for their turn: they will not have one */
 	while (f->reorder && (b = reorder_drain(f->reorder)))
-		give(s, b);
+		sink_give(s, b);
 	return fail_early(s, f);
 }
 
@@ -318,8 +329,11 @@ static int take_jobs(struct sink *s)
 	unsigned n = io_pool_collect_jobs(s->run.io_pool, done, BATCH);
 	int r = 0;
 
-	for (unsigned i = 0; i < n && !r; i++)
-		r = sink_finish_file(s, sink_file_of_job(done[i]));
+	for (unsigned i = 0; i < n && !r; i++) {
+		struct sink_file *f = sink_file_of_job(done[i]);
+
+		r = f->bundle ? sink_bundle_landed(s, f) : sink_finish_file(s, f);
+	}
 	return r ? r : (int)n;
 }
 
@@ -446,14 +460,17 @@ enum verdict_scope transfer_receive(struct link *link, const struct transfer_par
 	const struct transfer_sink *to, struct transfer_stats *stats)
 {
 	struct sink s = {.to = to};
+	enum verdict_scope outcome;
 	int r;
 
 	r = run_init(&s.run, link, params, stats);
 	s.run.waits = sink_waits;
 	s.run.drop_files = drop_files;
 	sink_files_init(&s);
+	if (!r && sink_takes_bundles(&s))
+		r = end_null_open(UINT64_MAX, &s.nowhere);
 	if (!r)
-		r = handshake_accept(&s.run, &s.block);
+		r = handshake_accept(&s.run, sink_takes_bundles(&s), &s.block);
 	if (!r)
 		r = make_held(&s);
 	if (!r)
@@ -463,5 +480,7 @@ enum verdict_scope transfer_receive(struct link *link, const struct transfer_par
 	if (!r)
 		r = close_transfer(&s);
 	free(s.held);
-	return run_end(&s.run, r);
+	outcome = run_end(&s.run, r);
+	end_free(s.nowhere);
+	return outcome;
 }

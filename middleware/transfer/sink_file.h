@@ -34,9 +34,10 @@ struct sink_file {
 	uint64_t hole_blocks;    /* that were told, and will not land */
 	uint64_t in_io;          /* blocks being verified and written */
 	struct transfer_file_end end;
-	uint64_t entry;         /* digest of its FILE */
-	uint64_t digest;        /* ours */
-	struct verdict verdict; /* the first thing that failed */
+	uint64_t entry;             /* digest of its FILE */
+	uint64_t digest;            /* ours */
+	struct verdict verdict;     /* the first thing that failed */
+	struct sink_bundle *bundle; /* it is not one file but many (sink_bundles.c) */
 };
 
 /* `entry`: the digest of the FILE that announced it, as it came. */

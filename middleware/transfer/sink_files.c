@@ -19,6 +19,7 @@ void sink_files_init(struct sink *s)
 {
 	s->waiting_tail = &s->waiting;
 	s->endings_tail = &s->endings;
+	s->offering_tail = &s->offering;
 	s->oldest = 1;
 	s->opened_max = run_open_files(&s->run);
 }
@@ -53,7 +54,7 @@ int sink_tell_result(struct sink *s, struct sink_file *f)
 		&s->run, TRANSFER_RESULT, data, transfer_put_result(&result, data, sizeof data));
 }
 
-static void unlink_file(struct sink *s, struct sink_file *f)
+void sink_unlink_file(struct sink *s, struct sink_file *f)
 {
 	struct sink_file **at = &s->files[f->file.file % TRANSFER_OPEN_MAX];
 
@@ -104,14 +105,14 @@ int sink_finish_file(struct sink *s, struct sink_file *f)
 	}
 	s->opened -= f->opened;
 	s->to->done(s->to->ctx, &f->file, f->verdict.status, f->verdict.text);
-	unlink_file(s, f);
+	sink_unlink_file(s, f);
 	sink_file_free(f);
 	return r;
 }
 
 /* There is no descriptor for another file.  Whether there will be one: when a file of ours ends, or
  * else of others. */
-static bool may_wait(struct sink *s)
+bool sink_may_wait(struct sink *s)
 {
 	uint64_t now = clock_now_ns();
 
@@ -135,7 +136,7 @@ static int open_file(struct sink *s, struct sink_file *f)
 	uint8_t data[32];
 	int r = sink_file_open(f, pool_count(s->run.pool));
 
-	if ((r == -EMFILE || r == -ENFILE) && !sink_file_is_stream(f) && may_wait(s)) {
+	if ((r == -EMFILE || r == -ENFILE) && !sink_file_is_stream(f) && sink_may_wait(s)) {
 		sink_file_again(f);
 		return -EAGAIN;
 	}
@@ -194,8 +195,7 @@ static int open_waiting(struct sink *s)
 	return n;
 }
 
-/* Whether all that was announced before a file has ended, or failed and left nothing behind. */
-static bool is_oldest(struct sink *s, const struct sink_file *f)
+bool sink_is_oldest(struct sink *s, const struct sink_file *f)
 {
 	while (s->oldest < f->file.file) {
 		const struct sink_file *other = sink_find_file(s, s->oldest);
@@ -211,7 +211,7 @@ static int end_those_last(struct sink *s)
 {
 	int n = 0;
 
-	while (s->endings && is_oldest(s, s->endings)) {
+	while (s->endings && sink_is_oldest(s, s->endings)) {
 		struct sink_file *f = s->endings;
 		int r;
 
@@ -238,18 +238,32 @@ static int end_those_last(struct sink *s)
 
 int sink_open_files(struct sink *s)
 {
-	int n = open_waiting(s), m = n < 0 ? 0 : end_those_last(s);
+	int n = open_waiting(s), m;
 
+	if (n >= 0)
+		n += sink_offer_bundles(s);
+	m = n < 0 ? 0 : end_those_last(s);
+	n = m < 0 ? m : n + m;
+	m = n < 0 ? 0 : sink_end_bundles(s);
 	return m < 0 ? m : n + m;
+}
+
+int sink_take_slot(struct sink *s, uint32_t number, struct sink_file ***slot)
+{
+	*slot = &s->files[number % TRANSFER_OPEN_MAX];
+	if (number != s->last_number + 1 || vacate(s, *slot))
+		return -EBADMSG; /* more files at once than may be */
+	return 0;
 }
 
 int sink_add_file(struct sink *s, const struct transfer_file *file, uint64_t entry)
 {
-	struct sink_file **slot = &s->files[file->file % TRANSFER_OPEN_MAX], *f;
-	int r;
+	struct sink_file **slot, *f;
+	int r = sink_take_slot(s, file->file, &slot);
 
-	if (file->file != s->last_number + 1 || vacate(s, slot))
-		return -EBADMSG; /* more files at once than may be */
+	if (r || s->early[file->file % TRANSFER_OPEN_MAX])
+		return -EBADMSG; /* a block came, which only a bundle's may before it is announced
+				  */
 	r = sink_file_new(s->to, file, entry, &f);
 	if (r)
 		return r;
@@ -265,7 +279,7 @@ int sink_add_file(struct sink *s, const struct transfer_file *file, uint64_t ent
 static bool is_missing_blocks(const struct sink_file *f)
 {
 	return (f->end_known && f->landed < f->end.blocks) ||
-	       (f->reorder && reorder_held(f->reorder));
+	       (f->reorder && reorder_held(f->reorder)) || sink_bundle_misses_block(f);
 }
 
 enum run_wait sink_waits(const struct run *run)
@@ -296,6 +310,10 @@ enum run_wait sink_waits(const struct run *run)
 /* A transfer that was cut short: what has begun is removed, and each file is told. */
 static void drop_file(struct sink *s, struct sink_file *f)
 {
+	if (f->bundle) {
+		sink_drop_bundle(s, f);
+		return;
+	}
 	if (!f->job_out || f->waits) /* else its job has run to its end, one way or the other */
 		verdict_set(&f->verdict, VERDICT_FILE,
 			s->run.verdict.status ? s->run.verdict.status : STATUS_DISCONNECTED, "%s",

@@ -4,6 +4,7 @@
  *
  *   sink.c        the loop, the frames and the blocks it takes in
  *   sink_files.c  the table of files: opening them as descriptors allow, telling how they ended
+ *   sink_bundles.c  small files that come together
  *
  * Included by these only.  One thread, the transfer's.
  */
@@ -43,11 +44,31 @@ struct sink {
 	 * ring; and all those that the source cannot fill now */
 	struct block **held;
 	uint32_t held_head, held_count, away;
+	/* blocks of bundles that came before their FILES, by number modulo that; how many */
+	struct block *early[TRANSFER_OPEN_MAX];
+	unsigned early_count;
+	struct end *nowhere; /* what the blocks of bundles are written to: they are verified only */
+	/* bundles whose names are being offered to the caller, in order */
+	struct sink_file *offering, **offering_tail;
+	/* bundles whose files have their names, and whose directories wait to be ended, in order */
+	struct sink_file *landed;
 };
+
+/* ---- sink.c ---- */
+
+/* Its slot is empty: it is free for the source, or will be in its time. */
+void sink_give(struct sink *, struct block *);
 
 /* ---- sink_files.c ---- */
 
 void sink_files_init(struct sink *);
+/* Takes the slot of the next number, where the protocol allows it.  0 or -EBADMSG. */
+int sink_take_slot(struct sink *, uint32_t number, struct sink_file ***slot);
+/* Whether all that was announced before a file has ended, or failed and left nothing behind. */
+bool sink_is_oldest(struct sink *, const struct sink_file *);
+/* There is no descriptor for what was to be opened.  Whether to try again. */
+bool sink_may_wait(struct sink *);
+void sink_unlink_file(struct sink *, struct sink_file *);
 struct sink_file *sink_find_file(struct sink *, uint32_t number); /* NULL: none of that number */
 /* A file that was announced: its slot in the table is taken.  0; -EBADMSG: it may not be. */
 int sink_add_file(struct sink *, const struct transfer_file *, uint64_t entry);
@@ -61,5 +82,25 @@ int sink_finish_file(struct sink *, struct sink_file *);
 /* A transfer that was cut short: what has begun is removed, and each file is told. */
 void sink_drop_files(struct sink *);
 enum run_wait sink_waits(const struct run *);
+
+/* ---- sink_bundles.c ---- */
+
+bool sink_takes_bundles(const struct sink *);
+int sink_take_bundle(struct sink *, const uint8_t *data, size_t len);
+/* A block of a bundle has landed.  0 or -errno. */
+int sink_take_bundle_block(struct sink *, struct sink_file *, struct block *);
+/* A block of what was not announced yet: it is kept.  0, or -EBADMSG: it may not be. */
+int sink_keep_early(struct sink *, struct block *);
+/* Offers names, in order, while descriptors last.  How many. */
+int sink_offer_bundles(struct sink *);
+/* Its block was verified, or is not what it should be. */
+int sink_bundle_verified(struct sink *, struct sink_file *, struct block *);
+/* Its files have their names, or not. */
+int sink_bundle_landed(struct sink *, struct sink_file *);
+/* Ends directories of bundles that have landed.  How many, or -errno. */
+int sink_end_bundles(struct sink *);
+bool sink_bundle_misses_block(const struct sink_file *);
+/* A transfer that was cut short: each of its files is told. */
+void sink_drop_bundle(struct sink *, struct sink_file *);
 
 #endif

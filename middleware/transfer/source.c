@@ -31,7 +31,7 @@ static int take_ready(struct source *s, const uint8_t *data, size_t len)
 	if (transfer_get_ready(&ready, data, len))
 		return -EBADMSG;
 	f = source_find_file(s, ready.file);
-	if (!f || f->ready || f->bare || ready.offset)
+	if (!f || f->bundle || f->ready || f->bare || ready.offset)
 		return -EBADMSG;
 	f->ready = true;
 	if (s->from->feed && !f->read_all)
@@ -47,7 +47,7 @@ static int take_result(struct source *s, const uint8_t *data, size_t len)
 	if (transfer_get_result(&result, data, len))
 		return -EBADMSG;
 	f = source_find_file(s, result.file);
-	if (!f || f->answered || (!result.status && !f->ended))
+	if (!f || f->bundle || f->answered || (!result.status && !f->ended))
 		return -EBADMSG;
 	f->answered = true;
 	if (result.status)
@@ -112,6 +112,8 @@ static int take_frame(struct source *s, const struct message_header *h, const ui
 		return take_ready(s, data, h->length);
 	case TRANSFER_RESULT:
 		return take_result(s, data, h->length);
+	case TRANSFER_RESULTS:
+		return source_take_results(s, data, h->length);
 	case TRANSFER_CLOSED:
 		return take_closed(s, data, h->length);
 	default:
@@ -163,6 +165,7 @@ static int work(struct run *run)
 		take_frames,
 		source_take_completions,
 		source_take_filled,
+		source_gather,
 		source_fill_blocks,
 		source_send_blocks,
 	};
@@ -180,14 +183,14 @@ static int work(struct run *run)
 			s->filled_count || s->sending > pool_count(s->run.pool) / 2);
 		s->left_bytes = 0;
 	}
-	while (source_may_start(s)) {
+	while (!s->gathers && source_may_start(s)) {
 		int r = source_start_file(s);
 
 		if (r)
 			return r;
 		total++;
 	}
-	if (s->no_more && !s->open && !s->completed) {
+	if (s->no_more && !s->open && source_gathered_all(s) && !s->completed) {
 		/* nothing of this transfer may be left on a channel for the next one */
 		int r = s->run.source->ops->settle(s->run.source);
 
@@ -222,6 +225,7 @@ static void drop_files(struct run *run)
 {
 	if (self(run)->files)
 		source_drop_files(self(run));
+	source_drop_gathers(self(run));
 }
 
 enum verdict_scope transfer_send(struct link *link, const struct transfer_params *params,
@@ -229,6 +233,7 @@ enum verdict_scope transfer_send(struct link *link, const struct transfer_params
 {
 	struct source s = {.from = from};
 	enum verdict_scope outcome;
+	bool bundles = false;
 	int r;
 
 	r = run_init(&s.run, link, params, stats);
@@ -241,15 +246,18 @@ enum verdict_scope transfer_send(struct link *link, const struct transfer_params
 	if (!r && !s.files)
 		r = run_fail(&s.run, VERDICT_TRANSFER, STATUS_NO_MEMORY, "the table of files");
 	if (!r)
-		r = handshake_offer(&s.run, from, &s.plan);
+		r = handshake_offer(&s.run, from, &s.plan, &bundles);
 	if (!r)
 		r = source_make_ring(&s);
 	if (!r)
 		squeeze_choice_init(&s.squeeze, params->squeeze,
 			(uint64_t)pool_count(s.run.pool) * s.plan.block);
 	if (!r)
+		r = source_make_gathers(&s, bundles);
+	if (!r)
 		r = loop(&s);
 	outcome = run_end(&s.run, r);
+	source_free_gathers(&s);
 	free(s.filled);
 	free(s.files);
 	return outcome;

@@ -117,6 +117,12 @@ int source_fill_blocks(struct source *s)
 	return n;
 }
 
+void source_queue_block(struct source *s, struct block *b)
+{
+	pool_move(b, BLOCK_FILLED);
+	s->filled[(s->filled_head + s->filled_count++) % s->filled_room] = b;
+}
+
 /* The same from the feeder, which chose the stream. */
 static int take_fed(struct source *s, struct block *b)
 {
@@ -132,9 +138,8 @@ static int take_fed(struct source *s, struct block *b)
 		return source_end_file(s, f);
 	}
 	b->session = f->number;
-	pool_move(b, BLOCK_FILLED);
 	f->in_io++;
-	s->filled[(s->filled_head + s->filled_count++) % s->filled_room] = b;
+	source_queue_block(s, b);
 	return 0;
 }
 
@@ -161,8 +166,7 @@ static int take_filled(struct source *s, struct block *b)
 		f->in_io--;
 		return source_end_file(s, f);
 	}
-	pool_move(b, BLOCK_FILLED);
-	s->filled[(s->filled_head + s->filled_count++) % s->filled_room] = b;
+	source_queue_block(s, b);
 	return 0;
 }
 
@@ -175,7 +179,9 @@ int source_take_filled(struct source *s)
 	for (unsigned i = 0; i < n && !r; i++) {
 		if (done[i]->squeeze && !done[i]->error)
 			squeeze_choice_note(&s->squeeze, done[i]->stored);
-		r = s->from->feed ? take_fed(s, done[i]) : take_filled(s, done[i]);
+		r = s->from->feed      ? take_fed(s, done[i])
+		    : done[i]->session ? take_filled(s, done[i])
+				       : source_take_gathered(s, done[i]);
 	}
 	return r ? r : (int)n;
 }
@@ -205,7 +211,7 @@ static int prepare(struct source *s, struct block *b)
 	f->bytes += b->length;
 	s->run.stats->crossed_bytes += block_crossing(b);
 	atomic_fetch_add_explicit(&s->run.stats->bytes, b->length, memory_order_relaxed);
-	return digest_tree_add(f->tree, leaf, b->leaf);
+	return f->bundle ? 0 : digest_tree_add(f->tree, leaf, b->leaf);
 }
 
 /* Whether its blocks go no further: the sink gave it up.  Of an end that could not be read on,

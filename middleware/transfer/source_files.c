@@ -60,15 +60,14 @@ static void set_open_error(struct source_file *f)
 		&f->verdict, VERDICT_FILE, status, "%s", is_vague ? strerror(-f->item.error) : "");
 }
 
-/* Starts the next file, if there is one.  0 or -errno. */
 int source_start_file(struct source *s)
 {
 	struct source_file *f = &s->files[(s->last_number + 1) % TRANSFER_OPEN_MAX];
 	int r;
 
 	assert(!f->used);
-	*f = (struct source_file){.number = s->last_number + 1};
-	f->item.file.file = f->number;
+	*f = (struct source_file){0};
+	f->item.file.file = s->last_number + 1;
 	r = s->from->next(s->from->ctx, &f->item);
 	if (r <= 0) {
 		s->no_more = true;
@@ -76,6 +75,16 @@ int source_start_file(struct source *s)
 				       "reading the list of files")
 			     : 0;
 	}
+	return source_begin_file(s, f);
+}
+
+int source_begin_file(struct source *s, struct source_file *f)
+{
+	int r;
+
+	f->number = f->item.file.file = s->last_number + 1;
+	if (f->item.closed && !f->item.error)
+		f->item.error = s->from->open(s->from->ctx, &f->item);
 	f->used = true;
 	s->open++;
 	f->target.end = f->item.end;
@@ -113,13 +122,17 @@ int source_start_file(struct source *s)
 }
 
 /* Enough is started: what is unread keeps the window busy twice over. */
-bool source_may_start(const struct source *s)
+bool source_may_begin(const struct source *s)
 {
 	uint64_t ahead = 2ull * s->plan.depth * s->plan.block;
 
-	return !s->no_more && s->open < s->open_max &&
-	       !s->files[(s->last_number + 1) % TRANSFER_OPEN_MAX].used &&
+	return s->open < s->open_max && !s->files[(s->last_number + 1) % TRANSFER_OPEN_MAX].used &&
 	       (s->unread_bytes < ahead || s->open < 2);
+}
+
+bool source_may_start(const struct source *s)
+{
+	return !s->no_more && source_may_begin(s);
 }
 
 enum run_wait source_waits(const struct run *run)
@@ -129,7 +142,7 @@ enum run_wait source_waits(const struct run *run)
 	/* full blocks without a slot at the sink, or none left to fill: it is the sink's turn */
 	if (s->filled_count || (s->from->feed && run->io_pool && io_pool_feed_hungry(run->io_pool)))
 		return RUN_WAIT_PEER;
-	if (s->from->feed && !s->completed)
+	if ((s->from->feed && !s->completed) || source_is_gathering(s))
 		return RUN_WAIT_OURS;
 	for (unsigned i = 0; i < TRANSFER_OPEN_MAX; i++)
 		if (s->files[i].used && s->files[i].in_io)
@@ -204,6 +217,10 @@ void source_drop_files(struct source *s)
 
 		if (!f->used)
 			continue;
+		if (f->bundle) {
+			source_drop_bundle(s, f);
+			continue;
+		}
 		verdict_set(&f->verdict, VERDICT_FILE,
 			s->run.verdict.status ? s->run.verdict.status : STATUS_DISCONNECTED, "%s",
 			s->run.verdict.text);

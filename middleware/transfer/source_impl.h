@@ -6,12 +6,14 @@
  *   source_files.c   starting, ending and failing files
  *   source_blocks.c  filling blocks, sending them, getting them back
  *   source_holes.c   telling what need not be sent
+ *   source_bundles.c small files, read many at a time, and sent together
  *
  * Included by these only.  One thread, the transfer's.
  */
 #ifndef TRANSFER_SOURCE_IMPL_H
 #define TRANSFER_SOURCE_IMPL_H
 
+#include "proto/bundle.h"
 #include "transfer/handshake.h"
 #include "transfer/hole.h"
 #include "transfer/run.h"
@@ -33,8 +35,13 @@ struct source_file {
 	struct digest_tree *tree;
 	uint64_t entry; /* digest of its FILE */
 	uint64_t digest;
-	struct verdict verdict; /* the first thing that failed */
+	struct verdict verdict;       /* the first thing that failed */
+	struct source_bundle *bundle; /* it is not one file but many; NULL: it is one */
 };
+
+#define SOURCE_GATHERS_MAX 8u
+
+struct source_gather;
 
 struct source {
 	struct run run; /* first */
@@ -54,6 +61,10 @@ struct source {
 	uint64_t left_bytes; /* of files, whose blocks have left since the last round */
 	uint32_t sending;    /* blocks that are with the fabric */
 	unsigned next_worker;
+	/* names that are being made into bundles, in order; NULL: the sink wants none */
+	struct source_gather *gathers;
+	unsigned gather_count, gather_first, gathers_used;
+	uint32_t bundles; /* on their way */
 };
 
 /* ---- source_files.c ---- */
@@ -65,7 +76,10 @@ struct source_file *source_find_file(
 	struct source *, uint32_t number); /* NULL: none of that number */
 /* Whether another file may be started now; starts the next one, if there is one. */
 bool source_may_start(const struct source *);
+bool source_may_begin(const struct source *); /* what is known to be there */
 int source_start_file(struct source *);
+/* Starts what `next` or a gather has given to the slot of the next number.  0 or -errno. */
+int source_begin_file(struct source *, struct source_file *);
 /* No more blocks will be filled for it. */
 void source_stop_reading(struct source *, struct source_file *);
 /* FILE_END, once all of it that will be sent is sent.  Safe to call at any time. */
@@ -87,5 +101,24 @@ int source_take_completions(struct source *);
 int source_take_filled(struct source *);
 int source_fill_blocks(struct source *);
 int source_send_blocks(struct source *);
+/* A filled block goes to the end of those that wait to be sent. */
+void source_queue_block(struct source *, struct block *);
+
+/* ---- source_bundles.c ---- */
+
+/* Where source and sink can do with bundles: from now on `next` is asked for names here. */
+int source_make_gathers(struct source *, bool wanted);
+void source_free_gathers(struct source *);
+/* Asks for names, has them read, sends what was read.  How much it did, or -errno. */
+int source_gather(struct source *);
+/* A gather's block comes back from its worker.  0 or -errno. */
+int source_take_gathered(struct source *, struct block *);
+int source_take_results(struct source *, const uint8_t *data, size_t len);
+/* Nothing is gathered, and no bundle is on its way. */
+bool source_gathered_all(const struct source *);
+bool source_is_gathering(const struct source *); /* something is being read */
+/* A transfer that was cut short: those that were not told are. */
+void source_drop_gathers(struct source *);
+void source_drop_bundle(struct source *, struct source_file *);
 
 #endif

@@ -126,8 +126,9 @@ struct transfer_item {
 	struct transfer_file file; /* all but its number, `file.file`, which the transfer gives.
 				      What it points to must live until `done`. */
 	struct end *end; /* open for reading; the transfer frees it.  NULL for a directory */
-	int error;       /* not 0: could not be opened: counted and told to `done`, not sent */
-	void *cookie;    /* the caller's */
+	bool closed;  /* a file of which only the name is known: `open` or `read` says the rest */
+	int error;    /* not 0: could not be opened: counted and told to `done`, not sent */
+	void *cookie; /* the caller's */
 	/* set for `done`: bytes and blocks of it that were sent; blocks of a feed that were dropped
 	 */
 	uint64_t sent_bytes, sent_blocks, dropped_blocks;
@@ -148,13 +149,30 @@ struct transfer_feed {
 };
 #define TRANSFER_FEED_MAX 255u
 
+/* Small files that are read one after another, in one thread, into the memory of a block. */
+struct transfer_reading {
+	void *state;   /* the callbacks': what one file leaves for the next; NULL at first */
+	uint8_t *to;   /* where the bytes go, */
+	uint32_t room; /* so many at most */
+	uint32_t most; /* a file that is larger is not small */
+};
+
 struct transfer_source {
 	/* The next file: 1, 0 (no more), -errno (the transfer is aborted).  Called as files are
 	 * started.  The item's `file.file` is the number that it will have if its name can cross.
 	 */
 	int (*next)(void *ctx, struct transfer_item *);
+	/* For those that `next` leaves closed; all three or none.  `open`: sets attributes and end,
+	 * or gives -errno.  `read`: sets attributes and gives the bytes of a file that is small,
+	 * all of them, of a file that is what it was before, which is closed again; -EFBIG: it is
+	 * larger than `most`, and open now; -ENOBUFS: there is not room for it, and it is as it
+	 * was; or -errno (-ESTALE: it changed).  Runs in a worker thread, for several readings at
+	 * once. `read_end`: no more of this reading. */
+	int (*open)(void *ctx, struct transfer_item *);
+	int64_t (*read)(void *ctx, struct transfer_reading *, struct transfer_item *);
+	void (*read_end)(void *ctx, struct transfer_reading *);
 	/* All of it was read: is the file still what it was?  0 or -errno (-ESTALE: it changed).
-	 * May be NULL. */
+	 * May be NULL.  Not for those that `read` has read. */
 	int (*check)(void *ctx, const struct transfer_item *);
 	/* Exactly once for each item of `next`: status 0, or what failed and where (text may be
 	 * "").  A text with status 0 is what could not be kept. */
@@ -172,6 +190,16 @@ enum verdict_scope transfer_send(struct link *, const struct transfer_params *,
 
 /* The text of a file that the source could not read. */
 #define TRANSFER_AT_SOURCE "at the source"
+
+/* One name of a bundle: a small file, which is all there, or a link. */
+struct transfer_arrival {
+	struct transfer_file file; /* name and target are terminated */
+	const uint8_t *data;       /* file.size bytes */
+	void *cookie;
+	/* the outcome */
+	uint16_t status;
+	char *text; /* malloc'd, or NULL: as commit's */
+};
 
 struct transfer_sink {
 	/* A file is offered; what it points to lives until `done`, each string terminated by a
@@ -192,6 +220,17 @@ struct transfer_sink {
 	/* Exactly once for each file offered, after commit or discard.  Runs in the transfer's
 	 * thread. */
 	void (*done)(void *ctx, const struct transfer_file *, uint16_t status, const char *text);
+	/*
+	 * Small files that come together; both NULL: they are not wanted, and come as others do.
+	 * Directories of a bundle are offered to `open` as ever.  `admit`: a file or link is
+	 * offered; 0, or -errno with `text` as of `open`.  Runs in the transfer's thread.  `land`:
+	 * makes those real whose `status` is 0, all that `commit` does included, and sets it for
+	 * those that fail.  It holds at most `open_max` descriptors, or two.  Runs in a worker
+	 * thread, for several bundles at once.
+	 */
+	int (*admit)(void *ctx, const struct transfer_file *, void **cookie, char text[512]);
+	void (*land)(
+		void *ctx, struct transfer_arrival *const *, unsigned count, unsigned open_max);
 	void *ctx;
 	/* `discard` keeps what was written: when the transfer is cut short, what has landed is
 	 * written first. Ends never wait for a peer of theirs. */

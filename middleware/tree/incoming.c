@@ -6,7 +6,7 @@
  * resolved beneath that descriptor, whatever links are there and whoever moves directories
  * meanwhile. Knows no session; what a name means on the other side is not its business.
  */
-#include "tree/incoming.h"
+#include "tree/incoming_impl.h"
 
 #include "base/log.h"
 #include "tree/beneath.h"
@@ -22,28 +22,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#define INCOMING_NAME_BYTES (TRANSFER_NAME_MAX + 1)
-
-/* A file on its way: the transfer's cookie. */
-struct incoming_file {
-	struct incoming_file *next;
-	uint32_t file;                 /* its number in the transfer */
-	struct landing *landing;       /* NULL: nothing to commit */
-	struct incoming_landed landed; /* of one that hard links may follow to */
-	uint64_t bytes;
-};
-
-struct incoming {
-	struct incoming_params params;
-	char *path;
-	struct incoming_keep keep;
-	struct incoming_links links;
-	int dir;                     /* what names go beneath; -1 = not there (yet) */
-	bool used;                   /* the stream */
-	struct incoming_file *files; /* of the transfer's thread */
-	struct transfer_sink sink;
-};
 
 /* For opening names beneath it; we need not be allowed to read it. */
 static int incoming_open_dir(struct incoming *in)
@@ -119,6 +97,17 @@ static int incoming_make_directory(struct incoming *in, const char *name, mode_t
 	return in->dir < 0 ? incoming_open_dir(in) : 0;
 }
 
+int incoming_metadata(
+	struct incoming *in, const struct transfer_file *file, struct metadata *metadata)
+{
+	int err;
+
+	pthread_mutex_lock(&in->keep_lock);
+	err = incoming_keep_metadata(&in->keep, file, metadata);
+	pthread_mutex_unlock(&in->keep_lock);
+	return err;
+}
+
 static void incoming_sweep(const struct incoming *in, int dir)
 {
 	struct temporary_swept swept = {0};
@@ -165,7 +154,7 @@ static int incoming_leave_directory(
 	if (fd < 0)
 		return fd;
 	incoming_sweep(in, fd); /* which would change its time */
-	err = incoming_keep_metadata(&in->keep, file, &metadata);
+	err = incoming_metadata(in, file, &metadata);
 	if (!err && fstat(fd, &st))
 		err = -errno;
 	else if (!err && !incoming_is_top(in, &st))
@@ -199,7 +188,7 @@ static int incoming_make_link(
 	target[file->target.len] = '\0';
 	if (in->params.update && incoming_is_new(&lp, file))
 		return -EEXIST;
-	err = incoming_keep_metadata(&in->keep, file, &lp.metadata);
+	err = incoming_metadata(in, file, &lp.metadata);
 	return err ? err : landing_link(&lp, target, text);
 }
 
@@ -260,7 +249,7 @@ static int incoming_open_file(struct incoming *in, const struct transfer_file *f
 		.top = in->dir, .path = name, .replace = in->params.replace, .parents = true};
 	int fd, err;
 
-	err = incoming_keep_metadata(&in->keep, file, &lp.metadata);
+	err = incoming_metadata(in, file, &lp.metadata);
 	if (err)
 		return err;
 	lp.keep = file->kind == TRANSFER_FILE_REGULAR;
@@ -295,8 +284,7 @@ static int incoming_open_file(struct incoming *in, const struct transfer_file *f
 	return err;
 }
 
-/* The peer knows what it sends, and not where it would have gone: an export's path is named. */
-static int incoming_refuse(const struct incoming *in, const char *name, int err, char text[512])
+int incoming_refuse(const struct incoming *in, const char *name, int err, char text[512])
 {
 	char path[512];
 
@@ -426,7 +414,8 @@ static void incoming_done(
 	struct incoming *in = ctx;
 	struct incoming_file **at = &in->files, *f;
 	size_t room;
-	uint64_t bytes = 0;
+	/* of a bundle; of others the record says it */
+	uint64_t bytes = !status && file->kind == TRANSFER_FILE_REGULAR ? file->size : 0;
 	char name[INCOMING_NAME_BYTES] = "", *path;
 	struct outcome outcome;
 
@@ -496,6 +485,7 @@ int incoming_new(const struct incoming_params *params, struct incoming **out)
 	if (!in)
 		return -ENOMEM;
 	in->params = *params;
+	pthread_mutex_init(&in->keep_lock, NULL);
 	in->keep = (struct incoming_keep){.set_id = params->set_id, .has = params->keep};
 	if (in->keep.has)
 		in->keep.has |= TRANSFER_HAS_LOST;
@@ -512,6 +502,12 @@ int incoming_new(const struct incoming_params *params, struct incoming **out)
 		.discard = incoming_discard,
 		.done = incoming_done,
 		.ctx = in};
+	/* a file that may stay away is asked for before its bytes are sent */
+	if (params->kind != INCOMING_STREAM && params->replace && !params->update &&
+		params->direct != END_DIRECT_ON) {
+		in->sink.admit = incoming_admit;
+		in->sink.land = incoming_land;
+	}
 	*out = in;
 	return 0;
 

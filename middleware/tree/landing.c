@@ -153,6 +153,37 @@ int landing_own_fd(const struct landing *landing)
 	return landing->fd;
 }
 
+int landing_write(int fd, const void *data, uint64_t bytes)
+{
+	const char *from = data;
+	uint64_t put = 0;
+
+	while (put < bytes) {
+		ssize_t n = pwrite(fd, from + put, bytes - put, (off_t)put);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : -EIO;
+		put += (uint64_t)n;
+	}
+	return 0;
+}
+
+int landing_fill(struct landing *landing, const void *data, uint64_t bytes, char text[512])
+{
+	int err = landing_write(landing->fd, data, bytes);
+
+	if (err) {
+		snprintf(text, 512, "writing at offset 0: %s", strerror(-err));
+		return err;
+	}
+	err = beneath_sync(landing->fd);
+	if (err)
+		snprintf(text, 512, "fsync: %s", strerror(-err));
+	return err;
+}
+
 static void landing_free(struct landing *landing)
 {
 	close(landing->fd);
@@ -160,8 +191,7 @@ static void landing_free(struct landing *landing)
 	free(landing);
 }
 
-/* What has its name keeps it when the host crashes. */
-static int landing_sync(int dir, char text[512])
+int landing_sync(int dir, char text[512])
 {
 	int err = beneath_sync(dir);
 
@@ -254,18 +284,28 @@ static void landing_dress_link(const struct landing_params *p, int dir, const ch
 		close(fd);
 }
 
-int landing_link(const struct landing_params *p, const char *target, char text[512])
+int landing_link_at(const struct landing_params *p, int dir, const char *last, const char *target,
+	char text[512])
 {
-	char last[256];
-	int dir = landing_open_parent(p, last), err = 0;
+	int err = 0;
 
 	text[0] = '\0';
-	if (dir < 0)
-		return dir;
 	if (symlinkat(target, dir, last))
 		err = errno == EEXIST ? landing_replace_by_link(p, dir, last, target) : -errno;
 	if (!err)
 		landing_dress_link(p, dir, last, target, text);
+	return err;
+}
+
+int landing_link(const struct landing_params *p, const char *target, char text[512])
+{
+	char last[256];
+	int dir = landing_open_parent(p, last), err;
+
+	text[0] = '\0';
+	if (dir < 0)
+		return dir;
+	err = landing_link_at(p, dir, last, target, text);
 	if (!err)
 		err = landing_sync(dir, text);
 	close(dir);

@@ -36,6 +36,12 @@ int landing_open(const struct landing_params *, struct landing **out);
  * a link to a directory.  Errors as of landing_open and landing_commit, `text` as of the latter;
  * only owner, group and time of `metadata` count. */
 int landing_link(const struct landing_params *, const char *target, char text[512]);
+/* The same of a name in an open directory, which is not flushed. */
+int landing_link_at(const struct landing_params *, int dir, const char *last, const char *target,
+	char text[512]);
+/* What has its name keeps it when the host crashes: flushes the directory.  0 or -ENOTRECOVERABLE,
+ * as of landing_commit. */
+int landing_sync(int dir, char text[512]);
 struct landing_file {     /* one that is there */
 	const char *path; /* beneath the same top */
 	dev_t dev;
@@ -48,6 +54,10 @@ int landing_hard_link(const struct landing_params *, const struct landing_file *
 int landing_fd(const struct landing *);
 /* The one that the landing has: it closes it. */
 int landing_own_fd(const struct landing *);
+/* Writes all there is of the file, and fsyncs it.  0, or -errno with what failed in `text`. */
+int landing_fill(struct landing *, const void *data, uint64_t bytes, char text[512]);
+/* Writes `bytes` bytes to a file from its beginning.  0 or -errno. */
+int landing_write(int fd, const void *data, uint64_t bytes);
 /* Sets mode and time, renames, fsyncs the directory.  The caller has fsynced the file.  0: freed,
  * with a note in `text` as of metadata_set.  -errno: the temporary file is removed and the landing
  * freed; only with -ENOTRECOVERABLE the file has its name, since it was the fsync of the directory

@@ -9,6 +9,7 @@
 
 #include "tree/beneath.h"
 #include "tree/outgoing_item.h"
+#include "tree/outgoing_read.h"
 #include "tree/outgoing_tree.h"
 #include "tree/walk.h"
 
@@ -39,8 +40,8 @@ struct outgoing {
 	struct outgoing_params params;
 	struct outgoing_root *roots;
 	size_t count, room, at;
-	struct walk *walk;         /* of roots[at - 1] */
-	struct outgoing_tree tree; /* that it walks */
+	struct walk *walk;          /* of roots[at - 1] */
+	struct outgoing_tree *tree; /* that it walks */
 	struct outgoing_keep keep;
 	struct outgoing_links *links; /* NULL: second names are files of their own */
 	uint32_t number;              /* that the item asked for will have */
@@ -50,13 +51,13 @@ struct outgoing {
 static int outgoing_next_walked(
 	struct outgoing *o, const struct walk_entry *entry, struct transfer_item *item)
 {
-	struct outgoing_from from = {.top = o->tree.top,
+	struct outgoing_from from = {.top = o->tree->top,
 		.path = entry->path,
 		.direct = o->params.direct,
 		.keep = &o->keep,
 		.links = o->links,
 		.number = o->number};
-	char *path = outgoing_tree_path(&o->tree, entry->path);
+	char *path = outgoing_tree_path(o->tree, entry->path);
 	struct stat st;
 	int err;
 
@@ -87,19 +88,19 @@ static int outgoing_next_walked(
 		break;
 	case WALK_FILE:
 		from.flags = O_NOFOLLOW;
-		item->error = outgoing_item_open(item, &from);
+		outgoing_item_close(item, &from, o->tree, strlen(entry->path));
 		break;
 	case WALK_LINK:
 		if (o->params.links == WALK_LINKS_KEEP) {
 			item->error = outgoing_item_read_link(item, &from);
 			break;
 		}
-		item->error = outgoing_item_leads_to(o->tree.top, entry->path, &st);
+		item->error = outgoing_item_leads_to(o->tree->top, entry->path, &st);
 		if (item->error == -ENXIO) {
 			item->error = 0;
 			item->file.kind = TRANSFER_FILE_SPECIAL;
 		} else if (!item->error) {
-			item->error = outgoing_item_open(item, &from);
+			outgoing_item_close(item, &from, o->tree, strlen(entry->path));
 		}
 		break;
 	case WALK_OTHER:
@@ -130,7 +131,7 @@ static int outgoing_next_root(
 		return err;
 	switch (root->kind) {
 	case OUTGOING_FILE:
-		item->error = outgoing_item_open(item, &from);
+		outgoing_item_close(item, &from, NULL, strlen(root->path));
 		break;
 	case OUTGOING_STREAM:
 		item->file.kind = TRANSFER_FILE_STREAM;
@@ -171,7 +172,8 @@ static int outgoing_next_item(struct outgoing *o, struct transfer_item *item)
 			else if (n == 0) {
 				walk_free(o->walk);
 				o->walk = NULL;
-				outgoing_tree_close(&o->tree);
+				outgoing_tree_give(o->tree);
+				o->tree = NULL;
 				continue;
 			}
 			return n ? n : 1;
@@ -190,9 +192,10 @@ static int outgoing_next_item(struct outgoing *o, struct transfer_item *item)
 			item->error = n;
 			return err ? err : 1;
 		}
-		n = walk_new(o->tree.top, o->tree.path, root->name, o->params.links, &o->walk);
+		n = walk_new(o->tree->top, o->tree->path, root->name, o->params.links, &o->walk);
 		if (n) {
-			outgoing_tree_close(&o->tree);
+			outgoing_tree_give(o->tree);
+			o->tree = NULL;
 			return n;
 		}
 		walk_set_filter(o->walk, o->params.filter);
@@ -207,6 +210,43 @@ static int outgoing_next(void *ctx, struct transfer_item *item)
 	if (n == 1)
 		((struct outgoing_item *)item->cookie)->place = o->roots[o->at - 1].place;
 	return n;
+}
+
+/* What is not where the item is. */
+static struct outgoing_from outgoing_from(struct outgoing *o, const struct transfer_item *item)
+{
+	return (struct outgoing_from){.direct = o->params.direct,
+		.keep = &o->keep,
+		.links = o->links,
+		.number = item->file.file};
+}
+
+static int outgoing_open(void *ctx, struct transfer_item *item)
+{
+	struct outgoing_from from = outgoing_from(ctx, item);
+	struct outgoing_item *it = item->cookie;
+	int err;
+
+	from.top = it->top;
+	from.path = it->beneath;
+	from.flags = it->flags;
+	err = outgoing_item_open(item, &from);
+	outgoing_item_leave(it);
+	return err;
+}
+
+static int64_t outgoing_read(
+	void *ctx, struct transfer_reading *reading, struct transfer_item *item)
+{
+	const struct outgoing_from from = outgoing_from(ctx, item);
+
+	return outgoing_read_small(&from, reading, item);
+}
+
+static void outgoing_read_end(void *ctx, struct transfer_reading *reading)
+{
+	(void)ctx;
+	outgoing_read_close(reading);
 }
 
 static int outgoing_check(void *ctx, const struct transfer_item *item)
@@ -253,9 +293,19 @@ int outgoing_new(const struct outgoing_params *params, struct outgoing **out)
 		return -ENOMEM;
 	}
 	o->params = *params;
-	o->keep = (struct outgoing_keep){.has = params->keep, .numeric = params->numeric_ids};
-	o->source = (struct transfer_source){
-		.next = outgoing_next, .check = outgoing_check, .done = outgoing_done, .ctx = o};
+	o->keep = (struct outgoing_keep){.has = params->keep,
+		.numeric = params->numeric_ids,
+		.lock = PTHREAD_MUTEX_INITIALIZER};
+	o->source = (struct transfer_source){.next = outgoing_next,
+		.open = outgoing_open,
+		.check = outgoing_check,
+		.done = outgoing_done,
+		.ctx = o};
+	/* a hard link names the number of its file, which those of a bundle do not have */
+	if (params->direct != END_DIRECT_ON && !params->hard_links) {
+		o->source.read = outgoing_read;
+		o->source.read_end = outgoing_read_end;
+	}
 	*out = o;
 	return 0;
 }
@@ -265,7 +315,7 @@ void outgoing_free(struct outgoing *o)
 	if (!o)
 		return;
 	walk_free(o->walk);
-	outgoing_tree_close(&o->tree);
+	outgoing_tree_give(o->tree);
 	outgoing_keep_fini(&o->keep);
 	outgoing_links_free(o->links);
 	for (size_t i = 0; i < o->count; i++) {
@@ -392,17 +442,18 @@ int outgoing_add_null(struct outgoing *o, uint64_t bytes)
 /* Adds one tree up.  -ENOMEM. */
 static int outgoing_measure_tree(struct outgoing *o, const struct outgoing_root *root)
 {
+	struct parent parent = {0};
+	struct outgoing_tree *tree;
 	struct walk_entry entry;
-	struct outgoing_tree tree;
 	struct walk *walk;
 	struct stat st;
 	int n = outgoing_tree_open(root->top, root->path, &tree);
 
 	if (n)
 		return n;
-	n = walk_new(tree.top, tree.path, root->name, o->params.links, &walk);
+	n = walk_new(tree->top, tree->path, root->name, o->params.links, &walk);
 	if (n) {
-		outgoing_tree_close(&tree);
+		outgoing_tree_give(tree);
 		return n;
 	}
 	walk_set_filter(walk, o->params.filter);
@@ -411,15 +462,18 @@ static int outgoing_measure_tree(struct outgoing *o, const struct outgoing_root 
 
 		if (entry.kind == WALK_LEAVE)
 			continue;
-		if ((entry.kind == WALK_FILE ||
-			    (entry.kind == WALK_LINK && o->params.links != WALK_LINKS_KEEP)) &&
-			!entry.error && !outgoing_item_leads_to(tree.top, entry.path, &st))
+		if (!entry.error &&
+			((entry.kind == WALK_FILE &&
+				 !outgoing_stat(&parent, tree->top, entry.path, &st)) ||
+				(entry.kind == WALK_LINK && o->params.links != WALK_LINKS_KEEP &&
+					!outgoing_item_leads_to(tree->top, entry.path, &st))))
 			size = (uint64_t)st.st_size;
 		outgoing_count(
 			o, entry.kind != WALK_DIRECTORY && entry.kind != WALK_OTHER, size, size);
 	}
+	parent_fini(&parent);
 	walk_free(walk);
-	outgoing_tree_close(&tree);
+	outgoing_tree_give(tree);
 	return n;
 }
 

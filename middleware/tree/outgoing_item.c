@@ -21,6 +21,7 @@ void outgoing_item_free(struct outgoing_item *it)
 		return;
 	if (it->fd >= 0)
 		close(it->fd);
+	outgoing_item_leave(it);
 	free(it->path);
 	free(it->name);
 	free(it->target);
@@ -96,27 +97,43 @@ static int outgoing_item_meet(struct transfer_item *item, const struct outgoing_
 	return 1;
 }
 
-/* At least a page of it is not on the disk. */
-static bool outgoing_is_sparse(const struct stat *st)
+bool outgoing_item_is_sparse(const struct stat *st)
 {
 	return (uint64_t)st->st_blocks * 512 + OUTGOING_PAGE <= (uint64_t)st->st_size;
 }
 
-int outgoing_item_open(struct transfer_item *item, const struct outgoing_from *from)
+void outgoing_item_close(struct transfer_item *item, const struct outgoing_from *from,
+	struct outgoing_tree *tree, size_t length)
 {
 	struct outgoing_item *it = item->cookie;
-	int fd, err;
 
-	/* a FIFO that took the file's place meanwhile must not hang us, a terminal not become ours
-	 */
-	fd = beneath_open(from->top, from->path, O_RDONLY | O_NONBLOCK | O_NOCTTY | from->flags, 0);
-	if (fd < 0)
-		return fd;
-	err = fstat(fd, &it->before) ? -errno : 0;
-	if (!err && !S_ISREG(it->before.st_mode))
-		err = S_ISDIR(it->before.st_mode) ? -EISDIR : -ENXIO;
-	if (!err && outgoing_has_no_size(fd, &it->before))
-		err = -ENXIO;
+	item->closed = true;
+	it->top = from->top;
+	it->tree = tree ? outgoing_tree_take(tree) : NULL;
+	it->beneath = it->path + strlen(it->path) - length;
+	it->flags = from->flags;
+}
+
+void outgoing_item_leave(struct outgoing_item *it)
+{
+	outgoing_tree_give(it->tree);
+	it->tree = NULL;
+}
+
+int outgoing_item_is_file(int fd, const struct stat *st)
+{
+	if (!S_ISREG(st->st_mode))
+		return S_ISDIR(st->st_mode) ? -EISDIR : -ENXIO;
+	return outgoing_has_no_size(fd, st) ? -ENXIO : 0;
+}
+
+int outgoing_item_adopt(
+	struct transfer_item *item, const struct outgoing_from *from, int fd, const struct stat *st)
+{
+	struct outgoing_item *it = item->cookie;
+	int err = outgoing_item_is_file(fd, st);
+
+	it->before = *st;
 	if (!err) {
 		outgoing_item_attributes(item, &it->before);
 		err = outgoing_item_meet(item, from);
@@ -131,10 +148,27 @@ int outgoing_item_open(struct transfer_item *item, const struct outgoing_from *f
 		close(fd);
 		return err < 0 ? err : 0;
 	}
-	if (outgoing_is_sparse(&it->before))
+	if (outgoing_item_is_sparse(&it->before))
 		item->file.has |= TRANSFER_HAS_HOLES;
 	item->file.size = (uint64_t)it->before.st_size;
 	return end_file_open(fd, false, item->file.size, from->direct, &item->end);
+}
+
+int outgoing_item_open(struct transfer_item *item, const struct outgoing_from *from)
+{
+	struct stat st;
+	int fd, err;
+
+	/* a FIFO that took the file's place meanwhile must not hang us, a terminal not become ours
+	 */
+	fd = beneath_open(from->top, from->path, O_RDONLY | O_NONBLOCK | O_NOCTTY | from->flags, 0);
+	if (fd < 0)
+		return fd;
+	if (!fstat(fd, &st))
+		return outgoing_item_adopt(item, from, fd, &st);
+	err = -errno;
+	close(fd);
+	return err;
 }
 
 int outgoing_item_keep_directory(struct transfer_item *item, const struct outgoing_from *from)
@@ -198,6 +232,15 @@ static bool outgoing_same_time(const struct timespec *a, const struct timespec *
 	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
 }
 
+int outgoing_item_compare(const struct stat *before, const struct stat *now)
+{
+	return now->st_size == before->st_size &&
+			       outgoing_same_time(&now->st_mtim, &before->st_mtim) &&
+			       outgoing_same_time(&now->st_ctim, &before->st_ctim)
+		       ? 0
+		       : -ESTALE;
+}
+
 int outgoing_item_check(const struct transfer_item *item)
 {
 	const struct outgoing_item *it = item->cookie;
@@ -207,9 +250,5 @@ int outgoing_item_check(const struct transfer_item *item)
 		return 0;
 	if (fstat(it->fd, &now))
 		return -errno;
-	if (now.st_size != it->before.st_size ||
-		!outgoing_same_time(&now.st_mtim, &it->before.st_mtim) ||
-		!outgoing_same_time(&now.st_ctim, &it->before.st_ctim))
-		return -ESTALE;
-	return 0;
+	return outgoing_item_compare(&it->before, &now);
 }

@@ -9,6 +9,7 @@
 #include "transfer/transfer.h"
 #include "tree/outgoing_keep.h"
 #include "tree/outgoing_links.h"
+#include "tree/outgoing_tree.h"
 
 #include <sys/stat.h>
 
@@ -19,6 +20,11 @@ struct outgoing_item {
 	void *kept;        /* tree/outgoing_keep's */
 	int fd;            /* for the check; -1 = none */
 	struct stat before;
+	/* while it is closed: where it is */
+	struct outgoing_tree *tree; /* NULL: not in one */
+	int top;
+	const char *beneath; /* in `path` */
+	int flags;           /* O_NOFOLLOW or 0 */
 };
 
 /* A regular file, until something else is said.  `path`: as it is known outside; `name`: beneath
@@ -40,9 +46,24 @@ struct outgoing_from {
 	uint32_t number;              /* of the item in the transfer */
 };
 
+/* Leaves the item's file closed: it is where `from` says, and its path there is the last `length`
+ * bytes of the item's; or in a tree, of which it becomes a user (NULL: it is in none). */
+void outgoing_item_close(struct transfer_item *, const struct outgoing_from *,
+	struct outgoing_tree *, size_t length);
+/* It needs its tree no more. */
+void outgoing_item_leave(struct outgoing_item *);
 /* Opens the item's file, or makes the item a hard link to one that was opened before.  0 or -errno:
  * -EISDIR, -ENXIO: it is no file. */
 int outgoing_item_open(struct transfer_item *, const struct outgoing_from *);
+/* The same of a descriptor, which it takes over; of `from` not the place counts. */
+int outgoing_item_adopt(
+	struct transfer_item *, const struct outgoing_from *, int fd, const struct stat *);
+/* Whether a file can be sent: 0, or as of outgoing_item_open. */
+int outgoing_item_is_file(int fd, const struct stat *);
+/* At least a page of it is not on the disk. */
+bool outgoing_item_is_sparse(const struct stat *);
+/* -ESTALE: it has changed. */
+int outgoing_item_compare(const struct stat *before, const struct stat *now);
 /* Makes it a symbolic link, and reads what that says.  0 or -errno; -ESTALE: it is none. */
 int outgoing_item_read_link(struct transfer_item *, const struct outgoing_from *);
 /* What a directory is sent with beyond mode and time.  0 or -errno. */

@@ -20,7 +20,8 @@ struct outgoing_kept {
 	size_t xattrs_len;
 };
 
-static int outgoing_keep_names(struct outgoing_keep *k, const struct stat *st,
+/* With the lock. */
+static int outgoing_keep_names_locked(struct outgoing_keep *k, const struct stat *st,
 	struct transfer_file *file, struct outgoing_kept *kept)
 {
 	int err = k->numeric || k->owners ? 0 : owners_new(&k->owners);
@@ -39,6 +40,17 @@ static int outgoing_keep_names(struct outgoing_keep *k, const struct stat *st,
 	}
 	file->has |= k->has & (TRANSFER_HAS_OWNER | TRANSFER_HAS_GROUP);
 	return 0;
+}
+
+static int outgoing_keep_names(struct outgoing_keep *k, const struct stat *st,
+	struct transfer_file *file, struct outgoing_kept *kept)
+{
+	int err;
+
+	pthread_mutex_lock(&k->lock);
+	err = outgoing_keep_names_locked(k, st, file, kept);
+	pthread_mutex_unlock(&k->lock);
+	return err;
 }
 
 static int outgoing_keep_lists(const struct outgoing_keep *k, int fd, bool directory,

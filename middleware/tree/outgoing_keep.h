@@ -8,12 +8,14 @@
 
 #include "transfer/transfer.h"
 
+#include <pthread.h>
 #include <sys/stat.h>
 
 struct outgoing_keep {
 	uint16_t has;          /* enum transfer_has: what is sent, where a file has it */
 	bool numeric;          /* numbers alone, no names of users and groups */
-	struct owners *owners; /* made when there is need of it */
+	struct owners *owners; /* made when there is need of it; */
+	pthread_mutex_t lock;  /* with this, since several threads read files */
 };
 
 /* Owner and group, of anything.  0 or -ENOMEM; what the item then points to is in *kept, which is

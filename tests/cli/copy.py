@@ -143,7 +143,7 @@ def a_long_way_gets_a_large_window(top):
     """Both ways: 4 ms at 40 Gb/s are 20 MB, twice.  8 MiB would be what a short way gets."""
     daemon, local = places(top)
     os.mkdir(f"{local}/tree")
-    make_file(f"{local}/tree/f", M)
+    make_file(f"{local}/tree/f", 32 * M)
     make_file(f"{local}/tree/g", 9)
     proxy = rftptest.Proxy(daemon.port, delay=0.002)
     for names in ([f"{local}/tree", proxy.url("tree")], [proxy.url("tree"), f"{local}/back"]):

@@ -289,6 +289,8 @@ TRANSFERS = {
     iwarp.ABORT: (iwarp.abort(), 4, 4 + 512),
     iwarp.PAUSED: (iwarp.queued(), 22, 22 + 31),
     iwarp.QUEUED: (iwarp.queued(), 22, 22 + 31),
+    iwarp.FILES: (iwarp.files([iwarp.entry(size=65536, name=b"")]), 49, 65536),
+    iwarp.RESULTS: (iwarp.results(), 15, 65536),
 }
 
 
@@ -338,7 +340,7 @@ def heads_of_sends_with_wrong_fields(top):
 def frames_with_wrong_types_and_states(top):
     place = Place(top)
     known = set(REQUESTS) | set(TRANSFERS)
-    for type_ in [0, 6, 15, 23, 31, 34, 63, 76, 95, 96, 0x7fff, 0xffff] + \
+    for type_ in [0, 6, 15, 23, 31, 34, 63, 80, 95, 96, 0x7fff, 0xffff] + \
             [t | iwarp.REPLY for t in REQUESTS]:
         session = Session(place.port, WAIT)
         session.hello()
@@ -513,7 +515,7 @@ def frames_in_the_wrong_state_of_a_transfer(top):
         if type_ not in (iwarp.OFFER, iwarp.ABORT):
             store_is_refused(place, f"type {type_} instead of OFFER",
                              lambda store, t=type_, d=right: [(t, d)])
-        if type_ not in (iwarp.FILE, iwarp.COMPLETE, iwarp.REQUEST, iwarp.ABORT):
+        if type_ not in (iwarp.FILE, iwarp.FILES, iwarp.COMPLETE, iwarp.REQUEST, iwarp.ABORT):
             store_is_refused(place, f"type {type_} after ACCEPT",
                              lambda store, t=type_, d=right: store.offer() and [(t, d)])
     store_is_refused(place, "COMPLETE with a file open",
@@ -693,6 +695,109 @@ def holes_with_wrong_fields(top):
     place.whole()
 
 
+@case(seconds=120)
+def bundles_with_wrong_fields(top):
+    place = Place(top)
+    entry, files = iwarp.entry, iwarp.files
+
+    def refused_files(what, data, says="FILES from the source is malformed"):
+        store_is_refused(place, f"FILES {what}", lambda s: s.offer() and [(iwarp.FILES, data)],
+                         says if len(data) >= TRANSFERS[iwarp.FILES][1] else None)
+
+    for fields in ({"number": 0}, {"number": 2}, {"number": 0xffffffff}, {"count": 0}, {"count": 2},
+                   {"count": 257}, {"count": 65535}):
+        refused_files(f"with {fields}", files([entry()], **fields))
+    refused_files("of 257 entries", files([entry(n + 1, name=b"%d" % n) for n in range(257)]))
+    refused_files("and a byte more", files([entry()]) + b"x")
+    refused_files("a byte short", files([entry()])[:-1])
+    for fields in ({"place": 0}, {"place": 2}, {"status": 200, "size": 1}, {"status": 200, "digest": 1},
+                   {"kind": 0}, {"kind": 3}, {"kind": 4}, {"kind": 6}, {"kind": 8}, {"kind": 255},
+                   {"kind": 2, "size": 1}, {"kind": 5, "size": 1}, {"mode": 0o10000},
+                   {"mtime_ns": 1000000000}, {"size": 1 << 63}, {"name": b"../x"}, {"name": b"/etc/x"},
+                   {"name": b"a//b"}, {"name": b"."}, {"name": b"a\0b"}, {"name": b"n" * 256},
+                   {"data": b""}, {"data": iwarp.file() + b"x"}, {"data": iwarp.file()[:-1]},
+                   {"data": iwarp.file(number=1, kind=6, size=0, name=b"l") + iwarp.text(b"a\0")}):
+        refused_files(f"with an entry with {fields}", files([entry(**fields)]))
+    refused_files("with a place twice", files([entry(1), entry(1, name=b"o")]))
+    # what it holds has to fit one block, however the sizes are made up
+    refused_files("larger than a block", files([entry(size=65537)]))
+    refused_files("two that are larger than a block",
+                  files([entry(1, size=65536), entry(2, size=1, name=b"o")]))
+    refused_files("sizes that overflow",
+                  files([entry(1, size=1), entry(2, size=(1 << 63) - 1, name=b"o")]))
+    store_is_refused(place, "FILES of a number that was used", lambda s: s.offer().bundle(
+        entry(size=9, name=b"")) and [(iwarp.FILES, files([entry(size=9, name=b"o")]))])
+    store_is_refused(place, "FILE of the number of a bundle", lambda s: s.offer().bundle(
+        entry(size=9, name=b"")) and [(iwarp.FILE, iwarp.file())])
+    store_is_refused(place, "FILE_END of a bundle", lambda s: s.offer().bundle(
+        entry(size=9, name=b"")) and [(iwarp.FILE_END, iwarp.file_end(size=9))])
+    store_is_refused(place, "COMPLETE with a bundle open", lambda s: s.offer().bundle(
+        entry(size=9, name=b"")) and [(iwarp.COMPLETE, iwarp.complete())])
+    store_is_refused(place, "257 bundles at once", lambda s: s.offer() and [
+        (iwarp.FILES, files([entry(size=9, name=b"%d" % n)], number=n + 1)) for n in range(257)])
+    # a digest that is not that of what came fails that name, and no other
+    for what, one in (("a file of no bytes", entry(name=b"", digest=1)),
+                      ("a directory", entry(kind=2, digest=1)),
+                      ("a link", entry(data=iwarp.file(number=1, kind=6, size=0, name=b"l") +
+                                       iwarp.text(b"to"), digest=1))):
+        store_is_refused(place, f"{what} with another digest",
+                         lambda s, e=one: s.offer() and [(iwarp.FILES, files([e]))])
+    store_is_refused(place, "a bundle's file that the source could not read", lambda s: s.offer() and [
+        (iwarp.FILES, files([entry(status=301, name=b"")]))])
+    # where a file may stay away the sink wants to be asked
+    store = Store(place, flags=4)
+    seen = answer(store.offer().session, (iwarp.FILES, files([entry(name=b"")])))
+    check(refused(seen), "FILES to a sink that takes none:", seen)
+    store.close()
+    place.whole()
+
+
+@case(seconds=120)
+def blocks_of_bundles_with_wrong_fields(top):
+    place = Place(top)
+
+    def refused_block(what, says="a block's header is not allowed", size=65536, **fields):
+        def action(store):
+            store.offer().bundle(iwarp.entry(size=size, name=b""))
+            store.block(store.credits[0], **fields)
+        store_is_refused(place, f"a block of a bundle {what}", action, says)
+
+    refused_block("that is shorter", None, length=65535)
+    refused_block("that is longer", None, size=100)
+    refused_block("that has none", None, size=0)
+    refused_block("at an offset", None, offset=4096, length=100, size=100)
+    refused_block("with a sequence", None, sequence=1)
+    refused_block("with a wrong checksum", says="wrong checksum of the block")
+    refused_block("that cannot be announced yet", session=258)
+
+    def twice(store):
+        store.offer().bundle(iwarp.entry(size=65536, name=b""))
+        store.block(store.credits[0]).block(store.credits[1])
+    store_is_refused(place, "two blocks of a bundle", twice)
+
+    def early(what, *frames, blocks=1):
+        def action(store):
+            store.offer().granted()
+            for i in range(blocks):
+                store.block(store.credits[i])
+            return frames
+        store_is_refused(place, f"a block that comes first, and {what}", action)
+
+    early("another one of its number", blocks=2)
+    early("a FILE of its number", (iwarp.FILE, iwarp.file()))
+    early("a bundle without bytes", (iwarp.FILES, iwarp.files([iwarp.entry(name=b"")])))
+    early("a bundle of another size", (iwarp.FILES, iwarp.files([iwarp.entry(size=9, name=b"")])))
+    early("COMPLETE", (iwarp.COMPLETE, iwarp.complete(0, 0)))
+    early("its bundle, and a wrong checksum",
+          (iwarp.FILES, iwarp.files([iwarp.entry(size=65536, name=b"")])))
+    # and one whose FILES never comes is given back with all the rest
+    store = Store(place)
+    store.offer().granted()
+    store.block(store.credits[0])
+    store.close()
+    place.whole()
+
+
 @case
 def files_that_never_become_whole(top):
     """Blocks that do not come may be late: the daemon waits, and forgets all when the client goes."""
@@ -732,7 +837,7 @@ def wrong_blocks_and_notices(place, kind):
 
     block("with a wrong checksum", "wrong checksum of the block")
     block("of file 0", session=0)
-    block("of another file", session=2)
+    block("of another file", session=258)  # and of no bundle that might be announced now
     block("of no bytes", length=0)
     block("longer than a block", length=65537)
     block("of 4 GiB", length=0xffffffff)
@@ -806,7 +911,7 @@ def writes_beyond_the_memory(top):
 @case(seconds=120)
 def sinks_that_lie(top):
     """RETRIEVE: the daemon is the source, and what the client accepts and grants is wrong."""
-    place = Place(top)
+    place = Place(top, small=b"12345")
 
     def retrieve(what, *frames, path=b"f"):
         session = Session(place.port, WAIT)
@@ -823,7 +928,7 @@ def sinks_that_lie(top):
         session.close()
 
     for fields in ({"depth": 0}, {"depth": 65537}, {"stride": 0}, {"stride": 4096},
-                   {"base": (1 << 64) - 1}, {"flags": 2}, {"status_base": (1 << 64) - 1},
+                   {"base": (1 << 64) - 1}, {"flags": 4}, {"status_base": (1 << 64) - 1},
                    {"status_base": (1 << 64) - 64}, {"status_base": 4096}, {"status_key": 1}):
         retrieve(f"ACCEPT with {fields}", (iwarp.ACCEPT, iwarp.accept(**fields)))
     good = (iwarp.ACCEPT, iwarp.accept(stride=65536 + 4096))
@@ -845,6 +950,22 @@ def sinks_that_lie(top):
                                  ("a file that is not sent", 1, 0)):
         retrieve(f"RESULT of {what}", good,
                  (iwarp.RESULT, struct.pack(">IHQQ", number, status, 1, 1) + iwarp.text(b"")))
+    bundles = (iwarp.ACCEPT, iwarp.accept(stride=65536 + 4096, flags=2))
+    grants = (iwarp.GRANT, iwarp.grant([0, 1]))
+    for what, data in (("of another bundle", iwarp.results(77)), ("of file 0", iwarp.results(0)),
+                       ("before its block", iwarp.results()),
+                       ("with more, and none", iwarp.results(more=1)),
+                       ("with more than there are", iwarp.results(named=[(2, 301, b"")])),
+                       ("of place 0", iwarp.results(named=[(0, 301, b"")])),
+                       ("of a place twice", iwarp.results(named=[(1, 301, b""), (1, 301, b"")])),
+                       ("of one that is well, and no word", iwarp.results(named=[(1, 0, b"")])),
+                       ("with a text that is too long", iwarp.results(named=[(1, 301, b"x" * 513)])),
+                       ("with a count that is too large", iwarp.results(count=1)),
+                       ("and a byte more", iwarp.results() + b"x")):
+        retrieve(f"RESULTS {what}", bundles, (iwarp.RESULTS, data))
+    retrieve("READY of a bundle", bundles, grants, (iwarp.READY, struct.pack(">IQ", 1, 0)), path=b"small")
+    retrieve("RESULT of a bundle", bundles, grants,
+             (iwarp.RESULT, struct.pack(">IHQQ", 1, 0, 1, 1) + iwarp.text(b"")), path=b"small")
     retrieve("CLOSED too early", good, (iwarp.CLOSED, iwarp.complete()))
     retrieve("OFFER from the sink", good, (iwarp.OFFER, iwarp.offer()))
     place.whole()

@@ -400,10 +400,10 @@ def openings_with_wrong_fields(top):
     ] + [(f"OFFER with {fields}", offers(**fields), GET, (PROTOCOL, REFUSED, KIND), "") for fields in (
         {"engine": 0}, {"engine": 2}, {"engine": 99}, {"notice": 0}, {"notice": 4}, {"channels": 0},
         {"channels": 2}, {"channels": 65535}, {"block": 0}, {"block": 4096}, {"block": 65537}, {"block": 32 << 20},
-        {"depth": 0}, {"depth": 65537}, {"flags": 2}, {"flags": 1 << 31})
+        {"depth": 0}, {"depth": 65537}, {"flags": 4}, {"flags": 1 << 31})
     ] + [(f"ACCEPT with {fields}", accepts(**fields), PUT) for fields in (
         {"depth": 0}, {"depth": 65536}, {"stride": 0}, {"stride": 65536}, {"stride": 1 << 31},
-        {"base": (1 << 64) - 4096}, {"flags": 1}, {"flags": 2}, {"status_key": 1}, {"status_base": 1 << 20})])
+        {"base": (1 << 64) - 4096}, {"flags": 1}, {"flags": 4}, {"status_key": 1}, {"status_base": 1 << 20})])
 
 
 # ---- what a terminal would obey ----

@@ -28,6 +28,7 @@ NOTICE_BEHIND, NOTICE_GATHERED = 1, 2
 OFFER, ACCEPT, GRANT, REQUEST, HOLE = range(64, 69)
 FILE, READY, FILE_END, RESULT, COMPLETE, CLOSED, ABORT = range(69, 76)
 PAUSED = 76
+FILES, RESULTS = 78, 79
 QUEUED = 83
 HELLO_QUEUED = 16
 UNKNOWN = 0xffffffffffffffff
@@ -427,6 +428,23 @@ def file(number=1, kind=1, mode=0o644, mtime_s=0, mtime_ns=0, size=65536, name=b
 
 def hole(number=1, offset=0, length=65536):
     return struct.pack(">IQQ", number, offset, length)
+
+
+def entry(place=1, status=0, digest=0, size=0, name=b"n", data=None, **fields):
+    """One of FILES; `data`: of its FILE."""
+    if data is None:
+        data = file(number=place, size=size, name=name, **fields)
+    return text(data) + struct.pack(">HQ", status, digest)
+
+
+def files(entries, number=1, count=None):
+    return struct.pack(">IH", number, len(entries) if count is None else count) + b"".join(entries)
+
+
+def results(number=1, more=0, digest=0, named=(), count=None):
+    """`named`: (place, status, text)"""
+    return struct.pack(">IBQH", number, more, digest, len(named) if count is None else count) \
+        + b"".join(struct.pack(">HH", place, status) + text(why) for place, status, why in named)
 
 
 def file_end(number=1, status=0, size=65536, blocks=1, digest=0):

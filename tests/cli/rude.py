@@ -16,8 +16,12 @@ READS = 4  # at once
 
 
 class Place:
-    def __init__(self, top, *arguments):
+    def __init__(self, top, *arguments, **more):
+        """`more`: files, by name, and what is in them"""
         os.mkdir(f"{top}/export")
+        for name, data in more.items():
+            with open(f"{top}/export/{name}", "wb") as f:
+                f.write(data)
         make_file(f"{top}/export/f", 300000)
         make_file(f"{top}/local", 1 << 20)
         self.top = top
@@ -60,6 +64,8 @@ def answer(session, *frames):
             type_, status, data = session.get()
             if type_ in (iwarp.ABORT, iwarp.RESULT):
                 status, = struct.unpack(">H", data[:2] if type_ == iwarp.ABORT else data[4:6])
+            if type_ == iwarp.RESULTS and data[13:15] != b"\0\0":
+                status, = struct.unpack(">H", data[17:19])  # of the first that is named
             seen.append((type_, status))
             if status or type_ & iwarp.REPLY:
                 return seen
@@ -115,6 +121,19 @@ class Store:
                 self.credits += struct.unpack(f">{count}I", data[2:])
             else:
                 raise Dropped(f"frame {type_} {data!r}")
+        return self
+
+    def bundle(self, *entries, **fields):
+        """FILES, with the credits that came"""
+        self.session.put(iwarp.FILES, iwarp.files(entries, **fields))
+        return self.granted()
+
+    def granted(self):
+        while not self.credits:
+            type_, _, data = self.session.get()
+            equal(type_, iwarp.GRANT, "credits", data)
+            count, = struct.unpack(">H", data[:2])
+            self.credits += struct.unpack(f">{count}I", data[2:])
         return self
 
     def block(self, index, notice=None, **fields):

@@ -100,6 +100,11 @@ write("fuzz_transfer", {
     "result": b"\x48" + pack("IHQQ", 1, 304, 0, 0) + text(b"checksum of block 3"),
     "complete": b"\x49" + pack("QQQ", 1, 2, 3),
     "abort": b"\x4b" + pack("H", 108) + text(b"interrupted"),
+    "files": b"\x4e" + pack("IH", 7, 2)
+             + text(pack("IBIqIQ", 1, 1, 0o644, 5, 6, 3) + text(b"d/f")) + pack("HQ", 0, 2**63)
+             + text(pack("IBIqIQ", 2, 6, 0o777, 5, 6, 0) + text(b"l") + text(b"d/f")) + pack("HQ", 201, 0),
+    "results": b"\x4f" + pack("IBQH", 7, 0, 2**63, 2) + pack("HH", 1, 304) + text(b"")
+               + pack("HH", 2, 0) + text(b"its owner is not kept"),
 })
 
 write("fuzz_wire", {

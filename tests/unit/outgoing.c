@@ -33,6 +33,16 @@ static void name_of(const struct transfer_item *item, char out[20000])
 	out[item->file.name.len] = '\0';
 }
 
+/* The next item, opened if it is to be. */
+static int next_open(const struct transfer_source *source, struct transfer_item *item)
+{
+	int n = source->next(source->ctx, item);
+
+	if (n == 1 && item->closed && !item->error)
+		item->error = source->open(source->ctx, item);
+	return n;
+}
+
 /* Takes all items; item_text gets a line "name kind size" or "name -errno" for each. */
 static int drain(struct outgoing *o)
 {
@@ -42,7 +52,7 @@ static int drain(struct outgoing *o)
 	int n, count = 0, err;
 
 	item_text[0] = log_text[0] = '\0';
-	while ((n = source->next(source->ctx, &item)) == 1) {
+	while ((n = next_open(source, &item)) == 1) {
 		size_t length = strlen(item_text);
 
 		name_of(&item, name);
@@ -215,15 +225,15 @@ static void links_are_kept_or_left_out(void)
 	o = make(dir, AT_FDCWD, true);
 	source = outgoing_source(o);
 	CHECK_EQ(outgoing_add(o, scratch_path(dir, "t"), "t"), 0);
-	CHECK_EQ(source->next(source->ctx, &item), 1);
+	CHECK_EQ(next_open(source, &item), 1);
 	source->done(source->ctx, &item, 0, "");
-	CHECK_EQ(source->next(source->ctx, &item), 1);
+	CHECK_EQ(next_open(source, &item), 1);
 	CHECK_EQ(item.file.target.len, 14);
 	CHECK(!memcmp(item.file.target.data, "nowhere at all", 14));
 	source->done(source->ctx, &item, 0, "");
 	CHECK_EQ(unlink(scratch_path(dir, "t/b")), 0);
 	CHECK(scratch_write(scratch_path(dir, "t/b"), "no link any more"));
-	CHECK_EQ(source->next(source->ctx, &item), 1);
+	CHECK_EQ(next_open(source, &item), 1);
 	CHECK_EQ(item.error, -ESTALE);
 	source->done(source->ctx, &item, 0, "");
 	outgoing_free(o);
@@ -277,7 +287,7 @@ static void names_that_change_before_their_turn(void)
 	CHECK_EQ(outgoing_add(o, scratch_path(dir, "d"), "d"), 0);
 	CHECK_EQ(outgoing_add(o, scratch_path(dir, "root"), "root"), 0);
 	source = outgoing_source(o);
-	CHECK_EQ(source->next(source->ctx, &item), 1);
+	CHECK_EQ(next_open(source, &item), 1);
 	name_of(&item, name);
 	CHECK(!strcmp(name, "d"));
 	source->done(source->ctx, &item, 0, "");
@@ -317,7 +327,7 @@ static void a_file_that_changes_is_stale(void)
 		o = make(dir, AT_FDCWD, false);
 		CHECK_EQ(outgoing_add(o, path, "f"), 0);
 		source = outgoing_source(o);
-		CHECK_EQ(source->next(source->ctx, &item), 1);
+		CHECK_EQ(next_open(source, &item), 1);
 		CHECK_EQ(item.error, 0);
 		CHECK_EQ(item.file.mtime_s, 1000000000);
 		CHECK_EQ(item.file.mode, 0644);
@@ -365,7 +375,7 @@ static void files_are_opened_when_asked_for(void)
 	source = outgoing_source(o);
 	CHECK_EQ(source->total_files, FILES);
 	for (int i = 0; i < 10; i++)
-		CHECK_EQ(source->next(source->ctx, &items[i]), 1);
+		CHECK_EQ(next_open(source, &items[i]), 1);
 	most = scratch_open_fds() - fds;
 	CHECK(most <= 20); /* two for each */
 	for (int i = 0; i < 10; i++) {
@@ -400,13 +410,13 @@ static void streams_and_nothing(void)
 	CHECK(source->total_bytes == MESSAGE_UNKNOWN && source->largest_bytes == MESSAGE_UNKNOWN);
 
 	log_text[0] = '\0';
-	CHECK_EQ(source->next(source->ctx, &item), 1);
+	CHECK_EQ(next_open(source, &item), 1);
 	CHECK_EQ(item.file.kind, TRANSFER_FILE_NULL);
 	CHECK_EQ(item.file.size, 1000);
 	CHECK_EQ(source->check(source->ctx, &item), 0);
 	end_free(item.end);
 	source->done(source->ctx, &item, 0, "");
-	CHECK_EQ(source->next(source->ctx, &item), 1);
+	CHECK_EQ(next_open(source, &item), 1);
 	CHECK_EQ(item.file.kind, TRANSFER_FILE_STREAM);
 	CHECK(item.file.size == MESSAGE_UNKNOWN);
 	CHECK(item.file.mtime_ns < 1000000000);
@@ -419,7 +429,7 @@ static void streams_and_nothing(void)
 	CHECK_EQ(source->check(source->ctx, &item), 0);
 	end_free(item.end);
 	source->done(source->ctx, &item, 0, "");
-	CHECK_EQ(source->next(source->ctx, &item), 0);
+	CHECK_EQ(next_open(source, &item), 0);
 	CHECK(!strcmp(log_text, " 0 1000\n- 0 0\n"));
 	CHECK_EQ(close(fds[0]), 0); /* stayed ours */
 	end_queue_free(q);
@@ -477,9 +487,9 @@ static void a_swapped_directory_leads_nowhere(void)
 	CHECK_EQ(symlink("../outside/f", scratch_path(dir, "t/outside")), 0);
 	CHECK_EQ(symlink("t", scratch_path(dir, "named")), 0);
 	CHECK_EQ(outgoing_add(o, scratch_path(dir, "named"), "t"), 0);
-	CHECK_EQ(source->next(source->ctx, &item), 1); /* t */
+	CHECK_EQ(next_open(source, &item), 1); /* t */
 	source->done(source->ctx, &item, 0, "");
-	CHECK_EQ(source->next(source->ctx, &item), 1); /* t/d, and its names are known */
+	CHECK_EQ(next_open(source, &item), 1); /* t/d, and its names are known */
 	source->done(source->ctx, &item, 0, "");
 	CHECK_EQ(rename(scratch_path(dir, "t/d"), scratch_path(dir, "was")), 0);
 	CHECK_EQ(symlink("../outside", scratch_path(dir, "t/d")), 0);

@@ -65,7 +65,7 @@ static void a_long_link_gets_its_window(void)
 	CHECK_EQ(plan.source_blocks, plan.depth);
 }
 
-static void small_files_need_small_blocks(void)
+static void small_files_share_blocks(void)
 {
 	struct plan_facts facts = usual;
 	struct plan plan;
@@ -73,8 +73,11 @@ static void small_files_need_small_blocks(void)
 	facts.largest_bytes = 10000;
 	facts.total_bytes = 20000000;
 	plan_make(&facts, &plan);
-	CHECK_EQ(plan.block, BLOCK_BYTES_MIN);
+	CHECK_EQ(plan.block, 512 << 10);
 	CHECK(plan.depth >= 16);
+	facts.total_bytes = 20000;
+	plan_make(&facts, &plan);
+	CHECK_EQ(plan.block, BLOCK_BYTES_MIN);
 	facts.largest_bytes = facts.total_bytes = 100000; /* one file: two blocks would do */
 	plan_make(&facts, &plan);
 	CHECK_EQ(plan.block, 102400);
@@ -192,7 +195,7 @@ static void io_in_place_on_few_cpus_and_over_tcp(void)
 HARNESS_MAIN({"local transfers stay in cache", local_transfers_stay_in_cache},
 	{"small blocks are more", small_blocks_are_more},
 	{"a long link gets its window", a_long_link_gets_its_window},
-	{"small files need small blocks", small_files_need_small_blocks},
+	{"small files share blocks", small_files_share_blocks},
 	{"a feed has two blocks for each stream", a_feed_has_two_blocks_for_each_stream},
 	{"channels by CPUs and round trip", channels_by_cpus_and_round_trip},
 	{"I/O in place on few CPUs and over TCP", io_in_place_on_few_cpus_and_over_tcp},

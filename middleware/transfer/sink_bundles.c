@@ -1,0 +1,500 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * transfer/sink_bundles: small files that come together, from FILES to RESULTS.
+ *
+ *     FILES, block  --verify-->  land (a job thread)  -->  ends of directories, RESULTS
+ *
+ * Directories are made as FILES comes, in order, so that they are there, with their modes, before a
+ * job thread makes files in them.  FILES and its block come in any order.
+ */
+#include "transfer/sink_impl.h"
+
+#include "block/digest.h"
+#include "proto/bundle.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Descriptors of one job: an opened file has up to four, and so many jobs run at once; half of them
+ * are for files that come by themselves. */
+#define LANDING_PART 2u
+#define RESULTS_BYTES 4096u /* of a frame: most have no results, and some a few */
+
+struct sink_entry {
+	struct transfer_arrival arrival;
+	uint64_t digest, root; /* the source's, and ours */
+	uint64_t sum;          /* of its FILE */
+};
+
+struct sink_bundle {
+	uint8_t *frame;             /* FILES: names lie in it */
+	struct sink_entry *entries; /* in order */
+	unsigned count;
+	uint32_t bytes;
+	bool block_came, verified;
+	struct block *block; /* while its bytes are needed */
+	unsigned offered;    /* entries before this one are */
+	unsigned ends_at;    /* ends of directories before this one are done */
+	bool has_ends;
+	unsigned open_max;
+	const struct transfer_sink *to;
+};
+
+bool sink_takes_bundles(const struct sink *s)
+{
+	return s->to->land;
+}
+
+static void bundle_free(struct sink_bundle *bundle)
+{
+	if (!bundle)
+		return;
+	for (unsigned i = 0; i < bundle->count; i++)
+		free(bundle->entries[i].arrival.text);
+	free(bundle->entries);
+	free(bundle->frame);
+	free(bundle);
+}
+
+/* What failed first stays. */
+static void fail(struct sink_entry *e, uint16_t status, const char *text)
+{
+	struct transfer_arrival *a = &e->arrival;
+
+	if (a->status)
+		return;
+	a->status = status;
+	free(a->text);
+	a->text = *text ? strdup(text) : NULL;
+}
+
+static bool has_bytes(const struct sink_entry *e)
+{
+	return e->arrival.file.size;
+}
+
+/* ---- FILES ---- */
+
+static void terminate(struct wire_bytes bytes)
+{
+	if (bytes.data)
+		((uint8_t *)bytes.data)[bytes.len] = '\0';
+}
+
+static int parse_entry(struct sink_bundle *bundle, struct wire *w, uint32_t block)
+{
+	struct sink_entry *e = &bundle->entries[bundle->count];
+	struct bundle_entry entry;
+
+	if (bundle_get_entry(&entry, w, bundle->count + 1) ||
+		entry.file.size > block - bundle->bytes)
+		return -EBADMSG;
+	*e = (struct sink_entry){
+		.arrival.file = entry.file,
+		.digest = entry.digest,
+		.sum = digest_leaf(entry.data.data, entry.data.len),
+	};
+	if (entry.status)
+		fail(e, entry.status, TRANSFER_AT_SOURCE);
+	bundle->bytes += (uint32_t)entry.file.size;
+	bundle->count++;
+	return 0;
+}
+
+static int parse(
+	const uint8_t *data, size_t len, uint32_t block, struct sink_bundle **out, uint32_t *number)
+{
+	struct sink_bundle *bundle = calloc(1, sizeof *bundle);
+	struct bundle_head head = {0};
+	struct wire w;
+	int r = 0;
+
+	if (!bundle)
+		return -ENOMEM;
+	bundle->frame = malloc(len);
+	if (!bundle->frame)
+		r = -ENOMEM;
+	else
+		memcpy(bundle->frame, data, len);
+	if (!r && bundle_get_head(&head, &w, bundle->frame, len))
+		r = -EBADMSG;
+	if (!r) {
+		bundle->entries = malloc(head.count * sizeof *bundle->entries);
+		r = bundle->entries ? 0 : -ENOMEM;
+	}
+	for (unsigned i = 0; i < head.count && !r; i++)
+		r = parse_entry(bundle, &w, block);
+	if (!r && wire_finish(&w))
+		r = -EBADMSG;
+	if (r) {
+		bundle_free(bundle);
+		return r;
+	}
+	/* the byte behind each of them has been read, and is always there */
+	for (unsigned i = 0; i < bundle->count; i++) {
+		struct transfer_file *file = &bundle->entries[i].arrival.file;
+
+		file->file = head.file; /* a number that no file beside the bundle has */
+		terminate(file->name);
+		terminate(file->target);
+		terminate(file->user);
+		terminate(file->group);
+		terminate(file->acl);
+		terminate(file->default_acl);
+	}
+	*number = head.file;
+	*out = bundle;
+	return 0;
+}
+
+/* What has no bytes has its digest already. */
+static bool check_bare(struct sink_entry *e)
+{
+	if (!transfer_is_bare(&e->arrival.file))
+		return true;
+	e->root = digest_entry_root(e->sum);
+	if (e->root != e->digest)
+		fail(e, STATUS_DIGEST, "another digest than the source has");
+	return !e->arrival.status;
+}
+
+/* Makes what is a directory, and asks for the others.  0, or -EAGAIN: when there are descriptors.
+ */
+static int offer_entry(struct sink *s, struct sink_bundle *bundle, struct sink_entry *e)
+{
+	const struct transfer_file *file = &e->arrival.file;
+	char text[VERDICT_TEXT] = "";
+	struct end *end = NULL;
+	int err;
+
+	if (e->arrival.status || !check_bare(e))
+		return 0;
+	if (file->kind == TRANSFER_FILE_DIRECTORY_END) {
+		bundle->has_ends = true;
+		return 0;
+	}
+	if (file->kind == TRANSFER_FILE_DIRECTORY || file->kind == TRANSFER_FILE_SPECIAL)
+		err = s->to->open(s->to->ctx, file, &end, &e->arrival.cookie, text);
+	else
+		err = s->to->admit(s->to->ctx, file, &e->arrival.cookie, text);
+	if ((err == -EMFILE || err == -ENFILE) && sink_may_wait(s))
+		return -EAGAIN;
+	s->lacking_since_ns = 0;
+	if (err)
+		fail(e, status_from_errno(err), text);
+	else if (*text)
+		e->arrival.text = strdup(text);
+	return 0;
+}
+
+/* ---- landing ---- */
+
+static void land_job(struct io_pool_job *job)
+{
+	struct sink_bundle *bundle = sink_file_of_job(job)->bundle;
+	struct transfer_arrival *arrivals[BUNDLE_FILES_MAX];
+	const uint8_t *data = bundle->block ? bundle->block->payload : NULL;
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < bundle->count; i++) {
+		struct sink_entry *e = &bundle->entries[i];
+		const struct transfer_file *file = &e->arrival.file;
+
+		e->arrival.data = data;
+		if (has_bytes(e))
+			data += file->size;
+		if (e->arrival.status ||
+			(file->kind != TRANSFER_FILE_REGULAR && file->kind != TRANSFER_FILE_LINK))
+			continue;
+		if (file->kind == TRANSFER_FILE_REGULAR) {
+			e->root = digest_small_root(
+				file->size, digest_leaf(e->arrival.data, file->size), e->sum);
+			if (e->root != e->digest) {
+				fail(e, STATUS_DIGEST,
+					"another digest of what it is and holds than the source "
+					"has");
+				continue;
+			}
+		}
+		arrivals[count++] = &e->arrival;
+	}
+	bundle->to->land(bundle->to->ctx, arrivals, count, bundle->open_max);
+}
+
+/* Once all of it is there, and its directories are. */
+static void land(struct sink *s, struct sink_file *f)
+{
+	if (f->bundle->offered < f->bundle->count || (f->bundle->bytes && !f->bundle->verified))
+		return;
+	f->job_out = true;
+	f->job.run = land_job;
+	io_pool_submit_job(s->run.io_pool, &f->job);
+}
+
+/* 0 or -EBADMSG.  The I/O pool verifies the block, and writes it nowhere. */
+static int take_block(struct sink *s, struct sink_file *f, struct block *b)
+{
+	struct sink_bundle *bundle = f->bundle;
+
+	if (bundle->block_came || b->sequence || b->offset || b->length != bundle->bytes)
+		return -EBADMSG;
+	bundle->block_came = true;
+	pool_move(b, BLOCK_DRAINING);
+	f->in_io++;
+	b->owner = f;
+	io_pool_submit(s->run.io_pool, s->next_worker++, b);
+	return 0;
+}
+
+int sink_take_bundle_block(struct sink *s, struct sink_file *f, struct block *b)
+{
+	return take_block(s, f, b);
+}
+
+int sink_keep_early(struct sink *s, struct block *b)
+{
+	struct block **slot = &s->early[b->session % TRANSFER_OPEN_MAX];
+
+	if (!sink_takes_bundles(s) || *slot || b->session <= s->last_number ||
+		b->session - s->last_number > TRANSFER_OPEN_MAX)
+		return -EBADMSG;
+	*slot = b;
+	s->early_count++;
+	engine_sink_retain(s->run.sink, b);
+	return 0;
+}
+
+int sink_bundle_verified(struct sink *s, struct sink_file *f, struct block *b)
+{
+	struct sink_bundle *bundle = f->bundle;
+
+	bundle->block = b;
+	if (!b->error)
+		atomic_fetch_add_explicit(&s->run.stats->bytes, b->length, memory_order_relaxed);
+	for (unsigned i = 0; i < bundle->count && b->error; i++)
+		if (has_bytes(&bundle->entries[i]))
+			fail(&bundle->entries[i],
+				b->error == -EILSEQ ? STATUS_CHECKSUM : status_from_errno(b->error),
+				b->error == -EILSEQ ? "wrong checksum of the block that it came in"
+						    : strerror(-b->error));
+	bundle->verified = true;
+	land(s, f);
+	return 0;
+}
+
+int sink_offer_bundles(struct sink *s)
+{
+	int n = 0;
+
+	while (s->offering) {
+		struct sink_file *f = s->offering;
+		struct sink_bundle *bundle = f->bundle;
+
+		while (bundle->offered < bundle->count) {
+			if (offer_entry(s, bundle, &bundle->entries[bundle->offered]))
+				return n;
+			bundle->offered++;
+			n++;
+		}
+		s->offering = f->next;
+		if (!s->offering)
+			s->offering_tail = &s->offering;
+		f->next = NULL;
+		land(s, f);
+	}
+	return n;
+}
+
+int sink_take_bundle(struct sink *s, const uint8_t *data, size_t len)
+{
+	struct sink_bundle *bundle;
+	struct sink_file **slot, *f;
+	struct block **early;
+	uint32_t number;
+	int r;
+
+	if (!sink_takes_bundles(s))
+		return -EBADMSG;
+	r = parse(data, len, s->block, &bundle, &number);
+	if (r)
+		return r;
+	r = sink_take_slot(s, number, &slot);
+	f = r ? NULL : calloc(1, sizeof *f);
+	if (!f) {
+		bundle_free(bundle);
+		return r ? r : -ENOMEM;
+	}
+	bundle->to = s->to;
+	bundle->open_max = s->opened_max / LANDING_PART;
+	f->file.file = number;
+	f->to = s->to;
+	f->bundle = bundle;
+	f->target.end = s->nowhere;
+	f->end_known = true;
+	ranges_init(&f->ranges, 1);
+	*slot = f;
+	s->last_number++;
+	s->open++;
+	*s->offering_tail = f;
+	s->offering_tail = &f->next;
+	early = &s->early[number % TRANSFER_OPEN_MAX];
+	if (*early) {
+		struct block *b = *early;
+
+		*early = NULL;
+		s->early_count--;
+		r = take_block(s, f, b);
+	}
+	sink_offer_bundles(s);
+	return r;
+}
+
+bool sink_bundle_misses_block(const struct sink_file *f)
+{
+	return f->bundle && f->bundle->bytes && !f->bundle->block_came;
+}
+
+/* ---- RESULTS ---- */
+
+static uint64_t sum_roots(const struct sink_bundle *bundle)
+{
+	uint8_t roots[BUNDLE_FILES_MAX * 8];
+	size_t len = 0;
+
+	for (unsigned i = 0; i < bundle->count; i++)
+		for (unsigned k = 0; k < 8 && !bundle->entries[i].arrival.status; k++)
+			roots[len++] = (uint8_t)(bundle->entries[i].root >> (56 - 8 * k));
+	return digest_leaf(roots, len);
+}
+
+static int put_results(struct sink *s, const struct sink_file *f)
+{
+	const struct sink_bundle *bundle = f->bundle;
+	uint8_t frame[RESULTS_BYTES];
+	struct bundle_writer writer;
+	int r;
+
+	bundle_results_begin(&writer, frame, sizeof frame);
+	for (unsigned i = 0; i < bundle->count; i++) {
+		const struct transfer_arrival *a = &bundle->entries[i].arrival;
+		const struct bundle_result result = {
+			.place = (uint16_t)(i + 1),
+			.status = a->status,
+			.text = {(const uint8_t *)a->text, a->text ? strlen(a->text) : 0},
+		};
+
+		if ((!a->status && !a->text) || !bundle_results_add(&writer, &result))
+			continue;
+		r = run_put(&s->run, TRANSFER_RESULTS, frame,
+			bundle_results_end(&writer, f->file.file, true, 0));
+		if (r)
+			return r;
+		bundle_results_begin(&writer, frame, sizeof frame);
+		bundle_results_add(&writer, &result);
+	}
+	return run_put(&s->run, TRANSFER_RESULTS, frame,
+		bundle_results_end(&writer, f->file.file, false, sum_roots(bundle)));
+}
+
+/* `done` of each, and the record goes. */
+static void finish(struct sink *s, struct sink_file *f)
+{
+	struct sink_bundle *bundle = f->bundle;
+
+	for (unsigned i = 0; i < bundle->count; i++) {
+		const struct transfer_arrival *a = &bundle->entries[i].arrival;
+
+		if (a->status) {
+			s->run.stats->errors++;
+		} else if (transfer_counts(&a->file)) {
+			s->run.stats->files++;
+			s->run.arrived_bytes += a->file.size;
+		}
+		s->to->done(s->to->ctx, &a->file, a->status, a->text ? a->text : "");
+	}
+	sink_unlink_file(s, f);
+	bundle_free(bundle);
+	sink_file_free(f);
+}
+
+static int finish_bundle(struct sink *s, struct sink_file *f)
+{
+	int r = put_results(s, f);
+
+	finish(s, f);
+	return r;
+}
+
+int sink_bundle_landed(struct sink *s, struct sink_file *f)
+{
+	struct sink_bundle *bundle = f->bundle;
+	struct sink_file **at = &s->landed;
+
+	if (bundle->block)
+		sink_give(s, bundle->block);
+	bundle->block = NULL;
+	if (!bundle->has_ends)
+		return finish_bundle(s, f);
+	while (*at && (*at)->file.file < f->file.file)
+		at = &(*at)->next;
+	f->next = *at;
+	*at = f;
+	return 0;
+}
+
+/* 1: all of its ends are done; 0: not yet. */
+static int end_directories(struct sink *s, struct sink_bundle *bundle)
+{
+	for (; bundle->ends_at < bundle->count; bundle->ends_at++) {
+		struct sink_entry *e = &bundle->entries[bundle->ends_at];
+		char text[VERDICT_TEXT] = "";
+		struct end *end = NULL;
+		int err;
+
+		if (e->arrival.file.kind != TRANSFER_FILE_DIRECTORY_END || e->arrival.status)
+			continue;
+		err = s->to->open(s->to->ctx, &e->arrival.file, &end, &e->arrival.cookie, text);
+		if ((err == -EMFILE || err == -ENFILE) && sink_may_wait(s))
+			return 0;
+		s->lacking_since_ns = 0;
+		if (err)
+			fail(e, status_from_errno(err), text);
+		else if (*text)
+			e->arrival.text = strdup(text);
+	}
+	return 1;
+}
+
+int sink_end_bundles(struct sink *s)
+{
+	int n = 0, r = 0;
+
+	while (!r && s->landed && sink_is_oldest(s, s->landed)) {
+		struct sink_file *f = s->landed;
+
+		if (!end_directories(s, f->bundle))
+			break;
+		s->landed = f->next;
+		f->next = NULL;
+		r = finish_bundle(s, f);
+		n++;
+	}
+	return r ? r : n;
+}
+
+/* The job of one that was submitted has run; the blocks are gone. */
+void sink_drop_bundle(struct sink *s, struct sink_file *f)
+{
+	struct sink_bundle *bundle = f->bundle;
+	const struct verdict *why = &s->run.verdict;
+
+	for (unsigned i = 0; i < bundle->count; i++) {
+		struct sink_entry *e = &bundle->entries[i];
+		bool ends = e->arrival.file.kind == TRANSFER_FILE_DIRECTORY_END;
+
+		if (!f->job_out || (ends && i >= bundle->ends_at))
+			fail(e, why->status ? why->status : STATUS_DISCONNECTED, why->text);
+	}
+	finish(s, f);
+}
