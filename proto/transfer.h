@@ -3,17 +3,18 @@
  * proto/transfer: the messages of a transfer, and the block header.
  *
  * They use the frames of proto/message.h with types 64..95 and the transfer's number as response,
- * and have rows in the same codec table.  Order of a transfer (S = source, K = sink; each on the
- * control channel unless said):
+ * and have rows in the same codec table.  In the order of a transfer, on the control channel unless
+ * said (S: source, K: sink):
  *
- *     S OFFER  K ACCEPT (or ABORT)                    once; ACCEPT names the sink's memory
- *     K GRANT / S REQUEST                             engine credit: at any time between ACCEPT and
- * CLOSED S FILE   K READY (or RESULT: refused)           per file, many at once S HOLE, of a file
- * that has some S blocks, each WRITE followed by its NOTICE     on the data channels; engine
- * status: by its status byte.  Engine window: K ACK, a NOTICE's bytes, each S FILE_END  K RESULT
- * per file that was READY S COMPLETE  K CLOSED                            once; memory is revoked
- * before CLOSED either ABORT                                    ends the transfer, not the session;
- * the other side answers ABORT unless it sent one already
+ * - S OFFER, K ACCEPT (or ABORT): once; ACCEPT names the sink's memory.
+ * - K GRANT, S REQUEST: engine credit, at any time between ACCEPT and CLOSED.
+ * - S FILE, K READY (or RESULT: refused): of each file, many at once.
+ * - S blocks, on the data channels: each a WRITE with its notice behind; engine status: with its
+ *   status byte; engine window: K ACK, a notice's bytes, of each.
+ * - S FILE_END, K RESULT: of each file that was READY.
+ * - S COMPLETE, K CLOSED: once; memory is revoked before CLOSED.
+ * - Either ABORT: ends the transfer, not the session; the other side answers ABORT unless it sent
+ * one already.
  *
  * get/put functions as in proto/message.h.
  */
