@@ -7,6 +7,8 @@
  * states, replies' meaning, or where the bytes come from.
  */
 #include "proto/message.h"
+
+#include "proto/message_fields.h"
 #include "proto/transfer.h" /* limits of a block */
 
 #include <errno.h>
@@ -213,7 +215,7 @@ static bool message_attr_ok(const struct message_attr *m)
 	       m->mtime_ns <= MESSAGE_NS_MAX;
 }
 
-static void message_put_attr_fields(struct wire *w, const struct message_attr *m)
+void message_put_attr_fields(struct wire *w, const struct message_attr *m)
 {
 	wire_require(w, message_attr_ok(m));
 	wire_put_u8(w, m->type);
@@ -225,7 +227,7 @@ static void message_put_attr_fields(struct wire *w, const struct message_attr *m
 	wire_put_u32(w, m->mtime_ns);
 }
 
-static void message_get_attr_fields(struct wire *w, struct message_attr *m)
+void message_get_attr_fields(struct wire *w, struct message_attr *m)
 {
 	m->type = wire_get_u8(w);
 	m->mode = wire_get_u32(w);

@@ -62,6 +62,7 @@ enum message_type {
 	MESSAGE_RENAME = 21,
 	MESSAGE_STATFS = 22,
 	MESSAGE_REMOVE_TREE = 23,
+	MESSAGE_TREE = 24, /* proto/message_tree.h */
 	MESSAGE_STORE = 32,
 	MESSAGE_RETRIEVE = 33,
 	MESSAGE_FEED = 34,
@@ -326,6 +327,8 @@ static inline unsigned message_data_squeeze(uint32_t flags)
 {
 	return flags >> MESSAGE_DATA_SQUEEZE_SHIFT & MESSAGE_DATA_SQUEEZE_MASK;
 }
+/* RETRIEVE of a tree: not all of it; `more` are the names beneath `path` that are wanted */
+#define MESSAGE_DATA_SELECTED 128u
 
 struct message_data_request { /* STORE, RETRIEVE */
 	uint8_t kind;         /* enum message_data_kind */
@@ -341,7 +344,8 @@ struct message_data_request { /* STORE, RETRIEVE */
 	uint64_t offset; /* reserved for resume: 0 */
 	struct wire_bytes path;
 	/* RETRIEVE of several, with MESSAGE_DATA_INTO: how many paths there are besides, and these
-	 * as they cross: message_add_path, message_next_path; else 0 */
+	 * as they cross: message_add_path, message_next_path; with MESSAGE_DATA_SELECTED how many
+	 * names, and these; else 0 */
 	uint16_t more_count;
 	struct wire_bytes more;
 	/* RETRIEVE of trees: rules that say which names are left out (tree/filter), as they cross:

@@ -3,6 +3,8 @@
  * proto/message_data.c: the requests that begin a transfer, and what may precede their replies.
  */
 #include "proto/message.h"
+
+#include "proto/message_fields.h"
 #include "proto/transfer.h"
 
 #include <errno.h>
@@ -72,16 +74,33 @@ bool message_next_rule(struct wire_bytes *rules, struct message_rule *rule)
 	return true;
 }
 
-static bool message_rules_ok(const struct message_data_request *m)
+void message_get_rules(struct wire *w, struct wire_bytes *rules, uint16_t *count)
 {
-	struct wire_bytes rules = m->rules;
+	*count = wire_get_u16(w);
+	rules->data = w->at;
+	for (unsigned i = 0; i < *count && !w->error; i++) {
+		wire_get_u8(w);
+		wire_get_bytes(w, MESSAGE_PATH_MAX);
+	}
+	rules->len = (size_t)(w->at - rules->data);
+}
+
+bool message_rules_ok(struct wire_bytes rules, uint16_t count)
+{
 	struct message_rule rule;
-	unsigned count = 0;
+	unsigned n = 0;
 
 	while (message_next_rule(&rules, &rule) && message_rule_ok(&rule))
-		count++;
-	return !rules.len && count == m->rule_count && count <= MESSAGE_RULES_MAX &&
-	       (!count || m->flags & MESSAGE_DATA_RECURSIVE);
+		n++;
+	return !rules.len && n == count && n <= MESSAGE_RULES_MAX;
+}
+
+/* A name beneath a directory; with a '/' behind it is a directory alone. */
+static bool message_selected_ok(struct wire_bytes name)
+{
+	if (name.len > 1 && name.data[name.len - 1] == '/')
+		name.len--;
+	return name.len && transfer_name_ok(name);
 }
 
 /* The other paths are as many as is said, and each may cross. */
@@ -90,21 +109,28 @@ static bool message_more_ok(const struct message_data_request *m)
 	struct wire_bytes more = m->more, path;
 	unsigned count = 0;
 
-	while (message_next_path(&more, &path) && message_path_ok(path))
+	bool selected = m->flags & MESSAGE_DATA_SELECTED;
+
+	while (message_next_path(&more, &path) &&
+		(selected ? message_selected_ok(path) : message_path_ok(path)))
 		count++;
-	return !more.len && count == m->more_count && count < MESSAGE_PATHS_MAX &&
-	       (!count || (m->kind == MESSAGE_DATA_FILES && m->flags & MESSAGE_DATA_INTO));
+	if (more.len || count != m->more_count || count >= MESSAGE_PATHS_MAX)
+		return false;
+	if (selected)
+		return count && m->kind == MESSAGE_DATA_FILES &&
+		       m->flags & MESSAGE_DATA_RECURSIVE && !(m->flags & MESSAGE_DATA_INTO);
+	return !count || (m->kind == MESSAGE_DATA_FILES && m->flags & MESSAGE_DATA_INTO);
 }
 
 static bool message_data_request_ok(const struct message_data_request *m)
 {
-	const uint32_t flags = MESSAGE_DATA_INTO | MESSAGE_DATA_RECURSIVE |
-			       MESSAGE_DATA_NO_REPLACE | MESSAGE_DATA_STREAM |
-			       MESSAGE_DATA_FOLLOW_LINKS | MESSAGE_DATA_SKIP_LINKS |
-			       MESSAGE_DATA_UPDATE | MESSAGE_DATA_OWNER | MESSAGE_DATA_GROUP |
-			       MESSAGE_DATA_XATTRS | MESSAGE_DATA_ACLS | MESSAGE_DATA_NUMERIC |
-			       MESSAGE_DATA_HARD_LINKS | MESSAGE_DATA_PREALLOCATE |
-			       MESSAGE_DATA_SQUEEZE_MASK << MESSAGE_DATA_SQUEEZE_SHIFT;
+	const uint32_t flags =
+		MESSAGE_DATA_INTO | MESSAGE_DATA_RECURSIVE | MESSAGE_DATA_NO_REPLACE |
+		MESSAGE_DATA_STREAM | MESSAGE_DATA_FOLLOW_LINKS | MESSAGE_DATA_SKIP_LINKS |
+		MESSAGE_DATA_UPDATE | MESSAGE_DATA_SELECTED | MESSAGE_DATA_OWNER |
+		MESSAGE_DATA_GROUP | MESSAGE_DATA_XATTRS | MESSAGE_DATA_ACLS |
+		MESSAGE_DATA_NUMERIC | MESSAGE_DATA_HARD_LINKS | MESSAGE_DATA_PREALLOCATE |
+		MESSAGE_DATA_SQUEEZE_MASK << MESSAGE_DATA_SQUEEZE_SHIFT;
 
 	const uint32_t links = MESSAGE_DATA_FOLLOW_LINKS | MESSAGE_DATA_SKIP_LINKS;
 
@@ -112,7 +138,9 @@ static bool message_data_request_ok(const struct message_data_request *m)
 		return false;
 	if (m->flags & ~flags || (m->flags & links) == links || m->engine > MESSAGE_ENGINE_PULL ||
 		m->channels > MESSAGE_CHANNELS_MAX || m->depth > TRANSFER_DEPTH_MAX ||
-		m->direct > 2 || m->offset != 0 || !message_more_ok(m) || !message_rules_ok(m))
+		m->direct > 2 || m->offset != 0 || !message_more_ok(m) ||
+		!message_rules_ok(m->rules, m->rule_count) ||
+		(m->rule_count && !(m->flags & MESSAGE_DATA_RECURSIVE)))
 		return false;
 	if (m->block != 0 && (m->block % MESSAGE_BLOCK_MULTIPLE || m->block < TRANSFER_BLOCK_MIN ||
 				     m->block > TRANSFER_BLOCK_MAX))
@@ -148,13 +176,7 @@ int message_get_data_request(struct message_data_request *m, const void *buf, si
 	for (unsigned i = 0; i < m->more_count && !w.error; i++)
 		wire_get_bytes(&w, MESSAGE_PATH_MAX);
 	m->more.len = (size_t)(w.at - m->more.data);
-	m->rule_count = wire_get_u16(&w);
-	m->rules.data = w.at;
-	for (unsigned i = 0; i < m->rule_count && !w.error; i++) {
-		wire_get_u8(&w);
-		wire_get_bytes(&w, MESSAGE_PATH_MAX);
-	}
-	m->rules.len = (size_t)(w.at - m->rules.data);
+	message_get_rules(&w, &m->rules, &m->rule_count);
 	wire_require(&w, message_data_request_ok(m));
 	return wire_finish(&w);
 }

@@ -8,6 +8,7 @@
 #include "rftp/remote/client.h"
 #include "rftp/shell/commands.h"
 #include "rftp/copy/copy.h"
+#include "rftp/copy/sync.h"
 #include "rftp/doctor/doctor.h"
 #include "rftp/feed/feed.h"
 #include "rftp/shell/interrupt.h"
@@ -115,6 +116,9 @@ static int main_run(struct client *c, const struct options *o)
 		break;
 	case OPTIONS_LOGIN:
 		err = try_login(c, o->names[0]);
+		break;
+	case OPTIONS_SYNC:
+		err = sync_main(c, o->names, o->count);
 		break;
 	case OPTIONS_DOCTOR:
 		err = main_doctor(c, o);

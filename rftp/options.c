@@ -56,6 +56,8 @@ static const char options_text[] =
 	"       rftp [OPTIONS] feed NAME=SOURCE... URL\n"
 	"                                       send live streams; SOURCE: FIFO, file or "
 	"'|COMMAND'\n"
+	"       rftp [OPTIONS] sync SRC DST     make one directory what the other is; one is a "
+	"URL\n"
 	"       rftp [OPTIONS] [URL]            open the shell\n"
 	"       rftp [OPTIONS] -c 'CMD; CMD' [URL]\n"
 	"       rftp [OPTIONS] -b FILE [URL]    run commands, stop at the first error\n"
@@ -249,6 +251,10 @@ static int options_names(struct options *o, struct text *why)
 	o->action = script || o->count < 2 ? OPTIONS_SHELL : OPTIONS_COPY;
 	if (!script && o->count && !strcmp(o->names[0], "feed")) {
 		o->action = OPTIONS_FEED;
+		o->names++;
+		o->count--;
+	} else if (!script && o->count && !strcmp(o->names[0], "sync")) {
+		o->action = OPTIONS_SYNC;
 		o->names++;
 		o->count--;
 	}

@@ -13,6 +13,7 @@ enum options_action {
 	OPTIONS_DOCTOR, /* names: a URL and a directory, or one of them, or none */
 	OPTIONS_FEED,   /* names: NAME=SOURCE... DST */
 	OPTIONS_LOGIN,  /* names: a URL */
+	OPTIONS_SYNC,   /* names: SRC DST */
 	OPTIONS_HELP,
 	OPTIONS_VERSION,
 };

@@ -10,6 +10,7 @@
 #include "proto/message.h"
 #include "rftp/remote/trust.h"
 #include "rftp/ui/text.h"
+#include "tree/compare.h"
 #include "tree/walk.h"
 
 #include <limits.h>
@@ -46,7 +47,10 @@ struct settings {
 	unsigned compress; /* zlib's level; 0: off */
 	bool parents;      /* missing directories on the way to the destination are made */
 	bool replace;
-	bool update, ignore_existing;         /* what is there is kept, and no error */
+	bool update, ignore_existing; /* what is there is kept, and no error */
+	enum compare_level compare;   /* of a sync */
+	bool delete, dry_run;
+	uint64_t max_delete;                  /* names; UINT64_MAX: no limit */
 	char rules[SETTINGS_RULES_MAX];       /* of tree/filter, with newlines between; "": none */
 	char priority[MESSAGE_CLASS_MAX + 1]; /* a class of the server's; "" = as it likes */
 	bool has_deadline, deadline_fails;

@@ -636,6 +636,48 @@ BOOLEAN(acls)
 BOOLEAN(parents)
 BOOLEAN(hard_links)
 BOOLEAN(preallocate)
+BOOLEAN(delete)
+BOOLEAN(dry_run)
+
+static const char *const compare_names[] = {
+	[COMPARE_MTIME] = "mtime", [COMPARE_SIZE] = "size", [COMPARE_EXISTS] = "exists"};
+
+int settings_set_compare(struct settings *s, const char *value, struct text *why)
+{
+	for (unsigned i = 0; i < sizeof compare_names / sizeof *compare_names; i++) {
+		if (strcmp(compare_names[i], value))
+			continue;
+		s->compare = i;
+		return 0;
+	}
+	text_puts(why, "mtime, size or exists");
+	return -EINVAL;
+}
+
+void settings_show_compare(const struct settings *s, struct text *out)
+{
+	text_puts(out, compare_names[s->compare]);
+}
+
+int settings_set_max_delete(struct settings *s, const char *value, struct text *why)
+{
+	uint64_t n = UINT64_MAX;
+
+	if (strcmp(value, "none") && number_parse(value, 0, 1000000000, &n)) {
+		text_puts(why, "none, or 0 to 1000000000");
+		return -EINVAL;
+	}
+	s->max_delete = n;
+	return 0;
+}
+
+void settings_show_max_delete(const struct settings *s, struct text *out)
+{
+	if (s->max_delete == UINT64_MAX)
+		text_puts(out, "none");
+	else
+		text_printf(out, "%ju", (uintmax_t)s->max_delete);
+}
 
 /* One rule more, or several with newlines between, as they are shown. */
 int settings_set_filter(struct settings *s, const char *value, struct text *why)

@@ -10,6 +10,7 @@
 
 #include "proto/message.h"
 #include "proto/bundle.h"
+#include "proto/message_tree.h"
 #include "proto/transfer.h"
 
 #include <errno.h>
@@ -48,6 +49,7 @@ RECODE(rename, message)
 RECODE(statfs_reply, message)
 RECODE(removed, message)
 RECODE(data_request, message)
+RECODE(tree, message)
 RECODE(feed, message)
 RECODE(admit, message)
 RECODE(queued, message)
@@ -96,6 +98,28 @@ static inline ssize_t recode_list(const uint8_t *in, size_t len, uint8_t *out, s
 	}
 	error = wire_finish(&w);
 	return error ? error : message_list_end(&writer, head.more);
+}
+
+static inline ssize_t recode_tree(const uint8_t *in, size_t len, uint8_t *out, size_t size)
+{
+	static struct message_tree_writer writer;
+	static struct message_tree_reader reader;
+	struct message_list_reply head;
+	struct message_tree_entry entry;
+	int error = message_tree_read(&reader, &head, in, len);
+
+	if (error)
+		return error;
+	message_tree_begin(&writer, out, size);
+	for (unsigned i = 0; i < head.count; i++) {
+		error = message_tree_next(&reader, &entry);
+		if (!error)
+			error = message_tree_add(&writer, &entry);
+		if (error)
+			return error;
+	}
+	error = message_tree_finish(&reader);
+	return error ? error : message_tree_end(&writer, head.more);
 }
 
 static inline ssize_t recode_grant(const uint8_t *in, size_t len, uint8_t *out, size_t size)
@@ -175,6 +199,8 @@ static const struct recode recode_table[] = {
 	{MESSAGE_STAT | MESSAGE_REPLY, recode_message_attr},
 	{MESSAGE_LIST, recode_message_path},
 	{MESSAGE_LIST | MESSAGE_REPLY, recode_list},
+	{MESSAGE_TREE, recode_message_tree},
+	{MESSAGE_TREE | MESSAGE_REPLY, recode_tree},
 	{MESSAGE_MKDIR, recode_message_mkdir},
 	{MESSAGE_MKDIR | MESSAGE_REPLY, recode_empty},
 	{MESSAGE_RMDIR, recode_message_path},

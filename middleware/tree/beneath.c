@@ -135,6 +135,24 @@ static int beneath_open_dir(int top, const char *path)
 	return fd == -EACCES ? beneath_open(top, path, O_PATH | O_DIRECTORY, 0) : fd;
 }
 
+ssize_t beneath_read_link(int top, const char *path, char *target, size_t size)
+{
+	int fd = beneath_open(top, path, O_PATH | O_NOFOLLOW, 0);
+	ssize_t n;
+
+	if (fd < 0)
+		return fd;
+	n = readlinkat(fd, "", target, size);
+	if (n < 0)
+		n = errno == ENOENT ? -EINVAL : -errno; /* what is no link is said so */
+	close(fd);
+	if (n >= 0 && (size_t)n == size)
+		return -ENAMETOOLONG;
+	if (n >= 0)
+		target[n] = '\0';
+	return n;
+}
+
 int beneath_open_parent(int top, const char *path, char last[256])
 {
 	size_t end = strlen(path), start, length;

@@ -26,6 +26,9 @@ bool beneath_supported(void);
 
 int beneath_open(int top, const char *path, int flags, mode_t mode); /* O_CLOEXEC is added */
 int beneath_stat(int top, const char *path, bool follow, struct stat *);
+/* What a symbolic link says, with a NUL behind: its bytes; -EINVAL: it is none; -ENAMETOOLONG:
+ * `size` is not enough. */
+ssize_t beneath_read_link(int top, const char *path, char *target, size_t size);
 /*
  * Opens the directory that holds the last component (to be created, removed or renamed) and copies
  * that component to `last`.  -EINVAL: the path has no last component of its own ("", "/", ends in

@@ -15,6 +15,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,7 +42,10 @@ struct outgoing {
 	struct outgoing_root *roots;
 	size_t count, room, at;
 	struct walk *walk;          /* of roots[at - 1] */
-	struct outgoing_tree *tree; /* that it walks */
+	struct outgoing_tree *tree; /* that it walks, or that names are selected from */
+	struct selection selection;
+	char *selected_from; /* NULL: nothing is selected */
+	const char *selected_place;
 	struct outgoing_keep keep;
 	struct outgoing_links *links; /* NULL: second names are files of their own */
 	uint32_t number;              /* that the item asked for will have */
@@ -155,6 +159,63 @@ static int outgoing_next_root(
 	return 0;
 }
 
+/* A directory on the way to what is selected: made, or left. */
+static int outgoing_way(struct outgoing *o, const char *path, const char *name, bool leave,
+	struct transfer_item *item)
+{
+	struct walk_entry entry = {
+		.kind = leave ? WALK_LEAVE : WALK_DIRECTORY, .path = path, .name = name};
+
+	entry.error = beneath_stat(o->tree->top, path, false, &entry.st);
+	if (!entry.error && !S_ISDIR(entry.st.st_mode))
+		entry.error = -ENOTDIR;
+	return outgoing_next_walked(o, &entry, item);
+}
+
+/* A selected name: 1: the item is set; 0: it is a directory, which is walked now; -errno. */
+static int outgoing_selected(
+	struct outgoing *o, const char *path, const char *name, struct transfer_item *item)
+{
+	struct walk_entry entry = {.path = path, .name = name};
+	int err;
+
+	entry.error =
+		beneath_stat(o->tree->top, path, o->params.links == WALK_LINKS_FOLLOW, &entry.st);
+	if (!entry.error && S_ISDIR(entry.st.st_mode)) {
+		err = walk_new(o->tree->top, path, name, o->params.links, &o->walk);
+		if (!err)
+			walk_set_filter(o->walk, o->params.filter);
+		return err;
+	}
+	entry.kind = entry.error || S_ISREG(entry.st.st_mode) ? WALK_FILE
+		     : S_ISLNK(entry.st.st_mode)              ? WALK_LINK
+							      : WALK_OTHER;
+	err = outgoing_next_walked(o, &entry, item);
+	return err ? err : 1;
+}
+
+/* The next step of the selection: 1, 0: there is none or it is walked now, -errno. */
+static int outgoing_next_selected(struct outgoing *o, struct transfer_item *item)
+{
+	const char *name;
+	enum selection_step step = selection_next(&o->selection, &name);
+	char *path;
+	int n;
+
+	if (step == SELECTION_END)
+		return 0;
+	if (asprintf(&path, "%s%s%s", o->tree->path, *o->tree->path ? "/" : "", name) < 0)
+		return -ENOMEM;
+	if (step == SELECTION_NAME) {
+		n = outgoing_selected(o, path, name, item);
+	} else {
+		n = outgoing_way(o, path, name, step == SELECTION_LEAVE, item);
+		n = n ? n : 1;
+	}
+	free(path);
+	return n;
+}
+
 static int outgoing_next_item(struct outgoing *o, struct transfer_item *item)
 {
 	const struct outgoing_root *root;
@@ -172,11 +233,19 @@ static int outgoing_next_item(struct outgoing *o, struct transfer_item *item)
 			else if (n == 0) {
 				walk_free(o->walk);
 				o->walk = NULL;
-				outgoing_tree_give(o->tree);
-				o->tree = NULL;
+				if (!o->selected_from) {
+					outgoing_tree_give(o->tree);
+					o->tree = NULL;
+				}
 				continue;
 			}
 			return n ? n : 1;
+		}
+		if (o->selected_from) {
+			n = outgoing_next_selected(o, item);
+			if (n || !o->walk)
+				return n;
+			continue;
 		}
 		if (o->at == o->count)
 			return 0;
@@ -208,7 +277,8 @@ static int outgoing_next(void *ctx, struct transfer_item *item)
 	int n = outgoing_next_item(o, item);
 
 	if (n == 1)
-		((struct outgoing_item *)item->cookie)->place = o->roots[o->at - 1].place;
+		((struct outgoing_item *)item->cookie)->place =
+			o->selected_from ? o->selected_place : o->roots[o->at - 1].place;
 	return n;
 }
 
@@ -318,6 +388,8 @@ void outgoing_free(struct outgoing *o)
 	outgoing_tree_give(o->tree);
 	outgoing_keep_fini(&o->keep);
 	outgoing_links_free(o->links);
+	selection_fini(&o->selection);
+	free(o->selected_from);
 	for (size_t i = 0; i < o->count; i++) {
 		free(o->roots[i].path);
 		free(o->roots[i].name);
@@ -417,6 +489,23 @@ int outgoing_add_failed(struct outgoing *o, const char *path, const char *name, 
 	return err;
 }
 
+int outgoing_add_selected(struct outgoing *o, const struct outgoing_selected *from)
+{
+	int err;
+
+	o->selected_from = strdup(from->directory);
+	o->selected_place = from->place;
+	if (!o->selected_from)
+		return -ENOMEM;
+	err = outgoing_tree_open(from->top, o->selected_from, &o->tree);
+	if (err)
+		return err;
+	o->selection = *from->selection;
+	*from->selection = (struct selection){0};
+	outgoing_count(o, from->files, from->bytes, from->largest_bytes);
+	return 0;
+}
+
 int outgoing_add_stream(struct outgoing *o, int fd, const char *name)
 {
 	struct outgoing_root root = {
@@ -481,6 +570,8 @@ void outgoing_measure(struct outgoing *o)
 {
 	struct stat st;
 
+	if (o->selected_from)
+		return; /* whoever selected knows */
 	o->source.total_files = o->source.total_bytes = o->source.largest_bytes = 0;
 	for (size_t i = 0; i < o->count; i++) {
 		const struct outgoing_root *root = &o->roots[i];

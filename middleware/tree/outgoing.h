@@ -15,6 +15,7 @@
 #define TREE_OUTGOING_H
 
 #include "tree/outcome.h"
+#include "tree/selection.h"
 #include "tree/walk.h"
 
 struct outgoing;
@@ -48,6 +49,17 @@ int outgoing_add_from(
 /* What was asked for with others and cannot be had: an item that fails so, and keeps none of them
  * back. */
 int outgoing_add_failed(struct outgoing *, const char *path, const char *name, int error);
+/* Some names of a directory beneath `top`, and the directories on the way to them; of a directory
+ * among them all that is in it.  They are called so beneath the destination.  Takes over what is in
+ * the selection, which is sorted.  Once, and nothing else is added.  0 or -errno. */
+struct outgoing_selected {
+	int top;
+	const char *place; /* as of outgoing_add_from */
+	const char *directory;
+	struct selection *selection;
+	uint64_t files, bytes, largest_bytes; /* hints: MESSAGE_UNKNOWN if not known */
+};
+int outgoing_add_selected(struct outgoing *, const struct outgoing_selected *);
 /* A stream (stdin); `fd` stays the caller's. */
 int outgoing_add_stream(struct outgoing *, int fd, const char *name);
 /* `bytes` of memory: bench. */

@@ -35,13 +35,14 @@ struct walk_list {
 	struct timespec mtime;
 	dev_t dev;
 	ino_t ino;
+	int fd; /* of the directory, while entries are looked at; -1: closed */
 };
 
 struct walk {
 	int top;
 	enum walk_links links;
 	const struct filter *filter; /* or NULL */
-	bool started;
+	bool started, look;
 	struct walk_text path, name;
 	struct walk_list *stack;
 	size_t depth, room;
@@ -107,6 +108,8 @@ static int walk_list_add(struct walk_list *list, const struct dirent *entry)
 
 static void walk_list_fini(struct walk_list *list)
 {
+	if (list->fd >= 0)
+		close(list->fd);
 	free(list->names);
 	free(list->sorted);
 }
@@ -172,6 +175,11 @@ void walk_set_filter(struct walk *walk, const struct filter *filter)
 	walk->filter = filter;
 }
 
+void walk_look(struct walk *walk)
+{
+	walk->look = true;
+}
+
 void walk_free(struct walk *walk)
 {
 	if (!walk)
@@ -196,7 +204,7 @@ static bool walk_is_above(const struct walk *walk, const struct stat *st)
 static int walk_enter(struct walk *walk, struct walk_entry *entry, int flags)
 {
 	struct walk_list list = {
-		.path_length = walk->path.length, .name_length = walk->name.length};
+		.path_length = walk->path.length, .name_length = walk->name.length, .fd = -1};
 	struct walk_list *grown;
 	int fd;
 
@@ -258,6 +266,39 @@ static enum walk_kind walk_kind_of(const struct walk *walk, unsigned char type, 
 	}
 }
 
+/* An entry of a directory is looked at, from the directory's descriptor.  0 or -errno. */
+static int walk_look_at(
+	struct walk *walk, struct walk_list *list, const char *name, struct walk_entry *entry)
+{
+	int flags = entry->kind == WALK_LINK && walk->links == WALK_LINKS_FOLLOW
+			    ? 0
+			    : AT_SYMLINK_NOFOLLOW;
+
+	if (!flags) /* it may lead anywhere beneath the top, and no further */
+		return beneath_stat(walk->top, walk->path.text, true, &entry->st);
+	if (list->fd < 0) {
+		char *end = walk->path.text + list->path_length, was = *end;
+
+		*end = '\0';
+		list->fd = beneath_open(walk->top, walk->path.text, O_RDONLY | O_DIRECTORY, 0);
+		*end = was;
+		if (list->fd < 0)
+			return list->fd;
+	}
+	return fstatat(list->fd, name, &entry->st, flags) ? -errno : 0;
+}
+
+/* A directory is entered: the one that it is in keeps no descriptor meanwhile. */
+static void walk_close_above(struct walk *walk)
+{
+	struct walk_list *list = walk->depth ? &walk->stack[walk->depth - 1] : NULL;
+
+	if (list && list->fd >= 0) {
+		close(list->fd);
+		list->fd = -1;
+	}
+}
+
 static bool walk_leads_to_directory(const struct walk *walk)
 {
 	struct stat st;
@@ -283,8 +324,8 @@ static void walk_leave(struct walk *walk, struct walk_entry *entry)
 /* One entry: 1; 0: there is none; 2: one that is left out; -ENOMEM. */
 static int walk_step(struct walk *walk, struct walk_entry *entry)
 {
-	struct walk_list *list;
-	const char *name;
+	struct walk_list *list = NULL;
+	const char *name = "";
 	int err, flags = O_NOFOLLOW;
 
 	memset(entry, 0, sizeof(*entry));
@@ -317,12 +358,18 @@ static int walk_step(struct walk *walk, struct walk_entry *entry)
 			return 2;
 	}
 	if (entry->kind == WALK_DIRECTORY) {
+		walk_close_above(walk);
 		err = walk_enter(walk, entry, flags);
 		if (err)
 			return err;
 	}
 	entry->path = walk->path.text;
 	entry->name = walk->name.text;
+	if (walk->look && entry->kind != WALK_DIRECTORY && !entry->error) {
+		entry->error = walk_look_at(walk, list, name, entry);
+		if (entry->error == -ENOENT)
+			return 2;
+	}
 	return 1;
 }
 

@@ -3,7 +3,8 @@
  * tree/walk: the names of a directory tree in order: a directory before what is in it, and once
  * more behind that; entries sorted by their bytes.
  *
- * Holds the names of the directories it is in, and no descriptor between calls.  Leaves out
+ * Holds the names of the directories it is in, and no descriptor between calls, or one where it
+ * looks at each entry.  Leaves out
  * the names of tree/temporary.  One that is followed
  * into a directory above it is -ELOOP.  The start may be a link itself.
  */
@@ -36,7 +37,9 @@ struct walk_entry {
 	int error;        /* -errno: a directory that can not be read, a link into one above it */
 	const char *path; /* beneath `top`; both until the next call */
 	const char *name; /* beneath the destination */
-	struct stat st;   /* of a directory: of one that is left only its mode and time are set */
+	/* of a directory: of one that is left only its mode and time are set; with walk_look of
+	 * each entry that has no error */
+	struct stat st;
 };
 
 /* `path`: a directory beneath `top` (beneath.h); `name`: what to call it.  0 or -ENOMEM. */
@@ -44,6 +47,9 @@ int walk_new(int top, const char *path, const char *name, enum walk_links, struc
 /* Names that the filter excludes are left out, and of directories all that is in them; the start is
  * not asked about.  Before the first walk_next; NULL: none is excluded.  It stays the caller's. */
 void walk_set_filter(struct walk *, const struct filter *);
+/* Looks at each entry: `st` is set of files and links, too, and what has gone meanwhile does not
+ * come.  Before the first walk_next. */
+void walk_look(struct walk *);
 void walk_free(struct walk *);
 /* The next name: 1; 0 at the end; -ENOMEM. */
 int walk_next(struct walk *, struct walk_entry *);

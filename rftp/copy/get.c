@@ -6,6 +6,7 @@
 
 #include "rftp/copy/mover.h"
 #include "rftp/copy/rules.h"
+#include "rftp/copy/sync_plan.h"
 #include "rftp/copy/targets.h"
 #include "rftp/remote/remote_path.h"
 #include "tree/beneath.h"
@@ -92,7 +93,10 @@ static int get_make_directory(struct get *g, char *const *paths, size_t path_cou
 		err = get_is_tree(c, paths[i]);
 	if (err < 0 || (!several && !err))
 		return err;
-	err = beneath_mkdir(AT_FDCWD, g->target, 0777, c->settings.parents);
+	if (!c->settings.dry_run)
+		err = beneath_mkdir(AT_FDCWD, g->target, 0777, c->settings.parents);
+	else
+		err = 0;
 	if (err)
 		report_errorf(&c->report, err, g->target, "%s (making the directory)",
 			status_text(status_from_errno(err)));
@@ -353,6 +357,11 @@ int get_files(struct client *c, const char *const *patterns, size_t count, const
 	if (!err)
 		err = get_check_names(&g, paths, path_count);
 	for (size_t i = 0, some; i < path_count && !err; i += some) {
+		some = 1;
+		if (c->settings.dry_run) {
+			sync_plan_print_copy(c, "get", paths[i], target);
+			continue;
+		}
 		some = path_count - i;
 		err = get_some(&g, paths + i, &some);
 		/* what can not be had does not keep the others back */

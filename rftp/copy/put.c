@@ -7,6 +7,7 @@
 
 #include "rftp/copy/mover.h"
 #include "rftp/copy/rules.h"
+#include "rftp/copy/sync_plan.h"
 #include "rftp/copy/targets.h"
 #include "rftp/remote/remote_path.h"
 
@@ -220,7 +221,9 @@ int put_files(struct client *c, const char *const *sources, size_t count, const 
 		err = put_add(&p, sources[i]);
 	if (!err && p.into)
 		err = put_check_names(&p);
-	if (!err && p.added)
+	for (size_t i = 0; i < count && !err && c->settings.dry_run; i++)
+		sync_plan_print_copy(c, "put", sources[i], target);
+	if (!err && p.added && !c->settings.dry_run)
 		err = put_store(&p);
 out:
 	targets_fini(&p.targets);

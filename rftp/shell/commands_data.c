@@ -8,6 +8,7 @@
 #include "rftp/feed/feed.h"
 #include "rftp/copy/get.h"
 #include "rftp/copy/put.h"
+#include "rftp/copy/sync.h"
 #include "base/number.h"
 
 #include <errno.h>
@@ -17,7 +18,7 @@
 #define DATA_FLAGS "rnuaogXAHzlpt" /* the last three: as it is anyway, but for --links */
 enum {
 	DATA_RECURSIVE = 1,
-	DATA_NO_REPLACE = 2,
+	DATA_DRY_RUN = 2,
 	DATA_UPDATE = 4,
 	DATA_ARCHIVE = 8,
 	DATA_OWNER = 16,
@@ -50,8 +51,8 @@ static int data_flags(struct client *c, const struct lexer_command *line)
 	}
 	if (mask & DATA_RECURSIVE)
 		c->settings.recursive = true;
-	if (mask & DATA_NO_REPLACE)
-		c->settings.replace = false;
+	if (mask & DATA_DRY_RUN)
+		c->settings.dry_run = true;
 	if (mask & DATA_UPDATE)
 		c->settings.update = true;
 	if (mask & DATA_ARCHIVE)
@@ -91,6 +92,46 @@ int command_get(struct client *c, const struct lexer_command *line)
 			target.count ? target.list[0] : ".");
 	names_fini(&patterns);
 	names_fini(&target);
+	c->settings = saved;
+	return err;
+}
+
+int command_mirror(struct client *c, const struct lexer_command *line)
+{
+	const struct settings saved = c->settings;
+	struct sync_params params = {0};
+	struct names local = {0};
+	char *remote = NULL;
+	unsigned mask;
+	int first = command_flags(c, line, "Rn", &mask), err = first < 0 ? first : 0;
+	size_t here;
+
+	if (!err && line->count - (size_t)first != 2) {
+		report_usage(&c->report, "usage: mirror [-Rn] SRC DST");
+		err = -EINVAL;
+	}
+	if (err)
+		return err;
+	params.to_server = mask & 1;
+	if (mask & 2)
+		c->settings.dry_run = true;
+	here = (size_t)first + !params.to_server;
+	err = command_expand_local(c, &line->words[here], &local);
+	if (!err && local.count != 1) {
+		report_usage(&c->report, "%s: is more than one name", line->words[here].text);
+		err = -EINVAL;
+	}
+	if (!err) {
+		remote = command_remote(c, &line->words[(size_t)first + params.to_server]);
+		err = remote ? 0 : -ENOMEM;
+	}
+	if (!err) {
+		params.local = local.list[0];
+		params.remote = remote;
+		err = sync_run(c, &params);
+	}
+	free(remote);
+	names_fini(&local);
 	c->settings = saved;
 	return err;
 }

@@ -362,15 +362,6 @@ int transfer_job_add(struct transfer_job *job, const char *path, const char *nam
 	return 0;
 }
 
-int transfer_job_add_rule(struct transfer_job *job, const struct message_rule *rule)
-{
-	char pattern[MESSAGE_PATH_MAX + 1], why[FILTER_WHY_MAX];
-
-	memcpy(pattern, rule->pattern.data, rule->pattern.len);
-	pattern[rule->pattern.len] = '\0';
-	return filter_add_pattern(&job->filter, rule->include, pattern, why);
-}
-
 int transfer_job_new_feed(struct daemon_session *s, const struct message_feed *feed,
 	const char *path, struct transfer_job **out)
 {
@@ -428,6 +419,28 @@ static int open_root(const struct transfer_job *job, const struct transfer_root 
 	return outgoing_add_failed(job->outgoing, root->path, root->name, err);
 }
 
+/* Names of a tree. */
+static int open_selected(struct transfer_job *job, const struct transfer_root *root)
+{
+	const struct place *place = &root->entry->place;
+	int err = root->error ? root->error : place_allows(place, PLACE_READ | PLACE_LIST);
+
+	job->measure = false;
+	if (!err)
+		err = selection_sort(&job->selection);
+	if (!err)
+		err = place_check_readable(place, root->beneath);
+	if (err)
+		return err;
+	return outgoing_add_selected(job->outgoing, &(struct outgoing_selected){.top = place->top,
+							    .place = root->entry->name,
+							    .directory = root->beneath,
+							    .selection = &job->selection,
+							    .files = MESSAGE_UNKNOWN,
+							    .bytes = MESSAGE_UNKNOWN,
+							    .largest_bytes = MESSAGE_UNKNOWN});
+}
+
 static int open_retrieve(struct transfer_job *job)
 {
 	const struct message_data_request *request = &job->request;
@@ -448,6 +461,8 @@ static int open_retrieve(struct transfer_job *job)
 
 	if (!err && null)
 		err = outgoing_add_null(job->outgoing, request->size);
+	if (!err && request->flags & MESSAGE_DATA_SELECTED)
+		return open_selected(job, &job->roots[0]);
 	for (unsigned i = 0; i < job->root_count && !err && !null; i++)
 		err = open_root(job, &job->roots[i]);
 	return err;
@@ -500,6 +515,7 @@ void transfer_job_free(struct transfer_job *job)
 	incoming_free(job->incoming);
 	outgoing_free(job->outgoing);
 	filter_fini(&job->filter);
+	selection_fini(&job->selection);
 	segments_free(job->segments);
 	close(job->cancel_fd);
 	pthread_mutex_destroy(&job->reply_lock);

@@ -45,6 +45,7 @@ struct transfer_job {
 	struct message_feed feed;            /* FEED; without its path */
 	struct incoming *incoming;           /* STORE */
 	struct filter filter;                /* RETRIEVE: what is left out */
+	struct selection selection;          /* RETRIEVE: the names of a tree that are wanted */
 	struct outgoing *outgoing;           /* RETRIEVE */
 	struct segments *segments;           /* FEED */
 	bool measure;                        /* RETRIEVE: walk the trees for their sizes first */
@@ -66,8 +67,6 @@ int transfer_job_new_store(struct daemon_session *, const struct message_data_re
 int transfer_job_new_retrieve(struct daemon_session *, const struct message_data_request *,
 	const char *path, struct transfer_job **out);
 int transfer_job_add(struct transfer_job *, const char *path, const char *name);
-/* A rule of the request: which names of trees are left out.  0; -EINVAL, -ENOMEM, -E2BIG. */
-int transfer_job_add_rule(struct transfer_job *, const struct message_rule *);
 int transfer_job_new_feed(struct daemon_session *, const struct message_feed *, const char *path,
 	struct transfer_job **out);
 /* In any thread, and it may block: opens what the path names in the session's place.  0; -errno:

@@ -12,6 +12,7 @@
 #include "session/memory.h"
 #include "rftpd/serve/admit.h"
 #include "rftpd/serve/handle.h"
+#include "rftpd/serve/listing.h"
 #include "rftpd/serve/session_log.h"
 #include "rftpd/jobs/transfer_job.h"
 
@@ -95,7 +96,7 @@ void daemon_session_open(
 
 void daemon_session_free(struct daemon_session *s)
 {
-	handle_list_free(s->listing);
+	listing_free(s->listing);
 	link_free(s->link);
 	view_free(s->view);
 	free(s);
@@ -340,7 +341,7 @@ static int step(struct daemon_session *s)
 			return 0;
 	}
 	if (s->listing)
-		r = handle_list_more(s);
+		r = listing_more(s);
 	else {
 		r = demux_get(dialogue(s), &h, &data);
 		if (r != 1)

@@ -78,7 +78,7 @@ struct daemon_session {
 	uint64_t admit_deadline_ns;
 	bool admit_fails;
 
-	struct listing *listing; /* a LIST that is being answered */
+	struct listing *listing; /* a LIST or TREE that is being answered */
 	struct session_transfers transfers;
 	unsigned asked; /* number of the transfer that the present request is about */
 

@@ -9,6 +9,7 @@
 
 #include "proto/status.h"
 #include "proto/transfer.h"
+#include "tree/filter.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -38,6 +39,7 @@ static const struct row {
 	{MESSAGE_REMOVE_TREE, SESSION_BETWEEN, handle_remove_tree},
 	{MESSAGE_RENAME, SESSION_BETWEEN, handle_rename},
 	{MESSAGE_STATFS, SESSION_BETWEEN, handle_statfs},
+	{MESSAGE_TREE, SESSION_BETWEEN, handle_tree},
 	{MESSAGE_STORE, SESSION_BETWEEN, handle_store},
 	{MESSAGE_RETRIEVE, SESSION_BETWEEN, handle_retrieve},
 	{MESSAGE_FEED, SESSION_BETWEEN, handle_feed},
@@ -121,6 +123,19 @@ int handle_refuse_path(struct daemon_session *s, uint16_t type, int error, const
 	return daemon_session_refuse(s, type, status, "%s%s: %s", cut, path,
 		status == STATUS_OTHER ? strerror(error < 0 ? -error : error)
 				       : status_text(status));
+}
+
+int handle_rules(struct filter *filter, struct wire_bytes rules)
+{
+	char pattern[MESSAGE_PATH_MAX + 1], why[FILTER_WHY_MAX];
+	struct message_rule rule;
+	int err = 0;
+
+	while (!err && message_next_rule(&rules, &rule)) {
+		handle_path(pattern, rule.pattern);
+		err = filter_add_pattern(filter, rule.include, pattern, why);
+	}
+	return err;
 }
 
 void handle_attr(struct message_attr *attr, const struct stat *st)

@@ -40,9 +40,8 @@ int handle_statfs(struct daemon_session *, const uint8_t *data, size_t len);
 
 /* handle_list.c */
 int handle_list(struct daemon_session *, const uint8_t *data, size_t len);
-/* The next frame of the session's listing. */
-int handle_list_more(struct daemon_session *);
-void handle_list_free(struct listing *);
+/* handle_tree.c */
+int handle_tree(struct daemon_session *, const uint8_t *data, size_t len);
 
 /* handle_data.c */
 int handle_store(struct daemon_session *, const uint8_t *data, size_t len);
@@ -68,5 +67,8 @@ void handle_path(char out[MESSAGE_PATH_MAX + 1], struct wire_bytes);
 /* Refuses with the status of `error` and a text that names the path. */
 int handle_refuse_path(struct daemon_session *, uint16_t type, int error, const char *path);
 void handle_attr(struct message_attr *, const struct stat *);
+struct filter;
+/* Rules of a message, which its codec has checked.  0 or -errno. */
+int handle_rules(struct filter *, struct wire_bytes rules);
 
 #endif

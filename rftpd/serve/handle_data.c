@@ -140,7 +140,8 @@ int handle_store(struct daemon_session *s, const uint8_t *data, size_t len)
 	struct transfer_job *job;
 	int r = message_get_data_request(&request, data, len);
 
-	if (!r && (request.more_count || request.rule_count))
+	if (!r &&
+		(request.more_count || request.rule_count || request.flags & MESSAGE_DATA_SELECTED))
 		r = -EBADMSG; /* these are a RETRIEVE's */
 	if (!r)
 		r = refuse_request(s, MESSAGE_STORE, &request);
@@ -172,7 +173,6 @@ int handle_retrieve(struct daemon_session *s, const uint8_t *data, size_t len)
 	char path[MESSAGE_PATH_MAX + 1];
 	struct message_data_request request;
 	struct transfer_job *job;
-	struct message_rule rule;
 	struct wire_bytes next;
 	int r = message_get_data_request(&request, data, len);
 
@@ -188,11 +188,15 @@ int handle_retrieve(struct daemon_session *s, const uint8_t *data, size_t len)
 		return handle_refuse_path(s, MESSAGE_RETRIEVE, r, path);
 	r = add_path(s, &request, path, job);
 	while (!r && message_next_path(&request.more, &next)) {
+		if (request.flags & MESSAGE_DATA_SELECTED) {
+			r = selection_add(&job->selection, (const char *)next.data, next.len);
+			continue;
+		}
 		handle_path(path, next);
 		r = add_path(s, &request, path, job);
 	}
-	while (!r && message_next_rule(&request.rules, &rule))
-		r = transfer_job_add_rule(job, &rule);
+	if (!r)
+		r = handle_rules(&job->filter, request.rules);
 	if (!r)
 		return handle_open_job(s, job);
 	transfer_job_free(job);

@@ -1,53 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * rftpd/serve/handle_list: LIST.
- *
- * A listing is read as fast as the client takes it: a frame is made when the ones before have left,
- * so a directory of any size costs one frame of memory.  Each frame is a task: the directory may
- * take its time.
  */
 #include "proto/status.h"
 #include "rftpd/serve/handle.h"
-#include "rftpd/serve/session_task.h"
+#include "rftpd/serve/listing.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define FRAME_BYTES 16384u /* some two hundred entries */
-
-struct listing {
-	struct session_task task; /* first: makes a frame */
-	/* where it leads: a directory of an export, or the one that lists them */
-	const struct place *place;
-	const char *beneath;
-	int found;       /* 0, -errno, or VIEW_TOP */
-	unsigned listed; /* exports that were told of */
+struct list {
+	struct listing listing; /* first */
+	unsigned listed;        /* exports that were told of */
 	DIR *dir;
-	uint8_t frame[FRAME_BYTES];
-	ssize_t frame_bytes; /* or what putting it together failed with */
-	int result;          /* of the reading: 1 (there is more), 0, -errno */
 	/* an entry that did not fit the last frame */
 	bool has_entry;
 	struct message_attr attr;
 	char name[MESSAGE_NAME_MAX + 1];
-	char path[MESSAGE_PATH_MAX + 1]; /* for a refusal */
 };
 
-void handle_list_free(struct listing *l)
+static void list_free(struct listing *listing)
 {
-	if (!l)
-		return;
+	struct list *l = (struct list *)listing;
+
 	if (l->dir)
 		closedir(l->dir);
 	free(l);
 }
 
 /* The next entry into l->attr and l->name: 1, 0 (no more), -errno. */
-static int next_export(struct listing *l)
+static int next_export(struct list *l)
 {
-	const struct view *v = l->task.session->view;
+	const struct view *v = l->listing.task.session->view;
 	const struct view_entry *entry;
 	struct stat st;
 
@@ -61,9 +47,9 @@ static int next_export(struct listing *l)
 	return 1;
 }
 
-static int next_entry(struct listing *l)
+static int next_entry(struct list *l)
 {
-	if (l->found == VIEW_TOP)
+	if (l->listing.found == VIEW_TOP)
 		return next_export(l);
 	for (;;) {
 		struct dirent *e;
@@ -86,19 +72,19 @@ static int next_entry(struct listing *l)
 }
 
 /* Opens the directory first; then one frame of what is in it. */
-static void work_list(struct session_task *task)
+static void list_fill(struct listing *listing)
 {
-	struct listing *l = (struct listing *)task;
+	struct list *l = (struct list *)listing;
 	struct message_list_writer writer;
-	int r = l->found < 0                     ? l->found
-		: l->dir || l->found == VIEW_TOP ? 1
-						 : place_list(l->place, l->beneath, &l->dir);
+	int r = l->dir || listing->found == VIEW_TOP
+			? 1
+			: place_list(listing->place, listing->beneath, &l->dir);
 
 	if (r < 0) {
-		l->result = r;
+		listing->result = r;
 		return;
 	}
-	message_list_begin(&writer, l->frame, sizeof l->frame);
+	message_list_begin(&writer, listing->frame, sizeof listing->frame);
 	for (;;) {
 		struct message_entry entry;
 
@@ -115,39 +101,17 @@ static void work_list(struct session_task *task)
 			break;
 		l->has_entry = false;
 	}
-	l->result = r;
-	l->frame_bytes = message_list_end(&writer, r == 1);
+	listing->result = r;
+	listing->frame_bytes = message_list_end(&writer, r == 1);
 }
 
-static int answer_list(struct session_task *task)
-{
-	struct listing *l = (struct listing *)task;
-	struct daemon_session *s = task->session;
-	int r;
-
-	if (l->result < 0) /* what was sent before it is void: a refusal ends the listing as `more`
-			      0 does */
-		r = handle_refuse_path(s, MESSAGE_LIST, l->result, l->path);
-	else
-		r = daemon_session_reply(s, MESSAGE_LIST, l->frame, l->frame_bytes);
-	if (l->result != 1) {
-		handle_list_free(l);
-		s->listing = NULL;
-	}
-	return r;
-}
-
-static void forget_list(struct session_task *task)
-{
-	task->session->listing = NULL;
-	handle_list_free((struct listing *)task);
-}
+static const struct listing_ops list_ops = {
+	.type = MESSAGE_LIST, .fill = list_fill, .free = list_free};
 
 int handle_list(struct daemon_session *s, const uint8_t *data, size_t len)
 {
-	const struct view_entry *entry;
 	struct message_path m;
-	struct listing *l;
+	struct list *l;
 	int r = message_get_path(&m, data, len);
 
 	if (r)
@@ -155,16 +119,6 @@ int handle_list(struct daemon_session *s, const uint8_t *data, size_t len)
 	l = calloc(1, sizeof *l);
 	if (!l)
 		return -ENOMEM;
-	l->task = (struct session_task){
-		.session = s, .work = work_list, .answer = answer_list, .forget = forget_list};
-	handle_path(l->path, m.path);
-	l->found = view_find(s->view, l->path, &entry, &l->beneath);
-	l->place = &entry->place;
-	s->listing = l;
-	return handle_list_more(s);
-}
-
-int handle_list_more(struct daemon_session *s)
-{
-	return session_task_start(&s->listing->task, MESSAGE_LIST);
+	handle_path(l->listing.path, m.path);
+	return listing_start(s, &l->listing, &list_ops);
 }

@@ -271,6 +271,7 @@ REQUESTS = {
     iwarp.RENAME: (struct.pack(">I", 0) + iwarp.text(b"/x") + iwarp.text(b"/y"), 10, 8 + 2 * 4095),
     iwarp.STATFS: (iwarp.text(b"/"), 3, 2 + 4095),
     iwarp.REMOVE_TREE: (iwarp.text(b"/x"), 3, 2 + 4095),
+    iwarp.TREE: (struct.pack(">I", 0) + iwarp.text(b"/") + b"\0\0", 9, 65536),
     iwarp.STORE: (iwarp.data_request(), 43, 43 + 4095),
     iwarp.RETRIEVE: (iwarp.data_request(), 43, 65536),
 }
@@ -456,6 +457,10 @@ def requests_with_wrong_values(top):
         (iwarp.RENAME, struct.pack(">I", 0) + text(b"../f") + text(b"g")),
         (iwarp.RENAME, struct.pack(">I", 0) + text(b"f") + text(b"g") + b"x"),
     ]
+    bad += [(iwarp.TREE, struct.pack(">I", flags) + text(path) + rules) for flags, path, rules in (
+        (3, b"/", b"\0\0"), (4, b"/", b"\0\0"), (0, b"a\0b", b"\0\0"), (0, b"../x", b"\0\0"), (0, b"/", b"\0\1"),
+        (0, b"/", b"\0\1\2" + text(b"x")), (0, b"/", b"\0\1\0" + text(b"")), (0, b"/", b"\0\0x"))]
+    bad.append((iwarp.STORE, iwarp.data_request(flags=130, more=[b"g"])))
     for type_ in (iwarp.STORE, iwarp.RETRIEVE):
         for fields in ({"kind": 0}, {"kind": 3}, {"kind": 255}, {"flags": 48}, {"flags": 128}, {"flags": 0x80000000},
                        {"engine": 5}, {"engine": 255}, {"channels": 65}, {"block": 1},
@@ -467,7 +472,10 @@ def requests_with_wrong_values(top):
                        {"flags": 1, "more": [b""]}, {"flags": 1, "more": [b"a\0b"]},
                        {"flags": 1, "more": [b"x" * 4096]}, {"flags": 1, "more": [b"g"] * 4096},
                        {"kind": 2, "path": b"", "flags": 1, "more": [b"g"]},
-                       {"rules": [(0, b"*.o")]}, {"flags": 3, "rule_count": 1},
+                       {"flags": 130}, {"flags": 131, "more": [b"g"]}, {"flags": 128, "more": [b"g"]},
+                       {"flags": 130, "more": [b"/g"]}, {"flags": 130, "more": [b"../g"]},
+                       {"flags": 130, "more": [b"/"]}, {"flags": 130, "more": [b"a//"]},
+                       {"flags": 256}, {"rules": [(0, b"*.o")]}, {"flags": 3, "rule_count": 1},
                        {"flags": 3, "rules": [(2, b"x")]}, {"flags": 3, "rules": [(0, b"")]},
                        {"flags": 3, "rules": [(0, b"a\0b")]}, {"flags": 3, "rules": [(0, b"x" * 4096)]},
                        {"flags": 3, "rules": [(0, b"x"), (1, b"y")], "rule_count": 1},

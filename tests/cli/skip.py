@@ -60,7 +60,7 @@ def update(top):
 def ignore_existing(top):
     def one(there, source, words):
         before = tree(there)
-        equal(rftp("-r", "-n", *words).code, KIND, "without it an existing file is an error")
+        equal(rftp("-r", "--no-replace", *words).code, KIND, "without it an existing file is an error")
         os.unlink(f"{there}/new")
         done = works("--json", "-r", "--ignore-existing", *words).done()
         equal((done["files"], done["skipped"], done["errors"]), (1, 3, 0), words)

@@ -66,6 +66,9 @@ write("fuzz_message", {
     "statfs-reply": frame(22 | REPLY, pack("QQQQQ", 5, 4, 3, 2, 1)),
     "remove-tree": frame(23, text(b"/a")),
     "remove-tree-reply": frame(23 | REPLY, pack("QB", 7, 1)),
+    "tree": frame(24, pack("I", 1) + text(b"/a") + pack("HB", 1, 0) + text(b"*.o")),
+    "tree-reply": frame(24 | REPLY, pack("BH", 1, 2) + ATTR + pack("HH", 0, 0) + text(b"ab") + text(b"")
+                        + pack("BIIIQqI", 3, 0o777, 0, 0, 1, 7, 9) + pack("HH", 0, 1) + text(b"c") + text(b"x")),
     "store": frame(32, FILES),
     "retrieve-null": frame(33, NULLS),
     "retrieve-several": frame(33, SEVERAL),

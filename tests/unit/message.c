@@ -31,6 +31,9 @@
 #define SEVERAL                                                                                    \
 	"01 00000007 01 0008 00400000 00000200 0000c350 00 0000000000000000 "                      \
 	"0000000000000000 0002 2f61 0002 0003 2f6263 0001 2f 0000"
+#define WANTED                                                                                     \
+	"01 00000082 01 0008 00400000 00000200 0000c350 00 0000000000000000 "                      \
+	"0000000000000000 0002 2f61 0002 0003 612f62 0002 632f 0000"
 #define RULES                                                                                      \
 	"01 00000007 01 0008 00400000 00000200 0000c350 00 0000000000000000 "                      \
 	"0000000000000000 0002 2f61 0000 0002 01 0003 2a2e63 00 0005 2f782f2a2a"
@@ -39,6 +42,10 @@
 	"0000 0000 0000"
 #define FEED "00000000 0007 0000000004000000 00000002540be400 0005 2f66656564"
 #define ENTRY ATTR " 0001 61"
+#define LINK "03 000001ff 000003e8 000003e9 0000000000000001 ffffffffffffffff 3b9ac9ff"
+#define TREE "00000001 0002 2f61 0001 00 0003 2a2e6f"
+#define TREE2 "01 0002 " ATTR " 0000 0000 0002 6162 0000 " LINK " 0000 0001 0001 63 0001 78"
+#define TREE_MAX ATTR " 0000 0000 00ff 62*255 0000 " ATTR " 0007 0000 00ff 63*255 0000 "
 #define LIST2 "01 0002 " ENTRY ENTRY
 #define ENTRY_MAX ATTR " 00ff 62*255 "
 #define X5(x) x x x x x
@@ -113,6 +120,16 @@ static const struct sample samples[] = {
 	{MESSAGE_REMOVE_TREE, NULL, "0001 2f"},
 	{MESSAGE_REMOVE_TREE, NULL, "0fff 61*4095"},
 	{MESSAGE_REMOVE_TREE | MESSAGE_REPLY, NULL, REMOVED},
+	{MESSAGE_TREE, NULL, TREE},
+	{MESSAGE_TREE, NULL, "00000000 0001 2f 0000"},
+	{MESSAGE_TREE, NULL,
+		"00000002 0001 2f 00e3 " X225("00 0100 61*256 ") "01 0fff 61*4095 00 0c4f 61*3151"},
+	{MESSAGE_TREE | MESSAGE_REPLY, NULL, "00 0000"},
+	{MESSAGE_TREE | MESSAGE_REPLY, NULL, TREE2},
+	/* 220 entries of 296 bytes and one of 413 fill a frame to the last byte */
+	{MESSAGE_TREE | MESSAGE_REPLY, NULL,
+		"01 00dd " X25(TREE_MAX) X25(TREE_MAX) X25(TREE_MAX) X25(TREE_MAX) X5(TREE_MAX)
+			X5(TREE_MAX) ATTR " 0000 0000 0174 61*255 2f 61*116 0000"},
 	{MESSAGE_STORE, NULL, FILES},
 	{MESSAGE_STORE, NULL, NULLS},
 	{MESSAGE_STORE, NULL,
@@ -126,6 +143,7 @@ static const struct sample samples[] = {
 		"0000000000000000 0fff 61*4095 0000 0000"},
 	{MESSAGE_RETRIEVE, NULL, SEVERAL},
 	{MESSAGE_RETRIEVE, NULL, RULES},
+	{MESSAGE_RETRIEVE, NULL, WANTED},
 	/* paths that fill a frame to the last byte */
 	{MESSAGE_RETRIEVE, NULL,
 		"01 00000001 00 0000 00000000 00000000 00000000 00 0000000000000000 "
@@ -269,6 +287,26 @@ static const struct tweak tweaks[] = {
 	{recode_message_rename, RENAME, 8, 2, 0, BAD},
 	{recode_message_rename, RENAME, 8, 2, 3, -EMSGSIZE},
 	{recode_message_rename, RENAME, 8, 2, 1, BAD},
+	/* TREE, and its reply: entries at 3 and 46 */
+	{recode_message_tree, TREE, 0, 4, 0, 0},
+	{recode_message_tree, TREE, 0, 4, 3, BAD},
+	{recode_message_tree, TREE, 0, 4, 4, BAD},
+	{recode_message_tree, TREE, 4, 2, 0, -EMSGSIZE},
+	{recode_message_tree, TREE, 8, 2, 0, BAD},
+	{recode_message_tree, TREE, 8, 2, 2, -EMSGSIZE},
+	{recode_message_tree, TREE, 10, 1, 2, BAD},
+	{recode_tree, TREE2, 0, 1, 0, 0},
+	{recode_tree, TREE2, 0, 1, 2, BAD},
+	{recode_tree, TREE2, 1, 2, 1, BAD},
+	{recode_tree, TREE2, 1, 2, 3, -EMSGSIZE},
+	{recode_tree, TREE2, 38, 2, 1, BAD}, /* nothing is before the first name */
+	{recode_tree, TREE2, 42, 1, 0, BAD}, /* NUL */
+	{recode_tree, TREE2, 42, 1, '/', BAD},
+	{recode_tree, TREE2, 81, 2, 3, BAD}, /* more than the last name has */
+	{recode_tree, TREE2, 81, 2, 2, 0},
+	{recode_tree, TREE2, 85, 1, 'b', BAD}, /* more is shared than is said */
+	{recode_tree, TREE2, 46, 1, 1, BAD},   /* a file says nothing */
+	{recode_tree, TREE2, 79, 2, 7, BAD},   /* nor what could not be read */
 	/* STORE, RETRIEVE */
 	{recode_message_data_request, FILES, 0, 1, 0, BAD},
 	{recode_message_data_request, FILES, 0, 1, 3, BAD},
@@ -282,6 +320,11 @@ static const struct tweak tweaks[] = {
 	{recode_message_data_request, FILES, 1, 4, 48, BAD},
 	{recode_message_data_request, FILES, 1, 4, 64, 0},
 	{recode_message_data_request, FILES, 1, 4, 128, BAD},
+	{recode_message_data_request, WANTED, 1, 4, 2, BAD}, /* these would be paths */
+	{recode_message_data_request, WANTED, 1, 4, 131, BAD},
+	{recode_message_data_request, WANTED, 1, 4, 128, BAD},
+	{recode_message_data_request, WANTED, 41, 2, 0, BAD},
+	{recode_message_data_request, WANTED, 45, 1, '/', BAD},
 	{recode_message_data_request, FILES, 1, 4, 0x97f00, 0},
 	{recode_message_data_request, FILES, 1, 4, 0xa0000, BAD},
 	{recode_message_data_request, FILES, 1, 4, 0x80000000, BAD},

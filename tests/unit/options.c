@@ -86,11 +86,24 @@ static void actions(void)
 	CHECK_EQ(options.action, OPTIONS_VERSION);
 }
 
+static void sync_and_dry_run(void)
+{
+	CHECK_EQ(parse("-n --delete --max-delete=5 --compare=size sync a rftp://h/b"), 0);
+	CHECK_EQ(options.action, OPTIONS_SYNC);
+	CHECK_EQ(options.count, 2);
+	CHECK(options.settings.dry_run &&
+		options.settings.delete &&options.settings.max_delete == 5 &&
+		options.settings.compare == COMPARE_SIZE);
+	CHECK_EQ(parse("--max-delete=x sync a b"), -EINVAL);
+	CHECK_EQ(parse("--filter x a b"), -EINVAL);
+	CHECK(says("begins with"));
+}
+
 static void values(void)
 {
 	CHECK_EQ(
 		parse("--fabric soft --engine credit --channels 7 --block 1M --depth 9 --direct on "
-		      "--connect-timeout 3 --crc -rnp --json a b"),
+		      "--connect-timeout 3 --crc -rp --no-replace --json a b"),
 		0);
 	CHECK(!strcmp(options.settings.fabric, "soft"));
 	CHECK_EQ(options.settings.engine, MESSAGE_ENGINE_CREDIT);
@@ -169,7 +182,7 @@ static void shown_is_settable(void)
 
 	CHECK_EQ(parse("--fabric soft --engine credit --channels 7 --block 192K --depth 9 --direct "
 		       "off "
-		       "--crc -rnq --json a b"),
+		       "--crc -rq --no-replace --json a b"),
 		0);
 	s = options.settings;
 	settings_init(&again);
@@ -246,6 +259,6 @@ static void formats(void)
 	CHECK(!strcmp(out, "--:--"));
 }
 
-HARNESS_MAIN({"actions", actions}, {"values", values}, {"verbosity", verbosity},
-	{"refusals", refusals}, {"shown_is_settable", shown_is_settable}, {"sizes", sizes},
-	{"formats", formats})
+HARNESS_MAIN({"actions", actions}, {"values", values}, {"sync_and_dry_run", sync_and_dry_run},
+	{"verbosity", verbosity}, {"refusals", refusals}, {"shown_is_settable", shown_is_settable},
+	{"sizes", sizes}, {"formats", formats})

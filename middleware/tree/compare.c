@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tree/compare.c: one pass through both lists.
+ */
+#include "tree/compare.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+void compare_list_fini(struct compare_list *list)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		free(list->entries[i].name);
+		free(list->entries[i].target);
+	}
+	free(list->entries);
+	*list = (struct compare_list){0};
+}
+
+int compare_list_add(struct compare_list *list, const struct message_tree_entry *from)
+{
+	size_t room = list->room ? list->room * 2 : 256;
+	struct compare_entry *e = list->entries;
+
+	if (list->count == list->room) {
+		e = realloc(e, room * sizeof *e);
+		if (!e)
+			return -ENOMEM;
+		list->entries = e;
+		list->room = room;
+	}
+	e += list->count;
+	*e = (struct compare_entry){.type = from->attr.type,
+		.failed = from->status,
+		.mode = (uint16_t)from->attr.mode,
+		.mtime_s = from->attr.mtime_s,
+		.mtime_ns = from->attr.mtime_ns,
+		.size = from->attr.size};
+	e->name = strndup((const char *)from->name.data, from->name.len);
+	if (from->target.len)
+		e->target = strndup((const char *)from->target.data, from->target.len);
+	if (!e->name || (from->target.len && !e->target)) {
+		free(e->name);
+		free(e->target);
+		return -ENOMEM;
+	}
+	list->count++;
+	list->failed += e->failed;
+	if (list->count > 1 && selection_order(e[-1].name, e->name) >= 0)
+		return -EPROTO;
+	return 0;
+}
+
+static int names_add(struct compare_names *names, const struct compare_entry *entry)
+{
+	size_t room = names->room ? names->room * 2 : 64;
+
+	if (names->count == names->room) {
+		const struct compare_entry **grown =
+			realloc(names->entries, room * sizeof *names->entries);
+
+		if (!grown)
+			return -ENOMEM;
+		names->entries = grown;
+		names->room = room;
+	}
+	names->entries[names->count++] = entry;
+	return 0;
+}
+
+void compare_plan_fini(struct compare_plan *p)
+{
+	selection_fini(&p->copy);
+	free(p->in_the_way.entries);
+	free(p->extra.entries);
+	*p = (struct compare_plan){0};
+}
+
+static bool is_in(const struct compare_entry *e, const struct compare_entry *directory)
+{
+	size_t len = strlen(directory->name);
+
+	return !strncmp(e->name, directory->name, len) && e->name[len] == '/';
+}
+
+static bool same_time(const struct compare_entry *a, const struct compare_entry *b)
+{
+	return a->mtime_s == b->mtime_s &&
+	       (a->mtime_ns == b->mtime_ns || !a->mtime_ns || !b->mtime_ns);
+}
+
+static bool same(
+	const struct compare_entry *from, const struct compare_entry *to, enum compare_level level)
+{
+	switch (from->type) {
+	case MESSAGE_DIRECTORY:
+		return level != COMPARE_MTIME || (from->mode == to->mode && same_time(from, to));
+	case MESSAGE_SYMLINK:
+		return from->target && to->target && !strcmp(from->target, to->target) &&
+		       (level != COMPARE_MTIME || same_time(from, to));
+	default:
+		return level == COMPARE_EXISTS ||
+		       (from->size == to->size &&
+			       (level == COMPARE_SIZE ||
+				       (same_time(from, to) && from->mode == to->mode)));
+	}
+}
+
+struct pass {
+	const struct compare_list *from, *to;
+	size_t f, t; /* the next of each */
+	const struct compare_params *params;
+	struct compare_plan *plan;
+};
+
+static void count(struct compare_plan *p, const struct compare_entry *e)
+{
+	if (e->type == MESSAGE_DIRECTORY)
+		return;
+	p->files++;
+	if (e->type != MESSAGE_FILE)
+		return;
+	p->bytes += e->size;
+	if (e->size > p->largest_bytes)
+		p->largest_bytes = e->size;
+}
+
+/* An entry of the first tree that is to be copied, and what is in it. */
+static int pass_copy(struct pass *p)
+{
+	const struct compare_entry *top = &p->from->entries[p->f++];
+
+	if (top->type == MESSAGE_OTHER) {
+		p->plan->special++;
+		return 0;
+	}
+	count(p->plan, top);
+	while (top->type == MESSAGE_DIRECTORY && p->f < p->from->count &&
+		is_in(&p->from->entries[p->f], top)) {
+		const struct compare_entry *e = &p->from->entries[p->f++];
+
+		if (e->type == MESSAGE_OTHER)
+			p->plan->special++;
+		else
+			count(p->plan, e);
+	}
+	return selection_add(&p->plan->copy, top->name, strlen(top->name));
+}
+
+/* An entry of the second tree, and what is in it. */
+static int pass_remove(struct pass *p, struct compare_names *names, uint64_t *all)
+{
+	const struct compare_entry *top = &p->to->entries[p->t++];
+
+	++*all;
+	while (top->type == MESSAGE_DIRECTORY && p->t < p->to->count &&
+		is_in(&p->to->entries[p->t], top)) {
+		p->t++;
+		++*all;
+	}
+	return names_add(names, top);
+}
+
+/* A directory that is there gets mode and time: its name with a '/' behind. */
+static int pass_touch(struct pass *p, const char *name, size_t len)
+{
+	char *text = malloc(len + 1);
+	int err;
+
+	if (!text)
+		return -ENOMEM;
+	memcpy(text, name, len);
+	text[len] = '/';
+	err = selection_add(&p->plan->copy, text, len + 1);
+	free(text);
+	return err;
+}
+
+/* In the second tree alone. */
+static int pass_extra(struct pass *p)
+{
+	const char *name = p->to->entries[p->t].name, *last = strrchr(name, '/');
+	int err = pass_remove(p, &p->plan->extra, &p->plan->extra_names);
+
+	return err || !p->params->remove || !last ? err
+						  : pass_touch(p, name, (size_t)(last - name));
+}
+
+/* Of the same name in both. */
+static int pass_both(struct pass *p)
+{
+	const struct compare_entry *from = &p->from->entries[p->f], *to = &p->to->entries[p->t];
+	uint64_t all = 0;
+	int err = 0;
+
+	if (from->type != to->type) {
+		/* a file or link takes the place of another by itself, a directory of nothing */
+		if (from->type == MESSAGE_OTHER) {
+			p->plan->special++;
+			p->f++;
+			p->t++;
+			while (p->t < p->to->count && is_in(&p->to->entries[p->t], to))
+				p->t++;
+			return 0;
+		}
+		if (from->type == MESSAGE_DIRECTORY || to->type == MESSAGE_DIRECTORY)
+			err = pass_remove(p, &p->plan->in_the_way, &all);
+		else
+			p->t++;
+		return err ? err : pass_copy(p);
+	}
+	if (from->type == MESSAGE_DIRECTORY && !from->failed) {
+		p->f++;
+		p->t++;
+		return same(from, to, p->params->level)
+			       ? 0
+			       : pass_touch(p, from->name, strlen(from->name));
+	}
+	p->t++;
+	if (from->type == MESSAGE_DIRECTORY || from->type == MESSAGE_OTHER) {
+		p->f++;
+		p->plan->special += from->type == MESSAGE_OTHER;
+		return 0;
+	}
+	if (!from->failed && !to->failed && same(from, to, p->params->level)) {
+		p->f++;
+		p->plan->same++;
+		return 0;
+	}
+	return pass_copy(p);
+}
+
+int compare_make(const struct compare_list *from, const struct compare_list *to,
+	const struct compare_params *params, struct compare_plan *plan)
+{
+	struct pass p = {.from = from, .to = to, .params = params, .plan = plan};
+	int err = 0;
+
+	while (!err && (p.f < from->count || p.t < to->count)) {
+		int order = p.f == from->count ? 1
+			    : p.t == to->count ? -1
+					       : selection_order(from->entries[p.f].name,
+							 to->entries[p.t].name);
+
+		err = order < 0 ? pass_copy(&p) : order > 0 ? pass_extra(&p) : pass_both(&p);
+	}
+	return err ? err : selection_sort(&plan->copy);
+}

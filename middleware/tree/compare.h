@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tree/compare: two trees, name by name: what has to be copied so that the second becomes the
+ * first, and what is in the second alone.
+ *
+ * Both lists come in the order of walks (tree/selection).  Pure.
+ */
+#ifndef TREE_COMPARE_H
+#define TREE_COMPARE_H
+
+#include "proto/message_tree.h"
+#include "tree/selection.h"
+
+#include <stdbool.h>
+
+struct compare_entry {
+	char *name, *target; /* target: of a link; else NULL */
+	uint8_t type;        /* enum message_file_type */
+	bool failed;         /* it could not be looked at, or into */
+	uint16_t mode;
+	uint32_t mtime_ns;
+	int64_t mtime_s;
+	uint64_t size;
+};
+
+struct compare_list { /* zeroed: empty */
+	struct compare_entry *entries;
+	size_t count, room;
+	size_t failed; /* of them */
+};
+
+/* Appends one, copied.  0; -ENOMEM; -EPROTO: it does not come behind the last one. */
+int compare_list_add(struct compare_list *, const struct message_tree_entry *);
+void compare_list_fini(struct compare_list *);
+
+/* When two files are taken for the same. */
+enum compare_level {
+	COMPARE_MTIME,  /* size and time are; one of whole seconds equals any in that second */
+	COMPARE_SIZE,   /* the size is */
+	COMPARE_EXISTS, /* always */
+};
+
+struct compare_names {
+	const struct compare_entry **entries; /* of a list, which outlives it */
+	size_t count, room;
+};
+
+struct compare_plan { /* zeroed before */
+	/* Names to be copied; of a directory that the second tree lacks all that is in it; one that
+	 * ends in '/' is a directory that is there and gets mode and time. */
+	struct selection copy;
+	uint64_t files, bytes, largest_bytes; /* of the files among them */
+	/* In the second tree, and in the way of what comes: another kind of thing.  Removed before
+	 * anything is copied. */
+	struct compare_names in_the_way;
+	/* In the second tree alone, of a directory only itself. */
+	struct compare_names extra;
+	uint64_t extra_names; /* with all that is in directories */
+	uint64_t same;        /* files that are as they should be */
+	uint64_t special; /* in the first tree, and neither file, directory nor link: not copied */
+};
+
+struct compare_params {
+	enum compare_level level;
+	/* What is extra is about to go: directories that it is in are among `copy`, to get their
+	 * times back. */
+	bool remove;
+};
+/* 0 or -ENOMEM.  `copy` is sorted. */
+int compare_make(const struct compare_list *from, const struct compare_list *to,
+	const struct compare_params *, struct compare_plan *);
+void compare_plan_fini(struct compare_plan *);
+
+#endif

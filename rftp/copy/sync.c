@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rftp/copy/sync.c: carries a plan out: what is in the way goes, then names are copied, then what
+ * is extra goes.
+ */
+#include "rftp/copy/sync.h"
+
+#include "base/clock.h"
+#include "rftp/copy/mover.h"
+#include "rftp/copy/retry.h"
+#include "rftp/copy/rules.h"
+#include "rftp/copy/sync_plan.h"
+#include "rftp/remote/url.h"
+#include "rftp/shell/interrupt.h"
+#include "tree/beneath.h"
+#include "tree/removal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SYNC_LIST_BYTES 24576u /* of names in a request, beside path and rules */
+#define SYNC_REMOVE_NS UINT64_C(100000000)
+
+struct sync {
+	struct mover mover;
+	struct client *client;
+	const struct sync_params *params;
+	struct filter filter;
+	struct compare_list from, to;
+	struct compare_plan plan;
+	bool missing; /* the destination is not there */
+};
+
+/* ---- what is there ---- */
+
+static int list_local(struct sync *s, struct compare_list *list)
+{
+	struct client *c = s->client;
+	int err = sync_plan_list_local(s->params->local, c->settings.links, &s->filter, list);
+
+	if (err == -ENOENT && list == &s->to) {
+		s->missing = true;
+		return 0;
+	}
+	if (err)
+		report_errorf(&c->report, err, s->params->local, "%s",
+			status_text(status_from_errno(err)));
+	return err;
+}
+
+static int list_remote(struct sync *s, struct compare_list *list)
+{
+	int err = sync_plan_list_remote(s->client, s->params->remote, &s->filter, list);
+
+	if (err == -ENOENT && list == &s->to) {
+		s->missing = true;
+		return 0;
+	}
+	if (err == -ENOENT)
+		client_report(s->client, s->params->remote, err);
+	return err;
+}
+
+/* Each name that could not be listed, reported. */
+static void report_failed(struct sync *s, const struct compare_list *list, const char *directory)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		const struct compare_entry *e = &list->entries[i];
+		struct text path = {0};
+
+		if (!e->failed)
+			continue;
+		text_printf(&path, "%s/%s", directory, e->name);
+		report_error(&s->client->report, EXIT_CODE_OK, STATUS_DENIED, text_str(&path),
+			"can not be read, so nothing is removed");
+		text_fini(&path);
+	}
+}
+
+/* ---- removing ---- */
+
+static int remove_remote(struct sync *s, const struct compare_entry *e, const char *path)
+{
+	struct calls *calls = s->client->session;
+	struct message_removed removed = {.more = 1};
+	int err = 0;
+
+	if (e->type != MESSAGE_DIRECTORY)
+		return calls_remove(calls, path);
+	while (!err && removed.more)
+		err = interrupt_signal() ? -ECANCELED : calls_remove_tree(calls, path, &removed);
+	return err;
+}
+
+static int remove_local(struct sync *s, const struct compare_entry *e, int top)
+{
+	struct removal removal = {.more = true};
+	int err = 0;
+
+	(void)s;
+	while (!err && removal.more)
+		err = interrupt_signal() ? -ECANCELED
+					 : removal_run(top, e->name,
+						   clock_now_ns() + SYNC_REMOVE_NS, &removal);
+	free(removal.fault);
+	return err;
+}
+
+/* All of these; what cannot be removed is reported, and the others are.  0 or -errno: it is over.
+ */
+static int remove_names(struct sync *s, const struct compare_names *names)
+{
+	const struct sync_params *p = s->params;
+	struct client *c = s->client;
+	int top = -1, err = 0;
+
+	if (!names->count)
+		return 0;
+	if (!p->to_server) {
+		top = open(p->local, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		if (top < 0)
+			return client_report(c, p->local, -errno);
+	}
+	for (size_t i = 0; i < names->count && !err; i++) {
+		const struct compare_entry *e = names->entries[i];
+		struct text path = {0};
+
+		text_printf(&path, "%s/%s", p->to_server ? p->remote : p->local, e->name);
+		err = p->to_server ? remove_remote(s, e, text_str(&path)) : remove_local(s, e, top);
+		if (err == -ENOENT)
+			err = 0;
+		if (!err)
+			report_verbose(&c->report, "removed %s", text_str(&path));
+		else if (p->to_server)
+			client_report(c, text_str(&path), err);
+		else
+			report_errorf(&c->report, err, text_str(&path), "%s",
+				status_text(status_from_errno(err)));
+		if (err && c->session && err != -ECANCELED)
+			err = 0;
+		text_fini(&path);
+	}
+	if (top >= 0)
+		close(top);
+	return err;
+}
+
+/* What the destination has alone goes, unless something speaks against it. */
+static int remove_extra(struct sync *s)
+{
+	const char *where = s->params->to_server ? s->params->remote : s->params->local;
+	struct client *c = s->client;
+
+	if (!c->settings.delete || !s->plan.extra.count)
+		return 0;
+	if (s->from.failed || s->to.failed) /* reported, each */
+		return 0;
+	if (s->plan.extra_names > c->settings.max_delete) {
+		struct text why = {0};
+
+		text_printf(&why,
+			"nothing is removed there: %" PRIu64
+			" names are more than --max-delete=%" PRIu64,
+			s->plan.extra_names, c->settings.max_delete);
+		report_error(&c->report, EXIT_CODE_OK, STATUS_LIMIT, where, text_str(&why));
+		text_fini(&why);
+		return 0;
+	}
+	return remove_names(s, &s->plan.extra);
+}
+
+/* ---- copying ---- */
+
+static int copy_to(struct sync *s)
+{
+	struct client *c = s->client;
+	const struct outgoing_params params = {
+		.top = AT_FDCWD,
+		.recursive = true,
+		.links = c->settings.links,
+		.filter = &s->filter,
+		.direct = c->settings.direct,
+		.keep = mover_keeps(&s->mover),
+		.numeric_ids = c->settings.numeric_ids,
+		.hard_links = c->settings.hard_links,
+		.done = mover_file_done,
+		.ctx = &s->mover,
+	};
+	const struct outgoing_selected selected = {
+		.top = AT_FDCWD,
+		.directory = s->params->local,
+		.selection = &s->plan.copy,
+		.files = s->plan.files,
+		.bytes = s->plan.bytes,
+		.largest_bytes = s->plan.largest_bytes,
+	};
+	struct message_data_request request = {
+		.kind = MESSAGE_DATA_FILES,
+		.flags = MESSAGE_DATA_INTO | MESSAGE_DATA_RECURSIVE,
+		.path = {(const uint8_t *)s->params->remote, strlen(s->params->remote)},
+	};
+	struct outgoing *outgoing;
+	int err = outgoing_new(&params, &outgoing);
+
+	if (err)
+		return client_no_memory(c);
+	err = outgoing_add_selected(outgoing, &selected);
+	if (err)
+		report_errorf(&c->report, err, s->params->local, "%s",
+			status_text(status_from_errno(err)));
+	if (!err)
+		err = mover_channels(&s->mover, c->settings.channels);
+	if (!err) {
+		mover_request(&s->mover, MESSAGE_STORE, &request);
+		mover_request_size(&request, outgoing);
+		err = calls_store(c->session, c->transfer, &request);
+		err = err ? client_report(c, s->params->remote, err)
+			  : mover_send(&s->mover, outgoing, s->params->remote);
+	}
+	outgoing_free(outgoing);
+	return err;
+}
+
+/* One request for the names from *at on, as many as it has room for. */
+static int copy_from_some(struct sync *s, size_t *at)
+{
+	struct client *c = s->client;
+	struct asked asked = {.tree = true};
+	struct incoming_params params = {
+		.kind = INCOMING_INTO,
+		.top = AT_FDCWD,
+		.path = s->params->local,
+		.fd = -1,
+		.replace = true,
+		.set_id = true,
+		.keep = mover_keeps(&s->mover),
+		.preallocate = c->settings.preallocate,
+		.sweep = true,
+		.asked = &asked,
+		.direct = c->settings.direct,
+		.done = mover_file_done,
+		.ctx = &s->mover,
+	};
+	struct message_data_request request = {
+		.kind = MESSAGE_DATA_FILES,
+		.flags = MESSAGE_DATA_RECURSIVE | MESSAGE_DATA_SELECTED,
+		.path = {(const uint8_t *)s->params->remote, strlen(s->params->remote)},
+	};
+	uint8_t *list = malloc(SYNC_LIST_BYTES), *rules = NULL;
+	struct incoming *incoming = NULL;
+	size_t used = 0;
+	int err = list ? asked_add(&asked, "", 0, s->params->remote) : -ENOMEM;
+
+	while (!err && *at < s->plan.copy.count && request.more_count < MESSAGE_PATHS_MAX - 1) {
+		const char *name = s->plan.copy.names[*at];
+		struct wire_bytes bytes = {(const uint8_t *)name, strlen(name)};
+
+		if (bytes.len > MESSAGE_PATH_MAX) {
+			report_error(&c->report, EXIT_CODE_OK, STATUS_NAME, name,
+				"is too long to be asked for");
+			++*at;
+			continue;
+		}
+		if (message_add_path(list, SYNC_LIST_BYTES, &used, bytes))
+			break;
+		request.more_count++;
+		++*at;
+	}
+	request.more = (struct wire_bytes){list, used};
+	if (!err)
+		err = incoming_new(&params, &incoming);
+	if (err)
+		report_errorf(&c->report, err, s->params->local, "%s",
+			status_text(status_from_errno(err)));
+	if (!err && request.more_count)
+		err = mover_channels(&s->mover, c->settings.channels);
+	if (!err && request.more_count)
+		err = rules_request(c, &s->filter, &request, &rules);
+	if (!err && request.more_count) {
+		mover_request(&s->mover, MESSAGE_RETRIEVE, &request);
+		err = calls_retrieve(c->session, c->transfer, &request);
+		err = err ? client_report(c, s->params->remote, err)
+			  : mover_receive(&s->mover, incoming, s->params->remote);
+	}
+	incoming_free(incoming);
+	asked_fini(&asked);
+	free(list);
+	free(rules);
+	return err;
+}
+
+static int copy_from(struct sync *s)
+{
+	int err = 0;
+
+	for (size_t at = 0; at < s->plan.copy.count && !err;) {
+		err = copy_from_some(s, &at);
+		if (err == -EREMOTEIO) /* single files, reported */
+			err = 0;
+	}
+	return err;
+}
+
+/* The destination itself, with its parents. */
+static int make_destination(struct sync *s)
+{
+	const struct sync_params *p = s->params;
+	int err;
+
+	if (!s->missing)
+		return 0;
+	if (p->to_server) {
+		err = calls_mkdir(s->client->session, p->remote, true);
+		return err ? client_report(s->client, p->remote, err) : 0;
+	}
+	err = beneath_mkdir(AT_FDCWD, p->local, 0777, true);
+	if (err)
+		report_errorf(&s->client->report, err, p->local, "%s (making the directory)",
+			status_text(status_from_errno(err)));
+	return err;
+}
+
+static int carry_out(struct sync *s)
+{
+	int err = make_destination(s);
+
+	if (!err)
+		err = remove_names(s, &s->plan.in_the_way);
+	if (!err)
+		err = remove_extra(s);
+	if (!err && s->plan.copy.count)
+		err = s->params->to_server ? copy_to(s) : copy_from(s);
+	return err;
+}
+
+int sync_run(struct client *c, const struct sync_params *params)
+{
+	const struct compare_params compare = {
+		.level = c->settings.compare, .remove = c->settings.delete};
+	struct sync s = {.client = c, .params = params};
+	int err;
+
+	mover_start(&s.mover, c, "sync");
+	if (!client_session(c))
+		return mover_finish(&s.mover, -ENOTCONN);
+	s.mover.remote = params->remote;
+	err = rules_read(c, &s.filter);
+	if (!err)
+		err = params->to_server ? list_local(&s, &s.from) : list_remote(&s, &s.from);
+	if (!err)
+		err = params->to_server ? list_remote(&s, &s.to) : list_local(&s, &s.to);
+	if (!err && compare_make(&s.from, &s.to, &compare, &s.plan))
+		err = client_no_memory(c);
+	if (!err) {
+		report_failed(&s, &s.from, params->to_server ? params->local : params->remote);
+		report_failed(&s, &s.to, params->to_server ? params->remote : params->local);
+		report_verbose(&c->report,
+			"%" PRIu64 " files are the same, %" PRIu64 " are to be copied, %" PRIu64
+			" names are extra; special files that are left out: %" PRIu64,
+			s.plan.same, s.plan.files, s.plan.extra_names, s.plan.special);
+		s.mover.done.skipped += s.plan.same;
+	}
+	if (!err && c->settings.dry_run)
+		sync_plan_print(c, params, &s.plan, c->settings.delete);
+	else if (!err)
+		err = carry_out(&s);
+	compare_plan_fini(&s.plan);
+	compare_list_fini(&s.from);
+	compare_list_fini(&s.to);
+	filter_fini(&s.filter);
+	return mover_finish(&s.mover, err);
+}
+
+static int sync_once(struct client *c, const struct url *url, struct sync_params *params)
+{
+	int err = client_open(c, url);
+
+	params->remote = url->path;
+	return err ? err : sync_run(c, params);
+}
+
+int sync_main(struct client *c, char *const *names, int count)
+{
+	struct sync_params params = {.to_server = count == 2 && url_is(names[1])};
+	const char *why;
+	struct url url;
+	unsigned done = 0;
+	int err;
+
+	if (count != 2 || url_is(names[0]) == url_is(names[1])) {
+		report_usage(&c->report, "sync takes SRC and DST, two directories, one of them "
+					 "rftp://HOST[:PORT]/PATH");
+		return -EINVAL;
+	}
+	err = url_parse(names[params.to_server], &url, &why);
+	if (err == -ENOMEM)
+		return client_no_memory(c);
+	if (err) {
+		report_error(
+			&c->report, EXIT_CODE_USAGE, STATUS_INVALID, names[params.to_server], why);
+		return err;
+	}
+	params.local = names[!params.to_server];
+	do {
+		err = sync_once(c, &url, &params);
+	} while (retry_again(c, err, done++));
+	url_fini(&url);
+	return err;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rftp/copy/sync_plan: the two directories of a sync as lists, and what is said of a plan that is
+ * not carried out (dry-run): the commands of rftp's shell that would do the same.
+ */
+#ifndef RFTP_SYNC_PLAN_H
+#define RFTP_SYNC_PLAN_H
+
+#include "rftp/copy/sync.h"
+#include "tree/compare.h"
+#include "tree/filter.h"
+
+/* What is in the local directory.  0; -errno of the directory itself, -ENOMEM. */
+int sync_plan_list_local(
+	const char *directory, enum walk_links, const struct filter *, struct compare_list *);
+/* What is in the one at the server.  0 or -errno (reported). */
+int sync_plan_list_remote(
+	struct client *, const char *directory, const struct filter *, struct compare_list *);
+
+/* What a copy of one source would be: a line. */
+void sync_plan_print_copy(struct client *, const char *command, const char *from, const char *to);
+/* Each command a line; with `json` an event.  `remove`: extra names, too. */
+void sync_plan_print(
+	struct client *, const struct sync_params *, const struct compare_plan *, bool remove);
+
+#endif

@@ -1,0 +1,193 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""rftp sync, and mirror in the shell: afterwards the destination is what the source is, and what was the
+same already has not moved."""
+
+import os
+import shutil
+import stat
+import subprocess
+
+import rftptest
+from rftptest import NOBODY, OK, ROOT, Daemon, case, check, equal, fails, leftovers, rftp, rng, scaled, skip, works
+
+NAMES = ["a", "b", "a-b", "c.o", "with space", "new\nline", "-r", "*", "e" * 200, ".h"]
+
+
+def grow(where, depth=0, links=True):
+    """A tree; or, of one that is there, another one: names added, gone, changed, of other kinds."""
+    os.makedirs(where, exist_ok=True)
+    for name in NAMES:
+        path = f"{where}/{name}"
+        there = os.path.lexists(path)
+        what = rng().choice(["keep", "keep", "keep", "gone", "file", "directory", "link", "touch"])
+        if what == "keep":
+            if os.path.isdir(path) and not os.path.islink(path):
+                grow(path, depth + 1, links)
+            continue
+        if what == "link" and not links:
+            continue
+        if what == "touch":
+            if there and not os.path.islink(path):
+                os.utime(path, (1, rng().randrange(10**9)))
+            continue
+        if there and (os.path.islink(path) or not os.path.isdir(path)):
+            os.unlink(path)
+        elif there:
+            shutil.rmtree(path)
+        if what == "file":
+            with open(path, "wb") as f:
+                f.write(rng().randbytes(rng().choice([0, 1, 1000, 70000])))
+            os.chmod(path, rng().choice([0o644, 0o600, 0o755]))
+        elif what == "directory" and depth < 3:
+            grow(path, depth + 1, links)
+        elif what == "link":
+            os.symlink(rng().choice(["a", "nowhere", "/etc"]), path)
+
+
+def picture(top):
+    """{name: all that is to be the same}"""
+    found = {}
+    for where, directories, files in os.walk(top):
+        for name in directories + files:
+            path = f"{where}/{name}"
+            st = os.lstat(path)
+            kind = stat.S_IFMT(st.st_mode)
+            what = os.readlink(path) if kind == stat.S_IFLNK else rftptest.digest(path) if kind == stat.S_IFREG else None
+            found[os.path.relpath(path, top)] = (kind, st.st_mode, st.st_mtime_ns if kind != stat.S_IFLNK else 0, what)
+    return found
+
+
+def alike(a, b, *what):
+    """All of two pictures is the same; what is not is said."""
+    differs = [(name, a.get(name), b.get(name)) for name in sorted(a.keys() | b.keys()) if a.get(name) != b.get(name)]
+    equal(differs, [], *what)
+
+
+class Place:
+    def __init__(self, top, **options):
+        self.top = top
+        self.source, self.export, self.back = f"{top}/source", f"{top}/export", f"{top}/back"
+        os.mkdir(self.export)
+        self.daemon = Daemon(self.export, **options)
+        self.url = self.daemon.url("t")
+
+    def both(self, *options):
+        works("sync", *options, self.source, self.url)
+        works("sync", *options, self.url, self.back)
+
+
+@case(seconds=180)
+def random_trees(top):
+    place = Place(top)
+    for i in range(scaled(5)):
+        grow(place.source)
+        place.both("--delete")
+        alike(picture(f"{place.export}/t"), picture(place.source), "put", i)
+        alike(picture(place.back), picture(place.source), "get", i)
+        for names in ((place.source, place.url), (place.url, place.back)):
+            done = works("--json", "sync", "--delete", *names).done()
+            equal((done["files"], done["moved_bytes"], done["errors"]), (0, 0, 0), "once more", i)
+        if shutil.which("rsync"):
+            said = subprocess.run(["rsync", "-naic", "--delete", f"{place.source}/", f"{place.export}/t/"],
+                                  capture_output=True, text=True, check=True).stdout
+            # the two directories themselves keep their times
+            equal([line for line in said.splitlines() if line[11:] != " ./"], [], "rsync", i)
+        equal(leftovers(top), [], "temporary files")
+
+
+@case
+def only_what_differs(top):
+    place = Place(top)
+    os.makedirs(f"{place.source}/d")
+    for name in ("a", "b", "d/c"):
+        with open(f"{place.source}/{name}", "w") as f:
+            f.write(name * 1000)
+    done = works("--json", "sync", place.source, place.url).done()
+    equal((done["files"], done["skipped"]), (3, 0), "at first")
+    with open(f"{place.source}/d/c", "w") as f:
+        f.write("other")
+    done = works("--json", "sync", place.source, place.url).done()
+    equal((done["files"], done["skipped"], done["moved_bytes"]), (1, 2, 5), "one has changed")
+    # the same size, another time: the level decides
+    os.utime(f"{place.source}/a", (5, 5))
+    for level, files in (("exists", 0), ("size", 0), ("mtime", 1)):
+        done = works("--json", "sync", f"--compare={level}", place.source, place.url).done()
+        equal(done["files"], files, level)
+    # without --delete nothing goes
+    os.unlink(f"{place.source}/b")
+    works("sync", place.source, place.url)
+    check(os.path.exists(f"{place.export}/t/b"))
+
+
+@case
+def what_is_removed(top):
+    place = Place(top)
+    for name in ("keep", "gone/x/y", "gone/z", "other", "kept.o"):
+        os.makedirs(os.path.dirname(f"{place.source}/{name}"), exist_ok=True)
+        open(f"{place.source}/{name}", "w").close()
+    place.both()
+    shutil.rmtree(f"{place.source}/gone")
+    os.unlink(f"{place.source}/kept.o")
+    for names, where in (((place.source, place.url), f"{place.export}/t"), ((place.url, place.back), place.back)):
+        done = fails(rftptest.REFUSED, "sync", "--delete", "--max-delete=3", "--exclude=*.o", *names, says=b"max-delete")
+        check(os.path.exists(f"{where}/gone/x/y"), "nothing was removed")
+        works("sync", "--delete", "--max-delete=4", "--exclude=*.o", *names)
+        equal(sorted(os.listdir(where)), ["keep", "kept.o", "other"], done)
+
+
+@case
+def a_plan_can_be_replayed(top):
+    place = Place(top)
+    grow(place.source, links=False)
+    place.both()
+    grow(place.source, links=False)
+    before = picture(f"{place.export}/t")
+    plan = works("sync", "-n", "--delete", place.source, place.url).out
+    equal(picture(f"{place.export}/t"), before, "nothing was done")
+    with open(f"{top}/plan", "wb") as f:
+        f.write(plan)
+    works("-b", f"{top}/plan", place.daemon.url(""))
+    missing = {name: (a[0], a[3]) for name, a in picture(place.source).items()}
+    equal({name: (a[0], a[3]) for name, a in picture(f"{place.export}/t").items()}, missing, "what the plan did")
+    events = works("--json", "sync", "-n", "--delete", place.url, place.back).events()
+    check({"copy", "remove"} >= {e["action"] for e in events if e["event"] == "plan"} - {"touch"}, events)
+    out = works("-n", "-r", place.source, place.daemon.url("copy/")).out
+    check(out.startswith(b"put -r ") and not os.path.exists(f"{place.export}/copy"), out)
+
+
+@case
+def what_can_not_be_read_keeps_all(top):
+    if not ROOT:
+        skip("only root can be somebody else")
+    os.chmod(top, 0o755)
+    place = Place(top)
+    os.chmod(place.export, 0o777)
+    for name in ("a", "shut/b", "gone"):
+        os.makedirs(os.path.dirname(f"{place.source}/{name}"), exist_ok=True)
+        open(f"{place.source}/{name}", "w").close()
+    works("sync", place.source, place.url)
+    os.unlink(f"{place.source}/gone")
+    os.chmod(f"{place.source}/shut", 0)
+    done = rftp("sync", "--delete", place.source, place.url, user=NOBODY)
+    check(done.code != OK and b"nothing is removed" in done.err, done)
+    check(os.path.exists(f"{place.export}/t/gone") and os.path.exists(f"{place.export}/t/shut/b"))
+
+
+@case
+def in_the_shell(top):
+    place = Place(top)
+    grow(place.source)
+    works("-c", f"set delete on; mirror -R {place.source} t; mirror t {place.back}", place.daemon.url(""))
+    alike(picture(place.back), picture(place.source))
+
+
+@case
+def wrong_use(top):
+    fails(2, "sync", top)
+    fails(2, "sync", top, top)
+    fails(2, "sync", "rftp://a/b", "rftp://c/d")
+    fails(2, "--compare=nothing", "sync", top, "rftp://a/b")
+
+
+rftptest.main()
