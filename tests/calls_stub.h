@@ -16,7 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define CALLS_STUB_NS_A_FRAME 1000u
+#define CALLS_STUB_NS_A_FRAME 100000u
 
 static uint64_t calls_stub_now = NS_PER_S;
 static uint16_t calls_stub_asked; /* type of the request that is answered next */
