@@ -243,10 +243,13 @@ static void connect_explain(struct connect *c, const char *fabric, const struct 
 		connect_failed(c, error, STATUS_DISCONNECTED,
 			"%s: the connection was lost while it was set up", c->address);
 		break;
+	case -ECONNRESET: /* as one does that ends at this moment */
+	case -ENOTCONN:
+		connect_failed(c, error, STATUS_DISCONNECTED,
+			"%s: the connection was closed before it was answered", c->address);
+		break;
 	case -EPROTO:
 	case -EBADMSG:
-	case -ECONNRESET:
-	case -ENOTCONN:
 		connect_failed(c, -EPROTO, STATUS_PROTOCOL, "%s: answers, but not as an rftpd does",
 			c->address);
 		break;

@@ -4,6 +4,7 @@
 
 import os
 import signal
+import struct
 import subprocess
 import threading
 
@@ -56,6 +57,33 @@ def a_connection_that_is_lost_once(top):
     same_files(f"{top}/f", f"{top}/f.back")
     proxy = Proxy(daemon.port, cut=2 << 20)
     equal(rftp("--block", "64K", f"{top}/f", proxy.url("g")).code, LOST, "without it")
+    proxy.close()
+
+
+@case
+def a_server_that_ends_while_one_connects(top):
+    """It closes the connection before it has answered: that is no other kind of server."""
+    os.mkdir(f"{top}/export")
+    daemon = Daemon(f"{top}/export")
+    make_file(f"{top}/f", 1000)
+    for how in ("fin", "rst"):
+        with rftptest.socket.create_server(("127.0.0.1", 0)) as ending:
+            def end():
+                connected, _ = ending.accept()
+                connected.recv(10)
+                if how == "rst":
+                    connected.setsockopt(rftptest.socket.SOL_SOCKET, rftptest.socket.SO_LINGER, struct.pack("ii", 1, 0))
+                connected.close()
+            thread = threading.Thread(target=end, daemon=True)
+            thread.start()
+            result = rftp("--fabric", "soft", f"{top}/f", f"rftp://127.0.0.1:{ending.getsockname()[1]}/f")
+            thread.join()
+        equal(result.code, CONNECT, how, result)
+        check(b"closed before it was answered" in result.err, how, result)
+    proxy = cut_once(daemon, 1)
+    result = rftp("--retries", "30", "--fabric", "soft", f"{top}/f", proxy.url("f"))
+    equal(result.code, OK, result)
+    same_files(f"{top}/f", daemon.path("f"))
     proxy.close()
 
 
