@@ -638,8 +638,9 @@ int calls_channels(struct calls *c, unsigned transfer, unsigned count)
 	if (!err)
 		return 0;
 	c->lost = true;
-	return calls_fail(c, err, 0, "the data channels can not be opened: %s",
-		status_text(status_from_errno(err)));
+	/* nobody listens any more: the daemon that let us in has gone */
+	return calls_fail(c, err, err == -ECONNREFUSED ? STATUS_DISCONNECTED : 0,
+		"the data channels can not be opened: %s", status_text(status_from_errno(err)));
 }
 
 int calls_after_transfer(struct calls *c, int error, const struct calls_ending *ending)

@@ -6,13 +6,14 @@ Whatever a server says, the client ends by itself, says what was wrong, exits wi
 has written nothing that was not asked for.
 """
 
+import socket
 import struct
 import time
 
 import iwarp
 import rftptest
 from rftptest import CONNECT, FAILED, INTEGRITY, KIND, LOST, PROTOCOL, REFUSED, case, check, equal
-from rogue import DIRECTORY, Refused, Rogue, Victim, at_once, attributes, listing, result, right_result, welcome
+from rogue import DIRECTORY, NONCE, Refused, Rogue, Victim, at_once, attributes, listing, result, right_result, welcome
 
 QUICK = ("--timeout", "1", "--connect-timeout", "1", "--fabric", "soft")
 
@@ -260,6 +261,19 @@ def silence_while_connecting(top):
         answers = {} if connect else {iwarp.HELLO: nothing}
         victim.suffers(answers, *QUICK, "-c", "pwd", "{}", code=CONNECT, says="no answer", what=what,
                        connect=connect)
+
+
+@case
+def a_server_that_goes_before_the_data_channels_come(top):
+    """The connection is lost, then, and not refused: another try may help."""
+    def gone(session, _):
+        session.rogue.listener.shutdown(socket.SHUT_RDWR)
+        session.reply(iwarp.CHANNELS, struct.pack(">HH", 1, 0) + NONCE)
+        return False
+
+    for arguments in (GET, PUT):
+        Victim(f"{top}/{arguments[0][:1]}").suffers({iwarp.CHANNELS: gone}, *QUICK, *arguments, code=LOST,
+                                                   says="data channels can not be opened: refused")
 
 
 # ---- what does not add up ----
