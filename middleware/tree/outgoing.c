@@ -111,7 +111,10 @@ static int outgoing_next_walked(
 		item->file.kind = TRANSFER_FILE_SPECIAL;
 		break;
 	}
-	return err == -ENOMEM ? err : 0;
+	if (err != -ENOMEM)
+		return 0;
+	outgoing_item_free(item->cookie);
+	return err;
 }
 
 static bool outgoing_crosses(const struct walk_entry *entry)
