@@ -412,6 +412,11 @@ static int wait_until(struct demux_port *p, bool frames, bool room, int timeout_
 		if (r < 0)
 			return r;
 		pthread_mutex_lock(&d->lock);
+		/* the last transfer has closed its port meanwhile: nobody else takes in what the
+		 * control's descriptor tells of */
+		if (!d->open)
+			take_in(d, p);
+		r = r || has_frame(p);
 		met = (frames && r) || d->error || (room && !control_pending_bytes(d->control));
 		p->wants_room = room && !met;
 		pthread_mutex_unlock(&d->lock);

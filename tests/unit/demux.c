@@ -5,6 +5,7 @@
 #include "../harness.h"
 #include "../property/pair.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "fabric/loop/loop.h"
 #include "proto/status.h"
@@ -143,6 +144,37 @@ static void who_does_not_read_holds_up(void)
 	pair_close(&pair);
 }
 
+/* Waits as one of several, and is the only one in the end. */
+static void wait_for_ping(void *arg)
+{
+	struct demux_port **p = arg;
+	uint8_t last;
+
+	if (next(*p, WAIT_MS, &last) == MESSAGE_PING)
+		*p = NULL;
+}
+
+static void the_last_port_closes_while_the_dialogue_waits(void)
+{
+	struct demux_port *dialogue, *waiting, *other;
+	struct worker worker = {0};
+	struct pair pair;
+	uint64_t begun = clock_now_ns();
+
+	begin(&pair);
+	other = port(pair.daemon, 1);
+	dialogue = waiting = demux_dialogue(link_demux(pair.daemon));
+	CHECK_EQ(worker_start(&worker, "dialogue", wait_for_ping, &waiting), 0);
+	poll(NULL, 0, 50);
+	demux_close(other);
+	poll(NULL, 0, 50); /* it has looked again, and found nothing */
+	CHECK_EQ(put_ping(demux_dialogue(link_demux(pair.client)), 5), 0);
+	worker_stop(&worker);
+	CHECK(!waiting);
+	CHECK(dialogue && clock_now_ns() - begun < WAIT_MS * NS_PER_MS);
+	pair_close(&pair);
+}
+
 struct talker {
 	struct demux_port *port;
 	bool dialogue;
@@ -213,4 +245,6 @@ static void all_at_once(void)
 }
 
 HARNESS_MAIN({"each_port_has_its_own", each_port_has_its_own},
-	{"who_does_not_read_holds_up", who_does_not_read_holds_up}, {"all_at_once", all_at_once})
+	{"who_does_not_read_holds_up", who_does_not_read_holds_up}, {"all_at_once", all_at_once},
+	{"the_last_port_closes_while_the_dialogue_waits",
+		the_last_port_closes_while_the_dialogue_waits})
