@@ -42,7 +42,7 @@ RFTP_CFLAGS := -std=c11 -D_GNU_SOURCE -DRFTP_VERSION='"$(VERSION)"' -I. -Imiddle
                $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer)
 LDLIBS      := -laio -lxxhash -lssl -lcrypto -lacl -lz -pthread
 CLIENT_LIBS := -lreadline
-DAEMON_LIBS := -lseccomp -lcrypt
+DAEMON_LIBS := -lseccomp -lpam -lcrypt
 
 Q           := $(if $(V),,@)
 say          = $(if $(V),,@printf '  %-5s %s\n' '$(1)' '$(2)')
@@ -115,7 +115,8 @@ $(B)/obj/%.o: %.c | $(B)/needed
 
 # compiler and headers are there, or the message says which packages bring them
 NEEDED      := libaio.h:libaio-dev xxhash.h:libxxhash-dev acl/libacl.h:libacl1-dev zlib.h:zlib1g-dev \
-               readline/readline.h:libreadline-dev seccomp.h:libseccomp-dev crypt.h:libcrypt-dev
+               readline/readline.h:libreadline-dev seccomp.h:libseccomp-dev \
+               security/pam_appl.h:libpam0g-dev crypt.h:libcrypt-dev
 $(B)/needed:
 	@mkdir -p $(@D)
 	@command -v $(firstword $(CC)) >/dev/null || { \

@@ -144,6 +144,13 @@ static const struct row rows[] = {
 		"a line of JSON there for each session, file and change of a name", NULL},
 	{"xferlog", KIND_PATH, FIELD(xferlog), 0, 0, "FILE|stderr",
 		"a line of xferlog(5) there for each file, as FTP servers write it", NULL},
+	{"system-users", KIND_SWITCH, FIELD(system_users), 0, 0, "yes|no",
+		"users of this host may log in, and have the rights on files that they have there",
+		"no"},
+	{"pam-service", KIND_PATH, FIELD(pam_service), 0, 0, "NAME|FILE", "what PAM asks of them",
+		"rftpd"},
+	{"user", KIND_PATH, FIELD(user), 0, 0, "NAME",
+		"with system-users: as whom the daemon goes on once root has started it", "rftpd"},
 	{"sandbox", KIND_SWITCH, FIELD(sandbox), 0, 0, "yes|no",
 		"give up all files and system calls but its own, where the kernel has that", "yes"},
 	{"require-sandbox", KIND_SWITCH, FIELD(require_sandbox), 0, 0, "yes|no",
@@ -185,6 +192,8 @@ void daemon_settings_fini(struct daemon_settings *s)
 	free(s->certificate_users);
 	free(s->audit_log);
 	free(s->xferlog);
+	free(s->pam_service);
+	free(s->user);
 	free(s->host_key);
 	free(s->certificate);
 	free(s->fabric);
@@ -634,7 +643,7 @@ int daemon_settings_set(struct daemon_settings *s, enum daemon_origin origin, co
 
 bool daemon_settings_has_logins(const struct daemon_settings *s)
 {
-	return s->users || s->authorized_keys || s->client_ca || s->once_key;
+	return s->users || s->system_users || s->authorized_keys || s->client_ca || s->once_key;
 }
 
 bool daemon_settings_lets_anonymous(const struct daemon_settings *s)

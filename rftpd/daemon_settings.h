@@ -63,6 +63,8 @@ struct daemon_settings {
 	char *metrics;  /* HOST:PORT; NULL: none */
 	bool insecure, crc;
 	bool sandbox, require_sandbox;
+	bool system_users;        /* log in, too */
+	char *pam_service, *user; /* of system_users; NULL: the usual */
 	uint64_t max_sessions, max_per_address, max_channels;
 	struct daemon_startups startups; /* of one address */
 	uint64_t max_half_open;

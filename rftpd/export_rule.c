@@ -266,6 +266,11 @@ unsigned export_rule_rights(
 	return is_from(e, from) ? rights_of(e, user, open) : 0;
 }
 
+bool export_rule_writes(const struct export_rule *r)
+{
+	return r->rights & ~(unsigned)PLACE_READ_ONLY;
+}
+
 bool export_rule_changes(const struct export_rule *e, bool open)
 {
 	return rights_of(e, NULL, open) & ~PLACE_READ_ONLY;

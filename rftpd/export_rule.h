@@ -42,6 +42,8 @@ void export_rule_free(struct export_rule *);
  */
 unsigned export_rule_rights(
 	const struct export_rule *, const char *user, const struct sockaddr *from, bool open);
+/* Whether anybody may change anything there. */
+bool export_rule_writes(const struct export_rule *);
 /* Whether anonymous may do more there than read and list, from anywhere. */
 bool export_rule_changes(const struct export_rule *, bool open);
 

@@ -8,6 +8,7 @@
 #include "base/limit.h"
 #include "base/standard.h"
 #include "session/tls.h"
+#include "rftpd/auth/monitor.h"
 #include "rftpd/configuration.h"
 #include "rftpd/serve/daemon.h"
 #include "rftpd/notify.h"
@@ -143,6 +144,11 @@ int main(int argc, char **argv)
 		code = r ? failure_code(r) : CODE_FAILED;
 		if (r)
 			goto out;
+	}
+	r = monitor_start(&options->settings);
+	if (r) {
+		code = failure_code(r);
+		goto out;
 	}
 	code = CODE_FAILED;
 	if (options->action != DAEMON_ACTION_ONCE && start_log(&options->settings))

@@ -41,6 +41,7 @@ void xferlog_put(FILE *out, const struct audit_event *e, uint64_t now_ns, time_t
 {
 	uint64_t seconds = e->moved ? (now_ns - e->since_ns + NS_PER_S / 2) / NS_PER_S : 0;
 	const char *colon = e->peer ? strrchr(e->peer, ':') : NULL; /* before its port */
+	bool is_named = e->user && strcmp(e->user, "anonymous") != 0;
 	char stamp[32] = "";
 	struct tm tm;
 
@@ -52,6 +53,7 @@ void xferlog_put(FILE *out, const struct audit_event *e, uint64_t now_ns, time_t
 			fputc(*c, out);
 	fprintf(out, " %" PRIu64 " ", e->bytes);
 	put_word(out, e->path);
-	fprintf(out, " b _ %c a anonymous rftp 0 * %c\n", direction_of(e),
-		e->status == STATUS_OK ? 'c' : 'i');
+	fprintf(out, " b _ %c %c ", direction_of(e), is_named ? 'r' : 'a');
+	put_word(out, is_named ? e->user : "anonymous");
+	fprintf(out, " rftp 0 * %c\n", e->status == STATUS_OK ? 'c' : 'i');
 }

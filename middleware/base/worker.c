@@ -5,6 +5,7 @@
 #include "base/worker.h"
 
 #include "base/log.h"
+#include "base/opener.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -20,6 +21,7 @@ static void *worker_main(void *arg)
 	struct worker *w = arg;
 
 	pthread_setname_np(pthread_self(), w->name); /* only cosmetic */
+	opener_use(w->opener);
 	w->run(w->arg);
 	return NULL;
 }
@@ -37,6 +39,7 @@ int worker_start(struct worker *w, const char *name, void (*run)(void *arg), voi
 	w->started = false;
 	w->run = run;
 	w->arg = arg;
+	w->opener = opener_mine();
 	snprintf(w->name, sizeof w->name, "%s", name);
 
 	sigfillset(&all);

@@ -14,7 +14,8 @@ struct worker {
 	bool started;
 	void (*run)(void *arg);
 	void *arg;
-	char name[16]; /* shown by ps -L; cut to 15 bytes */
+	struct opener *opener; /* of who starts it, which it works for */
+	char name[16];         /* shown by ps -L; cut to 15 bytes */
 };
 
 /* Starts run(arg) in a new thread.  `worker` must stay where it is until worker_stop.  -ENOMEM: the

@@ -4,6 +4,8 @@
  */
 #include "tree/acls.h"
 
+#include "base/opener.h"
+
 #include <acl/libacl.h>
 #include <errno.h>
 #include <pthread.h>
@@ -92,9 +94,9 @@ int acls_read(int fd, bool directory, bool numeric, const struct acls_text *text
 
 int acls_remove(int fd, bool directory)
 {
-	if (fremovexattr(fd, ACLS_ACCESS) && !acls_is_none(errno))
+	if (opener_fremovexattr(fd, ACLS_ACCESS) && !acls_is_none(errno))
 		return errno;
-	if (directory && fremovexattr(fd, ACLS_DEFAULT) && !acls_is_none(errno))
+	if (directory && opener_fremovexattr(fd, ACLS_DEFAULT) && !acls_is_none(errno))
 		return errno;
 	return 0;
 }

@@ -9,6 +9,8 @@
  */
 #include "tree/beneath.h"
 
+#include "base/opener.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -30,7 +32,7 @@ static int beneath_resolve(int top, const char *path, int flags, mode_t mode)
 	};
 
 	for (int tries = 0;; tries++) {
-		long fd = syscall(SYS_openat2, top, path, &how, sizeof(how));
+		long fd = opener_openat2(top, path, &how);
 
 		if (fd >= 0)
 			return (int)fd;
@@ -57,7 +59,7 @@ static int beneath_step(int dir, bool own, bool confined, const char *path, int 
 		fd = beneath_resolve(dir, path, flags, mode);
 	} else {
 		do
-			fd = openat(dir, path, flags, mode);
+			fd = opener_openat(dir, path, flags, mode);
 		while (fd < 0 && errno == EINTR);
 		fd = fd < 0 ? -errno : fd;
 	}
@@ -118,7 +120,7 @@ int beneath_stat(int top, const char *path, bool follow, struct stat *st)
 	int fd, err;
 
 	if (top == AT_FDCWD && strlen(path) < PATH_MAX)
-		return fstatat(top, path, st, follow ? 0 : AT_SYMLINK_NOFOLLOW) ? -errno : 0;
+		return opener_fstatat(top, path, st, follow ? 0 : AT_SYMLINK_NOFOLLOW) ? -errno : 0;
 	fd = beneath_open(top, path, O_PATH | (follow ? 0 : O_NOFOLLOW), 0);
 	if (fd < 0)
 		return fd;
@@ -198,7 +200,7 @@ static int beneath_mkdir_one(int top, const char *path, mode_t mode)
 
 	if (dir < 0)
 		return dir;
-	err = mkdirat(dir, last, mode & 07777) ? -errno : beneath_sync(dir);
+	err = opener_mkdirat(dir, last, mode & 07777) ? -errno : beneath_sync(dir);
 	close(dir);
 	return err;
 }
@@ -253,7 +255,7 @@ static int beneath_remove(int top, const char *path, int flags)
 
 	if (dir < 0)
 		return dir;
-	err = unlinkat(dir, last, flags) ? -errno : 0;
+	err = opener_unlinkat(dir, last, flags) ? -errno : 0;
 	close(dir);
 	return err;
 }
@@ -273,15 +275,15 @@ int beneath_rename_at(int from_dir, const char *from, int to_dir, const char *to
 	struct stat st;
 
 	if (!replace) {
-		if (!renameat2(from_dir, from, to_dir, to, RENAME_NOREPLACE))
+		if (!opener_renameat2(from_dir, from, to_dir, to, RENAME_NOREPLACE))
 			return 0;
 		if (errno != EINVAL && errno != ENOSYS)
 			return -errno;
 		/* a file system without the flag: as near as one can get */
-		if (!fstatat(to_dir, to, &st, AT_SYMLINK_NOFOLLOW))
+		if (!opener_fstatat(to_dir, to, &st, AT_SYMLINK_NOFOLLOW))
 			return -EEXIST;
 	}
-	return renameat(from_dir, from, to_dir, to) ? -errno : 0;
+	return opener_renameat2(from_dir, from, to_dir, to, 0) ? -errno : 0;
 }
 
 int beneath_rename(int top, const char *from, const char *to, bool replace)

@@ -8,6 +8,7 @@
  */
 #include "tree/landing.h"
 
+#include "base/opener.h"
 #include "tree/beneath.h"
 #include "tree/temporary.h"
 
@@ -34,7 +35,7 @@ static int landing_check(
 {
 	struct stat st, to;
 
-	if (fstatat(landing->dir, landing->last, &st, AT_SYMLINK_NOFOLLOW))
+	if (opener_fstatat(landing->dir, landing->last, &st, AT_SYMLINK_NOFOLLOW))
 		return errno == ENOENT ? 0 : -errno;
 	if (S_ISDIR(st.st_mode))
 		return -EISDIR;
@@ -63,10 +64,10 @@ static int landing_create(struct landing *landing, mode_t existing)
 		temporary_create(landing->dir, landing->metadata.mode & 0777, landing->temporary);
 	if (landing->fd < 0)
 		return landing->fd;
-	if (fstat(landing->fd, &st) || fchmod(landing->fd, 0600)) {
+	if (fstat(landing->fd, &st) || opener_fchmod(landing->fd, 0600)) {
 		int err = -errno;
 
-		unlinkat(landing->dir, landing->temporary, 0);
+		opener_unlinkat(landing->dir, landing->temporary, 0);
 		return err;
 	}
 	if (!landing->keep)
@@ -210,7 +211,7 @@ int landing_commit(struct landing *landing, char text[512])
 	 * enough: the data were flushed before */
 	if (landing->keep)
 		err = metadata_set(landing->fd, &landing->metadata, text);
-	else if (fchmod(landing->fd, landing->metadata.mode))
+	else if (opener_fchmod(landing->fd, landing->metadata.mode))
 		err = -errno;
 	if (!err)
 		err = beneath_rename_at(landing->dir, landing->temporary, landing->dir,
@@ -228,7 +229,7 @@ void landing_discard(struct landing *landing)
 {
 	if (!landing)
 		return;
-	unlinkat(landing->dir, landing->temporary, 0);
+	opener_unlinkat(landing->dir, landing->temporary, 0);
 	landing_free(landing);
 }
 
@@ -236,7 +237,7 @@ void landing_discard(struct landing *landing)
 static bool landing_has_link(int dir, const char *last, const char *target)
 {
 	char now[PATH_MAX];
-	ssize_t n = readlinkat(dir, last, now, sizeof(now));
+	ssize_t n = opener_readlinkat(dir, last, now, sizeof(now));
 
 	return n > 0 && (size_t)n == strlen(target) && !memcmp(now, target, (size_t)n);
 }
@@ -253,7 +254,7 @@ static int landing_replace_by_link(
 		return -EEXIST;
 	if (landing_has_link(dir, last, target))
 		return 0;
-	if (!fstatat(dir, last, &st, AT_SYMLINK_NOFOLLOW) && !S_ISREG(st.st_mode) &&
+	if (!opener_fstatat(dir, last, &st, AT_SYMLINK_NOFOLLOW) && !S_ISREG(st.st_mode) &&
 		!S_ISLNK(st.st_mode))
 		return S_ISDIR(st.st_mode) ? -EISDIR : -ENXIO;
 	err = temporary_symlink(dir, target, temporary);
@@ -261,7 +262,7 @@ static int landing_replace_by_link(
 		return err;
 	err = beneath_rename_at(dir, temporary, dir, last, true);
 	if (err)
-		unlinkat(dir, temporary, 0);
+		opener_unlinkat(dir, temporary, 0);
 	return err;
 }
 
@@ -270,7 +271,7 @@ static int landing_replace_by_link(
 static void landing_dress_link(const struct landing_params *p, int dir, const char *last,
 	const char *target, char text[512])
 {
-	int fd = openat(dir, last, O_PATH | O_NOFOLLOW | O_CLOEXEC), err;
+	int fd = opener_openat(dir, last, O_PATH | O_NOFOLLOW | O_CLOEXEC, 0), err;
 	struct stat st;
 
 	if (fd < 0 || fstat(fd, &st) || !S_ISLNK(st.st_mode) || !landing_has_link(fd, "", target))
@@ -290,7 +291,7 @@ int landing_link_at(const struct landing_params *p, int dir, const char *last, c
 	int err = 0;
 
 	text[0] = '\0';
-	if (symlinkat(target, dir, last))
+	if (opener_symlinkat(target, dir, last))
 		err = errno == EEXIST ? landing_replace_by_link(p, dir, last, target) : -errno;
 	if (!err)
 		landing_dress_link(p, dir, last, target, text);
@@ -316,7 +317,7 @@ static bool landing_is_file(int dir, const char *last, const struct landing_file
 {
 	struct stat st;
 
-	return !fstatat(dir, last, &st, AT_SYMLINK_NOFOLLOW) && st.st_dev == file->dev &&
+	return !opener_fstatat(dir, last, &st, AT_SYMLINK_NOFOLLOW) && st.st_dev == file->dev &&
 	       st.st_ino == file->ino;
 }
 
@@ -333,7 +334,7 @@ static int landing_make_hard_link(const struct landing_params *p, const struct l
 		      ? -ESTALE
 		      : beneath_rename_at(to->dir, temporary, to->dir, to->last, p->replace);
 	/* also when both became the same file meanwhile: such a rename does nothing */
-	if (unlinkat(to->dir, temporary, 0) && errno != ENOENT && !err)
+	if (opener_unlinkat(to->dir, temporary, 0) && errno != ENOENT && !err)
 		err = -errno;
 	return err;
 }

@@ -7,6 +7,8 @@
  */
 #include "tree/landings.h"
 
+#include "base/opener.h"
+
 #include "tree/beneath.h"
 #include "tree/landing.h"
 #include "tree/parent.h"
@@ -130,7 +132,7 @@ static void landings_name(struct landings_open *open)
 		err = metadata_set(open->fd, &file->metadata, note);
 	if (!err)
 		err = beneath_rename_at(dir, open->temporary, dir, open->last, false);
-	if (err == -EEXIST && !fstatat(dir, open->last, &st, AT_SYMLINK_NOFOLLOW) &&
+	if (err == -EEXIST && !opener_fstatat(dir, open->last, &st, AT_SYMLINK_NOFOLLOW) &&
 		!S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode)) {
 		err = S_ISDIR(st.st_mode) ? -EISDIR : -ENXIO;
 		file->err = err; /* as if it had not been begun */
@@ -138,7 +140,7 @@ static void landings_name(struct landings_open *open)
 		err = beneath_rename_at(dir, open->temporary, dir, open->last, true);
 	}
 	if (err)
-		unlinkat(dir, open->temporary, 0);
+		opener_unlinkat(dir, open->temporary, 0);
 	else
 		open->dir->changed = true;
 	close(open->fd);

@@ -4,6 +4,7 @@
  */
 #include "tree/metadata.h"
 
+#include "base/opener.h"
 #include "tree/acls.h"
 #include "tree/xattrs.h"
 
@@ -58,11 +59,11 @@ static int metadata_set_owner(int fd, struct metadata *m, const struct stat *st,
 
 	if (!user && !group)
 		return 0;
-	if (!fchownat(fd, "", uid, gid, AT_EMPTY_PATH))
+	if (!opener_fchownat(fd, "", uid, gid, AT_EMPTY_PATH))
 		return 0;
 	err = errno;
 	/* a user may give files to the groups that he is in, and to nobody else */
-	if (group && (!user || fchownat(fd, "", (uid_t)-1, gid, AT_EMPTY_PATH)))
+	if (group && (!user || opener_fchownat(fd, "", (uid_t)-1, gid, AT_EMPTY_PATH)))
 		group_err = errno;
 	if (err != EINVAL && !metadata_may_not(err))
 		return -err;
@@ -85,7 +86,7 @@ static int metadata_set_mode(int fd, const struct metadata *m, struct stat *st, 
 
 	if (!m->set_id && !S_ISDIR(st->st_mode))
 		mode &= ~(mode_t)METADATA_SET_ID;
-	err = fchmod(fd, mode) ? errno : 0;
+	err = opener_fchmod(fd, mode) ? errno : 0;
 	if (err && !metadata_may_not(err))
 		return -err;
 	/* it may also have left bits out without a word: of a group that is not ours, or what the
@@ -141,7 +142,7 @@ static int metadata_set_time(
 	int err = 0;
 
 	/* futimens does not take a descriptor of O_PATH, and old kernels take no empty path */
-	if (flags ? utimensat(fd, "", times, flags) : futimens(fd, times))
+	if (flags ? opener_utimensat(fd, "", times, flags) : opener_futimens(fd, times))
 		err = errno;
 	if (err && err != EINVAL && !metadata_may_not(err))
 		return -err;

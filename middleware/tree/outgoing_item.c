@@ -4,6 +4,7 @@
  */
 #include "tree/outgoing_item.h"
 
+#include "base/opener.h"
 #include "tree/beneath.h"
 
 #include <errno.h>
@@ -202,7 +203,7 @@ int outgoing_item_read_link(struct transfer_item *item, const struct outgoing_fr
 		err = -errno;
 	else if (!S_ISLNK(st.st_mode))
 		err = -ESTALE; /* no more */
-	else if ((n = readlinkat(fd, "", target, sizeof(target))) < 0)
+	else if ((n = opener_readlinkat(fd, "", target, sizeof(target))) < 0)
 		err = -errno;
 	else if (!n || (size_t)n == sizeof(target))
 		err = -ENAMETOOLONG;

@@ -4,6 +4,8 @@
  */
 #include "tree/outgoing_read.h"
 
+#include "base/opener.h"
+
 #include "tree/beneath.h"
 
 #include <errno.h>
@@ -54,7 +56,7 @@ static int outgoing_read_open(struct outgoing_reading *r, const struct outgoing_
 	if (fd < 0)
 		return fd;
 	/* a name in a directory that is open leads nowhere else */
-	fd = openat(fd, last, OUTGOING_READ_FLAGS | O_NOFOLLOW);
+	fd = opener_openat(fd, last, OUTGOING_READ_FLAGS | O_NOFOLLOW, 0);
 	return fd < 0 ? -errno : fd;
 }
 

@@ -7,6 +7,7 @@
  */
 #include "tree/place.h"
 
+#include "base/opener.h"
 #include "tree/beneath.h"
 #include "tree/removal.h"
 
@@ -141,7 +142,7 @@ static bool place_is_ours_beneath(const struct place *p, int fd)
 {
 	struct stat st, top;
 
-	return !fstat(fd, &st) && !fstat(p->top, &top) && st.st_uid == geteuid() &&
+	return !fstat(fd, &st) && !fstat(p->top, &top) && st.st_uid == opener_uid() &&
 	       (st.st_dev != top.st_dev || st.st_ino != top.st_ino);
 }
 
@@ -157,7 +158,7 @@ int place_check_writable(const struct place *p, const char *path)
 		fd = beneath_open_parent(p->top, path, last);
 	if (fd < 0)
 		return fd == -EINVAL ? 0 : fd;
-	err = faccessat(fd, ".", W_OK | X_OK, AT_EACCESS) ? -errno : 0;
+	err = opener_faccessat(fd, ".", W_OK | X_OK, AT_EACCESS) ? -errno : 0;
 	/* a copy of a tree opens a directory of ours for what goes into it */
 	if (err == -EACCES && place_is_ours_beneath(p, fd))
 		err = 0;

@@ -8,6 +8,7 @@
 #include "tree/removal.h"
 
 #include "base/clock.h"
+#include "base/opener.h"
 #include "tree/beneath.h"
 
 #include <dirent.h>
@@ -63,7 +64,7 @@ static bool removal_is_directory(int dir, const struct dirent *entry)
 
 	if (entry->d_type != DT_UNKNOWN)
 		return entry->d_type == DT_DIR;
-	return !fstatat(dir, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) && S_ISDIR(st.st_mode);
+	return !opener_fstatat(dir, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) && S_ISDIR(st.st_mode);
 }
 
 /* Removes what is in a directory up to the first directory in it, which the path then leads to.  1:
@@ -81,7 +82,7 @@ static int removal_empty(struct removal_walk *w, DIR *dir)
 		}
 		if (removal_is_directory(dirfd(dir), entry))
 			return removal_down(w, entry->d_name);
-		if (!unlinkat(dirfd(dir), entry->d_name, 0)) {
+		if (!opener_unlinkat(dirfd(dir), entry->d_name, 0)) {
 			w->to->removed++;
 		} else if (errno != ENOENT) {
 			int err = -errno;
@@ -161,12 +162,12 @@ int removal_run(int top, const char *path, uint64_t until_ns, struct removal *r)
 	*r = (struct removal){0};
 	if (parent < 0)
 		return parent;
-	err = unlinkat(parent, last, 0) ? -errno : 0;
+	err = opener_unlinkat(parent, last, 0) ? -errno : 0;
 	if (err != -EISDIR && err != -EPERM) {
 		r->removed += !err;
 		goto out;
 	}
-	w.root = openat(parent, last, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	w.root = opener_openat(parent, last, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
 	w.path = calloc(1, w.room = 256);
 	if (w.root < 0)
 		err = errno == ENOTDIR || errno == ELOOP ? err : -errno;
@@ -176,7 +177,7 @@ int removal_run(int top, const char *path, uint64_t until_ns, struct removal *r)
 		err = removal_contents(&w);
 		if (err || r->more)
 			break;
-		if (!unlinkat(parent, last, AT_REMOVEDIR)) {
+		if (!opener_unlinkat(parent, last, AT_REMOVEDIR)) {
 			r->removed++;
 			break;
 		}

@@ -5,6 +5,7 @@
 #include "tree/segment.h"
 
 #include "base/log.h"
+#include "base/opener.h"
 #include "tree/beneath.h"
 #include "tree/landing.h"
 
@@ -35,7 +36,7 @@ static uint64_t number_of(const char *name)
 
 static int find_last(int dir, uint64_t *last)
 {
-	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = opener_openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
 	struct dirent *entry;
 	DIR *names;
 

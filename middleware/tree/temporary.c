@@ -8,6 +8,7 @@
  */
 #include "tree/temporary.h"
 
+#include "base/opener.h"
 #include "tree/beneath.h"
 
 #include <dirent.h>
@@ -82,7 +83,7 @@ int temporary_symlink(int dir, const char *target, char name[TEMPORARY_NAME_BYTE
 
 	for (int tries = 0; !err && tries < TEMPORARY_TRIES; tries++) {
 		err = temporary_name(name);
-		if (!err && !symlinkat(target, dir, name))
+		if (!err && !opener_symlinkat(target, dir, name))
 			return 0;
 		if (!err && errno != EEXIST)
 			err = -errno;
@@ -96,7 +97,7 @@ int temporary_link(int from, const char *last, int dir, char name[TEMPORARY_NAME
 
 	for (int tries = 0; !err && tries < TEMPORARY_TRIES; tries++) {
 		err = temporary_name(name);
-		if (!err && !linkat(from, last, dir, name, 0))
+		if (!err && !opener_linkat(from, last, dir, name, 0))
 			return 0;
 		if (!err && errno != EEXIST)
 			err = -errno;
@@ -113,7 +114,8 @@ int temporary_create(int dir, mode_t mode, char name[TEMPORARY_NAME_BYTES])
 
 		if (temporary_name(name))
 			return -EIO;
-		fd = openat(dir, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+		fd = opener_openat(
+			dir, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
 		if (fd < 0 && errno != EEXIST && errno != EINTR)
 			return -errno;
 		if (fd < 0)
@@ -121,7 +123,7 @@ int temporary_create(int dir, mode_t mode, char name[TEMPORARY_NAME_BYTES])
 		err = temporary_lock(fd);
 		if (!err)
 			return fd;
-		unlinkat(dir, name, 0);
+		opener_unlinkat(dir, name, 0);
 		close(fd);
 		if (err != -EAGAIN)
 			return err;
@@ -145,18 +147,19 @@ static bool temporary_is_left(int fd, const char *name, const struct stat *st)
 static void temporary_sweep_one(int dir, const char *name, struct temporary_swept *swept)
 {
 	/* for writing: some file systems give the lock for nothing less */
-	int fd = openat(dir, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	int fd = opener_openat(
+		dir, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0);
 	struct stat st;
 
 	if (fd < 0) { /* a link, not ours, or gone */
-		if (errno == ELOOP && !fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) &&
+		if (errno == ELOOP && !opener_fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) &&
 			S_ISLNK(st.st_mode) && time(NULL) - st.st_ctim.tv_sec > TEMPORARY_OLD_S &&
-			!unlinkat(dir, name, 0))
+			!opener_unlinkat(dir, name, 0))
 			swept->files++;
 		return;
 	}
 	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && temporary_is_left(fd, name, &st) &&
-		!unlinkat(dir, name, 0)) {
+		!opener_unlinkat(dir, name, 0)) {
 		swept->files++;
 		swept->bytes += (uint64_t)st.st_blocks * 512;
 	}
@@ -206,7 +209,7 @@ static bool temporary_is_directory(int dir, const struct dirent *entry)
 
 	if (entry->d_type != DT_UNKNOWN)
 		return entry->d_type == DT_DIR;
-	return !fstatat(dir, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) && S_ISDIR(st.st_mode);
+	return !opener_fstatat(dir, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) && S_ISDIR(st.st_mode);
 }
 
 /* `paths`: where directories in it are noted; NULL: they are passed over. */
@@ -214,7 +217,7 @@ static int temporary_read(int dir, const char *path, const atomic_bool *stop,
 	struct temporary_paths *paths, struct temporary_swept *swept)
 {
 	struct dirent *entry;
-	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), err = 0;
+	int fd = opener_openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0), err = 0;
 	DIR *stream = fd < 0 ? NULL : fdopendir(fd);
 
 	if (!stream) {

@@ -8,6 +8,7 @@
  */
 #include "tree/walk.h"
 
+#include "base/opener.h"
 #include "tree/beneath.h"
 #include "tree/temporary.h"
 
@@ -285,7 +286,7 @@ static int walk_look_at(
 		if (list->fd < 0)
 			return list->fd;
 	}
-	return fstatat(list->fd, name, &entry->st, flags) ? -errno : 0;
+	return opener_fstatat(list->fd, name, &entry->st, flags) ? -errno : 0;
 }
 
 /* A directory is entered: the one that it is in keeps no descriptor meanwhile. */

@@ -4,6 +4,8 @@
  */
 #include "tree/xattrs.h"
 
+#include "base/opener.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,7 +44,7 @@ static int xattrs_read_one(int fd, const char *name, uint8_t *list, size_t size,
 
 	if (!room)
 		return 1;
-	n = fgetxattr(fd, name, value, room);
+	n = opener_fgetxattr(fd, name, value, room);
 	if (n < 0)
 		return errno != ENODATA; /* it went away meanwhile */
 	return attributes_add(list, size, len,
@@ -89,7 +91,7 @@ static void xattrs_remove_others(int fd, struct wire_bytes list, int *first, cha
 	ssize_t n = xattrs_names(fd, &names);
 
 	for (const char *at = names; n > 0 && at < names + n; at += strlen(at) + 1)
-		if (xattrs_is_users(at) && !xattrs_has(list, at) && fremovexattr(fd, at) &&
+		if (xattrs_is_users(at) && !xattrs_has(list, at) && opener_fremovexattr(fd, at) &&
 			errno != ENODATA)
 			xattrs_failed(errno, at, first, which);
 	free(names);
@@ -107,7 +109,7 @@ int xattrs_write(int fd, struct wire_bytes list, char which[64])
 		name[a.name.len] = '\0';
 		if (!xattrs_is_users(name))
 			xattrs_failed(EPERM, name, &first, which);
-		else if (fsetxattr(fd, name, a.value.data, a.value.len, 0))
+		else if (opener_fsetxattr(fd, name, a.value.data, a.value.len, 0))
 			xattrs_failed(errno, name, &first, which);
 	}
 	return first;

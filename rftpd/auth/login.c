@@ -5,8 +5,10 @@
 #include "rftpd/auth/login.h"
 
 #include "base/log.h"
+#include "base/opener.h"
 #include "rftpd/auth/authorized_keys.h"
 #include "rftpd/auth/certificate_users.h"
+#include "rftpd/auth/monitor.h"
 #include "rftpd/auth/users_file.h"
 #include "session/tls_sign.h"
 
@@ -19,7 +21,7 @@
 unsigned login_methods(const struct daemon_settings *s)
 {
 	return (daemon_settings_lets_anonymous(s) ? 1u << MESSAGE_LOGIN_ANONYMOUS : 0) |
-	       (s->users ? 1u << MESSAGE_LOGIN_PASSWORD : 0) |
+	       (s->users || s->system_users ? 1u << MESSAGE_LOGIN_PASSWORD : 0) |
 	       (s->authorized_keys ? 1u << MESSAGE_LOGIN_KEY : 0) |
 	       (s->once_key ? 1u << MESSAGE_LOGIN_ONCE : 0) |
 	       (s->client_ca ? 1u << MESSAGE_LOGIN_CERTIFICATE : 0);
@@ -72,6 +74,7 @@ void login_attempt_free(struct login_attempt *a)
 	free(a->certificate_users);
 	free(a->names);
 	explicit_bzero(a->exported, sizeof a->exported);
+	opener_free(a->opener);
 	free(a);
 }
 
@@ -108,6 +111,7 @@ struct login_attempt *login_attempt_new(const struct message_login *login,
 	a->anonymous = daemon_settings_lets_anonymous(settings);
 	a->once_key = settings->once_key;
 	a->once_user = settings->once_user;
+	a->system_users = settings->system_users;
 	a->len = login->data.len;
 	a->data = malloc(a->len + 1);
 	if (!a->data || !copy(&a->users, settings->users) ||
@@ -146,11 +150,15 @@ static bool check_password(struct login_attempt *a)
 	bool right;
 	int r;
 
-	if (!a->users)
+	if (!a->users && !a->system_users)
 		return fail(a, "there are no passwords here (users)");
-	r = users_find(a->users, a->shown.user, hash, a->why);
+	r = !a->users ? 0 : users_find(a->users, a->shown.user, hash, a->why);
 	if (r)
 		log_error("users: %s", a->why);
+	/* who has an entry in the file is that user, and nobody of this host */
+	if (!r && !*hash && a->system_users)
+		return !monitor_login(
+			a->shown.user, (const char *)a->data, &a->opener, a->why, sizeof a->why);
 	right = users_verify((const char *)a->data, hash);
 	if (r)
 		return false;

@@ -26,8 +26,10 @@ struct login_attempt {
 	char names_why[TLS_WHY_MAX];
 	const uint8_t *once_key; /* with whom it is of; the settings' */
 	const char *once_user;
+	bool system_users;
 	/* out */
 	struct identity identity; /* whose it is */
+	struct opener *opener;    /* of a user of the system: the caller may take it */
 	char why[512];            /* not taken: for the log alone */
 };
 

@@ -7,6 +7,7 @@
 #include "rftpd/serve/daemon_jobs.h"
 
 #include "base/clock.h"
+#include "base/opener.h"
 #include "proto/status.h"
 #include "transfer/plan.h"
 
@@ -508,8 +509,11 @@ int transfer_job_open(struct transfer_job *job)
 
 void transfer_job_free(struct transfer_job *job)
 {
+	struct opener *before;
+
 	if (!job)
 		return;
+	before = opener_use(job->session->opener); /* what it had begun goes by the same hands */
 	job_turns_fini(job);
 	scheduler_release(&job->session->daemon->scheduler, &job->lease);
 	incoming_free(job->incoming);
@@ -526,6 +530,7 @@ void transfer_job_free(struct transfer_job *job)
 	free(job->roots);
 	free(job->path);
 	free(job);
+	opener_use(before);
 }
 
 uint16_t transfer_job_type(const struct transfer_job *job)
@@ -545,6 +550,7 @@ static void run(void *arg)
 
 	pthread_mutex_lock(&job->reply_lock);
 	pthread_mutex_unlock(&job->reply_lock);
+	opener_use(job->session->opener);
 	job->stats.started_ns = clock_now_ns();
 	if (job->type == MESSAGE_STORE) {
 		job->outcome = transfer_receive(

@@ -10,6 +10,7 @@
 #include "base/limit.h"
 #include "base/worker.h"
 #include "rftpd/auth/host_key.h"
+#include "rftpd/auth/monitor.h"
 #include "rftpd/serve/admit.h"
 #include "rftpd/auth/login.h"
 #include "rftpd/serve/daemon_session.h"
@@ -61,6 +62,8 @@ int daemon_check(const struct daemon_settings *settings)
 		r = sandbox_check(settings);
 	if (!r)
 		r = login_check_settings(settings);
+	if (!r)
+		r = monitor_check(settings);
 	if (!r)
 		r = audit_check("audit-log", settings->audit_log) ||
 				    audit_check("xferlog", settings->xferlog)

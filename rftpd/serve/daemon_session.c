@@ -8,6 +8,7 @@
 #include "rftpd/serve/daemon_session.h"
 
 #include "base/clock.h"
+#include "base/opener.h"
 #include "proto/status.h"
 #include "session/memory.h"
 #include "rftpd/serve/admit.h"
@@ -99,6 +100,7 @@ void daemon_session_free(struct daemon_session *s)
 	listing_free(s->listing);
 	link_free(s->link);
 	view_free(s->view);
+	opener_free(s->opener);
 	free(s);
 }
 

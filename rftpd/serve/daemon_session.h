@@ -47,6 +47,7 @@ struct daemon_session {
 	TAILQ_ENTRY(daemon_session) busy_entry;
 	struct daemon *daemon;
 	struct identity who;       /* whose it is, from READY on */
+	struct opener *opener;     /* does the work on names of a user of the system; or NULL */
 	struct view *view;         /* what it may touch; NULL before */
 	struct login_check *check; /* of a login, that runs */
 	struct deadline login_deadline, refusal;

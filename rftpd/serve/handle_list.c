@@ -2,6 +2,7 @@
 /*
  * rftpd/serve/handle_list: LIST.
  */
+#include "base/opener.h"
 #include "proto/status.h"
 #include "rftpd/serve/handle.h"
 #include "rftpd/serve/listing.h"
@@ -63,7 +64,7 @@ static int next_entry(struct list *l)
 			    (struct wire_bytes){(const uint8_t *)e->d_name, strlen(e->d_name)}))
 			continue;
 		/* one that has gone since, or may not be looked at, is passed over */
-		if (fstatat(dirfd(l->dir), e->d_name, &st, AT_SYMLINK_NOFOLLOW))
+		if (opener_fstatat(dirfd(l->dir), e->d_name, &st, AT_SYMLINK_NOFOLLOW))
 			continue;
 		handle_attr(&l->attr, &st);
 		snprintf(l->name, sizeof l->name, "%s", e->d_name);

@@ -65,7 +65,7 @@ static void audit(const struct daemon_session *s, const struct login_attempt *a,
 
 /* ---- outcomes ---- */
 
-static int welcome(struct daemon_session *s, const struct login_attempt *a)
+static int welcome(struct daemon_session *s, struct login_attempt *a)
 {
 	uint8_t reply[16 + MESSAGE_NAME_MAX + MESSAGE_PATH_MAX];
 	const char *user = identity_user(&a->identity);
@@ -80,6 +80,8 @@ static int welcome(struct daemon_session *s, const struct login_attempt *a)
 	s->who = a->identity;
 	if (s->who.method == MESSAGE_LOGIN_ONCE)
 		once_taken(s->daemon);
+	s->opener = a->opener;
+	a->opener = NULL;
 	deadline_stop(&s->login_deadline);
 	session_log(s, LOG_LEVEL_INFO, "logged in as %s (%s)", user ? user : "anonymous",
 		message_login_name(s->who.method));

@@ -92,6 +92,10 @@ static void say_what_waits(const struct daemon_settings *now, const struct daemo
 		log_warning("reload: fabric or crc is another now: that needs a new start");
 	if (now->sandbox != next->sandbox || now->require_sandbox != next->require_sandbox)
 		log_warning("reload: sandbox is another now: that needs a new start");
+	if (now->system_users != next->system_users ||
+		!is_same_text(now->pam_service, next->pam_service) ||
+		!is_same_text(now->user, next->user))
+		log_warning("reload: system-users is another now: that needs a new start");
 	if (!is_same_text(now->control, next->control) ||
 		!is_same_text(now->metrics, next->metrics))
 		log_warning("reload: control or metrics is another now: that needs a new start");

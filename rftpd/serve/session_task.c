@@ -5,6 +5,7 @@
 #include "rftpd/serve/session_task.h"
 
 #include "base/clock.h"
+#include "base/opener.h"
 #include "proto/status.h"
 
 #include <assert.h>
@@ -15,7 +16,9 @@ static void task_run(struct task *task)
 {
 	struct session_task *t = (struct session_task *)task;
 
+	opener_use(t->session->opener);
 	t->work(t);
+	opener_use(NULL); /* the thread's next task is somebody else's */
 }
 
 static void task_ended(struct daemon_session *s, struct session_task *t)

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rftpd/auth/monitor: see monitor.h.
+ */
+#include "rftpd/auth/monitor.h"
+
+#include "base/log.h"
+#include "base/opener.h"
+#include "base/opener_wire.h"
+#include "rftpd/auth/monitor_user.h"
+#include "rftpd/export_rule.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define FIRST_FD 3
+#define LOGINS_MAX 1024u /* at once: each is a process */
+#define SERVICE_DEFAULT "rftpd"
+#define USER_DEFAULT "rftpd"
+#define STATE_DEFAULT "/var/lib/rftpd"
+
+static int to_monitor = -1;
+
+static const char *user_of(const struct daemon_settings *s)
+{
+	return s->user ? s->user : USER_DEFAULT;
+}
+
+/* ---- the monitor ---- */
+
+static volatile sig_atomic_t ended; /* of the processes that were started */
+
+static void take_ended(int number)
+{
+	int before = errno;
+
+	(void)number;
+	while (waitpid(-1, NULL, WNOHANG) > 0)
+		ended = (sig_atomic_t)((unsigned)ended + 1);
+	errno = before;
+}
+
+/* Connections come, and nothing else: each is a login's. */
+static void run(int fd, const char *service, const struct monitor_export *exports, unsigned count)
+{
+	struct sigaction reap = {.sa_handler = take_ended, .sa_flags = SA_RESTART};
+	unsigned started = 0;
+
+	sigaction(SIGCHLD, &reap, NULL);
+	for (;;) {
+		char byte;
+		int fds[2];
+		long n = opener_recv(fd, &byte, sizeof byte, fds);
+		pid_t pid = -1;
+
+		if (n <= 0 && n != -EMSGSIZE)
+			_exit(0); /* the daemon has gone */
+		if (fds[0] >= 0 && started - (unsigned)ended < LOGINS_MAX)
+			pid = fork();
+		if (!pid) {
+			signal(SIGCHLD, SIG_DFL); /* PAM may start programs */
+			close(fd);
+			monitor_user_run(fds[0], service, exports, count);
+		}
+		started += pid > 0;
+		for (unsigned i = 0; i < 2; i++)
+			if (fds[i] >= 0)
+				close(fds[i]);
+	}
+}
+
+static void begin(int fd, const struct daemon_settings *s)
+{
+	static struct monitor_export exports[DAEMON_EXPORTS_MAX];
+	const char *service = s->pam_service ? s->pam_service : SERVICE_DEFAULT;
+	unsigned count = 0;
+	sigset_t none;
+
+	prctl(PR_SET_NAME, "rftpd-monitor", 0, 0, 0);
+	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	signal(SIGHUP, SIG_IGN); /* the daemon's; it ends when that has gone */
+	signal(SIGINT, SIG_IGN);
+	signal(SIGTERM, SIG_IGN);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	/* what the service manager handed over, and all else, is the daemon's */
+	if (chdir("/") || dup2(fd, FIRST_FD) < 0 || close_range(FIRST_FD + 1, ~0u, 0))
+		_exit(1);
+	fd = FIRST_FD;
+	for (unsigned i = 0; i < s->export_count; i++) {
+		int top = open(s->exports[i]->directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+		if (top >= 0)
+			exports[count++] = (struct monitor_export){
+				.top = top, .writable = export_rule_writes(s->exports[i])};
+	}
+	run(fd, service, exports, count);
+}
+
+/* ---- the daemon ---- */
+
+static int drop_root(const char *name)
+{
+	const struct passwd *user = getpwnam(name);
+
+	if (!user || !user->pw_uid) {
+		log_error("user %s: %s", name,
+			user ? "it is root, which the daemon is not to be" : "no such user");
+		return -EINVAL;
+	}
+	if (!getenv("STATE_DIRECTORY")) /* where root's is */
+		setenv("STATE_DIRECTORY", STATE_DEFAULT, 1);
+	if (initgroups(user->pw_name, user->pw_gid) ||
+		setresgid(user->pw_gid, user->pw_gid, user->pw_gid) ||
+		setresuid(user->pw_uid, user->pw_uid, user->pw_uid)) {
+		log_error("user %s: %s", name, strerror(errno));
+		return -errno;
+	}
+	return setuid(0) == -1 ? 0 : -EPERM;
+}
+
+int monitor_check(const struct daemon_settings *s)
+{
+	if (!s->system_users)
+		return 0;
+	if (geteuid()) {
+		log_error("system-users: only root can check passwords and open files as others: "
+			  "start rftpd as root (it goes on as the user that `user` names)");
+		return -EINVAL;
+	}
+	if (!getpwnam(user_of(s))) {
+		log_error("user %s: no such user", user_of(s));
+		return -EINVAL;
+	}
+	return 0;
+}
+
+int monitor_start(const struct daemon_settings *s)
+{
+	int fds[2], r = monitor_check(s);
+	pid_t pid;
+
+	if (r || !s->system_users)
+		return r;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds)) {
+		r = -errno;
+		log_error("monitor: %s", strerror(-r));
+		return r;
+	}
+	pid = fork();
+	if (!pid) {
+		close(fds[0]);
+		begin(fds[1], s);
+	}
+	close(fds[1]);
+	if (pid < 0) {
+		r = -errno;
+		log_error("monitor: %s", strerror(-r));
+		close(fds[0]);
+		return r;
+	}
+	to_monitor = fds[0];
+	return drop_root(user_of(s));
+}
+
+static int exchange(int fd, const char *user, const char *password, struct monitor_answer *answer)
+{
+	struct monitor_ask ask = {0};
+	int fds[2], r;
+	long n;
+
+	if (strlen(user) >= sizeof ask.user || strlen(password) >= sizeof ask.password)
+		return -EACCES;
+	strcpy(ask.user, user);
+	strcpy(ask.password, password);
+	r = opener_send(fd, &ask, sizeof ask, NULL, 0);
+	explicit_bzero(&ask, sizeof ask);
+	if (r)
+		return r;
+	n = opener_recv(fd, answer, sizeof *answer, fds);
+	if (n != (long)sizeof *answer)
+		return n < 0 ? (int)n : -ECONNRESET;
+	answer->why[sizeof answer->why - 1] = '\0';
+	return -answer->error;
+}
+
+int monitor_login(
+	const char *user, const char *password, struct opener **out, char *why, size_t size)
+{
+	struct monitor_answer answer = {0};
+	int fds[2], r;
+
+	if (to_monitor < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds)) {
+		snprintf(why, size, "there is no monitor");
+		return -ECONNREFUSED;
+	}
+	r = opener_send(to_monitor, "", 1, &fds[1], 1);
+	close(fds[1]);
+	if (!r)
+		r = exchange(fds[0], user, password, &answer);
+	if (!r)
+		return opener_new(fds[0], answer.uid, out);
+	snprintf(why, size, "%s", *answer.why ? answer.why : strerror(-r));
+	close(fds[0]);
+	return r;
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rftpd/auth/monitor_user: see monitor_user.h.
+ *
+ * Owns the dialogue with PAM and how root is given up.
+ */
+#include "rftpd/auth/monitor_user.h"
+
+#include "base/opener.h"
+#include "base/opener_wire.h"
+#include "rftpd/confine/landlock.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <pwd.h>
+#include <security/pam_appl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define ASKED_S 60 /* PAM's modules may wait for somebody, but not for ever */
+#define EXPORT_READ (LANDLOCK_READ_FILE | LANDLOCK_READ_DIR)
+#define EXPORT_WRITE                                                                               \
+	(EXPORT_READ | LANDLOCK_WRITE_FILE | LANDLOCK_TRUNCATE | LANDLOCK_MAKE_REG |               \
+		LANDLOCK_MAKE_DIR | LANDLOCK_MAKE_SYM | LANDLOCK_REMOVE_FILE |                     \
+		LANDLOCK_REMOVE_DIR | LANDLOCK_REFER)
+
+static struct monitor_ask ask;
+static struct monitor_answer answer;
+
+/* ---- PAM ---- */
+
+/* What is asked for without an echo is the password; anything else that is asked for is not known.
+ */
+static int converse(
+	int count, const struct pam_message **messages, struct pam_response **out, void *unused)
+{
+	struct pam_response *r = calloc((size_t)count, sizeof *r);
+
+	(void)unused;
+	if (!r)
+		return PAM_BUF_ERR;
+	for (int i = 0; i < count; i++) {
+		int style = messages[i]->msg_style;
+
+		if (style == PAM_PROMPT_ECHO_OFF)
+			r[i].resp = strdup(ask.password);
+		if (style == PAM_PROMPT_ECHO_ON || (style == PAM_PROMPT_ECHO_OFF && !r[i].resp)) {
+			while (i-- > 0)
+				free(r[i].resp);
+			free(r);
+			return PAM_CONV_ERR;
+		}
+	}
+	*out = r;
+	return PAM_SUCCESS;
+}
+
+/* `service`: a name, or a file that says what PAM is to do. */
+static int start(const char *service, const struct pam_conv *conv, pam_handle_t **out)
+{
+	const char *slash = strrchr(service, '/');
+	char directory[PATH_MAX];
+
+	if (!slash)
+		return pam_start(service, ask.user, conv, out);
+	snprintf(directory, sizeof directory, "%.*s", (int)(slash - service), service);
+	return pam_start_confdir(slash + 1, ask.user, conv, directory, out);
+}
+
+/* 0 or -errno; answer.why says more. */
+static int authenticate(const char *service)
+{
+	const struct pam_conv conv = {converse, NULL};
+	pam_handle_t *pam = NULL;
+	int r = start(service, &conv, &pam);
+
+	if (r == PAM_SUCCESS)
+		r = pam_authenticate(pam, PAM_SILENT | PAM_DISALLOW_NULL_AUTHTOK);
+	if (r == PAM_SUCCESS)
+		r = pam_acct_mgmt(pam, PAM_SILENT | PAM_DISALLOW_NULL_AUTHTOK);
+	if (r != PAM_SUCCESS)
+		snprintf(answer.why, sizeof answer.why, "PAM: %s", pam_strerror(pam, r));
+	if (pam)
+		pam_end(pam, r);
+	explicit_bzero(&ask.password, sizeof ask.password);
+	return r == PAM_SUCCESS ? 0 : -EACCES;
+}
+
+/* ---- root is given up ---- */
+
+static int confine(const struct monitor_export *exports, unsigned count)
+{
+	struct landlock l;
+	int r = landlock_open(&l, false);
+
+	if (r == -EOPNOTSUPP) /* the daemon says so at its start, or does not start */
+		return 0;
+	for (unsigned i = 0; !r && i < count; i++)
+		r = landlock_allow_at(
+			&l, exports[i].top, exports[i].writable ? EXPORT_WRITE : EXPORT_READ);
+	if (!r)
+		r = landlock_enter(&l);
+	landlock_close(&l);
+	return r;
+}
+
+static int become(const struct monitor_export *exports, unsigned count)
+{
+	const struct passwd *user = getpwnam(ask.user);
+	int r;
+
+	if (!user)
+		return -ENOENT;
+	if (!user->pw_uid) {
+		snprintf(answer.why, sizeof answer.why, "nobody logs in as root");
+		return -EACCES;
+	}
+	if (initgroups(user->pw_name, user->pw_gid) ||
+		setresgid(user->pw_gid, user->pw_gid, user->pw_gid) ||
+		setresuid(user->pw_uid, user->pw_uid, user->pw_uid))
+		return -errno;
+	if (setuid(0) != -1) /* it must not be possible */
+		return -EPERM;
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) ||
+		chdir("/"))
+		return -errno;
+	r = confine(exports, count);
+	answer.uid = user->pw_uid;
+	for (unsigned i = 0; i < count; i++)
+		close(exports[i].top);
+	umask(022);
+	return r;
+}
+
+static bool is_well_formed(void)
+{
+	return memchr(ask.user, '\0', sizeof ask.user) &&
+	       memchr(ask.password, '\0', sizeof ask.password) && *ask.user && *ask.user != '-' &&
+	       !strchr(ask.user, '/');
+}
+
+void monitor_user_run(
+	int fd, const char *service, const struct monitor_export *exports, unsigned count)
+{
+	int fds[2];
+	long n;
+
+	alarm(ASKED_S);
+	n = opener_recv(fd, &ask, sizeof ask, fds);
+	if (n != (long)sizeof ask || !is_well_formed())
+		_exit(1);
+	answer.error = -authenticate(service);
+	if (!answer.error)
+		answer.error = -become(exports, count);
+	alarm(0);
+	if (opener_send(fd, &answer, sizeof answer, NULL, 0) || answer.error)
+		_exit(1);
+	opener_serve(fd);
+	_exit(0);
+}

@@ -1,0 +1,199 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Users of the host: their passwords are PAM's business, their files are opened as they may open them, and rftpd is
+not root.  Needs root, and makes users that go again."""
+
+import os
+import pwd
+import re
+import shutil
+import subprocess
+import time
+
+import rftptest
+from rftptest import DENIED, Daemon, case, check, equal, fails, make_file, same_files, skip, wait_until, works
+
+PASSWORD = "correct horse"
+
+
+class Users:
+    """Two users of the host, and one for the daemon, all of this process alone."""
+
+    def __init__(self, top):
+        for tool in ("useradd", "userdel", "chpasswd"):
+            if not rftptest.ROOT or not shutil.which(tool):
+                skip(f"only root, and with {tool}")
+        if not os.path.exists("/lib/x86_64-linux-gnu/security/pam_unix.so") and \
+                not shutil.which("pam-auth-update") and not os.path.exists("/lib/security/pam_unix.so"):
+            skip("no pam_unix")
+        self.names = [f"rftp-{what}-{os.getpid()}" for what in ("ann", "bob", "run")]
+        for name in self.names:
+            done = subprocess.run(["useradd", "-M", "-N", "-s", "/usr/sbin/nologin", name], capture_output=True)
+            if done.returncode:
+                self.close()
+                skip(f"no user can be made: {done.stderr.decode()}")
+        self.ann, self.bob, self.run = self.names
+        subprocess.run(["chpasswd"], input=f"{self.ann}:{PASSWORD}\n{self.bob}:{PASSWORD}2\n".encode(), check=True)
+        self.service = f"{top}/pam/rftp-test"
+        os.makedirs(f"{top}/pam", exist_ok=True)
+        with open(self.service, "w") as f:
+            f.write("auth required pam_unix.so nodelay\naccount required pam_unix.so\n")
+        for name, text in (("right", PASSWORD), ("wrong", "no"), ("bobs", PASSWORD + "2")):
+            with open(f"{top}/{name}", "w") as f:
+                f.write(text + "\n")
+            os.chmod(f"{top}/{name}", 0o600)
+
+    def uid(self, name):
+        return pwd.getpwnam(name).pw_uid
+
+    def close(self):
+        for name in self.names:
+            subprocess.run(["userdel", name], capture_output=True)
+
+
+def served(top, users, *arguments):
+    for name in (users.ann, users.bob):
+        os.makedirs(f"{top}/export/{name}")
+        os.chown(f"{top}/export/{name}", users.uid(name), -1)
+        os.chmod(f"{top}/export/{name}", 0o700)
+    os.makedirs(f"{top}/state")
+    os.chown(f"{top}/state", users.uid(users.run), -1)
+    return Daemon(f"{top}/export", command=[
+        "--listen", "127.0.0.1:0", "--export", f"{top}/export:rw", "--system-users", "--pam-service", users.service,
+        "--user", users.run, "--xferlog", f"{top}/state/xferlog", *arguments], env={"STATE_DIRECTORY": f"{top}/state"})
+
+
+def url(daemon, user, path=""):
+    return f"rftp://{user}@127.0.0.1:{daemon.port}/{path}"
+
+
+def mine(top):
+    return "--password-file", f"{top}/right"
+
+
+def owners(top):
+    return {os.lstat(os.path.join(where, name)).st_uid for where, names, files in os.walk(top)
+            for name in names + files}
+
+
+@case(seconds=90)
+def files_are_the_users(top):
+    users = Users(top)
+    try:
+        daemon = served(top, users)
+        pid = daemon.process.pid
+        equal(os.stat(f"/proc/{pid}").st_uid, users.uid(users.run), "as whom rftpd runs")
+        with open(f"/proc/{pid}/status") as f:
+            text = f.read()
+        equal(set(re.search(r"(?m)^Uid:\s(.*)$", text)[1].split()), {str(users.uid(users.run))}, "its user ids")
+        home = daemon.path(users.ann)
+        make_file(f"{top}/f", 300000)
+        os.makedirs(f"{top}/tree/d")
+        make_file(f"{top}/tree/d/g", 5000, mode=0o640)
+        os.symlink("d/g", f"{top}/tree/link")
+        where = users.ann
+        works(*mine(top), f"{top}/f", url(daemon, users.ann, f"{where}/f"))
+        works(*mine(top), "-r", f"{top}/tree", url(daemon, users.ann, f"{where}/"))
+        works(*mine(top), "-c", f"mkdir -p {where}/a/b; mv {where}/f {where}/a/f; ls -l {where}; stat {where}/a/f; "
+              f"ls -lR {where}", url(daemon, users.ann))
+        works(*mine(top), "feed", "--segment", "64K", f"x={top}/f", url(daemon, users.ann, f"{where}/feed"))
+        same_files(f"{top}/f", f"{home}/a/f")
+        equal(owners(home), {users.uid(users.ann)}, "whose the files are")
+        equal(os.stat(f"{home}/tree/d/g").st_mode & 0o777, 0o640, "its mode")
+        equal(os.readlink(f"{home}/tree/link"), "d/g", "the link")
+        os.chmod(f"{home}/a/f", 0o600)
+        works(*mine(top), url(daemon, users.ann, f"{where}/a/f"), f"{top}/got")
+        works(*mine(top), "-r", url(daemon, users.ann, f"{where}/tree"), f"{top}/back")
+        same_files(f"{top}/f", f"{top}/got")
+        works(*mine(top), "-c", f"rm -r {where}/a {where}/tree; rm -r {where}/feed", url(daemon, users.ann))
+        equal(os.listdir(home), [], "what is left")
+        # nobody else's, though the daemon is the same
+        with open(daemon.path(f"{users.bob}/secret"), "w") as f:
+            f.write("bob's")
+        os.chown(daemon.path(f"{users.bob}/secret"), users.uid(users.bob), -1)
+        for arguments in ((url(daemon, users.ann, f"{users.bob}/secret"), f"{top}/no"),
+                          (f"{top}/f", url(daemon, users.ann, f"{users.bob}/f")),
+                          ("-c", f"ls {users.bob}", url(daemon, users.ann)),
+                          ("-c", f"rm {users.bob}/secret", url(daemon, users.ann)),
+                          ("-c", f"mv {users.bob}/secret {where}/", url(daemon, users.ann)),
+                          ("-c", f"mkdir {users.bob}/d", url(daemon, users.ann)),
+                          (f"{top}/f", url(daemon, users.ann, "top"))):
+            fails(DENIED, *mine(top), *arguments)
+        works("--password-file", f"{top}/bobs", url(daemon, users.bob, f"{users.bob}/secret"), f"{top}/secret")
+        equal(sorted(os.listdir(daemon.path(users.bob))), ["secret"], "what bob has")
+        with open(f"{top}/state/xferlog") as f:
+            equal({tuple(line.split()[12:14]) for line in f if line.split()[8].endswith("/secret")
+                   and line.split()[17] == "c"}, {("r", users.bob)}, "the user in the xferlog")
+        daemon.stop()
+    finally:
+        rftptest.kill_all()
+        users.close()
+
+
+@case(seconds=90)
+def who_is_let_in(top):
+    users = Users(top)
+    try:
+        daemon = served(top, users)
+        for who, password in ((users.ann, "wrong"), (users.bob, "right"), ("nobody-of-the-name", "right"),
+                              ("root", "right"), ("../ann", "right")):
+            result = rftptest.rftp("--password-file", f"{top}/{password}", "-c", "ls", url(daemon, who))
+            check(result.code != 0, who, "is let in with", password, result)
+        fails(rftptest.REFUSED, "-c", "ls", daemon.url())  # anonymous
+        works(*mine(top), "-c", "ls", url(daemon, users.ann))
+
+        def processes():
+            """Of the monitor: who else is there for sessions."""
+            found = []
+            for pid in os.listdir("/proc"):
+                try:
+                    with open(f"/proc/{pid}/stat") as f:
+                        name, rest = f.read().split("(", 1)[1].rsplit(")", 1)
+                    if name == "rftpd-monitor":
+                        found.append((int(pid), int(rest.split()[1]), os.stat(f"/proc/{pid}").st_uid))
+                except (OSError, IndexError):
+                    pass
+            monitors = [p for p, parent, _ in found if parent == daemon.process.pid]
+            check(len(monitors) == 1 or not daemon.alive(), "monitors", found)
+            return [f for f in found if f[1] in monitors], monitors
+        wait_until(lambda: not processes()[0], lambda: f"those of sessions that ended are gone: {processes()}")
+        monitor = processes()[1][0]
+        # one that is there is of the user, and ends with its session
+        client = rftptest.start_rftp(*mine(top), "-b", "-", url(daemon, users.ann), stdin=-1)
+        client.stdin.write(b"ls\n")
+        client.stdin.flush()
+        wait_until(lambda: [uid for _, _, uid in processes()[0]] == [users.uid(users.ann)],
+                   lambda: f"a process of the user's for the session: {processes()}")
+        pid = processes()[0][0][0]
+        with open(f"/proc/{pid}/status") as f:
+            text = f.read()
+        equal(set(re.search(r"(?m)^Uid:\s(.*)$", text)[1].split()), {str(users.uid(users.ann))}, "its user ids")
+        equal(re.search(r"(?m)^NoNewPrivs:\s(.*)$", text)[1], "1", "NoNewPrivs")
+        rftptest.kill(client)
+        wait_until(lambda: not processes()[0], "it ends with its session")
+        # and all with the daemon, however that ends
+        daemon.kill()
+        wait_until(lambda: not os.path.exists(f"/proc/{monitor}"), "the monitor ends")
+    finally:
+        rftptest.kill_all()
+        users.close()
+
+
+@case
+def what_it_needs(top):
+    def refused(*arguments, user=None, says):
+        done = subprocess.run([os.path.join(rftptest.BUILD, "rftpd"), "--listen", "127.0.0.1:0", "--export", top,
+                               "--system-users", *arguments], capture_output=True, timeout=20,
+                              env=rftptest.clean_environment(), **({"user": user} if user else {}))
+        equal(done.returncode, 2, "exit code", done.stderr)
+        check(says in done.stderr, says, done.stderr)
+    if rftptest.ROOT:
+        refused("--user", "no-user-of-this-name", says=b"no such user")
+        refused("--user", "root", says=b"root")
+        refused(user=rftptest.NOBODY, says=b"only root")
+    else:
+        refused(says=b"only root")
+
+
+if __name__ == "__main__":
+    rftptest.main()
