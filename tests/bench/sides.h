@@ -214,6 +214,7 @@ static void accept_events(void *arg)
 {
 	struct acceptor *a = arg;
 	struct fabric_event ev;
+	unsigned transfer; /* there is one */
 
 	while (!a->stop) {
 		if (fabric_eq_wait(a->eq, &ev, 50) != 1)
@@ -223,7 +224,8 @@ static void accept_events(void *arg)
 		else if (ev.type == FABRIC_EVENT_CONNECTED)
 			accept_secure(a, &ev);
 		else
-			for (unsigned i = 0; i < a->count && !link_channel_event(a->links[i], &ev);
+			for (unsigned i = 0;
+				i < a->count && !link_channel_event(a->links[i], &ev, &transfer);
 				i++)
 				;
 	}
