@@ -420,14 +420,19 @@ class Blocks:
 
 
 def with_payload(block, other, head=True):
-    """The WRITEs of one block, with what those of another carry; of the first of them, with its own header, unless
-    that goes with it."""
+    """The WRITEs of one block, with what those of another carry; with its own header, unless that goes with it.
+    Where a segment ends does not matter."""
     mine, theirs = ([s for s in b if s[0] & 0x80] for b in (block, other))
-    if [len(s) for s in mine] != [len(s) for s in theirs]:
+    own, data = (b"".join(s[14:] for s in segments) for segments in (mine, theirs))
+    if len(own) != len(data):
         return None
     keep = -int.from_bytes(mine[0][6:14], "big") % 4096 if head else 0  # payloads begin with a page
-    return [m[:14 + (keep if i == 0 else 0)] + t[14 + (keep if i == 0 else 0):]
-            for i, (m, t) in enumerate(zip(mine, theirs))]
+    data = own[:keep] + data[keep:]
+    out = []
+    for segment in mine:
+        out.append(segment[:14] + data[:len(segment) - 14])
+        data = data[len(segment) - 14:]
+    return out
 
 
 def notices(*blocks):
