@@ -86,6 +86,8 @@ static const struct row rows[] = {
 		"4096"},
 	{"max-per-address", KIND_NUMBER, FIELD(max_per_address), 1, 1000000, "N",
 		"and of one client's address", "1024"},
+	{"max-per-user", KIND_NUMBER, FIELD(max_per_user), 1, 1000000, "N",
+		"and of one who has logged in", "1024"},
 	{"max-startups", KIND_STARTUPS, 0, 0, 0, "N[:PERCENT:FULL]",
 		"and of those, not yet set up: from N on PERCENT of new ones are refused, all at "
 		"FULL",

@@ -67,7 +67,7 @@ struct daemon_settings {
 	char *pam_service, *user; /* of system_users; NULL: the usual */
 	uint64_t max_sessions, max_per_address, max_channels;
 	struct daemon_startups startups; /* of one address */
-	uint64_t max_half_open;
+	uint64_t max_half_open, max_per_user;
 	enum daemon_penalties penalties;
 	uint64_t max_block_bytes;
 	uint64_t max_window_bytes; /* memory for the blocks of one transfer */

@@ -9,6 +9,7 @@
 #include "rftpd/serve/daemon_session.h"
 
 #include <sys/param.h>
+#include <string.h>
 #include <sys/random.h>
 
 /* Who has been idle for this part of idle-timeout gives way, but not within a second; without an
@@ -91,6 +92,16 @@ const char *admit_refusal(const struct daemon *d, const struct sockaddr *peer)
 	if (is_unlucky(&settings->startups, half_open))
 		return "too many sessions of its address are being set up (max-startups)";
 	return NULL;
+}
+
+bool admit_user_is_full(const struct daemon *d, const char *user)
+{
+	const struct daemon_session *s;
+	uint64_t count = 0;
+
+	TAILQ_FOREACH(s, &d->sessions, entry)
+	count += s->who.method && !strcmp(s->who.user, user);
+	return count >= d->settings->max_per_user;
 }
 
 /* Whether it has nothing under way: no request, no listing that it has not taken, no channels that

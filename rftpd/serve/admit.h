@@ -21,6 +21,9 @@ void admit_make_room(struct daemon *);
  * descriptors are left, as others want to connect, too. */
 unsigned admit_channels(const struct daemon *, unsigned wanted);
 
+/* Whether a user has as many sessions as one may have. */
+bool admit_user_is_full(const struct daemon *, const char *user);
+
 /* Notes what somebody from `peer` did; and whether it has become too much, so that nobody from
  * there is to be listened to for now. */
 void admit_blame(struct daemon *, const struct sockaddr *peer, enum penalty);

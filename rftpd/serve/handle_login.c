@@ -91,6 +91,21 @@ static int welcome(struct daemon_session *s, struct login_attempt *a)
 		s, MESSAGE_LOGIN, reply, message_put_login_reply(&m, reply, sizeof reply));
 }
 
+/* Who he is has been shown: he may know why. */
+static int turn_away(struct daemon_session *s, struct login_attempt *a)
+{
+	int r;
+
+	snprintf(
+		a->why, sizeof a->why, "he has as many sessions as a user may have (max-per-user)");
+	session_log(s, LOG_LEVEL_WARNING, "login as %.64s refused: %s", a->identity.user, a->why);
+	audit(s, a, false);
+	r = daemon_session_refuse(
+		s, MESSAGE_LOGIN, STATUS_LIMIT, "you have as many sessions as a user may have");
+	daemon_session_close(s, "its user has as many sessions as one may have");
+	return r;
+}
+
 static void hold_back(struct daemon_session *s, const struct login_check *c)
 {
 	const struct login_attempt *a = c->attempt;
@@ -139,7 +154,10 @@ static int conclude(struct daemon_session *s, struct login_check *c)
 			r = 0;
 		}
 	}
-	if (!r && c->right)
+	if (!r && c->right && identity_user(&a->identity) &&
+		admit_user_is_full(s->daemon, identity_user(&a->identity)))
+		r = turn_away(s, a);
+	else if (!r && c->right)
 		r = welcome(s, a);
 	else if (!r)
 		hold_back(s, c);

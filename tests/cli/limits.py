@@ -146,6 +146,34 @@ def a_slow_transfer_is_not_idle(top):
 
 
 @case
+def sessions_of_one_user(top):
+    for user in ("alice", "bob"):
+        done = subprocess.run([os.path.join(rftptest.BUILD, "rftpd"), "passwd", user, "--users", f"{top}/users"],
+                              input=b"secret\n", capture_output=True, env=rftptest.clean_environment())
+        equal(done.returncode, 0, "passwd", done.stderr)
+    with open(f"{top}/password", "w") as f:
+        f.write("secret\n")
+    os.chmod(f"{top}/password", 0o600)
+    daemon = served(top, "--users", f"{top}/users", "--max-per-user", "2")
+
+    def shell(user):
+        client = rftptest.start_rftp("--password-file", f"{top}/password", "-b", "-",
+                                     daemon.url().replace("//", f"//{user}@"), stdin=-1)
+        client.stdin.write(b"ls\n")
+        client.stdin.flush()
+        return client
+    two = [shell("alice") for _ in range(2)]
+    wait_until(lambda: daemon.stderr().count(b"logged in as alice") == 2, "two sessions of hers")
+    fails((rftptest.REFUSED, rftptest.CONNECT), "--password-file", f"{top}/password", "-c", "ls",
+          daemon.url().replace("//", "//alice@"), says="as many sessions as a user may have")
+    works("--password-file", f"{top}/password", "-c", "ls", daemon.url().replace("//", "//bob@"))
+    rftptest.finish(two.pop(), b"")
+    wait_until(lambda: rftptest.rftp("--password-file", f"{top}/password", "-c", "ls",
+                                     daemon.url().replace("//", "//alice@")).code == 0, "there is room again")
+    rftptest.finish(two.pop(), b"")
+
+
+@case
 def the_defaults_have_limits(top):
     shown = subprocess.run([os.path.join(rftptest.BUILD, "rftpd"), "--help"], check=True, capture_output=True,
                            env=rftptest.clean_environment()).stdout
