@@ -153,7 +153,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 		.reply_timeout_ms = 10000,
 		.cancel_fd = -1,
 	};
-	must(!tls_context_new_client(NULL, &params.tls, why));
+	must(!tls_context_new_client(&(struct tls_files){.key = NULL}, &params.tls, why));
 	must(!pthread_create(&thread, NULL, serve, NULL));
 	return 0;
 }
