@@ -112,7 +112,9 @@ reloaded() {
 run_case "it reloads" reloaded
 
 is_another() {
-	[ "$(systemctl is-active rftpd)" = active ] && [ "$(main_pid)" != "$1" ]
+	local pid
+	pid=$(systemctl show -P MainPID rftpd)
+	[ "$pid" -gt 1 ] && [ "$pid" != "$1" ] && [ "$(systemctl is-active rftpd)" = active ]
 }
 
 killed() {
