@@ -170,6 +170,7 @@ def on_terminal(*arguments, answers):
     """A client whose terminal is ours -> (what it says there, its exit code)"""
     pid, fd = os.forkpty()
     if not pid:
+        rftptest.before_exec()
         os.execve(os.path.join(rftptest.BUILD, "rftp"), ["rftp", *arguments], rftptest.clean_environment())
     seen = b""
     try:
@@ -204,6 +205,7 @@ def a_prompt(top):
     # passwd asks twice
     pid, fd = os.forkpty()
     if not pid:
+        rftptest.before_exec()
         os.execve(os.path.join(rftptest.BUILD, "rftpd"), ["rftpd", "passwd", "bob", "--users", f"{top}/users"],
                   rftptest.clean_environment())
     seen = type_at(fd, b"New password: ", b"new\n") + type_at(fd, b"Once more: ", b"new\n")
