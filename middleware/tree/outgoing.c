@@ -254,8 +254,11 @@ int outgoing_new(const struct outgoing_params *params, struct outgoing **out)
 	}
 	o->params = *params;
 	o->keep = (struct outgoing_keep){.has = params->keep, .numeric = params->numeric_ids};
-	o->source = (struct transfer_source){
-		.next = outgoing_next, .check = outgoing_check, .done = outgoing_done, .ctx = o};
+	o->source = (struct transfer_source){.next = outgoing_next,
+		.check = outgoing_check,
+		.done = outgoing_done,
+		.ctx = o,
+		.reread = params->reread};
 	*out = o;
 	return 0;
 }
