@@ -71,8 +71,9 @@ static void log_file(void *ctx, const struct outcome *o)
 			o->bytes, seconds, *o->text ? ", but " : "", o->text,
 			*o->path ? o->path : "(memory)");
 	else
-		session_log(s, LOG_LEVEL_WARNING, "not %s after %.3f s (%s%s%.300s): %s", verb,
-			seconds, status_text(o->status), *o->text ? ": " : "", o->text,
+		session_log(s, o->status == STATUS_THERE ? LOG_LEVEL_INFO : LOG_LEVEL_WARNING,
+			"not %s after %.3f s (%s%s%.300s): %s", verb, seconds,
+			status_text(o->status), *o->text ? ": " : "", o->text,
 			*o->path ? o->path : "(memory)");
 	audit(job, o);
 }

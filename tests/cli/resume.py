@@ -393,6 +393,13 @@ def a_retry_goes_on(top):
     place.check("after the retry")
 
 
+def forget(daemon):
+    """Of hundreds, each has descriptors."""
+    rftptest._daemons.remove(daemon)
+    daemon.log.close()
+    daemon.process.stdout.close()
+
+
 @case(seconds=60 + 4 * scaled(10))
 def at_random_moments(top):
     """RFTP_SCALE makes it any number of runs."""
@@ -410,6 +417,7 @@ def at_random_moments(top):
             check(result.code in (OK, LOST, INTERRUPTED, rftptest.CONNECT, rftptest.PROTOCOL, -signal.SIGKILL),
                   what, result)
             if how == "daemon":
+                forget(daemon)
                 daemon = Daemon(place.export)
             settled(place, daemon)
             if result.code == OK:
@@ -422,6 +430,7 @@ def at_random_moments(top):
         else:
             go_on(place, daemon.url, what)
         daemon.stop()
+        forget(daemon)
         shutil.rmtree(where)
 
 
