@@ -329,6 +329,14 @@ static inline unsigned message_data_squeeze(uint32_t flags)
 }
 /* RETRIEVE of a tree: not all of it; `more` are the names beneath `path` that are wanted */
 #define MESSAGE_DATA_SELECTED 128u
+/* STORE: when files are flushed to stable storage; without any of them it is FILE */
+#define MESSAGE_DATA_FSYNC_FILE 0x100000u  /* each one before its RESULT */
+#define MESSAGE_DATA_FSYNC_END 0x200000u   /* all of them before CLOSED */
+#define MESSAGE_DATA_FSYNC_NEVER 0x400000u /* when the host likes */
+#define MESSAGE_DATA_FSYNC                                                                         \
+	(MESSAGE_DATA_FSYNC_FILE | MESSAGE_DATA_FSYNC_END | MESSAGE_DATA_FSYNC_NEVER)
+#define MESSAGE_DATA_READBACK 0x800000u /* STORE: files are read back and compared */
+#define MESSAGE_DATA_REREAD 0x1000000u  /* RETRIEVE: and read once more before they are ended */
 
 struct message_data_request { /* STORE, RETRIEVE */
 	uint8_t kind;         /* enum message_data_kind */
@@ -341,7 +349,9 @@ struct message_data_request { /* STORE, RETRIEVE */
 	uint8_t direct;  /* the daemon's O_DIRECT: 0 auto, 1 on, 2 off */
 	uint64_t size;   /* RETRIEVE of MESSAGE_DATA_NULL: bytes to send; STORE: of the one file,
 			    0 = not known; else 0 */
-	uint64_t offset; /* reserved for resume: 0 */
+	uint64_t
+		resume; /* STORE: files of at least so many bytes leave behind what arrived of them
+			   when the transfer is cut short, and go on from there; 0 = none; else 0 */
 	struct wire_bytes path;
 	/* RETRIEVE of several, with MESSAGE_DATA_INTO: how many paths there are besides, and these
 	 * as they cross: message_add_path, message_next_path; with MESSAGE_DATA_SELECTED how many

@@ -130,16 +130,18 @@ static bool message_data_request_ok(const struct message_data_request *m)
 		MESSAGE_DATA_UPDATE | MESSAGE_DATA_SELECTED | MESSAGE_DATA_OWNER |
 		MESSAGE_DATA_GROUP | MESSAGE_DATA_XATTRS | MESSAGE_DATA_ACLS |
 		MESSAGE_DATA_NUMERIC | MESSAGE_DATA_HARD_LINKS | MESSAGE_DATA_PREALLOCATE |
-		MESSAGE_DATA_SQUEEZE_MASK << MESSAGE_DATA_SQUEEZE_SHIFT;
+		MESSAGE_DATA_SQUEEZE_MASK << MESSAGE_DATA_SQUEEZE_SHIFT | MESSAGE_DATA_FSYNC |
+		MESSAGE_DATA_READBACK | MESSAGE_DATA_REREAD;
 
 	const uint32_t links = MESSAGE_DATA_FOLLOW_LINKS | MESSAGE_DATA_SKIP_LINKS;
 
 	if (message_data_squeeze(m->flags) > MESSAGE_DATA_SQUEEZE_MAX)
 		return false;
-	if (m->flags & ~flags || (m->flags & links) == links || m->engine > MESSAGE_ENGINE_PULL ||
-		m->channels > MESSAGE_CHANNELS_MAX || m->depth > TRANSFER_DEPTH_MAX ||
-		m->direct > 2 || m->offset != 0 || !message_more_ok(m) ||
-		!message_rules_ok(m->rules, m->rule_count) ||
+	if (m->flags & ~flags || (m->flags & links) == links ||
+		(m->flags & MESSAGE_DATA_FSYNC & ((m->flags & MESSAGE_DATA_FSYNC) - 1)) ||
+		m->engine > MESSAGE_ENGINE_PULL || m->channels > MESSAGE_CHANNELS_MAX ||
+		m->depth > TRANSFER_DEPTH_MAX || m->direct > 2 || m->resume > TRANSFER_SIZE_MAX ||
+		!message_more_ok(m) || !message_rules_ok(m->rules, m->rule_count) ||
 		(m->rule_count && !(m->flags & MESSAGE_DATA_RECURSIVE)))
 		return false;
 	if (m->block != 0 && (m->block % MESSAGE_BLOCK_MULTIPLE || m->block < TRANSFER_BLOCK_MIN ||
@@ -169,7 +171,7 @@ int message_get_data_request(struct message_data_request *m, const void *buf, si
 	m->rtt_us = wire_get_u32(&w);
 	m->direct = wire_get_u8(&w);
 	m->size = wire_get_u64(&w);
-	m->offset = wire_get_u64(&w);
+	m->resume = wire_get_u64(&w);
 	m->path = wire_get_bytes(&w, MESSAGE_PATH_MAX);
 	m->more_count = wire_get_u16(&w);
 	m->more.data = w.at;
@@ -195,7 +197,7 @@ ssize_t message_put_data_request(const struct message_data_request *m, void *buf
 	wire_put_u32(&w, m->rtt_us);
 	wire_put_u8(&w, m->direct);
 	wire_put_u64(&w, m->size);
-	wire_put_u64(&w, m->offset);
+	wire_put_u64(&w, m->resume);
 	wire_put_bytes(&w, m->path, MESSAGE_PATH_MAX);
 	wire_put_u16(&w, m->more_count);
 	wire_put_raw(&w, m->more.data, m->more.len);

@@ -48,6 +48,7 @@ static const struct status_row status_rows[] = {
 	{STATUS_CROSS_DEVICE, EREMOTE, "cross-device", "on another file system"},
 	{STATUS_LOOP, ELOOP, "loop", "symbolic links in a circle, or too many of them"},
 
+	{STATUS_THERE, EALREADY, "there", "is there already, from the transfer that was cut off"},
 	{STATUS_NO_SPACE, ENOSPC, "no-space", "no space left, or over quota"},
 	{STATUS_IO, EIO, "io", "input/output error"},
 	{STATUS_TOO_LARGE, EFBIG, "too-large", "too large"},

@@ -37,7 +37,8 @@ enum status {
 	STATUS_NOT_REGULAR = 209, /* device, socket, FIFO */
 	STATUS_BUSY = 210,
 	STATUS_CROSS_DEVICE = 211,
-	STATUS_LOOP = 212, /* too many symbolic links */
+	STATUS_LOOP = 212,  /* too many symbolic links */
+	STATUS_THERE = 213, /* the file is there, from a transfer that this one goes on with */
 	/* data, 3xx */
 	STATUS_NO_SPACE = 300, /* disk full or quota */
 	STATUS_IO = 301,

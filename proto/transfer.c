@@ -328,14 +328,59 @@ ssize_t transfer_put_file(const struct transfer_file *m, void *buf, size_t size)
 	return wire_put_end(&w);
 }
 
+static bool transfer_have_ok(const struct transfer_have *m)
+{
+	return m->file != 0 && m->count != 0 && m->count <= TRANSFER_HAVE_MAX &&
+	       m->first <= TRANSFER_BLOCKS_MAX - m->count;
+}
+
+int transfer_get_have(struct transfer_have *m, const void *buf, size_t len)
+{
+	struct wire w;
+
+	wire_init_get(&w, buf, len);
+	m->file = wire_get_u32(&w);
+	m->first = wire_get_u64(&w);
+	m->count = wire_get_u16(&w);
+	wire_require(&w, transfer_have_ok(m));
+	m->leaves = w.at;
+	for (unsigned i = 0; i < m->count && !w.error; i++)
+		(void)wire_get_u64(&w);
+	return wire_finish(&w);
+}
+
+ssize_t transfer_put_have(
+	const struct transfer_have *m, const uint64_t *leaves, void *buf, size_t size)
+{
+	struct wire w;
+
+	wire_init_put(&w, buf, size);
+	wire_require(&w, transfer_have_ok(m));
+	wire_put_u32(&w, m->file);
+	wire_put_u64(&w, m->first);
+	wire_put_u16(&w, m->count);
+	for (unsigned i = 0; i < m->count && !w.error; i++)
+		wire_put_u64(&w, leaves[i]);
+	return wire_put_end(&w);
+}
+
+uint64_t transfer_have_leaf(const struct transfer_have *m, unsigned i)
+{
+	uint64_t leaf = 0;
+
+	for (unsigned k = 0; k < 8; k++)
+		leaf = leaf << 8 | m->leaves[8u * i + k];
+	return leaf;
+}
+
 int transfer_get_ready(struct transfer_ready *m, const void *buf, size_t len)
 {
 	struct wire w;
 
 	wire_init_get(&w, buf, len);
 	m->file = wire_get_u32(&w);
-	m->offset = wire_get_u64(&w);
-	wire_require(&w, m->file != 0 && m->offset == 0);
+	m->bytes = wire_get_u64(&w);
+	wire_require(&w, m->file != 0 && m->bytes <= TRANSFER_SIZE_MAX);
 	return wire_finish(&w);
 }
 
@@ -344,9 +389,9 @@ ssize_t transfer_put_ready(const struct transfer_ready *m, void *buf, size_t siz
 	struct wire w;
 
 	wire_init_put(&w, buf, size);
-	wire_require(&w, m->file != 0 && m->offset == 0);
+	wire_require(&w, m->file != 0 && m->bytes <= TRANSFER_SIZE_MAX);
 	wire_put_u32(&w, m->file);
-	wire_put_u64(&w, m->offset);
+	wire_put_u64(&w, m->bytes);
 	return wire_put_end(&w);
 }
 

@@ -8,7 +8,8 @@
  *
  * - S OFFER, K ACCEPT (or ABORT): once; ACCEPT names the sink's memory.
  * - K GRANT, S REQUEST: engine credit, at any time between ACCEPT and CLOSED.
- * - S FILE, K READY (or RESULT: refused): of each file, many at once.
+ * - S FILE, K HAVE*, READY (or RESULT: refused): of each file, many at once.
+ * - S HOLE: of a file that has some.
  * - S blocks, on the data channels: each a WRITE with its notice behind; engine status: with its
  *   status byte; engine window: K ACK, a notice's bytes, of each.
  * - S FILE_END, K RESULT: of each file that was READY.
@@ -38,7 +39,8 @@ enum transfer_type {
 	TRANSFER_CLOSED = 74,
 	TRANSFER_ABORT = 75,
 	TRANSFER_PAUSED = 76, /* data as of MESSAGE_QUEUED; from the daemon, in either direction */
-	TRANSFER_FILES = 78,  /* proto/bundle.h */
+	TRANSFER_HAVE = 77,
+	TRANSFER_FILES = 78, /* proto/bundle.h */
 	TRANSFER_RESULTS = 79,
 };
 
@@ -52,6 +54,7 @@ static inline bool transfer_is_frame(uint16_t type)
 #define TRANSFER_BLOCK_MAX 16777216u
 #define TRANSFER_DEPTH_MAX 65536u             /* blocks of a sink */
 #define TRANSFER_GRANTS_MAX 4096u             /* indices in one GRANT */
+#define TRANSFER_HAVE_MAX 4096u               /* leaves in one HAVE */
 #define TRANSFER_NAME_MAX 16383u              /* bytes of a FILE's name */
 #define TRANSFER_OPEN_MAX 256u                /* files between FILE and RESULT at once */
 #define TRANSFER_SIZE_MAX 0x7fffffffffffffffu /* of a file, and of offset + length: fits off_t */
@@ -152,15 +155,16 @@ enum transfer_file_kind {
 
 /* What a FILE says beyond mode and time: bits of `has`. */
 enum transfer_has {
-	TRANSFER_HAS_OWNER = 1,  /* uid and user */
-	TRANSFER_HAS_GROUP = 2,  /* gid and group */
-	TRANSFER_HAS_XATTRS = 4, /* all extended attributes: what else is there goes */
-	TRANSFER_HAS_ACLS = 8,   /* acl and default_acl; empty: there is none */
-	TRANSFER_HAS_LOST = 16,  /* the source had more than it could send of the last two */
-	TRANSFER_HAS_NAMES = 32, /* a hard link to it may follow */
-	TRANSFER_HAS_HOLES = 64, /* HOLE may come in the place of blocks */
+	TRANSFER_HAS_OWNER = 1,      /* uid and user */
+	TRANSFER_HAS_GROUP = 2,      /* gid and group */
+	TRANSFER_HAS_XATTRS = 4,     /* all extended attributes: what else is there goes */
+	TRANSFER_HAS_ACLS = 8,       /* acl and default_acl; empty: there is none */
+	TRANSFER_HAS_LOST = 16,      /* the source had more than it could send of the last two */
+	TRANSFER_HAS_NAMES = 32,     /* a hard link to it may follow */
+	TRANSFER_HAS_HOLES = 64,     /* HOLE may come in the place of blocks */
+	TRANSFER_HAS_IDENTITY = 128, /* identity */
 };
-#define TRANSFER_HAS_ALL 127u
+#define TRANSFER_HAS_ALL 255u
 #define TRANSFER_ACCOUNT_MAX 255u  /* bytes of a user's or group's name */
 #define TRANSFER_XATTRS_MAX 32768u /* of all extended attributes: proto/attributes.h */
 #define TRANSFER_ACL_MAX 4096u
@@ -181,15 +185,26 @@ struct transfer_file {
 	struct wire_bytes user, group; /* names; empty: only the number counts */
 	struct wire_bytes xattrs;
 	struct wire_bytes acl, default_acl; /* acl(5), short text form with commas */
+	uint64_t identity; /* another number when the file may be another one, whatever size and
+			      time say */
 };
 #define TRANSFER_TARGET_MAX 4095u
 /* The longest FILE: a regular one with all that it may have. */
 #define TRANSFER_FILE_MAX                                                                          \
 	(29u + 2 + TRANSFER_NAME_MAX + 2 + 2 * (4 + 2 + TRANSFER_ACCOUNT_MAX) + 2 +                \
 		TRANSFER_XATTRS_MAX + 2 * (2 + TRANSFER_ACL_MAX))
+/* Blocks of the file that the sink has already, from a transfer that was cut short: they are not
+ * sent.  Before READY, in ascending order. */
+struct transfer_have {
+	uint32_t file;
+	uint64_t first;        /* its offset divided by the size of a block */
+	uint16_t count;        /* 1..TRANSFER_HAVE_MAX */
+	const uint8_t *leaves; /* of each, 64 bits big-endian: transfer_have_leaf */
+};
+uint64_t transfer_have_leaf(const struct transfer_have *, unsigned i);
 struct transfer_ready {
 	uint32_t file;
-	uint64_t offset; /* reserved for resume: 0 */
+	uint64_t bytes; /* of the blocks in its HAVEs */
 };
 /* Zeros in the place of blocks, of a file with TRANSFER_HAS_HOLES: whole blocks, or to its end. */
 struct transfer_hole {
@@ -247,6 +262,9 @@ const uint8_t *transfer_gathered_header(const struct transfer_gathered *, unsign
 void transfer_put_gathered(uint32_t index, const uint8_t *header, uint8_t *entry);
 int transfer_get_file(struct transfer_file *, const void *, size_t);
 ssize_t transfer_put_file(const struct transfer_file *, void *, size_t);
+int transfer_get_have(struct transfer_have *, const void *, size_t);
+/* `leaves` instead of those in the struct. */
+ssize_t transfer_put_have(const struct transfer_have *, const uint64_t *leaves, void *, size_t);
 int transfer_get_ready(struct transfer_ready *, const void *, size_t);
 ssize_t transfer_put_ready(const struct transfer_ready *, void *, size_t);
 int transfer_get_hole(struct transfer_hole *, const void *, size_t);

@@ -20,7 +20,8 @@ bool transfer_has_ok(const struct transfer_file *m)
 		return !(m->has & ~(TRANSFER_HAS_OWNER | TRANSFER_HAS_GROUP));
 	if (m->kind != TRANSFER_FILE_REGULAR && m->kind != TRANSFER_FILE_DIRECTORY_END)
 		return !m->has;
-	if (m->kind != TRANSFER_FILE_REGULAR && m->has & (TRANSFER_HAS_NAMES | TRANSFER_HAS_HOLES))
+	if (m->kind != TRANSFER_FILE_REGULAR &&
+		m->has & (TRANSFER_HAS_NAMES | TRANSFER_HAS_HOLES | TRANSFER_HAS_IDENTITY))
 		return false;
 	return transfer_text_ok(m->user) && transfer_text_ok(m->group) &&
 	       transfer_text_ok(m->acl) && transfer_text_ok(m->default_acl) &&
@@ -46,6 +47,8 @@ void transfer_has_get(struct transfer_file *m, struct wire *w)
 		m->acl = wire_get_bytes(w, TRANSFER_ACL_MAX);
 		m->default_acl = wire_get_bytes(w, TRANSFER_ACL_MAX);
 	}
+	if (m->has & TRANSFER_HAS_IDENTITY)
+		m->identity = wire_get_u64(w);
 }
 
 void transfer_has_put(const struct transfer_file *m, struct wire *w)
@@ -65,4 +68,6 @@ void transfer_has_put(const struct transfer_file *m, struct wire *w)
 		wire_put_bytes(w, m->acl, TRANSFER_ACL_MAX);
 		wire_put_bytes(w, m->default_acl, TRANSFER_ACL_MAX);
 	}
+	if (m->has & TRANSFER_HAS_IDENTITY)
+		wire_put_u64(w, m->identity);
 }

@@ -18,6 +18,7 @@ enum {
 	OPTION_EXCLUDE,
 	OPTION_INCLUDE_FROM,
 	OPTION_EXCLUDE_FROM,
+	OPTION_NO_RESUME,
 	OPTION_SETTING
 }; /* + row: beyond any letter */
 
@@ -46,6 +47,8 @@ static const struct own {
 	{"include", 0, "PATTERN", "as --filter='+ PATTERN': copy what matches", OPTION_INCLUDE},
 	{"exclude-from", 0, "FILE", "as --exclude with each line of FILE", OPTION_EXCLUDE_FROM},
 	{"include-from", 0, "FILE", "as --include with each line of FILE", OPTION_INCLUDE_FROM},
+	{"no-resume", 0, NULL, "begin files that were cut off again, and leave none behind",
+		OPTION_NO_RESUME},
 };
 #define OWN (sizeof own / sizeof *own)
 
@@ -318,6 +321,9 @@ int options_parse(int argc, char **argv, struct options *o, struct text *why)
 				optarg, why);
 			if (err)
 				return err;
+			break;
+		case OPTION_NO_RESUME:
+			o->settings.resume_bytes = 0;
 			break;
 		case 'c':
 		case 'b': {

@@ -15,6 +15,7 @@
 #define SETTINGS_CONNECT_TIMEOUT_MS 10000u
 #define SETTINGS_TIMEOUT_MS 60000u
 #define SETTINGS_SEGMENT_BYTES (64u << 20)
+#define SETTINGS_RESUME_BYTES (16u << 20) /* smaller files are sent again in no time */
 
 void settings_init(struct settings *s)
 {
@@ -25,7 +26,8 @@ void settings_init(struct settings *s)
 		.segment_bytes = SETTINGS_SEGMENT_BYTES,
 		.max_delete = UINT64_MAX,
 		.ssh = "ssh",
-		.rftpd_path = "rftpd"};
+		.rftpd_path = "rftpd",
+		.resume_bytes = SETTINGS_RESUME_BYTES};
 }
 
 void settings_archive(struct settings *s)
@@ -183,6 +185,39 @@ static const struct row {
 		 .option = "retries",
 		 .help = "how often a copy is begun again when the connection is lost"},
 		"0..1000000", NULL, settings_set_retries, settings_show_retries},
+	{{.name = "retry-time",
+		 .option = "retry-time",
+		 .help = "how long after its start a copy may be begun again"},
+		"none|SECONDS", NULL, settings_set_retry_time, settings_show_retry_time},
+	{{.name = "stall-timeout",
+		 .option = "stall-timeout",
+		 .help = "how long a transfer may stand still"},
+		"none|SECONDS", NULL, settings_set_stall_timeout, settings_show_stall_timeout},
+	{{.name = "stop-on-error",
+		 .option = "stop-on-error",
+		 .given = "on",
+		 .help = "stop a copy of many files at the first one that fails"},
+		"on|off", NULL, settings_set_stop_on_error, settings_show_stop_on_error},
+	{{.name = "failures",
+		 .option = "failures",
+		 .help = "write the names of files that failed there"},
+		"none|FILE", NULL, settings_set_failures, settings_show_failures},
+	{{.name = "retry-from",
+		 .option = "retry-from",
+		 .help = "copy only what is named there, as failures wrote it"},
+		"none|FILE", NULL, settings_set_retry_from, settings_show_retry_from},
+	{{.name = "fsync",
+		 .option = "fsync",
+		 .help = "flush each file that arrives, all at the end, or none"},
+		"auto|file|end|never", NULL, settings_set_fsync, settings_show_fsync},
+	{{.name = "verify",
+		 .option = "verify",
+		 .help = "compare what crossed, and what is on the disk of source, sink or both"},
+		"wire|file|readback|all", NULL, settings_set_verify, settings_show_verify},
+	{{.name = "resume",
+		 .option = "resume",
+		 .help = "go on with files of that size and more that were cut off"},
+		"never|SIZE", NULL, settings_set_resume, settings_show_resume},
 	{{.name = "protect",
 		 .option = "protect",
 		 .help = "what files contain: checksums, authentication, encryption"},

@@ -18,6 +18,22 @@
 
 #define SETTINGS_RULES_MAX 8192u /* bytes; of more, a file of rules */
 
+/* When files that arrive are flushed to stable storage. */
+enum settings_fsync {
+	SETTINGS_FSYNC_AUTO, /* FILE */
+	SETTINGS_FSYNC_FILE,
+	SETTINGS_FSYNC_END,
+	SETTINGS_FSYNC_NEVER
+};
+
+/* What is compared beside what crossed. */
+enum settings_verify {
+	SETTINGS_VERIFY_WIRE, /* nothing more */
+	SETTINGS_VERIFY_FILE, /* what the source's disk has */
+	SETTINGS_VERIFY_READBACK,
+	SETTINGS_VERIFY_ALL
+};
+
 struct settings {
 	char fabric[16]; /* names with commas between, in order; "" = the best that connects */
 	uint8_t engine;  /* enum message_engine; 0 = auto */
@@ -35,8 +51,16 @@ struct settings {
 	char user[256], password_file[PATH_MAX], password_command[PATH_MAX];
 	char ssh[PATH_MAX], rftpd_path[PATH_MAX]; /* of ssh:// */
 	char identity[PATH_MAX], cert[PATH_MAX], key[PATH_MAX];
-	unsigned retries;                   /* of a copy */
-	unsigned timeout_ms;                /* of a server that does not answer or go on */
+	unsigned retries;          /* of a copy, */
+	unsigned retry_time_ms;    /* begun within this time; 0 = whenever */
+	unsigned stall_timeout_ms; /* without a move; 0 = none of its own */
+	bool stop_on_error;        /* the first file that fails is the last one */
+	/* files of names: those that failed, and the only ones to be copied; "": none */
+	char failures[PATH_MAX], retry_from[PATH_MAX];
+	enum settings_fsync fsync;
+	enum settings_verify verify;
+	uint64_t resume_bytes; /* files of that size and more are gone on with; 0 = none */
+	unsigned timeout_ms;   /* of a server that does not answer or go on */
 	uint64_t segment_bytes, segment_ns; /* of a feed; 0 = no limit */
 	bool drop_oldest;
 	bool recursive;

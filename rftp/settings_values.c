@@ -351,22 +351,47 @@ int settings_set_segment(struct settings *s, const char *value, struct text *why
 	return 0;
 }
 
-void settings_show_segment(const struct settings *s, struct text *out)
+/* A size as it may be given. */
+static void show_size(uint64_t n, struct text *out)
 {
 	static const char letters[] = "KMGT";
-	uint64_t n = s->segment_bytes;
 	int letter = -1;
 
 	for (; n && n % 1024 == 0 && letter < 3; letter++)
 		n /= 1024;
-	if (n)
-		text_printf(out, "%ju%.*s", (uintmax_t)n, letter >= 0,
-			&letters[letter >= 0 ? letter : 0]);
+	text_printf(out, "%ju%.*s", (uintmax_t)n, letter >= 0, &letters[letter >= 0 ? letter : 0]);
+}
+
+void settings_show_segment(const struct settings *s, struct text *out)
+{
+	if (s->segment_bytes)
+		show_size(s->segment_bytes, out);
 	if (s->segment_ns)
-		text_printf(out, "%s%jus", n ? "," : "",
+		text_printf(out, "%s%jus", s->segment_bytes ? "," : "",
 			(uintmax_t)(s->segment_ns / SETTINGS_NS_PER_S));
-	if (!n && !s->segment_ns)
+	if (!s->segment_bytes && !s->segment_ns)
 		text_puts(out, "none");
+}
+
+int settings_set_resume(struct settings *s, const char *value, struct text *why)
+{
+	uint64_t n = 0;
+
+	if (strcmp(value, "never") &&
+		(number_parse_size(value, &n) || !n || n > TRANSFER_SIZE_MAX)) {
+		text_puts(why, "never, or the size of the smallest file (16M)");
+		return -EINVAL;
+	}
+	s->resume_bytes = n;
+	return 0;
+}
+
+void settings_show_resume(const struct settings *s, struct text *out)
+{
+	if (s->resume_bytes)
+		show_size(s->resume_bytes, out);
+	else
+		text_puts(out, "never");
 }
 
 int settings_set_drop(struct settings *s, const char *value, struct text *why)
@@ -636,6 +661,7 @@ BOOLEAN(acls)
 BOOLEAN(parents)
 BOOLEAN(hard_links)
 BOOLEAN(preallocate)
+BOOLEAN(stop_on_error)
 BOOLEAN(delete)
 BOOLEAN(dry_run)
 

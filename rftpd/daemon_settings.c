@@ -14,6 +14,7 @@
 #include "rftpd/jobs/budget.h"
 #include "transfer/bucket.h"
 #include "tree/place.h"
+#include "tree/incoming.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -43,6 +44,7 @@ enum kind {
 	KIND_TURN,
 	KIND_CLASS,
 	KIND_ANONYMOUS,
+	KIND_FSYNC,
 	KIND_LEVEL
 };
 
@@ -141,6 +143,8 @@ static const struct row rows[] = {
 	{"protect", KIND_PROTECT, 0, 0, 0, "clear|safe|private",
 		"the least protection of what files contain: none, authentication, encryption",
 		"clear"},
+	{"fsync", KIND_FSYNC, 0, 0, 0, "never|end|file",
+		"the least that is done for what arrives, whatever a client asks for", "never"},
 	{"log-level", KIND_LEVEL, 0, 0, 0, "error|warning|info|debug", "what is logged", "info"},
 	{"audit-log", KIND_PATH, FIELD(audit_log), 0, 0, "FILE|stderr",
 		"a line of JSON there for each session, file and change of a name", NULL},
@@ -157,6 +161,8 @@ static const struct row rows[] = {
 		"give up all files and system calls but its own, where the kernel has that", "yes"},
 	{"require-sandbox", KIND_SWITCH, FIELD(require_sandbox), 0, 0, "yes|no",
 		"and do not serve where the kernel does not have it", "no"},
+	{"keep-partial", KIND_NUMBER, FIELD(keep_partial_s), 0, 31536000, "SECONDS",
+		"how long what was cut off is kept, to be gone on with", "604800"},
 	{"insecure", KIND_SWITCH, FIELD(insecure), 0, 0, "yes|no",
 		"listen beyond loopback without logins, where anybody may use the exports", "no"},
 };
@@ -539,6 +545,21 @@ static int set_anonymous(struct daemon_settings *s, const char *value, char why[
 	return -EINVAL;
 }
 
+static int set_fsync(struct daemon_settings *s, const char *value, char why[DAEMON_WHY_MAX])
+{
+	static const char *const names[] = {[INCOMING_FSYNC_NEVER] = "never",
+		[INCOMING_FSYNC_END] = "end",
+		[INCOMING_FSYNC_FILE] = "file"};
+
+	for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
+		if (!strcmp(value, names[i])) {
+			s->fsync = (uint8_t)i;
+			return 0;
+		}
+	snprintf(why, DAEMON_WHY_MAX, "fsync: \"%.60s\" is none of never, end, file", value);
+	return -EINVAL;
+}
+
 static int set_row(struct daemon_settings *s, const struct row *row, const char *value,
 	char why[DAEMON_WHY_MAX])
 {
@@ -579,6 +600,8 @@ static int set_row(struct daemon_settings *s, const struct row *row, const char 
 		return set_class(s, value, why);
 	case KIND_ANONYMOUS:
 		return set_anonymous(s, value, why);
+	case KIND_FSYNC:
+		return set_fsync(s, value, why);
 	default:
 		return set_level(s, value, why);
 	}
@@ -594,7 +617,8 @@ void daemon_settings_init(struct daemon_settings *s)
 		enum kind kind = rows[i].kind;
 
 		if (kind == KIND_LEVEL || kind == KIND_SWITCH || kind == KIND_PROTECT ||
-			kind == KIND_STARTUPS || kind == KIND_PENALTIES || kind == KIND_TURN)
+			kind == KIND_STARTUPS || kind == KIND_PENALTIES || kind == KIND_TURN ||
+			kind == KIND_FSYNC)
 			(void)set_row(s, &rows[i], rows[i].standard, why);
 		else if ((kind == KIND_NUMBER || kind == KIND_SIZE) && is_digit(*rows[i].standard))
 			(void)set_row(s, &rows[i], rows[i].standard, why);

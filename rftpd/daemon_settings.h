@@ -78,6 +78,8 @@ struct daemon_settings {
 	uint64_t login_timeout_s;
 	uint64_t idle_timeout_s; /* 0: none */
 	uint64_t drain_timeout_s;
+	uint64_t keep_partial_s;
+	uint8_t fsync;   /* enum incoming_fsync: the least */
 	uint8_t protect; /* enum message_protect: the least that is served */
 	/* admission by priority (rftpd/jobs/admission); bandwidth 0: there is none */
 	uint64_t bandwidth, share, turn_bytes, age_s, queue_max;

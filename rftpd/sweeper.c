@@ -30,7 +30,7 @@ static void be_modest(void)
 static void sweep(struct sweeper *s)
 {
 	struct temporary_swept swept = {0};
-	int err = temporary_sweep_tree(s->top, &s->stop, &swept);
+	int err = temporary_sweep_tree(s->top, s->keep_s, &s->stop, &swept);
 
 	if (err)
 		log_warning("looking for files that were left behind: %s", strerror(-err));
@@ -59,9 +59,10 @@ static void run(void *arg)
 	}
 }
 
-void sweeper_start(struct sweeper *s, int top)
+void sweeper_start(struct sweeper *s, int top, uint64_t keep_s)
 {
 	s->top = top;
+	s->keep_s = keep_s;
 	atomic_init(&s->stop, false);
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_cond_init(&s->wake, NULL);

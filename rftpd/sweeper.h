@@ -10,18 +10,21 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdint.h>
 
 struct sweeper {
 	int top;
+	uint64_t keep_s;
 	struct worker worker;
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
 	atomic_bool stop;
 };
 
-/* Sweeps beneath a directory, which stays the caller's.  Without a thread it is not done, and that
- * is logged.  Signals are blocked already. */
-void sweeper_start(struct sweeper *, int top);
+/* Sweeps beneath a directory, which stays the caller's; what another transfer can go on with is
+ * kept for `keep_s`.  Without a thread it is not done, and that is logged.  Signals are blocked
+ * already. */
+void sweeper_start(struct sweeper *, int top, uint64_t keep_s);
 /* Does nothing if it was not started. */
 void sweeper_stop(struct sweeper *);
 

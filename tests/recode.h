@@ -63,6 +63,19 @@ RECODE(result, transfer)
 RECODE(complete, transfer)
 RECODE(abort, transfer)
 
+static inline ssize_t recode_have(const uint8_t *in, size_t len, uint8_t *out, size_t size)
+{
+	struct transfer_have m;
+	uint64_t leaves[TRANSFER_HAVE_MAX];
+	int error = transfer_get_have(&m, in, len);
+
+	if (error)
+		return error;
+	for (unsigned i = 0; i < m.count; i++)
+		leaves[i] = transfer_have_leaf(&m, i);
+	return transfer_put_have(&m, leaves, out, size);
+}
+
 static inline ssize_t recode_empty(const uint8_t *in, size_t len, uint8_t *out, size_t size)
 {
 	(void)in, (void)out, (void)size;
@@ -229,6 +242,7 @@ static const struct recode recode_table[] = {
 	{TRANSFER_REQUEST, recode_empty},
 	{TRANSFER_FILE, recode_transfer_file},
 	{TRANSFER_HOLE, recode_transfer_hole},
+	{TRANSFER_HAVE, recode_have},
 	{TRANSFER_READY, recode_transfer_ready},
 	{TRANSFER_FILE_END, recode_transfer_file_end},
 	{TRANSFER_RESULT, recode_transfer_result},

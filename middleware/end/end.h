@@ -87,6 +87,9 @@ int end_file_open_as(int fd, const struct end_file_params *, struct end **out);
 /* A file to read: where the next data at `offset` or behind it begin and end, as far as the file
  * system knows of holes.  Both are UINT64_MAX when there are no more. */
 void end_file_data(struct end *, uint64_t offset, uint64_t *from, uint64_t *to);
+/* A new descriptor of a regular file's end, for reading, with O_DIRECT where the file system has
+ * it; the caller closes it.  -EINVAL: it is none; -errno. */
+int end_file_again(const struct end *);
 
 /* A pipe, socket, terminal or character device.  Ignores offsets; keeps order.  Takes over `fd`
  * unless `borrowed` (stdin, stdout).  Fills a block wholly unless the stream ends.  The program

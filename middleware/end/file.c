@@ -405,3 +405,17 @@ void end_file_data(struct end *end, uint64_t offset, uint64_t *from, uint64_t *t
 	if (hole > data)
 		*to = (uint64_t)hole;
 }
+
+int end_file_again(const struct end *end)
+{
+	char path[32];
+	int fd;
+
+	if (end->ops != &file_ops)
+		return -EINVAL;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", ((const struct end_file *)end)->fd);
+	fd = open(path, O_RDONLY | O_DIRECT | O_CLOEXEC);
+	if (fd < 0 && errno == EINVAL)
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}

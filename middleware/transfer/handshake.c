@@ -14,6 +14,7 @@
 #define GREET_TIMEOUT_MS 10000
 #define JOB_THREADS 4u
 #define FEED_FLUSH_MS 200u
+#define REREAD_THREADS 2u
 
 static const struct fabric_caps *caps_of(const struct run *run)
 {
@@ -168,8 +169,10 @@ static int exchange(
 	return 0;
 }
 
-static int make_io_pool(struct run *run, const struct transfer_feed *from, const struct plan *plan)
+static int make_io_pool(
+	struct run *run, const struct transfer_source *source, const struct plan *plan)
 {
+	const struct transfer_feed *from = source->feed;
 	struct io_pool_feed feed;
 	struct io_pool_params params = {
 		.reading = true,
@@ -182,6 +185,8 @@ static int make_io_pool(struct run *run, const struct transfer_feed *from, const
 							 caps_of(run)->write_delivered),
 		.blocks = pool_count(run->pool),
 		.seal = run->seal_key,
+		.jobs = source->reread ? REREAD_THREADS : 0,
+		.queued_jobs = TRANSFER_OPEN_MAX,
 	};
 
 	if (from) {
@@ -260,7 +265,7 @@ int handshake_offer(
 	if (!r) {
 		run->engine = ops;
 		run->common = &run->source->common;
-		r = make_io_pool(run, from->feed, plan);
+		r = make_io_pool(run, from, plan);
 	}
 	fill_stats(run, ops, &offer, accept.depth, env.imm);
 	return r;

@@ -307,18 +307,26 @@ void run_report(struct run *run, uint64_t now)
 	run->report_ns = now + PROGRESS_NS;
 }
 
+static uint64_t sooner(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
 /* How long the transfer may go without a move, waiting for `wait`; 0: for ever. */
 static uint64_t still_max_ns(const struct run *run, enum run_wait wait)
 {
 	uint64_t idle = (uint64_t)run->idle_timeout_ms * NS_PER_MS, blocks;
+	uint64_t stall = run->params->stall_timeout_ms
+				 ? (uint64_t)run->params->stall_timeout_ms * NS_PER_MS
+				 : UINT64_MAX;
 
 	if (wait == RUN_WAIT_STREAM || run->params->patient)
 		return 0;
 	if (wait == RUN_WAIT_PEER)
-		return STILL_FACTOR * idle;
+		return sooner(STILL_FACTOR * idle, stall);
 	/* nothing can be seen of a block before all of it is there */
 	blocks = (uint64_t)run->stats->channels * run->stats->block * NS_PER_S / SLOW_BYTES_PER_S;
-	return idle + blocks < STILL_FACTOR * idle ? idle + blocks : STILL_FACTOR * idle;
+	return sooner(sooner(idle + blocks, STILL_FACTOR * idle), stall);
 }
 
 /* Whether it moves.  0 or a failure. */

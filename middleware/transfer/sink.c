@@ -16,6 +16,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <poll.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,7 +34,7 @@ static int check_finished(struct sink *s, struct sink_file *f)
 	if (f->end_known && f->landed > f->end.blocks)
 		return run_fail(&s->run, VERDICT_SESSION, STATUS_PROTOCOL,
 			"file %u: more blocks than were sent", f->file.file);
-	if (f->job_out || !sink_file_complete(f))
+	if (f->job_out || !sink_file_complete(f) || (f->resume && f->resume->out))
 		return 0;
 	sink_file_judge(f);
 	f->job_out = true;
@@ -87,7 +88,7 @@ static int take_file_end(struct sink *s, const uint8_t *data, size_t len)
 	if (transfer_get_file_end(&end, data, len))
 		return -EBADMSG;
 	f = sink_find_file(s, end.file);
-	if (!f || f->bundle || f->waits || f->end_known)
+	if (!f || f->bundle || !f->ready || f->end_known)
 		return -EBADMSG;
 	if (!sink_file_ends_well(f, &end, s->block))
 		return run_fail(&s->run, VERDICT_SESSION, STATUS_PROTOCOL,
@@ -301,6 +302,8 @@ static int take_drained(struct sink *s, struct block *b)
 	if (f->bundle)
 		return sink_bundle_verified(s, f, b);
 	sink_file_written(f, b, s->block);
+	if (!b->error && f->resume)
+		sink_resume_add(f->resume, s->run.io_pool, b->offset / s->block, b->leaf);
 	if (!b->error)
 		atomic_fetch_add_explicit(&s->run.stats->bytes, b->length, memory_order_relaxed);
 	sink_give(s, b);
@@ -323,17 +326,65 @@ static int take_all_drained(struct sink *s)
 	return r ? r : (int)n;
 }
 
+static void run_flush(struct io_pool_job *job)
+{
+	struct sink_flush *flush =
+		(struct sink_flush *)((char *)job - offsetof(struct sink_flush, job));
+
+	flush->error = flush->to->flush(flush->to->ctx);
+}
+
+/* Nothing more will land: makes it stable, which may take long.  1: it is; 0: not yet; or a
+ * failure.
+ */
+static int flush_files(struct sink *s)
+{
+	struct sink_flush *flush = &s->flush;
+
+	if (!s->to->flush || !s->run.stats->files)
+		return 1;
+	if (!flush->begun) {
+		flush->begun = true;
+		flush->to = s->to;
+		flush->job.run = run_flush;
+		io_pool_submit_job(s->run.io_pool, &flush->job);
+	}
+	if (flush->done && flush->error)
+		return run_fail(&s->run, VERDICT_TRANSFER, STATUS_UNSYNCED,
+			"flushing all files: %s", strerror(-flush->error));
+	return flush->done;
+}
+
+static int take_job(struct sink *s, struct io_pool_job *job)
+{
+	struct sink_resume *resume = sink_resume_of_job(job);
+	struct sink_file *f = resume ? resume->owner : sink_file_of_job(job);
+
+	if (job == &s->flush.job) {
+		s->flush.done = true;
+		return 0;
+	}
+	if (!resume && f->bundle)
+		return sink_bundle_landed(s, f);
+	if (!resume)
+		return sink_finish_file(s, f);
+	if (!f->ready)
+		s->telling++;
+	if (!f->ready)
+		return 0;
+	if (!sink_file_complete(f))
+		sink_resume_note(resume, s->run.io_pool);
+	return check_finished(s, f); /* it may have waited for the notes only */
+}
+
 static int take_jobs(struct sink *s)
 {
 	struct io_pool_job *done[BATCH];
 	unsigned n = io_pool_collect_jobs(s->run.io_pool, done, BATCH);
 	int r = 0;
 
-	for (unsigned i = 0; i < n && !r; i++) {
-		struct sink_file *f = sink_file_of_job(done[i]);
-
-		r = f->bundle ? sink_bundle_landed(s, f) : sink_finish_file(s, f);
-	}
+	for (unsigned i = 0; i < n && !r; i++)
+		r = take_job(s, done[i]);
 	return r ? r : (int)n;
 }
 
@@ -371,6 +422,8 @@ static int work(struct run *run)
 		take_landed,
 		take_all_drained,
 		take_jobs,
+		sink_tell_found,
+		sink_note_gathered,
 		sink_open_files,
 		take_frames,
 		give_held,
@@ -384,9 +437,12 @@ static int work(struct run *run)
 			return n;
 		total += n;
 	}
-	s->completed = s->complete_came && !s->open;
-	if (!s->completed)
+	if (!s->complete_came || s->open)
 		return total;
+	r = flush_files(s);
+	if (r <= 0)
+		return r ? r : total;
+	s->completed = true;
 	r = check_sums(s);
 	return r ? r : 1;
 }
@@ -429,6 +485,15 @@ static bool any_in_io(const struct sink *s)
 	return false;
 }
 
+static void take_salvaged(struct sink *s, struct block *b)
+{
+	struct sink_file *f = b->owner;
+
+	f->in_io--;
+	if (!b->error && f->resume)
+		sink_resume_add(f->resume, s->run.io_pool, b->offset / s->block, b->leaf);
+}
+
 /* A transfer that was cut short, whose sink keeps what it has: what has landed is verified and
  * written. */
 static void salvage(struct sink *s)
@@ -447,7 +512,7 @@ static void salvage(struct sink *s)
 			poll(&fd, 1, -1);
 		io_pool_disarm(s->run.io_pool);
 		for (unsigned i = 0; i < n; i++)
-			((struct sink_file *)done[i]->owner)->in_io--;
+			take_salvaged(s, done[i]);
 	}
 }
 
@@ -475,7 +540,9 @@ enum verdict_scope transfer_receive(struct link *link, const struct transfer_par
 		r = make_held(&s);
 	if (!r)
 		r = loop(&s);
-	if (r && to->keeps && s.run.io_pool)
+	if (r)
+		sink_stop_reading(&s);
+	if (r && (to->keeps || to->resume) && s.run.io_pool)
 		salvage(&s);
 	if (!r)
 		r = close_transfer(&s);

@@ -4,6 +4,8 @@
  */
 #include "transfer/sink_file.h"
 
+#include "transfer/reread.h"
+
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -68,6 +70,7 @@ void sink_file_free(struct sink_file *f)
 		return;
 	digest_tree_free(f->tree);
 	reorder_free(f->reorder);
+	sink_resume_free(f->resume);
 	ranges_fini(&f->ranges);
 	free(f->strings);
 	free(f);
@@ -121,7 +124,7 @@ bool sink_file_takes(
 {
 	uint64_t end = h->offset + h->length;
 
-	if (!f->target.end || f->job_out || !h->length || end < h->offset)
+	if (!f->target.end || !f->ready || f->job_out || !h->length || end < h->offset)
 		return false;
 	if (f->end_known && f->landed >= f->end.blocks)
 		return false;
@@ -164,10 +167,28 @@ int sink_file_hole(struct sink_file *f, const struct transfer_hole *h, struct ho
 	return 0;
 }
 
+/* The bytes of a block are there. */
+static void note_block(
+	struct sink_file *f, uint64_t from, uint64_t to, uint64_t index, uint64_t leaf)
+{
+	int r = ranges_add(&f->ranges, from, to);
+
+	if (!r)
+		r = digest_tree_add(f->tree, index, leaf);
+	note_failure(f, r, from);
+}
+
+void sink_file_found(struct sink_file *f, const struct transfer_note *note, uint32_t block_bytes)
+{
+	uint64_t from = note->index * block_bytes, to = from + block_bytes;
+
+	note_block(f, from, to < f->file.size ? to : f->file.size, note->index, note->leaf);
+	f->landed++;
+}
+
 void sink_file_written(struct sink_file *f, const struct block *b, uint32_t block_bytes)
 {
 	unsigned long long offset = b->offset;
-	int r;
 
 	if (b->error == -EILSEQ) {
 		verdict_set(&f->verdict, VERDICT_BLOCK, STATUS_CHECKSUM,
@@ -179,11 +200,8 @@ void sink_file_written(struct sink_file *f, const struct block *b, uint32_t bloc
 			"writing at offset %llu: %s", offset, strerror(-b->error));
 		return;
 	}
-	r = ranges_add(&f->ranges, b->offset, b->offset + b->length);
-	if (!r)
-		r = digest_tree_add(f->tree,
-			sink_file_is_stream(f) ? b->sequence : b->offset / block_bytes, b->leaf);
-	note_failure(f, r, offset);
+	note_block(f, b->offset, b->offset + b->length,
+		sink_file_is_stream(f) ? b->sequence : b->offset / block_bytes, b->leaf);
 }
 
 bool sink_file_complete(const struct sink_file *f)
@@ -219,24 +237,72 @@ void sink_file_judge(struct sink_file *f)
 			(unsigned long long)f->digest, (unsigned long long)end->digest);
 }
 
+/* Whether what has landed of a file that failed is still good: not if it is another file by now, or
+ * could not be written here. */
+static bool outlives(const struct sink_file *f)
+{
+	switch (f->verdict.status) {
+	case STATUS_CHECKSUM: /* of a block, which was not written */
+	case STATUS_CANCELLED:
+	case STATUS_DISCONNECTED:
+	case STATUS_TIMEOUT:
+	case STATUS_SHUTDOWN:
+		return true;
+	case STATUS_CHANGED:
+		return false;
+	default: /* reading it may succeed the next time */
+		return f->cut || (f->end_known && f->end.status == f->verdict.status);
+	}
+}
+
+static void give_up(struct sink_file *f)
+{
+	if (!f->resume || !outlives(f)) {
+		f->to->discard(f->to->ctx, f->cookie);
+		return;
+	}
+	sink_resume_flush(f->resume);
+	f->to->resume->suspend(f->to->ctx, f->cookie);
+}
+
+/* What the disk has is what came. */
+static void read_back(struct sink_file *f)
+{
+	uint64_t root;
+	int r;
+
+	if (!f->to->readback || f->file.kind != TRANSFER_FILE_REGULAR || f->verdict.status)
+		return;
+	r = reread_root(f->target.end, f->end.size, f->block, f->entry, &f->stop, &root);
+	if (r)
+		verdict_set(&f->verdict, VERDICT_FILE, status_from_errno(r), "reading it back: %s",
+			strerror(-r));
+	else if (root != f->digest)
+		verdict_set(&f->verdict, VERDICT_FILE, STATUS_DIGEST,
+			"what was read back from the disk is not what was written: digest %016llx, "
+			"and not %016llx",
+			(unsigned long long)root, (unsigned long long)f->digest);
+}
+
 void sink_file_settle(struct sink_file *f)
 {
 	char text[VERDICT_TEXT] = "";
 	int r;
 
-	if (!f->verdict.status) {
+	if (!f->verdict.status && !f->to->unsynced) {
 		r = end_sync(f->target.end);
 		if (r)
 			verdict_set(&f->verdict, VERDICT_FILE, status_from_errno(r), "fsync: %s",
 				strerror(-r));
 	}
+	read_back(f);
 	r = end_free(f->target.end);
 	f->target.end = NULL;
 	if (r)
 		verdict_set(
 			&f->verdict, VERDICT_FILE, status_from_errno(r), "close: %s", strerror(-r));
 	if (f->verdict.status) {
-		f->to->discard(f->to->ctx, f->cookie);
+		give_up(f);
 		return;
 	}
 	r = f->to->commit(f->to->ctx, f->cookie, &f->file, f->end.size, text);

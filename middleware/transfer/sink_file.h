@@ -14,6 +14,7 @@
 #include "block/reorder.h"
 #include "transfer/hole.h"
 #include "transfer/io_pool.h"
+#include "transfer/sink_resume.h"
 #include "transfer/transfer.h"
 
 struct sink_file {
@@ -26,10 +27,14 @@ struct sink_file {
 	void *cookie;
 	bool end_known, job_out, told; /* FILE_END came; the job was submitted; RESULT was sent */
 	bool waits, opened;            /* to be opened; it has an end, which counts */
+	bool ready;                    /* READY was sent */
+	bool cut;                      /* it failed because the transfer was cut short */
+	struct sink_resume *resume;    /* NULL: it can not be gone on with */
 	struct ranges ranges;
 	struct digest_tree *tree;
 	struct reorder *reorder; /* streams */
 	uint32_t window;         /* blocks that may be on their way at once */
+	uint32_t block;          /* bytes of one */
 	uint64_t landed;         /* blocks */
 	uint64_t hole_blocks;    /* that were told, and will not land */
 	uint64_t in_io;          /* blocks being verified and written */
@@ -37,6 +42,7 @@ struct sink_file {
 	uint64_t entry;             /* digest of its FILE */
 	uint64_t digest;            /* ours */
 	struct verdict verdict;     /* the first thing that failed */
+	atomic_bool stop;           /* it is not read back any further */
 	struct sink_bundle *bundle; /* it is not one file but many (sink_bundles.c) */
 };
 
@@ -67,12 +73,14 @@ int sink_file_hole(struct sink_file *, const struct transfer_hole *, struct hole
 bool sink_file_takes(const struct sink_file *, const struct transfer_block *, uint32_t block_bytes);
 /* A block was verified and written (block->error 0), or was not: takes note, may fail the file. */
 void sink_file_written(struct sink_file *, const struct block *, uint32_t block_bytes);
+/* It is there already, from a transfer before: takes note, may fail the file. */
+void sink_file_found(struct sink_file *, const struct transfer_note *, uint32_t block_bytes);
 /* Whether FILE_END has come and all its blocks are accounted for. */
 bool sink_file_complete(const struct sink_file *);
 /* All blocks are accounted for: is it what the source says it is?  May fail the file. */
 void sink_file_judge(struct sink_file *);
-/* fsync, close, and commit or discard.  Blocks; as a job, or in place when the transfer was cut
- * short. */
+/* fsync, close, and commit, discard or suspend.  Blocks; as a job, or in place when the transfer
+ * was cut short. */
 void sink_file_settle(struct sink_file *);
 struct sink_file *sink_file_of_job(struct io_pool_job *);
 

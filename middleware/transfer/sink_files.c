@@ -13,7 +13,9 @@
 #include <errno.h>
 #include <string.h>
 
-#define LACKING_NS (10 * NS_PER_S) /* others give descriptors back within this, or a file fails */
+#define NOTES_NS (NS_PER_S / 4)
+#define HAVE_PENDING_MAX (1u << 20) /* bytes of HAVEs that wait to be sent */
+#define LACKING_NS (10 * NS_PER_S)  /* others give descriptors back within this, or a file fails */
 
 void sink_files_init(struct sink *s)
 {
@@ -104,6 +106,7 @@ int sink_finish_file(struct sink *s, struct sink_file *f)
 		s->run.arrived_bytes += f->end.size;
 	}
 	s->opened -= f->opened;
+	s->resumes -= f->resume != NULL;
 	s->to->done(s->to->ctx, &f->file, f->verdict.status, f->verdict.text);
 	sink_unlink_file(s, f);
 	sink_file_free(f);
@@ -129,11 +132,19 @@ bool sink_may_wait(struct sink *s)
 	return now - s->lacking_since_ns < LACKING_NS;
 }
 
+static int tell_ready(struct sink *s, struct sink_file *f)
+{
+	struct transfer_ready ready = {.file = f->file.file, .bytes = ranges_bytes(&f->ranges)};
+	uint8_t data[32];
+
+	f->ready = true;
+	return run_put(
+		&s->run, TRANSFER_READY, data, transfer_put_ready(&ready, data, sizeof data));
+}
+
 /* Asks the caller for its end.  0, or -EAGAIN: when others have ended. */
 static int open_file(struct sink *s, struct sink_file *f)
 {
-	struct transfer_ready ready = {.file = f->file.file};
-	uint8_t data[32];
 	int r = sink_file_open(f, pool_count(s->run.pool));
 
 	if ((r == -EMFILE || r == -ENFILE) && !sink_file_is_stream(f) && sink_may_wait(s)) {
@@ -145,11 +156,105 @@ static int open_file(struct sink *s, struct sink_file *f)
 	if (r || !f->target.end)
 		return sink_finish_file(s, f);
 	f->opened = true;
+	f->block = s->block;
 	s->opened++;
 	if (end_is_direct(f->target.end))
 		s->run.stats->direct = true;
+	if (f->file.kind != TRANSFER_FILE_REGULAR || !s->to->resume ||
+		!s->to->resume->wanted(s->to->ctx, f->cookie))
+		return tell_ready(s, f);
+	r = sink_resume_new(s->to, f->cookie, f->file.size, s->block, &f->resume);
+	if (r)
+		return r;
+	f->resume->owner = f;
+	s->resumes++;
+	sink_resume_recall(f->resume, s->run.io_pool);
+	return 0;
+}
+
+/* One HAVE: found blocks that lie one behind the other. */
+static int tell_have(struct sink *s, struct sink_file *f)
+{
+	struct sink_resume *resume = f->resume;
+	const struct transfer_note *notes = &resume->found.items[resume->told];
+	struct transfer_have have = {.file = f->file.file, .first = notes->index};
+	uint64_t leaves[TRANSFER_HAVE_MAX];
+	uint8_t data[14 + sizeof leaves];
+
+	while (have.count < TRANSFER_HAVE_MAX && resume->told < resume->found.count &&
+		notes[have.count].index == have.first + have.count) {
+		sink_file_found(f, &notes[have.count], s->block);
+		leaves[have.count] = notes[have.count].leaf;
+		have.count++;
+		resume->told++;
+	}
 	return run_put(
-		&s->run, TRANSFER_READY, data, transfer_put_ready(&ready, data, sizeof data));
+		&s->run, TRANSFER_HAVE, data, transfer_put_have(&have, leaves, data, sizeof data));
+}
+
+/* The source is told what it need not send, as fast as it reads. */
+static int tell_found(struct sink *s, struct sink_file *f)
+{
+	struct sink_resume *resume = f->resume;
+	int n = 0, r = 0;
+
+	if (!resume || f->ready || resume->out)
+		return 0;
+	for (; !r && resume->told < resume->found.count; n++) {
+		if (demux_pending_bytes(link_demux(s->run.link)) > HAVE_PENDING_MAX)
+			return n;
+		r = tell_have(s, f);
+	}
+	if (r)
+		return r;
+	if (resume->more) { /* what was told shows the source that it goes on */
+		s->telling--;
+		sink_resume_recall(resume, s->run.io_pool);
+		return n;
+	}
+	s->run.stats->had_bytes += ranges_bytes(&f->ranges);
+	s->telling--;
+	transfer_notes_free(&resume->found);
+	r = tell_ready(s, f);
+	return r ? r : n + 1;
+}
+
+int sink_tell_found(struct sink *s)
+{
+	int n = 0;
+
+	for (unsigned i = 0; i < TRANSFER_OPEN_MAX && s->telling; i++) {
+		int r = s->files[i] ? tell_found(s, s->files[i]) : 0;
+
+		if (r < 0)
+			return r;
+		n += r;
+	}
+	return n;
+}
+
+int sink_note_gathered(struct sink *s)
+{
+	uint64_t now = s->resumes ? clock_now_ns() : 0;
+
+	if (now < s->notes_ns || !s->resumes)
+		return 0;
+	s->notes_ns = now + NOTES_NS;
+	for (unsigned i = 0; i < TRANSFER_OPEN_MAX; i++)
+		if (s->files[i] && s->files[i]->ready && s->files[i]->resume &&
+			!s->files[i]->job_out)
+			sink_resume_note(s->files[i]->resume, s->run.io_pool);
+	return 0;
+}
+
+void sink_stop_reading(struct sink *s)
+{
+	for (unsigned i = 0; i < TRANSFER_OPEN_MAX; i++)
+		if (s->files[i]) {
+			atomic_store(&s->files[i]->stop, true);
+			if (s->files[i]->resume)
+				sink_resume_stop(s->files[i]->resume);
+		}
 }
 
 static int open_waiting(struct sink *s)
@@ -318,6 +423,9 @@ static void drop_file(struct sink *s, struct sink_file *f)
 		verdict_set(&f->verdict, VERDICT_FILE,
 			s->run.verdict.status ? s->run.verdict.status : STATUS_DISCONNECTED, "%s",
 			s->run.verdict.text);
+	f->cut = true;
+	if (f->resume) /* its job has run, for there is no I/O pool any more */
+		f->resume->out = false;
 	if (!f->job_out && !f->waits) /* else nothing was begun */
 		sink_file_settle(f);
 	f->told = true; /* there is nobody to tell */

@@ -17,6 +17,13 @@
 
 #define SINK_LEAVING_MAX (HANDSHAKE_JOBS_MAX - TRANSFER_OPEN_MAX)
 
+struct sink_flush {
+	struct io_pool_job job;
+	const struct transfer_sink *to;
+	bool begun, done;
+	int error;
+};
+
 struct sink {
 	struct run run; /* first */
 	const struct transfer_sink *to;
@@ -39,11 +46,15 @@ struct sink {
 	struct transfer_complete source_sums; /* what COMPLETE said */
 	bool complete_came, completed;
 	struct hole_leaves hole_leaves;
+	struct sink_flush flush; /* the last job */
 	unsigned next_worker;
 	/* with a bucket: slots that are emptied, and not free for the source before their time: a
 	 * ring; and all those that the source cannot fill now */
 	struct block **held;
 	uint32_t held_head, held_count, away;
+	unsigned resumes;  /* files that can be gone on with, */
+	uint64_t notes_ns; /* and when it is looked at again what of them is to be noted */
+	unsigned telling;  /* files whose source is to be told what is there */
 	/* blocks of bundles that came before their FILES, by number modulo that; how many */
 	struct block *early[TRANSFER_OPEN_MAX];
 	unsigned early_count;
@@ -75,6 +86,12 @@ int sink_add_file(struct sink *, const struct transfer_file *, uint64_t entry);
 /* Opens those that wait, while descriptors last, and ends the directories that can be.  How many,
  * or -errno. */
 int sink_open_files(struct sink *);
+/* Tells what is there of files that are gone on with, and READY.  How much, or -errno. */
+int sink_tell_found(struct sink *);
+/* Has noted what was gathered a while ago, also when nothing more comes. */
+int sink_note_gathered(struct sink *);
+/* The transfer is cut short: jobs that read files end soon. */
+void sink_stop_reading(struct sink *);
 /* Tells the outcome, once a file, as soon as it is known. */
 int sink_tell_result(struct sink *, struct sink_file *);
 /* Its job is done, or there was none: the record goes. */

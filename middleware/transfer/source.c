@@ -23,6 +23,17 @@ static struct source *self(struct run *run)
 
 /* ---- frames ---- */
 
+static int take_have(struct source *s, const uint8_t *data, size_t len)
+{
+	struct transfer_have have;
+	struct source_file *f;
+
+	if (transfer_get_have(&have, data, len))
+		return -EBADMSG;
+	f = source_find_file(s, have.file);
+	return f ? source_take_have(s, f, &have) : -EBADMSG;
+}
+
 static int take_ready(struct source *s, const uint8_t *data, size_t len)
 {
 	struct transfer_ready ready;
@@ -31,9 +42,8 @@ static int take_ready(struct source *s, const uint8_t *data, size_t len)
 	if (transfer_get_ready(&ready, data, len))
 		return -EBADMSG;
 	f = source_find_file(s, ready.file);
-	if (!f || f->bundle || f->ready || f->bare || ready.offset)
+	if (!f || f->bundle || f->ready || f->bare || source_take_ready(s, f, &ready))
 		return -EBADMSG;
-	f->ready = true;
 	if (s->from->feed && !f->read_all)
 		io_pool_feed_add(s->run.io_pool, &f->target);
 	return source_end_file(s, f);
@@ -108,6 +118,8 @@ static int take_frame(struct source *s, const struct message_header *h, const ui
 	if (r)
 		return r < 0 ? r : 0;
 	switch (h->type) {
+	case TRANSFER_HAVE:
+		return take_have(s, data, h->length);
 	case TRANSFER_READY:
 		return take_ready(s, data, h->length);
 	case TRANSFER_RESULT:
@@ -165,6 +177,7 @@ static int work(struct run *run)
 		take_frames,
 		source_take_completions,
 		source_take_filled,
+		source_take_rereads,
 		source_gather,
 		source_fill_blocks,
 		source_send_blocks,
@@ -256,6 +269,7 @@ enum verdict_scope transfer_send(struct link *link, const struct transfer_params
 		r = source_make_gathers(&s, bundles);
 	if (!r)
 		r = loop(&s);
+	atomic_store(&s.stop, true);
 	outcome = run_end(&s.run, r);
 	source_free_gathers(&s);
 	free(s.filled);

@@ -74,12 +74,14 @@ int source_fill_blocks(struct source *s)
 	while (s->reading && n < batch) {
 		struct source_file *f = s->reading;
 		bool stream = f->item.file.kind == TRANSFER_FILE_STREAM;
-		uint64_t left = f->item.file.size - f->next_offset;
+		uint64_t left;
 		struct block *b;
 		int hole;
 
 		if (!f->ready)
 			break; /* in order: its READY is on the way */
+		source_skip_had(s, f);
+		left = f->item.file.size - f->next_offset;
 		if (!left) {
 			int r;
 

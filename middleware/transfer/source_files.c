@@ -8,7 +8,10 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stddef.h>
 #include <string.h>
+
+#define HAD_SPANS_MAX 65536u /* pieces that the sink may have of a file */
 
 /* The file's record goes; `done` is told. */
 void source_file_finish(struct source *s, struct source_file *f)
@@ -26,6 +29,7 @@ void source_file_finish(struct source *s, struct source_file *f)
 	f->item.dropped_blocks = f->dropped;
 	s->from->done(s->from->ctx, &f->item, f->verdict.status, f->verdict.text);
 	digest_tree_free(f->tree);
+	ranges_fini(&f->had);
 	end_free(f->target.end);
 	f->used = false;
 	s->open--;
@@ -83,6 +87,7 @@ int source_begin_file(struct source *s, struct source_file *f)
 	int r;
 
 	f->number = f->item.file.file = s->last_number + 1;
+	ranges_init(&f->had, HAD_SPANS_MAX);
 	if (f->item.closed && !f->item.error)
 		f->item.error = s->from->open(s->from->ctx, &f->item);
 	f->used = true;
@@ -145,9 +150,52 @@ enum run_wait source_waits(const struct run *run)
 	if ((s->from->feed && !s->completed) || source_is_gathering(s))
 		return RUN_WAIT_OURS;
 	for (unsigned i = 0; i < TRANSFER_OPEN_MAX; i++)
-		if (s->files[i].used && s->files[i].in_io)
+		if (s->files[i].used && (s->files[i].in_io || s->files[i].reread_out))
 			return RUN_WAIT_OURS;
 	return RUN_WAIT_PEER;
+}
+
+int source_take_have(struct source *s, struct source_file *f, const struct transfer_have *have)
+{
+	uint64_t size = f->item.file.size, from = have->first * s->plan.block, to;
+	int r;
+
+	/* whole blocks of a file that is not empty and has no holes, each of them once */
+	if (f->item.file.has & TRANSFER_HAS_HOLES || f->ready || f->read_all ||
+		f->item.file.kind != TRANSFER_FILE_REGULAR || from >= size ||
+		have->count - 1u > (size - from - 1) / s->plan.block)
+		return -EBADMSG;
+	to = from + (uint64_t)have->count * s->plan.block;
+	to = to < size ? to : size;
+	r = ranges_add(&f->had, from, to);
+	for (unsigned i = 0; i < have->count && !r; i++)
+		r = digest_tree_add(f->tree, have->first + i, transfer_have_leaf(have, i));
+	f->had_blocks += have->count;
+	return r == -ENOMEM ? r : r ? -EBADMSG : 0;
+}
+
+int source_take_ready(struct source *s, struct source_file *f, const struct transfer_ready *ready)
+{
+	if (ready->bytes != ranges_bytes(&f->had))
+		return -EBADMSG;
+	f->ready = true;
+	f->bytes = ready->bytes;
+	atomic_fetch_add_explicit(&s->run.stats->had_bytes, ready->bytes, memory_order_relaxed);
+	return 0;
+}
+
+void source_skip_had(struct source *s, struct source_file *f)
+{
+	const struct ranges_span *span;
+
+	if (f->had_next == f->had.count)
+		return;
+	span = &f->had.spans[f->had_next];
+	if (span->from != f->next_offset)
+		return;
+	s->unread_bytes -= span->to - span->from;
+	f->next_offset = span->to;
+	f->had_next++;
 }
 
 /* Off the list of files that have something to read; the one that is done is nearly always its
@@ -168,14 +216,69 @@ void source_stop_reading(struct source *s, struct source_file *f)
 		s->reading_tail = at;
 }
 
+static void run_reread(struct io_pool_job *job)
+{
+	struct source_file *f =
+		(struct source_file *)((char *)job - offsetof(struct source_file, reread));
+
+	f->reread_error = reread_root(f->target.end, f->bytes, f->source->plan.block, f->entry,
+		&f->source->stop, &f->reread_root);
+}
+
+/* Whether it has to be read again first; begins to. */
+static bool wants_reread(struct source *s, struct source_file *f)
+{
+	if (f->reread_out)
+		return true;
+	if (!s->from->reread || f->item.file.kind != TRANSFER_FILE_REGULAR || f->reread_done ||
+		f->verdict.status || f->answered)
+		return false;
+	f->reread_out = true;
+	f->source = s;
+	f->reread.run = run_reread;
+	io_pool_submit_job(s->run.io_pool, &f->reread);
+	return true;
+}
+
+static void judge_reread(struct source_file *f)
+{
+	if (f->reread_error)
+		verdict_set(&f->verdict, VERDICT_FILE, status_from_errno(f->reread_error),
+			"reading it again: %s", strerror(-f->reread_error));
+	else if (f->reread_root != f->digest)
+		verdict_set(&f->verdict, VERDICT_FILE, STATUS_DIGEST,
+			"what the disk has of it is not what was read and sent: digest %016llx, "
+			"and not %016llx",
+			(unsigned long long)f->reread_root, (unsigned long long)f->digest);
+}
+
+int source_take_rereads(struct source *s)
+{
+	struct io_pool_job *done[16];
+	unsigned n = s->from->reread ? io_pool_collect_jobs(s->run.io_pool, done, 16) : 0;
+	int r = 0;
+
+	for (unsigned i = 0; i < n && !r; i++) {
+		struct source_file *f =
+			(struct source_file *)((char *)done[i] -
+					       offsetof(struct source_file, reread));
+
+		f->reread_out = false;
+		f->reread_done = true;
+		r = source_end_file(s, f);
+	}
+	return r ? r : (int)n;
+}
+
 /* All of it that will be sent is sent: FILE_END, once the sink has said READY. */
 int source_end_file(struct source *s, struct source_file *f)
 {
-	struct transfer_file_end end = {.file = f->number, .size = f->bytes, .blocks = f->sequence};
+	struct transfer_file_end end = {
+		.file = f->number, .size = f->bytes, .blocks = f->sequence + f->had_blocks};
 	uint8_t data[64];
 	int r;
 
-	if (f->ended || !f->ready || !f->read_all || f->in_io)
+	if (f->ended || !f->ready || !f->read_all || f->in_io || wants_reread(s, f))
 		return 0;
 	if (!f->verdict.status && !source_file_open_ended(f) && f->bytes != f->item.file.size)
 		verdict_set(&f->verdict, VERDICT_FILE, STATUS_CHANGED,
@@ -188,10 +291,12 @@ int source_end_file(struct source *s, struct source_file *f)
 	}
 	if (!f->verdict.status) { /* a file that failed may have holes */
 		r = digest_tree_root(
-			f->tree, f->sequence + f->hole_blocks, f->bytes, f->entry, &f->digest);
+			f->tree, end.blocks + f->hole_blocks, f->bytes, f->entry, &f->digest);
 		if (r)
 			return r;
 	}
+	if (f->reread_done && !f->verdict.status)
+		judge_reread(f);
 	end.status = f->verdict.status;
 	end.digest = f->digest;
 	f->ended = true;

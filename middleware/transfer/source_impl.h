@@ -19,6 +19,9 @@
 #include "transfer/run.h"
 #include "transfer/squeeze_choice.h"
 
+#include "block/ranges.h"
+#include "transfer/reread.h"
+
 struct source_file {
 	struct io_pool_target target; /* first: what block->owner points to */
 	struct source_file *next; /* in the order of starting, while there is something to read */
@@ -26,15 +29,24 @@ struct source_file {
 	uint32_t number;
 	bool used, bare, ready, read_all, ended, answered;
 	uint64_t next_offset;        /* to read */
-	uint64_t bytes;              /* sent, with those of holes */
+	uint64_t bytes;              /* sent, with those of holes and what was there already */
 	uint64_t hole_blocks;        /* that were told, and not sent */
 	uint64_t data_from, data_to; /* what end_file_data said last, of a file with holes */
+	uint64_t had_blocks;         /* that were there already */
+	struct ranges had;           /* their bytes: not read */
+	size_t had_next;             /* the first of these that lies behind next_offset, or at it */
 	uint32_t sequence;           /* blocks sent */
 	uint64_t dropped;            /* blocks of a feed that nobody had room for */
 	uint32_t in_io;              /* blocks being filled, and filled ones waiting to be sent */
 	struct digest_tree *tree;
 	uint64_t entry; /* digest of its FILE */
 	uint64_t digest;
+	/* it is read again, from the disk, before it is ended */
+	struct io_pool_job reread;
+	bool reread_out, reread_done;
+	uint64_t reread_root;
+	int reread_error;
+	struct source *source;
 	struct verdict verdict;       /* the first thing that failed */
 	struct source_bundle *bundle; /* it is not one file but many; NULL: it is one */
 };
@@ -54,6 +66,7 @@ struct source {
 	uint32_t open_max;     /* at once */
 	uint64_t unread_bytes; /* of files started */
 	bool no_more, completed, closed;
+	atomic_bool stop;      /* nothing is read again any further */
 	struct block **filled; /* ring of blocks to be sent */
 	uint32_t filled_head, filled_count, filled_room;
 	struct hole_leaves hole_leaves;
@@ -78,12 +91,19 @@ struct source_file *source_find_file(
 bool source_may_start(const struct source *);
 bool source_may_begin(const struct source *); /* what is known to be there */
 int source_start_file(struct source *);
+/* HAVE and READY.  0, -EBADMSG, -ENOMEM. */
+int source_take_have(struct source *, struct source_file *, const struct transfer_have *);
+int source_take_ready(struct source *, struct source_file *, const struct transfer_ready *);
+/* Passes over what the sink has at next_offset. */
+void source_skip_had(struct source *, struct source_file *);
 /* Starts what `next` or a gather has given to the slot of the next number.  0 or -errno. */
 int source_begin_file(struct source *, struct source_file *);
 /* No more blocks will be filled for it. */
 void source_stop_reading(struct source *, struct source_file *);
 /* FILE_END, once all of it that will be sent is sent.  Safe to call at any time. */
 int source_end_file(struct source *, struct source_file *);
+/* Those that were read again.  How many, or -errno. */
+int source_take_rereads(struct source *);
 /* For run.waits. */
 enum run_wait source_waits(const struct run *);
 /* A transfer that was cut short: each file that was started is told. */

@@ -45,8 +45,9 @@ struct transfer_requests {
 };
 
 struct transfer_stats {
-	_Atomic uint64_t bytes; /* source: sent; sink: verified and handed to the end */
-	uint64_t hole_bytes;    /* of these: in holes, which did not cross */
+	_Atomic uint64_t bytes;     /* source: sent; sink: verified and handed to the end */
+	_Atomic uint64_t had_bytes; /* that were there, from a transfer before: not of these */
+	uint64_t hole_bytes;        /* of `bytes`: in holes, which did not cross */
 	uint64_t crossed_bytes; /* of payloads, as they crossed: fewer where they were compressed */
 	_Atomic uint64_t files; /* finished well; directories are none */
 	_Atomic uint64_t errors;      /* files that failed */
@@ -93,15 +94,17 @@ struct transfer_params {
 	unsigned workers;          /* threads that do I/O and checksums; 0 = choose */
 	unsigned squeeze; /* source: compress with this level, 1 to 9, where it pays; 0 = never */
 	uint64_t rtt_ns;  /* measured; 0 = not known */
-	int idle_timeout_ms; /* nothing heard of the peer for so long: -ETIMEDOUT; 0 = 60,000.
-				Keep-alives are heard, but move nothing: without a move it ends
-				after ten times as long, earlier when blocks that were sent are
-				missing.  A stream that waits for its data is not still */
-	bool patient;        /* source: the sink may wait for a stream of its own, and be still
-				for as long as it likes */
-	unsigned open_files; /* most of them at once; 0 = choose */
-	unsigned jobs;       /* sink: threads that sync and rename, at most; 0 = choose */
-	int cancel_fd;       /* readable = stop: ABORT, -ECANCELED; -1 = none */
+	int idle_timeout_ms;  /* nothing heard of the peer for so long: -ETIMEDOUT; 0 = 60,000.
+				 Keep-alives are heard, but move nothing: without a move it ends
+				 after ten times as long, earlier when blocks that were sent are
+				 missing.  A stream that waits for its data is not still */
+	int stall_timeout_ms; /* without a move it ends after that, where this is sooner; 0 = none
+			       */
+	bool patient;         /* source: the sink may wait for a stream of its own, and be still
+				 for as long as it likes */
+	unsigned open_files;  /* most of them at once; 0 = choose */
+	unsigned jobs;        /* sink: threads that sync and rename, at most; 0 = choose */
+	int cancel_fd;        /* readable = stop: ABORT, -ECANCELED; -1 = none */
 	/* what the peer is then told; NULL = STATUS_CANCELLED.  Set before cancel_fd is readable */
 	_Atomic(const struct transfer_cancel *) cancel;
 	struct bucket *bucket; /* how fast it may go; NULL: as fast as it can.  Whoever sets it
@@ -129,7 +132,8 @@ struct transfer_item {
 	bool closed;  /* a file of which only the name is known: `open` or `read` says the rest */
 	int error;    /* not 0: could not be opened: counted and told to `done`, not sent */
 	void *cookie; /* the caller's */
-	/* set for `done`: bytes and blocks of it that were sent; blocks of a feed that were dropped
+	/* set for `done`: bytes and blocks of it that were sent, or that the sink had; blocks of a
+	 * feed that were dropped
 	 */
 	uint64_t sent_bytes, sent_blocks, dropped_blocks;
 };
@@ -178,7 +182,9 @@ struct transfer_source {
 	 * "").  A text with status 0 is what could not be kept. */
 	void (*done)(void *ctx, const struct transfer_item *, uint16_t status, const char *text);
 	void *ctx;
-	const struct transfer_feed *feed;  /* NULL: files one after the other */
+	const struct transfer_feed *feed; /* NULL: files one after the other */
+	bool reread; /* a regular file that was sent is read from the disk once more, and compared
+		      */
 	uint64_t total_files, total_bytes; /* hints, MESSAGE_UNKNOWN */
 	uint64_t largest_bytes;            /* of a file, for choosing the block; MESSAGE_UNKNOWN */
 };
@@ -199,6 +205,36 @@ struct transfer_arrival {
 	/* the outcome */
 	uint16_t status;
 	char *text; /* malloc'd, or NULL: as commit's */
+};
+
+/* Blocks of a file: which, and what they contain. */
+struct transfer_note {
+	uint64_t index, leaf; /* offset / block size; checksum of the payload (block/digest.h) */
+};
+struct transfer_notes {
+	struct transfer_note *items;
+	size_t count, room;
+	atomic_bool stop; /* whoever collects them ends early */
+};
+/* 0 or -ENOMEM. */
+int transfer_notes_add(struct transfer_notes *, uint64_t index, uint64_t leaf);
+
+/*
+ * Files that outlive a transfer which is cut short, so that another one goes on with them.  Calls
+ * for one file never run at the same time.
+ */
+struct transfer_resume {
+	/* Whether this file does; it was just opened.  In the transfer's thread. */
+	bool (*wanted)(void *ctx, void *cookie);
+	/* Adds the blocks that are there whole, ascending: each was read and is what an earlier
+	 * transfer verified.  In a worker thread, before any block comes; may take as long as
+	 * reading the file, and so gives back now and then: true: there is more, it is to be called
+	 * again.  Ends early when found->stop is set. */
+	bool (*recall)(void *ctx, void *cookie, uint32_t block_bytes, struct transfer_notes *found);
+	/* Blocks that are verified and written, in any order.  In a worker thread. */
+	void (*note)(void *ctx, void *cookie, const struct transfer_note *, size_t count);
+	/* In place of `discard`: it failed, and what was noted stays for the next transfer. */
+	void (*suspend)(void *ctx, void *cookie);
 };
 
 struct transfer_sink {
@@ -232,6 +268,15 @@ struct transfer_sink {
 	void (*land)(
 		void *ctx, struct transfer_arrival *const *, unsigned count, unsigned open_max);
 	void *ctx;
+	/* A regular file is read back from the disk before `commit`, and compared. */
+	bool readback;
+	/* Files are not flushed before `commit`. */
+	bool unsynced;
+	/* All files that will be there are: what was not flushed is, before the source is told that
+	 * the transfer is over.  0, or -errno: it is cut short.  In a worker thread; NULL: none is.
+	 */
+	int (*flush)(void *ctx);
+	const struct transfer_resume *resume; /* NULL: no file does */
 	/* `discard` keeps what was written: when the transfer is cut short, what has landed is
 	 * written first. Ends never wait for a peer of theirs. */
 	bool keeps;

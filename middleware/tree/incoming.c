@@ -13,8 +13,10 @@
 #include "tree/incoming_keep.h"
 #include "tree/incoming_links.h"
 #include "tree/landing.h"
+#include "tree/leftover.h"
 #include "tree/metadata.h"
 #include "tree/temporary.h"
+#include "tree/tree_mark.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -112,7 +114,7 @@ static void incoming_sweep(const struct incoming *in, int dir)
 {
 	struct temporary_swept swept = {0};
 
-	if (in->params.sweep && temporary_sweep(dir, NULL, &swept))
+	if (in->params.sweep && temporary_sweep(dir, LEFTOVER_KEEP_S, NULL, &swept))
 		log_debug("a directory that may not be read is not swept");
 	if (swept.files)
 		log_debug("removed %llu temporary files that were left behind",
@@ -136,6 +138,30 @@ static void incoming_sweep_destination(struct incoming *in)
 	}
 }
 
+/* Several files have a mark: from the second one on, for a directory is one, too. */
+static void incoming_mark(struct incoming *in, const struct transfer_file *file, const char *name)
+{
+	int err;
+
+	if (file->file == 1)
+		snprintf(in->first, sizeof(in->first), "%.*s", (int)strcspn(name, "/"), name);
+	if (in->marked || !in->sink.resume || in->dir < 0 ||
+		(file->kind != TRANSFER_FILE_DIRECTORY && file->file == 1))
+		return;
+	in->marked = true;
+	err = tree_mark_open(in->dir, in->first, &in->began, &in->mark);
+	in->busy = err == -EBUSY;
+	if (err)
+		log_debug("the transfer can not be marked: if it is cut off, files that have "
+			  "landed will come again");
+}
+
+static void incoming_unmark(struct incoming *in, bool over)
+{
+	tree_mark_close(in->mark, over);
+	in->mark = NULL;
+}
+
 /* All that is in it has arrived. */
 static int incoming_leave_directory(
 	struct incoming *in, const struct transfer_file *file, const char *name, char text[512])
@@ -154,6 +180,8 @@ static int incoming_leave_directory(
 	if (fd < 0)
 		return fd;
 	incoming_sweep(in, fd); /* which would change its time */
+	if (!*name)
+		incoming_unmark(in, true); /* so would that: it is the last one */
 	err = incoming_metadata(in, file, &metadata);
 	if (!err && fstat(fd, &st))
 		err = -errno;
@@ -174,11 +202,30 @@ static bool incoming_is_new(const struct landing_params *lp, const struct transf
 						  : (uint32_t)st.st_mtim.tv_nsec >= file->mtime_ns;
 }
 
+/* Whether a file has landed in the transfer that this one goes on with, and is as it would be now.
+ */
+static bool incoming_is_there(const struct incoming *in, const struct landing_params *lp,
+	const struct transfer_file *file)
+{
+	struct stat st;
+
+	/* of one with other names, these are made of what has come */
+	return file->kind == TRANSFER_FILE_REGULAR && in->mark &&
+	       !(file->has & TRANSFER_HAS_NAMES) && !beneath_stat(lp->top, lp->path, false, &st) &&
+	       tree_mark_covers(in->mark, &st) && (uint64_t)st.st_size == file->size &&
+	       st.st_mtim.tv_sec == file->mtime_s &&
+	       (uint32_t)st.st_mtim.tv_nsec == file->mtime_ns &&
+	       (st.st_mode & 0777) == (file->mode & 0777);
+}
+
 static int incoming_make_link(
 	struct incoming *in, const struct transfer_file *file, const char *name, char text[512])
 {
-	struct landing_params lp = {
-		.top = in->dir, .path = name, .replace = in->params.replace, .parents = true};
+	struct landing_params lp = {.top = in->dir,
+		.path = name,
+		.replace = in->params.replace,
+		.parents = true,
+		.unsynced = in->params.fsync != INCOMING_FSYNC_FILE};
 	char target[TRANSFER_TARGET_MAX + 1];
 	int err;
 
@@ -242,11 +289,43 @@ static int incoming_make_hard_link(
 	return err;
 }
 
+/* Where something was written to, for incoming_flush: each file system once. */
+static void incoming_note_disk(struct incoming *in, int fd)
+{
+	struct stat st;
+
+	if (in->params.fsync != INCOMING_FSYNC_END || fstat(fd, &st))
+		return;
+	for (unsigned i = 0; i < in->disk_count; i++)
+		if (in->disks[i].device == st.st_dev)
+			return;
+	if (in->disk_count < INCOMING_DISKS_MAX)
+		in->disks[in->disk_count].fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (in->disk_count == INCOMING_DISKS_MAX || in->disks[in->disk_count].fd < 0)
+		in->disks_error = -EMFILE;
+	else
+		in->disks[in->disk_count++].device = st.st_dev;
+}
+
+static int incoming_flush(void *ctx)
+{
+	struct incoming *in = ctx;
+	int err = in->disks_error;
+
+	for (unsigned i = 0; i < in->disk_count; i++)
+		if (syncfs(in->disks[i].fd) && !err)
+			err = -errno;
+	return err;
+}
+
 static int incoming_open_file(struct incoming *in, const struct transfer_file *file,
 	const char *name, struct landing **landing, struct end **end)
 {
-	struct landing_params lp = {
-		.top = in->dir, .path = name, .replace = in->params.replace, .parents = true};
+	struct landing_params lp = {.top = in->dir,
+		.path = name,
+		.replace = in->params.replace,
+		.parents = true,
+		.unsynced = in->params.fsync != INCOMING_FSYNC_FILE};
 	int fd, err;
 
 	err = incoming_metadata(in, file, &lp.metadata);
@@ -265,9 +344,16 @@ static int incoming_open_file(struct incoming *in, const struct transfer_file *f
 	}
 	if (in->params.update && incoming_is_new(&lp, file))
 		return -EEXIST;
+	if (incoming_is_there(in, &lp, file))
+		return -EALREADY;
+	/* of a file with holes zeros are not written: what is there must be zeros, too */
+	if (in->params.resume_bytes && file->kind == TRANSFER_FILE_REGULAR &&
+		file->size >= in->params.resume_bytes && !(file->has & TRANSFER_HAS_HOLES))
+		lp.resume = file;
 	err = landing_open(&lp, landing);
 	if (err)
 		return err;
+	incoming_note_disk(in, landing_own_fd(*landing));
 	fd = landing_fd(*landing);
 	err = fd < 0 ? fd
 		     : end_file_open_as(fd,
@@ -317,9 +403,11 @@ static int incoming_open(void *ctx, const struct transfer_file *file, struct end
 	if (in->params.asked && (file->kind == TRANSFER_FILE_STREAM ||
 					(!asked_take(in->params.asked, file) &&
 						in->params.kind != INCOMING_STREAM))) {
+		in->refused = true;
 		snprintf(text, 512, "the server sent what was not asked for");
 		return -EBADMSG;
 	}
+	incoming_mark(in, file, name);
 	if (file->kind == TRANSFER_FILE_DIRECTORY && in->params.kind != INCOMING_STREAM) {
 		err = in->params.kind == INCOMING_NULL
 			      ? 0
@@ -408,6 +496,41 @@ static void incoming_discard(void *ctx, void *cookie)
 	f->landing = NULL;
 }
 
+static bool incoming_resumes(void *ctx, void *cookie)
+{
+	struct incoming_file *f = cookie;
+
+	(void)ctx;
+	return f && f->landing && landing_resumes(f->landing);
+}
+
+static bool incoming_recall(
+	void *ctx, void *cookie, uint32_t block_bytes, struct transfer_notes *found)
+{
+	(void)ctx;
+	return landing_recall(((struct incoming_file *)cookie)->landing, block_bytes, found);
+}
+
+static void incoming_note(void *ctx, void *cookie, const struct transfer_note *notes, size_t count)
+{
+	(void)ctx;
+	landing_note(((struct incoming_file *)cookie)->landing, notes, count);
+}
+
+static void incoming_suspend(void *ctx, void *cookie)
+{
+	struct incoming_file *f = cookie;
+
+	(void)ctx;
+	landing_suspend(f->landing);
+	f->landing = NULL;
+}
+
+static const struct transfer_resume incoming_resume = {.wanted = incoming_resumes,
+	.recall = incoming_recall,
+	.note = incoming_note,
+	.suspend = incoming_suspend};
+
 static void incoming_done(
 	void *ctx, const struct transfer_file *file, uint16_t status, const char *text)
 {
@@ -431,6 +554,7 @@ static void incoming_done(
 			f->landing); /* there only if neither commit nor discard was called */
 		free(f);
 	}
+	in->landed |= status == STATUS_THERE || (!status && file->kind == TRANSFER_FILE_REGULAR);
 	/* a directory is told when it is made; of its end only what went wrong */
 	if (!in->params.done || (file->kind == TRANSFER_FILE_DIRECTORY_END && !status && !*text))
 		return;
@@ -489,6 +613,7 @@ int incoming_new(const struct incoming_params *params, struct incoming **out)
 	in->keep = (struct incoming_keep){.set_id = params->set_id, .has = params->keep};
 	if (in->keep.has)
 		in->keep.has |= TRANSFER_HAS_LOST;
+	clock_gettime(CLOCK_REALTIME_COARSE, &in->began); /* as file systems have it */
 	in->dir = -1;
 	in->path = strdup(params->path ? params->path : "");
 	if (!in->path)
@@ -504,10 +629,16 @@ int incoming_new(const struct incoming_params *params, struct incoming **out)
 		.ctx = in};
 	/* a file that may stay away is asked for before its bytes are sent */
 	if (params->kind != INCOMING_STREAM && params->replace && !params->update &&
-		params->direct != END_DIRECT_ON) {
+		params->direct != END_DIRECT_ON && !params->readback) {
 		in->sink.admit = incoming_admit;
 		in->sink.land = incoming_land;
 	}
+	in->sink.readback = params->readback;
+	in->sink.unsynced = params->fsync != INCOMING_FSYNC_FILE;
+	if (params->fsync == INCOMING_FSYNC_END)
+		in->sink.flush = incoming_flush;
+	if (params->resume_bytes && (params->kind == INCOMING_INTO || params->kind == INCOMING_AS))
+		in->sink.resume = &incoming_resume;
 	*out = in;
 	return 0;
 
@@ -528,6 +659,13 @@ void incoming_free(struct incoming *in)
 		landing_discard(f->landing);
 		free(f);
 	}
+	/* one that somebody else had, who was just being cut off */
+	if (in->over && in->busy && tree_mark_open(in->dir, in->first, &in->began, &in->mark))
+		in->mark = NULL;
+	/* only what has landed need not come again, and of a server that can be believed */
+	incoming_unmark(in, in->over || in->refused || !in->landed);
+	while (in->disk_count)
+		close(in->disks[--in->disk_count].fd);
 	if (in->params.sweep)
 		incoming_sweep_destination(in);
 	if (in->dir >= 0)
@@ -536,6 +674,11 @@ void incoming_free(struct incoming *in)
 	incoming_links_fini(&in->links);
 	free(in->path);
 	free(in);
+}
+
+void incoming_is_over(struct incoming *in)
+{
+	in->over = true;
 }
 
 const struct transfer_sink *incoming_sink(struct incoming *in)

@@ -22,6 +22,13 @@ enum incoming_kind {
 	INCOMING_NULL,   /* bench: discarded */
 };
 
+/* When what arrives is flushed to stable storage. */
+enum incoming_fsync {
+	INCOMING_FSYNC_NEVER, /* by the host, when it likes */
+	INCOMING_FSYNC_END,   /* before the transfer is said to be over */
+	INCOMING_FSYNC_FILE,  /* each file before it is said to be there */
+};
+
 struct incoming_params {
 	enum incoming_kind kind;
 	int top;          /* beneath.h: an export or AT_FDCWD */
@@ -36,9 +43,15 @@ struct incoming_params {
 	uint16_t keep; /* enum transfer_has: what is taken from the peer beyond mode and time */
 	/* Left-behind temporary files are removed from the directories that files go to. */
 	bool sweep;
+	/* Files of at least so many bytes leave behind what arrived of them when the transfer is
+	 * cut short, and go on from there (tree/journal), and of many files those that have landed
+	 * do not come again (tree/tree_mark): -EALREADY; 0: none does. */
+	uint64_t resume_bytes;
 	/* What the peer was asked for, where it is the peer who names what comes: anything else is
 	 * refused.  The caller's; NULL: it may name what it likes. */
 	struct asked *asked;
+	enum incoming_fsync fsync;
+	bool readback; /* files are read back from the disk, and compared */
 	enum end_direct direct;
 	/* Outcome of each name, once: its path as opened here.  May be NULL. */
 	void (*done)(void *ctx, const struct outcome *);
@@ -48,6 +61,8 @@ struct incoming_params {
 /* -ENOENT, -ENOTDIR, -EXDEV ...: the destination can not be one. */
 int incoming_new(const struct incoming_params *, struct incoming **out);
 void incoming_free(struct incoming *);
+/* The transfer came to its end, and was not cut short: nobody goes on with it. */
+void incoming_is_over(struct incoming *);
 const struct transfer_sink *incoming_sink(struct incoming *);
 
 #endif

@@ -19,6 +19,7 @@
 
 #include <pthread.h>
 
+#define INCOMING_DISKS_MAX 16u
 #define INCOMING_NAME_BYTES (TRANSFER_NAME_MAX + 1)
 
 /* A file on its way: the transfer's cookie. */
@@ -39,6 +40,20 @@ struct incoming {
 	int dir;                     /* what names go beneath; -1 = not there (yet) */
 	bool used;                   /* the stream */
 	struct incoming_file *files; /* of the transfer's thread */
+	/* of several files */
+	char first[256];        /* the first name, up to its '/' */
+	struct tree_mark *mark; /* NULL: nothing is gone on with */
+	bool marked, over;      /* it was tried to have a mark */
+	bool busy;              /* somebody else has it */
+	bool landed, refused;   /* some file has; or was not what was asked for */
+	struct timespec began;
+	/* file systems that are flushed at the end */
+	struct {
+		dev_t device;
+		int fd;
+	} disks[INCOMING_DISKS_MAX];
+	unsigned disk_count;
+	int disks_error; /* one of them could not be noted */
 	struct transfer_sink sink;
 	struct flush_costs costs;
 };

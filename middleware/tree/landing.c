@@ -10,6 +10,7 @@
 
 #include "base/opener.h"
 #include "tree/beneath.h"
+#include "tree/journal.h"
 #include "tree/temporary.h"
 
 #include <errno.h>
@@ -23,10 +24,11 @@
 struct landing {
 	int dir;
 	int fd;
-	char last[256]; /* the real name in dir */
-	char temporary[TEMPORARY_NAME_BYTES];
-	struct metadata metadata; /* of the file when it is there */
-	bool keep, replace;
+	char last[256];                     /* the real name in dir */
+	char temporary[JOURNAL_PATH_BYTES]; /* the longer one of the two */
+	struct journal *journal;            /* NULL: it can not be suspended */
+	struct metadata metadata;           /* of the file when it is there */
+	bool keep, replace, unsynced;
 };
 
 /* Looks at what bears the real name now; *mode is its mode, or stays. */
@@ -75,6 +77,13 @@ static int landing_create(struct landing *landing, mode_t existing)
 	return 0;
 }
 
+/* The partial file of a journal, if it can be had. */
+static bool landing_go_on(struct landing *landing, const struct transfer_file *file)
+{
+	return file && !journal_open(landing->dir, landing->last, file, landing->temporary,
+			       &landing->fd, &landing->journal);
+}
+
 static int landing_make_parents(const struct landing_params *p)
 {
 	const char *slash = strrchr(p->path, '/');
@@ -117,6 +126,7 @@ int landing_open(const struct landing_params *p, struct landing **out)
 		return -ENOMEM;
 	landing->fd = -1;
 	landing->replace = p->replace;
+	landing->unsynced = p->unsynced;
 	landing->metadata = p->metadata;
 	landing->keep = p->keep;
 	landing->dir = landing_open_parent(p, landing->last);
@@ -127,9 +137,12 @@ int landing_open(const struct landing_params *p, struct landing **out)
 	err = landing_check(p, landing, &existing);
 	if (err)
 		goto err_close;
-	err = landing_create(landing, existing);
-	if (err)
-		goto err_close;
+	if (!landing_go_on(landing, p->resume)) {
+		landing->fd = -1;
+		err = landing_create(landing, existing);
+		if (err)
+			goto err_close;
+	}
 	*out = landing;
 	return 0;
 
@@ -187,6 +200,7 @@ int landing_fill(struct landing *landing, const void *data, uint64_t bytes, char
 
 static void landing_free(struct landing *landing)
 {
+	journal_close(landing->journal);
 	close(landing->fd);
 	close(landing->dir);
 	free(landing);
@@ -220,7 +234,10 @@ int landing_commit(struct landing *landing, char text[512])
 		landing_discard(landing);
 		return err;
 	}
-	err = landing_sync(landing->dir, text);
+	journal_remove(landing->journal);
+	landing->journal = NULL;
+	if (!landing->unsynced)
+		err = landing_sync(landing->dir, text);
 	landing_free(landing);
 	return err;
 }
@@ -230,7 +247,32 @@ void landing_discard(struct landing *landing)
 	if (!landing)
 		return;
 	opener_unlinkat(landing->dir, landing->temporary, 0);
+	journal_remove(landing->journal);
+	landing->journal = NULL;
 	landing_free(landing);
+}
+
+bool landing_resumes(const struct landing *landing)
+{
+	return landing->journal;
+}
+
+bool landing_recall(struct landing *landing, uint32_t block_bytes, struct transfer_notes *found)
+{
+	return journal_recall(landing->journal, landing->fd, block_bytes, found);
+}
+
+void landing_note(struct landing *landing, const struct transfer_note *notes, size_t count)
+{
+	journal_note(landing->journal, notes, count);
+}
+
+void landing_suspend(struct landing *landing)
+{
+	if (journal_is_of_use(landing->journal))
+		landing_free(landing);
+	else
+		landing_discard(landing);
 }
 
 /* Whether `last` is a link that says the same already. */
@@ -307,7 +349,7 @@ int landing_link(const struct landing_params *p, const char *target, char text[5
 	if (dir < 0)
 		return dir;
 	err = landing_link_at(p, dir, last, target, text);
-	if (!err)
+	if (!err && !p->unsynced)
 		err = landing_sync(dir, text);
 	close(dir);
 	return err;
@@ -363,7 +405,7 @@ int landing_hard_link(
 		goto err_to; /* it is there */
 	if (!err)
 		err = landing_make_hard_link(p, file, from, from_last, &to);
-	if (!err)
+	if (!err && !p->unsynced)
 		err = landing_sync(to.dir, text);
 err_to:
 	close(to.dir);

@@ -8,6 +8,7 @@
 #ifndef TREE_LANDING_H
 #define TREE_LANDING_H
 
+#include "transfer/transfer.h"
 #include "tree/metadata.h"
 
 #include <stdbool.h>
@@ -23,9 +24,13 @@ struct landing_params {
 	 * last write. */
 	struct metadata metadata;
 	bool keep;
-	bool beneath; /* a name in a tree: a link to a directory is replaced as others are */
-	bool replace; /* an existing file may be replaced; else -EEXIST, at open and at commit */
-	bool parents; /* make missing directories */
+	bool beneath;  /* a name in a tree: a link to a directory is replaced as others are */
+	bool replace;  /* an existing file may be replaced; else -EEXIST, at open and at commit */
+	bool parents;  /* make missing directories */
+	bool unsynced; /* its directory is not flushed */
+	/* Goes on with what an earlier landing left of this file, and leaves it behind if it is
+	 * suspended; if that can not be had, it begins afresh.  NULL: it always does. */
+	const struct transfer_file *resume;
 };
 
 /* -EISDIR: the real name is a directory, -ENXIO: a device, FIFO or socket (or, but for `beneath`, a
@@ -64,5 +69,11 @@ int landing_write(int fd, const void *data, uint64_t bytes);
  * that failed, as `text` says. */
 int landing_commit(struct landing *, char text[512]);
 void landing_discard(struct landing *); /* removes the temporary file */
+/* Whether it can be suspended: these three are for such ones (transfer_resume, tree/journal). */
+bool landing_resumes(const struct landing *);
+bool landing_recall(struct landing *, uint32_t block_bytes, struct transfer_notes *found);
+void landing_note(struct landing *, const struct transfer_note *, size_t count);
+/* Leaves what was noted to the next landing of the file; without any it is as landing_discard. */
+void landing_suspend(struct landing *);
 
 #endif

@@ -373,9 +373,10 @@ int outgoing_new(const struct outgoing_params *params, struct outgoing **out)
 		.open = outgoing_open,
 		.check = outgoing_check,
 		.done = outgoing_done,
-		.ctx = o};
+		.ctx = o,
+		.reread = params->reread};
 	/* a hard link names the number of its file, which those of a bundle do not have */
-	if (params->direct != END_DIRECT_ON && !params->hard_links) {
+	if (params->direct != END_DIRECT_ON && !params->hard_links && !params->reread) {
 		o->source.read = outgoing_read;
 		o->source.read_end = outgoing_read_end;
 	}

@@ -5,6 +5,7 @@
 #include "tree/outgoing_item.h"
 
 #include "base/opener.h"
+#include "block/digest.h"
 #include "tree/beneath.h"
 
 #include <errno.h>
@@ -73,6 +74,17 @@ static bool outgoing_has_no_size(int fd, const struct stat *st)
 	char byte;
 
 	return !st->st_size && pread(fd, &byte, 1, 0) > 0;
+}
+
+/* The time of the last change, of whatever kind, can not be set: a file that was written to has
+ * another one even if it was given its old modification time. */
+static uint64_t outgoing_identity(const struct stat *st)
+{
+	const uint64_t parts[] = {
+		st->st_ino, (uint64_t)st->st_ctim.tv_sec, (uint64_t)st->st_ctim.tv_nsec};
+	uint64_t identity = digest_leaf(parts, sizeof(parts));
+
+	return identity ? identity : 1; /* 0 is said of those that have none */
 }
 
 /* 1: it is a hard link; 0; -errno. */
@@ -152,6 +164,8 @@ int outgoing_item_adopt(
 	if (outgoing_item_is_sparse(&it->before))
 		item->file.has |= TRANSFER_HAS_HOLES;
 	item->file.size = (uint64_t)it->before.st_size;
+	item->file.identity = outgoing_identity(&it->before);
+	item->file.has |= TRANSFER_HAS_IDENTITY;
 	return end_file_open(fd, false, item->file.size, from->direct, &item->end);
 }
 

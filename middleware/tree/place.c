@@ -10,6 +10,7 @@
 #include "base/opener.h"
 #include "tree/beneath.h"
 #include "tree/removal.h"
+#include "tree/temporary.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -96,9 +97,20 @@ int place_mkdir(const struct place *p, const char *path, mode_t mode, bool paren
 
 int place_rmdir(const struct place *p, const char *path)
 {
-	int err = place_allows(p, PLACE_DELETE);
+	int err = place_allows(p, PLACE_DELETE), fd;
 
-	return err ? err : beneath_rmdir(p->top, path);
+	if (err)
+		return err;
+	err = beneath_rmdir(p->top, path);
+	if (err != -ENOTEMPTY)
+		return err;
+	/* what nobody sees must not keep it for ever */
+	fd = beneath_open(p->top, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+	if (fd < 0)
+		return err;
+	err = temporary_clear(fd);
+	close(fd);
+	return err ? -ENOTEMPTY : beneath_rmdir(p->top, path);
 }
 
 int place_remove(const struct place *p, const char *path)

@@ -10,6 +10,8 @@
 
 #include "base/opener.h"
 #include "tree/beneath.h"
+#include "tree/leftover.h"
+#include "tree/tree_mark.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -39,6 +41,11 @@ bool temporary_is_name(const char *name)
 	       !strncmp(name, TEMPORARY_PREFIX, strlen(TEMPORARY_PREFIX)) &&
 	       strspn(digits, "0123456789abcdef") == TEMPORARY_DIGITS &&
 	       !strcmp(digits + TEMPORARY_DIGITS, TEMPORARY_SUFFIX);
+}
+
+bool temporary_is_hidden(const char *name)
+{
+	return temporary_is_name(name) || leftover_is_name(name) || tree_mark_is_name(name);
 }
 
 /* Of the host's name: FNV-1a. */
@@ -166,6 +173,18 @@ static void temporary_sweep_one(int dir, const char *name, struct temporary_swep
 	close(fd);
 }
 
+static void temporary_sweep_leftover(
+	int dir, const char *name, uint64_t keep_s, struct temporary_swept *swept)
+{
+	uint64_t bytes = 0;
+
+	if (tree_mark_is_name(name) ? tree_mark_sweep(dir, name, keep_s)
+				    : leftover_sweep(dir, name, keep_s, &bytes)) {
+		swept->files++;
+		swept->bytes += bytes;
+	}
+}
+
 /* Paths beneath the top, each ended by NUL, the next one to look at last. */
 struct temporary_paths {
 	char *text;
@@ -213,7 +232,7 @@ static bool temporary_is_directory(int dir, const struct dirent *entry)
 }
 
 /* `paths`: where directories in it are noted; NULL: they are passed over. */
-static int temporary_read(int dir, const char *path, const atomic_bool *stop,
+static int temporary_read(int dir, const char *path, uint64_t keep_s, const atomic_bool *stop,
 	struct temporary_paths *paths, struct temporary_swept *swept)
 {
 	struct dirent *entry;
@@ -230,6 +249,8 @@ static int temporary_read(int dir, const char *path, const atomic_bool *stop,
 		(entry = readdir(stream))) {
 		if (temporary_is_name(entry->d_name))
 			temporary_sweep_one(fd, entry->d_name, swept);
+		else if (temporary_is_hidden(entry->d_name))
+			temporary_sweep_leftover(fd, entry->d_name, keep_s, swept);
 		else if (paths && strcmp(entry->d_name, ".") && strcmp(entry->d_name, "..") &&
 			 temporary_is_directory(fd, entry))
 			err = temporary_push(paths, path, entry->d_name);
@@ -238,12 +259,45 @@ static int temporary_read(int dir, const char *path, const atomic_bool *stop,
 	return err;
 }
 
-int temporary_sweep(int dir, const atomic_bool *stop, struct temporary_swept *swept)
+int temporary_sweep(
+	int dir, uint64_t keep_s, const atomic_bool *stop, struct temporary_swept *swept)
 {
-	return temporary_read(dir, "", stop, NULL, swept);
+	return temporary_read(dir, "", keep_s, stop, NULL, swept);
 }
 
-int temporary_sweep_tree(int top, const atomic_bool *stop, struct temporary_swept *swept)
+/* 0: nothing but what is left behind; -ENOTEMPTY; -errno. */
+static int temporary_look(int dir)
+{
+	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), err = 0;
+	DIR *stream = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+
+	if (!stream) {
+		err = -errno;
+		if (fd >= 0)
+			close(fd);
+		return err;
+	}
+	while (!err && (entry = readdir(stream)))
+		if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, "..") &&
+			!temporary_is_hidden(entry->d_name))
+			err = -ENOTEMPTY;
+	closedir(stream);
+	return err;
+}
+
+int temporary_clear(int dir)
+{
+	struct temporary_swept swept = {0};
+	int err = temporary_look(dir);
+
+	if (!err)
+		err = temporary_sweep(dir, 0, NULL, &swept);
+	return err ? err : swept.files ? 0 : -ENOTEMPTY;
+}
+
+int temporary_sweep_tree(
+	int top, uint64_t keep_s, const atomic_bool *stop, struct temporary_swept *swept)
 {
 	struct temporary_paths paths = {0};
 	char *path = strdup("");
@@ -253,7 +307,7 @@ int temporary_sweep_tree(int top, const atomic_bool *stop, struct temporary_swep
 		int dir = beneath_open(top, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
 
 		if (dir >= 0) { /* else it is gone, or none of our business */
-			err = temporary_read(dir, path, stop, &paths, swept);
+			err = temporary_read(dir, path, keep_s, stop, &paths, swept);
 			close(dir);
 		}
 		free(path);

@@ -20,6 +20,8 @@
 #define TEMPORARY_NAME_BYTES sizeof(".rftp-0123456789abcdef.part")
 
 bool temporary_is_name(const char *name);
+/* Whether it is one of these, or one of tree/journal's: left out of listings of trees. */
+bool temporary_is_hidden(const char *name);
 
 /* Makes a file of such a name in a directory, and locks it.  A descriptor for reading and writing,
  * or -errno. */
@@ -35,12 +37,19 @@ struct temporary_swept {
 	uint64_t files, bytes; /* removed */
 };
 
-/* Removes what is left behind in a directory; needs no permission to read `dir` itself.  0 or
+/* Removes what is left behind in a directory, tree/journal's when nothing was added to it for
+ * `keep_s`; needs no permission to read `dir` itself.  0 or
  * -errno: it could not be read.  Adds to `swept`.  Ends early once `stop`, which may be NULL, is
  * set. */
-int temporary_sweep(int dir, const atomic_bool *stop, struct temporary_swept *swept);
-/* The same for all directories beneath `top`, too; links are not followed.  For a thread of its
- * own: it takes as long as it takes, and less of the disk's time than others.  -ENOMEM. */
-int temporary_sweep_tree(int top, const atomic_bool *stop, struct temporary_swept *swept);
+int temporary_sweep(
+	int dir, uint64_t keep_s, const atomic_bool *stop, struct temporary_swept *swept);
+/* For a directory that is to be removed: removes all that is left behind in it, whatever its age,
+ * if there is nothing else in it; else nothing.  -ENOTEMPTY: there is, or somebody writes to some
+ * of it. */
+int temporary_clear(int dir);
+/* As temporary_sweep for all directories beneath `top`, too; links are not followed.  For a thread
+ * of its own: it takes as long as it takes, and less of the disk's time than others.  -ENOMEM. */
+int temporary_sweep_tree(
+	int top, uint64_t keep_s, const atomic_bool *stop, struct temporary_swept *swept);
 
 #endif

@@ -136,7 +136,7 @@ static int walk_list_read(struct walk_list *list, int fd)
 			break;
 		}
 		if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, "..") &&
-			!temporary_is_name(entry->d_name))
+			!temporary_is_hidden(entry->d_name))
 			err = walk_list_add(list, entry);
 	}
 	closedir(dir);

@@ -5,6 +5,7 @@
  */
 #include "rftp/copy/copy.h"
 
+#include "base/clock.h"
 #include "rftp/copy/get.h"
 #include "rftp/copy/put.h"
 #include "rftp/copy/retry.h"
@@ -88,12 +89,13 @@ static bool copy_repeats(char *const *names, int count)
 
 static int copy_with_retries(struct client *c, char *const *names, int count, bool to)
 {
+	uint64_t began_ns = clock_now_ns();
 	unsigned done = 0;
 	int err;
 
 	do {
 		err = to ? copy_put(c, names, count) : copy_get(c, names, count);
-	} while (copy_repeats(names, count) && retry_again(c, err, done++));
+	} while (copy_repeats(names, count) && retry_again(c, err, done++, began_ns));
 	return err;
 }
 

@@ -265,6 +265,11 @@ static int get_request(struct get *g, const struct wire_bytes *more, struct aske
 		.keep = mover_keeps(&g->mover),
 		.preallocate = c->settings.preallocate,
 		.sweep = true,
+		.resume_bytes = c->settings.resume_bytes,
+		.readback = c->settings.verify >= SETTINGS_VERIFY_READBACK,
+		.fsync = c->settings.fsync == SETTINGS_FSYNC_NEVER ? INCOMING_FSYNC_NEVER
+			 : c->settings.fsync == SETTINGS_FSYNC_END ? INCOMING_FSYNC_END
+								   : INCOMING_FSYNC_FILE,
 		.asked = asked,
 		.direct = c->settings.direct,
 		.done = mover_file_done,

@@ -9,7 +9,22 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
+
+#define MOVER_MANY 20u /* files: of fewer, people see all errors as they come */
+
+static void mover_unwatch(struct mover *m)
+{
+	if (m->stop_fd >= 0)
+		close(m->stop_fd);
+	if (m->cancel_fd >= 0)
+		close(m->cancel_fd);
+	m->stop_fd = m->cancel_fd = -1;
+}
+
+static void mover_watch(struct mover *m);
 
 void mover_start(struct mover *m, struct client *client, const char *command)
 {
@@ -24,6 +39,7 @@ void mover_start(struct mover *m, struct client *client, const char *command)
 		client_server(client, &server);
 	report_start(&client->report, command, client->host ? text_str(&server) : NULL);
 	text_fini(&server);
+	mover_watch(m);
 }
 
 int mover_channels(struct mover *m, unsigned count)
@@ -42,6 +58,41 @@ int mover_channels(struct mover *m, unsigned count)
 	return err ? client_report(c, NULL, err) : line_ask(c);
 }
 
+/* What a transfer is cancelled by: a signal, or with stop-on-error also a file that failed. */
+static void mover_watch(struct mover *m)
+{
+	struct epoll_event event = {.events = EPOLLIN};
+
+	m->stop_fd = m->cancel_fd = -1;
+	if (!m->client->settings.stop_on_error)
+		return;
+	m->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	m->cancel_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (m->stop_fd < 0 || m->cancel_fd < 0 ||
+		epoll_ctl(m->cancel_fd, EPOLL_CTL_ADD, m->stop_fd, &event) ||
+		epoll_ctl(m->cancel_fd, EPOLL_CTL_ADD, client_cancel_fd(m->client), &event)) {
+		mover_unwatch(m);
+		report_note(&m->client->report, "a failure will not stop the copy: %s",
+			strerror(errno));
+	}
+}
+
+/* No file more. */
+static void mover_stop(struct mover *m)
+{
+	static const struct transfer_cancel why = {
+		STATUS_CANCELLED, "a file failed, and that was to stop the others"};
+	const uint64_t one = 1;
+
+	if (m->stop_fd < 0 || m->stopped)
+		return;
+	m->stopped = true;
+	if (m->params)
+		atomic_store(&m->params->cancel, &why);
+	if (write(m->stop_fd, &one, sizeof one) < 0)
+		report_note(&m->client->report, "the copy is not stopped: %s", strerror(errno));
+}
+
 bool mover_replaces(const struct mover *m)
 {
 	return m->client->settings.replace && !m->client->settings.ignore_existing;
@@ -57,12 +108,18 @@ uint16_t mover_keeps(const struct mover *m)
 			  (s->acls ? TRANSFER_HAS_ACLS : 0));
 }
 
+bool mover_rereads(const struct settings *s)
+{
+	return s->verify == SETTINGS_VERIFY_FILE || s->verify == SETTINGS_VERIFY_ALL;
+}
+
 /* What is there already stays, as it was asked for. */
 static bool mover_skips(const struct mover *m, uint16_t status)
 {
 	const struct settings *s = &m->client->settings;
 
-	return status == STATUS_EXISTS && (s->update || s->ignore_existing);
+	return status == STATUS_THERE ||
+	       (status == STATUS_EXISTS && (s->update || s->ignore_existing));
 }
 
 void mover_request(const struct mover *m, uint16_t type, struct message_data_request *request)
@@ -76,11 +133,18 @@ void mover_request(const struct mover *m, uint16_t type, struct message_data_req
 	request->depth = s->depth;
 	request->rtt_us = calls_rtt_us(m->client->session);
 	if (type == MESSAGE_STORE) {
+		request->flags |= s->verify >= SETTINGS_VERIFY_READBACK ? MESSAGE_DATA_READBACK : 0;
 		request->flags |= mover_replaces(m) ? 0 : MESSAGE_DATA_NO_REPLACE;
 		request->flags |= s->update ? MESSAGE_DATA_UPDATE : 0;
 		request->flags |= s->preallocate ? MESSAGE_DATA_PREALLOCATE : 0;
+		request->resume = s->resume_bytes;
+		request->flags |= s->fsync == SETTINGS_FSYNC_FILE    ? MESSAGE_DATA_FSYNC_FILE
+				  : s->fsync == SETTINGS_FSYNC_END   ? MESSAGE_DATA_FSYNC_END
+				  : s->fsync == SETTINGS_FSYNC_NEVER ? MESSAGE_DATA_FSYNC_NEVER
+								     : 0;
 		return;
 	}
+	request->flags |= mover_rereads(s) ? MESSAGE_DATA_REREAD : 0;
 	request->flags |= s->links == WALK_LINKS_FOLLOW ? MESSAGE_DATA_FOLLOW_LINKS
 			  : s->links == WALK_LINKS_SKIP ? MESSAGE_DATA_SKIP_LINKS
 							: 0;
@@ -116,8 +180,8 @@ static void mover_progress(void *ctx, const struct transfer_stats *stats)
 {
 	struct mover *m = ctx;
 	struct progress_state state = {
-		.bytes = m->done.moved + m->done.holes + stats->bytes,
-		.total_bytes = mover_total(m->done.moved + m->done.holes, stats->total_bytes),
+		.bytes = m->there + stats->bytes + stats->had_bytes,
+		.total_bytes = mover_total(m->there, stats->total_bytes),
 		.files = m->done.files,
 		.total_files = mover_total(m->files_before, stats->total_files),
 		.errors = stats->errors,
@@ -163,7 +227,8 @@ static void mover_params(struct mover *m, struct transfer_params *params)
 		.max_depth = info->max_depth,
 		.rtt_ns = info->rtt_ns,
 		.idle_timeout_ms = (int)s->timeout_ms,
-		.cancel_fd = client_cancel_fd(m->client),
+		.stall_timeout_ms = (int)s->stall_timeout_ms,
+		.cancel_fd = m->cancel_fd >= 0 ? m->cancel_fd : client_cancel_fd(m->client),
 		.progress = mover_progress,
 		.queued = mover_queued,
 		.progress_ctx = m,
@@ -210,6 +275,15 @@ static bool mover_ends_all(uint16_t status)
 	       status == STATUS_TIMEOUT || status == STATUS_SHUTDOWN;
 }
 
+static void mover_failed(struct mover *m, const struct outcome *o, const char *shown)
+{
+	struct text why = {0};
+
+	report_reason(&why, o->status, o->text);
+	failures_add(&m->failed, o->name, shown, text_str(&why));
+	text_fini(&why);
+}
+
 bool mover_outcome(struct mover *m, const char *shown, const struct outcome *o)
 {
 	m->outcomes++;
@@ -231,6 +305,10 @@ bool mover_outcome(struct mover *m, const char *shown, const struct outcome *o)
 	else
 		m->done.files++;
 	m->done.bytes += o->status ? 0 : o->bytes;
+	if (o->status && !mover_ends_all(o->status)) {
+		mover_failed(m, o, shown);
+		mover_stop(m);
+	}
 	if (!mover_ends_all(o->status))
 		return o->status;
 	if (!m->held_status) {
@@ -336,7 +414,8 @@ static int mover_ended(struct mover *m, const struct transfer_stats *stats, cons
 	struct report_done *d = &m->done;
 
 	progress_erase(&c->report.progress);
-	d->moved += stats->bytes - stats->hole_bytes;
+	m->there += stats->bytes + stats->had_bytes;
+	d->sent += stats->bytes - stats->hole_bytes;
 	d->holes += stats->hole_bytes;
 	d->crossed += stats->crossed_bytes;
 	if (m->client->settings.compress && stats->crossed_bytes)
@@ -361,8 +440,11 @@ static int mover_ended(struct mover *m, const struct transfer_stats *stats, cons
 		/* single files were reported one by one */
 		return stats->errors == m->skipped ? 0 : error;
 	}
-	/* one file that took the others with it was reported as well */
-	if (!stats->told || c->report.errors == m->file_errors) {
+	/* one file that took the others with it was reported as well; so was one that stopped them
+	 */
+	if (m->stopped && stats->verdict.status == STATUS_CANCELLED)
+		client_after_transfer(c->session, error, stats);
+	else if (!stats->told || c->report.errors == m->file_errors) {
 		client_after_transfer(c->session, error, stats);
 		client_report(c, alone && m->held_path ? m->held_path : object, error);
 	}
@@ -383,9 +465,11 @@ int mover_send_source(struct mover *m, const struct transfer_source *source, con
 	mover_params(m, &params);
 	if (source->feed)
 		params.cancel_fd = -1;
+	m->params = &params;
 	client_unlock(m->client);
 	outcome = transfer_send(calls_link(m->client->session), &params, source, &stats);
 	client_lock(m->client);
+	m->params = NULL;
 	return mover_ended(m, &stats, object, outcome);
 }
 
@@ -407,9 +491,13 @@ int mover_receive(struct mover *m, struct incoming *incoming, const char *object
 	m->outcomes_before = m->outcomes;
 	m->skipped = 0;
 	mover_params(m, &params);
+	m->params = &params;
 	client_unlock(m->client);
 	outcome = transfer_receive(
 		calls_link(m->client->session), &params, incoming_sink(incoming), &stats);
+	m->params = NULL;
+	if (outcome <= VERDICT_FILE)
+		incoming_is_over(incoming);
 	client_lock(m->client);
 	err = mover_ended(m, &stats, object, outcome);
 	/* the server tells the others one by one; of these no name can cross */
@@ -446,7 +534,13 @@ int mover_finish(struct mover *m, int error)
 		m->done.fabric && !m->quiet && !c->is_clone &&
 			(c->settings.verbosity > 0 ||
 				(c->settings.verbosity == 0 && isatty(STDERR_FILENO))));
+	failures_tell(&m->failed, &c->report, m->outcomes >= MOVER_MANY);
 	report_flush(&c->report);
+	if (c->settings.failures[0] &&
+		failures_write(&m->failed, c->settings.failures, &c->report) && !error)
+		error = -EIO;
+	failures_fini(&m->failed);
+	mover_unwatch(m);
 	if (!error && m->done.errors)
 		error = -EREMOTEIO;
 	return error;

@@ -6,6 +6,7 @@
 #ifndef RFTP_MOVER_H
 #define RFTP_MOVER_H
 
+#include "rftp/copy/failures.h"
 #include "rftp/remote/client.h"
 #include "tree/incoming.h"
 #include "tree/outgoing.h"
@@ -16,6 +17,12 @@ struct mover {
 	struct client *client;
 	struct report_done done; /* of the transfers that ended */
 	uint64_t busy_ns;
+	struct failures failed;
+	/* with stop-on-error: readable when a file failed; and that, or a signal */
+	int stop_fd, cancel_fd;
+	bool stopped;
+	struct transfer_params *params; /* of the transfer that runs */
+	uint64_t there;      /* bytes that crossed or were there, of the transfers that ended */
 	const char *remote;  /* what names that cross are beneath at the server; NULL: none */
 	struct asked *asked; /* where each name has a path of its own there; NULL: it has not */
 	uint64_t outcomes_before;
@@ -45,6 +52,8 @@ int mover_channels(struct mover *, unsigned count);
 uint16_t mover_keeps(const struct mover *);
 /* Whether existing files may be replaced. */
 bool mover_replaces(const struct mover *);
+/* Whether the source reads files again. */
+bool mover_rereads(const struct settings *);
 /* Fills in the wishes of a STORE or RETRIEVE. */
 void mover_request(const struct mover *, uint16_t type, struct message_data_request *);
 /* STORE: how much there will be, where it is one file; or that nobody knows. */

@@ -196,6 +196,7 @@ int put_files(struct client *c, const char *const *sources, size_t count, const 
 		.keep = mover_keeps(&p.mover),
 		.numeric_ids = c->settings.numeric_ids,
 		.hard_links = c->settings.hard_links,
+		.reread = mover_rereads(&c->settings),
 		.done = mover_file_done,
 		.ctx = &p.mover,
 	};

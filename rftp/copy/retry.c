@@ -34,7 +34,7 @@ static bool retry_may_help(const struct client *c, int error)
 	       (code == EXIT_CODE_CONNECT || code == EXIT_CODE_LOST || code == EXIT_CODE_OTHER);
 }
 
-bool retry_again(struct client *c, int error, unsigned done)
+bool retry_again(struct client *c, int error, unsigned done, uint64_t began_ns)
 {
 	struct pollfd cancel = {interrupt_fd(), POLLIN, 0};
 	struct text json = {0};
@@ -43,6 +43,11 @@ bool retry_again(struct client *c, int error, unsigned done)
 	if (done >= c->settings.retries || !retry_may_help(c, error))
 		return false;
 	ms = retry_pause_ms(done);
+	if (c->settings.retry_time_ms && clock_now_ns() - began_ns + ms * NS_PER_MS >
+						 c->settings.retry_time_ms * NS_PER_MS) {
+		report_note(&c->report, "not tried again: the time for that is over");
+		return false;
+	}
 	if (report_json(&c->report)) {
 		report_json_begin(&json, "retry");
 		report_json_number(&json, "attempt", done + 1);

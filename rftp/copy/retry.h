@@ -9,10 +9,10 @@
 #include "rftp/remote/client.h"
 
 /*
- * Whether the copy that gave `error` may be begun again, `done` times of which were before: once
- * the pause is over, its errors are forgotten, since the next attempt has its own.  Says so, and
- * waits.
+ * Whether the copy that gave `error` may be begun again, `done` times of which were before, the
+ * first one at `began_ns`: once the pause is over, its errors are forgotten, since the next attempt
+ * has its own.  Says so, and waits.
  */
-bool retry_again(struct client *, int error, unsigned done);
+bool retry_again(struct client *, int error, unsigned done, uint64_t began_ns);
 
 #endif

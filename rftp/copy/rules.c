@@ -4,6 +4,8 @@
  */
 #include "rftp/copy/rules.h"
 
+#include "rftp/copy/failures.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,11 +26,14 @@ int rules_read(struct client *c, struct filter *out)
 		free(text);
 		rule += len + (rule[len] == '\n');
 	}
-	if (err == -ENOMEM)
-		return client_no_memory(c);
-	if (err)
+	if (!err && c->settings.retry_from[0]) {
+		err = failures_read(c->settings.retry_from, out, why, sizeof why);
+		if (err && err != -ENOMEM)
+			report_error(&c->report, EXIT_CODE_USAGE, STATUS_INVALID, NULL, why);
+	} else if (err && err != -ENOMEM) {
 		report_error(&c->report, EXIT_CODE_USAGE, STATUS_INVALID, "filter", why);
-	return err;
+	}
+	return err == -ENOMEM ? client_no_memory(c) : err;
 }
 
 int rules_request(struct client *c, const struct filter *filter,

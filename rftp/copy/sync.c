@@ -187,6 +187,7 @@ static int copy_to(struct sync *s)
 		.keep = mover_keeps(&s->mover),
 		.numeric_ids = c->settings.numeric_ids,
 		.hard_links = c->settings.hard_links,
+		.reread = mover_rereads(&c->settings),
 		.done = mover_file_done,
 		.ctx = &s->mover,
 	};
@@ -239,6 +240,11 @@ static int copy_from_some(struct sync *s, size_t *at)
 		.set_id = true,
 		.keep = mover_keeps(&s->mover),
 		.preallocate = c->settings.preallocate,
+		.resume_bytes = c->settings.resume_bytes,
+		.readback = c->settings.verify >= SETTINGS_VERIFY_READBACK,
+		.fsync = c->settings.fsync == SETTINGS_FSYNC_NEVER ? INCOMING_FSYNC_NEVER
+			 : c->settings.fsync == SETTINGS_FSYNC_END ? INCOMING_FSYNC_END
+								   : INCOMING_FSYNC_FILE,
 		.sweep = true,
 		.asked = &asked,
 		.direct = c->settings.direct,
@@ -388,6 +394,7 @@ int sync_main(struct client *c, char *const *names, int count)
 	struct sync_params params = {.to_server = count == 2 && url_is(names[1])};
 	const char *why;
 	struct url url;
+	uint64_t began_ns = clock_now_ns();
 	unsigned done = 0;
 	int err;
 
@@ -407,7 +414,7 @@ int sync_main(struct client *c, char *const *names, int count)
 	params.local = names[!params.to_server];
 	do {
 		err = sync_once(c, &url, &params);
-	} while (retry_again(c, err, done++));
+	} while (retry_again(c, err, done++, began_ns));
 	url_fini(&url);
 	return err;
 }

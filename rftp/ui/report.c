@@ -400,11 +400,11 @@ static void report_done_json(struct report *r, const struct report_done *d, doub
 
 	report_json_begin(&json, "done");
 	report_json_number(&json, "bytes", d->bytes);
-	report_json_number(&json, "moved_bytes", d->moved);
+	report_json_number(&json, "sent_bytes", d->sent);
 	report_json_number(&json, "hole_bytes", d->holes);
 	report_json_number(&json, "crossed_bytes", d->crossed);
 	text_printf(&json, ",\"compression\":%.3f",
-		d->crossed ? (double)d->moved / (double)d->crossed : 1.0);
+		d->crossed ? (double)d->sent / (double)d->crossed : 1.0);
 	text_printf(&json, ",\"seconds\":%.6f,\"bytes_per_second\":%.0f", d->seconds, rate);
 	report_json_string(&json, "fabric", d->fabric);
 	report_json_string(&json, "engine", d->engine);

@@ -30,8 +30,8 @@ struct report {
 
 struct report_done {
 	uint64_t bytes;   /* of the files that arrived */
-	uint64_t moved;   /* that crossed, of those that failed, too */
-	uint64_t crossed; /* `moved` as it crossed: less where it was compressed */
+	uint64_t sent;    /* that crossed, of those that failed, too; not what was there already */
+	uint64_t crossed; /* `sent` as it crossed: less where it was compressed */
 	uint64_t holes;   /* that did not have to cross, likewise */
 	uint64_t files, directories, skipped, errors;
 	uint64_t special;                      /* devices, FIFOs and sockets that were left out */

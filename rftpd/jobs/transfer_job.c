@@ -73,8 +73,9 @@ static void log_file(void *ctx, const struct outcome *o)
 			o->bytes, seconds, *o->text ? ", but " : "", o->text,
 			*o->path ? o->path : "(memory)");
 	else
-		session_log(s, LOG_LEVEL_WARNING, "not %s after %.3f s (%s%s%.300s): %s", verb,
-			seconds, status_text(o->status), *o->text ? ": " : "", o->text,
+		session_log(s, o->status == STATUS_THERE ? LOG_LEVEL_INFO : LOG_LEVEL_WARNING,
+			"not %s after %.3f s (%s%s%.300s): %s", verb, seconds,
+			status_text(o->status), *o->text ? ": " : "", o->text,
 			*o->path ? o->path : "(memory)");
 	audit(job, o);
 }
@@ -377,6 +378,18 @@ int transfer_job_new_feed(struct daemon_session *s, const struct message_feed *f
 	return 0;
 }
 
+/* What the client asks for, but no less than the administrator wants. */
+static enum incoming_fsync fsync_of(const struct transfer_job *job)
+{
+	uint32_t flags = job->request.flags;
+	enum incoming_fsync least = (enum incoming_fsync)job->session->daemon->settings->fsync;
+	enum incoming_fsync asked = flags & MESSAGE_DATA_FSYNC_NEVER ? INCOMING_FSYNC_NEVER
+				    : flags & MESSAGE_DATA_FSYNC_END ? INCOMING_FSYNC_END
+								     : INCOMING_FSYNC_FILE;
+
+	return asked > least ? asked : least;
+}
+
 static int open_store(struct transfer_job *job, const struct place *place)
 {
 	const struct message_data_request *request = &job->request;
@@ -391,6 +404,9 @@ static int open_store(struct transfer_job *job, const struct place *place)
 		.update = request->flags & MESSAGE_DATA_UPDATE,
 		.keep = TRANSFER_HAS_ALL,
 		.preallocate = request->flags & MESSAGE_DATA_PREALLOCATE,
+		.resume_bytes = request->resume,
+		.fsync = fsync_of(job),
+		.readback = request->flags & MESSAGE_DATA_READBACK,
 		.direct = direct_of(request),
 		.done = log_file,
 		.ctx = job,
@@ -455,6 +471,7 @@ static int open_retrieve(struct transfer_job *job)
 		.numeric_ids = request->flags & MESSAGE_DATA_NUMERIC,
 		.hard_links = request->flags & MESSAGE_DATA_HARD_LINKS,
 		.direct = direct_of(request),
+		.reread = request->flags & MESSAGE_DATA_REREAD,
 		.done = log_file,
 		.ctx = job,
 	};
@@ -555,6 +572,8 @@ static void run(void *arg)
 	if (job->type == MESSAGE_STORE) {
 		job->outcome = transfer_receive(
 			link, &job->params, incoming_sink(job->incoming), &job->stats);
+		if (job->outcome <= VERDICT_FILE)
+			incoming_is_over(job->incoming);
 	} else if (job->type == MESSAGE_FEED) {
 		job->outcome = transfer_receive(
 			link, &job->params, segments_sink(job->segments), &job->stats);

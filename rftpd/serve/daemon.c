@@ -327,7 +327,7 @@ int daemon_init(struct daemon *d, const struct daemon_settings *settings, const 
 		log_error("cannot set up the event loop: %s", strerror(-r));
 		return r == -EINVAL ? -EIO : r;
 	}
-	exports_sweep(d->exports);
+	exports_sweep(d->exports, d->settings->keep_partial_s);
 	r = control_socket_open(d);
 	if (!r)
 		r = listen_open(d);

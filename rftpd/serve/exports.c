@@ -132,12 +132,12 @@ static bool is_swept_already(const struct exports *e, unsigned at)
 	return false;
 }
 
-void exports_sweep(struct exports *e)
+void exports_sweep(struct exports *e, uint64_t keep_s)
 {
 	for (unsigned i = 0; i < e->count; i++)
 		if (e->rules[i]->rights & PLACE_WRITE && e->all[i].place.top >= 0 &&
 			!is_swept_already(e, i))
-			sweeper_start(&e->all[i].sweeper, e->all[i].place.top);
+			sweeper_start(&e->all[i].sweeper, e->all[i].place.top, keep_s);
 }
 
 void exports_close(struct exports *e)

@@ -42,7 +42,7 @@ int exports_confine(const struct exports *, struct sandbox *);
 /* Whether all of them can be reached from within. */
 bool exports_are_within(const struct exports *, const struct sandbox *);
 /* Starts to look for what was left behind in them. */
-void exports_sweep(struct exports *);
+void exports_sweep(struct exports *, uint64_t keep_s);
 /* In any thread: nobody sees them any more.  May take as long as their file systems. */
 void exports_close(struct exports *);
 /* What is left of them after that. */

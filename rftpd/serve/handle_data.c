@@ -176,7 +176,7 @@ int handle_retrieve(struct daemon_session *s, const uint8_t *data, size_t len)
 	struct wire_bytes next;
 	int r = message_get_data_request(&request, data, len);
 
-	if (!r && request.kind == MESSAGE_DATA_FILES && request.size)
+	if (!r && ((request.kind == MESSAGE_DATA_FILES && request.size) || request.resume))
 		r = -EBADMSG; /* that is a STORE's */
 	if (!r)
 		r = refuse_request(s, MESSAGE_RETRIEVE, &request);

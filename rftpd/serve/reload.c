@@ -66,7 +66,7 @@ static int replace_exports(struct daemon *d, const struct daemon_settings *setti
 		exports_free(e);
 		return -EXDEV;
 	}
-	exports_sweep(e);
+	exports_sweep(e, settings->keep_partial_s);
 	d->exports->references--;
 	SLIST_INSERT_HEAD(&d->replaced, d->exports, entry);
 	d->exports = e;

@@ -60,14 +60,14 @@ def whatever_the_way(top):
             get = done(*flags, daemon.url(name), f"{top}/back")
             same_files(f"{top}/l/{name}", f"{top}/back", *flags, name)
             for one in (put, get):
-                equal(one["moved_bytes"], os.path.getsize(f"{top}/l/{name}"), "bytes")
-                check(one["crossed_bytes"] <= one["moved_bytes"], one)
-                equal(one["compression"], round(one["moved_bytes"] / one["crossed_bytes"], 3), "the ratio")
+                equal(one["sent_bytes"], os.path.getsize(f"{top}/l/{name}"), "bytes")
+                check(one["crossed_bytes"] <= one["sent_bytes"], one)
+                equal(one["compression"], round(one["sent_bytes"] / one["crossed_bytes"], 3), "the ratio")
                 if name == "random":
                     equal(one["compression"], 1, "of what does not shrink")
         os.unlink(f"{top}/back")
     plain = done(f"{top}/l/text", daemon.url("plain"))
-    equal((plain["crossed_bytes"], plain["compression"]), (plain["moved_bytes"], 1), "without -z")
+    equal((plain["crossed_bytes"], plain["compression"]), (plain["sent_bytes"], 1), "without -z")
     # a stream, both ways
     with open(f"{top}/l/text", "rb") as f:
         whole = f.read()

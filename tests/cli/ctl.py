@@ -49,7 +49,7 @@ class Controlled(Daemon):
 def held_put(daemon, top, size=32 << 20):
     make_file(f"{top}/f", size)
     proxy = Proxy(daemon.port, hold=4 << 20)
-    client = rftptest.start_rftp(f"{top}/f", proxy.url("f"))
+    client = rftptest.start_rftp("--no-resume", f"{top}/f", proxy.url("f"))
     wait_until(proxy.held.is_set, "the transfer begins")
     return proxy, client
 

@@ -16,7 +16,7 @@ FIELDS = {
     "file": {"event", "path", "remote", "bytes", "status", "text"},
     "directory": {"event", "path", "remote", "status", "text"},
     "error": {"event", "object", "status", "code", "text"},
-    "done": {"event", "protect", "bytes", "moved_bytes", "seconds", "bytes_per_second", "fabric", "engine", "channels", "block",
+    "done": {"event", "protect", "bytes", "sent_bytes", "seconds", "bytes_per_second", "fabric", "engine", "channels", "block",
              "direct", "files", "directories", "skipped", "special", "hole_bytes", "crossed_bytes", "compression", "errors", "requests",
              "waited_s", "deadline_met"},
 }
@@ -35,7 +35,7 @@ def events(result):
     equal(done["bytes"], sum(e["bytes"] for e in arrived), "bytes")
     equal(done["directories"], sum(e["event"] == "directory" and e["status"] == "ok" for e in found), "directories")
     equal(done["errors"], sum(e["event"] == "error" for e in found), "errors")
-    check(done["moved_bytes"] + done["hole_bytes"] >= done["bytes"], done)
+    check(done["sent_bytes"] + done["hole_bytes"] >= done["bytes"], done)
     return found
 
 

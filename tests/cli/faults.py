@@ -253,7 +253,9 @@ def judge(job, fault, result):
     job.verify(result.code)
     if fault.name not in CLEANERS:
         for place in job.places():
-            wait_until(lambda p=place: not leftovers(p), f"temporary files in {place} are gone")
+            # the mark of a tree stays, to be gone on with
+            wait_until(lambda p=place: not [n for n in leftovers(p) if not n.endswith(b".tree")],
+                       f"temporary files in {place} are gone")
     for place in job.places():
         for path in leftovers(place):
             os.unlink(path)

@@ -280,6 +280,7 @@ TRANSFERS = {
     iwarp.ACCEPT: (iwarp.accept(), 36, 36),
     iwarp.GRANT: (iwarp.grant([0]), 6, 2 + 4 * 4096),
     iwarp.REQUEST: (b"", 0, 0),
+    iwarp.HAVE: (iwarp.have(), 22, 14 + 8 * 4096),
     iwarp.HOLE: (iwarp.hole(), 20, 20),
     iwarp.FILE: (iwarp.file(), 31, 31 + 16383 + 2 + 2 * (6 + 255) + 2 + 32768 + 2 * (2 + 4096)),
     iwarp.READY: (struct.pack(">IQ", 1, 0), 12, 12),
@@ -465,7 +466,7 @@ def requests_with_wrong_values(top):
         for fields in ({"kind": 0}, {"kind": 3}, {"kind": 255}, {"flags": 48}, {"flags": 128}, {"flags": 0x80000000},
                        {"engine": 5}, {"engine": 255}, {"channels": 65}, {"block": 1},
                        {"block": 65537}, {"block": 0xffffffff}, {"depth": 65537}, {"direct": 3},
-                       {"size": 1 << 63}, {"offset": 1}, {"path": b"a\0b"}, {"path": b"../x", "flags": 0},
+                       {"size": 1 << 63}, {"resume": 1 << 63}, {"path": b"a\0b"}, {"path": b"../x", "flags": 0},
                        {"kind": 2, "path": b"x"}, {"kind": 2, "size": 1 << 63, "path": b""},
                        {"more": [b"g"]}, {"flags": 1, "more": [b"g"], "more_count": 2},
                        {"flags": 1, "more": [b"g", b"h"], "more_count": 1}, {"more_count": 1},
@@ -952,8 +953,16 @@ def sinks_that_lie(top):
         retrieve(f"GRANT with {what}", good, (iwarp.GRANT, data))
     for what, data in (("READY of another file", struct.pack(">IQ", 77, 0)),
                        ("READY of file 0", struct.pack(">IQ", 0, 0)),
-                       ("READY with an offset", struct.pack(">IQ", 1, 4096))):
+                       ("READY with blocks that it was not told of", struct.pack(">IQ", 1, 4096))):
         retrieve(what, good, (iwarp.READY, data))
+    for what, *fields in (("another file", 77), ("file 0", 0), ("no blocks", 1, 0, []),
+                          ("more blocks than leaves", 1, 0, [1], 2), ("fewer of them", 1, 0, [1, 2], 1),
+                          ("a block beyond the file", 1, 1 << 20), ("block 2^32", 1, 1 << 32),
+                          ("blocks up to beyond the file", 1, 0, [0] * 4096),
+                          ("block 2^64 - 1", 1, (1 << 64) - 1)):
+        retrieve(f"HAVE of {what}", good, (iwarp.HAVE, iwarp.have(*fields)))
+    retrieve("HAVE of a block twice", good, *[(iwarp.HAVE, iwarp.have())] * 2)
+    retrieve("HAVE behind READY", good, (iwarp.READY, struct.pack(">IQ", 1, 0)), (iwarp.HAVE, iwarp.have()))
     for what, number, status in (("another file", 77, 0), ("file 0", 0, 0),
                                  ("a file that is not sent", 1, 0)):
         retrieve(f"RESULT of {what}", good,

@@ -358,7 +358,7 @@ def results_that_do_not_add_up(top):
         ("READY before FILE", [lambda s: s.put(iwarp.READY, struct.pack(">IQ", 7, 0))], PROTOCOL, "malformed"),
         ("READY twice", [first, lambda s: s.put(iwarp.READY, number_1), lambda s: s.put(iwarp.READY, number_1)],
          PROTOCOL, "malformed"),
-        ("READY with an offset", [first, lambda s: s.put(iwarp.READY, struct.pack(">IQ", 1, 1))], PROTOCOL,
+        ("HAVE behind READY", [first, lambda s: s.put(iwarp.READY, number_1), lambda s: s.put(iwarp.HAVE, iwarp.have())], PROTOCOL,
          "malformed"),
         ("READY of a file that was not announced", [first, lambda s: s.put(iwarp.READY, struct.pack(">IQ", 2, 0))],
          PROTOCOL, "malformed"),

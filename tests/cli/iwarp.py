@@ -28,6 +28,7 @@ NOTICE_BEHIND, NOTICE_GATHERED = 1, 2
 OFFER, ACCEPT, GRANT, REQUEST, HOLE = range(64, 69)
 FILE, READY, FILE_END, RESULT, COMPLETE, CLOSED, ABORT = range(69, 76)
 PAUSED = 76
+HAVE = 77
 FILES, RESULTS = 78, 79
 QUEUED = 83
 HELLO_QUEUED = 16
@@ -390,9 +391,9 @@ def login_reply(rights=31, exports=0, user=b"", home=b"/"):
 
 
 def data_request(path=b"f", kind=1, flags=0, engine=0, channels=0, block=0, depth=0, rtt=0,
-                 direct=0, size=0, offset=0, more=(), more_count=None, rules=(), rule_count=None):
+                 direct=0, size=0, resume=0, more=(), more_count=None, rules=(), rule_count=None):
     return struct.pack(">BIBHIIIBQQ", kind, flags, engine, channels, block, depth, rtt, direct,
-                       size, offset) + text(path) \
+                       size, resume) + text(path) \
         + struct.pack(">H", len(more) if more_count is None else more_count) \
         + b"".join(text(other) for other in more) \
         + struct.pack(">H", len(rules) if rule_count is None else rule_count) \
@@ -424,6 +425,11 @@ def grant(indices, count=None):
 
 def file(number=1, kind=1, mode=0o644, mtime_s=0, mtime_ns=0, size=65536, name=b""):
     return struct.pack(">IBIqIQ", number, kind, mode, mtime_s, mtime_ns, size) + text(name)
+
+
+def have(number=1, first=0, leaves=(0,), count=None):
+    """Blocks that the sink has already."""
+    return struct.pack(f">IQH{len(leaves)}Q", number, first, len(leaves) if count is None else count, *leaves)
 
 
 def hole(number=1, offset=0, length=65536):

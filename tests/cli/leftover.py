@@ -99,6 +99,54 @@ def a_killed_clients_are_swept_by_the_next(top):
 
 
 @case
+def an_empty_directory_is_removed_with_them(top):
+    """What is hidden keeps a directory for nobody; what is written to does."""
+    export, local = places(top)
+    daemon = Daemon(export)
+    names = [".rftp-0123456789abcdef.journal", ".rftp-0123456789abcdef.partial", ".rftp-fedcba9876543210.partial",
+             ".rftp-0123456789abcdef.tree"]
+    for more in ([], ["f"]):
+        os.mkdir(f"{export}/d")
+        for name in [*names, *more]:
+            make_file(f"{export}/d/{name}", 10)
+        result = rftptest.rftp("-c", "rmdir d", daemon.url(""))
+        equal((result.code == OK, os.path.exists(f"{export}/d")), (not more, bool(more)), more, result)
+    equal(sorted(os.listdir(f"{export}/d")), sorted([*names, "f"]), "all of it stays")
+    works("-c", "rm -r d", daemon.url(""))
+    os.mkdir(f"{export}/d")
+    make_file(f"{local}/f", SIZE)
+    for option in ("1M", "never"):
+        proxy, client = half_way(daemon, "--resume", option, f"{local}/f", "@d/f")
+        rftptest.fails(rftptest.KIND, "-c", "rmdir d", daemon.url(""), says=b"not empty")
+        proxy.release()
+        equal(rftptest.finish(client).code, OK, "the transfer")
+        proxy.close()
+        same_files(f"{local}/f", f"{export}/d/f")
+        os.unlink(f"{export}/d/f")
+
+
+@case
+def those_that_can_be_gone_on_with_are_kept_for_a_while(top):
+    """By the daemon as long as it was told to, from its start on."""
+    export, local = places(top)
+    make_file(f"{local}/f", SIZE)
+    daemon = Daemon(export)
+    proxy, client = half_way(daemon, "--resume", "1M", f"{local}/f", "@f")
+    daemon.kill()
+    proxy.close()
+    rftptest.finish(client)
+    equal(len(leftovers(export)), 2, "journal and partial file")
+    dead = f"{export}/.rftp-0123456789abcdef.part"
+    for keep, left in ((1000, 2), (0, 0)):
+        make_file(dead, 10)
+        os.utime(dead, (0, 0))
+        daemon = Daemon(export, "rw", "--keep-partial", str(keep))
+        wait_until(lambda: b"removed " in daemon.stderr(), "it has looked")
+        equal(len(leftovers(export)), left, f"--keep-partial {keep}")
+        daemon.stop()
+
+
+@case
 def people_see_and_remove_them(top):
     export, local = places(top)
     daemon = Daemon(export)

@@ -265,7 +265,7 @@ def holes(top):
             for name in shapes:
                 one, other = os.stat(f"{top}/l/t/{name}").st_blocks, os.stat(f"{copy}/{name}").st_blocks
                 check(other <= one + 16, name, other, "blocks on the disk, at the source", one)
-            equal(done["moved_bytes"] + done["hole_bytes"], done["bytes"], "bytes")
+            equal(done["sent_bytes"] + done["hole_bytes"], done["bytes"], "bytes")
             check(done["hole_bytes"] > 4 * 63 << 20, "bytes in holes:", done)
     # and over what is there: the file is a new one
     works("-a", f"{top}/l/t/d/g", daemon.url("over"))

@@ -82,7 +82,7 @@ def a_transfer_goes_on_over_a_reload(top):
     daemon = Configured(top, f"export = {top}/a:rw", "memory = 1G", "sandbox = no")
     make_file(f"{top}/f", 32 << 20)
     proxy = Proxy(daemon.port, hold=4 << 20)
-    client = rftptest.start_rftp(f"{top}/f", proxy.url("f"))
+    client = rftptest.start_rftp("--no-resume", f"{top}/f", proxy.url("f"))
     wait_until(proxy.held.is_set, "the transfer begins")
     # less memory than it holds, and another export
     daemon.reload(f"export = {top}/b:rw", "memory = 16M", "threads = 8", "open-files = 8", "idle-timeout = 1")
@@ -169,7 +169,7 @@ def the_service_manager_hears_of_a_reload(top):
 def held_transfer(daemon, top):
     make_file(f"{top}/f", 32 << 20)
     proxy = Proxy(daemon.port, hold=4 << 20)
-    client = rftptest.start_rftp(f"{top}/f", proxy.url("f"))
+    client = rftptest.start_rftp("--no-resume", f"{top}/f", proxy.url("f"))
     wait_until(proxy.held.is_set, "the transfer begins")
     return proxy, client
 

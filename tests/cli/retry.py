@@ -113,4 +113,100 @@ def what_is_not_tried_again(top):
     equal(finish(client, timeout=20).code, INTERRUPTED, "Ctrl-C in a pause")
 
 
+def tree_with_obstacles(top, daemon, way):
+    """A tree of which some files can not land, as there are directories of their names.  -> words, names, where"""
+    source, to = (f"{top}/{way}", daemon.path(f"{way}.copy"))
+    words = [source, daemon.url(f"{way}.copy")]
+    if way == "get":
+        source, to = daemon.path(way), f"{top}/{way}.copy"
+        words = [daemon.url(way), to]
+    os.makedirs(f"{source}/d/e")
+    for name in ("a", "b*[x]", "c", "d/a", "d/e/b", "d/e/c", *(f"d/{i}" for i in range(20))):
+        make_file(f"{source}/{name}", 1000)
+    names = ["b*[x]", "d/e/c"]
+    for name in names:
+        os.makedirs(f"{to}/{way}/{name}")
+    return words, [f"{way}/{name}" for name in names], source, f"{to}/{way}"
+
+
+@case
+def what_failed_is_told_and_can_be_had_alone(top):
+    os.mkdir(f"{top}/export")
+    daemon = Daemon(f"{top}/export")
+    for way in ("put", "get"):
+        words, names, source, to = tree_with_obstacles(top, daemon, way)
+        result = rftp("-r", "--failures", f"{top}/list", *words)
+        equal(result.code, rftptest.KIND, result)
+        said = result.err[result.err.index(b"2 failed:"):]
+        check(b"b*[x]: " in said and b"d/e/c: " in said and b"d/a" not in said, way, "is told at the end:", result)
+        with open(f"{top}/list", encoding="utf-8") as f:
+            equal(sorted(f.read().split("\n")), ["", *names], way, "is written")
+        for name in ("b*[x]", "d/e/c"):
+            os.rmdir(f"{to}/{name}")
+        os.unlink(f"{to}/a")  # others are no business of this one
+        for name in ("b*[x]", "d/e/c"):
+            check(not os.path.exists(f"{to}/{name}"), name)
+        result = rftp("--retry-from", f"{top}/list", "--failures", f"{top}/list2", "--json", *words)
+        equal((result.code, result.done()["files"], os.path.getsize(f"{top}/list2")), (OK, 2, 0), way, result)
+        for name in ("b*[x]", "d/e/c"):
+            same_files(f"{source}/{name}", f"{to}/{name}")
+        check(not os.path.exists(f"{to}/a"), way, "nothing else is copied")
+    make_file(f"{top}/empty", 0)
+    for path, why in ((f"{top}/absent", b"No such file"), (f"{top}/empty", b"no names")):
+        result = rftp("--retry-from", path, *words)
+        equal(result.code, rftptest.USAGE, result)
+        check(why in result.err, result)
+
+
+@case
+def the_first_failure_stops_it(top):
+    os.mkdir(f"{top}/export")
+    daemon = Daemon(f"{top}/export")
+    for way in ("put", "get"):
+        source = f"{top}/{way}" if way == "put" else daemon.path(way)
+        to = daemon.path(f"{way}.copy/{way}") if way == "put" else f"{top}/{way}.copy/{way}"
+        words = [source, daemon.url(f"{way}.copy")] if way == "put" else [daemon.url(way), os.path.dirname(to)]
+        os.makedirs(source)
+        for i in range(60):
+            make_file(f"{source}/{i:02}", 1 << 20)
+        os.makedirs(f"{to}/03")
+        proxy = Proxy(daemon.port, delay=0.002)
+        words = [w.replace(f":{daemon.port}/", f":{proxy.port}/") for w in words]
+        result = rftp("-r", "--stop-on-error", "--json", "--block", "64K", "--depth", "4", *words)
+        equal(result.code, rftptest.KIND, result)
+        check(result.done()["files"] < 50, way, "files came all the same:", result.done())
+        equal([e["object"].rsplit("/", 1)[-1] for e in result.events() if e["event"] == "error"], ["03"], way, "told")
+        result = rftp("-r", "--json", *words)
+        equal((result.code, result.done()["files"] + result.done()["skipped"]), (rftptest.KIND, 59), way, "without it")
+        proxy.close()
+    # a session goes on
+    result = rftp("-c", f"set stop-on-error on; put -r {top}/put /put.copy; ls /", daemon.url())
+    equal(result.code, rftptest.KIND, result)
+
+
+@case
+def not_for_ever(top):
+    make_file(f"{top}/f", 10)
+    started = rftptest.time.monotonic()
+    result = rftp("--retries", "1000", "--retry-time", "3", f"{top}/f", f"rftp://127.0.0.1:{nobody()}/f", timeout=30)
+    equal(result.code, CONNECT, result)
+    check(1 <= result.err.count(b"trying again") <= 3 and b"the time for that is over" in result.err, result)
+    check(rftptest.time.monotonic() - started < 20, "it took", rftptest.time.monotonic() - started)
+
+
+@case
+def a_transfer_that_stands_still(top):
+    """Nothing moves any more, and that is noticed as soon as it was asked for."""
+    os.mkdir(f"{top}/export")
+    daemon = Daemon(f"{top}/export")
+    make_file(f"{top}/f", 8 << 20)
+    make_file(daemon.path("g"), 8 << 20)
+    for words in ([f"{top}/f", "@f"], ["@g", f"{top}/g"]):
+        hung = Proxy(daemon.port, hold=4 << 20)
+        result = rftp("--stall-timeout", "1", "--block", "64K", *[w.replace("@", hung.url()) for w in words])
+        hung.close()
+        equal(result.code, LOST, result)
+        check(b"nothing moved" in result.err, result)
+
+
 rftptest.main()

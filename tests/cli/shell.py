@@ -433,15 +433,19 @@ def interrupt_returns_to_the_prompt(top):
     proxy.release()
     t.prompt()
     check(b"interrupt" in t.all.lower() or b"cancel" in t.all.lower(), "no word of it:", t.all[-500:])
-    wait_until(lambda: (t.read(0.01), not leftovers(daemon.top))[1],
-               lambda: f"temporary files are gone; the terminal shows {t.all[-1000:]!r}")
-    check(not os.path.exists(daemon.path("big")), "it arrived all the same")
     t.type("ls\nput " + local + "/big again\n")  # the session, or a new one, goes on
     wait_until(lambda: (t.read(0.01), os.path.exists(daemon.path("again")))[1], "a put afterwards")
+    check(not os.path.exists(daemon.path("big")), "it arrived all the same")
+    equal(len(leftovers(daemon.top)), 2, "what can be gone on with:", leftovers(daemon.top))
+    t.type("put " + local + "/big\n")
+    wait_until(lambda: (t.read(0.01), os.path.exists(daemon.path("big")))[1], "the rest of it")
+    wait_until(lambda: (t.read(0.01), not leftovers(daemon.top))[1],
+               lambda: f"temporary files are gone; the terminal shows {t.all[-1000:]!r}")
     t.type("quit\n")
     t.end()
     proxy.close()
     same_files(f"{local}/big", daemon.path("again"))
+    same_files(f"{local}/big", daemon.path("big"))
 
 
 @case

@@ -50,7 +50,7 @@ def update(top):
         for name in (b"older", b"d/same"):
             equal(tree(there)[name], before[name], name)
         done = works("--json", "-r", "--update", *words).done()
-        equal((done["files"], done["skipped"], done["moved_bytes"]), (0, 4, 0), "once more: nothing moves")
+        equal((done["files"], done["skipped"], done["sent_bytes"]), (0, 4, 0), "once more: nothing moves")
         equal(works("-r", "-u", *words).err, b"", "nothing is said")
 
     both_ways(top, one)

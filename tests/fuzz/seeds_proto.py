@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the seed corpora of fuzz_wire, fuzz_message, fuzz_transfer, fuzz_squeeze and fuzz_daemon.
+"""Writes the seed corpora of fuzz_wire, fuzz_message, fuzz_transfer, fuzz_squeeze, fuzz_daemon
+and fuzz_journal.
 
 Encodes from the specification (rftp-protocol(7)) on its own; run it again after a change of the
 protocol: tests/fuzz/seeds_proto.py
@@ -97,6 +98,8 @@ write("fuzz_transfer", {
                 + text(b"u::rw-,u:bob:r--,g::r--,m::r--,o::---") + text(b""),
     "file-special": b"\x45" + pack("IBIqIQ", 5, 7, 0o777, 5, 0, 0) + text(b"a/p"),
     "file-hard-link": b"\x45" + pack("IBIqIQ", 6, 8, 0o644, 5, 0, 0) + text(b"a/h") + pack("I", 4) + text(b"a/f"),
+    "have": b"\x4d" + pack("IQHQQ", 1, 7, 2, 0x0123456789ABCDEF, 3),
+    "file-identity": b"\x45" + pack("IBIqIQ", 7, 0x81, 0o644, 5, 0, 7) + text(b"a/i") + pack("HQ", 128, 99),
     "hole": b"\x44" + pack("IQQ", 1, 4 << 20, 65536),
     "ready": b"\x46" + pack("IQ", 1, 0),
     "file-end": b"\x47" + pack("IHQQQ", 1, 0, 5 << 20, 2, 0x0123456789ABCDEF),
@@ -151,4 +154,12 @@ write("fuzz_daemon", {
     "accept": RETRIEVING + frame(65, pack("IIQIIQI", 4, 65536 + 4096, 1 << 20, 1, 0, 0, 0))
               + frame(70, pack("IQ", 1, 0)) + frame(66, pack("HIII", 3, 0, 1, 2)),
     "feed": FEEDING + frame(64, pack("BBHIIIQQ", 1, 1, 1, 65536, 4, 0, 1, 65536) + b"\0" + bytes(16)),
+})
+
+JOURNAL = pack("HIQqIQ", 1, 65536, 1 << 30, 1700000000, 5, 99) + text(b"name")
+BLOCKS = pack("QQQQ", 1, 0x0123456789ABCDEF, 0, 2)
+write("fuzz_journal", {
+    "file": pack("IHH", len(JOURNAL), 1, 0) + JOURNAL,
+    "tree": pack("IHHH", 6, 3, 0, 1) + text(b"ab"),
+    "blocks": pack("IHH", len(JOURNAL), 1, 0) + JOURNAL + pack("IHH", len(BLOCKS), 2, 0) + BLOCKS,
 })

@@ -7,8 +7,8 @@
 
 /* Every number of the protocol, written out again: they never change. */
 static const uint16_t numbers[] = {0, 100, 101, 102, 103, 104, 105, 106, 107, 108, 109, 110, 200,
-	201, 202, 203, 204, 205, 206, 207, 208, 209, 210, 211, 212, 300, 301, 302, 303, 304, 305,
-	306, 307, 308, 399};
+	201, 202, 203, 204, 205, 206, 207, 208, 209, 210, 211, 212, 213, 300, 301, 302, 303, 304,
+	305, 306, 307, 308, 399};
 #define COUNT (sizeof(numbers) / sizeof(numbers[0]))
 
 static bool known(uint16_t status)

@@ -76,17 +76,17 @@ static void what_is_written_to_stays(void)
 	fd = temporary_create(top, 0600, mine); /* one of this process's stays, too */
 	CHECK(fd >= 0);
 	fds = scratch_open_fds();
-	CHECK_EQ(temporary_sweep(top, NULL, &swept), 0);
+	CHECK_EQ(temporary_sweep(top, 0, NULL, &swept), 0);
 	CHECK_EQ(swept.files, 0);
 	CHECK_EQ(scratch_entries(dir), 2);
 	end_writer(writer);
-	CHECK_EQ(temporary_sweep(top, NULL, &swept), 0);
+	CHECK_EQ(temporary_sweep(top, 0, NULL, &swept), 0);
 	CHECK_EQ(swept.files, 1);
 	CHECK_EQ(scratch_entries(dir), 1);
 	CHECK_EQ(faccessat(top, name, F_OK, 0), -1);
 	CHECK_EQ(scratch_open_fds(), fds);
 	close(fd);
-	CHECK_EQ(temporary_sweep(top, NULL, &swept), 0);
+	CHECK_EQ(temporary_sweep(top, 0, NULL, &swept), 0);
 	CHECK_EQ(swept.files, 2);
 	close(top);
 }
@@ -102,11 +102,11 @@ static void another_hosts_wait_a_day(void)
 
 	CHECK(scratch_write(path, "12345"));
 	CHECK_EQ(utimensat(AT_FDCWD, path, old, 0), 0);
-	CHECK_EQ(temporary_sweep(top, NULL, &swept), 0);
+	CHECK_EQ(temporary_sweep(top, 0, NULL, &swept), 0);
 	CHECK_EQ(swept.files, 0);
 	old[1].tv_sec -= 2 * 3600;
 	CHECK_EQ(utimensat(AT_FDCWD, path, old, 0), 0);
-	CHECK_EQ(temporary_sweep(top, NULL, &swept), 0);
+	CHECK_EQ(temporary_sweep(top, 0, NULL, &swept), 0);
 	CHECK_EQ(swept.files, 1);
 	CHECK_EQ(scratch_entries(dir), 0);
 	close(top);
@@ -132,13 +132,13 @@ static void a_tree_is_swept_and_links_are_not_followed(void)
 	}
 	fds = scratch_open_fds();
 	top = open(scratch_path(dir, "top"), O_RDONLY | O_DIRECTORY);
-	CHECK_EQ(temporary_sweep_tree(top, &stop, &swept), 0);
+	CHECK_EQ(temporary_sweep_tree(top, 0, &stop, &swept), 0);
 	CHECK_EQ(swept.files, 4 * 3);
 	CHECK_EQ(scratch_entries(scratch_path(dir, "outside")), 3 + 3);
 	CHECK_EQ(scratch_entries(scratch_path(dir, "top/a/b")), 3);
 	atomic_store(&stop, true);
 	close(temporary_create(top, 0600, name));
-	CHECK_EQ(temporary_sweep_tree(top, &stop, &swept), 0);
+	CHECK_EQ(temporary_sweep_tree(top, 0, &stop, &swept), 0);
 	CHECK_EQ(faccessat(top, name, F_OK, 0), 0);
 	close(top);
 	CHECK_EQ(scratch_open_fds(), fds);
@@ -158,7 +158,7 @@ static void making_and_sweeping_at_once(void)
 	if (!child) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		for (;;)
-			temporary_sweep(top, NULL, &swept);
+			temporary_sweep(top, 0, NULL, &swept);
 	}
 	for (int i = 0; i < 20000; i++) {
 		int fd = temporary_create(top, 0600, name);

@@ -26,6 +26,8 @@
 #define HARD_LINK                                                                                  \
 	"00000002 08 000001a4 0000000000000005 00000006 0000000000000000 0001 61 00000001 0003 "   \
 	"622f63"
+#define FILE_IDENTITY FILE_HEAD "0080 0123456789abcdef"
+#define HAVE "00000001 0000000000000007 0002 0123456789abcdef fedcba9876543210"
 #define HOLE "00000001 0000000000400000 0000000000010000"
 #define FILE_END "00000001 0000 0000000000500000 0000000000000002 0123456789abcdef"
 #define RESULT "00000001 0130 0000000000500000 0123456789abcdef 0003 6e6f21"
@@ -104,6 +106,7 @@ static const struct sample samples[] = {
 		"001f ffffffff 00ff 75*255 ffffffff 00ff 67*255 8000 "
 		"0001 61 7ffb 00*32763 1000 61*4096 1000 61*4096"},
 	{TRANSFER_FILE, NULL, FILE_OWNER},
+	{TRANSFER_FILE, NULL, FILE_IDENTITY},
 	{TRANSFER_FILE, NULL, FILE_LISTS},
 	{TRANSFER_FILE, NULL, FILE_LEAVE},
 	{TRANSFER_FILE, NULL, LINK_OWNER},
@@ -127,7 +130,11 @@ static const struct sample samples[] = {
 		"61*255 2f 61*255 2f 61*255 2f 61*255 "
 		"0fff 62*4095"},
 	{TRANSFER_FILE, NULL, FILE_LINK},
+	{TRANSFER_HAVE, NULL, HAVE},
+	{TRANSFER_HAVE, NULL, "00000001 0000000000000000 0001 0000000000000000"},
+	{TRANSFER_HAVE, NULL, "ffffffff 00000000fffff000 1000 5a*32768"},
 	{TRANSFER_READY, NULL, READY},
+	{TRANSFER_READY, NULL, "00000001 7fffffffffffffff"},
 	{TRANSFER_FILE_END, NULL, FILE_END},
 	{TRANSFER_RESULT, NULL, RESULT},
 	{TRANSFER_RESULT, NULL, "ffffffff 0000 7fffffffffffffff ffffffffffffffff 0000"},
@@ -314,7 +321,7 @@ static const struct tweak tweaks[] = {
 
 	/* what it has beyond mode and time: something, and only what its kind may have */
 	{recode_transfer_file, FILE_OWNER, 34, 2, 0, BAD},
-	{recode_transfer_file, FILE_OWNER, 34, 2, 128, BAD},
+	{recode_transfer_file, FILE_OWNER, 34, 2, 256, BAD},
 	{recode_transfer_file, FILE_OWNER, 34, 2, 0x63, 0},
 	{recode_transfer_file, FILE_LEAVE, 34 - 3, 2, 0x28, BAD}, /* a directory has one name */
 	{recode_transfer_file, FILE_LEAVE, 34 - 3, 2, 0x48, BAD},
@@ -348,7 +355,14 @@ static const struct tweak tweaks[] = {
 	{recode_transfer_file, FILE_LISTS, 46, 2, 3, BAD}, /* a value that ends behind the list */
 	{recode_transfer_file, FILE_LISTS, 54, 1, 0, BAD},
 
-	{recode_transfer_ready, READY, 0, 4, 0, BAD}, {recode_transfer_ready, READY, 4, 8, 1, BAD},
+	{recode_transfer_ready, READY, 0, 4, 0, BAD}, {recode_transfer_ready, READY, 4, 8, 1, 0},
+	{recode_transfer_ready, READY, 4, 8, (uint64_t)INT64_MAX + 1, BAD},
+	{recode_have, HAVE, 0, 4, 0, BAD}, {recode_have, HAVE, 12, 2, 0, BAD},
+	{recode_have, HAVE, 12, 2, 1, BAD}, {recode_have, HAVE, 12, 2, 3, -EMSGSIZE},
+	{recode_have, HAVE, 12, 2, 4097, BAD}, {recode_have, HAVE, 4, 8, (1ull << 32) - 2, 0},
+	{recode_have, HAVE, 4, 8, (1ull << 32) - 1, BAD},
+	{recode_have, HAVE, 4, 8, UINT64_MAX, BAD},
+	{recode_transfer_file, FILE_IDENTITY, 4, 1, 0x85, BAD},
 	{recode_transfer_file_end, FILE_END, 0, 4, 0, BAD},
 	{recode_transfer_file_end, FILE_END, 4, 2, 65535, 0},
 	{recode_transfer_file_end, FILE_END, 6, 8, INT64_MAX, 0},

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tree/leftover: see leftover.h.
+ */
+#include "tree/leftover.h"
+
+#include "tree/journal.h"
+#include "tree/journal_record.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define ALONE_S 60 /* one without the other may just be being made, or be made real */
+
+bool leftover_is_name(const char *name)
+{
+	return journal_is_name(name, true) || journal_is_name(name, false);
+}
+
+static int leftover_open(int dir, const char *name, int flags)
+{
+	int fd = openat(dir, name, flags | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+/* Adds up what the records say. */
+static int leftover_read(int fd, struct leftover *l)
+{
+	uint8_t *buf = malloc(JOURNAL_RECORD_MAX);
+	struct journal_record r;
+	uint32_t block = 0;
+	off_t at = 0;
+	ssize_t n = 0;
+
+	while (buf && (n = pread(fd, buf, JOURNAL_RECORD_MAX, at)) > 0) {
+		ssize_t length = journal_record_get(&r, buf, (size_t)n);
+
+		if (length <= 0)
+			break;
+		at += length;
+		if (r.type == JOURNAL_FILE) {
+			memcpy(l->name, r.file.name.data, r.file.name.len);
+			l->name[r.file.name.len] = '\0';
+			l->size = r.file.size;
+			l->noted_bytes = 0;
+			block = r.file.block;
+		}
+		l->noted_bytes += (uint64_t)r.count * block;
+	}
+	if (l->noted_bytes > l->size) /* the last block is shorter than others */
+		l->noted_bytes = l->size;
+	free(buf);
+	if (!buf)
+		return -ENOMEM;
+	return n < 0 ? -errno : block ? 0 : -ENODATA;
+}
+
+int leftover_get(int dir, const char *journal, struct leftover *l)
+{
+	int fd = leftover_open(dir, journal, O_RDONLY), err;
+	char partial[JOURNAL_PATH_BYTES];
+	struct stat st;
+
+	*l = (struct leftover){0};
+	if (fd < 0)
+		return fd;
+	err = fstat(fd, &st) ? -errno : S_ISREG(st.st_mode) ? leftover_read(fd, l) : -ENXIO;
+	l->changed_s = st.st_mtim.tv_sec;
+	l->busy = flock(fd, LOCK_SH | LOCK_NB) && errno == EWOULDBLOCK;
+	journal_other_name(journal, partial);
+	if (!err && !fstatat(dir, partial, &st, AT_SYMLINK_NOFOLLOW))
+		l->partial_bytes = (uint64_t)st.st_blocks * 512;
+	close(fd);
+	return err;
+}
+
+static bool leftover_is_old(const struct stat *st, uint64_t age_s)
+{
+	time_t now = time(NULL);
+
+	return now >= st->st_mtim.tv_sec && (uint64_t)(now - st->st_mtim.tv_sec) >= age_s;
+}
+
+bool leftover_sweep(int dir, const char *name, uint64_t keep_s, uint64_t *bytes)
+{
+	bool is_journal = journal_is_name(name, true), whole, old;
+	char other[JOURNAL_PATH_BYTES];
+	const char *journal = is_journal ? name : other, *partial = is_journal ? other : name;
+	struct stat st, data = {0};
+	int fd;
+
+	*bytes = 0;
+	journal_other_name(name, other);
+	fd = leftover_open(dir, journal, O_RDWR);
+	/* a partial file with a journal is swept with that */
+	if (!is_journal && fd != -ENOENT) {
+		if (fd >= 0)
+			close(fd);
+		return false;
+	}
+	whole = is_journal && !fstatat(dir, partial, &data, AT_SYMLINK_NOFOLLOW);
+	if (!is_journal) {
+		if (fstatat(dir, partial, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode) ||
+			!leftover_is_old(&st, keep_s < ALONE_S ? keep_s : ALONE_S) ||
+			unlinkat(dir, partial, 0))
+			return false;
+		*bytes = (uint64_t)st.st_blocks * 512;
+		return true;
+	}
+	if (fd < 0)
+		return false;
+	old = !fstat(fd, &st) && S_ISREG(st.st_mode) &&
+	      leftover_is_old(&st, whole || keep_s < ALONE_S ? keep_s : ALONE_S) &&
+	      !flock(fd, LOCK_EX | LOCK_NB);
+	if (old && whole && !unlinkat(dir, partial, 0))
+		*bytes = (uint64_t)data.st_blocks * 512;
+	old = old && (!whole || *bytes || !data.st_blocks) && !unlinkat(dir, journal, 0);
+	close(fd);
+	return old;
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tree/tree_mark: see tree_mark.h.
+ */
+#include "tree/tree_mark.h"
+
+#include "block/digest.h"
+#include "tree/journal.h"
+#include "tree/journal_record.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#define MARK_PREFIX ".rftp-"
+#define MARK_SUFFIX ".tree"
+#define MARK_DIGITS 16
+
+struct tree_mark {
+	int dir, fd;
+	char path[TREE_MARK_NAME_BYTES];
+	bool found; /* it was left behind */
+	struct timespec began;
+};
+
+bool tree_mark_is_name(const char *name)
+{
+	const char *digits = name + strlen(MARK_PREFIX);
+
+	return strlen(name) == TREE_MARK_NAME_BYTES - 1 &&
+	       !strncmp(name, MARK_PREFIX, strlen(MARK_PREFIX)) &&
+	       strspn(digits, "0123456789abcdef") == MARK_DIGITS &&
+	       !strcmp(digits + MARK_DIGITS, MARK_SUFFIX);
+}
+
+/* Whether it holds the record of that name. */
+static bool mark_is_of(int fd, const char *first, size_t length)
+{
+	uint8_t buf[JOURNAL_RECORD_MORE + 64 + JOURNAL_NAME_MAX];
+	struct journal_record r;
+	ssize_t n = pread(fd, buf, sizeof(buf), 0);
+
+	return n > 0 && journal_record_get(&r, buf, (size_t)n) > 0 && r.type == JOURNAL_TREE &&
+	       r.name.len == length && !memcmp(r.name.data, first, length);
+}
+
+static int mark_make(const struct tree_mark *m, const char *first, size_t length)
+{
+	uint8_t buf[JOURNAL_RECORD_MORE + 64 + JOURNAL_NAME_MAX];
+	struct timespec times[2] = {m->began, m->began};
+	ssize_t n = journal_record_put_tree(
+		(struct wire_bytes){(const uint8_t *)first, length}, buf, sizeof(buf));
+
+	if (n < 0)
+		return (int)n;
+	if (ftruncate(m->fd, 0) || pwrite(m->fd, buf, (size_t)n, 0) != n || futimens(m->fd, times))
+		return errno ? -errno : -EIO;
+	return 0;
+}
+
+int tree_mark_open(int dir, const char *first, const struct timespec *began, struct tree_mark **out)
+{
+	size_t length = strcspn(first, "/");
+	struct tree_mark *m;
+	struct stat st;
+	int err;
+
+	m = calloc(1, sizeof(*m));
+	if (!m)
+		return -ENOMEM;
+	m->dir = dir;
+	m->began = *began;
+	snprintf(m->path, sizeof(m->path), MARK_PREFIX "%016llx" MARK_SUFFIX,
+		(unsigned long long)digest_leaf(first, length));
+	err = journal_lock_file(dir, m->path, &m->fd);
+	if (err)
+		goto err_free;
+	if (mark_is_of(m->fd, first, length) && !fstat(m->fd, &st)) {
+		m->found = true;
+		m->began = st.st_mtim;
+		/* so that its time of change is when it was last used */
+		err = fchmod(m->fd, 0600) ? -errno : 0;
+	} else {
+		err = mark_make(m, first, length);
+	}
+	if (err)
+		goto err_close;
+	*out = m;
+	return 0;
+
+err_close:
+	unlinkat(dir, m->path, 0);
+	close(m->fd);
+err_free:
+	free(m);
+	return err;
+}
+
+void tree_mark_close(struct tree_mark *m, bool over)
+{
+	if (!m)
+		return;
+	if (over)
+		unlinkat(m->dir, m->path, 0);
+	close(m->fd);
+	free(m);
+}
+
+bool tree_mark_covers(const struct tree_mark *m, const struct stat *now)
+{
+	return m && m->found && S_ISREG(now->st_mode) &&
+	       (now->st_ctim.tv_sec > m->began.tv_sec ||
+		       (now->st_ctim.tv_sec == m->began.tv_sec &&
+			       now->st_ctim.tv_nsec >= m->began.tv_nsec));
+}
+
+bool tree_mark_sweep(int dir, const char *name, uint64_t keep_s)
+{
+	int fd = openat(dir, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	time_t now = time(NULL);
+	struct stat st;
+	bool swept;
+
+	if (fd < 0)
+		return false;
+	swept = !fstat(fd, &st) && S_ISREG(st.st_mode) && now >= st.st_ctim.tv_sec &&
+		(uint64_t)(now - st.st_ctim.tv_sec) >= keep_s && !flock(fd, LOCK_EX | LOCK_NB) &&
+		!unlinkat(dir, name, 0);
+	close(fd);
+	return swept;
+}

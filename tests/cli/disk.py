@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What reaches the disk, and when: --fsync, and --verify with a disk that does not keep what it is given.
+
+tests/preload/disk.c lies beneath the programs."""
+
+import os
+
+import rftptest
+from rftptest import INTEGRITY, OK, Daemon, case, check, equal, leftovers, make_file, same_files, works
+
+DISK = os.path.join(rftptest.BUILD, "tests/preload/disk.so")
+SIZE = 300000
+FILES = 5
+
+
+def preloaded(**variables):
+    if rftptest.SANITIZED or not os.path.exists(DISK):
+        rftptest.skip("tests/preload is not built, or not for sanitizers")
+    return {"LD_PRELOAD": DISK} | {f"RFTP_TEST_{k.upper()}": v for k, v in variables.items()}
+
+
+class Place:
+    def __init__(self, top, *arguments):
+        self.export, self.local, self.log = f"{top}/export", f"{top}/local", f"{top}/flushes"
+        for where in (self.export, self.local):
+            os.makedirs(f"{where}/in")
+            os.mkdir(f"{where}/out")
+            for i in range(FILES):
+                make_file(f"{where}/in/{i}", SIZE)
+        self.env = preloaded(flushes=self.log)
+        self.daemon = Daemon(self.export, "rw", "--sandbox=no", *arguments, env=self.env)
+
+    def flushes(self, way, *options):
+        """-> how many fsyncs and syncfs there were, on both sides"""
+        open(self.log, "w", encoding="ascii").close()
+        words = {"put": [*(f"{self.local}/in/{i}" for i in range(FILES)), self.daemon.url("out/")],
+                 "get": [*(self.daemon.url(f"in/{i}") for i in range(FILES)), f"{self.local}/out/"]}[way]
+        result = rftptest.rftp(*options, *words, env=self.env)
+        equal(result.code, OK, result)
+        for i in range(FILES):
+            a, b = (self.local, self.export)[::1 if way == "put" else -1]
+            same_files(f"{a}/in/{i}", f"{b}/out/{i}")
+        with open(self.log, encoding="ascii") as f:
+            lines = f.read().split()
+        return lines.count("fsync"), lines.count("syncfs")
+
+
+@case
+def files_are_flushed_as_it_was_asked_for(top):
+    place = Place(top)
+    for way in ("put", "get"):
+        for option in ("auto", "file"):
+            fsyncs, syncs = place.flushes(way, "--fsync", option)
+            check(fsyncs >= FILES and not syncs, way, option, fsyncs, syncs)
+        fsyncs, syncs = place.flushes(way)
+        check(fsyncs >= FILES and not syncs, way, "by default", fsyncs, syncs)
+        equal(place.flushes(way, "--fsync", "end"), (0, 1), way, "end")
+        equal(place.flushes(way, "--fsync", "never"), (0, 0), way, "never")
+
+
+@case
+def a_server_does_no_less_than_its_administrator_wants(top):
+    place = Place(f"{top}/end", "--fsync", "end")
+    equal(place.flushes("put", "--fsync", "never"), (0, 1), "end, never")
+    equal(place.flushes("get", "--fsync", "never"), (0, 0), "end, never: the client's own disk")
+    check(place.flushes("put", "--fsync", "file")[0] >= FILES, "end, file")
+    place = Place(f"{top}/file", "--fsync", "file")
+    check(place.flushes("put", "--fsync", "never")[0] >= FILES, "file, never")
+    result = rftptest.spawn([os.path.join(rftptest.BUILD, "rftpd"), "--fsync", "often"], stderr=rftptest.subprocess.PIPE)
+    check(b"never, end, file" in result.communicate()[1], "another word")
+
+
+def copies(top, way, flip, *options):
+    """One file, with a disk beneath its `flip` side.  -> (Result, paths of source and copy)"""
+    where = f"{top}/{way}-{flip}-{'-'.join(options)}"
+    os.makedirs(f"{where}/export")
+    os.makedirs(f"{where}/local")
+    source, copy = (f"{where}/local/a", f"{where}/export/b")
+    if way == "get":
+        source, copy = f"{where}/export/a", f"{where}/local/b"
+    make_file(source, SIZE)
+    client = daemon = None
+    if flip:
+        bad = preloaded(flip=flip)
+        client, daemon = (bad, None) if (way == "put") == (flip == "read") else (None, bad)
+    server = Daemon(f"{where}/export", env=daemon)
+    words = [source, server.url("b")] if way == "put" else [server.url("a"), copy]
+    result = rftptest.rftp("--block", "64K", *options, *words, env=client)
+    server.stop()
+    equal(leftovers(where), [], "left behind")
+    return result, source, copy
+
+
+@case
+def a_disk_that_does_not_keep_what_is_written(top):
+    for way in ("put", "get"):
+        for verify in ("readback", "all"):
+            result, _, copy = copies(top, way, "write", "--verify", verify)
+            equal(result.code, INTEGRITY, way, verify, result)
+            check(b"read back" in result.err, way, verify, result)
+            check(not os.path.exists(copy), way, verify, "has its name")
+        result, source, copy = copies(top, way, "write", "--verify", "wire")
+        equal(result.code, OK, way, "nobody reads it back", result)
+        check(rftptest.digest(source) != rftptest.digest(copy), way, "the disk is no bad one")
+
+
+@case
+def a_disk_that_does_not_give_what_it_has(top):
+    for way in ("put", "get"):
+        for verify in ("file", "all"):
+            result, _, copy = copies(top, way, "read", "--verify", verify)
+            equal(result.code, INTEGRITY, way, verify, result)
+            check(way == "get" or b"what the disk has" in result.err, way, verify, result)
+            check(not os.path.exists(copy), way, verify, "has its name")
+        for verify in ("wire", "readback"):
+            result, source, copy = copies(top, way, "read", "--verify", verify)
+            equal(result.code, OK, way, verify, result)
+            check(rftptest.digest(source) != rftptest.digest(copy), way, "the disk is no bad one")
+
+
+@case
+def good_disks(top):
+    for way in ("put", "get"):
+        for verify in ("wire", "file", "readback", "all"):
+            for option in ([], ["--fsync", "never"], ["--protect", "private"]):
+                result, source, copy = copies(top, way, "", "--verify", verify, *option)
+                equal(result.code, OK, way, verify, result)
+                same_files(source, copy)
+    os.makedirs(f"{top}/e")
+    daemon = Daemon(f"{top}/e")
+    for size in (0, 1, 65536, 65537):
+        make_file(f"{top}/f", size)
+        works("--verify", "all", f"{top}/f", daemon.url("f"))
+        works("--verify", "all", daemon.url("f"), f"{top}/g")
+        same_files(f"{top}/f", f"{top}/g")
+
+
+rftptest.main()
