@@ -627,9 +627,11 @@ int incoming_new(const struct incoming_params *params, struct incoming **out)
 		.discard = incoming_discard,
 		.done = incoming_done,
 		.ctx = in};
-	/* a file that may stay away is asked for before its bytes are sent */
+	/* a file that may stay away, as it has landed before, is asked for before its bytes are
+	 * sent */
 	if (params->kind != INCOMING_STREAM && params->replace && !params->update &&
-		params->direct != END_DIRECT_ON && !params->readback) {
+		params->direct != END_DIRECT_ON && !params->readback &&
+		!(params->resume_bytes && in->dir >= 0 && tree_mark_any(in->dir))) {
 		in->sink.admit = incoming_admit;
 		in->sink.land = incoming_land;
 	}

@@ -9,6 +9,8 @@
 
 #include "block/digest.h"
 
+#include "base/opener.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -59,7 +61,7 @@ static int journal_check(int fd)
 
 static int journal_open_file(int dir, const char *path)
 {
-	int fd = openat(
+	int fd = opener_openat(
 		dir, path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0600);
 
 	return fd < 0 ? -errno : fd;
@@ -173,7 +175,7 @@ void journal_remove(struct journal *j)
 {
 	if (!j)
 		return;
-	unlinkat(j->dir, j->path, 0);
+	opener_unlinkat(j->dir, j->path, 0);
 	journal_close(j);
 }
 

@@ -4,6 +4,8 @@
  */
 #include "tree/leftover.h"
 
+#include "base/opener.h"
+
 #include "tree/journal.h"
 #include "tree/journal_record.h"
 
@@ -25,7 +27,8 @@ bool leftover_is_name(const char *name)
 
 static int leftover_open(int dir, const char *name, int flags)
 {
-	int fd = openat(dir, name, flags | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	int fd =
+		opener_openat(dir, name, flags | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0);
 
 	return fd < 0 ? -errno : fd;
 }
@@ -75,7 +78,7 @@ int leftover_get(int dir, const char *journal, struct leftover *l)
 	l->changed_s = st.st_mtim.tv_sec;
 	l->busy = flock(fd, LOCK_SH | LOCK_NB) && errno == EWOULDBLOCK;
 	journal_other_name(journal, partial);
-	if (!err && !fstatat(dir, partial, &st, AT_SYMLINK_NOFOLLOW))
+	if (!err && !opener_fstatat(dir, partial, &st, AT_SYMLINK_NOFOLLOW))
 		l->partial_bytes = (uint64_t)st.st_blocks * 512;
 	close(fd);
 	return err;
@@ -105,11 +108,12 @@ bool leftover_sweep(int dir, const char *name, uint64_t keep_s, uint64_t *bytes)
 			close(fd);
 		return false;
 	}
-	whole = is_journal && !fstatat(dir, partial, &data, AT_SYMLINK_NOFOLLOW);
+	whole = is_journal && !opener_fstatat(dir, partial, &data, AT_SYMLINK_NOFOLLOW);
 	if (!is_journal) {
-		if (fstatat(dir, partial, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode) ||
+		if (opener_fstatat(dir, partial, &st, AT_SYMLINK_NOFOLLOW) ||
+			!S_ISREG(st.st_mode) ||
 			!leftover_is_old(&st, keep_s < ALONE_S ? keep_s : ALONE_S) ||
-			unlinkat(dir, partial, 0))
+			opener_unlinkat(dir, partial, 0))
 			return false;
 		*bytes = (uint64_t)st.st_blocks * 512;
 		return true;
@@ -119,9 +123,9 @@ bool leftover_sweep(int dir, const char *name, uint64_t keep_s, uint64_t *bytes)
 	old = !fstat(fd, &st) && S_ISREG(st.st_mode) &&
 	      leftover_is_old(&st, whole || keep_s < ALONE_S ? keep_s : ALONE_S) &&
 	      !flock(fd, LOCK_EX | LOCK_NB);
-	if (old && whole && !unlinkat(dir, partial, 0))
+	if (old && whole && !opener_unlinkat(dir, partial, 0))
 		*bytes = (uint64_t)data.st_blocks * 512;
-	old = old && (!whole || *bytes || !data.st_blocks) && !unlinkat(dir, journal, 0);
+	old = old && (!whole || *bytes || !data.st_blocks) && !opener_unlinkat(dir, journal, 0);
 	close(fd);
 	return old;
 }

@@ -4,10 +4,13 @@
  */
 #include "tree/tree_mark.h"
 
+#include "base/opener.h"
+
 #include "block/digest.h"
 #include "tree/journal.h"
 #include "tree/journal_record.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -19,6 +22,7 @@
 #define MARK_PREFIX ".rftp-"
 #define MARK_SUFFIX ".tree"
 #define MARK_DIGITS 16
+#define MARK_LOOKED_AT_MAX 65536u /* entries of a directory */
 
 struct tree_mark {
 	int dir, fd;
@@ -35,6 +39,26 @@ bool tree_mark_is_name(const char *name)
 	       !strncmp(name, MARK_PREFIX, strlen(MARK_PREFIX)) &&
 	       strspn(digits, "0123456789abcdef") == MARK_DIGITS &&
 	       !strcmp(digits + MARK_DIGITS, MARK_SUFFIX);
+}
+
+bool tree_mark_any(int dir)
+{
+	int fd = opener_openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+	DIR *entries = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *e;
+	bool found = false;
+
+	if (!entries && fd >= 0)
+		close(fd);
+	for (unsigned i = 0; entries && i < MARK_LOOKED_AT_MAX && !found; i++) {
+		e = readdir(entries);
+		if (!e)
+			break;
+		found = tree_mark_is_name(e->d_name);
+	}
+	if (entries)
+		closedir(entries);
+	return found;
 }
 
 /* Whether it holds the record of that name. */
@@ -57,7 +81,8 @@ static int mark_make(const struct tree_mark *m, const char *first, size_t length
 
 	if (n < 0)
 		return (int)n;
-	if (ftruncate(m->fd, 0) || pwrite(m->fd, buf, (size_t)n, 0) != n || futimens(m->fd, times))
+	if (ftruncate(m->fd, 0) || pwrite(m->fd, buf, (size_t)n, 0) != n ||
+		opener_futimens(m->fd, times))
 		return errno ? -errno : -EIO;
 	return 0;
 }
@@ -83,7 +108,7 @@ int tree_mark_open(int dir, const char *first, const struct timespec *began, str
 		m->found = true;
 		m->began = st.st_mtim;
 		/* so that its time of change is when it was last used */
-		err = fchmod(m->fd, 0600) ? -errno : 0;
+		err = opener_fchmod(m->fd, 0600) ? -errno : 0;
 	} else {
 		err = mark_make(m, first, length);
 	}
@@ -93,7 +118,7 @@ int tree_mark_open(int dir, const char *first, const struct timespec *began, str
 	return 0;
 
 err_close:
-	unlinkat(dir, m->path, 0);
+	opener_unlinkat(dir, m->path, 0);
 	close(m->fd);
 err_free:
 	free(m);
@@ -105,7 +130,7 @@ void tree_mark_close(struct tree_mark *m, bool over)
 	if (!m)
 		return;
 	if (over)
-		unlinkat(m->dir, m->path, 0);
+		opener_unlinkat(m->dir, m->path, 0);
 	close(m->fd);
 	free(m);
 }
@@ -120,7 +145,8 @@ bool tree_mark_covers(const struct tree_mark *m, const struct stat *now)
 
 bool tree_mark_sweep(int dir, const char *name, uint64_t keep_s)
 {
-	int fd = openat(dir, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	int fd = opener_openat(
+		dir, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0);
 	time_t now = time(NULL);
 	struct stat st;
 	bool swept;
@@ -129,7 +155,7 @@ bool tree_mark_sweep(int dir, const char *name, uint64_t keep_s)
 		return false;
 	swept = !fstat(fd, &st) && S_ISREG(st.st_mode) && now >= st.st_ctim.tv_sec &&
 		(uint64_t)(now - st.st_ctim.tv_sec) >= keep_s && !flock(fd, LOCK_EX | LOCK_NB) &&
-		!unlinkat(dir, name, 0);
+		!opener_unlinkat(dir, name, 0);
 	close(fd);
 	return swept;
 }

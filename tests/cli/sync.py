@@ -87,7 +87,7 @@ def random_trees(top):
         alike(picture(place.back), picture(place.source), "get", i)
         for names in ((place.source, place.url), (place.url, place.back)):
             done = works("--json", "sync", "--delete", *names).done()
-            equal((done["files"], done["moved_bytes"], done["errors"]), (0, 0, 0), "once more", i)
+            equal((done["files"], done["sent_bytes"], done["errors"]), (0, 0, 0), "once more", i)
         if shutil.which("rsync"):
             said = subprocess.run(["rsync", "-naic", "--delete", f"{place.source}/", f"{place.export}/t/"],
                                   capture_output=True, text=True, check=True).stdout
@@ -108,7 +108,7 @@ def only_what_differs(top):
     with open(f"{place.source}/d/c", "w") as f:
         f.write("other")
     done = works("--json", "sync", place.source, place.url).done()
-    equal((done["files"], done["skipped"], done["moved_bytes"]), (1, 2, 5), "one has changed")
+    equal((done["files"], done["skipped"], done["sent_bytes"]), (1, 2, 5), "one has changed")
     # the same size, another time: the level decides
     os.utime(f"{place.source}/a", (5, 5))
     for level, files in (("exists", 0), ("size", 0), ("mtime", 1)):
