@@ -22,8 +22,8 @@
 struct tree_mark;
 
 bool tree_mark_is_name(const char *name);
-/* Whether there is one in the directory: a transfer into it was cut short, or runs.  Of a very large
- * directory only a part is looked at. */
+/* Whether there is one in the directory: a transfer into it was cut short, or runs.  Of a very
+ * large directory only a part is looked at. */
 bool tree_mark_any(int dir);
 
 /* `dir` must stay open as long as the mark; `began`: when this transfer did, for a new one.
