@@ -650,6 +650,17 @@ err_free:
 	return err;
 }
 
+/* The mark of several files goes, or stays for whoever goes on. */
+static void incoming_end_mark(struct incoming *in)
+{
+	/* one that somebody else had, who was just being cut off */
+	if (in->over && in->busy && tree_mark_open(in->dir, in->first, &in->began, &in->mark))
+		in->mark = NULL;
+	/* only what has landed need not come again, and of a server that can be believed */
+	incoming_unmark(in, in->over || in->refused || !in->landed);
+	in->busy = false;
+}
+
 void incoming_free(struct incoming *in)
 {
 	struct incoming_file *f;
@@ -661,11 +672,7 @@ void incoming_free(struct incoming *in)
 		landing_discard(f->landing);
 		free(f);
 	}
-	/* one that somebody else had, who was just being cut off */
-	if (in->over && in->busy && tree_mark_open(in->dir, in->first, &in->began, &in->mark))
-		in->mark = NULL;
-	/* only what has landed need not come again, and of a server that can be believed */
-	incoming_unmark(in, in->over || in->refused || !in->landed);
+	incoming_end_mark(in);
 	while (in->disk_count)
 		close(in->disks[--in->disk_count].fd);
 	if (in->params.sweep)
@@ -681,6 +688,7 @@ void incoming_free(struct incoming *in)
 void incoming_is_over(struct incoming *in)
 {
 	in->over = true;
+	incoming_end_mark(in);
 }
 
 const struct transfer_sink *incoming_sink(struct incoming *in)
