@@ -152,6 +152,10 @@ check "OpenSSL is used by session/tls and block/seal, and for base64 in known_ho
 check "no exit() outside main.c" "$(echo "$all_code" | grep -vE '^rftp(d|ctl)?/main\.c:' |
 	grep -E '[^A-Za-z0-9_](quick_)?exit[[:space:]]*\(')"
 
+# what a user of the host asks for is done with that user's rights, by base/opener
+check "tree asks base/opener for what it does with names" "$(echo "$all_code" | grep -E '^(middleware/tree|rftpd/serve)/' |
+	grep -E '[^A-Za-z0-9_](openat2?|fstatat|readlinkat|faccessat|mkdirat|unlinkat|symlinkat|linkat|renameat2?|utimensat|futimens|fchmod|fchownat|f(get|set|remove)xattr)[[:space:]]*\(')"
+
 # to run an engine is the work of transfer
 check "rftp and rftpd name engines, and run none" "$(echo "$all_code" | grep -E '^rftpd?/' |
 	grep -E '[^A-Za-z0-9_]engine_[a-z_]+[[:space:]]*\(' |

@@ -144,7 +144,7 @@ ssize_t beneath_read_link(int top, const char *path, char *target, size_t size)
 
 	if (fd < 0)
 		return fd;
-	n = readlinkat(fd, "", target, size);
+	n = opener_readlinkat(fd, "", target, size);
 	if (n < 0)
 		n = errno == ENOENT ? -EINVAL : -errno; /* what is no link is said so */
 	close(fd);

@@ -144,7 +144,7 @@ int outgoing_stat(struct parent *parent, int top, const char *path, struct stat 
 
 	if (fd < 0)
 		return fd;
-	if (fstatat(fd, last, st, AT_SYMLINK_NOFOLLOW))
+	if (opener_fstatat(fd, last, st, AT_SYMLINK_NOFOLLOW))
 		return -errno;
 	return S_ISREG(st->st_mode) ? 0 : -ENXIO;
 }

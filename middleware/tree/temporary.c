@@ -268,7 +268,7 @@ int temporary_sweep(
 /* 0: nothing but what is left behind; -ENOTEMPTY; -errno. */
 static int temporary_look(int dir)
 {
-	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), err = 0;
+	int fd = opener_openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0), err = 0;
 	DIR *stream = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *entry;
 

@@ -90,6 +90,8 @@ def files_are_the_users(top):
         make_file(f"{top}/f", 300000)
         os.makedirs(f"{top}/tree/d")
         make_file(f"{top}/tree/d/g", 5000, mode=0o640)
+        for i in range(40):
+            make_file(f"{top}/tree/d/small-{i}", 100 + i)
         os.symlink("d/g", f"{top}/tree/link")
         where = users.ann
         works(*mine(top), f"{top}/f", url(daemon, users.ann, f"{where}/f"))
@@ -105,6 +107,7 @@ def files_are_the_users(top):
         works(*mine(top), url(daemon, users.ann, f"{where}/a/f"), f"{top}/got")
         works(*mine(top), "-r", url(daemon, users.ann, f"{where}/tree"), f"{top}/back")
         same_files(f"{top}/f", f"{top}/got")
+        equal(rftptest.tree(f"{top}/back/tree"), rftptest.tree(f"{top}/tree"), "the tree that came back")
         works(*mine(top), "-c", f"rm -r {where}/a {where}/tree; rm -r {where}/feed", url(daemon, users.ann))
         equal(os.listdir(home), [], "what is left")
         # nobody else's, though the daemon is the same
