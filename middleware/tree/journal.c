@@ -54,7 +54,7 @@ static int journal_check(int fd)
 
 	if (fstat(fd, &st))
 		return -errno;
-	if (!S_ISREG(st.st_mode) || st.st_uid != geteuid() || st.st_mode & 077)
+	if (!S_ISREG(st.st_mode) || st.st_uid != opener_uid() || st.st_mode & 077)
 		return -EPERM;
 	return st.st_nlink == 1 ? 0 : st.st_nlink ? -EPERM : -EAGAIN;
 }
