@@ -223,8 +223,8 @@ static void accept_events(void *arg)
 		else if (ev.type == FABRIC_EVENT_CONNECTED)
 			accept_secure(a, &ev);
 		else
-			for (unsigned i = 0; i < a->count && !link_channel_event(a->links[i], &ev);
-				i++)
+			for (unsigned i = 0, of;
+				i < a->count && !link_channel_event(a->links[i], &ev, &of); i++)
 				;
 	}
 }
