@@ -38,6 +38,7 @@ ssize_t journal_record_get(struct journal_record *r, const void *buf, size_t siz
 {
 	const uint8_t *data = (const uint8_t *)buf + JOURNAL_RECORD_HEADER;
 	uint32_t length;
+	uint16_t zero;
 	uint64_t sum;
 	struct wire w;
 
@@ -47,13 +48,15 @@ ssize_t journal_record_get(struct journal_record *r, const void *buf, size_t siz
 	wire_init_get(&w, buf, JOURNAL_RECORD_HEADER);
 	length = wire_get_u32(&w);
 	r->type = wire_get_u16(&w);
-	wire_require(&w, !wire_get_u16(&w));
+	zero = wire_get_u16(&w);
 	if (length > JOURNAL_DATA_MAX || length > size - JOURNAL_RECORD_MORE)
 		return 0;
 	wire_init_get(&w, data + length, sizeof(sum));
 	sum = wire_get_u64(&w);
 	if (sum != digest_leaf(buf, JOURNAL_RECORD_HEADER + length))
 		return 0;
+	if (zero)
+		return -EBADMSG;
 	switch (r->type) {
 	case JOURNAL_FILE:
 		if (journal_get_file(&r->file, data, length))

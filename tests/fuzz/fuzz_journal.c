@@ -11,6 +11,7 @@
 #include "tests/fuzz/fuzz.h"
 #include "tree/journal_record.h"
 
+#include <errno.h>
 #include <string.h>
 
 static void again(const struct journal_record *r, const uint8_t *record, size_t length)
