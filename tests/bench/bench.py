@@ -47,6 +47,14 @@ def gb(rate):
     return f"{rate / 1e9:.2f} GB/s"
 
 
+def per_second(rate):
+    return f"{rate:,.0f} files/s"
+
+
+def count_files(top):
+    return sum(len(names) for _, _, names in os.walk(top))
+
+
 def median(values):
     values = list(values)
     return statistics.median(values) if values else None
@@ -59,7 +67,7 @@ class Rftp:
         import rftptest
         self.rftp = os.path.join(build, "rftp")
         self.top = top
-        self.daemon = rftptest.Daemon(top, "rw", build=build)
+        self.daemon = rftptest.Daemon(top, "rw", "--log-level", "warning", build=build)
         self.url = f"rftp://127.0.0.1:{self.daemon.port}"
 
     def run(self, arguments, bytes_):
@@ -75,6 +83,21 @@ class Rftp:
     def get(self, source, target):
         return self.run([f"{self.url}/{os.path.relpath(source, self.top)}", target],
                         os.path.getsize(source))
+
+    def put_tree(self, source, target, files, port=None):
+        return self.run_tree([source, self.tree_url(target, port)], files)
+
+    def get_tree(self, source, target, files, port=None):
+        return self.run_tree([self.tree_url(source, port), target], files)
+
+    def tree_url(self, path, port):
+        return f"rftp://127.0.0.1:{port or self.daemon.port}/{os.path.relpath(path, self.top)}"
+
+    def run_tree(self, names, files):
+        run, _ = peers.timed([self.rftp, "-q", "--accept-new", "-r", *names], self.daemon.process, files)
+        run.client_peak = run.peak
+        run.server_peak = self.daemon.peak_bytes()
+        return run
 
     def bench(self, what, bytes_, *options):
         run = self.run([*options, "-c", f"bench {what} put", self.url], bytes_)
@@ -137,7 +160,9 @@ class Bench:
             return None
         self.raw.append({"part": part, "name": name, "bytes": run.bytes, "seconds": run.seconds,
                          "cpu": run.cpu, "done": getattr(run, "done", None)})
-        self.log(f"  {name:24} {gb(run.rate):>11}   {run.cpu_per_gb:.2f} CPU s/GB")
+        self.log(f"  {name:24} {gb(run.rate):>11}   {run.cpu_per_gb:.2f} CPU s/GB"
+                 if run.bytes > 1 << 24 else
+                 f"  {name:24} {per_second(run.rate):>16}   {run.cpu:.2f} CPU s")
         return run
 
     def rounds(self, part, contestants):
@@ -295,6 +320,100 @@ class Bench:
             if best:
                 self.cpu_row(part, name, runs, best, results[best])
 
+    # ---- small files ----
+
+    def make_trees(self):
+        """-> [(what, directory, files)]"""
+        count, small = self.options.small, f"{self.top}/small"
+        for d in range(20):
+            os.makedirs(f"{small}/{d}")
+            for i in range(count // 20):
+                with open(f"{small}/{d}/{i}", "wb") as f:
+                    f.write(os.urandom(4096))
+        trees = [(f"{count:,} files of 4 KiB", small, count)]
+        if os.path.isdir("/usr/include"):
+            shutil.copytree("/usr/include", f"{self.top}/include", ignore_dangling_symlinks=True)
+            trees.append(("/usr/include", f"{self.top}/include", count_files(f"{self.top}/include")))
+        return trees
+
+    def one_tree(self, action, target, files):
+        """A contestant that puts `files` files to `target`, which was not there and then is right."""
+        def run():
+            try:
+                done = action()
+                if count_files(target) != files:
+                    raise RuntimeError(f"{count_files(target)} of {files} files arrived")
+                return done
+            finally:
+                shutil.rmtree(target, ignore_errors=True)
+        return run
+
+    def tree_rows(self, part, contestants, against):
+        """`against`: {peer: what the ratio should be at least}"""
+        results = self.rounds(part, contestants)
+        for name in contestants:
+            if not name.startswith("rftp") and self.rate(results[name]):
+                self.row(f"{part}, {name}", per_second(self.rate(results[name])))
+        for name in contestants:
+            if not name.startswith("rftp") or not self.rate(results[name]):
+                continue
+            peaks = [r for r in results[name] if r]
+            figure = (f"{per_second(self.rate(results[name]))}, at most "
+                      f"{max(r.client_peak for r in peaks) >> 20} and "
+                      f"{max(r.server_peak for r in peaks) >> 20} MiB")
+            for peer, target in against.items():
+                way = "get" if peer.endswith(" get") else "put"
+                if peer in results and self.rate(results[peer]) and (
+                        name.endswith(way) or not peer.endswith((" get", " put"))):
+                    self.row(f"{part}, {name}", figure, peer,
+                             f"{self.ratio(results[name], results[peer]):.2f}", target)
+
+    def small_files(self):
+        rsync = self.started([peers.Rsync()])
+        ready = self.started([peers.Copy(), peers.GridFTP(1), peers.Vsftpd(), peers.XRootD()])
+        out, away = f"{self.top}/out/copy", f"{self.top}/away"
+        for what, source, files in self.make_trees():
+            contestants = {p.name: self.one_tree(
+                lambda p=p: p.put_tree(source, out, files), out, files) for p in ready}
+            for tool, name in [(p, p.name) for p in rsync] + [(self.rftp, "rftp")]:
+                contestants[f"{name} put"] = self.one_tree(
+                    lambda t=tool: t.put_tree(source, out, files), out, files)
+                contestants[f"{name} get"] = self.one_tree(
+                    lambda t=tool: t.get_tree(source, away, files), away, files)
+            against = {"rsync daemon put": "1.5", "rsync daemon get": "1.5", "cp": ""}
+            against |= {p.name: "5" for p in ready if p.name != "cp"}
+            self.tree_rows(what, contestants, against)
+        self.far_files(rsync, *self.trees_of_far())
+        for peer in rsync + ready:
+            peer.stop()
+
+    def trees_of_far(self):
+        return f"{self.top}/small", self.options.small
+
+    def far_files(self, rsync, source, files):
+        """The same behind a line of 50 ms that holds up nothing but time."""
+        import subprocess
+        lines = {}
+        for name, port in [(p.name, p.port) for p in rsync] + [("rftp", self.rftp.daemon.port)]:
+            process = subprocess.Popen([os.path.join(self.build, "tests/bench/delay"), str(port), "50"],
+                                       stdout=subprocess.PIPE, text=True)
+            lines[name] = process, int(process.stdout.readline())
+        out, away = f"{self.top}/out/copy", f"{self.top}/away"
+        contestants = {}
+        for tool, name in [(p, p.name) for p in rsync] + [(self.rftp, "rftp")]:
+            port = lines[name][1]
+            contestants[f"{name} put"] = self.one_tree(
+                lambda t=tool, p=port: t.put_tree(source, out, files, p), out, files)
+            contestants[f"{name} get"] = self.one_tree(
+                lambda t=tool, p=port: t.get_tree(source, away, files, p), away, files)
+        try:
+            self.tree_rows(f"{files:,} files of 4 KiB at 50 ms", contestants,
+                           {"rsync daemon put": "5", "rsync daemon get": "5"})
+        finally:
+            for process, _ in lines.values():
+                process.kill()
+                process.wait()
+
     def idle_memory(self):
         if not self.rftp:
             return
@@ -341,13 +460,14 @@ def main():
     parser.add_argument("--size", default=os.environ.get("BENCH_SIZE"), help="of the file (4G)")
     parser.add_argument("--rounds", type=int)
     parser.add_argument("--dir", default="/dev/shm", help="where the files lie (/dev/shm)")
-    parser.add_argument("--parts", default="memory,file,nothing,idle",
-                        help="comma-separated: memory,file,nothing,idle")
+    parser.add_argument("--parts", default="memory,file,nothing,small,idle",
+                        help="comma-separated: memory,file,nothing,small,idle")
     parser.add_argument("--peers-only", action="store_true", help="without rftp")
     options = parser.parse_args()
     options.rounds = options.rounds or (2 if options.quick else 5)
     options.size = parse_size(options.size or ("256M" if options.quick else "4G"))
     options.seconds = 1 if options.quick else 4
+    options.small = 2000 if options.quick else 20000
     options.memory = (2 << 30) if options.quick else (16 << 30)
     build = os.environ.get("RFTP_BUILD") or os.path.join(os.path.dirname(os.path.dirname(HERE)),
                                                           "build")
@@ -358,12 +478,15 @@ def main():
                  f"{show_size(options.size)} are needed; see BENCH_SIZE and --dir")
 
     bench = Bench(options)
+    bench.build = build
     try:
-        bench.make_source()
+        if any(p in options.parts for p in ("file", "nothing")):
+            bench.make_source()
         if not options.peers_only:
             bench.rftp = Rftp(build, bench.top)
         parts = {"memory": bench.memory_to_memory, "file": bench.file_to_file,
-                 "nothing": bench.file_to_nothing, "idle": bench.idle_memory}
+                 "nothing": bench.file_to_nothing, "small": bench.small_files,
+                 "idle": bench.idle_memory}
         for part in options.parts.split(","):
             if part not in parts:
                 sys.exit(f"bench: no part {part!r}; there are {', '.join(parts)}")

@@ -108,7 +108,9 @@ def timed(command, server, bytes_, timeout=600, **options):
     cpu = usage.ru_utime + usage.ru_stime
     if server:
         cpu += tree_cpu_seconds(server.pid) - before
-    return Run(bytes_, seconds, cpu), text
+    run = Run(bytes_, seconds, cpu)
+    run.peak = usage.ru_maxrss * 1024
+    return run, text
 
 
 class Peer:
@@ -184,6 +186,10 @@ class GridFTP(Peer):
                            "-control-interface", "127.0.0.1", "-data-interface", "127.0.0.1",
                            "-log-level", "ERROR"])
 
+    def put_tree(self, source, target, files):
+        return timed(["globus-url-copy", "-r", "-cd", "-pp", "-cc", "4", f"file://{source}/",
+                      f"ftp://127.0.0.1:{self.port}{target}/"], self.server, files)[0]
+
     def put(self, source, target):
         return timed(["globus-url-copy", "-p", str(self.streams), f"file://{source}",
                       f"ftp://127.0.0.1:{self.port}{target}"],
@@ -205,6 +211,15 @@ path = {self.top}
 read only = no
 """)
         return self.spawn(["rsync", "--daemon", "--no-detach", f"--config={config}"])
+
+    def put_tree(self, source, target, files, port=None):
+        return timed(["rsync", "-a", f"{source}/",
+                      f"rsync://127.0.0.1:{port or self.port}/top/{os.path.relpath(target, self.top)}/"],
+                     self.server, files)[0]
+
+    def get_tree(self, source, target, files, port=None):
+        return timed(["rsync", "-a", f"rsync://127.0.0.1:{port or self.port}/top/"
+                      f"{os.path.relpath(source, self.top)}/", f"{target}/"], self.server, files)[0]
 
     def put(self, source, target):
         return timed(["rsync", "--whole-file", "--inplace", source,
@@ -231,6 +246,7 @@ anonymous_enable=YES
 local_enable=NO
 write_enable=YES
 anon_upload_enable=YES
+anon_mkdir_write_enable=YES
 anon_other_write_enable=YES
 no_anon_password=YES
 anon_root={self.top}
@@ -241,6 +257,12 @@ allow_writeable_chroot=YES
 seccomp_sandbox=NO
 connect_from_port_20=NO
 """)])
+
+    def put_tree(self, source, target, files):
+        script = ("set ftp:ssl-allow no; set net:max-retries 1; mirror --reverse --parallel=8 "
+                  f"{source} {os.path.relpath(target, self.top)}; bye")
+        return timed(["lftp", "--norc", "-e", script, f"ftp://127.0.0.1:{self.port}"],
+                     self.server, files)[0]
 
     def put(self, source, target):
         script = ("set ftp:ssl-allow no; set net:max-retries 1; "
@@ -270,6 +292,14 @@ oss.asyncio on
         return self.spawn(["xrootd", "-c", config, "-l", f"{self.dir}/log", "-n", "bench"],
                           **identity)
 
+    def put_tree(self, source, target, files):
+        os.mkdir(target)
+        if ROOT:
+            os.chown(target, NOBODY, NOBODY)
+        return timed(["xrdcp", "-f", "-s", "-np", "-r", "--parallel", "4", source,
+                      f"root://127.0.0.1:{self.port}/{target}/"], self.server, files,
+                     env=dict(os.environ, XRD_LOGLEVEL="Error"))[0]
+
     def put(self, source, target):
         return timed(["xrdcp", "-f", "-s", "-np", source, f"root://127.0.0.1:{self.port}/{target}"],
                      self.server, os.path.getsize(source),
@@ -284,6 +314,9 @@ class Copy(Peer):
 
     def start(self, top):
         pass
+
+    def put_tree(self, source, target, files):
+        return timed(["cp", "-a", source, target], None, files)[0]
 
     def put(self, source, target):
         return timed(["cp", source, target], None, os.path.getsize(source))[0]

@@ -364,12 +364,15 @@ class Daemon:
     def threads(self):
         return len(os.listdir(f"/proc/{self.process.pid}/task"))
 
-    def resident_bytes(self):
+    def resident_bytes(self, what="VmRSS"):
         with open(f"/proc/{self.process.pid}/status") as f:
             for line in f:
-                if line.startswith("VmRSS:"):
+                if line.startswith(what + ":"):
                     return int(line.split()[1]) * 1024
-        raise Failure("no VmRSS")
+        raise Failure(f"no {what}")
+
+    def peak_bytes(self):
+        return self.resident_bytes("VmHWM")
 
     def settled(self):
         """(fds, threads) once no session is left: the same three times in a row."""
