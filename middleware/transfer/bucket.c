@@ -76,6 +76,8 @@ uint64_t bucket_next_ns(struct bucket *b, uint64_t now_ns)
 
 	if (atomic_load(&b->left) <= 0)
 		return BUCKET_NEVER;
+	if (!b->next_ns)
+		b->next_ns = now_ns;
 	if (b->asked) { /* it was over: what nobody could use meanwhile is not saved up */
 		b->asked = false;
 		if (b->next_ns < now_ns)

@@ -517,7 +517,7 @@ int mover_finish(struct mover *m, int error)
 	if (m->has_bucket)
 		bucket_fini(&m->bucket);
 	m->has_bucket = false;
-	m->done.waited_seconds = (double)c->line.waited_ns / 1e9;
+	m->done.waited_seconds = (double)line_waited_ns(c) / 1e9;
 	m->done.deadline_met = line_deadline_met(c);
 	m->done.seconds = (double)m->busy_ns / 1e9;
 	m->done.errors = c->report.errors - m->base_errors;
