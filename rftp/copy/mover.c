@@ -42,6 +42,12 @@ void mover_start(struct mover *m, struct client *client, const char *command)
 	mover_watch(m);
 }
 
+/* Of limit-rate, for the sizes of block and window. */
+static uint64_t mover_turn(const struct client *c)
+{
+	return bucket_turn(c->settings.limit_rate, calls_info(c->session)->rtt_ns);
+}
+
 int mover_channels(struct mover *m, unsigned count)
 {
 	struct client *c = m->client;
@@ -52,7 +58,7 @@ int mover_channels(struct mover *m, unsigned count)
 
 	/* one for all transfers of the command */
 	if (!err && rate && !m->has_bucket) {
-		err = bucket_init(&m->bucket, rate, bucket_max_window(rate));
+		err = bucket_init(&m->bucket, rate, bucket_max_window(mover_turn(c)));
 		m->has_bucket = !err;
 	}
 	return err ? client_report(c, NULL, err) : line_ask(c);
@@ -129,7 +135,7 @@ void mover_request(const struct mover *m, uint16_t type, struct message_data_req
 	request->direct = s->direct == END_DIRECT_ON ? 1 : s->direct == END_DIRECT_OFF ? 2 : 0;
 	request->block = s->block;
 	if (!s->block && s->limit_rate) /* a window of large blocks is much at once */
-		request->block = bucket_max_block(s->limit_rate);
+		request->block = bucket_max_block(mover_turn(m->client));
 	request->depth = s->depth;
 	request->rtt_us = calls_rtt_us(m->client->session);
 	if (type == MESSAGE_STORE) {
@@ -199,13 +205,13 @@ static void mover_queued(void *ctx, const struct message_queued *queued)
 
 static void mover_limit(struct mover *m, struct transfer_params *params)
 {
-	uint64_t rate = m->client->settings.limit_rate;
-	uint32_t block = bucket_max_block(rate);
+	uint64_t turn = mover_turn(m->client);
+	uint32_t block = bucket_max_block(turn);
 
 	if (!m->has_bucket)
 		return;
 	params->bucket = &m->bucket;
-	params->window_max_bytes = bucket_max_window(rate);
+	params->window_max_bytes = bucket_max_window(turn);
 	if (!params->block && params->max_block > block)
 		params->max_block = block;
 }

@@ -300,10 +300,9 @@ def prompt_and_commands_at_a_terminal(top):
 @case
 def ctrl_c_leaves_the_line_and_keeps_the_session(top):
     daemon, local = places(top, "--bandwidth", "1M", "--share", "1M", "--turn", "none")
-    with open(f"{local}/long", "wb") as f:
-        f.truncate(128 << 20)
     make_file(f"{local}/f", 1000)
-    holder = rftptest.start_rftp(f"{local}/long", daemon.url("long"))
+    with open("/dev/urandom", "rb") as endless:
+        holder = rftptest.start_rftp("-", daemon.url("long"), stdin=endless)
     wait_until(lambda: leftovers(daemon.top), "the other's transfer")
     t = Terminal(daemon.url(""), home=top)
     t.prompt()

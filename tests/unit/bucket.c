@@ -84,6 +84,8 @@ static void sizes(void)
 	CHECK_EQ(bucket_max_block(0), BLOCK_BYTES_MIN);
 	CHECK_EQ(bucket_max_block(UINT64_MAX), BLOCK_BYTES_MAX);
 	CHECK_EQ(bucket_max_block(25000000) % BLOCK_ALIGN, 0);
+	CHECK_EQ(bucket_max_window(bucket_turn(1250000000, 0)), 3125000);
+	CHECK_EQ(bucket_max_window(bucket_turn(1250000000, 50 * MS)), 128125000);
 	for (uint64_t turn = 1 << 20; turn < UINT64_C(1) << 40; turn += turn / 3) {
 		CHECK(bucket_max_window(turn) <= turn / 8);
 		CHECK(2 * (uint64_t)bucket_max_block(turn) <= bucket_max_window(turn));
