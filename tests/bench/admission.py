@@ -143,37 +143,51 @@ def percentile(values, part):
     return values[min(len(values) - 1, int(len(values) * part))] if values else math.nan
 
 
-def measure(top, way, load, times):
-    """-> rows of one run, and how many transfers failed"""
-    export = f"{top}/export"
-    shutil.rmtree(export, ignore_errors=True)
-    os.makedirs(f"{export}/critical")
-    os.makedirs(f"{export}/tolerant")
-    limits = WAYS[way]
-    arguments = [] if limits is None else ["--bandwidth", str(BANDWIDTH), "--share", str(SHARE), "--age", "0", *limits]
-    daemon = rftptest.Daemon(export, "rw", "--log-level", "error", *arguments)
-    sources = [Source(i, daemon, f"{top}/{'tolerant' if i else 'critical'}", times[i]) for i in range(SOURCES)]
-    cpu, began = cpu_seconds(daemon.process.pid), time.monotonic()
-    for s in sources:
-        s.begins = began
-        s.start()
-    for s in sources:
-        s.join()
-    seconds = time.monotonic() - began
-    cpu = (cpu_seconds(daemon.process.pid) - cpu) / seconds
-    rows = []
-    for kind, some in (("critical", sources[:1]), ("tolerant", sources[1:])):
-        latencies = [x for s in some for x in s.latencies]
-        in_time = sum(x <= LIMITS_S[kind] for x in latencies)
-        events = sum(len(s.times) for s in some)
-        rows.append({"way": way, "load": load, "class": kind, "events": events,
-                     "failed": sum(s.failed for s in some),
-                     "p50_ms": percentile(latencies, 0.5) * 1e3, "p95_ms": percentile(latencies, 0.95) * 1e3,
-                     "accepted": in_time / events if events else 1, "cpu": cpu})
-    for s in sources:
-        s.end()
-    daemon.stop()
-    return rows
+class Run:
+    """What all rounds of one way together came to."""
+
+    def __init__(self, way, load):
+        self.way, self.load = way, load
+        self.latencies = {kind: [] for kind in LIMITS_S}
+        self.events = {kind: 0 for kind in LIMITS_S}
+        self.failed = {kind: 0 for kind in LIMITS_S}
+        self.cpu = self.seconds = 0
+
+    def round(self, top, times):
+        export = f"{top}/export"
+        shutil.rmtree(export, ignore_errors=True)
+        os.makedirs(f"{export}/critical")
+        os.makedirs(f"{export}/tolerant")
+        limits = WAYS[self.way]
+        arguments = [] if limits is None else ["--bandwidth", str(BANDWIDTH), "--share", str(SHARE), "--age", "0", *limits]
+        daemon = rftptest.Daemon(export, "rw", "--log-level", "error", *arguments)
+        sources = [Source(i, daemon, f"{top}/{'tolerant' if i else 'critical'}", times[i]) for i in range(SOURCES)]
+        cpu, began = cpu_seconds(daemon.process.pid), time.monotonic()
+        for s in sources:
+            s.begins = began
+            s.start()
+        for s in sources:
+            s.join()
+        self.seconds += time.monotonic() - began
+        self.cpu += cpu_seconds(daemon.process.pid) - cpu
+        for s in sources:
+            kind = "tolerant" if s is not sources[0] else "critical"
+            self.latencies[kind] += s.latencies
+            self.events[kind] += len(s.times)
+            self.failed[kind] += s.failed
+            s.end()
+        daemon.stop()
+
+    def rows(self):
+        found = []
+        for kind, limit in LIMITS_S.items():
+            some, events = self.latencies[kind], self.events[kind]
+            found.append({"way": self.way, "load": self.load, "class": kind, "events": events,
+                          "failed": self.failed[kind], "p50_ms": percentile(some, 0.5) * 1e3,
+                          "p95_ms": percentile(some, 0.95) * 1e3,
+                          "accepted": sum(x <= limit for x in some) / events if events else 1,
+                          "cpu": self.cpu / self.seconds})
+        return found
 
 
 def show(rows):
@@ -265,7 +279,8 @@ def plot(output, simulated, measured):
 def main():
     parser = argparse.ArgumentParser(formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output", default=os.path.join(rftptest.BUILD, "admission"), help="where CSV and plots go")
-    parser.add_argument("--seconds", type=float, default=60, help="of each run on the daemon")
+    parser.add_argument("--seconds", type=float, default=60, help="of each way on the daemon")
+    parser.add_argument("--rounds", type=int, default=6, help="into which these are cut")
     parser.add_argument("--loads", default="0.09,0.66", help="of the daemon")
     parser.add_argument("--ways", default=",".join(WAYS), help="of these, with commas between")
     parser.add_argument("--reading", default="bytes", choices=["bytes", "events"], help="a tenth of them is critical")
@@ -275,7 +290,7 @@ def main():
     parser.add_argument("--only", choices=["simulation", "daemon"])
     a = parser.parse_args()
     if a.quick:
-        a.seconds, a.simulated_seconds = 4, 10
+        a.seconds, a.rounds, a.simulated_seconds = 4, 1, 10
     os.makedirs(a.output, exist_ok=True)
     simulated, measured = [], []
     print(f"seed {a.seed}")
@@ -289,11 +304,15 @@ def main():
                 with open(f"{top}/{kind}", "wb") as f:
                     f.write(os.urandom(FRAME) * frames)
             for load in map(float, a.loads.split(",")):
-                times = trace(a.seed, load, a.seconds, a.reading == "bytes")
-                for way in a.ways.split(","):
-                    rows = measure(top, way, load, times)
-                    show(rows)
-                    measured += [r | {"reading": a.reading} for r in rows]
+                # the ways take turns, so that what else the host does concerns them alike
+                runs = [Run(way, load) for way in a.ways.split(",")]
+                for number in range(a.rounds):
+                    times = trace(a.seed * 1000 + number, load, a.seconds / a.rounds, a.reading == "bytes")
+                    for run in runs:
+                        run.round(top, times)
+                rows = [r for run in runs for r in run.rows()]
+                show(rows)
+                measured += [r | {"reading": a.reading} for r in rows]
         write_csv(f"{a.output}/measured.csv", measured)
         judge(measured)
     plot(a.output, simulated, measured)
