@@ -214,6 +214,30 @@ def priorities(top):
 
 
 @case
+def classes_of_users_and_exports(top):
+    for name in ("one", "two"):
+        os.mkdir(f"{top}/{name}")
+    make_file(f"{top}/f", 100)
+    done = subprocess.run([os.path.join(rftptest.BUILD, "rftpd"), "passwd", "alice", "--users", f"{top}/users"],
+                          input=b"sesame\n", env=rftptest.clean_environment(), timeout=30 * rftptest.PATIENCE)
+    equal(done.returncode, 0, "rftpd passwd")
+    make_file(f"{top}/password", 0, 0o600)
+    with open(f"{top}/password", "w") as f:
+        f.write("sesame\n")
+    daemon = Daemon(top, command=["--listen", "127.0.0.1:0", "--export", f"one {top}/one users=@users,@anonymous rights=read,list,write",
+                                  "--export", f"two {top}/two users=@users,@anonymous rights=read,list,write",
+                                  "--users", f"{top}/users", "--anonymous", "yes", "--bandwidth", "100M",
+                                  "--class", "first 0 export=two user=alice", "--class", "second 1 export=two",
+                                  "--class", "third 2 user=alice"])
+    as_alice = ["--user", "alice", "--password-file", f"{top}/password"]
+    for who, where, wanted in ((as_alice, "two", "first"), ([], "two", "second"), (as_alice, "one", "third"),
+                               ([], "one", "default")):
+        said = works("--json", *who, f"{top}/f", daemon.url(f"{where}/f")).events()
+        equal([e["class"] for e in said if e["event"] == "admitted"], [wanted], "the class in", where, "of", who[1:2])
+    daemon.stop()
+
+
+@case
 def a_rate_above_the_bandwidth_is_cut_and_said(top):
     os.mkdir(f"{top}/export")
     make_file(f"{top}/f", 1000)
