@@ -48,6 +48,14 @@ static uint64_t mover_turn(const struct client *c)
 	return bucket_turn(c->settings.limit_rate, calls_info(c->session)->rtt_ns);
 }
 
+/* A block's payload: as it allows, and as was agreed on. */
+static uint32_t mover_max_block(const struct client *c)
+{
+	uint32_t block = bucket_max_block(mover_turn(c)), most = calls_info(c->session)->max_block;
+
+	return block < most ? block : most;
+}
+
 int mover_channels(struct mover *m, unsigned count)
 {
 	struct client *c = m->client;
@@ -135,7 +143,7 @@ void mover_request(const struct mover *m, uint16_t type, struct message_data_req
 	request->direct = s->direct == END_DIRECT_ON ? 1 : s->direct == END_DIRECT_OFF ? 2 : 0;
 	request->block = s->block;
 	if (!s->block && s->limit_rate) /* a window of large blocks is much at once */
-		request->block = bucket_max_block(mover_turn(m->client));
+		request->block = mover_max_block(m->client);
 	request->depth = s->depth;
 	request->rtt_us = calls_rtt_us(m->client->session);
 	if (type == MESSAGE_STORE) {
@@ -206,14 +214,13 @@ static void mover_queued(void *ctx, const struct message_queued *queued)
 static void mover_limit(struct mover *m, struct transfer_params *params)
 {
 	uint64_t turn = mover_turn(m->client);
-	uint32_t block = bucket_max_block(turn);
 
 	if (!m->has_bucket)
 		return;
 	params->bucket = &m->bucket;
 	params->window_max_bytes = bucket_max_window(turn);
-	if (!params->block && params->max_block > block)
-		params->max_block = block;
+	if (!params->block)
+		params->max_block = mover_max_block(m->client);
 }
 
 static void mover_params(struct mover *m, struct transfer_params *params)

@@ -113,8 +113,11 @@ def all_engines_and_directions(top):
     works("-r", daemon.url("tree"), f"{top}/back")
     for i in range(60):
         same_files(f"{top}/tree/{i}", f"{top}/back/tree/{i}")
+    os.unlink(f"{top}/f")
     data = rng().randbytes(3 * M)
     works("-", daemon.url("stream"), input=data)
+    # both sides limit it, and the blocks of both rates suit
+    works("--limit-rate", "100G", daemon.url("stream"), f"{top}/f")
     with open(daemon.path("stream"), "rb") as f:
         check(f.read() == data, "what came from a stream")
     equal(works(daemon.url("stream"), "-").out, data, "what went to a stream")
