@@ -95,6 +95,7 @@ class Client:
     def end(self):
         self.process.stdin.close()
         self.process.wait(60)
+        self.process.stdout.close()
 
 
 class Source(threading.Thread):
@@ -177,6 +178,7 @@ class Run:
             self.failed[kind] += s.failed
             s.end()
         daemon.stop()
+        rftptest.kill_all()
 
     def rows(self):
         found = []
