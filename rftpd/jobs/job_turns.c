@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "rftpd/jobs/transfer_job.h"
+#include "rftpd/serve/daemon_jobs.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -72,7 +73,7 @@ static void want_turn(void *ctx)
 {
 	struct transfer_job *job = ctx;
 
-	daemon_job_wants_turn(job->session->daemon, job);
+	daemon_jobs_want_turn(job->session->daemon, job);
 }
 
 int job_turns_init(struct transfer_job *job, const struct daemon_settings *settings)

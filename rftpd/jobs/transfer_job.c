@@ -4,6 +4,7 @@
  */
 #include "rftpd/serve/session_log.h"
 #include "rftpd/jobs/transfer_job.h"
+#include "rftpd/serve/daemon_jobs.h"
 
 #include "base/clock.h"
 #include "proto/status.h"
@@ -138,7 +139,7 @@ static void note_released(void *ctx)
 {
 	struct transfer_job *job = ctx;
 
-	daemon_job_released(job->session->daemon, job);
+	daemon_jobs_released(job->session->daemon, job);
 }
 
 void transfer_job_reduce(struct transfer_job *job)
@@ -563,7 +564,7 @@ static void run(void *arg)
 		job->outcome = transfer_send(
 			link, &job->params, outgoing_source(job->outgoing), &job->stats);
 	}
-	daemon_job_finished(job->session->daemon, job);
+	daemon_jobs_finished(job->session->daemon, job);
 }
 
 int transfer_job_start(struct transfer_job *job)

@@ -86,7 +86,7 @@ bool transfer_job_ask(struct transfer_job *);
 /* Asks for its lease alone. */
 bool transfer_job_lease(struct transfer_job *);
 /* The lease is held, and the transfer's port is open.  Replies OK to the request; the thread moves
- * the data; then daemon_job_finished. */
+ * the data; then daemon_jobs_finished. */
 int transfer_job_start(struct transfer_job *);
 /* Stops it soon: the peer is told, what was begun is removed (a feed's is kept). */
 void transfer_job_cancel(struct transfer_job *);
@@ -94,9 +94,9 @@ void transfer_job_cancel(struct transfer_job *);
 void transfer_job_kill(struct transfer_job *);
 /* The same, as the session it is of breaks off. */
 void transfer_job_break(struct transfer_job *);
-/* After daemon_job_released: what it has given back is for others. */
+/* After daemon_jobs_released: what it has given back is for others. */
 void transfer_job_reduce(struct transfer_job *);
-/* After daemon_job_finished: joins the thread, logs, adds up what was moved.  How
+/* After daemon_jobs_finished: joins the thread, logs, adds up what was moved.  How
  * much of it failed, and why. */
 enum verdict_scope transfer_job_finish(
 	struct transfer_job *, uint64_t *files, uint64_t *bytes, struct verdict *why);

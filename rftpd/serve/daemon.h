@@ -145,11 +145,4 @@ void daemon_count_descriptors(struct daemon *);
 /* How many of them the daemon itself and its sessions have, transfers apart. */
 uint64_t daemon_session_descriptors(const struct daemon *);
 
-/* From a transfer's thread: the job is over; the main thread goes on with its session. */
-void daemon_job_finished(struct daemon *, struct transfer_job *);
-/* The same: it has given back all but its thread; the main thread lets others have it. */
-void daemon_job_released(struct daemon *, struct transfer_job *);
-/* The same: its turn is used up, and it wants another one. */
-void daemon_job_wants_turn(struct daemon *, struct transfer_job *);
-
 #endif

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * session/link_impl.h: what link.c and link_client.c share.
+ */
+#ifndef SESSION_LINK_IMPL_H
+#define SESSION_LINK_IMPL_H
+
+#include "session/link.h"
+
+#include <pthread.h>
+
+/* What the two sides of a data channel show. */
+struct tokens {
+	uint8_t greeting[MESSAGE_TOKEN_BYTES], welcome[MESSAGE_TOKEN_BYTES];
+};
+
+struct link {
+	struct fabric_eq *eq; /* client: its own; daemon: NULL */
+	struct control *control;
+	struct sockaddr_storage peer, src; /* client: where data channels go to and come from */
+	bool has_src;
+	int lost; /* client: -errno of the control channel's event */
+	struct demux *demux;
+	/* channels are looked up for events while a transfer's thread may close them */
+	pthread_mutex_t lock;
+	/* client: whoever has it takes the events in; it is had for long while channels are opened
+	 */
+	pthread_mutex_t events_lock;
+	struct rail *rails[MESSAGE_TRANSFERS_MAX]; /* by transfer; NULL: it never had channels */
+	/* daemon: by transfer and number; as many as its rail has channels */
+	struct tokens *tokens[MESSAGE_TRANSFERS_MAX];
+};
+
+/* A link with the control channel `chan`, which is taken over, also on error; `host` is a client's.
+ */
+int link_new(
+	struct fabric_chan *chan, const struct tls_context *, const char *host, struct link **out);
+/* The rail of a transfer whose channels are about to be opened.  0 or -ENOMEM. */
+int link_make_rail(struct link *, unsigned transfer);
+
+#endif
