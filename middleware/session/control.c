@@ -28,18 +28,18 @@ int control_new(struct fabric_chan *chan, const struct tls_context *context, con
 	struct control **out)
 {
 	struct control *c = calloc(1, sizeof *c);
-	int r;
+	int err;
 
 	if (!c) {
 		fabric_chan_free(chan);
 		return -ENOMEM;
 	}
-	r = pipe_new(chan, &c->pipe);
-	if (!r && context)
-		r = tls_new(context, host, &c->tls);
-	if (r) {
+	err = pipe_new(chan, &c->pipe);
+	if (!err && context)
+		err = tls_new(context, host, &c->tls);
+	if (err) {
 		control_free(c);
-		return r;
+		return err;
 	}
 	*out = c;
 	return 0;
@@ -91,26 +91,27 @@ static struct buffer *input(struct control *c)
 static int append(struct control *c, const void *head, const void *data, size_t len)
 {
 	struct buffer *to = c->tls ? &c->held : pipe_output(c->pipe);
-	int r = buffer_append(to, head, MESSAGE_HEADER_BYTES);
+	int err = buffer_append(to, head, MESSAGE_HEADER_BYTES);
 
-	if (r)
-		return r;
-	r = buffer_append(to, data, len);
-	if (r) /* half a frame must not leave */
+	if (err)
+		return err;
+	err = buffer_append(to, data, len);
+	if (err) /* half a frame must not leave */
 		to->tail -= MESSAGE_HEADER_BYTES;
-	return r;
+	return err;
 }
 
 /* Encrypts what was held back. */
 static int protect(struct control *c)
 {
-	int r;
+	int err;
 
 	if (!control_is_secured(c) || !buffer_bytes(&c->held))
 		return 0;
-	r = tls_write(c->tls, buffer_front(&c->held), buffer_bytes(&c->held), pipe_output(c->pipe));
+	err = tls_write(
+		c->tls, buffer_front(&c->held), buffer_bytes(&c->held), pipe_output(c->pipe));
 	buffer_consume(&c->held, buffer_bytes(&c->held));
-	return r;
+	return err;
 }
 
 /* Takes on what came through TLS: the handshake, then records. */
@@ -119,19 +120,19 @@ static int unprotect(struct control *c)
 	struct buffer *in = pipe_input(c->pipe), *out = pipe_output(c->pipe);
 
 	if (!tls_is_complete(c->tls)) {
-		int r = tls_handshake(c->tls, in, out);
+		int err = tls_handshake(c->tls, in, out);
 
-		if (r <= 0)
-			return r;
-		r = protect(c);
-		if (r)
-			return r;
+		if (err <= 0)
+			return err;
+		err = protect(c);
+		if (err)
+			return err;
 	}
 	if (c->corked) {
-		int r = protect(c);
+		int err = protect(c);
 
-		if (r)
-			return r;
+		if (err)
+			return err;
 	}
 	/* a peer that sends on while its frames are not read gets no memory for it */
 	if (buffer_bytes(&c->plain) >= CONTROL_INPUT_MAX) {
@@ -145,19 +146,19 @@ static int unprotect(struct control *c)
 /* Takes in all completions.  Called only while no whole frame waits, which bounds the input. */
 static void progress(struct control *c)
 {
-	int r, broken;
+	int err, broken;
 
 	if (c->error)
 		return;
 	broken = pipe_progress(c->pipe);
 	if (c->tls) { /* also what came before the channel broke */
-		r = unprotect(c);
-		if (r) /* the alert that tells the peer why */
+		err = unprotect(c);
+		if (err) /* the alert that tells the peer why */
 			pipe_push(c->pipe);
 		else if (!broken)
 			broken = pipe_push(c->pipe);
-		if (r && !(r == -ENOTCONN && broken))
-			broken = r;
+		if (err && !(err == -ENOTCONN && broken))
+			broken = err;
 	}
 	c->error = broken;
 }
@@ -165,11 +166,11 @@ static void progress(struct control *c)
 /* What is queued leaves as far as credits allow.  0 or the session's error. */
 static int leave(struct control *c)
 {
-	int r = protect(c);
+	int err = protect(c);
 
-	if (!r)
-		r = pipe_push(c->pipe);
-	if (r)
+	if (!err)
+		err = pipe_push(c->pipe);
+	if (err)
 		c->error = -ENOTCONN;
 	return c->error;
 }
@@ -178,7 +179,7 @@ int control_put(struct control *c, uint16_t type, uint16_t response, const void 
 {
 	struct message_header h = {type, response, (uint32_t)len};
 	uint8_t bytes[MESSAGE_HEADER_BYTES];
-	int r;
+	int err;
 
 	assert(len <= MESSAGE_DATA_MAX && !message_check(&h));
 	if (c->error)
@@ -186,9 +187,9 @@ int control_put(struct control *c, uint16_t type, uint16_t response, const void 
 	if (control_pending_bytes(c) + len > CONTROL_PENDING_MAX)
 		return -ENOBUFS;
 	message_put_header(&h, bytes);
-	r = append(c, bytes, data, len);
-	if (r)
-		return r;
+	err = append(c, bytes, data, len);
+	if (err)
+		return err;
 	return c->corked ? 0 : leave(c);
 }
 
@@ -230,17 +231,17 @@ static void forget_frame(struct control *c)
 
 int control_get(struct control *c, struct message_header *h, const uint8_t **data)
 {
-	int r;
+	int got;
 
 	forget_frame(c);
-	r = frame_ready(c, h);
-	if (!r) {
+	got = frame_ready(c, h);
+	if (!got) {
 		progress(c);
-		r = frame_ready(c, h);
+		got = frame_ready(c, h);
 	}
-	if (r < 0)
-		c->error = r;
-	if (r <= 0)
+	if (got < 0)
+		c->error = got;
+	if (got <= 0)
 		return c->error;
 	*data = buffer_front(input(c)) + MESSAGE_HEADER_BYTES;
 	c->consumed = MESSAGE_HEADER_BYTES + h->length;
@@ -277,18 +278,18 @@ static int wait_until(struct control *c, control_condition *met, int timeout_ms,
 	struct pollfd fds[2] = {{control_fd(c), POLLIN, 0}, {cancel_fd, POLLIN, 0}};
 
 	for (;;) {
-		int r = control_arm(c);
+		int got = control_arm(c);
 
-		if (r)
-			return r;
+		if (got)
+			return got;
 		if (met(c))
 			return 0;
-		r = poll(fds, 2, timeout_ms < 0 ? -1 : clock_until_ms(deadline));
+		got = poll(fds, 2, timeout_ms < 0 ? -1 : clock_until_ms(deadline));
 		if (fds[1].revents)
 			return -ECANCELED;
-		if (!r)
+		if (!got)
 			return -ETIMEDOUT;
-		if (r < 0 && errno != EINTR)
+		if (got < 0 && errno != EINTR)
 			return -errno;
 	}
 }
@@ -329,14 +330,14 @@ int control_wait(struct control *c, int timeout_ms, int cancel_fd)
 
 int control_flush(struct control *c, int timeout_ms)
 {
-	int r = wait_until(c, is_sent, timeout_ms, -1);
+	int err = wait_until(c, is_sent, timeout_ms, -1);
 
-	return r ? r : c->error;
+	return err ? err : c->error;
 }
 
 int control_secure(struct control *c, int timeout_ms, int cancel_fd)
 {
-	int r = wait_until(c, is_through_handshake, timeout_ms, cancel_fd);
+	int err = wait_until(c, is_through_handshake, timeout_ms, cancel_fd);
 
-	return r ? r : c->error;
+	return err ? err : c->error;
 }

@@ -23,12 +23,12 @@ int greeting_wait_answer(struct fabric_eq *eq, const struct fabric_chan *chan, u
 	struct message_welcome *welcome)
 {
 	struct fabric_event ev;
-	int r;
+	int err;
 
 	for (;;) {
-		r = fabric_eq_wait(eq, &ev, clock_until_ms(deadline_ns));
-		if (r <= 0)
-			return r ? r : -ETIMEDOUT;
+		err = fabric_eq_wait(eq, &ev, clock_until_ms(deadline_ns));
+		if (err <= 0)
+			return err ? err : -ETIMEDOUT;
 		if (ev.chan != chan)
 			continue;
 		switch (ev.type) {

@@ -22,19 +22,19 @@ int link_new(struct fabric_chan *chan, const struct tls_context *tls, const char
 	struct link **out)
 {
 	struct link *l = calloc(1, sizeof *l);
-	int r;
+	int err;
 
 	if (!l) {
 		fabric_chan_free(chan);
 		return -ENOMEM;
 	}
-	r = control_new(chan, tls, host, &l->control);
-	if (!r)
-		r = demux_new(l->control, &l->demux);
-	if (r) {
+	err = control_new(chan, tls, host, &l->control);
+	if (!err)
+		err = demux_new(l->control, &l->demux);
+	if (err) {
 		control_free(l->control);
 		free(l);
-		return r;
+		return err;
 	}
 	pthread_mutex_init(&l->lock, NULL);
 	pthread_mutex_init(&l->events_lock, NULL);
@@ -156,17 +156,17 @@ int link_accept(struct fabric_chan *chan, const struct message_greeting *greetin
 	const struct tls_context *tls, struct link **out)
 {
 	struct link *l;
-	int r;
+	int err;
 
 	assert(tls);
-	r = link_new(chan, tls, NULL, &l);
-	if (r)
-		return r;
+	err = link_new(chan, tls, NULL, &l);
+	if (err)
+		return err;
 	control_start(l->control, greeting->credits);
-	r = greeting_welcome(chan, PIPE_CREDITS, NULL);
-	if (r) {
+	err = greeting_welcome(chan, PIPE_CREDITS, NULL);
+	if (err) {
 		link_free(l);
-		return r;
+		return err;
 	}
 	*out = l;
 	return 0;
@@ -178,20 +178,20 @@ static int make_tokens(struct link *l, unsigned transfer, uint32_t session, unsi
 {
 	struct message_token_context context = {.session = session};
 	struct tokens *tokens = calloc(count, sizeof *tokens);
-	int r = tokens ? 0 : -ENOMEM;
+	int err = tokens ? 0 : -ENOMEM;
 
 	memcpy(context.nonce, nonce, sizeof context.nonce);
-	for (unsigned i = 0; i < count && !r; i++) {
+	for (unsigned i = 0; i < count && !err; i++) {
 		context.index = (uint16_t)(transfer * MESSAGE_CHANNELS_MAX + i);
 		context.direction = MESSAGE_TOKEN_GREETING;
-		r = greeting_token(l->demux, &context, tokens[i].greeting);
+		err = greeting_token(l->demux, &context, tokens[i].greeting);
 		context.direction = MESSAGE_TOKEN_WELCOME;
-		if (!r)
-			r = greeting_token(l->demux, &context, tokens[i].welcome);
+		if (!err)
+			err = greeting_token(l->demux, &context, tokens[i].welcome);
 	}
-	if (r) {
+	if (err) {
 		free(tokens);
-		return r;
+		return err;
 	}
 	pthread_mutex_lock(&l->lock);
 	l->tokens[transfer] = tokens;
@@ -203,7 +203,7 @@ static int make_tokens(struct link *l, unsigned transfer, uint32_t session, unsi
 int link_expect_channels(struct link *l, unsigned transfer, uint32_t session, unsigned count,
 	struct message_channels_reply *reply)
 {
-	int r;
+	int err;
 
 	assert(count && count <= MESSAGE_CHANNELS_MAX && transfer < MESSAGE_TRANSFERS_MAX);
 	link_close_channels(l, transfer);
@@ -211,28 +211,28 @@ int link_expect_channels(struct link *l, unsigned transfer, uint32_t session, un
 		.count = (uint16_t)count, .first = (uint16_t)(transfer * MESSAGE_CHANNELS_MAX)};
 	if (getrandom(reply->nonce, sizeof reply->nonce, 0) != sizeof reply->nonce)
 		return -EIO;
-	r = link_make_rail(l, transfer);
-	if (!r)
-		r = rail_expect(l->rails[transfer], count);
-	return r ? r : make_tokens(l, transfer, session, count, reply->nonce);
+	err = link_make_rail(l, transfer);
+	if (!err)
+		err = rail_expect(l->rails[transfer], count);
+	return err ? err : make_tokens(l, transfer, session, count, reply->nonce);
 }
 
 static int accept_channel(
 	struct rail *rail, struct fabric_chan *chan, unsigned i, const struct tokens *tokens)
 {
 	struct channel *channel;
-	int r = rail_add(rail, chan, i, &channel);
+	int err = rail_add(rail, chan, i, &channel);
 
-	if (r)
-		return r;
-	r = channel_expect_greeting(channel);
-	if (!r)
-		r = greeting_welcome(chan, 0, tokens->welcome);
-	if (r) {
+	if (err)
+		return err;
+	err = channel_expect_greeting(channel);
+	if (!err)
+		err = greeting_welcome(chan, 0, tokens->welcome);
+	if (err) {
 		channel_free(channel);
 		rail->channels[i] = NULL;
 	}
-	return r;
+	return err;
 }
 
 unsigned link_transfer_of(const struct message_greeting *greeting)
@@ -246,7 +246,7 @@ int link_accept_channel(
 	unsigned transfer = link_transfer_of(greeting), i = greeting->index % MESSAGE_CHANNELS_MAX;
 	const char *refused = NULL;
 	struct rail *rail;
-	int r = -EACCES;
+	int err = -EACCES;
 
 	pthread_mutex_lock(&l->lock);
 	rail = transfer < MESSAGE_TRANSFERS_MAX ? l->rails[transfer] : NULL;
@@ -255,11 +255,11 @@ int link_accept_channel(
 	else if (!greeting_token_equal(greeting->token, l->tokens[transfer][i].greeting))
 		refused = "wrong token";
 	else /* which has freed it when it fails, for any reason */
-		r = accept_channel(rail, chan, i, &l->tokens[transfer][i]);
+		err = accept_channel(rail, chan, i, &l->tokens[transfer][i]);
 	pthread_mutex_unlock(&l->lock);
 	if (refused) {
 		log_warning("data channel %u of transfer %u refused: %s", i, transfer, refused);
 		greeting_refuse(chan, STATUS_REFUSED);
 	}
-	return r;
+	return err;
 }

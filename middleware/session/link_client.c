@@ -32,19 +32,19 @@ int link_connect(struct fabric *fabric, const struct link_target *target, int ti
 	struct fabric_eq *eq;
 	struct fabric_chan *chan;
 	struct link *l;
-	int r;
+	int err;
 
 	assert(target->tls);
 	*status = 0;
-	r = fabric_eq_new(fabric, &eq);
-	if (r)
-		return r;
-	r = fabric_dial(eq, target->dst, target->src, timeout_ms, &chan);
-	if (!r)
-		r = link_new(chan, target->tls, target->host, &l);
-	if (r) {
+	err = fabric_eq_new(fabric, &eq);
+	if (err)
+		return err;
+	err = fabric_dial(eq, target->dst, target->src, timeout_ms, &chan);
+	if (!err)
+		err = link_new(chan, target->tls, target->host, &l);
+	if (err) {
 		fabric_eq_free(eq);
-		return r;
+		return err;
 	}
 	l->eq = eq;
 	memcpy(&l->peer, target->dst, address_bytes(target->dst));
@@ -52,22 +52,22 @@ int link_connect(struct fabric *fabric, const struct link_target *target, int ti
 		memcpy(&l->src, target->src, address_bytes(target->src));
 		l->has_src = true;
 	}
-	r = greeting_show(chan, &greeting);
-	if (!r)
-		r = greeting_wait_answer(eq, chan, deadline, &welcome);
-	if (!r && welcome.credits < MESSAGE_CREDITS_MIN)
-		r = -EPROTO;
-	if (!r) {
+	err = greeting_show(chan, &greeting);
+	if (!err)
+		err = greeting_wait_answer(eq, chan, deadline, &welcome);
+	if (!err && welcome.credits < MESSAGE_CREDITS_MIN)
+		err = -EPROTO;
+	if (!err) {
 		control_start(l->control, welcome.credits);
-		r = control_secure(l->control, clock_until_ms(deadline), -1);
-		if (r == -ECONNRESET || r == -ENOTCONN) /* it has said already that it is one */
-			r = -ECONNABORTED;
-	} else if (r == -EACCES) {
+		err = control_secure(l->control, clock_until_ms(deadline), -1);
+		if (err == -ECONNRESET || err == -ENOTCONN) /* it has said already that it is one */
+			err = -ECONNABORTED;
+	} else if (err == -EACCES) {
 		*status = welcome.status;
 	}
-	if (r) {
+	if (err) {
 		link_free(l);
-		return r;
+		return err;
 	}
 	*out = l;
 	return 0;
@@ -96,22 +96,22 @@ static int dial_channel(struct link *l, struct opening *o, unsigned number)
 {
 	struct fabric_chan *chan;
 	struct channel *channel;
-	int r;
+	int err;
 
 	o->greeting.index = o->token.index = (uint16_t)(o->first + number);
 	o->token.direction = MESSAGE_TOKEN_GREETING;
-	r = greeting_token(l->demux, &o->token, o->greeting.token);
-	if (r)
-		return r;
-	r = fabric_dial(l->eq, (struct sockaddr *)&l->peer,
+	err = greeting_token(l->demux, &o->token, o->greeting.token);
+	if (err)
+		return err;
+	err = fabric_dial(l->eq, (struct sockaddr *)&l->peer,
 		l->has_src ? (struct sockaddr *)&l->src : NULL, clock_until_ms(o->deadline), &chan);
 
-	if (r)
-		return r;
+	if (err)
+		return err;
 	pthread_mutex_lock(&l->lock);
-	r = rail_add(o->rail, chan, number, &channel);
+	err = rail_add(o->rail, chan, number, &channel);
 	pthread_mutex_unlock(&l->lock);
-	return r ? r : greeting_show(chan, &o->greeting);
+	return err ? err : greeting_show(chan, &o->greeting);
 }
 
 /* A channel's event while they are being opened: 1: it is connected, and greeted; 0: it is another
@@ -121,7 +121,7 @@ static int opening_event(struct link *l, struct opening *o, struct fabric_event 
 	struct channel *channel = rail_find(o->rail, ev->chan);
 	uint8_t right[MESSAGE_TOKEN_BYTES];
 	struct message_welcome welcome;
-	int r;
+	int got;
 
 	if (!channel) {
 		take_event(l, ev);
@@ -137,39 +137,39 @@ static int opening_event(struct link *l, struct opening *o, struct fabric_event 
 		return ev->error ? ev->error : -ECONNRESET;
 	o->token.index = (uint16_t)(o->first + channel->number);
 	o->token.direction = MESSAGE_TOKEN_WELCOME;
-	r = greeting_token(l->demux, &o->token, right);
-	if (r || message_get_welcome(&welcome, ev->priv, ev->priv_len) ||
+	got = greeting_token(l->demux, &o->token, right);
+	if (got || message_get_welcome(&welcome, ev->priv, ev->priv_len) ||
 		!greeting_token_equal(welcome.token, right)) {
 		log_error("data channel %u: who accepted it does not belong to this session",
 			channel->number);
 		return -EPROTO;
 	}
-	r = channel_greet(channel);
-	return r ? r : 1;
+	got = channel_greet(channel);
+	return got ? got : 1;
 }
 
 static int open_channels(struct link *l, struct opening *o, unsigned count)
 {
 	unsigned waiting = count;
-	int r = rail_expect(o->rail, count);
+	int got = rail_expect(o->rail, count);
 
-	for (unsigned i = 0; i < count && !r; i++)
-		r = dial_channel(l, o, i);
+	for (unsigned i = 0; i < count && !got; i++)
+		got = dial_channel(l, o, i);
 	/* all dialled first, so that they are set up side by side */
-	while (waiting && !r) {
+	while (waiting && !got) {
 		struct fabric_event ev;
 
-		r = fabric_eq_wait(l->eq, &ev, clock_until_ms(o->deadline));
-		if (r == 0)
-			r = -ETIMEDOUT;
-		if (r > 0)
-			r = opening_event(l, o, &ev);
-		if (r > 0) {
+		got = fabric_eq_wait(l->eq, &ev, clock_until_ms(o->deadline));
+		if (got == 0)
+			got = -ETIMEDOUT;
+		if (got > 0)
+			got = opening_event(l, o, &ev);
+		if (got > 0) {
 			waiting--;
-			r = 0;
+			got = 0;
 		}
 	}
-	return r;
+	return got;
 }
 
 int link_open_channels(struct link *l, unsigned transfer, uint32_t session,
@@ -186,22 +186,22 @@ int link_open_channels(struct link *l, unsigned transfer, uint32_t session,
 		.token = {.session = session},
 		.deadline = clock_now_ns() + (uint64_t)timeout_ms * NS_PER_MS,
 	};
-	int r;
+	int err;
 
 	link_close_channels(l, transfer);
 	if (reply->first != o.first || reply->count > MESSAGE_CHANNELS_MAX)
 		return -EPROTO;
 	memcpy(o.token.nonce, reply->nonce, sizeof o.token.nonce);
-	r = link_make_rail(l, transfer);
-	if (r)
-		return r;
+	err = link_make_rail(l, transfer);
+	if (err)
+		return err;
 	o.rail = l->rails[transfer];
 	pthread_mutex_lock(&l->events_lock);
-	r = open_channels(l, &o, reply->count);
+	err = open_channels(l, &o, reply->count);
 	pthread_mutex_unlock(&l->events_lock);
-	if (r)
+	if (err)
 		link_close_channels(l, transfer);
-	return r;
+	return err;
 }
 
 int link_event_fd(const struct link *l)
@@ -212,15 +212,15 @@ int link_event_fd(const struct link *l)
 int link_check_events(struct link *l)
 {
 	struct fabric_event ev;
-	int r = 0;
+	int got = 0;
 
 	/* who opens channels takes in what there is for others, too */
 	if (pthread_mutex_trylock(&l->events_lock))
 		return 0;
-	while ((r = fabric_eq_get(l->eq, &ev)) == 1)
+	while ((got = fabric_eq_get(l->eq, &ev)) == 1)
 		take_event(l, &ev);
 	if (l->lost)
-		r = l->lost;
+		got = l->lost;
 	pthread_mutex_unlock(&l->events_lock);
-	return r;
+	return got;
 }

@@ -24,44 +24,44 @@ void memory_unregister(struct memory *m)
 
 static int make_room(struct memory *m, size_t bytes)
 {
-	int r;
+	int err;
 
 	if (m->arena.bytes >= bytes) {
 		populate(m, bytes);
 		return 0;
 	}
 	arena_fini(&m->arena);
-	r = arena_init(&m->arena, bytes, true);
-	if (!r && !populate(m, bytes) && m->arena.hugetlb) {
+	err = arena_init(&m->arena, bytes, true);
+	if (!err && !populate(m, bytes) && m->arena.hugetlb) {
 		/* There are huge pages, but not for this control group: touching them would be our
 		 * end. */
 		arena_fini(&m->arena);
-		r = arena_init(&m->arena, bytes, false);
-		if (!r)
+		err = arena_init(&m->arena, bytes, false);
+		if (!err)
 			populate(m, bytes);
 	}
-	if (!r)
+	if (!err)
 		log_debug("memory: %zu bytes%s", m->arena.bytes,
 			m->arena.hugetlb ? " in huge pages" : "");
-	return r;
+	return err;
 }
 
 int memory_take(
 	struct memory *m, struct fabric_pd *pd, size_t bytes, unsigned access, uint8_t **base)
 {
-	int r = 0;
+	int err = 0;
 
 	assert(!m->taken);
 	if (m->mr && m->access == access && m->bytes >= bytes) {
 		populate(m, m->bytes);
 	} else {
 		memory_unregister(m);
-		r = make_room(m, bytes);
-		if (!r)
-			r = fabric_mr_new(pd, m->arena.base, bytes, access, &m->mr);
-		if (r) {
+		err = make_room(m, bytes);
+		if (!err)
+			err = fabric_mr_new(pd, m->arena.base, bytes, access, &m->mr);
+		if (err) {
 			arena_fini(&m->arena); /* a smaller one may do */
-			return r;
+			return err;
 		}
 		m->bytes = bytes;
 		m->access = access;
