@@ -163,6 +163,12 @@ bench: all $(B)/tests/bench/delay
 bench-clients: all
 	$(Q)RFTP_BUILD=$(abspath $(B)) python3 tests/bench/clients.py $(BENCH_ARGS)
 
+# what it simulates needs logarithms
+$(B)/tests/bench/admission_sim: LDLIBS += -lm
+
+bench-admission: all $(B)/tests/bench/admission_sim
+	$(Q)RFTP_BUILD=$(abspath $(B)) python3 tests/bench/admission.py $(BENCH_ARGS)
+
 bench-engines: $(BENCHES)
 	$(Q)RFTP_BUILD=$(abspath $(B)) python3 tests/bench/engines.py $(BENCH_ARGS)
 
@@ -269,5 +275,5 @@ clean:
 	rm -rf build build-*
 
 -include $(shell find $(B) -name '*.d' 2>/dev/null)
-.PHONY: all check check-c check-cli check-rdma demo bench bench-clients bench-engines bench-rdma fuzz fuzzers lint format format-check install uninstall clean
+.PHONY: all check check-c check-cli check-rdma demo bench bench-admission bench-clients bench-engines bench-rdma fuzz fuzzers lint format format-check install uninstall clean
 .SECONDARY:

@@ -165,6 +165,31 @@ check "rftp and rftpd name engines, and run none" "$(echo "$all_code" | grep -E 
 check "rftp leaves frames and connecting to session/calls" "$(echo "$all_code" | grep -E '^rftp/' |
 	grep -E '[^A-Za-z0-9_](control_[a-z_]+|link_(connect|open_channels)|message_(put|get)_[a-z_]+)[[:space:]]*\(')"
 
+# a name that stands in one declaration and one definition, or in one inline definition, has no caller;
+# excepted is what is there for tests alone, and for what reason
+check "every function of a header has a caller outside of the tests" "$(echo "$all_code" | awk '
+	{
+		file = substr($0, 1, index($0, ":") - 1)
+		text = substr($0, index($0, ": ") + 2)
+		if (file ~ /\.h$/ && text ~ /^[a-z]/ && match(text, /[a-z_][a-z0-9_]*\(/)) {
+			name = substr(text, RSTART, RLENGTH - 1)
+			where[name] = file
+			most[name] = text ~ /^static/ ? 1 : 2
+		}
+		gsub(/[^A-Za-z0-9_]+/, " ", text)
+		n = split(text, words, " ")
+		for (i = 1; i <= n; i++)
+			used[words[i]]++
+	}
+	END {
+		for (name in where)
+			if (used[name] <= most[name])
+				print where[name] ": " name
+	}' | sort |
+	# the fabric of the tests; the way that is compared with the fast one; an fd that nobody armed;
+	# what tests ask a table of leftovers
+	grep -vE ': (loop_[a-z]+|crc32c_(is_fast|table)|fabric_cq_ack|leftover_get)$')"
+
 for file in $all; do
 	lines=$(wc -l <"$file")
 	[ "$lines" -le 500 ] ||

@@ -12,6 +12,7 @@
 
 #include <stddef.h>
 
+#define UNDER_WAY_NS (5 * NS_PER_MS / 2)
 #define LATE_NS (100 * NS_PER_MS) /* a thread that wakes so late has lost the time */
 
 int bucket_init(struct bucket *b, uint64_t rate, uint64_t burst_bytes)
@@ -76,6 +77,8 @@ uint64_t bucket_next_ns(struct bucket *b, uint64_t now_ns)
 
 	if (atomic_load(&b->left) <= 0)
 		return BUCKET_NEVER;
+	if (!b->next_ns)
+		b->next_ns = now_ns;
 	if (b->asked) { /* it was over: what nobody could use meanwhile is not saved up */
 		b->asked = false;
 		if (b->next_ns < now_ns)
@@ -119,6 +122,13 @@ void bucket_ask(struct bucket *b)
 }
 
 /* ---- sizes ---- */
+
+uint64_t bucket_turn(uint64_t rate, uint64_t rtt_ns)
+{
+	double ns = (double)(BUCKET_PART * (UNDER_WAY_NS + 2 * rtt_ns));
+
+	return (uint64_t)((double)rate * ns / (double)NS_PER_S);
+}
 
 /* Two of them are the least that a window has. */
 uint32_t bucket_max_block(uint64_t bytes)

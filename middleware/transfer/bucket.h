@@ -20,8 +20,7 @@
 #define BUCKET_ENDLESS INT64_MAX
 #define BUCKET_NEVER UINT64_MAX
 #define BUCKET_RATE_MIN UINT64_C(16384) /* slower would be taken for broken */
-#define BUCKET_PART                                                                                \
-	8u /* of a turn, or of what crosses in a second: what may be under way at once */
+#define BUCKET_PART 8u                  /* of a turn: what may be under way at once */
 
 struct bucket {
 	/* of both sides */
@@ -70,8 +69,10 @@ void bucket_ask(struct bucket *);
 
 /* ---- for sizes ---- */
 
-/* The largest block, and the most bytes under way at once, for turns of so many bytes, or for what
- * crosses in a second. */
+/* What counts as a turn where turns have no end: so that 2.5 ms of the rate, and two round trips,
+ * may be under way. */
+uint64_t bucket_turn(uint64_t rate, uint64_t rtt_ns);
+/* The largest block, and the most bytes under way at once, for turns of so many bytes. */
 uint32_t bucket_max_block(uint64_t bytes);
 uint64_t bucket_max_window(uint64_t bytes);
 

@@ -199,11 +199,6 @@ bool pattern_is_plain(const struct pattern *p)
 	return p->plain == p->count;
 }
 
-bool pattern_means_hidden(const struct pattern *p)
-{
-	return p->plain && p->items[0].byte == '.';
-}
-
 static bool item_takes(const struct pattern *p, const struct pattern_item *item, uint8_t byte)
 {
 	switch ((enum pattern_kind)item->kind) {

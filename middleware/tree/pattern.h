@@ -25,9 +25,7 @@ void pattern_free(struct pattern *);
 /* Whether it matches the text from its beginning to its end.  -ENOMEM is no match, either. */
 bool pattern_matches(const struct pattern *, const char *text, size_t len);
 
-/* Whether it stands for one text alone, and that a name that begins with '.' must be meant by a '.'
- * in front, as shells have it. */
+/* Whether it stands for one text alone. */
 bool pattern_is_plain(const struct pattern *);
-bool pattern_means_hidden(const struct pattern *);
 
 #endif

@@ -42,6 +42,20 @@ void mover_start(struct mover *m, struct client *client, const char *command)
 	mover_watch(m);
 }
 
+/* Of limit-rate, for the sizes of block and window. */
+static uint64_t mover_turn(const struct client *c)
+{
+	return bucket_turn(c->settings.limit_rate, calls_info(c->session)->rtt_ns);
+}
+
+/* A block's payload: as it allows, and as was agreed on. */
+static uint32_t mover_max_block(const struct client *c)
+{
+	uint32_t block = bucket_max_block(mover_turn(c)), most = calls_info(c->session)->max_block;
+
+	return block < most ? block : most;
+}
+
 int mover_channels(struct mover *m, unsigned count)
 {
 	struct client *c = m->client;
@@ -52,7 +66,7 @@ int mover_channels(struct mover *m, unsigned count)
 
 	/* one for all transfers of the command */
 	if (!err && rate && !m->has_bucket) {
-		err = bucket_init(&m->bucket, rate, bucket_max_window(rate));
+		err = bucket_init(&m->bucket, rate, bucket_max_window(mover_turn(c)));
 		m->has_bucket = !err;
 	}
 	return err ? client_report(c, NULL, err) : line_ask(c);
@@ -129,7 +143,7 @@ void mover_request(const struct mover *m, uint16_t type, struct message_data_req
 	request->direct = s->direct == END_DIRECT_ON ? 1 : s->direct == END_DIRECT_OFF ? 2 : 0;
 	request->block = s->block;
 	if (!s->block && s->limit_rate) /* a window of large blocks is much at once */
-		request->block = bucket_max_block(s->limit_rate);
+		request->block = mover_max_block(m->client);
 	request->depth = s->depth;
 	request->rtt_us = calls_rtt_us(m->client->session);
 	if (type == MESSAGE_STORE) {
@@ -199,15 +213,14 @@ static void mover_queued(void *ctx, const struct message_queued *queued)
 
 static void mover_limit(struct mover *m, struct transfer_params *params)
 {
-	uint64_t rate = m->client->settings.limit_rate;
-	uint32_t block = bucket_max_block(rate);
+	uint64_t turn = mover_turn(m->client);
 
 	if (!m->has_bucket)
 		return;
 	params->bucket = &m->bucket;
-	params->window_max_bytes = bucket_max_window(rate);
-	if (!params->block && params->max_block > block)
-		params->max_block = block;
+	params->window_max_bytes = bucket_max_window(turn);
+	if (!params->block)
+		params->max_block = mover_max_block(m->client);
 }
 
 static void mover_params(struct mover *m, struct transfer_params *params)
@@ -517,7 +530,7 @@ int mover_finish(struct mover *m, int error)
 	if (m->has_bucket)
 		bucket_fini(&m->bucket);
 	m->has_bucket = false;
-	m->done.waited_seconds = (double)c->line.waited_ns / 1e9;
+	m->done.waited_seconds = (double)line_waited_ns(c) / 1e9;
 	m->done.deadline_met = line_deadline_met(c);
 	m->done.seconds = (double)m->busy_ns / 1e9;
 	m->done.errors = c->report.errors - m->base_errors;

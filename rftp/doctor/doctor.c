@@ -44,11 +44,6 @@ static const struct {
 
 static const char *const doctor_names[DOCTOR_RESULTS] = {"ok", "info", "warn", "fail", "skip"};
 
-const char *doctor_result_name(enum doctor_result result)
-{
-	return doctor_names[result];
-}
-
 /* ---- for the checks ---- */
 
 void doctor_init(struct doctor *d)

@@ -60,7 +60,6 @@ struct doctor {
 void doctor_init(struct doctor *);
 /* All checks in order. */
 void doctor_checks(struct doctor *);
-const char *doctor_result_name(enum doctor_result);
 
 /* A row of the check that runs. */
 void doctor_say(struct doctor *, enum doctor_result, const char *object, const char *mend,

@@ -60,6 +60,13 @@ void line_queued(struct client *c, const struct message_queued *queued)
 	report_queued(&c->report, queued);
 }
 
+uint64_t line_waited_ns(const struct client *c)
+{
+	uint64_t waits_ns = c->line.since_ns ? clock_now_ns() - c->line.since_ns : 0;
+
+	return c->line.waited_ns + waits_ns;
+}
+
 int line_deadline_met(const struct client *c)
 {
 	if (!c->settings.has_deadline || !c->line.asked_ns)

@@ -25,6 +25,8 @@ void line_start(struct client *);
 int line_ask(struct client *);
 /* What the server says of a transfer's place. */
 void line_queued(struct client *, const struct message_queued *);
+/* How long they have waited, up to now. */
+uint64_t line_waited_ns(const struct client *);
 /* Whether the command's transfers, which have ended now, met their deadline: -1: there is none. */
 int line_deadline_met(const struct client *);
 

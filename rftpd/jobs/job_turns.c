@@ -27,17 +27,18 @@ static uint64_t smaller(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* What the overshoot at the end of a turn is a part of; without turns, what crosses in a second. */
-static uint64_t turn_of(const struct daemon_settings *settings)
+/* What the overshoot at the end of a turn is a part of; 0: nothing is limited. */
+static uint64_t turn_of(const struct daemon_settings *settings, uint64_t rtt_ns)
 {
-	if (!settings->bandwidth)
-		return settings->limit_rate;
-	return smaller(settings->turn_bytes, settings->bandwidth);
+	if (settings->bandwidth && settings->turn_bytes != ADMISSION_ENDLESS)
+		return settings->turn_bytes;
+	return bucket_turn(
+		settings->bandwidth ? settings->bandwidth : settings->limit_rate, rtt_ns);
 }
 
 uint32_t job_turns_max_block(const struct daemon_settings *settings)
 {
-	uint64_t turn = turn_of(settings);
+	uint64_t turn = turn_of(settings, 0);
 
 	return turn ? bucket_max_block(turn) : UINT32_MAX;
 }
@@ -79,7 +80,7 @@ int job_turns_init(struct transfer_job *job, const struct daemon_settings *setti
 {
 	struct transfer_params *params = &job->params;
 	struct job_turns *t = &job->turns;
-	uint64_t turn = turn_of(settings), window;
+	uint64_t turn = turn_of(settings, params->rtt_ns), window;
 	uint32_t block;
 	int err;
 

@@ -95,14 +95,6 @@ void handle_path(char out[MESSAGE_PATH_MAX + 1], struct wire_bytes path)
 	out[path.len] = '\0';
 }
 
-int handle_find(const struct daemon_session *s, const char *path, const struct view_entry **out,
-	const char **beneath)
-{
-	int r = view_find(s->view, path, out, beneath);
-
-	return r == VIEW_TOP ? -EACCES : r;
-}
-
 int handle_refuse_path(struct daemon_session *s, uint16_t type, int error, const char *path)
 {
 	uint16_t status = status_from_errno(error);

@@ -59,9 +59,6 @@ int handle_feed(struct daemon_session *, const uint8_t *data, size_t len);
 /* ---- for all of them ---- */
 
 struct stat;
-/* Where a path leads for the session: as view_find; VIEW_TOP is -EACCES here. */
-int handle_find(const struct daemon_session *, const char *path, const struct view_entry **,
-	const char **beneath);
 /* A path of a message as a string. */
 void handle_path(char out[MESSAGE_PATH_MAX + 1], struct wire_bytes);
 /* Refuses with the status of `error` and a text that names the path. */

@@ -51,11 +51,6 @@ void poller_remove(struct poller *p, struct watch *w)
 	w->fd = -1;
 }
 
-bool poller_has(const struct watch *w)
-{
-	return w->fd >= 0;
-}
-
 int poller_wait(struct poller *p, int timeout_ms)
 {
 	struct epoll_event events[EVENTS_MAX];

@@ -29,7 +29,6 @@ int poller_add(struct poller *, struct watch *, int fd, void (*ready)(void *owne
 int poller_want_room(struct poller *, struct watch *);
 /* Does nothing when it is not watched.  Before the fd is closed. */
 void poller_remove(struct poller *, struct watch *);
-bool poller_has(const struct watch *);
 
 /* One round: waits for at most timeout_ms (-1: for ever) and calls what is ready.  0 or -errno. */
 int poller_wait(struct poller *, int timeout_ms);

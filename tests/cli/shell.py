@@ -16,10 +16,10 @@ from rftptest import FAILED, KIND, NO_FILE, USAGE, Daemon, Proxy, case, check, e
     leftovers, make_file, same_files, skip, tree, wait_until, works
 
 
-def places(top):
+def places(top, *arguments):
     for name in ("export", "local"):
         os.mkdir(os.path.join(top, name))
-    return Daemon(os.path.join(top, "export")), os.path.join(top, "local")
+    return Daemon(os.path.join(top, "export"), "rw", *arguments), os.path.join(top, "local")
 
 
 # ---- scripts ----
@@ -295,6 +295,35 @@ def prompt_and_commands_at_a_terminal(top):
     check(os.path.isdir(daemon.path("made")), "mkdir did nothing")
     t.type("quit\n")
     equal(t.end(), 0, "exit code of quit")
+
+
+@case
+def ctrl_c_leaves_the_line_and_keeps_the_session(top):
+    daemon, local = places(top, "--bandwidth", "1M", "--share", "1M", "--turn", "none")
+    make_file(f"{local}/f", 1000)
+    with open("/dev/urandom", "rb") as endless:
+        holder = rftptest.start_rftp("-", daemon.url("long"), stdin=endless)
+    wait_until(lambda: leftovers(daemon.top), "the other's transfer")
+    t = Terminal(daemon.url(""), home=top)
+    t.prompt()
+    for command in (f"put {local}/f /f", "get /seen"):
+        make_file(daemon.path("seen"), 10)
+        t.type(command + "\n")
+        t.expect(rb"waiting: 1st in default")
+        t.type(b"\x03")
+        t.expect(rb"cancelled")
+        t.prompt()
+        t.type("ls\n")
+        before = t.expect(rb"seen")
+        check(b"again" not in before, "another session:", before)
+        t.prompt()
+    check(not os.path.exists(daemon.path("f")), "it was stored")
+    rftptest.kill(holder)
+    t.type(f"put {local}/f /f\n")
+    t.prompt()
+    same_files(f"{local}/f", daemon.path("f"))
+    t.type("quit\n")
+    t.end()
 
 
 @case

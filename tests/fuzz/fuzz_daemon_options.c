@@ -32,6 +32,11 @@ static void check_settings(const struct daemon_settings *s)
 	must(s->max_channels >= 1 && s->max_channels <= MESSAGE_CHANNELS_MAX);
 	must(s->max_block_bytes >= BLOCK_BYTES_MIN && s->max_block_bytes <= BLOCK_BYTES_MAX);
 	must(s->max_block_bytes % BLOCK_ALIGN == 0);
+	must(s->class_count <= ADMISSION_RULES_MAX);
+	for (unsigned i = 0; i < s->class_count; i++)
+		must(s->classes[i].rank <= ADMISSION_RANK_MAX && *s->classes[i].name &&
+			s->classes[i].network_bits <= 128);
+	must(s->turn_bytes >= 1u << 20 && s->queue_max >= 1);
 	must(s->handshake_timeout_s >= 1 && s->handshake_timeout_s <= 3600);
 	must((int)s->log_level >= LOG_LEVEL_ERROR && s->log_level <= LOG_LEVEL_DEBUG);
 }

@@ -122,8 +122,8 @@ static bool row_is(
 			strstr(rows[i].cause, cause) && (!mend || strstr(rows[i].mend, mend)))
 			return true;
 	for (unsigned i = 0; i < row_count; i++)
-		printf("# %s: %s: %s: %s > %s\n", rows[i].check, rows[i].object,
-			doctor_result_name(rows[i].result), rows[i].cause, rows[i].mend);
+		printf("# %s: %s: result %u: %s > %s\n", rows[i].check, rows[i].object,
+			rows[i].result, rows[i].cause, rows[i].mend);
 	return false;
 }
 

@@ -73,6 +73,50 @@ static void half_of_what_is_free_is_given(void)
 	CHECK(budget_fits(&s.total, &s.free));
 }
 
+static void who_is_urgent_waits_before_the_others(void)
+{
+	struct client hold = wants(64, 64), a = wants(2, 4), b = wants(2, 4), urgent = wants(2, 4);
+	struct scheduler s;
+
+	a.lease.rank = b.lease.rank = 2;
+	urgent.lease.rank = 1;
+	scheduler_init(&s, &total, S);
+	CHECK(scheduler_ask(&s, &hold.lease, 0));
+	CHECK(!scheduler_ask(&s, &a.lease, 0) && !scheduler_ask(&s, &b.lease, 0));
+	CHECK(!scheduler_ask(&s, &urgent.lease, 0));
+	scheduler_run(&s, 0);
+	CHECK_EQ(urgent.position, 1);
+	CHECK_EQ(a.position, 2);
+	CHECK_EQ(b.position, 3);
+	scheduler_release(&s, &hold.lease);
+	scheduler_run(&s, 1);
+	CHECK(urgent.granted && a.granted && b.granted);
+}
+
+static void a_part_is_kept_for_who_is_urgent(void)
+{
+	struct client a[32], urgent = wants(2, 4), alone = wants(60, 64);
+	struct scheduler s;
+	unsigned held = 0;
+
+	scheduler_init(&s, &total, S);
+	for (unsigned i = 0; i < 32; i++) {
+		a[i] = wants(2, 4);
+		a[i].lease.rank = 5;
+		a[i].lease.yields = true;
+		held += scheduler_ask(&s, &a[i].lease, 0);
+	}
+	CHECK(held > 3 && held < 32);
+	CHECK(s.free.memory_bytes >= 16 * MIB && s.free.threads >= 16 && s.free.files >= 16);
+	CHECK(scheduler_ask(&s, &urgent.lease, 0));
+	for (unsigned i = 0; i < 32; i++)
+		scheduler_release(&s, &a[i].lease);
+	scheduler_release(&s, &urgent.lease);
+	/* but one that is alone may have all */
+	alone.lease.yields = true;
+	CHECK(scheduler_ask(&s, &alone.lease, 0));
+}
+
 static void who_wants_more_than_there_is_gets_all(void)
 {
 	struct client a = wants(1000, 2000);
@@ -420,7 +464,9 @@ static void defaults_suit_the_host(void)
 	}
 }
 
-HARNESS_MAIN({"who_is_far_behind_is_told_less_often", who_is_far_behind_is_told_less_often},
+HARNESS_MAIN({"who_is_urgent_waits_before_the_others", who_is_urgent_waits_before_the_others},
+	{"a_part_is_kept_for_who_is_urgent", a_part_is_kept_for_who_is_urgent},
+	{"who_is_far_behind_is_told_less_often", who_is_far_behind_is_told_less_often},
 	{"reserved_files_are_not_lent", reserved_files_are_not_lent},
 	{"what_is_given_back_early_is_for_others", what_is_given_back_early_is_for_others},
 	{"half_of_what_is_free_is_given", half_of_what_is_free_is_given},

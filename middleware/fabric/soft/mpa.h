@@ -68,11 +68,6 @@ static inline size_t mpa_trailer_bytes(size_t ulpdu_bytes)
 	return mpa_pad_bytes(ulpdu_bytes) + MPA_CRC_BYTES;
 }
 
-static inline size_t mpa_fpdu_bytes(size_t ulpdu_bytes)
-{
-	return MPA_LENGTH_BYTES + ulpdu_bytes + mpa_trailer_bytes(ulpdu_bytes);
-}
-
 /* The CRC goes least significant byte first, as in iSCSI. */
 void mpa_crc_put(uint8_t *out, uint32_t crc);
 uint32_t mpa_crc_get(const uint8_t *in);

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* transfer/bucket: rates, bursts, turns. */
+#include "transfer/bucket.h"
+
+#include "block/block.h"
+#include "tests/harness.h"
+
+#define S UINT64_C(1000000000)
+#define MS UINT64_C(1000000)
+
+static unsigned wanted;
+
+static void wants(void *ctx)
+{
+	(void)ctx;
+	wanted++;
+}
+
+static void the_rate_is_kept(void)
+{
+	struct bucket b;
+	uint64_t now = 10 * S, bytes = 0;
+
+	CHECK(!bucket_init(&b, 1000000, 1000));
+	/* nothing is saved up at the start */
+	CHECK_EQ(bucket_next_ns(&b, now), now);
+	/* looked at every 100 us, in steps of 500 bytes */
+	for (; now < 11 * S; now += MS / 10)
+		for (; bucket_next_ns(&b, now) <= now; bytes += 500)
+			bucket_spend(&b, 500, now);
+	CHECK(bytes >= 999000 && bytes <= 1002000);
+	/* what was not used for long is not saved up */
+	now += 60 * S;
+	for (bytes = 0; bucket_next_ns(&b, now) <= now; bytes += 500)
+		bucket_spend(&b, 500, now);
+	CHECK(bytes <= 2000);
+	/* less came than was paid for */
+	bucket_refund(&b, 1000);
+	CHECK(bucket_next_ns(&b, now) <= now);
+	/* faster, from now on */
+	bucket_set_rate(&b, 1000000000);
+	bucket_spend(&b, 500000, now);
+	CHECK(bucket_next_ns(&b, now) < now + MS);
+	bucket_fini(&b);
+}
+
+static void turns_are_asked_for_once(void)
+{
+	struct bucket b;
+
+	wanted = 0;
+	CHECK(!bucket_init(&b, 1000, 1000));
+	bucket_ask(&b); /* it has no turns */
+	b.left = 0;
+	b.wants = wants;
+	CHECK(bucket_next_ns(&b, S) == BUCKET_NEVER);
+	bucket_ask(&b);
+	bucket_ask(&b);
+	CHECK_EQ(wanted, 1);
+	bucket_tell(&b, 3, S);
+	CHECK_EQ(b.position, 3);
+	bucket_grant(&b, 5000, 100);
+	CHECK_EQ(b.position, 0);
+	CHECK_EQ(bucket_next_ns(&b, 2 * S), 2 * S); /* no burst after a pause */
+	bucket_count(&b, 120);
+	CHECK(bucket_next_ns(&b, 3 * S) == BUCKET_NEVER);
+	bucket_ask(&b);
+	CHECK_EQ(wanted, 2);
+	bucket_grant(&b, 5000, 100); /* 20 of it are gone */
+	bucket_count(&b, 79);
+	CHECK(bucket_next_ns(&b, 4 * S) != BUCKET_NEVER);
+	bucket_count(&b, 1);
+	CHECK(bucket_next_ns(&b, 4 * S) == BUCKET_NEVER);
+	bucket_grant(&b, 5000, BUCKET_ENDLESS);
+	bucket_count(&b, UINT64_C(1) << 50);
+	CHECK(bucket_next_ns(&b, 5 * S) != BUCKET_NEVER);
+	bucket_stop(&b);
+	CHECK(bucket_next_ns(&b, 5 * S) == BUCKET_NEVER);
+	bucket_fini(&b);
+}
+
+static void sizes(void)
+{
+	CHECK_EQ(bucket_max_block(0), BLOCK_BYTES_MIN);
+	CHECK_EQ(bucket_max_block(UINT64_MAX), BLOCK_BYTES_MAX);
+	CHECK_EQ(bucket_max_block(25000000) % BLOCK_ALIGN, 0);
+	CHECK_EQ(bucket_max_window(bucket_turn(1250000000, 0)), 3125000);
+	CHECK_EQ(bucket_max_window(bucket_turn(1250000000, 50 * MS)), 128125000);
+	for (uint64_t turn = 1 << 20; turn < UINT64_C(1) << 40; turn += turn / 3) {
+		CHECK(bucket_max_window(turn) <= turn / 8);
+		CHECK(2 * (uint64_t)bucket_max_block(turn) <= bucket_max_window(turn));
+	}
+}
+
+HARNESS_MAIN({"the_rate_is_kept", the_rate_is_kept},
+	{"turns_are_asked_for_once", turns_are_asked_for_once}, {"sizes", sizes})
