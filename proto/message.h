@@ -63,6 +63,7 @@ enum message_type {
 	MESSAGE_STATFS = 22,
 	MESSAGE_REMOVE_TREE = 23,
 	MESSAGE_TREE = 24, /* proto/message_tree.h */
+	MESSAGE_SUM = 25,
 	MESSAGE_STORE = 32,
 	MESSAGE_RETRIEVE = 33,
 	MESSAGE_FEED = 34,
@@ -371,6 +372,35 @@ struct message_rule {
 	struct wire_bytes pattern; /* 1..4095 bytes, no NUL */
 };
 
+/* ---- SUM: of files, computed where they lie.  Any number of replies; `more` is 1 in all but the
+ * last. They come as they are found, and now and then without any, to tell how far it is ---- */
+
+enum message_sum_algorithm {
+	MESSAGE_SUM_XXH128 = 1,
+	MESSAGE_SUM_SHA256 = 2,
+	MESSAGE_SUM_CRC32 = 3, /* zlib's, 4 bytes, the highest first */
+	MESSAGE_SUM_MD5 = 4,
+};
+#define MESSAGE_SUM_MAX 32u   /* bytes of a sum */
+#define MESSAGE_SUMS_MAX 512u /* in one reply */
+
+struct message_sum_request {
+	uint8_t algorithm;       /* enum message_sum_algorithm */
+	uint16_t count;          /* 1..MESSAGE_PATHS_MAX */
+	struct wire_bytes paths; /* message_add_path, message_next_path */
+};
+struct message_sum_reply {
+	uint8_t more;
+	uint64_t bytes; /* read so far, of all files */
+	uint16_t count; /* sums in this one */
+};
+struct message_sum {
+	uint16_t index;  /* of the path in the request, from 0 */
+	uint16_t status; /* not 0: there is no sum */
+	uint64_t size;   /* bytes; 0 with another status */
+	struct wire_bytes sum;
+};
+
 #define MESSAGE_STREAMS_MAX 255u
 /* FEED: the client sends streams, one a device; the daemon writes each in segments to path/NAME/ */
 struct message_feed {
@@ -444,6 +474,18 @@ bool message_next_path(struct wire_bytes *more, struct wire_bytes *path);
 /* The same of rules. */
 int message_add_rule(void *list, size_t size, size_t *len, const struct message_rule *);
 bool message_next_rule(struct wire_bytes *rules, struct message_rule *);
+int message_get_sum_request(struct message_sum_request *, const void *, size_t);
+ssize_t message_put_sum_request(const struct message_sum_request *, void *, size_t);
+/* Replies are written and read as LIST's are. */
+struct message_sum_writer {
+	struct wire wire;
+	uint16_t count;
+};
+void message_sum_begin(struct message_sum_writer *, void *, size_t);
+int message_sum_add(struct message_sum_writer *, const struct message_sum *);
+ssize_t message_sum_end(struct message_sum_writer *, bool more, uint64_t bytes);
+int message_get_sum_head(struct message_sum_reply *, struct wire *, const void *, size_t);
+int message_get_sum(struct message_sum *, struct wire *);
 int message_get_feed(struct message_feed *, const void *, size_t);
 ssize_t message_put_feed(const struct message_feed *, void *, size_t);
 int message_get_admit(struct message_admit *, const void *, size_t);

@@ -17,6 +17,7 @@
 #include "rftp/options.h"
 #include "rftp/shell/shell.h"
 #include "rftp/remote/try_login.h"
+#include "rftp/sum/sum_command.h"
 #include "rftp/remote/url.h"
 
 #include <errno.h>
@@ -119,6 +120,16 @@ static int main_run(struct client *c, const struct options *o)
 		break;
 	case OPTIONS_SYNC:
 		err = sync_main(c, o->names, o->count);
+		break;
+	case OPTIONS_SUM:
+		err = sum_command(c,
+			&(struct sum_params){.algorithm = o->algorithm, .list = o->list},
+			(const char *const *)o->names, (size_t)o->count);
+		break;
+	case OPTIONS_CMP:
+		err = sum_compare(
+			c, (const struct cmp_file[2]){{.shown = o->names[0], .path = o->names[0]},
+				   {.shown = o->names[1], .path = o->names[1]}});
 		break;
 	case OPTIONS_DOCTOR:
 		err = main_doctor(c, o);

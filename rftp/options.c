@@ -65,6 +65,12 @@ static const char options_text[] =
 	"       rftp [OPTIONS] -c 'CMD; CMD' [URL]\n"
 	"       rftp [OPTIONS] -b FILE [URL]    run commands, stop at the first error\n"
 	"       rftp [OPTIONS] login URL        try to log in, and say what that gives\n"
+	"       rftp [OPTIONS] sum [-a xxh128|sha256|crc32|md5] FILE|URL...\n"
+	"       rftp [OPTIONS] sum [-a ...] -c LIST [DIRECTORY|URL]\n"
+	"                                       sums of files, computed where they lie; check a "
+	"list\n"
+	"       rftp [OPTIONS] cmp FILE|URL FILE|URL\n"
+	"                                       compare two files by their sums\n"
 	"       rftp [OPTIONS] doctor [URL] [DIRECTORY]\n"
 	"                                       what keeps rftp from working well, and how to mend "
 	"it\n\n";
@@ -119,8 +125,8 @@ void options_help(struct text *out)
 
 /* What getopt_long asks for, from both tables. */
 struct known {
-	struct option names[OWN + SETTINGS_MAX + 1];
-	char letters[3 * (OWN + SETTINGS_MAX) + 2];
+	struct option names[OWN + SETTINGS_MAX + 3];
+	char letters[3 * (OWN + SETTINGS_MAX + 2) + 3];
 };
 
 /* `value`: getopt_long's. */
@@ -144,12 +150,20 @@ static int settings_value_of(const struct setting *s)
 	return !s->given ? required_argument : s->optional ? optional_argument : no_argument;
 }
 
-static void know_all(struct known *k)
+/* `order`: "+" to stop at the first name.  `sum`: that command's own letters come before those of
+ * the table. */
+static void know_all(struct known *k, const char *order, bool sum)
 {
-	*k = (struct known){.letters = ":"};
+	*k = (struct known){0};
+	snprintf(k->letters, sizeof k->letters, "%s:", order);
+	if (sum) {
+		know(k, "algorithm", 'a', required_argument, 0);
+		know(k, "check", 'c', required_argument, 0);
+	}
 	for (size_t i = 0; i < OWN; i++)
-		know(k, own[i].name, own[i].letter, own[i].value ? required_argument : no_argument,
-			own[i].code);
+		if (!sum || !own[i].letter || !strchr("abc", own[i].letter))
+			know(k, own[i].name, own[i].letter,
+				own[i].value ? required_argument : no_argument, own[i].code);
 	for (unsigned i = 0; settings_at(i); i++)
 		if (settings_at(i)->option)
 			know(k, settings_at(i)->option, settings_at(i)->letter,
@@ -277,19 +291,16 @@ static int options_names(struct options *o, struct text *why)
 	return 0;
 }
 
-int options_parse(int argc, char **argv, struct options *o, struct text *why)
+/* Takes in the options of these words, up to where `known` has it; optind says where that is.  1:
+ * no more need be looked at; 0; -EINVAL. */
+static int options_read(
+	struct options *o, const struct known *known, int argc, char **argv, struct text *why)
 {
-	struct known known;
 	int c, err;
 
-	*o = (struct options){.action = OPTIONS_SHELL};
-	settings_init(&o->settings);
-	if (argc < 1)
-		return 0;
-	know_all(&known);
 	optind = 0; /* glibc: start over, whatever was parsed before */
 	opterr = 0;
-	while ((c = getopt_long(argc, argv, known.letters, known.names, NULL)) >= 0) {
+	while ((c = getopt_long(argc, argv, known->letters, known->names, NULL)) >= 0) {
 		if (setting_of(c)) {
 			err = options_setting(o, setting_of(c), optarg, why);
 			if (err)
@@ -301,7 +312,10 @@ int options_parse(int argc, char **argv, struct options *o, struct text *why)
 		case 't':
 			break;
 		case 'a':
-			settings_archive(&o->settings);
+			if (o->action == OPTIONS_SUM)
+				o->algorithm = optarg;
+			else
+				settings_archive(&o->settings);
 			break;
 		case 'l':
 			o->settings.links = WALK_LINKS_KEEP;
@@ -327,7 +341,9 @@ int options_parse(int argc, char **argv, struct options *o, struct text *why)
 			break;
 		case 'c':
 		case 'b': {
-			const char **script = c == 'c' ? &o->commands : &o->batch;
+			const char **script = o->action == OPTIONS_SUM ? &o->list
+					      : c == 'c'               ? &o->commands
+								       : &o->batch;
 
 			if (*script) {
 				text_printf(why, "-%c is given twice", c);
@@ -346,16 +362,65 @@ int options_parse(int argc, char **argv, struct options *o, struct text *why)
 			break;
 		case 'h':
 			o->action = OPTIONS_HELP;
-			return 0;
+			return 1;
 		case 'V':
 			o->action = OPTIONS_VERSION;
-			return 0;
+			return 1;
 		default:
 			options_bad(argv, c, why);
 			return -EINVAL;
 		}
 	}
+	return 0;
+}
+
+/* A local file of this name is given as ./sum. */
+static enum options_action options_word(const struct options *o, const char *word)
+{
+	if (o->commands || o->batch || !word)
+		return OPTIONS_SHELL;
+	return !strcmp(word, "sum")   ? OPTIONS_SUM
+	       : !strcmp(word, "cmp") ? OPTIONS_CMP
+				      : OPTIONS_SHELL;
+}
+
+int options_parse(int argc, char **argv, struct options *o, struct text *why)
+{
+	struct known known;
+	bool ended;
+	int err;
+
+	*o = (struct options){.action = OPTIONS_SHELL};
+	settings_init(&o->settings);
+	if (argc < 1)
+		return 0;
+	/* up to the first name: it may be a command with letters of its own */
+	know_all(&known, "+", false);
+	err = options_read(o, &known, argc, argv, why);
+	if (err)
+		return err < 0 ? err : 0;
+	ended = optind > 1 && !strcmp(argv[optind - 1], "--");
+	o->action = options_word(o, argv[optind]);
+	if (o->action ==
+		OPTIONS_SHELL) { /* the word before the rest is in the place of a program's name */
+		argc -= optind - 1;
+		argv += optind - 1;
+	} else {
+		argc -= optind;
+		argv += optind;
+	}
+	optind = 1;
+	if (!ended || o->action != OPTIONS_SHELL) {
+		know_all(&known, "", o->action == OPTIONS_SUM);
+		err = options_read(o, &known, argc, argv, why);
+		if (err)
+			return err < 0 ? err : 0;
+	}
 	o->names = argv + optind;
 	o->count = argc - optind;
-	return options_names(o, why);
+	if (o->action == OPTIONS_CMP && o->count != 2) {
+		text_puts(why, "cmp takes two names; a file called cmp is given as ./cmp");
+		return -EINVAL;
+	}
+	return o->action == OPTIONS_SHELL ? options_names(o, why) : 0;
 }

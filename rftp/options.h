@@ -14,6 +14,8 @@ enum options_action {
 	OPTIONS_FEED,   /* names: NAME=SOURCE... DST */
 	OPTIONS_LOGIN,  /* names: a URL */
 	OPTIONS_SYNC,   /* names: SRC DST */
+	OPTIONS_SUM,    /* names: files and URLs; with a list none or one */
+	OPTIONS_CMP,    /* names: two files or URLs */
 	OPTIONS_HELP,
 	OPTIONS_VERSION,
 };
@@ -21,9 +23,11 @@ enum options_action {
 struct options {
 	enum options_action action;
 	struct settings settings;
-	const char *commands; /* -c; NULL: none */
-	const char *batch;    /* -b; "-" is stdin; NULL: none */
-	char **names;         /* point into argv */
+	const char *commands;  /* -c; NULL: none */
+	const char *batch;     /* -b; "-" is stdin; NULL: none */
+	const char *algorithm; /* sum -a; NULL: not given */
+	const char *list;      /* sum -c; NULL: none */
+	char **names;          /* point into argv */
 	int count;
 };
 

@@ -50,6 +50,7 @@ RECODE(statfs_reply, message)
 RECODE(removed, message)
 RECODE(data_request, message)
 RECODE(tree, message)
+RECODE(sum_request, message)
 RECODE(feed, message)
 RECODE(admit, message)
 RECODE(queued, message)
@@ -133,6 +134,28 @@ static inline ssize_t recode_tree(const uint8_t *in, size_t len, uint8_t *out, s
 	}
 	error = message_tree_finish(&reader);
 	return error ? error : message_tree_end(&writer, head.more);
+}
+
+static inline ssize_t recode_sum(const uint8_t *in, size_t len, uint8_t *out, size_t size)
+{
+	struct message_sum_writer writer;
+	struct message_sum_reply head;
+	struct message_sum sum;
+	struct wire w;
+	int error = message_get_sum_head(&head, &w, in, len);
+
+	if (error)
+		return error;
+	message_sum_begin(&writer, out, size);
+	for (unsigned i = 0; i < head.count; i++) {
+		error = message_get_sum(&sum, &w);
+		if (!error)
+			error = message_sum_add(&writer, &sum);
+		if (error)
+			return error;
+	}
+	error = wire_finish(&w);
+	return error ? error : message_sum_end(&writer, head.more, head.bytes);
 }
 
 static inline ssize_t recode_grant(const uint8_t *in, size_t len, uint8_t *out, size_t size)
@@ -226,6 +249,8 @@ static const struct recode recode_table[] = {
 	{MESSAGE_STATFS | MESSAGE_REPLY, recode_message_statfs_reply},
 	{MESSAGE_REMOVE_TREE, recode_message_path},
 	{MESSAGE_REMOVE_TREE | MESSAGE_REPLY, recode_message_removed},
+	{MESSAGE_SUM, recode_message_sum_request},
+	{MESSAGE_SUM | MESSAGE_REPLY, recode_sum},
 	{MESSAGE_STORE, recode_message_data_request},
 	{MESSAGE_STORE | MESSAGE_REPLY, recode_empty},
 	{MESSAGE_RETRIEVE, recode_message_data_request},

@@ -112,6 +112,40 @@ int calls_retrieve(struct calls *c, unsigned transfer, const struct message_data
 		message_put_data_request(request, data, sizeof data));
 }
 
+/* The sums of one frame.  1: more frames follow. */
+static int calls_sum_frame(struct calls *c, const uint8_t *reply, size_t len,
+	int (*found)(void *, const struct message_sum *), void *ctx)
+{
+	struct message_sum_reply head;
+	struct message_sum sum;
+	struct wire wire;
+
+	if (message_get_sum_head(&head, &wire, reply, len))
+		return calls_bad_reply(c, MESSAGE_SUM);
+	for (unsigned i = 0; i < head.count; i++)
+		if (message_get_sum(&sum, &wire) || found(ctx, &sum))
+			return calls_bad_reply(c, MESSAGE_SUM);
+	return wire_finish(&wire) ? calls_bad_reply(c, MESSAGE_SUM) : head.more;
+}
+
+int calls_sum(struct calls *c, const struct message_sum_request *request,
+	int (*found)(void *ctx, const struct message_sum *), void *ctx)
+{
+	uint8_t data[MESSAGE_DATA_MAX]; /* of many paths */
+	const uint8_t *reply;
+	size_t len;
+	int err = calls_ask(c, MESSAGE_SUM, data,
+		message_put_sum_request(request, data, sizeof data), &reply, &len);
+
+	while (!err) {
+		err = calls_sum_frame(c, reply, len, found, ctx);
+		if (err <= 0)
+			break;
+		err = calls_reply(c, MESSAGE_SUM, &reply, &len);
+	}
+	return err;
+}
+
 int calls_feed(struct calls *c, unsigned transfer, const struct message_feed *request)
 {
 	uint8_t data[CALLS_REQUEST_MAX];

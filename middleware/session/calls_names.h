@@ -31,6 +31,10 @@ int calls_remove(struct calls *, const char *path);
 int calls_remove_tree(struct calls *, const char *path, struct message_removed *);
 int calls_rename(struct calls *, const char *from, const char *to, bool replace);
 int calls_statfs(struct calls *, const char *path, struct message_statfs_reply *);
+/* Sums of files, in the order in which they are found: `found` is called for each and gives 0, or
+ * -errno for one that can not be. */
+int calls_sum(struct calls *, const struct message_sum_request *,
+	int (*found)(void *ctx, const struct message_sum *), void *ctx);
 /* After 0 the transfer of that number begins, and has its port: with transfer_send for a STORE and
  * a FEED, with transfer_receive for a RETRIEVE. */
 int calls_store(struct calls *, unsigned transfer, const struct message_data_request *);

@@ -532,8 +532,21 @@ int outgoing_add_null(struct outgoing *o, uint64_t bytes)
 	return err;
 }
 
-/* Adds one tree up.  -ENOMEM. */
-static int outgoing_measure_tree(struct outgoing *o, const struct outgoing_root *root)
+/* Whether a file was counted under another name, and will be sent as a link to that. */
+static bool outgoing_is_counted(struct outgoing_links *seen, const struct stat *st)
+{
+	struct outgoing_first first;
+
+	if (!seen || st->st_nlink < 2 ||
+		outgoing_links_meet(seen, st, 0, (struct wire_bytes){NULL, 0}, &first) != 1)
+		return false;
+	free(first.name);
+	return true;
+}
+
+/* Adds one tree up.  `seen`: NULL: each name is a file of its own.  -ENOMEM. */
+static int outgoing_measure_tree(
+	struct outgoing *o, const struct outgoing_root *root, struct outgoing_links *seen)
 {
 	struct parent parent = {0};
 	struct outgoing_tree *tree;
@@ -560,7 +573,7 @@ static int outgoing_measure_tree(struct outgoing *o, const struct outgoing_root 
 				 !outgoing_stat(&parent, tree->top, entry.path, &st)) ||
 				(entry.kind == WALK_LINK && o->params.links != WALK_LINKS_KEEP &&
 					!outgoing_item_leads_to(tree->top, entry.path, &st))))
-			size = (uint64_t)st.st_size;
+			size = outgoing_is_counted(seen, &st) ? 0 : (uint64_t)st.st_size;
 		outgoing_count(
 			o, entry.kind != WALK_DIRECTORY && entry.kind != WALK_OTHER, size, size);
 	}
@@ -572,17 +585,21 @@ static int outgoing_measure_tree(struct outgoing *o, const struct outgoing_root 
 
 void outgoing_measure(struct outgoing *o)
 {
+	struct outgoing_links *seen = NULL;
 	struct stat st;
 
 	if (o->selected_from)
 		return; /* whoever selected knows */
+	/* without memory for it the hints are too large */
+	if (o->links)
+		(void)outgoing_links_new(&seen);
 	o->source.total_files = o->source.total_bytes = o->source.largest_bytes = 0;
 	for (size_t i = 0; i < o->count; i++) {
 		const struct outgoing_root *root = &o->roots[i];
 		uint64_t size = root->bytes;
 
 		if (root->kind == OUTGOING_DIRECTORY) {
-			if (outgoing_measure_tree(o, root))
+			if (outgoing_measure_tree(o, root, seen))
 				outgoing_count(
 					o, MESSAGE_UNKNOWN, MESSAGE_UNKNOWN, MESSAGE_UNKNOWN);
 			continue;
@@ -595,6 +612,7 @@ void outgoing_measure(struct outgoing *o)
 				       : (uint64_t)st.st_size;
 		outgoing_count(o, 1, size, size);
 	}
+	outgoing_links_free(seen);
 }
 
 const struct transfer_source *outgoing_source(struct outgoing *o)

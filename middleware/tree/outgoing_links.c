@@ -103,7 +103,7 @@ static int links_add(
 	node = calloc(1, sizeof *node);
 	if (!node)
 		return -ENOMEM;
-	node->name = strndup((const char *)name.data, name.len);
+	node->name = strndup(name.len ? (const char *)name.data : "", name.len);
 	if (!node->name) {
 		free(node);
 		return -ENOMEM;

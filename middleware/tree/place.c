@@ -57,6 +57,13 @@ int place_stat(const struct place *p, const char *path, bool follow, struct stat
 	return err ? err : beneath_stat(p->top, path, follow, st);
 }
 
+int place_open_file(const struct place *p, const char *path)
+{
+	int err = place_allows(p, PLACE_READ);
+
+	return err ? err : beneath_open(p->top, path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
+}
+
 int place_statfs(const struct place *p, const char *path, struct statvfs *fs)
 {
 	int fd, err = place_allows(p, PLACE_LIST);

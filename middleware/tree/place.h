@@ -46,6 +46,8 @@ int place_allows(const struct place *, unsigned rights);
 int place_top(const struct place *, unsigned rights, int *top);
 
 int place_stat(const struct place *, const char *path, bool follow, struct stat *);
+/* A file to read: a descriptor, which the caller closes.  A FIFO is not waited for. */
+int place_open_file(const struct place *, const char *path);
 int place_statfs(const struct place *, const char *path, struct statvfs *);
 /* The directory's entries; closedir by the caller. */
 int place_list(const struct place *, const char *path, DIR **out);

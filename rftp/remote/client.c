@@ -500,6 +500,21 @@ bool client_check(struct client *c)
 	return true;
 }
 
+void client_url(const struct client *c, const char *path, struct text *out)
+{
+	text_puts(out, client_scheme(c));
+	client_server(c, out);
+	if (c->ssh)
+		text_putc(out, '/');
+	for (; *path; path++) {
+		if (strchr("%*?[]\\", *path) || (unsigned char)*path <= ' ' ||
+			(unsigned char)*path >= 0x7f)
+			text_printf(out, "%%%02X", (unsigned char)*path);
+		else
+			text_putc(out, *path);
+	}
+}
+
 struct calls *client_session(struct client *c)
 {
 	client_check(c);

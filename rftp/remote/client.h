@@ -93,6 +93,9 @@ const char *client_scheme(const struct client *);
 /* [USER@]HOST[:PORT] of the server as a URL has it: the port where it is not the default, an IPv6
  * address in brackets. */
 void client_server(const struct client *, struct text *out);
+/* The URL of a path at the server, to be given to rftp again: what is special in one is written as
+ * %NN. */
+void client_url(const struct client *, const char *path, struct text *out);
 /*
  * The session, connected once more if it was lost meanwhile; NULL: not connected, which is
  * reported.

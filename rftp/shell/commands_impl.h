@@ -63,6 +63,9 @@ int command_bench(struct client *, const struct lexer_command *);
 int command_jobs(struct client *, const struct lexer_command *);
 int command_wait(struct client *, const struct lexer_command *);
 int command_kill(struct client *, const struct lexer_command *);
+/* commands_sum.c */
+int command_sum(struct client *, const struct lexer_command *);
+int command_cmp(struct client *, const struct lexer_command *);
 /* commands_local.c */
 int command_lcd(struct client *, const struct lexer_command *);
 int command_lls(struct client *, const struct lexer_command *);

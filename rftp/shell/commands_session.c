@@ -145,17 +145,7 @@ int command_pwd(struct client *c, const struct lexer_command *line)
 	(void)line;
 	if (!client_session(c))
 		return -ENOTCONN;
-	/* an URL that can be given to rftp again: what is special in one is written as %NN */
-	text_puts(&url, client_scheme(c));
-	client_server(c, &url);
-	if (c->ssh)
-		text_putc(&url, '/');
-	for (const char *s = c->cwd; *s; s++) {
-		if (strchr("%*?[]\\", *s) || (unsigned char)*s <= ' ' || (unsigned char)*s >= 0x7f)
-			text_printf(&url, "%%%02X", (unsigned char)*s);
-		else
-			text_putc(&url, *s);
-	}
+	client_url(c, c->cwd, &url);
 	if (report_json(&c->report)) {
 		report_json_begin(&out, "pwd");
 		report_json_string(&out, "path", c->cwd);

@@ -278,6 +278,7 @@ int daemon_init(struct daemon *d, const struct daemon_settings *settings, const 
 		.next_session = 1,
 	};
 	audit_init(&d->audit);
+	TAILQ_INIT(&d->sums_waiting);
 	TAILQ_INIT(&d->sessions);
 	TAILQ_INIT(&d->busy);
 	TAILQ_INIT(&d->dead);

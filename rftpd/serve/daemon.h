@@ -30,6 +30,7 @@
 struct configuration;
 struct daemon;
 struct daemon_session;
+struct sum_lane;
 struct task_pool;
 struct transfer_job;
 
@@ -103,6 +104,9 @@ struct daemon {
 	uint64_t descriptors;     /* that the process may have */
 	uint64_t own_descriptors; /* of these the daemon's own, sessions and transfers apart */
 	struct task_pool *tasks;  /* work on names */
+	/* files whose sums are computed: that wait for their turn, and that have it */
+	TAILQ_HEAD(, sum_lane) sums_waiting;
+	unsigned sums_running;
 	struct watch tasks_done;
 	struct task_pool
 		*checks; /* of logins: few at a time, for a password takes CPU and memory */

@@ -352,7 +352,7 @@ static int step(struct daemon_session *s)
 			return demux_unget(dialogue(s));
 		r = handle_frame(s, &h, data);
 	}
-	if (!r && s->state == SESSION_READY)
+	if (!r && !s->dead && s->state == SESSION_READY)
 		become_idle(s);
 	return r ? r : 1;
 }

@@ -40,6 +40,7 @@ static const struct row {
 	{MESSAGE_RENAME, SESSION_BETWEEN, handle_rename},
 	{MESSAGE_STATFS, SESSION_BETWEEN, handle_statfs},
 	{MESSAGE_TREE, SESSION_BETWEEN, handle_tree},
+	{MESSAGE_SUM, SESSION_BETWEEN, handle_sum},
 	{MESSAGE_STORE, SESSION_BETWEEN, handle_store},
 	{MESSAGE_RETRIEVE, SESSION_BETWEEN, handle_retrieve},
 	{MESSAGE_FEED, SESSION_BETWEEN, handle_feed},

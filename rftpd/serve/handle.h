@@ -43,6 +43,9 @@ int handle_list(struct daemon_session *, const uint8_t *data, size_t len);
 /* handle_tree.c */
 int handle_tree(struct daemon_session *, const uint8_t *data, size_t len);
 
+/* handle_sum.c */
+int handle_sum(struct daemon_session *, const uint8_t *data, size_t len);
+
 /* handle_data.c */
 int handle_store(struct daemon_session *, const uint8_t *data, size_t len);
 int handle_retrieve(struct daemon_session *, const uint8_t *data, size_t len);

@@ -21,18 +21,22 @@ static void task_run(struct task *task)
 	opener_use(NULL); /* the thread's next task is somebody else's */
 }
 
-static void task_ended(struct daemon_session *s, struct session_task *t)
+void session_task_enter(struct daemon_session *s)
 {
-	int r;
+	assert(s->state & (SESSION_READY | SESSION_RUNNING));
+	s->state = SESSION_TASK;
+	deadline_stop(&s->deadline);
+}
 
+static void task_left(struct daemon_session *s)
+{
 	assert(s->state == SESSION_TASK);
 	s->state = s->transfers.running ? SESSION_RUNNING : SESSION_READY;
-	if (s->lost) {
-		t->forget(t);
-		daemon_session_over(s);
-		return;
-	}
-	r = t->answer(t);
+}
+
+/* What it asked for was answered, or could not be. */
+static void task_answered(struct daemon_session *s, int r)
+{
 	if (s->dead)
 		return;
 	if (r)
@@ -41,6 +45,26 @@ static void task_ended(struct daemon_session *s, struct session_task *t)
 		daemon_session_stop(s);
 	else if (s->state & (SESSION_READY | SESSION_RUNNING))
 		daemon_session_ready(s);
+}
+
+void session_task_leave(struct daemon_session *s, int error)
+{
+	task_left(s);
+	if (s->lost)
+		daemon_session_over(s);
+	else
+		task_answered(s, error);
+}
+
+static void task_ended(struct daemon_session *s, struct session_task *t)
+{
+	task_left(s);
+	if (s->lost) {
+		t->forget(t);
+		daemon_session_over(s);
+		return;
+	}
+	task_answered(s, t->answer(t));
 }
 
 static void task_done(struct task *task)
@@ -59,9 +83,7 @@ int session_task_start(struct session_task *t, uint16_t type)
 	t->task.done = task_done;
 	r = task_pool_start(s->daemon->tasks, &t->task, clock_now_ns());
 	if (!r) {
-		assert(s->state & (SESSION_READY | SESSION_RUNNING));
-		s->state = SESSION_TASK;
-		deadline_stop(&s->deadline);
+		session_task_enter(s);
 		return 0;
 	}
 	t->forget(t);

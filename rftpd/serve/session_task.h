@@ -28,4 +28,10 @@ struct session_task {
  * `type` is refused when no thread can be started.  0 or -errno as of handlers. */
 int session_task_start(struct session_task *, uint16_t type);
 
+/* For those that have tasks of their own: SESSION_TASK from now on; or what it was that kept it
+ * from its next frame is over, with 0 or -errno, and the session, if it is still there, goes on or
+ * ends. */
+void session_task_enter(struct daemon_session *);
+void session_task_leave(struct daemon_session *, int error);
+
 #endif

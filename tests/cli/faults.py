@@ -10,6 +10,7 @@ Every call has its turn with RFTP_SCALE=100; less tries some of them.  Environme
     RFTP_FAULT_AT   the numbers of the calls, as they are printed when one fails
 """
 
+import contextlib
 import mmap
 import os
 import shutil
@@ -141,7 +142,7 @@ class PrivateGet(Get):
 
 
 class PutTree(Put):
-    """Ten files in four directories."""
+    """Some files, of which one has two names and one nothing but a hole, in four directories."""
 
     def __init__(self, top, daemon):
         super().__init__(top, daemon)
@@ -155,12 +156,17 @@ class PutTree(Put):
             os.makedirs(directory, exist_ok=True)
             with open(f"{directory}/f{i}", "wb") as f:
                 f.write(bytes([i]) * (i * 3000))
+            with contextlib.suppress(OSError):  # none here
+                os.setxattr(f"{directory}/f{i}", "user.number", bytes([i]))
+        os.link(f"{self.source}/d0/f0", f"{self.source}/d2/f0")
+        with open(f"{self.source}/d1/holes", "wb") as f:
+            f.truncate(300000)
 
     def prepare(self):
         shutil.rmtree(self.target, ignore_errors=True)
 
     def arguments(self):
-        return ("-aXA", self.source, self.daemon.url())
+        return ("-aXAH", self.source, self.daemon.url())
 
     def verify(self, code):
         wanted, found = rftptest.tree(self.source), rftptest.tree(self.target)
@@ -178,7 +184,7 @@ class GetTree(PutTree):
         self.make()
 
     def arguments(self):
-        return ("-aXA", self.daemon.url("source"), self.local)
+        return ("-aXAH", self.daemon.url("source"), self.local)
 
 
 class Feed(Put):
@@ -202,6 +208,30 @@ class Feed(Put):
                 equal(data, self.new[at:at + len(data)], f"stream {stream}, segment {name}")
                 at, before = at + len(data), number
             check(code or at == len(self.new), f"stream {stream}:", at, "bytes of", len(self.new), "are kept")
+
+
+class SqueezedPut(Put):
+    """Blocks are compressed."""
+    options = (*Put.options, "-z")
+
+    def __init__(self, top, daemon):
+        super().__init__(top, daemon)
+        with open(self.source, "wb") as f:
+            f.write(b"all that is sent is said twice\n" * 10000)
+        self.new = read(self.source)
+
+
+class Sums(Put):
+    """Computed at both ends, and the same."""
+
+    def prepare(self):
+        shutil.copy(self.source, self.target)
+
+    def arguments(self):
+        return ("cmp", self.source, self.daemon.url("f"))
+
+    def verify(self, code):
+        pass
 
 
 class Names(Put):
@@ -347,7 +377,7 @@ def in_the_daemon(top, kind, **how):
 
 
 for where in (in_the_client, in_the_daemon):
-    for kind in (Put, Get, PrivateGet, PutTree, GetTree, Feed, Names):
+    for kind in (Put, Get, PrivateGet, SqueezedPut, PutTree, GetTree, Feed, Names, Sums):
         def one_case(top, where=where, kind=kind):
             where(top, kind)
         one_case.__name__ = f"{kind.__name__.lower()}_{where.__name__}"

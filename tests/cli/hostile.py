@@ -272,6 +272,7 @@ REQUESTS = {
     iwarp.STATFS: (iwarp.text(b"/"), 3, 2 + 4095),
     iwarp.REMOVE_TREE: (iwarp.text(b"/x"), 3, 2 + 4095),
     iwarp.TREE: (struct.pack(">I", 0) + iwarp.text(b"/") + b"\0\0", 9, 65536),
+    iwarp.SUM: (struct.pack(">BH", 1, 1) + iwarp.text(b"/f"), 6, 65536),
     iwarp.STORE: (iwarp.data_request(), 43, 43 + 4095),
     iwarp.RETRIEVE: (iwarp.data_request(), 43, 65536),
 }
@@ -453,6 +454,10 @@ def requests_with_wrong_values(top):
         (iwarp.MKDIR, struct.pack(">II", 0o755, 2) + text(b"x")),
         (iwarp.MKDIR, struct.pack(">II", 0o755, 0) + text(b"../x")),
         (iwarp.MKDIR, struct.pack(">II", 0o755, 1) + text(b"../a/x")),
+        (iwarp.SUM, struct.pack(">BH", 0, 1) + text(b"f")), (iwarp.SUM, struct.pack(">BH", 5, 1) + text(b"f")),
+        (iwarp.SUM, struct.pack(">BH", 1, 0)), (iwarp.SUM, struct.pack(">BH", 1, 2) + text(b"f")),
+        (iwarp.SUM, struct.pack(">BH", 1, 1) + text(b"f") + text(b"f")),
+        (iwarp.SUM, struct.pack(">BH", 1, 1) + text(b"a\0b")),
         (iwarp.RENAME, struct.pack(">I", 4) + text(b"f") + text(b"g")),
         (iwarp.RENAME, struct.pack(">I", 0) + text(b"f") + text(b"../g")),
         (iwarp.RENAME, struct.pack(">I", 0) + text(b"../f") + text(b"g")),

@@ -118,11 +118,13 @@ def files_are_the_users(top):
                           (f"{top}/f", url(daemon, users.ann, f"{users.bob}/f")),
                           ("-c", f"ls {users.bob}", url(daemon, users.ann)),
                           ("-c", f"rm {users.bob}/secret", url(daemon, users.ann)),
+                          ("sum", url(daemon, users.ann, f"{users.bob}/secret")),
                           ("-c", f"mv {users.bob}/secret {where}/", url(daemon, users.ann)),
                           ("-c", f"mkdir {users.bob}/d", url(daemon, users.ann)),
                           (f"{top}/f", url(daemon, users.ann, "top"))):
             fails(DENIED, *mine(top), *arguments)
         works("--password-file", f"{top}/bobs", url(daemon, users.bob, f"{users.bob}/secret"), f"{top}/secret")
+        works("--password-file", f"{top}/bobs", "cmp", url(daemon, users.bob, f"{users.bob}/secret"), f"{top}/secret")
         equal(sorted(os.listdir(daemon.path(users.bob))), ["secret"], "what bob has")
         with open(f"{top}/state/xferlog") as f:
             equal({tuple(line.split()[12:14]) for line in f if line.split()[8].endswith("/secret")

@@ -70,6 +70,9 @@ write("fuzz_message", {
     "tree": frame(24, pack("I", 1) + text(b"/a") + pack("HB", 1, 0) + text(b"*.o")),
     "tree-reply": frame(24 | REPLY, pack("BH", 1, 2) + ATTR + pack("HH", 0, 0) + text(b"ab") + text(b"")
                         + pack("BIIIQqI", 3, 0o777, 0, 0, 1, 7, 9) + pack("HH", 0, 1) + text(b"c") + text(b"x")),
+    "sum": frame(25, pack("BH", 2, 2) + text(b"/a") + text(b"/b")),
+    "sum-reply": frame(25 | REPLY, pack("BQH", 0, 7, 2) + pack("HHQ", 1, 200, 0) + text(b"")
+                       + pack("HHQ", 0, 0, 7) + text(b"\x12\x34\x56\x78")),
     "store": frame(32, FILES),
     "retrieve-null": frame(33, NULLS),
     "retrieve-several": frame(33, SEVERAL),

@@ -52,6 +52,12 @@
 #define X25(x) X5(x) X5(x) X5(x) X5(x) X5(x)
 #define X225(x) X25(x) X25(x) X25(x) X25(x) X25(x) X25(x) X25(x) X25(x) X25(x)
 
+#define SUMS "02 0002 0002 2f61 0002 2f62"
+#define SUM_MAX "0fff 0000 7fffffffffffffff 0020 5a*32 "
+#define SUMS_REPLY                                                                                 \
+	"00 0000000000000007 0002 0001 00c8 0000000000000000 0000 0000 0000 0000000000000007 "     \
+	"0004 12345678"
+
 static const struct sample samples[] = {
 	{0, recode_message_greeting, GREETING_CONTROL},
 	{0, recode_message_greeting, GREETING_DATA},
@@ -130,6 +136,15 @@ static const struct sample samples[] = {
 	{MESSAGE_TREE | MESSAGE_REPLY, NULL,
 		"01 00dd " X25(TREE_MAX) X25(TREE_MAX) X25(TREE_MAX) X25(TREE_MAX) X5(TREE_MAX)
 			X5(TREE_MAX) ATTR " 0000 0000 0174 61*255 2f 61*116 0000"},
+	{MESSAGE_SUM, NULL, "01 0001 0001 2f"},
+	{MESSAGE_SUM, NULL, SUMS},
+	/* paths that fill a frame to the last byte */
+	{MESSAGE_SUM, NULL, "04 00e3 " X225("0100 61*256 ") "0fff 61*4095 0d38 61*3384"},
+	{MESSAGE_SUM | MESSAGE_REPLY, NULL, "01 0000000000000000 0000"},
+	{MESSAGE_SUM | MESSAGE_REPLY, NULL, SUMS_REPLY},
+	{MESSAGE_SUM | MESSAGE_REPLY, NULL,
+		"00 ffffffffffffffff 0200 " X225(SUM_MAX) X225(SUM_MAX) X25(SUM_MAX) X25(SUM_MAX)
+			X5(SUM_MAX) X5(SUM_MAX) SUM_MAX SUM_MAX},
 	{MESSAGE_STORE, NULL, FILES},
 	{MESSAGE_STORE, NULL, NULLS},
 	{MESSAGE_STORE, NULL,
@@ -394,6 +409,26 @@ static const struct tweak tweaks[] = {
 	{recode_message_feed, FEED, 22, 2, 4, BAD},
 	{recode_message_feed, FEED, 25, 1, 0, BAD},
 	/* LIST reply */
+	{recode_message_sum_request, SUMS, 0, 1, 0, BAD},
+	{recode_message_sum_request, SUMS, 0, 1, 4, 0},
+	{recode_message_sum_request, SUMS, 0, 1, 5, BAD},
+	{recode_message_sum_request, SUMS, 1, 2, 0, BAD},
+	{recode_message_sum_request, SUMS, 1, 2, 1, BAD},
+	{recode_message_sum_request, SUMS, 1, 2, 3, BAD},
+	{recode_message_sum_request, SUMS, 1, 2, 4097, BAD},
+	{recode_message_sum_request, SUMS, 3, 2, 0, BAD},
+	{recode_message_sum_request, SUMS, 5, 1, 0, BAD},
+	{recode_message_sum_request, SUMS, 7, 2, 3, BAD},
+	{recode_sum, SUMS_REPLY, 0, 1, 1, 0},
+	{recode_sum, SUMS_REPLY, 0, 1, 2, BAD},
+	{recode_sum, SUMS_REPLY, 9, 2, 1, BAD},
+	{recode_sum, SUMS_REPLY, 9, 2, 3, -EMSGSIZE},
+	{recode_sum, SUMS_REPLY, 9, 2, 513, BAD},
+	{recode_sum, SUMS_REPLY, 13, 2, 0, BAD}, /* no status and no sum */
+	{recode_sum, SUMS_REPLY, 15, 8, 1, BAD}, /* a status and a size */
+	{recode_sum, SUMS_REPLY, 27, 2, 1, BAD}, /* a status and a sum */
+	{recode_sum, SUMS_REPLY, 29, 8, UINT64_MAX, BAD},
+	{recode_sum, SUMS_REPLY, 37, 2, 33, BAD},
 	{recode_list, LIST2, 0, 1, 0, 0},
 	{recode_list, LIST2, 0, 1, 2, BAD},
 	{recode_list, "00 0000", 0, 1, 1, BAD}, /* nothing, and more of it */

@@ -504,7 +504,55 @@ static void a_swapped_directory_leads_nowhere(void)
 	CHECK_EQ(scratch_open_fds(), fds);
 }
 
-HARNESS_MAIN({"a_tree_in_order", a_tree_in_order},
+/* A second name is sent as a link to the first, and counts no bytes. */
+static void hard_links_once(void)
+{
+	const char *dir = scratch_dir();
+	struct outgoing_params params = {.top = AT_FDCWD, .recursive = true, .hard_links = true};
+	struct transfer_item item;
+	const struct transfer_source *source;
+	struct outgoing *o;
+	uint32_t number = 0, first = 0;
+	unsigned links_met = 0;
+
+	CHECK_EQ(mkdir(scratch_path(dir, "t"), 0755), 0);
+	CHECK(scratch_write(scratch_path(dir, "t/a"), "22"));
+	CHECK(scratch_write(scratch_path(dir, "t/other"), "333"));
+	CHECK_EQ(link(scratch_path(dir, "t/a"), scratch_path(dir, "t/b")), 0);
+	CHECK_EQ(link(scratch_path(dir, "t/a"), scratch_path(dir, "t/c")), 0);
+	CHECK_EQ(link(scratch_path(dir, "t/a"), scratch_path(dir, "outside")), 0);
+	CHECK_EQ(outgoing_new(&params, &o), 0);
+	CHECK_EQ(outgoing_add(o, scratch_path(dir, "t"), "t"), 0);
+	outgoing_measure(o);
+	source = outgoing_source(o);
+	CHECK_EQ(source->total_files, 4);
+	CHECK_EQ(source->total_bytes, 5);
+	for (;;) {
+		item.file.file = ++number;
+		if (source->next(source->ctx, &item) != 1)
+			break;
+		item.file.file = number;
+		if (item.closed)
+			item.error = source->open(source->ctx, &item);
+		CHECK_EQ(item.error, 0);
+		if (item.file.has & TRANSFER_HAS_NAMES) {
+			CHECK_EQ(item.file.kind, TRANSFER_FILE_REGULAR);
+			first = number;
+		}
+		if (item.file.kind == TRANSFER_FILE_HARD_LINK) {
+			CHECK(first && item.file.first == first && !item.end);
+			CHECK(item.file.target.len == 3 &&
+				!memcmp(item.file.target.data, "t/a", 3));
+			links_met++;
+		}
+		end_free(item.end);
+		source->done(source->ctx, &item, 0, "");
+	}
+	CHECK_EQ(links_met, 2);
+	outgoing_free(o);
+}
+
+HARNESS_MAIN({"hard_links_once", hard_links_once}, {"a_tree_in_order", a_tree_in_order},
 	{"the_destination_itself", the_destination_itself},
 	{"what_can_not_be_sent", what_can_not_be_sent},
 	{"links_are_kept_or_left_out", links_are_kept_or_left_out},

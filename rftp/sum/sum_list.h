@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rftp/sum/sum_list: a line of sha256sum(1) and its like: the sum in hexadecimal, a blank, a blank
+ * or
+ * "*", and the name.  A name with a backslash or an end of line in it has them escaped, and then
+ * the line begins with a backslash.
+ */
+#ifndef RFTP_SUM_LIST_H
+#define RFTP_SUM_LIST_H
+
+#include "rftp/ui/text.h"
+#include "tree/sum.h"
+
+void sum_list_hex(struct text *, const uint8_t *sum, unsigned bytes);
+void sum_list_write(struct text *, const uint8_t *sum, unsigned bytes, const char *name);
+
+struct sum_list_line {
+	uint8_t sum[SUM_BYTES_MAX];
+	unsigned bytes;
+	char *name; /* the caller frees it */
+};
+/* A line without its end.  0; -EBADMSG: it is none; -ENOMEM. */
+int sum_list_parse(const char *line, struct sum_list_line *out);
+
+#endif
