@@ -11,6 +11,7 @@
 #include "transfer/source_impl.h"
 
 #include "base/clock.h"
+#include "base/log.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -168,6 +169,24 @@ static int complete(struct source *s)
 		transfer_put_complete(&complete, data, sizeof data));
 }
 
+/* Whether blocks are compressed from now on. */
+static void choose_squeeze(struct source *s)
+{
+	const struct squeeze_choice before = s->squeeze;
+
+	/* full blocks wait for room, or so many are under way that the next would */
+	squeeze_choice_round(&s->squeeze, clock_now_ns(), s->left_bytes,
+		s->filled_count || s->sending > pool_count(s->run.pool) / 2);
+	s->left_bytes = 0;
+	if (s->squeeze.on != before.on)
+		log_debug("blocks are %s now%s: %ju MB/s before, link busy for %ju of %ju ms",
+			s->squeeze.on ? "compressed" : "as they are",
+			s->squeeze.trial ? ", to see whether that is faster" : "",
+			(uintmax_t)(before.bytes * 1000 / ((before.last_ns - before.since_ns) + 1)),
+			(uintmax_t)before.busy_ns / 1000000,
+			(uintmax_t)(before.last_ns - before.since_ns) / 1000000);
+}
+
 /* One round: how much was done, or -errno. */
 static int work(struct run *run)
 {
@@ -190,12 +209,8 @@ static int work(struct run *run)
 			return n;
 		total += n;
 	}
-	if (s->squeeze.asked) {
-		/* full blocks wait for room, or so many are under way that the next would */
-		squeeze_choice_round(&s->squeeze, clock_now_ns(), s->left_bytes,
-			s->filled_count || s->sending > pool_count(s->run.pool) / 2);
-		s->left_bytes = 0;
-	}
+	if (s->squeeze.asked)
+		choose_squeeze(s);
 	while (!s->gathers && source_may_start(s)) {
 		int r = source_start_file(s);
 
