@@ -318,13 +318,13 @@ static int sums_ask_all(struct sums_run *run)
 		count = 1;
 		if (s->items[i].remote)
 			r = sums_ask(run, i, &count);
+		count = count ? count : 1; /* without memory it did not come to count */
 		for (size_t k = i; r && k < i + count; k++)
 			if (!run->known[k]) {
 				s->items[k].status = STATUS_CANCELLED; /* it was said why */
 				sums_mark(run, k);
 			}
 		err = err ? err : r;
-		count = count ? count : 1;
 		sums_tell(run);
 	}
 	return err;
