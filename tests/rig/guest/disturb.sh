@@ -14,7 +14,7 @@ disturb_files() {
 
 # These as they were, and a daemon that has just started.  Of a sink that was killed there may be a hidden file.
 fresh_files() {
-	rm -rf $EXPORT/target target $EXPORT/.rftp-* .rftp-* $EXPORT/beside $WORK/told
+	rm -rf $EXPORT/target target $EXPORT/.rftp-* .rftp-* $EXPORT/beside $EXPORT/told
 	cp old $EXPORT/target
 	cp old target
 	daemon_start --fabric "$FABRIC"

@@ -288,6 +288,14 @@ no_leftovers() {
 	[ -z "$found" ] || fail "left behind: $found"
 }
 
+# The same after a transfer that was cut off, which leaves what the next one goes on with
+# (rftp-journal(5)).
+no_leftovers_but_journals() {
+	local found
+	found=$(find "$@" -name '.rftp-*' ! -name '*.partial' ! -name '*.journal' ! -name '*.tree')
+	[ -z "$found" ] || fail "left behind: $found"
+}
+
 # ---- measuring ----
 
 # measured TABLE DRIVER ROW VALUE...: a line for the host, which makes tables of them

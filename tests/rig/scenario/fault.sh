@@ -35,7 +35,7 @@ client_killed() {
 	fast_link
 	same_files old $EXPORT/target
 	same_files old target
-	no_leftovers $EXPORT
+	no_leftovers_but_journals $EXPORT
 	still_serves
 }
 run_case "SIGKILL of the client, put" client_killed put
@@ -51,7 +51,7 @@ daemon_killed() {
 	fast_link
 	same_files old $EXPORT/target
 	same_files old target
-	no_leftovers .
+	no_leftovers_but_journals .
 	daemon_start --fabric "$FABRIC"
 	still_serves
 }
@@ -75,7 +75,7 @@ link_interrupted() {
 		cmp -s large target || same_files old target
 	fi
 	wait_for $PATIENCE "the daemon ends the session" session_ended
-	no_leftovers $EXPORT .
+	no_leftovers_but_journals $EXPORT .
 	still_serves
 }
 run_case "link down for 10 s and back, put" link_interrupted put
@@ -97,7 +97,7 @@ network_silent() {
 		cmp -s large target || same_files old target
 	fi
 	wait_for $((PATIENCE + 30)) "the daemon ends the session" session_ended
-	no_leftovers $EXPORT .
+	no_leftovers_but_journals $EXPORT .
 	still_serves
 }
 run_case "a silent network for 10 s, put" network_silent put
@@ -114,7 +114,7 @@ link_lost() {
 	link_up
 	fast_link || true
 	same_files old $EXPORT/target
-	no_leftovers $EXPORT
+	no_leftovers_but_journals $EXPORT
 	still_serves
 }
 short || run_case "link down for good, put" link_lost
