@@ -7,6 +7,7 @@
  */
 #include "rftpd/conf.h"
 #include "rftpd/daemon_settings.h"
+#include "rftpd/export_rule.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,7 +75,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		must(!conf_parse(first.again, first.len, "again", take, &second, why));
 		must(first.settings.listen_count == second.settings.listen_count);
 		must(first.settings.max_sessions == second.settings.max_sessions);
-		must(first.settings.writable == second.settings.writable);
+		must(first.settings.export_count == second.settings.export_count);
+		for (unsigned i = 0; i < first.settings.export_count; i++)
+			must(first.settings.exports[i]->rights ==
+				second.settings.exports[i]->rights);
 		must(!memcmp(first.settings.origin, second.settings.origin,
 			sizeof first.settings.origin));
 	}

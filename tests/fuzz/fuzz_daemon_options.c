@@ -5,6 +5,7 @@
  * What is accepted must be within its limits; what is refused must be given a reason.
  */
 #include "rftpd/daemon_options.h"
+#include "rftpd/export_rule.h"
 
 #include "block/block.h"
 #include "proto/message.h"
@@ -27,7 +28,9 @@ static void check_settings(const struct daemon_settings *s)
 	must(s->listen_count <= DAEMON_LISTEN_MAX);
 	for (unsigned i = 0; i < s->listen_count; i++)
 		must(s->listen[i] && *s->listen[i]);
-	must(!s->export || *s->export);
+	must(s->export_count <= DAEMON_EXPORTS_MAX);
+	for (unsigned i = 0; i < s->export_count; i++)
+		must(s->exports[i] && *s->exports[i]->directory);
 	must(s->max_sessions >= 1);
 	must(s->max_channels >= 1 && s->max_channels <= MESSAGE_CHANNELS_MAX);
 	must(s->max_block_bytes >= BLOCK_BYTES_MIN && s->max_block_bytes <= BLOCK_BYTES_MAX);
