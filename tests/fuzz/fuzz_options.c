@@ -31,7 +31,7 @@ static void fuzz_url(const char *text)
 		must(*why);
 		return;
 	}
-	must(url.path[0] == '/' && url.pattern[0] == '/' && url.host[0] && url.port);
+	must(url.path[0] == '/' && url.pattern[0] == '/' && url.host[0] && (url.port || url.ssh));
 	url_fini(&url);
 }
 

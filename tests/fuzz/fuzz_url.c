@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fuzz_url: rftp://HOST[:PORT]/PATH.
+ * fuzz_url: rftp://HOST[:PORT]/PATH, and ssh:// in its place.
  *
  * Input: the text.  Property: host, port and path, written as a URL with every byte of the path as
  * %NN, are read back as they are; the pattern, its escapes taken away, is the path.
@@ -17,8 +17,11 @@ static void read_back(const struct url *url)
 	struct url again;
 	const char *why;
 
-	text_printf(&out, strchr(url->host, ':') ? "rftp://[%s]:%u/" : "rftp://%s:%u/", url->host,
-		url->port);
+	text_puts(&out, url->ssh ? "ssh://" : "rftp://");
+	text_printf(&out, strchr(url->host, ':') ? "[%s]" : "%s", url->host);
+	if (url->port)
+		text_printf(&out, ":%u", url->port);
+	text_puts(&out, "/");
 	for (const char *p = url->path + 1; *p; p++)
 		text_printf(&out, "%%%02x", (uint8_t)*p);
 	must(url_is(text_str(&out)));
@@ -51,7 +54,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (url_parse(text, &url, &why)) {
 		must(*why);
 	} else {
-		must(url_is(text) && url.path[0] == '/' && url.host[0] && url.port);
+		must(url_is(text) && url.path[0] == '/' && url.host[0] && (url.port || url.ssh));
 		must(stands_for(url.pattern, url.path));
 		read_back(&url);
 		url_fini(&url);
