@@ -8,9 +8,9 @@
  * number of sessions (default 120).
  */
 #include "../harness.h"
+#include "../quiet.h"
 #include "pair.h"
 
-#include "base/log.h"
 #include "base/worker.h"
 #include "fabric/loop/loop.h"
 #include "fabric/soft/soft.h"
@@ -251,8 +251,7 @@ int main(int argc, char **argv)
 	};
 
 	/* provoked errors are no news */
-	if (!getenv("RFTP_LOG") && !freopen("/dev/null", "w", stderr))
+	if (!quiet_log("beside"))
 		return 2;
-	log_setup("beside", getenv("RFTP_LOG") ? LOG_LEVEL_DEBUG : LOG_LEVEL_ERROR);
 	return harness_run(cases, argc, argv);
 }

@@ -10,9 +10,9 @@
  * order, none twice. RFTP_FEEDS sets the number of feeds (default 200).
  */
 #include "../harness.h"
+#include "../quiet.h"
 #include "pair.h"
 
-#include "base/log.h"
 #include "block/block.h"
 #include "fabric/loop/loop.h"
 #include "tests/scratch.h"
@@ -408,8 +408,7 @@ int main(int argc, char **argv)
 	if (!access("/dev/shm", W_OK)) /* thousands of fsyncs */
 		setenv("TMPDIR", "/dev/shm", 0);
 	/* thousands of provoked errors are no news */
-	if (!getenv("RFTP_LOG") && !freopen("/dev/null", "w", stderr))
+	if (!quiet_log("feeds"))
 		return 2;
-	log_setup("feeds", getenv("RFTP_LOG") ? LOG_LEVEL_DEBUG : LOG_LEVEL_ERROR);
 	return harness_run(cases, argc, argv);
 }

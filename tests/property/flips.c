@@ -8,9 +8,9 @@
  * RFTP_TRANSFERS sets the number of transfers (default 600).
  */
 #include "../harness.h"
+#include "../quiet.h"
 #include "pair.h"
 
-#include "base/log.h"
 #include "fabric/loop/loop.h"
 #include "transfer/transfer.h"
 #include "tree/incoming.h"
@@ -329,8 +329,7 @@ int main(int argc, char **argv)
 	};
 
 	/* hundreds of provoked errors are no news */
-	if (!getenv("RFTP_LOG") && !freopen("/dev/null", "w", stderr))
+	if (!quiet_log("flips"))
 		return 2;
-	log_setup("flips", getenv("RFTP_LOG") ? LOG_LEVEL_DEBUG : LOG_LEVEL_ERROR);
 	return harness_run(cases, argc, argv);
 }

@@ -6,10 +6,10 @@
  * Property: that side ends, by its time-out or when it is cancelled, wherever it was.
  */
 #include "../harness.h"
+#include "../quiet.h"
 #include "pair.h"
 
 #include "base/clock.h"
-#include "base/log.h"
 #include "fabric/loop/loop.h"
 #include "transfer/transfer.h"
 #include "tree/incoming.h"
@@ -199,9 +199,8 @@ int main(int argc, char **argv)
 		{NULL, NULL},
 	};
 
-	if (!getenv("RFTP_LOG") && !freopen("/dev/null", "w", stderr))
+	if (!quiet_log("floods"))
 		return 2;
-	log_setup("floods", getenv("RFTP_LOG") ? LOG_LEVEL_DEBUG : LOG_LEVEL_ERROR);
 	alarm(300); /* a side that does not end */
 	return harness_run(cases, argc, argv);
 }

@@ -9,9 +9,9 @@
  * (default 200).
  */
 #include "../harness.h"
+#include "../quiet.h"
 #include "pair.h"
 
-#include "base/log.h"
 #include "fabric/loop/loop.h"
 #include "transfer/transfer.h"
 #include "tree/incoming.h"
@@ -370,8 +370,7 @@ int main(int argc, char **argv)
 	};
 
 	/* hundreds of provoked errors are no news */
-	if (!getenv("RFTP_LOG") && !freopen("/dev/null", "w", stderr))
+	if (!quiet_log("trees"))
 		return 2;
-	log_setup("trees", getenv("RFTP_LOG") ? LOG_LEVEL_DEBUG : LOG_LEVEL_ERROR);
 	return harness_run(cases, argc, argv);
 }

@@ -4,8 +4,8 @@
  */
 #include "../harness.h"
 #include "../property/pair.h"
+#include "../quiet.h"
 
-#include "base/log.h"
 #include "fabric/loop/loop.h"
 #include "proto/status.h"
 #include "session/greeting.h"
@@ -251,8 +251,7 @@ int main(int argc, char **argv)
 		{NULL, NULL},
 	};
 
-	if (!getenv("RFTP_LOG") && !freopen("/dev/null", "w", stderr))
+	if (!quiet_log("control"))
 		return 2;
-	log_setup("control", getenv("RFTP_LOG") ? LOG_LEVEL_DEBUG : LOG_LEVEL_ERROR);
 	return harness_run(cases, argc, argv);
 }

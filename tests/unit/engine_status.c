@@ -4,9 +4,9 @@
  * the test plays: who writes wrong status bytes, keeps slots, or goes away.
  */
 #include "../engines.h"
+#include "../quiet.h"
 
 #include "base/clock.h"
-#include "base/log.h"
 
 #define SLOTS 8u
 #define MANY 64u /* so many that they may wait for each other */
@@ -707,8 +707,7 @@ int main(int argc, char **argv)
 	};
 
 	/* provoked errors are no news */
-	if (!getenv("RFTP_LOG") && !freopen("/dev/null", "w", stderr))
+	if (!quiet_log("engine_status"))
 		return 2;
-	log_setup("engine_status", getenv("RFTP_LOG") ? LOG_LEVEL_DEBUG : LOG_LEVEL_ERROR);
 	return harness_run(cases, argc, argv);
 }

@@ -4,9 +4,9 @@
  * the test plays: who names slots that are not its to name.
  */
 #include "../engines.h"
+#include "../quiet.h"
 
 #include "base/clock.h"
-#include "base/log.h"
 
 #define SLOTS 8u
 #define ROUNDS 400u
@@ -421,8 +421,7 @@ int main(int argc, char **argv)
 	};
 
 	/* provoked errors are no news */
-	if (!getenv("RFTP_LOG") && !freopen("/dev/null", "w", stderr))
+	if (!quiet_log("engine_window"))
 		return 2;
-	log_setup("engine_window", getenv("RFTP_LOG") ? LOG_LEVEL_DEBUG : LOG_LEVEL_ERROR);
 	return harness_run(cases, argc, argv);
 }

@@ -4,9 +4,9 @@
  */
 #include "../contexts.h"
 #include "../harness.h"
+#include "../quiet.h"
 #include "../scratch.h"
 
-#include "base/log.h"
 #include "session/tls_impl.h"
 
 #include <openssl/pem.h>
@@ -342,8 +342,7 @@ int main(int argc, char **argv)
 		{NULL, NULL},
 	};
 
-	if (!getenv("RFTP_LOG") && !freopen("/dev/null", "w", stderr))
+	if (!quiet_log("tls"))
 		return 2;
-	log_setup("tls", getenv("RFTP_LOG") ? LOG_LEVEL_DEBUG : LOG_LEVEL_ERROR);
 	return harness_run(cases, argc, argv);
 }
