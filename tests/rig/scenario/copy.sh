@@ -72,6 +72,26 @@ pipe() {
 }
 run_case "a pipe, there and back" pipe
 
+# Three transfers of one session, in both directions, each with channels, memory and keys of its own;
+# and two after two, so that the second find what the first left.
+at_once() {
+	client -c "put large one & put large two & get large back & ls; wait" $URL
+	same_files large $EXPORT/one
+	same_files large $EXPORT/two
+	same_files large back
+	rm -f $EXPORT/one $EXPORT/two back
+	client -c "put large one & get large back & wait; put large two & get large again & wait" $URL
+	same_files large $EXPORT/one
+	same_files large $EXPORT/two
+	same_files large back
+	same_files large again
+	no_leftovers $EXPORT .
+	rm -f $EXPORT/one $EXPORT/two back again
+	daemon_must_live
+}
+cp large $EXPORT/large
+run_case "several transfers of one session at once, both ways" at_once
+
 feed() {
 	local name
 	client -q feed --segment 2M file=large "command=|cat $PWD/large" $URL/fed
