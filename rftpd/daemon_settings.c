@@ -43,6 +43,7 @@ enum kind {
 	KIND_RATE,
 	KIND_TURN,
 	KIND_CLASS,
+	KIND_LIMIT,
 	KIND_ANONYMOUS,
 	KIND_FSYNC,
 	KIND_LEVEL
@@ -122,6 +123,10 @@ static const struct row rows[] = {
 		"1024"},
 	{"class", KIND_CLASS, 0, 0, 0, "NAME RANK [OPTION=VALUE ...]",
 		"transfers of a kind: rank 0 goes first; may be repeated", NULL},
+	{"limit", KIND_LIMIT, 0, 0, 0, "[user=USER] [address=NET] [export=NAME] LIMIT=VALUE ...",
+		"what a user, a network or an export may have in all: sessions, memory, "
+		"open-files, rate; may be repeated",
+		NULL},
 	{"limit-rate", KIND_RATE, FIELD(limit_rate), BUCKET_RATE_MIN, ADMISSION_BANDWIDTH_MAX,
 		"RATE", "bytes a second of one transfer, at most", NULL},
 	{"stall-timeout", KIND_NUMBER, FIELD(stall_timeout_s), 0, 86400, "SECONDS",
@@ -168,6 +173,7 @@ static const struct row rows[] = {
 };
 
 #define ROWS (sizeof rows / sizeof *rows)
+_Static_assert(LIMIT_WHY_MAX <= DAEMON_WHY_MAX, "room for what is wrong with a limit");
 _Static_assert(ROWS <= DAEMON_SETTINGS_MAX, "room for the origin of every row");
 
 static void clear_listen(struct daemon_settings *s)
@@ -182,6 +188,12 @@ static void clear_classes(struct daemon_settings *s)
 		admission_rule_fini(&s->classes[--s->class_count]);
 }
 
+static void clear_limits(struct daemon_settings *s)
+{
+	while (s->limit_count)
+		limit_rule_fini(&s->limits[--s->limit_count]);
+}
+
 static void clear_exports(struct daemon_settings *s)
 {
 	while (s->export_count)
@@ -192,6 +204,8 @@ void daemon_settings_fini(struct daemon_settings *s)
 {
 	clear_classes(s);
 	free(s->classes);
+	clear_limits(s);
+	free(s->limits);
 	clear_listen(s);
 	clear_exports(s);
 	free(s->users);
@@ -390,6 +404,24 @@ static int set_class(struct daemon_settings *s, const char *value, char why[DAEM
 		}
 	s->class_count++;
 	return 0;
+}
+
+static int set_limit(struct daemon_settings *s, const char *value, char why[DAEMON_WHY_MAX])
+{
+	int r;
+
+	if (!s->limits)
+		s->limits = calloc(LIMIT_RULES_MAX, sizeof *s->limits);
+	if (!s->limits)
+		return -ENOMEM;
+	if (s->limit_count == LIMIT_RULES_MAX) {
+		snprintf(why, DAEMON_WHY_MAX, "limit: more than %u", LIMIT_RULES_MAX);
+		return -ENOSPC;
+	}
+	r = limit_rule_parse(value, &s->limits[s->limit_count], why);
+	if (!r)
+		s->limit_count++;
+	return r;
 }
 
 static int set_export(struct daemon_settings *s, const char *value, char why[DAEMON_WHY_MAX])
@@ -598,6 +630,8 @@ static int set_row(struct daemon_settings *s, const struct row *row, const char 
 		return set_turn(field, row, value, why);
 	case KIND_CLASS:
 		return set_class(s, value, why);
+	case KIND_LIMIT:
+		return set_limit(s, value, why);
 	case KIND_ANONYMOUS:
 		return set_anonymous(s, value, why);
 	case KIND_FSYNC:
@@ -627,7 +661,8 @@ void daemon_settings_init(struct daemon_settings *s)
 
 static bool is_repeated(enum kind kind)
 {
-	return kind == KIND_LISTEN || kind == KIND_CLASS || kind == KIND_EXPORT;
+	return kind == KIND_LISTEN || kind == KIND_CLASS || kind == KIND_EXPORT ||
+	       kind == KIND_LIMIT;
 }
 
 int daemon_settings_set(struct daemon_settings *s, enum daemon_origin origin, const char *name,
@@ -659,6 +694,8 @@ int daemon_settings_set(struct daemon_settings *s, enum daemon_origin origin, co
 		clear_listen(s);
 	if (rows[i].kind == KIND_CLASS && s->origin[i] < origin)
 		clear_classes(s);
+	if (rows[i].kind == KIND_LIMIT && s->origin[i] < origin)
+		clear_limits(s);
 	if (rows[i].kind == KIND_EXPORT && s->origin[i] < origin)
 		clear_exports(s);
 	r = set_row(s, &rows[i], value, why);

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "rftpd/jobs/admission_rule.h"
 #include "rftpd/export_rule.h"
+#include "rftpd/limit_rule.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -86,6 +87,8 @@ struct daemon_settings {
 	uint64_t limit_rate;            /* of one transfer; 0: none */
 	struct admission_rule *classes; /* ADMISSION_RULES_MAX of them, or NULL */
 	unsigned class_count;
+	struct limit_rule *limits; /* LIMIT_RULES_MAX of them, or NULL */
+	unsigned limit_count;
 	enum log_level log_level;
 
 	enum daemon_origin origin[DAEMON_SETTINGS_MAX]; /* by row */

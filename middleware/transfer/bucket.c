@@ -14,6 +14,7 @@
 
 #define UNDER_WAY_NS (5 * NS_PER_MS / 2)
 #define LATE_NS (100 * NS_PER_MS) /* a thread that wakes so late has lost the time */
+#define LOOK_NS NS_PER_S          /* a shared rate may be another one by then */
 
 int bucket_init(struct bucket *b, uint64_t rate, uint64_t burst_bytes)
 {
@@ -28,6 +29,7 @@ int bucket_init(struct bucket *b, uint64_t rate, uint64_t burst_bytes)
 
 void bucket_fini(struct bucket *b)
 {
+	bucket_refund(b, b->unmoved);
 	wakeup_fini(&b->wakeup);
 }
 
@@ -35,6 +37,8 @@ static uint64_t time_of(const struct bucket *b, uint64_t bytes)
 {
 	uint64_t rate = atomic_load_explicit(&b->rate, memory_order_relaxed);
 
+	if (rate == METER_ENDLESS)
+		return 0;
 	return rate ? (uint64_t)((double)bytes / (double)rate * (double)NS_PER_S) : NS_PER_S;
 }
 
@@ -73,7 +77,7 @@ void bucket_tell(struct bucket *b, uint32_t position, uint64_t wait_ns)
 
 uint64_t bucket_next_ns(struct bucket *b, uint64_t now_ns)
 {
-	uint64_t behind_ns;
+	uint64_t behind_ns, next_ns;
 
 	if (atomic_load(&b->left) <= 0)
 		return BUCKET_NEVER;
@@ -89,7 +93,16 @@ uint64_t bucket_next_ns(struct bucket *b, uint64_t now_ns)
 		behind_ns = LATE_NS;
 	if (b->next_ns + behind_ns < now_ns)
 		b->next_ns = now_ns - behind_ns;
-	return b->next_ns;
+	next_ns = b->next_ns;
+	for (unsigned i = 0; i < b->meter_count; i++) {
+		uint64_t shared_ns = meter_next_ns(b->meters[i], now_ns);
+
+		/* whoever changes its rate wakes nobody */
+		if (shared_ns > now_ns + LOOK_NS)
+			shared_ns = now_ns + LOOK_NS;
+		next_ns = shared_ns > next_ns ? shared_ns : next_ns;
+	}
+	return next_ns;
 }
 
 void bucket_spend(struct bucket *b, uint64_t bytes, uint64_t now_ns)
@@ -97,6 +110,9 @@ void bucket_spend(struct bucket *b, uint64_t bytes, uint64_t now_ns)
 	if (!b->next_ns)
 		b->next_ns = now_ns;
 	b->next_ns += time_of(b, bytes);
+	b->unmoved += bytes;
+	for (unsigned i = 0; i < b->meter_count; i++)
+		meter_spend(b->meters[i], bytes, now_ns);
 }
 
 void bucket_refund(struct bucket *b, uint64_t bytes)
@@ -104,10 +120,14 @@ void bucket_refund(struct bucket *b, uint64_t bytes)
 	uint64_t ns = time_of(b, bytes);
 
 	b->next_ns -= ns < b->next_ns ? ns : b->next_ns;
+	b->unmoved -= bytes < b->unmoved ? bytes : b->unmoved;
+	for (unsigned i = 0; i < b->meter_count; i++)
+		meter_refund(b->meters[i], bytes);
 }
 
 void bucket_count(struct bucket *b, uint64_t bytes)
 {
+	b->unmoved -= bytes < b->unmoved ? bytes : b->unmoved;
 	atomic_fetch_add_explicit(&b->moved, bytes, memory_order_relaxed);
 	if (atomic_load_explicit(&b->left, memory_order_relaxed) != BUCKET_ENDLESS)
 		atomic_fetch_sub(&b->left, (int64_t)bytes);

@@ -6,12 +6,15 @@
  * decides about the transfer changes rate and turn at any time, from another thread; without such a
  * one the rate is fixed and the turn has no end.
  *
+ * Beside its own rate it keeps to those that several transfers share (transfer/meter).
+ *
  * What crosses in a moment is bounded: the rate's bytes of that moment, and `burst_bytes`.
  */
 #ifndef TRANSFER_BUCKET_H
 #define TRANSFER_BUCKET_H
 
 #include "base/wakeup.h"
+#include "transfer/meter.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -21,6 +24,7 @@
 #define BUCKET_NEVER UINT64_MAX
 #define BUCKET_RATE_MIN UINT64_C(16384) /* slower would be taken for broken */
 #define BUCKET_PART 8u                  /* of a turn: what may be under way at once */
+#define BUCKET_METERS_MAX 24u
 
 struct bucket {
 	/* of both sides */
@@ -34,7 +38,11 @@ struct bucket {
 	 * another one is wanted.  NULL: there is none */
 	void (*wants)(void *ctx);
 	void *ctx;
+	/* rates that it shares with other transfers, set before it is used; they outlive it */
+	struct meter *meters[BUCKET_METERS_MAX];
+	unsigned meter_count;
 	/* the transfer's thread's */
+	uint64_t unmoved; /* bytes that time was used up for, and that have not moved */
 	uint64_t burst_bytes;
 	uint64_t next_ns; /* when something may move */
 	bool asked;
@@ -42,6 +50,7 @@ struct bucket {
 
 /* 0 or -errno.  `rate` is for ever, and there are no turns, unless the decider says more. */
 int bucket_init(struct bucket *, uint64_t rate, uint64_t burst_bytes);
+/* Other transfers get back what this one has paid for and did not use. */
 void bucket_fini(struct bucket *);
 
 /* ---- the decider: any one thread ---- */

@@ -76,31 +76,60 @@ static void want_turn(void *ctx)
 	daemon_jobs_want_turn(job->session->daemon, job);
 }
 
+static void bound_sizes(struct transfer_job *job, uint64_t turn)
+{
+	struct transfer_params *params = &job->params;
+	uint64_t window = bucket_max_window(turn);
+	uint32_t block = bucket_max_block(turn);
+
+	if (!params->window_max_bytes || params->window_max_bytes > window)
+		params->window_max_bytes = window;
+	/* as a source it chooses; what a client offers was agreed on before */
+	if (job->type == MESSAGE_RETRIEVE && (!params->max_block || params->max_block > block))
+		params->max_block = block;
+}
+
+int job_turns_bound(struct transfer_job *job, const struct limits_of *limits)
+{
+	uint64_t turn = bucket_turn(limits->rate, job->params.rtt_ns);
+	struct budget *most = &job->lease.most;
+	struct job_turns *t = &job->turns;
+	int err = 0;
+
+	if (!t->has_bucket)
+		err = bucket_init(&t->bucket, METER_ENDLESS, bucket_max_window(turn));
+	if (err)
+		return err;
+	t->has_bucket = true;
+	job->params.bucket = &t->bucket;
+	bound_sizes(job, turn);
+	most->memory_bytes = smaller(most->memory_bytes, job->params.window_max_bytes);
+	if (most->memory_bytes < job->lease.least.memory_bytes)
+		most->memory_bytes = job->lease.least.memory_bytes;
+	for (unsigned i = 0; i < limits->count; i++)
+		if (limits->shared[i]->rate != METER_ENDLESS)
+			t->bucket.meters[t->bucket.meter_count++] = &limits->shared[i]->meter;
+	return 0;
+}
+
 int job_turns_init(struct transfer_job *job, const struct daemon_settings *settings)
 {
 	struct transfer_params *params = &job->params;
 	struct job_turns *t = &job->turns;
-	uint64_t turn = turn_of(settings, params->rtt_ns), window;
-	uint32_t block;
+	uint64_t turn = turn_of(settings, params->rtt_ns);
 	int err;
 
 	t->deadline_ns = MESSAGE_UNKNOWN;
 	t->asked_ns = clock_now_ns();
 	if (!turn)
 		return 0;
-	window = bucket_max_window(turn);
 	t->limit_rate = settings->limit_rate;
-	err = bucket_init(&t->bucket, t->limit_rate, window);
+	err = bucket_init(&t->bucket, t->limit_rate, bucket_max_window(turn));
 	if (err)
 		return err;
 	t->has_bucket = true;
 	params->bucket = &t->bucket;
-	if (!params->window_max_bytes || params->window_max_bytes > window)
-		params->window_max_bytes = window;
-	block = bucket_max_block(turn);
-	/* as a source it chooses; what a client offers was agreed on before */
-	if (job->type == MESSAGE_RETRIEVE && (!params->max_block || params->max_block > block))
-		params->max_block = block;
+	bound_sizes(job, turn);
 	if (!settings->bandwidth)
 		return 0;
 	t->waits_turns = true;

@@ -12,6 +12,7 @@
 #include "transfer/transfer.h"
 
 struct daemon_settings;
+struct limits_of;
 struct transfer_job;
 
 struct job_turns { /* of a transfer_job */
@@ -30,6 +31,8 @@ struct job_turns { /* of a transfer_job */
 /* Where the settings limit it: makes its bucket, and bounds window and blocks in params. 0, -errno.
  */
 int job_turns_init(struct transfer_job *, const struct daemon_settings *);
+/* Rates that it shares with others: the same by these.  Before it gets in line.  0 or -errno. */
+int job_turns_bound(struct transfer_job *, const struct limits_of *);
 /* Leaves the line, or gives its turn back. */
 void job_turns_fini(struct transfer_job *);
 

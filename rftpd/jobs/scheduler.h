@@ -12,6 +12,10 @@
  * them together have at most half of everything, and those that find the half taken let others
  * pass.
  *
+ * Leases may draw on purses, too: amounts that those of one user, say, may have together.  A lease
+ * for which there is enough but in its purse is in nobody's way but theirs who draw on the same
+ * one.
+ *
  * Where some are more urgent than others, these wait before them, and find a part of everything
  * that the others do not get.
  *
@@ -31,6 +35,7 @@
 #define SCHEDULER_NEAR 10u                      /* places that are not far behind */
 
 #define SCHEDULER_URGENT_PART 4u
+#define SCHEDULER_PURSES_MAX 24u
 
 struct lease;
 
@@ -49,12 +54,22 @@ struct lease_ops {
 
 enum lease_state { LEASE_NONE, LEASE_WAITING, LEASE_HELD };
 
+/* What some leases may have together, beside what there is: those of a user, say.  Who has to wait
+ * for it is passed by the leases of others. */
+struct purse {
+	struct budget total, has; /* has: the scheduler's */
+	bool is_waited_for;       /* as is this */
+};
+
 struct lease { /* zeroed: none */
 	const struct lease_ops *ops;
 	struct budget least, most; /* wanted */
 	bool patient;
 	unsigned rank; /* who is urgent waits before who is less so; 0 is first */
 	bool yields;   /* leaves a part of everything to those that do not */
+	/* set before it asks; they outlive it */
+	struct purse *purses[SCHEDULER_PURSES_MAX];
+	unsigned purse_count;
 	/* the scheduler's; `has` may be read while it is held */
 	enum lease_state state;
 	struct budget has;
@@ -74,7 +89,8 @@ struct scheduler {
 
 void scheduler_init(struct scheduler *, const struct budget *total, uint64_t stall_ns);
 
-/* Another total.  What leases hold that is more than it comes back as they end, to nobody. */
+/* Another total, or another one of purses.  What leases hold that is more than it comes back as
+ * they end, to nobody. */
 void scheduler_resize(struct scheduler *, const struct budget *total, uint64_t stall_ns);
 
 /*

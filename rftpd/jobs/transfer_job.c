@@ -4,7 +4,9 @@
  */
 #include "rftpd/serve/session_log.h"
 #include "rftpd/jobs/transfer_job.h"
+#include "rftpd/jobs/job_limits.h"
 #include "rftpd/serve/daemon_jobs.h"
+#include "rftpd/serve/session_limits.h"
 
 #include "base/clock.h"
 #include "base/opener.h"
@@ -187,7 +189,9 @@ static void job_wants(struct transfer_job *job, const struct message_data_reques
 
 int transfer_job_queue(struct transfer_job *job)
 {
-	return job_turns_ask(job);
+	int err = job_limits_take(job);
+
+	return err ? err : job_turns_ask(job);
 }
 
 bool transfer_job_ask(struct transfer_job *job)
@@ -213,7 +217,7 @@ bool transfer_job_lease(struct transfer_job *job)
 static int job_find(const struct transfer_job *job, const char *path,
 	const struct view_entry **entry, const char **beneath)
 {
-	int r = view_find(job->session->view, path, entry, beneath);
+	int r = session_limits_find(job->session, path, entry, beneath);
 
 	return r == VIEW_TOP ? -EACCES : r;
 }
@@ -533,6 +537,7 @@ void transfer_job_free(struct transfer_job *job)
 	before = opener_use(job->session->opener); /* what it had begun goes by the same hands */
 	job_turns_fini(job);
 	scheduler_release(&job->session->daemon->scheduler, &job->lease);
+	job_limits_give(job);
 	incoming_free(job->incoming);
 	outgoing_free(job->outgoing);
 	filter_fini(&job->filter);

@@ -11,6 +11,7 @@
 
 #include "base/worker.h"
 #include "rftpd/jobs/job_turns.h"
+#include "rftpd/jobs/limits.h"
 #include "rftpd/jobs/scheduler.h"
 #include "rftpd/serve/daemon_session.h"
 #include "transfer/transfer.h"
@@ -32,6 +33,7 @@ struct transfer_job {
 	TAILQ_ENTRY(transfer_job) told_entry; /* the daemon's, as are these, under its lock */
 	bool is_told, is_over, is_released, wants_turn;
 	struct job_turns turns;
+	struct limits_of limits;
 	struct daemon_session *session;
 	unsigned number;             /* in the session */
 	uint16_t type;               /* MESSAGE_STORE, MESSAGE_RETRIEVE, MESSAGE_FEED */

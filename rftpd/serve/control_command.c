@@ -169,6 +169,26 @@ static void print_limit(const struct question *q, unsigned i)
 			daemon_settings_help(i));
 }
 
+static void print_line(const char *text, FILE *out)
+{
+	for (; *text; text++)
+		fputc((unsigned char)*text < ' ' || *text == 0x7f ? ' ' : *text, out);
+}
+
+static void print_rules(const struct question *q)
+{
+	const struct daemon_settings *settings = q->daemon->settings;
+
+	for (unsigned i = 0; i < settings->limit_count; i++) {
+		fputs(q->json ? "{\"name\":\"limit\",\"value\":" : "limit                ", q->out);
+		if (q->json)
+			statistics_json_string(settings->limits[i].text, q->out);
+		else
+			print_line(settings->limits[i].text, q->out);
+		fputs(q->json ? "}\n" : "\n", q->out);
+	}
+}
+
 static void run_limit(struct question *q)
 {
 	char why[CONF_WHY_MAX];
@@ -178,6 +198,12 @@ static void run_limit(struct question *q)
 		return;
 	}
 	if (q->count == 3) {
+		if (!strcmp(q->words[1], "limit")) {
+			refuse(q, "lines `limit = ...` are changed in the configuration, which is "
+				  "then "
+				  "read again");
+			return;
+		}
 		if (reload_limit(q->daemon, q->words[1], q->words[2], why)) {
 			refuse(q, why);
 			return;
@@ -189,6 +215,8 @@ static void run_limit(struct question *q)
 	for (unsigned i = 0; daemon_settings_name(i); i++)
 		if (q->count < 3 || !strcmp(daemon_settings_name(i), q->words[1]))
 			print_limit(q, i);
+	if (q->count < 3)
+		print_rules(q);
 }
 
 /* ---- the others ---- */

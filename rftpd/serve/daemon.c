@@ -296,6 +296,7 @@ int daemon_init(struct daemon *d, const struct daemon_settings *settings, const 
 	scheduler_init(&d->scheduler, &total, settings->stall_timeout_s * NS_PER_S);
 	daemon_settings_admission(settings, &limits);
 	admission_init(&d->admission, &limits);
+	limits_init(&d->limits);
 	job_turns_check(settings);
 
 	r = exports_open(settings, &d->exports);

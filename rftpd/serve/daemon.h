@@ -12,6 +12,7 @@
 #include "rftpd/confine/sandbox.h"
 #include "rftpd/daemon_settings.h"
 #include "rftpd/jobs/admission.h"
+#include "rftpd/jobs/limits.h"
 #include "rftpd/jobs/scheduler.h"
 #include "rftpd/jobs/task_pool.h"
 #include "rftpd/serve/deadline.h"
@@ -101,6 +102,7 @@ struct daemon {
 	struct deadline_list refusals[2]; /* logins whose refusal is held back: short, long */
 	struct scheduler scheduler;
 	struct admission admission;
+	struct limits limits;
 	uint64_t descriptors;     /* that the process may have */
 	uint64_t own_descriptors; /* of these the daemon's own, sessions and transfers apart */
 	struct task_pool *tasks;  /* work on names */

@@ -56,6 +56,7 @@ struct view_entry {
 	const struct daemon_export *export;
 	const char *name;   /* NULL: the top itself */
 	struct place place; /* the export's, with the session's rights */
+	bool is_used;       /* by rftpd/serve/session_limits: the session counts for it */
 };
 struct view {
 	struct exports *exports; /* a reference */

@@ -107,6 +107,9 @@ int handle_refuse_path(struct daemon_session *s, uint16_t type, int error, const
 	if (error == -EACCES && found == VIEW_TOP)
 		return daemon_session_refuse(
 			s, type, status, "/ lists the exports: name what is beneath one of them");
+	if (error == -EUSERS && !found)
+		return daemon_session_refuse(
+			s, type, status, "the export has as many sessions as it may have");
 	if (error == -EROFS && !found && place_allows(&entry->place, PLACE_WRITE) == error)
 		return daemon_session_refuse(s, type, status, "the export is read-only");
 	if (len > SHOWN_PATH_MAX) {

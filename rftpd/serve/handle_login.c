@@ -12,6 +12,7 @@
 #include "rftpd/auth/login.h"
 #include "rftpd/serve/admit.h"
 #include "rftpd/serve/handle.h"
+#include "rftpd/serve/session_limits.h"
 #include "rftpd/serve/session_log.h"
 
 #include <assert.h>
@@ -92,17 +93,23 @@ static int welcome(struct daemon_session *s, struct login_attempt *a)
 }
 
 /* Who he is has been shown: he may know why. */
-static int turn_away(struct daemon_session *s, struct login_attempt *a)
+static int turn_away(
+	struct daemon_session *s, struct login_attempt *a, const struct limit_rule *rule)
 {
 	int r;
 
-	snprintf(
-		a->why, sizeof a->why, "he has as many sessions as a user may have (max-per-user)");
+	if (rule)
+		snprintf(a->why, sizeof a->why,
+			"there are as many sessions as may be (limit = %.100s)", rule->text);
+	else
+		snprintf(a->why, sizeof a->why,
+			"he has as many sessions as a user may have (max-per-user)");
 	session_log(s, LOG_LEVEL_WARNING, "login as %.64s refused: %s", a->identity.user, a->why);
 	audit(s, a, false);
-	r = daemon_session_refuse(
-		s, MESSAGE_LOGIN, STATUS_LIMIT, "you have as many sessions as a user may have");
-	daemon_session_close(s, "its user has as many sessions as one may have");
+	r = daemon_session_refuse(s, MESSAGE_LOGIN, STATUS_LIMIT, "%s",
+		rule ? "there are as many sessions of your user, address, or in all, as may be"
+		     : "you have as many sessions as a user may have");
+	daemon_session_close(s, "there are as many sessions as may be");
 	return r;
 }
 
@@ -141,6 +148,7 @@ int handle_login_refuse(struct daemon_session *s)
 static int conclude(struct daemon_session *s, struct login_check *c)
 {
 	struct login_attempt *a = c->attempt;
+	const struct limit_rule *rule = NULL;
 	int r = 0;
 
 	if (c->right) {
@@ -154,9 +162,13 @@ static int conclude(struct daemon_session *s, struct login_check *c)
 			r = 0;
 		}
 	}
-	if (!r && c->right && identity_user(&a->identity) &&
-		admit_user_is_full(s->daemon, identity_user(&a->identity)))
-		r = turn_away(s, a);
+	if (!r && c->right)
+		rule = session_limits_login(s->daemon, identity_user(&a->identity),
+			fabric_chan_peer(control_chan(link_control(s->link))));
+	if (!r && c->right &&
+		(rule || (identity_user(&a->identity) &&
+				 admit_user_is_full(s->daemon, identity_user(&a->identity)))))
+		r = turn_away(s, a, rule);
 	else if (!r && c->right)
 		r = welcome(s, a);
 	else if (!r)

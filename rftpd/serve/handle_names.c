@@ -7,6 +7,7 @@
  */
 #include "proto/status.h"
 #include "rftpd/serve/handle.h"
+#include "rftpd/serve/session_limits.h"
 #include "rftpd/serve/session_task.h"
 #include "tree/removal.h"
 #include "base/clock.h"
@@ -59,17 +60,17 @@ static void forget(struct session_task *t)
 }
 
 /* Where the names lead.  Both of a RENAME lie in one export, or it is as between file systems. */
-static void find(struct name_task *t, const struct daemon_session *s)
+static void find(struct name_task *t, struct daemon_session *s)
 {
 	const struct view_entry *entry, *other;
 
-	t->found = view_find(s->view, t->path, &entry, &t->beneath);
+	t->found = session_limits_find(s, t->path, &entry, &t->beneath);
 	t->place = &entry->place;
 	t->export_name = entry->name;
 	t->to_beneath = NULL;
 	if (t->found || t->type != MESSAGE_RENAME)
 		return;
-	t->found = view_find(s->view, t->to, &other, &t->to_beneath);
+	t->found = session_limits_find(s, t->to, &other, &t->to_beneath);
 	if (!t->found && other != entry)
 		t->found = -EREMOTE;
 }

@@ -8,6 +8,7 @@
  */
 #include "proto/status.h"
 #include "rftpd/serve/handle.h"
+#include "rftpd/serve/session_limits.h"
 #include "rftpd/serve/session_task.h"
 
 #include "base/clock.h"
@@ -140,7 +141,7 @@ static void sum_next(struct sum_lane *l)
 	if (!sum_is_over(m) && (l->sum || message_next_path(&m->rest, &path))) {
 		if (!l->sum) {
 			handle_path(l->path, path);
-			l->found = view_find(m->session->view, l->path, &l->entry, &l->beneath);
+			l->found = session_limits_find(m->session, l->path, &l->entry, &l->beneath);
 			if (l->found == VIEW_TOP)
 				l->found = -EACCES;
 			l->index = m->begun++;

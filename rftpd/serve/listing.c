@@ -5,6 +5,7 @@
 #include "rftpd/serve/listing.h"
 
 #include "rftpd/serve/handle.h"
+#include "rftpd/serve/session_limits.h"
 
 static void listing_work(struct session_task *task)
 {
@@ -49,7 +50,7 @@ int listing_start(struct daemon_session *s, struct listing *l, const struct list
 		.work = listing_work,
 		.answer = listing_answer,
 		.forget = listing_forget};
-	l->found = view_find(s->view, l->path, &entry, &l->beneath);
+	l->found = session_limits_find(s, l->path, &entry, &l->beneath);
 	l->place = l->found ? NULL : &entry->place;
 	s->listing = l;
 	return listing_more(s);

@@ -263,8 +263,11 @@ void session_transfers_start(struct daemon_session *s, struct transfer_job *job)
 	case -ETIMEDOUT:
 		session_transfers_late(s);
 		break;
-	default:
+	case -ENOSPC:
 		refuse_waiting(s, STATUS_LIMIT, "too many transfers wait already: try again later");
+		break;
+	default:
+		refuse_waiting(s, STATUS_NO_MEMORY, "out of memory");
 	}
 }
 

@@ -92,5 +92,51 @@ static void sizes(void)
 	}
 }
 
-HARNESS_MAIN({"the_rate_is_kept", the_rate_is_kept},
+/* Two transfers of one meter have its rate together; what one has paid for and not used is the
+ * other's. */
+static void a_meter_is_shared(void)
+{
+	struct bucket a, b;
+	struct meter meter;
+	uint64_t now = 10 * S, bytes[2] = {0};
+
+	meter_init(&meter, 1000000);
+	CHECK(!bucket_init(&a, METER_ENDLESS, 1000));
+	CHECK(!bucket_init(&b, METER_ENDLESS, 1000));
+	a.meters[a.meter_count++] = &meter;
+	b.meters[b.meter_count++] = &meter;
+	for (unsigned turn = 0; now < 11 * S; now += MS / 10, turn++) {
+		struct bucket *each[] = {&a, &b};
+
+		for (unsigned i = 0; i < 2; i++) /* whoever wakes first */
+			if (bucket_next_ns(each[(turn + i) % 2], now) <= now) {
+				bucket_spend(each[(turn + i) % 2], 500, now);
+				bucket_count(each[(turn + i) % 2], 500);
+				bytes[(turn + i) % 2] += 500;
+			}
+	}
+	CHECK(bytes[0] + bytes[1] >= 990000 && bytes[0] + bytes[1] <= 1011000);
+	CHECK(bytes[0] > 300000 && bytes[1] > 300000);
+	/* it goes with ten seconds of it unused */
+	bucket_spend(&a, 10000000, now);
+	bucket_refund(&a, 1000);
+	CHECK(bucket_next_ns(&b, now) == now + S); /* when it looks again */
+	CHECK(meter_next_ns(&meter, now) > now + 9 * S);
+	bucket_fini(&a);
+	CHECK(bucket_next_ns(&b, now) < now + 10 * MS);
+	/* another rate holds at once, and none */
+	meter_set_rate(&meter, 2000, now);
+	bucket_spend(&b, 2000, now);
+	CHECK(bucket_next_ns(&b, now) >= now + S - 20 * MS);
+	/* so it does for what was spent before */
+	bucket_spend(&b, 2000, now);
+	meter_set_rate(&meter, 20000, now);
+	CHECK(bucket_next_ns(&b, now) <= now + S / 5 + 10 * MS);
+	CHECK(bucket_next_ns(&b, now) >= now + S / 6);
+	meter_set_rate(&meter, METER_ENDLESS, now);
+	CHECK(bucket_next_ns(&b, now) <= now);
+	bucket_fini(&b);
+}
+
+HARNESS_MAIN({"a_meter_is_shared", a_meter_is_shared}, {"the_rate_is_kept", the_rate_is_kept},
 	{"turns_are_asked_for_once", turns_are_asked_for_once}, {"sizes", sizes})

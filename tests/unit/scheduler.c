@@ -441,6 +441,88 @@ static void another_total(void)
 	CHECK(budget_fits(&s.total, &s.free) && s.free.memory_bytes == total.memory_bytes);
 }
 
+static struct client draws(uint64_t least_mib, uint64_t most_mib, struct purse *purse)
+{
+	struct client c = wants(least_mib, most_mib);
+
+	c.lease.purses[0] = purse;
+	c.lease.purse_count = 1;
+	return c;
+}
+
+static void a_purse_bounds_those_that_draw_on_it(void)
+{
+	struct purse alices = {.total = {16 * MIB, UINT32_MAX, UINT32_MAX}},
+		     bobs = {.total = {UINT64_MAX, 3, UINT32_MAX}};
+	struct client a = draws(2, 512, &alices), a2 = draws(10, 512, &alices),
+		      a3 = draws(1, 1, &alices), big = draws(20, 512, &alices),
+		      b = draws(2, 8, &bobs), b2 = draws(2, 8, &bobs), c = wants(2, 8);
+	struct scheduler s;
+
+	scheduler_init(&s, &total, 0);
+	CHECK(scheduler_ask(&s, &a.lease, 0));
+	CHECK_EQ(a.lease.has.memory_bytes, 8 * MIB); /* half of what hers is */
+	CHECK(!scheduler_ask(&s, &a2.lease, 0));
+	/* others of hers wait behind it, and nobody else */
+	CHECK(!scheduler_ask(&s, &a3.lease, 0));
+	CHECK(scheduler_ask(&s, &b.lease, 0));
+	CHECK_EQ(b.lease.has.files, 1);
+	CHECK(scheduler_ask(&s, &c.lease, 0));
+	CHECK(scheduler_ask(&s, &b2.lease, 0));
+	CHECK_EQ(bobs.has.files, 2);
+	scheduler_run(&s, 1);
+	CHECK_EQ(a2.granted + a3.granted, 0);
+	scheduler_release(&s, &a.lease);
+	scheduler_run(&s, 2);
+	CHECK_EQ(a2.granted, 1);
+	CHECK_EQ(a3.granted, 1);
+	CHECK(alices.has.memory_bytes <= 16 * MIB);
+	/* more than the purse ever has is cut to that */
+	CHECK(!scheduler_ask(&s, &big.lease, 3));
+	CHECK_EQ(big.lease.least.memory_bytes, 16 * MIB);
+	/* a smaller one: who waits can still be served */
+	alices.total.memory_bytes = 4 * MIB;
+	scheduler_resize(&s, &total, 0);
+	CHECK_EQ(big.lease.least.memory_bytes, 4 * MIB);
+	scheduler_release(&s, &a2.lease);
+	scheduler_run(&s, 4);
+	CHECK_EQ(big.granted, 0);
+	scheduler_release(&s, &a3.lease);
+	scheduler_run(&s, 5);
+	CHECK_EQ(big.granted, 1);
+	scheduler_release(&s, &big.lease);
+	scheduler_release(&s, &b.lease);
+	scheduler_release(&s, &b2.lease);
+	scheduler_release(&s, &c.lease);
+	CHECK_EQ(alices.has.memory_bytes + bobs.has.files, 0);
+	CHECK(s.free.memory_bytes == total.memory_bytes);
+}
+
+/* Who stalls gives way to who waits for the same purse, and to nobody else. */
+static void a_purse_is_not_kept_by_who_stalls(void)
+{
+	struct purse alices = {.total = {8 * MIB, UINT32_MAX, UINT32_MAX}}, bobs = alices;
+	struct client a = draws(8, 8, &alices), b = draws(8, 8, &bobs), a2 = draws(2, 8, &alices);
+	struct scheduler s;
+
+	scheduler_init(&s, &total, S);
+	CHECK(scheduler_ask(&s, &b.lease, 0));
+	CHECK(scheduler_ask(&s, &a.lease, 0));
+	a.moved_ns = 1;
+	CHECK(!scheduler_ask(&s, &a2.lease, S));
+	scheduler_run(&s, S + 1);
+	CHECK_EQ(a.lost + b.lost, 0);
+	scheduler_run(&s, 2 * S + 1);
+	scheduler_run(&s, 2 * S + 2);
+	CHECK_EQ(a.lost, 1);
+	CHECK_EQ(b.lost, 0);
+	scheduler_release(&s, &a.lease);
+	scheduler_run(&s, 2 * S + 3);
+	CHECK_EQ(a2.granted, 1);
+	scheduler_release(&s, &a2.lease);
+	scheduler_release(&s, &b.lease);
+}
+
 static void defaults_suit_the_host(void)
 {
 	static const struct {
@@ -477,4 +559,6 @@ HARNESS_MAIN({"who_is_urgent_waits_before_the_others", who_is_urgent_waits_befor
 	{"patient_ones_have_half_and_keep_it", patient_ones_have_half_and_keep_it},
 	{"a_grant_may_be_given_back_within", a_grant_may_be_given_back_within},
 	{"nothing_is_lost_and_everybody_gets_a_turn", nothing_is_lost_and_everybody_gets_a_turn},
+	{"a_purse_bounds_those_that_draw_on_it", a_purse_bounds_those_that_draw_on_it},
+	{"a_purse_is_not_kept_by_who_stalls", a_purse_is_not_kept_by_who_stalls},
 	{"another_total", another_total}, {"defaults_suit_the_host", defaults_suit_the_host})

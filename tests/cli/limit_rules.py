@@ -1,0 +1,262 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What a user, an address, an export may have in all, by lines `limit = ...`: sessions, rate, memory and open
+files: the refusal, and that nobody else is touched by it.
+
+Nothing here measures: rates are so small that who has to wait for them waits for as long as a case takes."""
+
+import json
+import os
+import signal
+import subprocess
+
+import iwarp
+import rftptest
+from iwarp import Session
+from rftptest import (CONNECT, REFUSED, USAGE, Daemon, case, check, equal, fails, finish, make_file, same_files, start_rftp,
+                      wait_until, works)
+from rude import WAIT
+
+M = 1 << 20
+TURNED_AWAY = (REFUSED, CONNECT)  # at the login
+STATUS_LIMIT = 104
+
+
+class Users(Daemon):
+    """alice and bob; exports a and b, both theirs."""
+
+    def __init__(self, top, *lines):
+        for name in ("a", "b"):
+            os.mkdir(f"{top}/{name}")
+        for user in ("alice", "bob"):
+            done = subprocess.run([os.path.join(rftptest.BUILD, "rftpd"), "passwd", user, "--users", f"{top}/users"],
+                                  input=b"secret\n", capture_output=True, env=rftptest.clean_environment())
+            equal(done.returncode, 0, "passwd", done.stderr)
+        with open(f"{top}/password", "w") as f:
+            f.write("secret\n")
+        os.chmod(f"{top}/password", 0o600)
+        self.directory = top
+        self.login = ["--password-file", f"{top}/password"]
+        self.control, self.config = f"{top}/control", f"{top}/conf"
+        self.write(*lines)
+        super().__init__(top, command=["--config", self.config, "--listen", "127.0.0.1:0"])
+
+    def write(self, *lines):
+        top = self.directory
+        with open(self.config, "w") as f:
+            f.write("\n".join([f"export = {name} {top}/{name} rights=read,list,write,delete" for name in "ab"] +
+                              [f"users = {top}/users", f"control = {self.control}", "log-level = debug",
+                               "anonymous = yes", "insecure = yes", *lines, ""]))
+
+    def reload(self, *lines):
+        self.write(*lines)
+        before = self.stderr().count(b"is in use")
+        self.process.send_signal(signal.SIGHUP)
+        wait_until(lambda: self.stderr().count(b"is in use") > before, lambda: f"no reload: {self.stderr()[-500:]!r}")
+
+    def ctl(self, *words, code=0):
+        done = subprocess.run([os.path.join(rftptest.BUILD, "rftpctl"), "-s", self.control, *words],
+                              capture_output=True, env=rftptest.clean_environment())
+        equal(done.returncode, code, "rftpctl", words, done.stderr)
+        return (done.stderr if code else done.stdout).decode()
+
+    def rules(self):
+        shown = [json.loads(line) for line in self.ctl("--json", "limit").splitlines()]
+        return [o["value"] for o in shown if o["name"] == "limit"]
+
+    def at(self, user, path=""):
+        return self.url(path).replace("//", f"//{user}@") if user else self.url(path)
+
+    def shell(self, user, *words):
+        """A session that stays, once it has listed a directory."""
+        client = start_rftp(*(self.login if user else []), "-b", "-", self.at(user, *words), stdin=-1)
+        client.stdin.write(b"ls\n")
+        client.stdin.flush()
+        client.stdout.readline()
+        return client
+
+    def ls(self, user, path=""):
+        return (*(self.login if user else []), "-c", "ls", self.at(user, path))
+
+    def begins(self, user, source, to):
+        """A put that is under way."""
+        names = set(os.listdir(f"{self.directory}/{to[0]}"))
+        client = start_rftp(*(self.login if user else []), source, self.at(user, to))
+        wait_until(lambda: set(os.listdir(f"{self.directory}/{to[0]}")) - names, "it begins", 30)
+        return client
+
+
+@case
+def sessions_of_each_user(top):
+    daemon = Users(top, "limit = user=bob sessions=2", "limit = user=* sessions=1")
+    make_file(f"{top}/a/x", 10)
+    first = daemon.shell("alice", "a")
+    fails(TURNED_AWAY, *daemon.ls("alice", "a"), says="as many sessions of your user, address, or in all, as may be")
+    check(b"limit = user=* sessions=1" in daemon.stderr(), "logged", daemon.stderr()[-500:])
+    # another user has his own, and more; nobody is no user
+    second = daemon.shell("bob", "a")
+    works(*daemon.ls("bob", "a"))
+    third = daemon.shell("bob", "a")
+    fails(TURNED_AWAY, *daemon.ls("bob", "a"))
+    for _ in range(2):
+        works(*daemon.ls(None, "a"))
+    finish(first, b"")
+    wait_until(lambda: rftptest.rftp(*daemon.ls("alice", "a")).code == 0, "there is room again")
+    # another rule, for who comes from now on
+    daemon.reload("limit = user=* sessions=3")
+    works(*daemon.ls("bob", "a"))
+    for one in (second, third):
+        finish(one, b"")
+    daemon.stop()
+
+
+@case
+def sessions_in_all_and_of_addresses(top):
+    daemon = Users(top, "limit = address=127.0.0.2 sessions=1", "limit = address=127.0.0.0/8 sessions=2",
+                   "limit = sessions=4")
+
+    def comes(source):
+        s = Session(daemon.port, WAIT, source=source)
+        s.hello(then_login=False)
+        return s, s.ask(iwarp.LOGIN, iwarp.login())[0]
+
+    two, status = comes("127.0.0.2")
+    equal(status, 0, "the first of 127.0.0.2")
+    equal(comes("127.0.0.2")[1], STATUS_LIMIT, "the second one")
+    others = []
+    for _ in range(2):
+        s, status = comes("127.0.0.3")
+        equal(status, 0, "one of the network")
+        others.append(s)
+    equal(comes("127.0.0.4")[1], STATUS_LIMIT, "the third of the network")
+    others.pop().close()
+    wait_until(lambda: comes("127.0.0.4")[1] == 0, "there is room in the network")
+    daemon.stop()
+
+
+@case
+def sessions_of_an_export(top):
+    daemon = Users(top, "limit = export=a sessions=1", "limit = export=* sessions=2")
+    for name in "ab":
+        make_file(f"{top}/{name}/x", 10)
+    first = daemon.shell("alice", "a")
+    fails(REFUSED, *daemon.ls("bob", "a"), says="the export has as many sessions as it may have")
+    fails(REFUSED, *daemon.login, daemon.at("bob", "a/x"), f"{top}/got", says="as many sessions")
+    fails(REFUSED, *daemon.login, f"{top}/a/x", daemon.at("bob", "a/y"), says="as many sessions")
+    fails(REFUSED, *daemon.login, "-c", "rm x", daemon.at("bob", "a"), says="as many sessions")
+    check(not os.path.exists(f"{top}/a/y") and os.path.exists(f"{top}/a/x"), "something was done")
+    check(b"may not use the export a" in daemon.stderr(), "logged", daemon.stderr()[-500:])
+    # the list of exports is nobody's, and the other one has two
+    works(*daemon.ls("bob"))
+    second = daemon.shell("bob", "b")
+    works(*daemon.ls("alice", "b"))
+    third = daemon.shell("alice", "b")
+    fails(REFUSED, *daemon.ls("bob", "b"))
+    finish(first, b"")
+    wait_until(lambda: rftptest.rftp(*daemon.ls("bob", "a")).code == 0, "there is room again")
+    for one in (second, third):
+        finish(one, b"")
+    daemon.stop()
+
+
+@case
+def a_rate_is_shared_by_who_has_it_and_nobody_else(top):
+    """32 MiB at 64 KiB a second take eight minutes."""
+    daemon = Users(top, "limit = user=alice rate=64K")
+    make_file(f"{top}/f", 32 * M)
+    slow = daemon.begins("alice", f"{top}/f", "a/slow")
+    works(*daemon.login, f"{top}/f", daemon.at("bob", "a/bobs"))
+    same_files(f"{top}/f", f"{top}/a/bobs")
+    works(*daemon.login, daemon.at("bob", "a/bobs"), f"{top}/back")
+    equal(slow.poll(), None, "hers is over")
+    # her second one waits with the first, whatever it is
+    second = start_rftp(*daemon.login, daemon.at("alice", "a/bobs"), f"{top}/second")
+    works(f"-c", "ls", daemon.at(None, "a"))
+    equal((slow.poll(), second.poll()), (None, None), "they are over")
+    check(not os.path.exists(f"{top}/second"), "it is there")
+    # another rate holds for those that run, too
+    daemon.reload("limit = user=alice rate=1000M")
+    for one in (slow, second):
+        equal(finish(one).code, 0, "hers")
+    same_files(f"{top}/f", f"{top}/a/slow")
+    same_files(f"{top}/f", f"{top}/second")
+    daemon.stop()
+
+
+@case
+def a_rate_of_an_export_and_of_an_address(top):
+    daemon = Users(top, "limit = export=a rate=64K")
+    make_file(f"{top}/f", 32 * M)
+    slow = daemon.begins("alice", f"{top}/f", "a/slow")
+    works(*daemon.login, f"{top}/f", daemon.at("alice", "b/f"))
+    equal(slow.poll(), None, "it is over")
+    rftptest.kill(slow)
+    slow.wait()
+    daemon.reload("limit = user=* address=127.0.0.0/8 rate=64K", "limit = user=bob address=127.0.0.0/8 rate=none")
+    slow = daemon.begins("bob", f"{top}/f", "b/slow")  # the first line counts
+    works(f"-c", "ls", daemon.at(None, "a"))
+    equal(slow.poll(), None, "it is over")
+    daemon.reload("limit = user=bob address=127.0.0.0/8 rate=none", "limit = user=* address=127.0.0.0/8 rate=64K")
+    equal(finish(slow).code, 0, "his")
+    slow = daemon.begins("alice", f"{top}/f", "b/slow2")
+    works(*daemon.login, f"{top}/f", daemon.at("bob", "b/bobs"))
+    equal(slow.poll(), None, "hers is over")
+    daemon.stop()
+
+
+@case
+def the_rate_is_the_rate(top):
+    """Two at once take as long as it takes at least; a lower bound, which no load makes false."""
+    daemon = Users(top, "limit = user=* rate=4M")
+    make_file(f"{top}/f", 6 * M)
+    two = [start_rftp("--json", *daemon.login, f"{top}/f", daemon.at("alice", f"a/{i}")) for i in range(2)]
+    seconds = []
+    for one in two:
+        result = finish(one)
+        equal(result.code, 0, result)
+        seconds.append(result.done()["seconds"])
+    check(max(seconds) >= (12 - 5) / 4, "12 MiB at 4 MiB/s in", seconds)
+    daemon.stop()
+
+
+@case
+def memory_and_open_files_are_waited_for(top):
+    for what in ("memory=2M", "open-files=1"):
+        path = f"{top}/{what}"
+        os.mkdir(path)
+        daemon = Users(path, f"limit = user=alice {what} rate=64K")
+        make_file(f"{path}/f", 8 * M)
+        slow = daemon.begins("alice", f"{path}/f", "a/slow")
+        waits = start_rftp(*daemon.login, f"{path}/f", daemon.at("alice", "a/waits"))
+        wait_until(lambda: b"STORE waits" in daemon.stderr(), "it waits", 30)
+        works(*daemon.login, f"{path}/f", daemon.at("bob", "a/bobs"))  # who passes it
+        equal((slow.poll(), waits.poll()), (None, None), "they are over")
+        daemon.reload("limit = user=alice rate=1000M")
+        for one in (slow, waits):
+            equal(finish(one).code, 0, what)
+        same_files(f"{path}/f", f"{path}/a/waits")
+        daemon.stop()
+
+
+@case
+def they_are_shown(top):
+    daemon = Users(top, "limit = user=* rate=4M", "limit = sessions=100")
+    equal(daemon.rules(), ["user=* rate=4M", "sessions=100"], "rftpctl --json limit")
+    check("user=* rate=4M" in daemon.ctl("limit"), "rftpctl limit")
+    check("configuration" in daemon.ctl("limit", "limit", "user=*", code=1), "rftpctl limit limit")
+    daemon.reload("limit = sessions=7")
+    equal(daemon.rules(), ["sessions=7"], "after the reload")
+    daemon.stop()
+
+
+@case
+def wrong_ones_are_refused(top):
+    os.mkdir(f"{top}/export")
+    for line, says in (("user=alice", b"limits nothing"), ("rate=9", b"outside"), ("user=a user=b rate=1M", b"twice")):
+        done = subprocess.run([os.path.join(rftptest.BUILD, "rftpd"), "--export", f"{top}/export", "--limit", line],
+                              capture_output=True, env=rftptest.clean_environment())
+        equal(done.returncode, USAGE, line, done.stderr)
+        check(says in done.stderr, line, done.stderr)
+
+
+rftptest.main()
