@@ -64,6 +64,8 @@ enum message_type {
 	MESSAGE_REMOVE_TREE = 23,
 	MESSAGE_TREE = 24, /* proto/message_tree.h */
 	MESSAGE_SUM = 25,
+	MESSAGE_SETATTR = 26, /* proto/message_change.h */
+	MESSAGE_MAKE_LINK = 27,
 	MESSAGE_STORE = 32,
 	MESSAGE_RETRIEVE = 33,
 	MESSAGE_FEED = 34,

@@ -6,6 +6,7 @@
  * the data (message.c, transfer.c), or which message is allowed when (the session's table).
  */
 #include "proto/message.h"
+#include "proto/message_change.h"
 #include "proto/transfer.h"
 
 #include <errno.h>
@@ -56,6 +57,10 @@ static const struct message_row message_rows[] = {
 	REPLY(MESSAGE_TREE, "TREE", 3, MESSAGE_DATA_MAX),
 	REQUEST(MESSAGE_SUM, "SUM", 3 + PATH_FIELD_MIN, MESSAGE_DATA_MAX),
 	REPLY(MESSAGE_SUM, "SUM", 11, 11 + MESSAGE_SUMS_MAX * (14 + MESSAGE_SUM_MAX)),
+	REQUEST(MESSAGE_SETATTR, "SETATTR", 19 + PATH_FIELD_MIN, MESSAGE_DATA_MAX),
+	REPLY(MESSAGE_SETATTR, "SETATTR", 4, 2 + 2 * MESSAGE_CHANGES_MAX),
+	REQUEST(MESSAGE_MAKE_LINK, "MAKE_LINK", 4 + 2 * PATH_FIELD_MIN, 4 + 2 * PATH_FIELD_MAX),
+	REPLY(MESSAGE_MAKE_LINK, "MAKE_LINK", 0, 0),
 	REQUEST(MESSAGE_STORE, "STORE", 43, 43 + MESSAGE_PATH_MAX),
 	REPLY(MESSAGE_STORE, "STORE", 0, 0),
 	REQUEST(MESSAGE_RETRIEVE, "RETRIEVE", 43, MESSAGE_DATA_MAX),

@@ -10,6 +10,7 @@
 
 #include "proto/message.h"
 #include "proto/bundle.h"
+#include "proto/message_change.h"
 #include "proto/message_tree.h"
 #include "proto/transfer.h"
 
@@ -48,6 +49,8 @@ RECODE(mkdir, message)
 RECODE(rename, message)
 RECODE(statfs_reply, message)
 RECODE(removed, message)
+RECODE(set_attr, message)
+RECODE(make_link, message)
 RECODE(data_request, message)
 RECODE(tree, message)
 RECODE(sum_request, message)
@@ -158,6 +161,20 @@ static inline ssize_t recode_sum(const uint8_t *in, size_t len, uint8_t *out, si
 	return error ? error : message_sum_end(&writer, head.more, head.bytes);
 }
 
+static inline ssize_t recode_set_attr_reply(
+	const uint8_t *in, size_t len, uint8_t *out, size_t size)
+{
+	static uint16_t statuses[MESSAGE_CHANGES_MAX];
+	struct message_set_attr_reply m;
+	int error = message_get_set_attr_reply(&m, in, len);
+
+	if (error)
+		return error;
+	for (unsigned i = 0; i < m.count; i++)
+		statuses[i] = message_change_status(&m, i);
+	return message_put_set_attr_reply(&m, statuses, out, size);
+}
+
 static inline ssize_t recode_grant(const uint8_t *in, size_t len, uint8_t *out, size_t size)
 {
 	static uint32_t indices[TRANSFER_GRANTS_MAX];
@@ -251,6 +268,10 @@ static const struct recode recode_table[] = {
 	{MESSAGE_REMOVE_TREE | MESSAGE_REPLY, recode_message_removed},
 	{MESSAGE_SUM, recode_message_sum_request},
 	{MESSAGE_SUM | MESSAGE_REPLY, recode_sum},
+	{MESSAGE_SETATTR, recode_message_set_attr},
+	{MESSAGE_SETATTR | MESSAGE_REPLY, recode_set_attr_reply},
+	{MESSAGE_MAKE_LINK, recode_message_make_link},
+	{MESSAGE_MAKE_LINK | MESSAGE_REPLY, recode_empty},
 	{MESSAGE_STORE, recode_message_data_request},
 	{MESSAGE_STORE | MESSAGE_REPLY, recode_empty},
 	{MESSAGE_RETRIEVE, recode_message_data_request},

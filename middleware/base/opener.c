@@ -269,6 +269,16 @@ int opener_fchmod(int fd, mode_t mode)
 	return ask(fd, -1);
 }
 
+int opener_chmod(int fd, mode_t mode)
+{
+	if (!mine)
+		return opener_change_mode(fd, mode);
+	if (!begin(OPENER_CHMOD, "", NULL))
+		return -1;
+	mine->request.mode = mode;
+	return ask(fd, -1);
+}
+
 int opener_futimens(int fd, const struct timespec times[2])
 {
 	if (!mine)

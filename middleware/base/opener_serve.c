@@ -63,6 +63,8 @@ static int run(const struct opener_request *r, struct opener_reply *out, int dir
 		return take_length(out, fgetxattr(dir, r->path, out->value, sizeof out->value));
 	case OPENER_FSETXATTR:
 		return fsetxattr(dir, r->path, r->value, r->value_bytes, r->flags);
+	case OPENER_CHMOD:
+		return opener_change_mode(dir, r->mode);
 	default:
 		return fremovexattr(dir, r->path);
 	}

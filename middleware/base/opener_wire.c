@@ -5,10 +5,20 @@
 #include "base/opener_wire.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
+
+#ifdef SYS_fchmodat2
+#define OPENER_SYS_FCHMODAT2 SYS_fchmodat2
+#elif defined __alpha__ || defined __mips__
+#define OPENER_SYS_FCHMODAT2 (-1) /* which no kernel has: ENOSYS */
+#else
+#define OPENER_SYS_FCHMODAT2 452 /* on all others */
+#endif
 
 union control { /* for its alignment */
 	struct cmsghdr head;
@@ -67,4 +77,9 @@ long opener_recv(int fd, void *data, size_t size, int fds[2])
 		if (fds[i] >= 0)
 			close(fds[i]);
 	return -EMSGSIZE;
+}
+
+int opener_change_mode(int fd, uint32_t mode)
+{
+	return (int)syscall(OPENER_SYS_FCHMODAT2, fd, "", mode, AT_EMPTY_PATH);
 }

@@ -32,6 +32,7 @@ enum opener_call {
 	OPENER_FGETXATTR,
 	OPENER_FSETXATTR,
 	OPENER_FREMOVEXATTR,
+	OPENER_CHMOD,
 	OPENER_CALLS
 };
 
@@ -53,6 +54,9 @@ struct opener_reply {
 	struct stat st;
 	uint8_t value[OPENER_VALUE_MAX]; /* of readlinkat and fgetxattr: only `length` of it */
 };
+
+/* fchmodat2, also where the C library does not know it.  -1 and errno. */
+int opener_change_mode(int fd, uint32_t mode);
 
 /* One message, with up to two descriptors.  0 or -errno. */
 int opener_send(int fd, const void *data, size_t size, const int *fds, unsigned count);

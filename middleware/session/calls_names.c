@@ -154,6 +154,41 @@ int calls_feed(struct calls *c, unsigned transfer, const struct message_feed *re
 		c, transfer, MESSAGE_FEED, data, message_put_feed(request, data, sizeof data));
 }
 
+/* ---- modes, times, links ---- */
+
+int calls_changes(struct calls *c, const struct message_set_attr *request,
+	void (*done)(void *ctx, unsigned index, uint16_t status), void *ctx)
+{
+	uint8_t *data = malloc(MESSAGE_DATA_MAX);
+	struct message_set_attr_reply answer;
+	const uint8_t *reply;
+	size_t len;
+	int err;
+
+	if (!data)
+		return -ENOMEM;
+	err = calls_ask(c, MESSAGE_SETATTR, data,
+		message_put_set_attr(request, data, MESSAGE_DATA_MAX), &reply, &len);
+	free(data);
+	if (err)
+		return err;
+	if (message_get_set_attr_reply(&answer, reply, len) || answer.count != request->count)
+		return calls_bad_reply(c, MESSAGE_SETATTR);
+	for (unsigned i = 0; i < answer.count; i++)
+		done(ctx, i, message_change_status(&answer, i));
+	return 0;
+}
+
+int calls_make_link(struct calls *c, const char *target, const char *path)
+{
+	const struct message_make_link request = {
+		.target = calls_bytes(target), .path = calls_bytes(path)};
+	uint8_t data[CALLS_REQUEST_MAX];
+
+	return calls_ask(c, MESSAGE_MAKE_LINK, data,
+		message_put_make_link(&request, data, sizeof data), NULL, NULL);
+}
+
 /* ---- listing ---- */
 
 static int calls_entry_cmp(const void *a, const void *b)

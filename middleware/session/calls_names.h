@@ -8,6 +8,7 @@
 #ifndef SESSION_CALLS_NAMES_H
 #define SESSION_CALLS_NAMES_H
 
+#include "proto/message_change.h"
 #include "session/calls.h"
 
 struct calls_entry {
@@ -30,6 +31,11 @@ int calls_remove(struct calls *, const char *path);
 /* A directory with all that is in it, a while at a time: `more` says that it is not all gone. */
 int calls_remove_tree(struct calls *, const char *path, struct message_removed *);
 int calls_rename(struct calls *, const char *from, const char *to, bool replace);
+/* Modes and times of many names: 0 when all were tried, and `done` was called for each, with its
+ * status; or -errno. */
+int calls_changes(struct calls *, const struct message_set_attr *,
+	void (*done)(void *ctx, unsigned index, uint16_t status), void *ctx);
+int calls_make_link(struct calls *, const char *target, const char *path);
 int calls_statfs(struct calls *, const char *path, struct message_statfs_reply *);
 /* Sums of files, in the order in which they are found: `found` is called for each and gives 0, or
  * -errno for one that can not be. */

@@ -73,6 +73,7 @@ static int names_add(struct compare_names *names, const struct compare_entry *en
 void compare_plan_fini(struct compare_plan *p)
 {
 	selection_fini(&p->copy);
+	free(p->attrs.entries);
 	free(p->in_the_way.entries);
 	free(p->extra.entries);
 	*p = (struct compare_plan){0};
@@ -91,6 +92,7 @@ static bool same_time(const struct compare_entry *a, const struct compare_entry 
 	       (a->mtime_ns == b->mtime_ns || !a->mtime_ns || !b->mtime_ns);
 }
 
+/* Whether there is nothing to be copied, whatever mode and time say of what is set alone. */
 static bool same(
 	const struct compare_entry *from, const struct compare_entry *to, enum compare_level level)
 {
@@ -98,13 +100,10 @@ static bool same(
 	case MESSAGE_DIRECTORY:
 		return level != COMPARE_MTIME || (from->mode == to->mode && same_time(from, to));
 	case MESSAGE_SYMLINK:
-		return from->target && to->target && !strcmp(from->target, to->target) &&
-		       (level != COMPARE_MTIME || same_time(from, to));
+		return from->target && to->target && !strcmp(from->target, to->target);
 	default:
 		return level == COMPARE_EXISTS ||
-		       (from->size == to->size &&
-			       (level == COMPARE_SIZE ||
-				       (same_time(from, to) && from->mode == to->mode)));
+		       (from->size == to->size && (level == COMPARE_SIZE || same_time(from, to)));
 	}
 }
 
@@ -188,6 +187,37 @@ static int pass_extra(struct pass *p)
 						  : pass_touch(p, name, (size_t)(last - name));
 }
 
+/* A file or link whose contents are the same.  1: it is to be copied all the same; 0; -ENOMEM. */
+static int pass_same(
+	struct pass *p, const struct compare_entry *from, const struct compare_entry *to)
+{
+	struct compare_pairs *attrs = &p->plan->attrs;
+	const bool judged = p->params->level == COMPARE_MTIME;
+	const struct compare_pair pair = {
+		.from = from,
+		.mode = judged && from->type == MESSAGE_FILE &&
+			(from->mode ^ to->mode) & p->params->mode_mask,
+		.mtime = judged && !same_time(from, to),
+	};
+
+	if (pair.mode && p->params->whole)
+		return 1;
+	p->plan->same++;
+	if (!pair.mode && !pair.mtime)
+		return 0;
+	if (attrs->count == attrs->room) {
+		const size_t room = attrs->room * 2 + 64;
+		struct compare_pair *grown = realloc(attrs->entries, room * sizeof *grown);
+
+		if (!grown)
+			return -ENOMEM;
+		attrs->entries = grown;
+		attrs->room = room;
+	}
+	attrs->entries[attrs->count++] = pair;
+	return 0;
+}
+
 /* Of the same name in both. */
 static int pass_both(struct pass *p)
 {
@@ -225,9 +255,11 @@ static int pass_both(struct pass *p)
 		return 0;
 	}
 	if (!from->failed && !to->failed && same(from, to, p->params->level)) {
-		p->f++;
-		p->plan->same++;
-		return 0;
+		err = pass_same(p, from, to);
+		if (err <= 0) {
+			p->f++;
+			return err;
+		}
 	}
 	return pass_copy(p);
 }

@@ -45,11 +45,23 @@ struct compare_names {
 	size_t count, room;
 };
 
+/* What is the same in both trees but for mode or time. */
+struct compare_pair {
+	const struct compare_entry *from; /* of the first tree's list, which outlives it */
+	bool mode, mtime;                 /* what differs */
+};
+struct compare_pairs {
+	struct compare_pair *entries;
+	size_t count, room;
+};
+
 struct compare_plan { /* zeroed before */
 	/* Names to be copied; of a directory that the second tree lacks all that is in it; one that
 	 * ends in '/' is a directory that is there and gets mode and time. */
 	struct selection copy;
 	uint64_t files, bytes, largest_bytes; /* of the files among them */
+	/* Files and links that get mode or time, and are not copied: they are among `same`. */
+	struct compare_pairs attrs;
 	/* In the second tree, and in the way of what comes: another kind of thing.  Removed before
 	 * anything is copied. */
 	struct compare_names in_the_way;
@@ -65,6 +77,9 @@ struct compare_params {
 	/* What is extra is about to go: directories that it is in are among `copy`, to get their
 	 * times back. */
 	bool remove;
+	mode_t mode_mask; /* bits of a file's mode that can be kept at all */
+	/* Mode and time alone can not be set: a file with another mode is copied. */
+	bool whole;
 };
 /* 0 or -ENOMEM.  `copy` is sorted. */
 int compare_make(const struct compare_list *from, const struct compare_list *to,

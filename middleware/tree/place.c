@@ -143,6 +143,23 @@ int place_rename(const struct place *p, const char *from, const char *to, bool r
 	return err ? err : beneath_rename(p->top, from, to, replace);
 }
 
+int place_change(const struct place *p, const char *path, const struct change *change)
+{
+	struct change allowed = *change;
+	int err = place_allows(p, PLACE_WRITE);
+
+	allowed.set_id = false;
+	allowed.but_top = true;
+	return err ? err : change_run(p->top, path, &allowed);
+}
+
+int place_make_link(const struct place *p, const char *target, const char *path)
+{
+	int err = place_allows(p, PLACE_WRITE);
+
+	return err ? err : change_make_link(p->top, target, path);
+}
+
 int place_check_readable(const struct place *p, const char *path)
 {
 	int fd, err = place_allows(p, PLACE_READ);

@@ -11,6 +11,8 @@
 #ifndef TREE_PLACE_H
 #define TREE_PLACE_H
 
+#include "tree/change.h"
+
 #include <dirent.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -58,6 +60,10 @@ struct removal;
 /* A directory with all that is in it; as removal_run. */
 int place_remove_tree(const struct place *, const char *path, uint64_t until_ns, struct removal *);
 int place_rename(const struct place *, const char *from, const char *to, bool replace);
+
+/* Modes and times; the directory's own are not its users' to change: -EPERM. */
+int place_change(const struct place *, const char *path, const struct change *);
+int place_make_link(const struct place *, const char *target, const char *path);
 
 /* Whether a file or tree may be read at `path`; or one be written: in it when it is a directory,
  * else beside it.  (What else is wrong with the path, who reads or writes there finds out.) */

@@ -9,6 +9,7 @@
 #include "rftp/copy/mover.h"
 #include "rftp/copy/retry.h"
 #include "rftp/copy/rules.h"
+#include "rftp/copy/sync_attrs.h"
 #include "rftp/copy/sync_plan.h"
 #include "rftp/remote/url.h"
 #include "rftp/shell/interrupt.h"
@@ -338,18 +339,27 @@ static int carry_out(struct sync *s)
 		err = remove_names(s, &s->plan.in_the_way);
 	if (!err)
 		err = remove_extra(s);
+	if (!err)
+		err = sync_attrs(s->client, s->params, &s->plan.attrs);
 	if (!err && s->plan.copy.count)
 		err = s->params->to_server ? copy_to(s) : copy_from(s);
 	return err;
 }
 
-int sync_run(struct client *c, const struct sync_params *params)
+int sync_run(struct client *c, const struct sync_params *asked)
 {
-	const struct compare_params compare = {
-		.level = c->settings.compare, .remove = c->settings.delete};
+	struct sync_params whole = *asked;
+	const struct sync_params *params = &whole;
+	const struct compare_params compare = {.level = c->settings.compare,
+		.remove = c->settings.delete,
+		/* a daemon gives nobody set-user-ID */
+		.mode_mask = asked->to_server ? 01777 : 07777,
+		/* the mode of a file with a list is a part of it */
+		.whole = c->settings.acls};
 	struct sync s = {.client = c, .params = params};
 	int err;
 
+	whole.mode_mask = compare.mode_mask;
 	mover_start(&s.mover, c, "sync");
 	if (!client_session(c))
 		return mover_finish(&s.mover, -ENOTCONN);
@@ -365,13 +375,15 @@ int sync_run(struct client *c, const struct sync_params *params)
 		report_failed(&s, &s.from, params->to_server ? params->local : params->remote);
 		report_failed(&s, &s.to, params->to_server ? params->remote : params->local);
 		report_verbose(&c->report,
-			"%" PRIu64 " files are the same, %" PRIu64 " are to be copied, %" PRIu64
+			"%" PRIu64 " files are the same (%zu but for mode or time), %" PRIu64
+			" are to be copied, %" PRIu64
 			" names are extra; special files that are left out: %" PRIu64,
-			s.plan.same, s.plan.files, s.plan.extra_names, s.plan.special);
+			s.plan.same, s.plan.attrs.count, s.plan.files, s.plan.extra_names,
+			s.plan.special);
 		s.mover.done.skipped += s.plan.same;
 	}
 	if (!err && c->settings.dry_run)
-		sync_plan_print(c, params, &s.plan, c->settings.delete);
+		sync_plan_print(c, params, &s.from, &s.plan, c->settings.delete);
 	else if (!err)
 		err = carry_out(&s);
 	compare_plan_fini(&s.plan);

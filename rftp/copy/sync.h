@@ -14,6 +14,7 @@
 struct sync_params {
 	const char *local, *remote; /* directories; `remote` is absolute */
 	bool to_server;
+	unsigned mode_mask; /* set by sync_run: of files, what the sink keeps */
 };
 
 /* 0 or -errno; errors are reported. */

@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -128,6 +129,38 @@ static void add_name(struct text *line, const char *directory, const char *name)
 	text_fini(&path);
 }
 
+/* A command here, which /bin/sh runs: it takes bytes in quotes as they are, but a line of the plan
+ * can not have a line feed in it. */
+static void add_local(
+	struct text *line, const char *action, const char *directory, const char *name)
+{
+	struct text path = {0};
+	const char *p;
+	bool plain = true;
+
+	text_puts(&path, directory);
+	if (!*directory || directory[strlen(directory) - 1] != '/')
+		text_putc(&path, '/');
+	text_puts(&path, name);
+	for (p = text_str(&path); *p; p++)
+		plain = plain && (unsigned char)*p >= ' ' && *p != 0x7f;
+	text_puts(line, plain ? "!" : "!n=$(printf '");
+	if (plain)
+		text_printf(line, "%s -- '", action);
+	for (p = text_str(&path); *p; p++)
+		if (*p == '\'')
+			text_puts(line, "'\\''");
+		else if (!plain && ((unsigned char)*p < ' ' || *p == 0x7f || *p == '\\'))
+			text_printf(line, "\\%03o", (unsigned)*p);
+		else
+			text_puts(line, *p == '%' && !plain ? "%%" : (char[]){*p, '\0'});
+	if (plain)
+		text_putc(line, '\'');
+	else /* what $() takes off the end is not the name's */
+		text_printf(line, "_'); %s -- \"${n%%_}\"", action);
+	text_fini(&path);
+}
+
 static void print(struct client *c, struct text *line, const char *action, const char *name)
 {
 	if (report_json(&c->report)) {
@@ -149,15 +182,17 @@ static void print_remove(
 {
 	struct text line = {0};
 
-	text_puts(
-		&line, p->to_server ? e->type == MESSAGE_DIRECTORY ? "rm -r" : "rm" : "!rm -r --");
-	add_name(&line, p->to_server ? p->remote : p->local, e->name);
+	if (p->to_server) {
+		text_puts(&line, e->type == MESSAGE_DIRECTORY ? "rm -r" : "rm");
+		add_name(&line, p->remote, e->name);
+	} else {
+		add_local(&line, "rm -r", p->local, e->name);
+	}
 	print(c, &line, "remove", e->name);
 }
 
 static void print_copy(struct client *c, const struct sync_params *p, const char *name)
 {
-	size_t len = strlen(name);
 	char *parent = strdup(name), *slash;
 	struct text line = {0};
 
@@ -168,17 +203,46 @@ static void print_copy(struct client *c, const struct sync_params *p, const char
 		*slash = '\0';
 	else
 		*parent = '\0';
-	if (len && name[len - 1] == '/') { /* mode and time alone */
-		text_puts(&line, "# mode and time of");
-		add_name(&line, p->to_server ? p->remote : p->local, parent);
-		print(c, &line, "touch", parent);
-	} else {
-		text_puts(&line, p->to_server ? "put -r" : "get -r");
-		add_name(&line, p->to_server ? p->local : p->remote, name);
-		add_name(&line, p->to_server ? p->remote : p->local, parent);
-		print(c, &line, "copy", name);
-	}
+	text_puts(&line, p->to_server ? "put -r" : "get -r");
+	add_name(&line, p->to_server ? p->local : p->remote, name);
+	add_name(&line, p->to_server ? p->remote : p->local, parent);
+	print(c, &line, "copy", name);
 	free(parent);
+}
+
+/* `command` is the same there and here. */
+static void print_change(struct client *c, const struct sync_params *p, const char *command,
+	const char *action, const char *name)
+{
+	struct text line = {0};
+
+	if (p->to_server) {
+		text_puts(&line, command);
+		add_name(&line, p->remote, name);
+	} else {
+		add_local(&line, command, p->local, name);
+	}
+	print(c, &line, action, name);
+}
+
+/* Mode, time or both of a name that is there. */
+static void print_attrs(
+	struct client *c, const struct sync_params *p, const struct compare_pair *pair)
+{
+	const struct compare_entry *e = pair->from;
+	const bool link = e->type == MESSAGE_SYMLINK;
+	char command[64];
+
+	if (pair->mode) {
+		snprintf(command, sizeof command, "chmod %04o",
+			e->mode & (e->type == MESSAGE_FILE ? p->mode_mask : 07777u));
+		print_change(c, p, command, "chmod", e->name);
+	}
+	if (pair->mtime) {
+		snprintf(command, sizeof command, "touch -%s%s -d @%jd.%09u", link ? "h" : "c",
+			p->to_server ? "" : "m", (intmax_t)e->mtime_s, (unsigned)e->mtime_ns);
+		print_change(c, p, command, "touch", e->name);
+	}
 }
 
 void sync_plan_print_copy(struct client *c, const char *command, const char *from, const char *to)
@@ -192,13 +256,42 @@ void sync_plan_print_copy(struct client *c, const char *command, const char *fro
 	print(c, &line, "copy", from);
 }
 
-void sync_plan_print(
-	struct client *c, const struct sync_params *p, const struct compare_plan *plan, bool remove)
+/* Directories that were there get theirs when all in them has changed, the innermost first. */
+static void print_touched(struct client *c, const struct sync_params *p,
+	const struct compare_list *from, const struct compare_plan *plan)
+{
+	size_t at = from->count;
+
+	for (size_t i = plan->copy.count; i--;) {
+		const char *name = plan->copy.names[i];
+		size_t len = strlen(name);
+
+		if (!len || name[len - 1] != '/')
+			continue;
+		/* both are in one order */
+		while (at && (strncmp(from->entries[at - 1].name, name, len - 1) != 0 ||
+				     from->entries[at - 1].name[len - 1]))
+			at--;
+		if (at)
+			print_attrs(
+				c, p, &(struct compare_pair){&from->entries[at - 1], true, true});
+	}
+}
+
+void sync_plan_print(struct client *c, const struct sync_params *p, const struct compare_list *from,
+	const struct compare_plan *plan, bool remove)
 {
 	for (size_t i = 0; i < plan->in_the_way.count; i++)
 		print_remove(c, p, plan->in_the_way.entries[i]);
-	for (size_t i = 0; i < plan->copy.count; i++)
-		print_copy(c, p, plan->copy.names[i]);
+	for (size_t i = 0; i < plan->attrs.count; i++)
+		print_attrs(c, p, &plan->attrs.entries[i]);
+	for (size_t i = 0; i < plan->copy.count; i++) {
+		const char *name = plan->copy.names[i];
+
+		if (!*name || name[strlen(name) - 1] != '/')
+			print_copy(c, p, name);
+	}
 	for (size_t i = 0; i < plan->extra.count && remove; i++)
 		print_remove(c, p, plan->extra.entries[i]);
+	print_touched(c, p, from, plan);
 }

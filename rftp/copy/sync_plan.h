@@ -20,7 +20,7 @@ int sync_plan_list_remote(
 /* What a copy of one source would be: a line. */
 void sync_plan_print_copy(struct client *, const char *command, const char *from, const char *to);
 /* Each command a line; with `json` an event.  `remove`: extra names, too. */
-void sync_plan_print(
-	struct client *, const struct sync_params *, const struct compare_plan *, bool remove);
+void sync_plan_print(struct client *, const struct sync_params *, const struct compare_list *from,
+	const struct compare_plan *, bool remove);
 
 #endif

@@ -61,6 +61,13 @@ static const struct command command_table[] = {
 		COMMAND_REMOTE, COMMAND_REMOTE, 1, UINT_MAX, command_rm},
 	{"mv", "[-n] FROM... TO", "rename remote names, or move them into a directory",
 		COMMAND_REMOTE, COMMAND_REMOTE, 2, UINT_MAX, command_mv},
+	{"chmod", "[-R] MODE PATH...", "change permissions of remote names: 644 or u+x,go-w",
+		COMMAND_NOTHING, COMMAND_REMOTE, 2, UINT_MAX, command_chmod},
+	{"touch", "[-ch] [-d TIME|-t STAMP] PATH...",
+		"change modification times of remote names, to now or TIME", COMMAND_REMOTE,
+		COMMAND_REMOTE, 1, UINT_MAX, command_touch},
+	{"ln", "-s TARGET PATH", "make a remote symbolic link PATH that says TARGET",
+		COMMAND_REMOTE, COMMAND_REMOTE, 2, 4, command_ln},
 	{"stat", "PATH...", "show all attributes of remote names", COMMAND_REMOTE, COMMAND_REMOTE,
 		1, UINT_MAX, command_stat},
 	{"df", "[-h] [PATH]", "show the space of a remote file system", COMMAND_REMOTE,
@@ -169,6 +176,11 @@ static const char *command_flags_text(const char *name)
 			"    -p  with the parents that are missing; one that exists is no error\n"},
 		{"rm", "    -r  directories, too, with all that is in them\n"},
 		{"mv", "    -n  an existing target is an error\n"},
+		{"chmod", "    -R  with all that is beneath PATH, but for symbolic links\n"},
+		{"touch", "    -c  a name that is not there is not made\n"
+			  "    -h  a symbolic link itself, not what it leads to\n"
+			  "    -d TIME   '2026-11-24 03:18:00.5', 2026-11-24T03:18Z, @SECONDS\n"
+			  "    -t STAMP  [[CC]YY]MMDDhhmm[.ss]\n"},
 		{"df", "    -h  sizes as 1.5G instead of bytes\n"},
 	};
 

@@ -41,6 +41,8 @@ static const struct row {
 	{MESSAGE_STATFS, SESSION_BETWEEN, handle_statfs},
 	{MESSAGE_TREE, SESSION_BETWEEN, handle_tree},
 	{MESSAGE_SUM, SESSION_BETWEEN, handle_sum},
+	{MESSAGE_SETATTR, SESSION_BETWEEN, handle_set_attr},
+	{MESSAGE_MAKE_LINK, SESSION_BETWEEN, handle_make_link},
 	{MESSAGE_STORE, SESSION_BETWEEN, handle_store},
 	{MESSAGE_RETRIEVE, SESSION_BETWEEN, handle_retrieve},
 	{MESSAGE_FEED, SESSION_BETWEEN, handle_feed},

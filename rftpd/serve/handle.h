@@ -38,6 +38,10 @@ int handle_remove_tree(struct daemon_session *, const uint8_t *data, size_t len)
 int handle_rename(struct daemon_session *, const uint8_t *data, size_t len);
 int handle_statfs(struct daemon_session *, const uint8_t *data, size_t len);
 
+/* handle_change.c */
+int handle_set_attr(struct daemon_session *, const uint8_t *data, size_t len);
+int handle_make_link(struct daemon_session *, const uint8_t *data, size_t len);
+
 /* handle_list.c */
 int handle_list(struct daemon_session *, const uint8_t *data, size_t len);
 /* handle_tree.c */

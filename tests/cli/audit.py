@@ -86,16 +86,29 @@ def a_tree_that_is_removed(top):
 
 
 @case
+def modes_times_and_links(top):
+    daemon = served(top)
+    works("-c", "chmod 640 f; touch new; touch -d @5 f; ln -s f l", daemon.url())
+    fails(DENIED, "-c", "chmod 4755 f", daemon.url())
+    events = [e for e in told(top, 11) if e["event"] in ("chmod", "touch", "ln")]
+    equal([(e["event"], e["path"].lstrip("/"), e.get("mode"), e.get("to"), e["status"]) for e in events],
+          [("chmod", "f", "0640", None, "ok"), ("touch", "new", None, None, "ok"), ("touch", "f", None, None, "ok"),
+           ("ln", "l", None, "f", "ok"), ("chmod", "f", "4755", None, "denied")], "what was told")
+
+
+@case
 def what_is_refused(top):
     daemon = served(top, "ro", "--max-sessions", "1")
-    for command in ("mkdir x", "rm f", "rmdir d", "mv f g", f"put {top}/local"):
+    for command in ("mkdir x", "rm f", "rmdir d", "mv f g", "chmod 600 f", "touch f", "touch new",
+                    "ln -s f g", f"put {top}/local"):
         fails(DENIED, "-c", command, daemon.url())
         wait_until(lambda: lines(f"{top}/audit")[-1]["event"] == "end", "the session's end")
     fails(NO_FILE, daemon.url("nothing"), f"{top}/got")
     wait_until(lambda: lines(f"{top}/audit")[-1]["event"] == "end", "the session's end")
     events = lines(f"{top}/audit")
-    for event in ("mkdir", "rm", "rmdir", "mv", "put"):
+    for event in ("mkdir", "rm", "rmdir", "mv", "chmod", "ln", "put"):
         equal(one(events, event)["status"], "read-only", event)
+    equal([e["status"] for e in events if e["event"] == "touch"], ["read-only"] * 2, "touch")
     equal([e for e in events if e["event"] == "get" and e["status"] == "ok"], [], "what was got")
     session = Session(daemon.port, WAIT)
     fails(rftptest.REFUSED, daemon.url("f"), f"{top}/got")

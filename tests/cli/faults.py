@@ -244,12 +244,14 @@ class Names(Put):
             pass
 
     def arguments(self):
-        return ("-c", "mkdir -p made/deep; ls -l /; stat gone; rm gone; df; mv made moved; ls moved/*",
+        return ("-c", "mkdir -p made/deep; ls -l /; stat gone; rm gone; df; mv made moved; ls moved/*; "
+                "chmod -R 700 moved; touch -d @5 moved/deep; ln -s deep moved/link",
                 self.daemon.url())
 
     def verify(self, code):
         if not code:
-            check(os.path.isdir(self.daemon.path("moved/deep")) and not os.path.exists(self.daemon.path("gone")),
+            check(os.path.isdir(self.daemon.path("moved/link")) and
+                  os.stat(self.daemon.path("moved/deep")).st_mtime == 5 and not os.path.exists(self.daemon.path("gone")),
                   "exit code 0, and not all is done")
 
 

@@ -273,6 +273,8 @@ REQUESTS = {
     iwarp.REMOVE_TREE: (iwarp.text(b"/x"), 3, 2 + 4095),
     iwarp.TREE: (struct.pack(">I", 0) + iwarp.text(b"/") + b"\0\0", 9, 65536),
     iwarp.SUM: (struct.pack(">BH", 1, 1) + iwarp.text(b"/f"), 6, 65536),
+    iwarp.SETATTR: (struct.pack(">HBIqI", 1, 1, 0o644, 0, 0) + iwarp.text(b"/x"), 22, 65536),
+    iwarp.MAKE_LINK: (struct.pack(">I", 0) + iwarp.text(b"/etc") + iwarp.text(b"/x"), 10, 8 + 2 * 4095),
     iwarp.STORE: (iwarp.data_request(), 43, 43 + 4095),
     iwarp.RETRIEVE: (iwarp.data_request(), 43, 65536),
 }
@@ -463,6 +465,14 @@ def requests_with_wrong_values(top):
         (iwarp.RENAME, struct.pack(">I", 0) + text(b"../f") + text(b"g")),
         (iwarp.RENAME, struct.pack(">I", 0) + text(b"f") + text(b"g") + b"x"),
     ]
+    bad += [(iwarp.MAKE_LINK, struct.pack(">I", flags) + text(target) + text(path)) for flags, target, path in (
+        (1, b"f", b"g"), (0, b"", b"g"), (0, b"a\0b", b"g"), (0, b"f", b"a\0b"), (0, b"f", b"../g"), (0, b"f", b"f"),
+        (0, b"f", b"/"))]
+    bad += [(iwarp.SETATTR, struct.pack(">HBIqI", count, flags, mode, s, ns) + text(path))
+            for count, flags, mode, s, ns, path in (
+        (0, 1, 0, 0, 0, b"f"), (2, 1, 0, 0, 0, b"f"), (1, 0, 0, 0, 0, b"f"), (1, 1, 0o10000, 0, 0, b"f"),
+        (1, 2, 0, 0, 10**9, b"f"), (1, 6, 0, 0, 0, b"f"), (1, 32, 0, 0, 0, b"f"), (1, 1, 0, 0, 0, b"a\0b"),
+        (1, 17, 0, 0, 0, b"f"), (1, 1, 0, 0, 0, b""))]
     bad += [(iwarp.TREE, struct.pack(">I", flags) + text(path) + rules) for flags, path, rules in (
         (3, b"/", b"\0\0"), (4, b"/", b"\0\0"), (0, b"a\0b", b"\0\0"), (0, b"../x", b"\0\0"), (0, b"/", b"\0\1"),
         (0, b"/", b"\0\1\2" + text(b"x")), (0, b"/", b"\0\1\0" + text(b"")), (0, b"/", b"\0\0x"))]
@@ -1048,7 +1058,8 @@ def random_frames(top):
             for _ in range(rng().randrange(1, 6)):
                 type_ = rng().choice(types)
                 data = bytearray((REQUESTS | TRANSFERS)[type_][0])
-                if type_ in (iwarp.MKDIR, iwarp.RENAME, iwarp.REMOVE, iwarp.RMDIR, iwarp.REMOVE_TREE):
+                if type_ in (iwarp.MKDIR, iwarp.RENAME, iwarp.REMOVE, iwarp.RMDIR, iwarp.REMOVE_TREE,
+                             iwarp.SETATTR, iwarp.MAKE_LINK):
                     type_ = iwarp.STAT  # not what random paths would change
                 for _ in range(rng().randrange(0, 4)):
                     if data:

@@ -11,7 +11,7 @@ import subprocess
 import rftptest
 from rftptest import NOBODY, OK, ROOT, Daemon, case, check, equal, fails, leftovers, rftp, rng, scaled, skip, works
 
-NAMES = ["a", "b", "a-b", "c.o", "with space", "new\nline", "-r", "*", "e" * 200, ".h"]
+NAMES = ["a", "b", "a-b", "c.o", "with space", "new\nline", "it's %d\\n\n", "-r", "*", "e" * 200, ".h"]
 
 
 def grow(where, depth=0, links=True):
@@ -137,6 +137,46 @@ def what_is_removed(top):
 
 
 @case
+def mode_and_time_alone(top):
+    """What is the same but for its mode, or a link but for its time, gets that, and is not copied."""
+    place = Place(top)
+    os.makedirs(f"{place.source}/d")
+    for name in ("a", "d/b", "d/c"):
+        with open(f"{place.source}/{name}", "w") as f:
+            f.write(name * 1000)
+    os.symlink("a", f"{place.source}/l")
+    place.both()
+    os.chmod(f"{place.source}/a", 0o600)
+    os.chmod(f"{place.source}/d/b", 0)
+    os.chmod(f"{place.source}/d/c", 0o4755)
+    os.utime(f"{place.source}/l", (7, 7), follow_symlinks=False)
+    inode = os.stat(f"{place.export}/t/a").st_ino
+    plan = works("sync", "-n", place.source, place.url).out
+    equal(sorted(plan.splitlines()), [b"chmod 0000 /t/d/b", b"chmod 0600 /t/a", b"chmod 0755 /t/d/c",
+                                      b"touch -h -d @7.000000000 /t/l"], "the plan")
+    for names, where in (((place.source, place.url), f"{place.export}/t"), ((place.url, place.back), place.back)):
+        done = works("--json", "sync", *names).done()
+        equal((done["files"], done["sent_bytes"], done["skipped"]), (0, 0, 4), where)
+        modes = [os.stat(f"{where}/{name}").st_mode & 0o7777 for name in ("a", "d/b", "d/c")]
+        # a daemon gives nobody set-user-ID
+        equal(modes, [0o600, 0, 0o755], "modes", where)
+        equal(os.lstat(f"{where}/l").st_mtime, 7, "the link's time", where)
+        check(works("sync", "-n", *names).out == b"", "nothing is left to do", where)
+    equal(os.stat(f"{place.export}/t/a").st_ino, inode, "it is the file that was there")
+    # one that can not be changed keeps none of the others back
+    if ROOT:
+        os.chown(f"{place.back}/a", NOBODY, NOBODY)
+        os.chmod(f"{place.export}/t/a", 0o640)
+        os.chmod(f"{place.export}/t/d/b", 0o640)
+        os.chmod(top, 0o755)
+        for name in ("", "/d", "/d/b"):
+            os.chown(f"{place.back}{name}", 4711, 4711)
+        done = rftp("sync", place.url, place.back, user=4711)
+        check(done.code != OK and b"/a:" in done.err and b"/b:" not in done.err, done)
+        equal(os.stat(f"{place.back}/d/b").st_mode & 0o777, 0o640, "the other file")
+
+
+@case
 def a_plan_can_be_replayed(top):
     place = Place(top)
     grow(place.source, links=False)
@@ -148,10 +188,13 @@ def a_plan_can_be_replayed(top):
     with open(f"{top}/plan", "wb") as f:
         f.write(plan)
     works("-b", f"{top}/plan", place.daemon.url(""))
-    missing = {name: (a[0], a[3]) for name, a in picture(place.source).items()}
-    equal({name: (a[0], a[3]) for name, a in picture(f"{place.export}/t").items()}, missing, "what the plan did")
+    alike(picture(place.source), picture(f"{place.export}/t"), "what the plan did", plan)
+    with open(f"{top}/plan", "wb") as f:
+        f.write(works("sync", "-n", "--delete", place.url, place.back).out)
     events = works("--json", "sync", "-n", "--delete", place.url, place.back).events()
-    check({"copy", "remove"} >= {e["action"] for e in events if e["event"] == "plan"} - {"touch"}, events)
+    check({"copy", "remove"} >= {e["action"] for e in events if e["event"] == "plan"} - {"touch", "chmod"}, events)
+    works("-b", f"{top}/plan", place.daemon.url(""))
+    alike(picture(place.source), picture(place.back), "what the plan did here")
     out = works("-n", "-r", place.source, place.daemon.url("copy/")).out
     check(out.startswith(b"put -r ") and not os.path.exists(f"{place.export}/copy"), out)
 

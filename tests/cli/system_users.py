@@ -108,6 +108,13 @@ def files_are_the_users(top):
         works(*mine(top), "-r", url(daemon, users.ann, f"{where}/tree"), f"{top}/back")
         same_files(f"{top}/f", f"{top}/got")
         equal(rftptest.tree(f"{top}/back/tree"), rftptest.tree(f"{top}/tree"), "the tree that came back")
+        works(*mine(top), "-c", f"chmod 0 {where}/a/f; touch -d @7 {where}/a/f; ln -s f {where}/a/l; touch {where}/new; "
+              f"chmod -R u+rwX,go= {where}/tree", url(daemon, users.ann))
+        st = os.stat(f"{home}/a/f")
+        equal((st.st_mode & 0o7777, st.st_mtime), (0, 7), "mode and time of a file that its owner can not read")
+        equal(owners(home), {users.uid(users.ann)}, "whose the link and the new file are")
+        equal(os.stat(f"{home}/tree/d/g").st_mode & 0o7777, 0o600, "a mode beneath -R")
+        works(*mine(top), "-c", f"rm {where}/new", url(daemon, users.ann))
         works(*mine(top), "-c", f"rm -r {where}/a {where}/tree; rm -r {where}/feed", url(daemon, users.ann))
         equal(os.listdir(home), [], "what is left")
         # nobody else's, though the daemon is the same
@@ -118,6 +125,9 @@ def files_are_the_users(top):
                           (f"{top}/f", url(daemon, users.ann, f"{users.bob}/f")),
                           ("-c", f"ls {users.bob}", url(daemon, users.ann)),
                           ("-c", f"rm {users.bob}/secret", url(daemon, users.ann)),
+                          ("-c", f"chmod 777 {users.bob}", url(daemon, users.ann)),
+                          ("-c", f"touch {users.bob}/secret", url(daemon, users.ann)),
+                          ("-c", f"ln -s x {users.bob}/l", url(daemon, users.ann)),
                           ("sum", url(daemon, users.ann, f"{users.bob}/secret")),
                           ("-c", f"mv {users.bob}/secret {where}/", url(daemon, users.ann)),
                           ("-c", f"mkdir {users.bob}/d", url(daemon, users.ann)),

@@ -73,6 +73,10 @@ write("fuzz_message", {
     "sum": frame(25, pack("BH", 2, 2) + text(b"/a") + text(b"/b")),
     "sum-reply": frame(25 | REPLY, pack("BQH", 0, 7, 2) + pack("HHQ", 1, 200, 0) + text(b"")
                        + pack("HHQ", 0, 0, 7) + text(b"\x12\x34\x56\x78")),
+    "setattr": frame(26, pack("H", 2) + pack("BIqI", 11, 0o644, -1, 7) + text(b"/a") + pack("BIqI", 20, 0, 0, 0)
+                     + text(b"/b")),
+    "setattr-reply": frame(26 | REPLY, pack("HHH", 2, 0, 201)),
+    "make-link": frame(27, pack("I", 0) + text(b"../x") + text(b"/b")),
     "store": frame(32, FILES),
     "retrieve-null": frame(33, NULLS),
     "retrieve-several": frame(33, SEVERAL),

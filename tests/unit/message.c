@@ -22,6 +22,12 @@
 #define ATTR "01 000001a4 000003e8 000003e9 0123456789abcdef ffffffffffffffff 3b9ac9ff"
 #define MKDIR "000001ed 00000001 0002 2f61"
 #define RENAME "00000001 0002 2f61 0002 2f62"
+#define CHANGES                                                                                    \
+	"0002 0b 000001a4 ffffffffffffffff 3b9ac9ff 0002 2f61 "                                    \
+	"14 00000000 0000000000000000 00000000 0002 2f62"
+#define CHANGE_MAX "02 00000000 7fffffffffffffff 3b9ac9ff 0100 61*256 "
+#define STATUSES "0002 0000 00c9"
+#define MAKE_LINK "00000000 0002 2e2e 0002 2f62"
 #define REMOVED "0000000000000007 01"
 #define STATFS                                                                                     \
 	"0000000000000001 0000000000000002 0000000000000003 0000000000000004 0000000000000005"
@@ -50,6 +56,7 @@
 #define ENTRY_MAX ATTR " 00ff 62*255 "
 #define X5(x) x x x x x
 #define X25(x) X5(x) X5(x) X5(x) X5(x) X5(x)
+#define X200(x) X25(x) X25(x) X25(x) X25(x) X25(x) X25(x) X25(x) X25(x)
 #define X225(x) X25(x) X25(x) X25(x) X25(x) X25(x) X25(x) X25(x) X25(x) X25(x)
 
 #define SUMS "02 0002 0002 2f61 0002 2f62"
@@ -145,6 +152,20 @@ static const struct sample samples[] = {
 	{MESSAGE_SUM | MESSAGE_REPLY, NULL,
 		"00 ffffffffffffffff 0200 " X225(SUM_MAX) X225(SUM_MAX) X25(SUM_MAX) X25(SUM_MAX)
 			X5(SUM_MAX) X5(SUM_MAX) SUM_MAX SUM_MAX},
+	{MESSAGE_SETATTR, NULL, CHANGES},
+	{MESSAGE_SETATTR, NULL, "0001 01 00000000 0000000000000000 00000000 0001 2f"},
+	/* changes that fill a frame to the last byte */
+	{MESSAGE_SETATTR, NULL,
+		"00e0 " X200(CHANGE_MAX) X5(CHANGE_MAX) X5(CHANGE_MAX) X5(CHANGE_MAX) X5(CHANGE_MAX)
+			CHANGE_MAX CHANGE_MAX "01 00000fff 0000000000000000 00000000 0fff 61*4095 "
+					      "01 00000fff 0000000000000000 00000000 015f 61*351"},
+	{MESSAGE_SETATTR | MESSAGE_REPLY, NULL, "0001 0000"},
+	{MESSAGE_SETATTR | MESSAGE_REPLY, NULL, "0400 00*2048"},
+	{MESSAGE_SETATTR | MESSAGE_REPLY, NULL, STATUSES},
+	{MESSAGE_MAKE_LINK, NULL, MAKE_LINK},
+	{MESSAGE_MAKE_LINK, NULL, "00000000 0001 2f 0001 2f"},
+	{MESSAGE_MAKE_LINK, NULL, "00000000 0fff 61*4095 0fff 62*4095"},
+	{MESSAGE_MAKE_LINK | MESSAGE_REPLY, NULL, ""},
 	{MESSAGE_STORE, NULL, FILES},
 	{MESSAGE_STORE, NULL, NULLS},
 	{MESSAGE_STORE, NULL,
@@ -302,6 +323,32 @@ static const struct tweak tweaks[] = {
 	{recode_message_rename, RENAME, 8, 2, 0, BAD},
 	{recode_message_rename, RENAME, 8, 2, 3, -EMSGSIZE},
 	{recode_message_rename, RENAME, 8, 2, 1, BAD},
+	/* SETATTR: the first change at 2, the second at 23; and its reply */
+	{recode_message_set_attr, CHANGES, 0, 2, 0, BAD},
+	{recode_message_set_attr, CHANGES, 0, 2, 1, BAD},
+	{recode_message_set_attr, CHANGES, 0, 2, 3, BAD},
+	{recode_message_set_attr, CHANGES, 2, 1, 8, BAD}, /* neither mode nor time */
+	{recode_message_set_attr, CHANGES, 2, 1, 3, 0},
+	{recode_message_set_attr, CHANGES, 2, 1, 1, BAD},  /* a time that is not meant */
+	{recode_message_set_attr, CHANGES, 2, 1, 2, BAD},  /* a mode that is not */
+	{recode_message_set_attr, CHANGES, 2, 1, 7, BAD},  /* two times */
+	{recode_message_set_attr, CHANGES, 2, 1, 19, BAD}, /* the mode of a link */
+	{recode_message_set_attr, CHANGES, 2, 1, 35, BAD}, /* an unknown flag */
+	{recode_message_set_attr, CHANGES, 3, 4, 07777, 0},
+	{recode_message_set_attr, CHANGES, 3, 4, 010000, BAD},
+	{recode_message_set_attr, CHANGES, 15, 4, 1000000000, BAD},
+	{recode_message_set_attr, CHANGES, 19, 2, 0, BAD},
+	{recode_message_set_attr, CHANGES, 22, 1, 0, BAD}, /* NUL */
+	{recode_message_set_attr, CHANGES, 23, 1, 4, 0},
+	{recode_message_set_attr, CHANGES, 23, 1, 28, BAD}, /* a link is not made */
+	{recode_set_attr_reply, STATUSES, 0, 2, 0, BAD},
+	{recode_set_attr_reply, STATUSES, 0, 2, 1, BAD},
+	{recode_set_attr_reply, STATUSES, 0, 2, 3, -EMSGSIZE},
+	{recode_set_attr_reply, STATUSES, 0, 2, 1025, BAD},
+	{recode_message_make_link, MAKE_LINK, 0, 4, 1, BAD},
+	{recode_message_make_link, MAKE_LINK, 4, 2, 0, BAD},
+	{recode_message_make_link, MAKE_LINK, 7, 1, 0, BAD},
+	{recode_message_make_link, MAKE_LINK, 8, 2, 0, BAD},
 	/* TREE, and its reply: entries at 3 and 46 */
 	{recode_message_tree, TREE, 0, 4, 0, 0},
 	{recode_message_tree, TREE, 0, 4, 3, BAD},

@@ -45,7 +45,7 @@ static void calls(int dir)
 	struct open_how how = {.flags = O_RDONLY, .resolve = RESOLVE_BENEATH};
 	struct stat st;
 	char text[64] = "";
-	int fd, other;
+	int fd, other, path;
 
 	/* a file is made there, by the other's mask, and is open here */
 	fd = opener_openat(dir, "f", O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
@@ -76,6 +76,11 @@ static void calls(int dir)
 	CHECK_EQ(errno, EINVAL);
 
 	CHECK(!opener_fchmod(fd, 0640) && mode_of(dir, "f") == 0640);
+
+	path = openat(dir, "f", O_PATH | O_CLOEXEC);
+	CHECK((!opener_chmod(path, 0) && mode_of(dir, "f") == 0) || errno == ENOSYS);
+	close(path);
+	CHECK(!opener_fchmod(fd, 0640));
 	CHECK(!opener_futimens(fd, times) && !fstat(fd, &st) && st.st_mtim.tv_sec == 2000);
 	CHECK(!opener_utimensat(dir, "l", times, AT_SYMLINK_NOFOLLOW) &&
 		!fstatat(dir, "l", &st, AT_SYMLINK_NOFOLLOW) && st.st_mtim.tv_nsec == 5);

@@ -58,6 +58,8 @@ static void nothing_is_done_without_rights(void)
 	CHECK_EQ(place_rmdir(&p, "empty"), -EROFS);
 	CHECK_EQ(place_remove(&p, "file"), -EROFS);
 	CHECK_EQ(place_rename(&p, "file", "other", true), -EROFS);
+	CHECK_EQ(place_change(&p, "file", &(struct change){.has_mode = true}), -EROFS);
+	CHECK_EQ(place_make_link(&p, "file", "new"), -EROFS);
 	p.rights = PLACE_READ_ONLY | PLACE_WRITE;
 	CHECK_EQ(place_rmdir(&p, "empty"), -EACCES);
 	CHECK_EQ(place_remove(&p, "file"), -EACCES);
@@ -66,6 +68,8 @@ static void nothing_is_done_without_rights(void)
 	CHECK_EQ(place_mkdir(&p, "new", 0755, false), -EACCES);
 	CHECK_EQ(place_check_writable(&p, "file"), -EACCES);
 	CHECK_EQ(place_rename(&p, "file", "other", true), -EACCES);
+	CHECK_EQ(place_change(&p, "file", &(struct change){.has_mode = true}), -EACCES);
+	CHECK_EQ(place_make_link(&p, "file", "new"), -EACCES);
 	CHECK_EQ(place_stat(&p, "file", true, &st), 0);
 	CHECK_EQ(place_stat(&p, "empty", true, &st), 0);
 	CHECK_EQ(place_stat(&p, "new", true, &st), -ENOENT);
@@ -117,6 +121,76 @@ static void all_is_done_with_rights(void)
 	place_close(&p);
 }
 
+static struct stat looked_at(const char *dir, const char *name)
+{
+	struct stat st = {0};
+
+	if (lstat(scratch_path(dir, name), &st))
+		st.st_mode = 0;
+	return st;
+}
+
+static void modes_and_times(void)
+{
+	const struct change when = {.has_mtime = true, .mtime_s = -5, .mtime_ns = 7};
+	struct change c = {.has_mode = true, .mode = 0, .set_id = true};
+	const char *dir = scratch_dir();
+	struct stat st;
+	struct place p;
+
+	CHECK(make(dir));
+	CHECK_EQ(place_open(&p, dir, PLACE_ALL), 0);
+	CHECK_EQ(place_change(&p, "file", &c), 0);
+	CHECK_EQ(looked_at(dir, "file").st_mode & 07777, 0);
+	CHECK_EQ(place_change(&p, "file", &when), 0); /* what nobody may read */
+	st = looked_at(dir, "file");
+	CHECK_EQ(st.st_mtim.tv_sec, -5);
+	CHECK_EQ(st.st_mtim.tv_nsec, 7);
+	/* set-user-ID is not given, and not taken by what means something else */
+	c.mode = 04755;
+	CHECK_EQ(place_change(&p, "file", &c), -EPERM);
+	CHECK_EQ(looked_at(dir, "file").st_mode & 07777, 0);
+	CHECK(!chmod(scratch_path(dir, "file"), 04700));
+	CHECK_EQ(place_change(&p, "file", &c), 0);
+	CHECK_EQ(looked_at(dir, "file").st_mode & 07777, 04755);
+	c.mode = 02755;
+	CHECK_EQ(place_change(&p, "full", &c), 0);
+	CHECK_EQ(looked_at(dir, "full").st_mode & 07777, 02755);
+	/* the top is not its users' */
+	CHECK_EQ(place_change(&p, "", &c), -EPERM);
+	CHECK_EQ(place_change(&p, "full/..", &when), -EPERM);
+	CHECK_EQ(place_change(&p, "../x", &when), -EXDEV);
+	CHECK_EQ(place_change(&p, "none", &when), -ENOENT);
+	c = (struct change){.now = true, .create = true};
+	CHECK_EQ(place_change(&p, "none/there", &c), -ENOENT);
+	CHECK_EQ(place_change(&p, "new", &c), 0);
+	CHECK_EQ(looked_at(dir, "new").st_size, 0);
+	CHECK_EQ(place_change(&p, "file", &c), 0);
+	CHECK(looked_at(dir, "file").st_mtim.tv_sec > 0);
+	CHECK(!mkfifo(scratch_path(dir, "fifo"), 0600));
+	CHECK_EQ(place_change(&p, "fifo", &c), -ENXIO);
+	/* links */
+	CHECK_EQ(place_make_link(&p, "file", "link"), 0);
+	CHECK_EQ(place_make_link(&p, "file", "link"), -EEXIST);
+	CHECK_EQ(place_make_link(&p, "../file", "full/up"), 0);
+	CHECK_EQ(place_make_link(&p, "/etc/passwd", "out"), 0);
+	CHECK_EQ(place_make_link(&p, "x", "../out"), -EXDEV);
+	CHECK_EQ(place_make_link(&p, "x", ""), -EINVAL);
+	CHECK_EQ(place_change(&p, "out", &when), -EXDEV);
+	CHECK_EQ(place_change(&p, "full/up", &when), 0);
+	CHECK_EQ(looked_at(dir, "file").st_mtim.tv_sec, -5);
+	c = when;
+	c.link = true;
+	c.mtime_s = 9;
+	CHECK_EQ(place_change(&p, "out", &c), 0);
+	CHECK_EQ(looked_at(dir, "out").st_mtim.tv_sec, 9);
+	CHECK_EQ(looked_at(dir, "file").st_mtim.tv_sec, -5);
+	CHECK_EQ(place_make_link(&p, "nowhere", "dangling"), 0);
+	CHECK_EQ(place_change(&p, "dangling", &(struct change){.now = true, .create = true}),
+		-ENOENT);
+	place_close(&p);
+}
+
 static void what_cannot_be_opened(void)
 {
 	const char *dir = scratch_dir();
@@ -131,5 +205,5 @@ static void what_cannot_be_opened(void)
 
 HARNESS_MAIN({"a_missing_right_is_said", a_missing_right_is_said},
 	{"nothing_is_done_without_rights", nothing_is_done_without_rights},
-	{"all_is_done_with_rights", all_is_done_with_rights},
+	{"all_is_done_with_rights", all_is_done_with_rights}, {"modes_and_times", modes_and_times},
 	{"what_cannot_be_opened", what_cannot_be_opened})

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tree/change: mode and time of a name that is there, and symbolic links that are made.
+ */
+#ifndef TREE_CHANGE_H
+#define TREE_CHANGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct change {
+	bool has_mode, has_mtime; /* which of these it gets */
+	bool now;                 /* the time is now's; without has_mtime */
+	bool create;              /* an empty file is made where nothing is */
+	bool link;                /* a symbolic link itself, not what it leads to; without a mode */
+	/* A file may get set-user-ID and set-group-ID.  Without it, it keeps those that it has and
+	 * gets none: -EPERM.  A directory always may. */
+	bool set_id;
+	bool but_top; /* not the top itself: -EPERM */
+	mode_t mode;  /* at most 07777 */
+	int64_t mtime_s;
+	uint32_t mtime_ns;
+};
+
+/* As tree/beneath resolves them.  0 or -errno; -ENXIO: neither a file nor a directory. */
+int change_run(int top, const char *path, const struct change *);
+/* -EEXIST: something has that name. */
+int change_make_link(int top, const char *target, const char *path);
+
+#endif

@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""chmod, touch and ln of the shell: as the programs of these names do it."""
+
+import os
+import subprocess
+import time
+
+import rftptest
+from rftptest import DENIED, KIND, NO_FILE, USAGE, Daemon, case, check, equal, fails, make_file, rng, works
+
+
+def served(top):
+    os.mkdir(f"{top}/export")
+    daemon = Daemon(f"{top}/export")
+    make_file(daemon.path("f"), 10)
+    return daemon
+
+
+def mode(path):
+    return os.lstat(path).st_mode & 0o7777
+
+
+@case
+def modes_as_chmod_has_them(top):
+    """A file and a directory here and there, changed by both programs, in a random order of random modes."""
+    os.umask(0o022)
+    daemon = served(top)
+    os.mkdir(f"{top}/here")
+    for where in (f"{top}/here", daemon.path("")):
+        make_file(f"{where}/f", 1, mode=0o644)
+        os.mkdir(f"{where}/d")
+        os.chmod(f"{where}/d", 0o755)
+    wanted = ["644", "0", "700"]
+    for _ in range(40):
+        clauses = []
+        for _ in range(rng().randrange(1, 3)):
+            who = "".join(rng().sample("ugoa", rng().randrange(0, 3)))
+            what = "".join(rng().sample("rwxX", rng().randrange(0, 4))) if rng().random() < .8 else rng().choice("ugo")
+            clauses.append(who + rng().choice("+-=") + what)
+        wanted.append(",".join(clauses))
+    results = []
+    for text in wanted:
+        done = subprocess.run(["chmod", "--", text, "f", "d"], cwd=f"{top}/here", capture_output=True)
+        # chmod(1) complains of what umask has kept from "-w"
+        check(done.returncode == 0 or b"new permissions" in done.stderr, done)
+        results.append((mode(f"{top}/here/f"), mode(f"{top}/here/d")))
+    commands = "; ".join(f"chmod '{text}' f d; stat f; stat d" for text in wanted)
+    events = [e for e in works("--json", "-c", commands, daemon.url()).events() if e["event"] == "stat"]
+    modes = [int(e["mode"], 8) if isinstance(e["mode"], str) else e["mode"] for e in events]
+    for i, text in enumerate(wanted):
+        equal(tuple(modes[2 * i:2 * i + 2]), results[i], text, "after", wanted[:i])
+
+
+@case
+def a_tree_of_modes(top):
+    daemon = served(top)
+    for i in range(30):
+        os.makedirs(daemon.path(f"t/d{i}"))
+        for k in range(50):
+            make_file(daemon.path(f"t/d{i}/{k}"), 0)
+    os.symlink("/etc", daemon.path("t/l"))
+    works("-c", "chmod -R go-rwx,u-w t", daemon.url())
+    for where, directories, files in os.walk(daemon.path("t")):
+        equal({mode(f"{where}/{name}") for name in directories if name != "l"} - {0o500}, set(), where)
+        equal({mode(f"{where}/{name}") for name in files} - {0o400}, set(), where)
+    equal(mode(daemon.path("t")), 0o500, "the directory itself")
+    works("-c", "chmod -R 755 t", daemon.url())
+    done = fails(NO_FILE, "-c", "chmod 600 none f nothing", daemon.url(), says=b"none")
+    check(b"nothing" in done.err, done)
+    equal(mode(daemon.path("f")), 0o600, "between names that are not there")
+    fails(DENIED, "-c", "chmod 755 /", daemon.url())
+    for wrong in ("chmod f", "chmod 888 f", "chmod u+q f", "chmod -R", "chmod -x"):
+        fails(USAGE, "-c", wrong, daemon.url())
+
+
+@case
+def times(top):
+    daemon = served(top)
+    os.symlink("f", daemon.path("l"))
+    before = time.time()
+    works("-c", "touch -d @1700000000.000000123 f; touch new; touch -h -d 2001-02-03T04:05:06.5Z l", daemon.url())
+    equal(os.stat(daemon.path("f")).st_mtime_ns, 1700000000000000123, "a time in nanoseconds")
+    equal(os.lstat(daemon.path("l")).st_mtime, 981173106.5, "a link's own")
+    check(before - 2 <= os.stat(daemon.path("new")).st_mtime <= time.time() + 2, "now")
+    equal(os.stat(daemon.path("new")).st_size, 0, "a new file")
+    works("-c", "touch f l", daemon.url())
+    check(os.stat(daemon.path("f")).st_mtime >= before - 2, "now")
+    equal(os.lstat(daemon.path("l")).st_mtime, 981173106.5, "the link led to the file")
+    fails(NO_FILE, "-c", "touch -c none", daemon.url())
+    check(not os.path.exists(daemon.path("none")))
+    fails(NO_FILE, "-c", "touch no/where", daemon.url())
+    for wrong in ("touch", "touch -d", "touch -d tomorrow f", "touch -t 1 f", "touch -q f"):
+        fails(USAGE, "-c", wrong, daemon.url())
+
+
+@case
+def links(top):
+    daemon = served(top)
+    os.mkdir(daemon.path("d"))
+    works("-c", "ln -s f l; ln -s ../f d; ln -s 'any thing/' 'd/a b'; cat l", daemon.url())
+    equal(os.readlink(daemon.path("l")), "f")
+    equal(os.readlink(daemon.path("d/f")), "../f", "into a directory")
+    equal(os.readlink(daemon.path("d/a b")), "any thing/")
+    fails(KIND, "-c", "ln -s x l", daemon.url(),
+          says=b"exists")
+    equal(os.readlink(daemon.path("l")), "f", "it is as it was")
+    fails(USAGE, "-c", "ln f g", daemon.url())
+    fails(USAGE, "-c", "ln -s f", daemon.url())
+
+
+rftptest.main()
