@@ -185,23 +185,30 @@ static enum outcome client_case(struct side *s, unsigned number)
 	return failed ? BAD : harness_skipped ? SKIPPED : GOOD;
 }
 
-/* Waits for ever for the client's next case; -1: there is none. */
+/*
+ * Waits for ever for the client's next case; -1: there is none.  Its request may have come before
+ * the end of the last case's control channel, of which the client knew: nothing is promised
+ * between channels.
+ */
 static int server_hello(struct side *s)
 {
 	for (;;) {
+		const struct request *r = s->requests;
 		struct fabric_event ev;
-		int rc = fabric_eq_wait(s->eq, &ev, -1);
+		int rc;
 
-		if (rc < 0)
-			return -1;
-		if (rc != 1 || ev.type != FABRIC_EVENT_REQUEST)
-			continue;
-		if (ev.priv_len >= HELLO_BYTES && !memcmp(ev.priv, hello_magic, HELLO_BYTES - 1)) {
-			s->requests[0].chan = ev.chan;
-			s->request_count = 1;
-			return ev.priv[HELLO_BYTES - 1];
+		if (!s->request_count) {
+			rc = fabric_eq_wait(s->eq, &ev, -1);
+			if (rc < 0)
+				return -1;
+			if (rc != 1 || ev.type != FABRIC_EVENT_REQUEST)
+				continue;
+			side_keep_request(s, &ev);
 		}
-		fabric_chan_reject(ev.chan, NULL, 0); /* left over from a case that failed */
+		if (r->priv_len >= HELLO_BYTES && !memcmp(r->priv, hello_magic, HELLO_BYTES - 1))
+			return r->priv[HELLO_BYTES - 1];
+		/* left over from a case that failed */
+		fabric_chan_reject(side_pop_request(s).chan, NULL, 0);
 	}
 }
 
@@ -268,6 +275,8 @@ static int side_open(struct side *s, const struct backend *b, bool client, struc
 
 static void side_close(struct side *s, bool keep_fabric)
 {
+	while (s->request_count)
+		fabric_chan_free(side_pop_request(s).chan);
 	fabric_listener_free(s->listener);
 	fabric_eq_free(s->eq);
 	if (!keep_fabric)

@@ -62,6 +62,9 @@ struct side {
 	struct sockaddr_storage dst, src; /* the client's; src without a family: none */
 	uint64_t random;
 
+	struct request requests[REQUESTS_MAX]; /* oldest first, not taken yet */
+	unsigned request_count;
+
 	/* of the running half */
 	jmp_buf escape;
 	bool failed;
@@ -70,8 +73,7 @@ struct side {
 	struct fabric_pd *pds[LINKS_MAX];
 	struct fabric_cq *cqs[LINKS_MAX];
 	struct mem *mems[MEMS_MAX];
-	struct request requests[REQUESTS_MAX]; /* oldest first, not taken yet */
-	unsigned link_count, pd_count, cq_count, mem_count, request_count;
+	unsigned link_count, pd_count, cq_count, mem_count;
 	struct mem *note_mem; /* NOTES_MAX to receive, one to send */
 	struct note inbox[NOTES_MAX];
 	unsigned inbox_count, notes_sent;
@@ -190,17 +192,35 @@ static struct link *side_link_of(struct side *s, struct fabric_chan *chan)
 	return chan ? fabric_chan_context(chan) : NULL;
 }
 
+/* For who takes it.  False: there is no room. */
+static bool side_keep_request(struct side *s, const struct fabric_event *ev)
+{
+	struct request *r = &s->requests[s->request_count];
+
+	if (s->request_count == REQUESTS_MAX)
+		return false;
+	s->request_count++;
+	r->chan = ev->chan;
+	r->priv_len = ev->priv_len;
+	memcpy(r->priv, ev->priv, sizeof r->priv);
+	return true;
+}
+
+/* The oldest request, which there is. */
+static struct request side_pop_request(struct side *s)
+{
+	struct request r = s->requests[0];
+
+	memmove(s->requests, s->requests + 1, --s->request_count * sizeof *s->requests);
+	return r;
+}
+
 static void side_take_event(struct side *s, const struct fabric_event *ev)
 {
 	struct link *l = side_link_of(s, ev->chan);
-	struct request *r = &s->requests[s->request_count];
 
 	if (ev->type == FABRIC_EVENT_REQUEST) {
-		must(s, s->request_count < REQUESTS_MAX);
-		s->request_count++;
-		r->chan = ev->chan;
-		r->priv_len = ev->priv_len;
-		memcpy(r->priv, ev->priv, sizeof r->priv);
+		must(s, side_keep_request(s, ev));
 		must(s, !ev->owner);
 		must(s, ev->priv_len <= FABRIC_PRIVATE_MAX);
 		return;
@@ -261,13 +281,9 @@ static void side_drain(struct side *s)
 
 static struct request side_next_request(struct side *s)
 {
-	struct request r;
-
 	while (!s->request_count)
 		side_wait(s);
-	r = s->requests[0];
-	memmove(s->requests, s->requests + 1, --s->request_count * sizeof *s->requests);
-	return r;
+	return side_pop_request(s);
 }
 
 /* ---- channels ---- */
@@ -644,6 +660,7 @@ static void control_prepare(struct side *s, struct link *l)
 
 /* ---- the end of a half ---- */
 
+/* Requests that nobody took stay: the next case may be among them. */
 static void side_clean(struct side *s)
 {
 	if (s->undo)
@@ -653,8 +670,6 @@ static void side_clean(struct side *s)
 	s->undo_of = NULL;
 	for (unsigned i = 0; i < s->link_count; i++)
 		fabric_chan_free(s->links[i]->chan);
-	for (unsigned i = 0; i < s->request_count; i++)
-		fabric_chan_free(s->requests[i].chan);
 	for (unsigned i = 0; i < s->mem_count; i++) {
 		fabric_mr_free(s->mems[i]->mr);
 		free(s->mems[i]->guarded);
@@ -666,7 +681,7 @@ static void side_clean(struct side *s)
 		fabric_pd_free(s->pds[i]);
 	for (unsigned i = 0; i < s->link_count; i++)
 		free(s->links[i]);
-	s->link_count = s->pd_count = s->cq_count = s->mem_count = s->request_count = 0;
+	s->link_count = s->pd_count = s->cq_count = s->mem_count = 0;
 	s->inbox_count = s->notes_sent = 0;
 	s->control = NULL;
 	s->note_mem = NULL;
