@@ -157,6 +157,7 @@ struct loop {
 	uint64_t executed, writes;
 	uint64_t flip_after; /* the n-th request from now on; 0: none */
 	uint32_t flip_bit;
+	bool flipped; /* one has changed */
 	TAILQ_HEAD(, loop_chan) run;
 	LIST_HEAD(, loop_chan) chans;
 	LIST_HEAD(, loop_listener) listeners;
