@@ -5,8 +5,8 @@
  * Frame, RFTP's Fig. 7(a): event type 16 bits, response 16, length of data 32, then the data.  All
  * big-endian.  A reply has the request's type with MESSAGE_REPLY set and a status (status.h) in
  * `response`; a reply whose status is not 0 carries one text (bytes, 0..512) and nothing else.
- * In CHANNELS, STORE, RETRIEVE and FEED, and in the frames of a transfer, `response` is the number
- * of the transfer, below MESSAGE_TRANSFERS_MAX; in other requests and notices it is 0.
+ * In CHANNELS, STORE, RETRIEVE, FEED and SEND_COPY, and in the frames of a transfer, `response` is
+ * the number of the transfer, below MESSAGE_TRANSFERS_MAX; in other requests and notices it is 0.
  *
  * get functions check every length, count and value against the limits below and refuse trailing
  * bytes: 0, -EMSGSIZE or -EBADMSG.  Their byte strings point into the buffer they were given.  put
@@ -66,6 +66,8 @@ enum message_type {
 	MESSAGE_SUM = 25,
 	MESSAGE_SETATTR = 26, /* proto/message_change.h */
 	MESSAGE_MAKE_LINK = 27,
+	MESSAGE_GRANT_COPY = 28, /* proto/message_copy.h */
+	MESSAGE_SEND_COPY = 29,
 	MESSAGE_STORE = 32,
 	MESSAGE_RETRIEVE = 33,
 	MESSAGE_FEED = 34,
@@ -176,9 +178,9 @@ static inline uint32_t message_hello_protect(uint32_t flags)
 	return flags >> MESSAGE_HELLO_PROTECT_SHIFT & MESSAGE_HELLO_PROTECT_MASK;
 }
 const char *message_protect_name(unsigned level); /* "clear"; NULL past the last */
-/* Six bits, reply: bit n: the daemon knows the method n of LOGIN */
+/* Seven bits, reply: bit n: the daemon knows the method n of LOGIN */
 #define MESSAGE_HELLO_METHODS_SHIFT 8
-#define MESSAGE_HELLO_METHODS_MASK 63u
+#define MESSAGE_HELLO_METHODS_MASK 127u
 static inline uint32_t message_hello_methods(uint32_t flags)
 {
 	return flags >> MESSAGE_HELLO_METHODS_SHIFT & MESSAGE_HELLO_METHODS_MASK;
@@ -197,10 +199,12 @@ enum message_login_method {
 	MESSAGE_LOGIN_KEY = 3,         /* data: struct message_login_key */
 	MESSAGE_LOGIN_ONCE = 4,        /* no user; data: a key that is good for one session */
 	MESSAGE_LOGIN_CERTIFICATE = 5, /* no data: TLS has shown the certificate.  A user or none */
+	MESSAGE_LOGIN_GRANT = 6,       /* no user; data: what GRANT_COPY gave */
 };
 #define MESSAGE_LOGIN_DATA_MAX 4096u
 #define MESSAGE_LOGIN_PASSWORD_MAX 1024u
 #define MESSAGE_LOGIN_ONCE_BYTES 32u
+#define MESSAGE_GRANT_MAX 256u
 struct message_login {
 	uint8_t method;
 	struct wire_bytes user; /* 1..255 bytes without NUL where the method has one */

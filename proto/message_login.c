@@ -27,6 +27,7 @@ const char *message_login_name(uint8_t method)
 		[MESSAGE_LOGIN_KEY] = "publickey",
 		[MESSAGE_LOGIN_ONCE] = "one-time-key",
 		[MESSAGE_LOGIN_CERTIFICATE] = "certificate",
+		[MESSAGE_LOGIN_GRANT] = "grant",
 	};
 
 	return method < sizeof names / sizeof *names ? names[method] : NULL;
@@ -49,6 +50,8 @@ static bool message_login_ok(const struct message_login *m)
 		return !m->user.len && m->data.len == MESSAGE_LOGIN_ONCE_BYTES;
 	case MESSAGE_LOGIN_CERTIFICATE:
 		return (!m->user.len || message_user_ok(m->user)) && !m->data.len;
+	case MESSAGE_LOGIN_GRANT:
+		return !m->user.len && m->data.len && m->data.len <= MESSAGE_GRANT_MAX;
 	default:
 		return false;
 	}

@@ -61,6 +61,10 @@ static const struct message_row message_rows[] = {
 	REPLY(MESSAGE_SETATTR, "SETATTR", 4, 2 + 2 * MESSAGE_CHANGES_MAX),
 	REQUEST(MESSAGE_MAKE_LINK, "MAKE_LINK", 4 + 2 * PATH_FIELD_MIN, 4 + 2 * PATH_FIELD_MAX),
 	REPLY(MESSAGE_MAKE_LINK, "MAKE_LINK", 0, 0),
+	REQUEST(MESSAGE_GRANT_COPY, "GRANT_COPY", 4 + PATH_FIELD_MIN, 4 + PATH_FIELD_MAX),
+	REPLY(MESSAGE_GRANT_COPY, "GRANT_COPY", 11, 10 + MESSAGE_GRANT_MAX),
+	REQUEST(MESSAGE_SEND_COPY, "SEND_COPY", 71, MESSAGE_DATA_MAX),
+	REPLY(MESSAGE_SEND_COPY, "SEND_COPY", 95, MESSAGE_DATA_MAX),
 	REQUEST(MESSAGE_STORE, "STORE", 43, 43 + MESSAGE_PATH_MAX),
 	REPLY(MESSAGE_STORE, "STORE", 0, 0),
 	REQUEST(MESSAGE_RETRIEVE, "RETRIEVE", 43, MESSAGE_DATA_MAX),
@@ -105,7 +109,7 @@ const char *message_name(uint16_t type)
 bool message_has_number(uint16_t type)
 {
 	return type == MESSAGE_CHANNELS || type == MESSAGE_STORE || type == MESSAGE_RETRIEVE ||
-	       type == MESSAGE_FEED || transfer_is_frame(type);
+	       type == MESSAGE_FEED || type == MESSAGE_SEND_COPY || transfer_is_frame(type);
 }
 
 int message_check(const struct message_header *header)

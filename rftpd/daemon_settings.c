@@ -11,6 +11,7 @@
 #include "fabric/select.h"
 #include "proto/message.h"
 #include "proto/transfer.h"
+#include "rftpd/copy_rule.h"
 #include "rftpd/jobs/budget.h"
 #include "transfer/bucket.h"
 #include "tree/place.h"
@@ -46,6 +47,7 @@ enum kind {
 	KIND_LIMIT,
 	KIND_ANONYMOUS,
 	KIND_FSYNC,
+	KIND_COPIES,
 	KIND_LEVEL
 };
 
@@ -168,6 +170,12 @@ static const struct row rows[] = {
 		"and do not serve where the kernel does not have it", "no"},
 	{"keep-partial", KIND_NUMBER, FIELD(keep_partial_s), 0, 31536000, "SECONDS",
 		"how long what was cut off is kept, to be gone on with", "604800"},
+	{"copies-to", KIND_COPIES, 0, 0, 0, "NETWORK[,NETWORK...] [ports=FIRST[-LAST]]",
+		"send files to servers there, as clients ask; ports: 7387 unless given", NULL},
+	{"copies-from", KIND_SWITCH, FIELD(copies_from), 0, 0, "yes|no",
+		"let clients grant another server to store what they may store", "yes"},
+	{"grant-lifetime", KIND_NUMBER, FIELD(grant_lifetime_s), 1, 86400, "SECONDS",
+		"how long such a grant is good for one login", "3600"},
 	{"insecure", KIND_SWITCH, FIELD(insecure), 0, 0, "yes|no",
 		"listen beyond loopback without logins, where anybody may use the exports", "no"},
 };
@@ -222,6 +230,7 @@ void daemon_settings_fini(struct daemon_settings *s)
 	free(s->log_file);
 	free(s->control);
 	free(s->metrics);
+	free(s->copies_to);
 	*s = (struct daemon_settings){0};
 }
 
@@ -592,6 +601,18 @@ static int set_fsync(struct daemon_settings *s, const char *value, char why[DAEM
 	return -EINVAL;
 }
 
+static int set_copies(struct daemon_settings *s, const char *value, char why[DAEMON_WHY_MAX])
+{
+	struct copy_rule *rule;
+	int err = copy_rule_parse(value, &rule, why, DAEMON_WHY_MAX);
+
+	if (err)
+		return err;
+	free(s->copies_to);
+	s->copies_to = rule;
+	return 0;
+}
+
 static int set_row(struct daemon_settings *s, const struct row *row, const char *value,
 	char why[DAEMON_WHY_MAX])
 {
@@ -636,6 +657,8 @@ static int set_row(struct daemon_settings *s, const struct row *row, const char 
 		return set_anonymous(s, value, why);
 	case KIND_FSYNC:
 		return set_fsync(s, value, why);
+	case KIND_COPIES:
+		return set_copies(s, value, why);
 	default:
 		return set_level(s, value, why);
 	}

@@ -89,6 +89,9 @@ struct daemon_settings {
 	unsigned class_count;
 	struct limit_rule *limits; /* LIMIT_RULES_MAX of them, or NULL */
 	unsigned limit_count;
+	struct copy_rule *copies_to; /* where it may send copies; NULL: nowhere */
+	bool copies_from;            /* other servers may, as sessions grant it */
+	uint64_t grant_lifetime_s;
 	enum log_level log_level;
 
 	enum daemon_origin origin[DAEMON_SETTINGS_MAX]; /* by row */

@@ -11,6 +11,7 @@
 #include "proto/message.h"
 #include "proto/bundle.h"
 #include "proto/message_change.h"
+#include "proto/message_copy.h"
 #include "proto/message_tree.h"
 #include "proto/transfer.h"
 
@@ -54,6 +55,10 @@ RECODE(make_link, message)
 RECODE(data_request, message)
 RECODE(tree, message)
 RECODE(sum_request, message)
+RECODE(grant_copy, message)
+RECODE(grant_copy_reply, message)
+RECODE(send_copy, message)
+RECODE(copy_reply, message)
 RECODE(feed, message)
 RECODE(admit, message)
 RECODE(queued, message)
@@ -272,6 +277,10 @@ static const struct recode recode_table[] = {
 	{MESSAGE_SETATTR | MESSAGE_REPLY, recode_set_attr_reply},
 	{MESSAGE_MAKE_LINK, recode_message_make_link},
 	{MESSAGE_MAKE_LINK | MESSAGE_REPLY, recode_empty},
+	{MESSAGE_GRANT_COPY, recode_message_grant_copy},
+	{MESSAGE_GRANT_COPY | MESSAGE_REPLY, recode_message_grant_copy_reply},
+	{MESSAGE_SEND_COPY, recode_message_send_copy},
+	{MESSAGE_SEND_COPY | MESSAGE_REPLY, recode_message_copy_reply},
 	{MESSAGE_STORE, recode_message_data_request},
 	{MESSAGE_STORE | MESSAGE_REPLY, recode_empty},
 	{MESSAGE_RETRIEVE, recode_message_data_request},

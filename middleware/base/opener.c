@@ -22,6 +22,7 @@
 struct opener {
 	int fd;
 	uid_t uid;
+	_Atomic unsigned references;
 	pthread_mutex_t lock;
 	struct opener_request request; /* under the lock */
 	struct opener_reply reply;
@@ -39,6 +40,7 @@ int opener_new(int fd, uid_t uid, struct opener **out)
 	}
 	o->fd = fd;
 	o->uid = uid;
+	o->references = 1;
 	pthread_mutex_init(&o->lock, NULL);
 	*out = o;
 	return 0;
@@ -46,11 +48,18 @@ int opener_new(int fd, uid_t uid, struct opener **out)
 
 void opener_free(struct opener *o)
 {
-	if (!o)
+	if (!o || --o->references)
 		return;
 	close(o->fd);
 	pthread_mutex_destroy(&o->lock);
 	free(o);
+}
+
+struct opener *opener_ref(struct opener *o)
+{
+	if (o)
+		o->references++;
+	return o;
 }
 
 struct opener *opener_use(struct opener *o)

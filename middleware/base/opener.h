@@ -23,9 +23,11 @@ struct opener;
 struct open_how;
 
 /* Of a connection to the other process, which it takes over, also on error (-ENOMEM).  The process
- * ends with opener_free. */
+ * ends with the last opener_free. */
 int opener_new(int fd, uid_t uid, struct opener **out);
-void opener_free(struct opener *); /* takes NULL */
+void opener_free(struct opener *); /* gives one reference back; takes NULL */
+/* One reference more, for another session of the user; takes NULL. */
+struct opener *opener_ref(struct opener *);
 
 /* For this thread, from now on; NULL: none.  Which it had before is given back. */
 struct opener *opener_use(struct opener *);

@@ -143,7 +143,8 @@ void calls_on_queued(struct calls *c, calls_queued_function *queued, void *ctx)
 
 static bool calls_begins_transfer(uint16_t type)
 {
-	return type == MESSAGE_STORE || type == MESSAGE_RETRIEVE || type == MESSAGE_FEED;
+	return type == MESSAGE_STORE || type == MESSAGE_RETRIEVE || type == MESSAGE_FEED ||
+	       type == MESSAGE_SEND_COPY;
 }
 
 /* The transfer of a request waits in line: 0, or -EPROTO. */
@@ -205,7 +206,7 @@ int calls_reply(struct calls *c, uint16_t type, const uint8_t **reply, size_t *r
 		 * sends nothing else has no longer than one who is silent */
 		err = calls_wait(c, deadline);
 		if (err == -ECANCELED && calls_begins_transfer(type))
-			return err; /* calls_leave_line */
+			return err; /* calls_leave */
 		if (err)            /* the reply would come later, as that of another request */
 			return calls_lose(c, err, message_name(type));
 	}
@@ -249,11 +250,10 @@ int calls_ask_for(struct calls *c, unsigned transfer, uint16_t type, const void 
 	return calls_reply(c, type, reply ? reply : &ignored, reply_len ? reply_len : &ignored_len);
 }
 
-/*
- * The transfer that was asked for is given up before it begins.  ABORT may cross the daemon's
- * reply, which goes by like all else that comes before its answer, which is ABORT.
- */
-static int calls_leave_line(struct calls *c, unsigned transfer, uint16_t type)
+/* ABORT may cross the daemon's reply, which goes by like all else that comes before its answer,
+ * which is ABORT. */
+int calls_leave(struct calls *c, unsigned transfer, uint16_t type,
+	int (*replied)(void *ctx, const uint8_t *data, size_t len), void *ctx)
 {
 	const struct transfer_abort abort = {.status = STATUS_CANCELLED};
 	uint64_t deadline = clock_now_ns() + CALLS_LEAVE_MS * NS_PER_MS;
@@ -270,6 +270,9 @@ static int calls_leave_line(struct calls *c, unsigned transfer, uint16_t type)
 			break;
 		if (err > 0 && header.type != MESSAGE_PING && header.type < TRANSFER_OFFER &&
 			header.type != (type | MESSAGE_REPLY))
+			return calls_bad_reply(c, type);
+		if (err > 0 && replied && header.type == (type | MESSAGE_REPLY) &&
+			!header.response && replied(ctx, frame, header.length))
 			return calls_bad_reply(c, type);
 		if (err >= 0)
 			err = clock_until_ms(deadline)
@@ -293,7 +296,7 @@ int calls_begin(struct calls *c, unsigned transfer, uint16_t type, const void *d
 	err = calls_ask_for(c, transfer, type, data, len, NULL, NULL);
 	if (err)
 		demux_close(port); /* what comes for it is the dialogue's */
-	return err == -ECANCELED && !c->lost ? calls_leave_line(c, transfer, type) : err;
+	return err == -ECANCELED && !c->lost ? calls_leave(c, transfer, type, NULL, NULL) : err;
 }
 
 /* ---- opening ---- */
@@ -465,6 +468,22 @@ static int calls_hello_and_login(struct calls *c, const struct calls_params *par
 		err = shown < 0 ? shown : 0;
 	}
 	return err;
+}
+
+int calls_ping(struct calls *c)
+{
+	struct message_ping ping = {.cookie = 1}, pong;
+	uint8_t data[16];
+	const uint8_t *reply;
+	size_t len;
+	int err = calls_ask(
+		c, MESSAGE_PING, data, message_put_ping(&ping, data, sizeof data), &reply, &len);
+
+	if (err)
+		return err;
+	return message_get_ping(&pong, reply, len) || pong.cookie != ping.cookie
+		       ? calls_bad_reply(c, MESSAGE_PING)
+		       : 0;
 }
 
 /*

@@ -103,6 +103,8 @@ const struct calls_error *calls_error(const struct calls *);
 struct link *calls_link(struct calls *);
 /* Whether nothing can be asked of it any more. */
 bool calls_lost(const struct calls *);
+/* Whether the server answers; it takes the session for one that is used.  0 or -errno. */
+int calls_ping(struct calls *);
 /* Readable when something happened to the connection; then calls_check. */
 int calls_event_fd(const struct calls *);
 int calls_check(struct calls *);
@@ -122,6 +124,14 @@ int calls_ask_for(struct calls *, unsigned transfer, uint16_t type, const void *
 	const uint8_t **reply, size_t *reply_len);
 /* The request that begins a transfer, whose port it opens.  On error there is neither. */
 int calls_begin(struct calls *, unsigned transfer, uint16_t type, const void *data, ssize_t len);
+/*
+ * After -ECANCELED of a request that concerns a transfer, and while the session is not lost: gives
+ * the transfer up, and waits until the daemon has answered that.  `replied`: is told of replies to
+ * the request that came before; NULL: they go by.  -ECANCELED, and the session goes on without data
+ * channels of that transfer; or it is lost.
+ */
+int calls_leave(struct calls *, unsigned transfer, uint16_t type,
+	int (*replied)(void *ctx, const uint8_t *data, size_t len), void *ctx);
 /* One more reply of the same request (LIST). */
 int calls_reply(struct calls *, uint16_t type, const uint8_t **reply, size_t *reply_len);
 /* How urgent the transfers are that are asked for from now on (struct message_admit);

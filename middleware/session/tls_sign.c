@@ -7,8 +7,11 @@
 #include "session/tls_impl.h"
 
 #include <errno.h>
+#include <openssl/crypto.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <openssl/rand.h>
 #include <string.h>
 
 #define TYPE "ssh-ed25519"
@@ -122,4 +125,27 @@ bool tls_verify(const struct tls_key *key, const void *message, size_t len, cons
 	EVP_PKEY_free(pkey);
 	ERR_clear_error();
 	return ok;
+}
+
+int tls_mac(const uint8_t key[TLS_MAC_KEY_BYTES], const void *message, size_t len,
+	uint8_t mac[TLS_MAC_BYTES])
+{
+	unsigned n = TLS_MAC_BYTES;
+	const void *made = HMAC(EVP_sha256(), key, TLS_MAC_KEY_BYTES, message, len, mac, &n);
+
+	ERR_clear_error();
+	return made ? 0 : -ENOMEM;
+}
+
+bool tls_mac_equal(const uint8_t a[TLS_MAC_BYTES], const uint8_t b[TLS_MAC_BYTES])
+{
+	return !CRYPTO_memcmp(a, b, TLS_MAC_BYTES);
+}
+
+int tls_random(void *out, size_t len)
+{
+	int r = RAND_bytes(out, (int)len);
+
+	ERR_clear_error();
+	return r == 1 ? 0 : -EIO;
 }

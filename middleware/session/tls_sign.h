@@ -30,4 +30,15 @@ int tls_sign(const uint8_t seed[TLS_SEED_BYTES], const void *message, size_t len
 bool tls_verify(const struct tls_key *, const void *message, size_t len, const void *signature,
 	size_t signature_len);
 
+#define TLS_MAC_BYTES 32u
+#define TLS_MAC_KEY_BYTES 32u
+
+/* HMAC-SHA256 (RFC 2104).  0 or -ENOMEM. */
+int tls_mac(const uint8_t key[TLS_MAC_KEY_BYTES], const void *message, size_t len,
+	uint8_t mac[TLS_MAC_BYTES]);
+/* Takes a time that does not depend on where they differ. */
+bool tls_mac_equal(const uint8_t a[TLS_MAC_BYTES], const uint8_t b[TLS_MAC_BYTES]);
+/* Bytes that nobody can guess.  0 or -EIO. */
+int tls_random(void *out, size_t len);
+
 #endif

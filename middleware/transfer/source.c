@@ -61,6 +61,7 @@ static int take_result(struct source *s, const uint8_t *data, size_t len)
 	if (!f || f->bundle || f->answered || (!result.status && !f->ended))
 		return -EBADMSG;
 	f->answered = true;
+	f->item.at_sink = result.status && !f->verdict.status;
 	if (result.status)
 		verdict_set(&f->verdict, VERDICT_FILE, result.status, "%.*s", (int)result.text.len,
 			(const char *)result.text.data);

@@ -514,6 +514,7 @@ static int take_result_of(struct source_bundle *bundle, const struct bundle_resu
 		return result->status ? 0 : -EBADMSG;
 	}
 	e->status = result->status;
+	e->item.at_sink = result->status;
 	e->text = copy_text(result->text);
 	return 0;
 }

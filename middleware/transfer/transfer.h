@@ -136,6 +136,7 @@ struct transfer_item {
 	 * feed that were dropped
 	 */
 	uint64_t sent_bytes, sent_blocks, dropped_blocks;
+	bool at_sink; /* set for `done`, too: that is where it failed */
 };
 
 /*

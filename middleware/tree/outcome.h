@@ -14,6 +14,7 @@ struct outcome {
 	bool directory;
 	bool special;   /* a device, FIFO or socket, which is left out: no failure */
 	uint64_t bytes; /* that arrived; 0 when it failed, and of a directory */
+	bool at_sink;   /* of a source: it failed at the other side */
 	uint16_t status;
 	const char *text; /* of status 0: a note of what could not be kept.  May be "" */
 };

@@ -345,6 +345,7 @@ static void outgoing_done(
 		.bytes = empty    ? 0
 			 : stream ? item->sent_bytes
 				  : item->file.size,
+		.at_sink = item->at_sink,
 		.status = status,
 		.text = text};
 

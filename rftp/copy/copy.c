@@ -6,6 +6,7 @@
 #include "rftp/copy/copy.h"
 
 #include "base/clock.h"
+#include "rftp/copy/between.h"
 #include "rftp/copy/get.h"
 #include "rftp/copy/put.h"
 #include "rftp/copy/retry.h"
@@ -14,6 +15,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 static int copy_parse(struct client *c, const char *name, struct url *url)
 {
@@ -43,6 +45,33 @@ static int copy_put(struct client *c, char *const *names, int count)
 	return err;
 }
 
+/* The sources' server is open; the destination's is opened beside it. */
+static int copy_to_other(
+	struct client *c, const char *const *patterns, size_t count, const char *name)
+{
+	struct client there;
+	struct url url;
+	int err = copy_parse(c, name, &url);
+
+	if (err)
+		return err;
+	if (client_init(&there, &c->settings)) {
+		err = client_no_memory(c);
+	} else {
+		err = client_open(&there, &url);
+		if (!err)
+			err = between_files(c, &there, patterns, count, url.path);
+		report_join(&c->report, &there.report);
+	}
+	client_fini(&there);
+	url_fini(&url);
+	/* what was lost is taken up anew on both sides */
+	if (err && err != -EREMOTEIO)
+		client_close(c);
+	return err;
+}
+
+/* From a server: here, or to another one. */
 static int copy_get(struct client *c, char *const *names, int count)
 {
 	size_t n = (size_t)count - 1;
@@ -69,7 +98,9 @@ static int copy_get(struct client *c, char *const *names, int count)
 		err = client_place(c, &urls[i]);
 		patterns[i] = urls[i].pattern;
 	}
-	if (!err)
+	if (!err && url_is(names[count - 1]))
+		err = copy_to_other(c, patterns, n, names[count - 1]);
+	else if (!err)
 		err = get_files(c, patterns, n, names[count - 1]);
 	for (size_t i = 0; i < n && urls; i++)
 		url_fini(&urls[i]);
@@ -99,6 +130,20 @@ static int copy_with_retries(struct client *c, char *const *names, int count, bo
 	return err;
 }
 
+/* From one server to another. */
+static int copy_between(struct client *c, char *const *names, int count)
+{
+	for (int i = 0; i < count; i++)
+		if (!strncasecmp(names[i], "ssh:", 4)) {
+			report_usage(&c->report,
+				"%s: a server that ssh starts is there for one session, and takes "
+				"no part in copies between servers: name two of rftp://",
+				names[i]);
+			return -EINVAL;
+		}
+	return copy_with_retries(c, names, count, false);
+}
+
 int copy_run(struct client *c, char *const *names, int count)
 {
 	bool to = url_is(names[count - 1]);
@@ -123,12 +168,9 @@ int copy_run(struct client *c, char *const *names, int count)
 			"all names are local: one side must be rftp://HOST[:PORT]/PATH, or ssh://");
 		return -EINVAL;
 	}
-	if (to && remote > 1) {
-		report_usage(&c->report, "source and destination are both remote: "
-					 "copy here first, or run rftp on one of the servers");
-		return -EINVAL;
-	}
-	if (!to && remote != count - 1) {
+	if (to && remote == count)
+		return copy_between(c, names, count);
+	if (to ? remote > 1 : remote != count - 1) {
 		report_usage(&c->report, "the sources must be all local or all remote");
 		return -EINVAL;
 	}

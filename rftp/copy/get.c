@@ -6,6 +6,7 @@
 
 #include "rftp/copy/mover.h"
 #include "rftp/copy/rules.h"
+#include "rftp/copy/sources.h"
 #include "rftp/copy/sync_plan.h"
 #include "rftp/copy/targets.h"
 #include "rftp/remote/remote_path.h"
@@ -29,55 +30,6 @@ struct get {
 	struct filter filter;
 };
 
-/* All patterns into one list of paths; what matches nothing is reported and left out. */
-static int get_expand(struct client *c, const char *const *patterns, size_t count, char ***paths,
-	size_t *path_count)
-{
-	int err = 0;
-
-	for (size_t i = 0; i < count && !err; i++) {
-		char **found, **all;
-		size_t n;
-
-		err = remote_glob(c->session, patterns[i], &found, &n);
-		if (err == -ENOENT) {
-			report_error(&c->report, EXIT_CODE_OK, STATUS_NOT_FOUND, patterns[i],
-				"nothing matches");
-			err = 0;
-			continue;
-		}
-		if (err)
-			return client_report(c, patterns[i], err);
-		all = realloc(*paths, (*path_count + n) * sizeof *all);
-		if (!all) {
-			remote_glob_free(found, n);
-			return client_no_memory(c);
-		}
-		*paths = all;
-		memcpy(all + *path_count, found, n * sizeof *found);
-		*path_count += n;
-		free(found);
-	}
-	return err;
-}
-
-/* Whether a source is a directory that is to be copied.  1, 0, or -errno: it can not be had
- * (reported). */
-static int get_is_tree(struct client *c, const char *path)
-{
-	struct message_attr attr;
-	int err = calls_stat(c->session, path, &attr);
-
-	if (err)
-		return client_report(c, path, err);
-	if (attr.type != MESSAGE_DIRECTORY)
-		return 0;
-	if (c->settings.recursive)
-		return 1;
-	report_error(&c->report, EXIT_CODE_OK, STATUS_IS_DIRECTORY, path, MOVER_WITHOUT_R);
-	return -EISDIR;
-}
-
 /* A target that is not there: whether it becomes a directory that takes the sources, which is then
  * made.  1, 0, -errno (reported). */
 static int get_make_directory(struct get *g, char *const *paths, size_t path_count, size_t count)
@@ -90,7 +42,7 @@ static int get_make_directory(struct get *g, char *const *paths, size_t path_cou
 		return 0;
 	/* not for the sake of sources that are not there */
 	for (size_t i = 0; i < path_count && err < 0 && c->session; i++)
-		err = get_is_tree(c, paths[i]);
+		err = sources_is_tree(c, paths[i]);
 	if (err < 0 || (!several && !err))
 		return err;
 	if (!c->settings.dry_run)
@@ -125,55 +77,6 @@ static int get_target(struct get *g, char *const *paths, size_t path_count, size
 		return 0;
 	report_error(&g->client->report, EXIT_CODE_OK, STATUS_NOT_DIRECTORY, g->target, NULL);
 	return -ENOTDIR;
-}
-
-/* Adds what is in a directory at the server; what can not be listed adds nothing: the copy itself
- * will say why.  0 or -errno (reported). */
-static int get_add_directory(struct client *c, struct targets *targets, const char *path)
-{
-	struct calls_list list;
-	int err = calls_list(c->session, path, &list);
-
-	if (err)
-		return calls_lost(c->session) ? client_report(c, path, err) : 0;
-	for (size_t i = 0; i < list.count && !err; i++) {
-		const char *name = list.entries[i].name;
-
-		err = targets_add(targets, name, strlen(name), path);
-	}
-	calls_list_free(&list);
-	return err ? client_no_memory(c) : 0;
-}
-
-/* Two sources on one name: either would be lost.  0 or -errno (reported). */
-static int get_check_names(struct get *g, char *const *paths, size_t count)
-{
-	struct client *c = g->client;
-	const struct targets_entry *clash;
-	struct targets targets;
-	int err = 0;
-
-	if (count < 2 || g->kind != INCOMING_INTO)
-		return 0;
-	targets_init(&targets);
-	for (size_t i = 0; i < count && !err; i++) {
-		size_t len;
-		const char *name = targets_name(paths[i], &len);
-
-		if (len)
-			err = targets_add(&targets, name, len, paths[i]) ? client_no_memory(c) : 0;
-		else if (c->settings.recursive)
-			err = get_add_directory(c, &targets, paths[i]);
-	}
-	clash = err ? NULL : targets_clash(&targets);
-	if (clash) {
-		err = -EEXIST;
-		report_errorf(&c->report, err, g->target,
-			"two sources would become %s here: %s and %s; nothing was copied",
-			clash[0].name, clash[0].source, clash[1].source);
-	}
-	targets_fini(&targets);
-	return err;
 }
 
 /* A server that leaves a file out has sent less than was asked for, whatever it says of its
@@ -217,7 +120,7 @@ static int get_make_parent(struct get *g, const char *path)
 		return -ENOENT;
 	}
 	/* not for the sake of a source that is not there */
-	err = get_is_tree(c, path);
+	err = sources_is_tree(c, path);
 	if (err < 0)
 		return err;
 	parent = strndup(g->target, (size_t)(slash - g->target));
@@ -356,11 +259,11 @@ int get_files(struct client *c, const char *const *patterns, size_t count, const
 	if (client_session(c))
 		err = rules_read(c, &g.filter);
 	if (!err)
-		err = get_expand(c, patterns, count, &paths, &path_count);
+		err = sources_expand(c, patterns, count, &paths, &path_count);
 	if (!err && path_count)
 		err = get_target(&g, paths, path_count, path_count > count ? path_count : count);
-	if (!err)
-		err = get_check_names(&g, paths, path_count);
+	if (!err && g.kind == INCOMING_INTO)
+		err = sources_check_names(c, paths, path_count, target);
 	for (size_t i = 0, some; i < path_count && !err; i += some) {
 		some = 1;
 		if (c->settings.dry_run) {

@@ -28,7 +28,13 @@ static void mover_watch(struct mover *m);
 
 void mover_start(struct mover *m, struct client *client, const char *command)
 {
-	struct text server = {0};
+	mover_start_between(m, client, NULL, command);
+}
+
+void mover_start_between(
+	struct mover *m, struct client *client, const struct client *there, const char *command)
+{
+	struct text server = {0}, destination = {0};
 
 	*m = (struct mover){.client = client, .base_errors = client->report.errors};
 	line_start(client);
@@ -37,8 +43,12 @@ void mover_start(struct mover *m, struct client *client, const char *command)
 	client->moved_bytes = 0;
 	if (client->host)
 		client_server(client, &server);
-	report_start(&client->report, command, client->host ? text_str(&server) : NULL);
+	if (there)
+		client_server(there, &destination);
+	report_start(&client->report, command, client->host ? text_str(&server) : NULL,
+		there ? text_str(&destination) : NULL);
 	text_fini(&server);
+	text_fini(&destination);
 	mover_watch(m);
 }
 
@@ -282,7 +292,7 @@ static void mover_explain(const struct mover *m, const struct transfer_stats *st
 		(double)calls_info(m->client->session)->rtt_ns / 1e6, (uintmax_t)stats->starved);
 }
 
-static bool mover_ends_all(uint16_t status)
+bool mover_ends_all(uint16_t status)
 {
 	return status == STATUS_CANCELLED || status == STATUS_DISCONNECTED ||
 	       status == STATUS_TIMEOUT || status == STATUS_SHUTDOWN;
@@ -465,16 +475,32 @@ static int mover_ended(struct mover *m, const struct transfer_stats *stats, cons
 	return error;
 }
 
+void mover_begin(struct mover *m)
+{
+	m->file_errors = m->client->report.errors;
+	m->files_before = m->done.files;
+	m->outcomes_before = m->outcomes;
+	m->skipped = 0;
+}
+
+void mover_moved(struct mover *m, const struct transfer_stats *stats)
+{
+	mover_progress(m, stats);
+}
+
+int mover_end(struct mover *m, const struct transfer_stats *stats, const char *object,
+	enum verdict_scope outcome)
+{
+	return mover_ended(m, stats, object, outcome);
+}
+
 int mover_send_source(struct mover *m, const struct transfer_source *source, const char *object)
 {
 	struct transfer_stats stats = {0};
 	struct transfer_params params;
 	enum verdict_scope outcome;
 
-	m->file_errors = m->client->report.errors;
-	m->files_before = m->done.files;
-	m->outcomes_before = m->outcomes;
-	m->skipped = 0;
+	mover_begin(m);
 	mover_params(m, &params);
 	if (source->feed)
 		params.cancel_fd = -1;
@@ -499,10 +525,7 @@ int mover_receive(struct mover *m, struct incoming *incoming, const char *object
 	enum verdict_scope outcome;
 	int err;
 
-	m->file_errors = m->client->report.errors;
-	m->files_before = m->done.files;
-	m->outcomes_before = m->outcomes;
-	m->skipped = 0;
+	mover_begin(m);
 	mover_params(m, &params);
 	m->params = &params;
 	client_unlock(m->client);

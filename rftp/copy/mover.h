@@ -45,6 +45,9 @@ struct mover {
 
 /* `command`: what the user asked for, "get". */
 void mover_start(struct mover *, struct client *, const char *command);
+/* The same of a copy to another server. */
+void mover_start_between(
+	struct mover *, struct client *, const struct client *there, const char *command);
 /* So many data channels (0: as suits), priority, deadline and rate as the settings say; reported.
  * Before STORE, RETRIEVE or FEED. */
 int mover_channels(struct mover *, unsigned count);
@@ -63,8 +66,18 @@ int mover_send(struct mover *, struct outgoing *, const char *object);
 /* Of a feed: signals end its streams, and do not cancel it. */
 int mover_send_source(struct mover *, const struct transfer_source *, const char *object);
 int mover_receive(struct mover *, struct incoming *, const char *object);
+/*
+ * Of a transfer between two servers, which tell of it: before it begins; how far it is; and its
+ * end, as of mover_send.  `stats`: ended_ns is how long the data have moved.
+ */
+void mover_begin(struct mover *);
+void mover_moved(struct mover *, const struct transfer_stats *);
+int mover_end(struct mover *, const struct transfer_stats *, const char *object,
+	enum verdict_scope outcome);
 /* For outgoing_params and incoming_params: ctx is the mover. */
 void mover_file_done(void *ctx, const struct outcome *);
+/* Whether a file that failed so may have ended the others with it. */
+bool mover_ends_all(uint16_t status);
 /* Counts one outcome, of what people know as `shown`.  Whether a failure is to be reported now, as
  * that file's own: others are when it turns out whether the whole transfer was cut. */
 bool mover_outcome(struct mover *, const char *shown, const struct outcome *);

@@ -285,7 +285,8 @@ static void report_json_now(struct report *r, struct text *json)
 	report_flush(r);
 }
 
-void report_start(struct report *r, const char *command, const char *server)
+void report_start(
+	struct report *r, const char *command, const char *server, const char *destination)
 {
 	struct text json = {0};
 
@@ -295,6 +296,8 @@ void report_start(struct report *r, const char *command, const char *server)
 	report_json_number(&json, "version", REPORT_JSON_VERSION);
 	report_json_string(&json, "command", command);
 	report_json_string(&json, "server", server);
+	if (destination)
+		report_json_string(&json, "destination", destination);
 	report_json_now(r, &json);
 	r->progress_ns = clock_now_ns() + REPORT_PROGRESS_NS;
 }

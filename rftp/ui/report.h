@@ -72,8 +72,10 @@ struct report_file {
 	bool error;       /* a failure is to be reported as one, too */
 };
 void report_file(struct report *, const struct report_file *);
-/* A command that moves data begins: which ("get"), and with which server. */
-void report_start(struct report *, const char *command, const char *server);
+/* A command that moves data begins: which ("get"), and with which server; `destination`: and to
+ * which other one, or NULL. */
+void report_start(
+	struct report *, const char *command, const char *server, const char *destination);
 /* How far it is; the event at most once a second. */
 void report_progress(struct report *, const struct progress_state *);
 /* A transfer waits in line at the server; or it has waited, and goes on. */

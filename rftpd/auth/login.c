@@ -24,7 +24,8 @@ unsigned login_methods(const struct daemon_settings *s)
 	       (s->users || s->system_users ? 1u << MESSAGE_LOGIN_PASSWORD : 0) |
 	       (s->authorized_keys ? 1u << MESSAGE_LOGIN_KEY : 0) |
 	       (s->once_key ? 1u << MESSAGE_LOGIN_ONCE : 0) |
-	       (s->client_ca ? 1u << MESSAGE_LOGIN_CERTIFICATE : 0);
+	       (s->client_ca ? 1u << MESSAGE_LOGIN_CERTIFICATE : 0) |
+	       (s->copies_from ? 1u << MESSAGE_LOGIN_GRANT : 0);
 }
 
 int login_check_settings(const struct daemon_settings *s)

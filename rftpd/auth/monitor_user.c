@@ -95,7 +95,7 @@ static int authenticate(const char *service)
 static int confine(const struct monitor_export *exports, unsigned count)
 {
 	struct landlock l;
-	int r = landlock_open(&l, false);
+	int r = landlock_open(&l, false, false);
 
 	if (r == -EOPNOTSUPP) /* the daemon says so at its start, or does not start */
 		return 0;

@@ -62,7 +62,7 @@ int landlock_version(void)
 	return n > 0 ? (int)n : 0;
 }
 
-int landlock_open(struct landlock *l, bool ports)
+int landlock_open(struct landlock *l, bool ports, bool anywhere)
 {
 	struct ruleset_attr attr = {0};
 	size_t bytes = 0;
@@ -78,7 +78,8 @@ int landlock_open(struct landlock *l, bool ports)
 		}
 	attr.files = l->files;
 	l->ports = ports && l->version >= LANDLOCK_PORTS;
-	attr.net = NET_CONNECT | (l->ports ? NET_BIND : 0);
+	l->connects = !anywhere && l->version >= LANDLOCK_PORTS;
+	attr.net = (anywhere ? 0 : NET_CONNECT) | (l->ports ? NET_BIND : 0);
 	attr.scoped = SCOPE_SIGNAL;
 	fd = syscall(SYS_landlock_create_ruleset, &attr, bytes, 0);
 	if (fd < 0)
@@ -122,6 +123,15 @@ int landlock_allow_port(struct landlock *l, uint16_t port)
 	struct port_rule rule = {.rights = NET_BIND, .port = port};
 
 	if (!l->ports)
+		return 0;
+	return syscall(SYS_landlock_add_rule, l->fd, RULE_PORT, &rule, 0) ? -errno : 0;
+}
+
+int landlock_allow_connect(struct landlock *l, uint16_t port)
+{
+	struct port_rule rule = {.rights = NET_CONNECT, .port = port};
+
+	if (!l->connects)
 		return 0;
 	return syscall(SYS_landlock_add_rule, l->fd, RULE_PORT, &rule, 0) ? -errno : 0;
 }

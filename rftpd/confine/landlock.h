@@ -36,17 +36,17 @@
 struct landlock {
 	int fd; /* of the rules; -1: none */
 	int version;
-	bool ports;
-	uint64_t files; /* the rights that this version knows */
+	bool ports, connects; /* to listen needs rules, and so does to connect */
+	uint64_t files;       /* the rights that this version knows */
 };
 
 /* The version that the kernel has; 0: none, or it is shut off. */
 int landlock_version(void);
 
 /* Begins with no rule at all.  `ports`: listening on a TCP port needs a rule, too, from version 4
- * on; to connect to one is allowed to nobody there.  -EOPNOTSUPP: the kernel has none, or one
+ * on; to connect to one does so unless `anywhere`.  -EOPNOTSUPP: the kernel has none, or one
  * before LANDLOCK_LEAST.  landlock_close afterwards. */
-int landlock_open(struct landlock *, bool ports);
+int landlock_open(struct landlock *, bool ports, bool anywhere);
 void landlock_close(struct landlock *);
 
 /* Allows `rights` at `path` and beneath it; of a file, those that make sense for one.  A link is
@@ -56,6 +56,8 @@ int landlock_allow(struct landlock *, const char *path, uint64_t rights);
 int landlock_allow_at(struct landlock *, int fd, uint64_t rights);
 /* Allows to listen on a TCP port. */
 int landlock_allow_port(struct landlock *, uint16_t port);
+/* Allows to connect to one. */
+int landlock_allow_connect(struct landlock *, uint16_t port);
 
 /* From now on this thread, and those that it starts, have no more than that, for ever. */
 int landlock_enter(struct landlock *);

@@ -8,6 +8,7 @@
 
 #include "base/addr.h"
 #include "rftpd/confine/landlock.h"
+#include "rftpd/copy_rule.h"
 #include "rftpd/confine/syscall_filter.h"
 #include "rftpd/serve/control_socket.h"
 
@@ -27,6 +28,7 @@
 		LANDLOCK_MAKE_DIR | LANDLOCK_MAKE_SYM | LANDLOCK_REMOVE_FILE |                     \
 		LANDLOCK_REMOVE_DIR | LANDLOCK_REFER)
 #define APPEND (LANDLOCK_WRITE_FILE | LANDLOCK_MAKE_REG)
+#define CONNECT_RULES_MAX 1024
 #define SOCKET (LANDLOCK_MAKE_SOCK | LANDLOCK_REMOVE_FILE)
 
 /* What libraries read once more later: names of hosts and users, the host's devices and its memory.
@@ -106,6 +108,21 @@ static bool each_port(const struct daemon_settings *s, struct landlock *l)
 	return true;
 }
 
+/* To ports that it sends copies to; to so many that no rule for each is worth it. */
+static bool connects_anywhere(const struct daemon_settings *s)
+{
+	return s->copies_to && s->copies_to->last - s->copies_to->first >= CONNECT_RULES_MAX;
+}
+
+static int allow_connects(struct landlock *l, const struct copy_rule *rule)
+{
+	int r = 0;
+
+	for (unsigned port = rule->first; !r && port <= rule->last; port++)
+		r = landlock_allow_connect(l, (uint16_t)port);
+	return r;
+}
+
 static int allow_log(struct landlock *l, const char *what, const char *file)
 {
 	bool is_file = file && strcmp(file, "stderr") != 0;
@@ -145,6 +162,8 @@ static int allow_all(struct sandbox *box, struct landlock *l, const struct daemo
 		r = allow_holder(l, "control", control, SOCKET);
 	if (!r && l->ports && !each_port(s, l))
 		r = -EINVAL;
+	if (!r && s->copies_to && !connects_anywhere(s))
+		r = allow_connects(l, s->copies_to);
 	return r;
 }
 
@@ -152,7 +171,7 @@ static int allow_all(struct sandbox *box, struct landlock *l, const struct daemo
 static int confine_files(struct sandbox *box, const struct daemon_settings *s, const char *config)
 {
 	struct landlock l;
-	int r = landlock_open(&l, each_port(s, NULL));
+	int r = landlock_open(&l, each_port(s, NULL), connects_anywhere(s));
 
 	if (!r)
 		r = allow_all(box, &l, s, config);

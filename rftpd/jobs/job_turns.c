@@ -28,17 +28,17 @@ static uint64_t smaller(uint64_t a, uint64_t b)
 }
 
 /* What the overshoot at the end of a turn is a part of; 0: nothing is limited. */
-static uint64_t turn_of(const struct daemon_settings *settings, uint64_t rtt_ns)
+static uint64_t turn_of(
+	const struct daemon_settings *settings, uint64_t limit_rate, uint64_t rtt_ns)
 {
 	if (settings->bandwidth && settings->turn_bytes != ADMISSION_ENDLESS)
 		return settings->turn_bytes;
-	return bucket_turn(
-		settings->bandwidth ? settings->bandwidth : settings->limit_rate, rtt_ns);
+	return bucket_turn(settings->bandwidth ? settings->bandwidth : limit_rate, rtt_ns);
 }
 
 uint32_t job_turns_max_block(const struct daemon_settings *settings)
 {
-	uint64_t turn = turn_of(settings, 0);
+	uint64_t turn = turn_of(settings, settings->limit_rate, 0);
 
 	return turn ? bucket_max_block(turn) : UINT32_MAX;
 }
@@ -85,7 +85,7 @@ static void bound_sizes(struct transfer_job *job, uint64_t turn)
 	if (!params->window_max_bytes || params->window_max_bytes > window)
 		params->window_max_bytes = window;
 	/* as a source it chooses; what a client offers was agreed on before */
-	if (job->type == MESSAGE_RETRIEVE && (!params->max_block || params->max_block > block))
+	if (transfer_job_sends(job) && (!params->max_block || params->max_block > block))
 		params->max_block = block;
 }
 
@@ -116,14 +116,17 @@ int job_turns_init(struct transfer_job *job, const struct daemon_settings *setti
 {
 	struct transfer_params *params = &job->params;
 	struct job_turns *t = &job->turns;
-	uint64_t turn = turn_of(settings, params->rtt_ns);
+	uint64_t limit_rate = settings->limit_rate, turn;
 	int err;
 
 	t->deadline_ns = MESSAGE_UNKNOWN;
 	t->asked_ns = clock_now_ns();
+	if (job->limit_rate && (!limit_rate || job->limit_rate < limit_rate))
+		limit_rate = job->limit_rate < BUCKET_RATE_MIN ? BUCKET_RATE_MIN : job->limit_rate;
+	turn = turn_of(settings, limit_rate, params->rtt_ns);
 	if (!turn)
 		return 0;
-	t->limit_rate = settings->limit_rate;
+	t->limit_rate = limit_rate;
 	err = bucket_init(&t->bucket, t->limit_rate, bucket_max_window(turn));
 	if (err)
 		return err;
@@ -215,9 +218,9 @@ static const struct claim_ops claim_ops = {
 
 static enum admission_operation operation_of(const struct transfer_job *job)
 {
-	return job->type == MESSAGE_STORE      ? ADMISSION_PUT
-	       : job->type == MESSAGE_RETRIEVE ? ADMISSION_GET
-					       : ADMISSION_FEED;
+	return job->type == MESSAGE_STORE ? ADMISSION_PUT
+	       : transfer_job_sends(job)  ? ADMISSION_GET
+					  : ADMISSION_FEED;
 }
 
 static uint64_t bytes_of(const struct transfer_job *job)

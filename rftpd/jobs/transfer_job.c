@@ -28,6 +28,8 @@
 static const struct transfer_cancel job_shutdown = {STATUS_SHUTDOWN, "the daemon ends"};
 static const struct transfer_cancel job_killed = {
 	STATUS_SHUTDOWN, "an administrator ended the session"};
+static const struct transfer_cancel job_given_up = {
+	STATUS_CANCELLED, "the client that asked for it has given it up"};
 static const struct transfer_cancel job_broken = {
 	STATUS_PROTOCOL, "the session it belongs to has failed"};
 static const struct transfer_cancel job_stalled = {
@@ -40,14 +42,16 @@ static void audit(const struct transfer_job *job, const struct outcome *o)
 	audit_write(&s->daemon->audit,
 		&(struct audit_event){.event = job->type == MESSAGE_STORE      ? "put"
 					       : job->type == MESSAGE_RETRIEVE ? "get"
+					       : job->copy                     ? "copy"
 									       : "feed",
 			.session = s->number,
 			.peer = s->peer,
 			.user = daemon_session_user(s),
-			.export_name = job->type == MESSAGE_RETRIEVE ? o->place
-				       : job->error                  ? NULL
-								     : job->entry->name,
+			.export_name = transfer_job_sends(job) ? o->place
+				       : job->error            ? NULL
+							       : job->entry->name,
 			.path = *o->path ? o->path : NULL,
+			.to = job->copy ? job->copy->address : NULL,
 			.moved = true,
 			.files = !o->status,
 			.bytes = o->bytes,
@@ -61,9 +65,11 @@ static void log_file(void *ctx, const struct outcome *o)
 {
 	struct transfer_job *job = ctx;
 	const struct daemon_session *s = job->session;
-	const char *verb = job->type == MESSAGE_RETRIEVE ? "sent" : "stored";
+	const char *verb = transfer_job_sends(job) ? "sent" : "stored";
 	double seconds = (double)(clock_now_ns() - job->stats.started_ns) / 1e9;
 
+	if (job->copy)
+		copy_job_note(job, o);
 	if (o->special && !o->status) {
 		session_log(s, LOG_LEVEL_INFO, "left out, a device, FIFO or socket: %s", o->path);
 		return;
@@ -108,7 +114,7 @@ static uint64_t lease_moved_ns(const struct lease *l)
 		&((const struct transfer_job *)l)->moved_ns, memory_order_relaxed);
 }
 
-static void job_stop(struct transfer_job *job, const struct transfer_cancel *why)
+void transfer_job_stop(struct transfer_job *job, const struct transfer_cancel *why)
 {
 	const uint64_t one = 1;
 
@@ -119,7 +125,7 @@ static void job_stop(struct transfer_job *job, const struct transfer_cancel *why
 
 static void lease_lost(struct lease *l)
 {
-	job_stop((struct transfer_job *)l, &job_stalled);
+	transfer_job_stop((struct transfer_job *)l, &job_stalled);
 }
 
 static const struct lease_ops job_lease_ops = {
@@ -135,6 +141,8 @@ static void note_progress(void *ctx, const struct transfer_stats *stats)
 	struct transfer_job *job = ctx;
 
 	atomic_store_explicit(&job->moved_ns, stats->moved_ns, memory_order_relaxed);
+	if (job->copy)
+		copy_job_progress(job);
 }
 
 /* In the transfer's thread: it was cut short, and waits for its peer only. */
@@ -159,7 +167,7 @@ static void job_wants(struct transfer_job *job, const struct message_data_reques
 {
 	const struct daemon_session *s = job->session;
 	unsigned accepted = s->transfers.of[job->number].channels_accepted;
-	bool sink = job->type != MESSAGE_RETRIEVE;
+	bool sink = !transfer_job_sends(job);
 	struct plan_facts facts = {
 		.block = request->block,
 		.depth = request->depth,
@@ -223,7 +231,8 @@ static int job_find(const struct transfer_job *job, const char *path,
 }
 
 static int job_new(struct daemon_session *s, uint16_t type,
-	const struct message_data_request *request, const char *path, struct transfer_job **out)
+	const struct message_data_request *request, const char *path, uint64_t limit_rate,
+	struct transfer_job **out)
 {
 	struct transfer_job *job = calloc(1, sizeof *job);
 	int r;
@@ -233,6 +242,7 @@ static int job_new(struct daemon_session *s, uint16_t type,
 	job->session = s;
 	job->number = s->asked;
 	job->type = type;
+	job->limit_rate = limit_rate;
 	pthread_mutex_init(&job->reply_lock, NULL);
 	job->request = *request;
 	job->request.path = job->request.more = job->request.rules = (struct wire_bytes){0};
@@ -243,7 +253,7 @@ static int job_new(struct daemon_session *s, uint16_t type,
 	}
 	/* memory is nowhere, and of many one is the first: they count with the first export */
 	job->entry = &s->view->entries[0];
-	if (request->kind != MESSAGE_DATA_NULL && type != MESSAGE_RETRIEVE)
+	if (request->kind != MESSAGE_DATA_NULL && !transfer_job_sends(job))
 		job->error = job_find(job, job->path, &job->entry, &job->beneath);
 	job->cancel_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (job->cancel_fd < 0) {
@@ -322,19 +332,25 @@ static enum end_direct direct_of(const struct message_data_request *request)
 int transfer_job_new_store(struct daemon_session *s, const struct message_data_request *request,
 	const char *path, struct transfer_job **out)
 {
-	int r = job_new(s, MESSAGE_STORE, request, path, out);
+	int r = job_new(s, MESSAGE_STORE, request, path, 0, out);
 
 	if (!r)
 		job_wants(*out, request, 0, many_files(s, request->kind));
 	return r;
 }
 
-int transfer_job_new_retrieve(struct daemon_session *s, const struct message_data_request *request,
-	const char *path, struct transfer_job **out)
+bool transfer_job_sends(const struct transfer_job *job)
+{
+	return job->type == MESSAGE_RETRIEVE || job->type == MESSAGE_SEND_COPY;
+}
+
+static int new_source(struct daemon_session *s, uint16_t type,
+	const struct message_data_request *request, const char *path, uint64_t limit_rate,
+	struct transfer_job **out)
 {
 	struct transfer_job *job;
 	bool several = request->flags & MESSAGE_DATA_RECURSIVE || request->more_count;
-	int err = job_new(s, MESSAGE_RETRIEVE, request, path, &job);
+	int err = job_new(s, type, request, path, limit_rate, &job);
 
 	if (err)
 		return err;
@@ -347,6 +363,24 @@ int transfer_job_new_retrieve(struct daemon_session *s, const struct message_dat
 	job_wants(job, request, 0, several ? many_files(s, request->kind) : 1);
 	*out = job;
 	return 0;
+}
+
+int transfer_job_new_retrieve(struct daemon_session *s, const struct message_data_request *request,
+	const char *path, struct transfer_job **out)
+{
+	return new_source(s, MESSAGE_RETRIEVE, request, path, 0, out);
+}
+
+int transfer_job_new_copy(struct daemon_session *s, const struct message_send_copy *m,
+	const char *path, struct copy_job *copy, struct transfer_job **out)
+{
+	int err = new_source(s, MESSAGE_SEND_COPY, &m->request, path, m->rate, out);
+
+	if (err)
+		copy_job_free(copy);
+	else
+		(*out)->copy = copy;
+	return err;
 }
 
 int transfer_job_add(struct transfer_job *job, const char *path, const char *name)
@@ -372,7 +406,7 @@ int transfer_job_new_feed(struct daemon_session *s, const struct message_feed *f
 	const char *path, struct transfer_job **out)
 {
 	const struct message_data_request any = {.kind = MESSAGE_DATA_FILES};
-	int r = job_new(s, MESSAGE_FEED, &any, path, out);
+	int r = job_new(s, MESSAGE_FEED, &any, path, 0, out);
 
 	if (r)
 		return r;
@@ -513,6 +547,7 @@ static int open_any(struct transfer_job *job)
 	case MESSAGE_STORE:
 		return open_store(job, place);
 	case MESSAGE_RETRIEVE:
+	case MESSAGE_SEND_COPY:
 		return open_retrieve(job);
 	default:
 		return open_feed(job, place);
@@ -543,6 +578,7 @@ void transfer_job_free(struct transfer_job *job)
 	filter_fini(&job->filter);
 	selection_fini(&job->selection);
 	segments_free(job->segments);
+	copy_job_free(job->copy);
 	close(job->cancel_fd);
 	pthread_mutex_destroy(&job->reply_lock);
 	for (unsigned i = 0; i < job->root_count; i++) {
@@ -588,8 +624,11 @@ static void run(void *arg)
 	} else {
 		if (job->measure) /* in this thread: a large tree takes its time */
 			outgoing_measure(job->outgoing);
-		job->outcome = transfer_send(
-			link, &job->params, outgoing_source(job->outgoing), &job->stats);
+		if (job->copy)
+			copy_job_run(job);
+		else
+			job->outcome = transfer_send(
+				link, &job->params, outgoing_source(job->outgoing), &job->stats);
 	}
 	daemon_jobs_finished(job->session->daemon, job);
 }
@@ -609,7 +648,7 @@ int transfer_job_start(struct transfer_job *job)
 	job_turns_start(job);
 	pthread_mutex_lock(&job->reply_lock);
 	err = worker_start(&job->worker, "transfer", run, job);
-	if (!err) /* a connection that is gone is seen by the thread, too */
+	if (!err && !job->copy) /* a connection that is gone is seen by the thread, too */
 		daemon_session_reply(job->session, job->type, NULL, 0);
 	pthread_mutex_unlock(&job->reply_lock);
 	return err;
@@ -617,17 +656,22 @@ int transfer_job_start(struct transfer_job *job)
 
 void transfer_job_cancel(struct transfer_job *job)
 {
-	job_stop(job, &job_shutdown);
+	transfer_job_stop(job, &job_shutdown);
 }
 
 void transfer_job_kill(struct transfer_job *job)
 {
-	job_stop(job, &job_killed);
+	transfer_job_stop(job, &job_killed);
+}
+
+void transfer_job_give_up(struct transfer_job *job)
+{
+	transfer_job_stop(job, &job_given_up);
 }
 
 void transfer_job_break(struct transfer_job *job)
 {
-	job_stop(job, &job_broken);
+	transfer_job_stop(job, &job_broken);
 }
 
 enum verdict_scope transfer_job_finish(

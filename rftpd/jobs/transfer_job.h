@@ -10,6 +10,7 @@
 #define RFTPD_TRANSFER_JOB_H
 
 #include "base/worker.h"
+#include "rftpd/jobs/copy_job.h"
 #include "rftpd/jobs/job_turns.h"
 #include "rftpd/jobs/limits.h"
 #include "rftpd/jobs/scheduler.h"
@@ -20,7 +21,7 @@
 #include "tree/outgoing.h"
 #include "tree/segments.h"
 
-/* What a RETRIEVE is about. */
+/* What a RETRIEVE or SEND_COPY is about. */
 struct transfer_root {
 	char *path, *name;              /* name: what it is called beneath the client's directory */
 	const struct view_entry *entry; /* where the path leads, */
@@ -31,12 +32,14 @@ struct transfer_root {
 struct transfer_job {
 	struct lease lease;                   /* first: lease_ops find the job by it */
 	TAILQ_ENTRY(transfer_job) told_entry; /* the daemon's, as are these, under its lock */
-	bool is_told, is_over, is_released, wants_turn;
+	bool is_told, is_over, is_released, wants_turn, has_news;
 	struct job_turns turns;
 	struct limits_of limits;
 	struct daemon_session *session;
-	unsigned number;             /* in the session */
-	uint16_t type;               /* MESSAGE_STORE, MESSAGE_RETRIEVE, MESSAGE_FEED */
+	unsigned number; /* in the session */
+	uint16_t type;   /* MESSAGE_STORE, MESSAGE_RETRIEVE, MESSAGE_FEED, MESSAGE_SEND_COPY */
+	struct copy_job *copy;       /* SEND_COPY; which has all that a RETRIEVE has, too */
+	uint64_t limit_rate;         /* SEND_COPY: that its client asks for; 0: none */
 	char *path;                  /* of the request, the first of several */
 	struct transfer_root *roots; /* RETRIEVE */
 	unsigned root_count;
@@ -68,6 +71,11 @@ int transfer_job_new_store(struct daemon_session *, const struct message_data_re
 /* Of no path yet; `path` is the first of those that are added. */
 int transfer_job_new_retrieve(struct daemon_session *, const struct message_data_request *,
 	const char *path, struct transfer_job **out);
+/* The same that sends to another server.  Takes the copy_job over, also on error. */
+int transfer_job_new_copy(struct daemon_session *, const struct message_send_copy *,
+	const char *path, struct copy_job *, struct transfer_job **out);
+/* Whether this side is the source. */
+bool transfer_job_sends(const struct transfer_job *);
 int transfer_job_add(struct transfer_job *, const char *path, const char *name);
 int transfer_job_new_feed(struct daemon_session *, const struct message_feed *, const char *path,
 	struct transfer_job **out);
@@ -89,10 +97,14 @@ bool transfer_job_lease(struct transfer_job *);
 /* The lease is held, and the transfer's port is open.  Replies OK to the request; the thread moves
  * the data; then daemon_jobs_finished. */
 int transfer_job_start(struct transfer_job *);
+/* Stops it soon, in any thread: the peer is told why, which lives as long as the process. */
+void transfer_job_stop(struct transfer_job *, const struct transfer_cancel *why);
 /* Stops it soon: the peer is told, what was begun is removed (a feed's is kept). */
 void transfer_job_cancel(struct transfer_job *);
 /* The same, by an administrator. */
 void transfer_job_kill(struct transfer_job *);
+/* The same, as its client asks for, or has gone. */
+void transfer_job_give_up(struct transfer_job *);
 /* The same, as the session it is of breaks off. */
 void transfer_job_break(struct transfer_job *);
 /* After daemon_jobs_released: what it has given back is for others. */

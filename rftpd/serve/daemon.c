@@ -278,6 +278,7 @@ int daemon_init(struct daemon *d, const struct daemon_settings *settings, const 
 		.next_session = 1,
 	};
 	audit_init(&d->audit);
+	grants_init(&d->grants);
 	TAILQ_INIT(&d->sums_waiting);
 	TAILQ_INIT(&d->sessions);
 	TAILQ_INIT(&d->busy);
@@ -383,6 +384,7 @@ void daemon_fini(struct daemon *d)
 	if (d->signals_fd >= 0)
 		close(d->signals_fd);
 	audit_fini(&d->audit);
+	grants_fini(&d->grants);
 	tls_context_free(d->tls);
 	close_exports(d);
 	statistics_fini(&d->statistics);

@@ -9,6 +9,7 @@
 
 #include "fabric/fabric.h"
 #include "rftpd/audit.h"
+#include "rftpd/auth/grants.h"
 #include "rftpd/confine/sandbox.h"
 #include "rftpd/daemon_settings.h"
 #include "rftpd/jobs/admission.h"
@@ -70,6 +71,7 @@ struct daemon {
 	SLIST_HEAD(, exports) replaced;      /* by a reload; older sessions are on them */
 	struct audit audit;
 	struct sandbox sandbox;
+	struct grants grants;
 	bool stopping;
 	uint64_t drain_by_ns; /* transfers may go on until then; UINT64_MAX: not at all, or not
 				 asked */

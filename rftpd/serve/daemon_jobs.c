@@ -44,6 +44,11 @@ void daemon_jobs_want_turn(struct daemon *d, struct transfer_job *job)
 	tell(d, job, &job->wants_turn);
 }
 
+void daemon_jobs_copied(struct daemon *d, struct transfer_job *job)
+{
+	tell(d, job, &job->has_news);
+}
+
 static void take_told(void *owner)
 {
 	struct daemon *d = owner;
@@ -53,7 +58,7 @@ static void take_told(void *owner)
 	if (read(d->told_fd, &count, sizeof count) < 0)
 		return;
 	for (;;) {
-		bool is_over = false, is_released = false, wants_turn = false;
+		bool is_over = false, is_released = false, wants_turn = false, has_news = false;
 
 		pthread_mutex_lock(&d->told_lock);
 		job = TAILQ_FIRST(&d->told_jobs);
@@ -63,7 +68,8 @@ static void take_told(void *owner)
 			is_over = job->is_over;
 			is_released = job->is_released;
 			wants_turn = job->wants_turn;
-			job->is_released = job->wants_turn = false;
+			has_news = job->has_news;
+			job->is_released = job->wants_turn = job->has_news = false;
 		}
 		pthread_mutex_unlock(&d->told_lock);
 		if (!job)
@@ -76,6 +82,8 @@ static void take_told(void *owner)
 			transfer_job_reduce(job);
 		if (wants_turn)
 			job_turns_again(job);
+		if (has_news)
+			session_transfers_copied(job);
 	}
 }
 

@@ -14,6 +14,8 @@ int daemon_jobs_watch(struct daemon *);
 void daemon_jobs_finished(struct daemon *, struct transfer_job *);
 /* It was cut short, and waits for its peer only. */
 void daemon_jobs_released(struct daemon *, struct transfer_job *);
+/* It has something to tell its client. */
+void daemon_jobs_copied(struct daemon *, struct transfer_job *);
 /* It has used up its turn. */
 void daemon_jobs_want_turn(struct daemon *, struct transfer_job *);
 

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/opener.h"
 #include "proto/status.h"
+#include "proto/transfer.h"
 #include "session/memory.h"
 #include "rftpd/serve/admit.h"
 #include "rftpd/serve/handle.h"
@@ -101,7 +102,19 @@ void daemon_session_free(struct daemon_session *s)
 	link_free(s->link);
 	view_free(s->view);
 	opener_free(s->opener);
+	grant_free(s->grant);
 	free(s);
+}
+
+/* What it has granted is good for nothing any more, and who has used it stops. */
+static void end_granted(struct daemon_session *s)
+{
+	struct daemon_session *other;
+
+	grants_forget(&s->daemon->grants, s->number);
+	TAILQ_FOREACH(other, &s->daemon->sessions, entry)
+	if (other->grant && other->grant->session == s->number)
+		session_transfers_give_up_all(other);
 }
 
 void daemon_session_drop(struct daemon_session *s, const char *why)
@@ -127,6 +140,7 @@ void daemon_session_drop(struct daemon_session *s, const char *why)
 					       .text = why});
 	if (s->who.method == MESSAGE_LOGIN_ONCE)
 		once_ended(d);
+	end_granted(s);
 	s->dead = true;
 	handle_login_forget(s);
 	deadline_stop(&s->login_deadline);
@@ -242,6 +256,7 @@ static void lose(struct daemon_session *s, int error)
 	if (!s->lost && s->state != SESSION_CLOSING)
 		s->why = why_lost(error);
 	s->lost = true;
+	session_transfers_lost(s);
 	poller_remove(&s->daemon->poller, &s->watch);
 	if (!is_leased(s))
 		daemon_session_drop(s, s->why);
@@ -318,12 +333,26 @@ int daemon_session_refuse(
 	return demux_put(dialogue(s), type | MESSAGE_REPLY, status, data, (size_t)len);
 }
 
+int daemon_session_abort(struct daemon_session *s, unsigned transfer)
+{
+	const struct transfer_abort abort = {.status = STATUS_CANCELLED};
+	uint8_t answer[16];
+	ssize_t n = transfer_put_abort(&abort, answer, sizeof answer);
+
+	return n < 0 ? (int)n
+		     : demux_put(
+			       dialogue(s), TRANSFER_ABORT, (uint16_t)transfer, answer, (size_t)n);
+}
+
 /* ---- turns ---- */
 
 /* What is about a transfer waits until the last one of that number is over, and BYE until all are.
  */
 static bool must_wait(const struct daemon_session *s, const struct message_header *h)
 {
+	if (h->type == TRANSFER_ABORT && session_transfers_busy(s, h->response) &&
+		s->transfers.of[h->response].job->copy)
+		return false;
 	if (message_has_number(h->type))
 		return session_transfers_busy(s, h->response);
 	return h->type == MESSAGE_BYE && s->transfers.running;

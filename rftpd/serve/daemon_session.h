@@ -21,7 +21,7 @@
 #define RFTPD_DAEMON_SESSION_H
 
 #include "base/addr.h"
-#include "rftpd/auth/identity.h"
+#include "rftpd/auth/grants.h"
 #include "rftpd/serve/daemon.h"
 #include "rftpd/serve/session_transfers.h"
 #include "session/link.h"
@@ -49,6 +49,7 @@ struct daemon_session {
 	struct identity who;       /* whose it is, from READY on */
 	struct opener *opener;     /* does the work on names of a user of the system; or NULL */
 	struct view *view;         /* what it may touch; NULL before */
+	struct grant *grant;       /* that it logged in with; or NULL */
 	struct login_check *check; /* of a login, that runs */
 	struct deadline login_deadline, refusal;
 	unsigned login_tries, login_guesses; /* that were wrong */
@@ -122,6 +123,8 @@ int daemon_session_reply(struct daemon_session *, uint16_t type, const void *dat
 /* The refusal of a request of `type`, with a text. */
 int daemon_session_refuse(struct daemon_session *, uint16_t type, uint16_t status,
 	const char *format, ...) __attribute__((format(printf, 4, 5)));
+/* The ABORT that answers the client's. */
+int daemon_session_abort(struct daemon_session *, unsigned transfer);
 /* GREETED: the next frame may be LOGIN. */
 void daemon_session_await_login(struct daemon_session *);
 /* READY, or RUNNING: LOGIN is done, or what kept it from the next frame. */

@@ -43,6 +43,8 @@ static const struct row {
 	{MESSAGE_SUM, SESSION_BETWEEN, handle_sum},
 	{MESSAGE_SETATTR, SESSION_BETWEEN, handle_set_attr},
 	{MESSAGE_MAKE_LINK, SESSION_BETWEEN, handle_make_link},
+	{MESSAGE_GRANT_COPY, SESSION_BETWEEN, handle_grant_copy},
+	{MESSAGE_SEND_COPY, SESSION_BETWEEN, handle_send_copy},
 	{MESSAGE_STORE, SESSION_BETWEEN, handle_store},
 	{MESSAGE_RETRIEVE, SESSION_BETWEEN, handle_retrieve},
 	{MESSAGE_FEED, SESSION_BETWEEN, handle_feed},
@@ -82,6 +84,9 @@ int handle_frame(struct daemon_session *s, const struct message_header *h, const
 		return violate(s, h->type, "has a response code");
 	if (message_has_number(h->type) && h->response >= s->max_transfers)
 		return violate(s, h->type, "is of more transfers than was agreed on");
+	if (s->grant && handle_is_beyond_grant(s, h->type))
+		return daemon_session_refuse(s, h->type, STATUS_DENIED,
+			"who logged in with a grant may store what was granted, and do no more");
 	s->asked = h->response;
 	r = row->run(s, data, h->length);
 	if (r == -EBADMSG || r == -EMSGSIZE)

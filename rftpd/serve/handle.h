@@ -50,12 +50,24 @@ int handle_tree(struct daemon_session *, const uint8_t *data, size_t len);
 /* handle_sum.c */
 int handle_sum(struct daemon_session *, const uint8_t *data, size_t len);
 
+/* handle_copy.c */
+int handle_grant_copy(struct daemon_session *, const uint8_t *data, size_t len);
+int handle_send_copy(struct daemon_session *, const uint8_t *data, size_t len);
+/* Of a session that logged in with a grant: whether a request is none of those that it is for. */
+bool handle_is_beyond_grant(const struct daemon_session *, uint16_t type);
+/* The same of a STORE: 1 and answered; 0: it is what was granted, and the grant is used; -errno. */
+int handle_use_grant(struct daemon_session *, const struct message_data_request *);
+
 /* handle_data.c */
 int handle_store(struct daemon_session *, const uint8_t *data, size_t len);
 int handle_retrieve(struct daemon_session *, const uint8_t *data, size_t len);
 struct transfer_job;
 /* Opens what the job is about in a task, and then starts it, or says why not.  Takes it over. */
 int handle_open_job(struct daemon_session *, struct transfer_job *);
+/* The paths and rules of a RETRIEVE, or SEND_COPY, go to the job.  0; 1: refused, and answered;
+ * -errno. */
+int handle_add_paths(struct daemon_session *, uint16_t type, const struct message_data_request *,
+	struct transfer_job *);
 
 /* What any transfer is refused for: 1 and answered; 0; -errno. */
 int handle_refuse_transfer(struct daemon_session *, uint16_t type);

@@ -145,6 +145,8 @@ int handle_store(struct daemon_session *s, const uint8_t *data, size_t len)
 		r = -EBADMSG; /* these are a RETRIEVE's */
 	if (!r)
 		r = refuse_request(s, MESSAGE_STORE, &request);
+	if (!r && s->grant)
+		r = handle_use_grant(s, &request);
 	if (r)
 		return r < 0 ? r : 0;
 	handle_path(path, request.path);
@@ -152,20 +154,40 @@ int handle_store(struct daemon_session *s, const uint8_t *data, size_t len)
 	return r ? handle_refuse_path(s, MESSAGE_STORE, r, path) : handle_open_job(s, job);
 }
 
-/* One path of a RETRIEVE: 0; 1: refused, and answered; -errno. */
-static int add_path(struct daemon_session *s, const struct message_data_request *request,
-	const char *path, struct transfer_job *job)
+/* One path of them: 0; 1: refused, and answered; -errno. */
+static int add_path(struct daemon_session *s, uint16_t type,
+	const struct message_data_request *request, const char *path, struct transfer_job *job)
 {
 	char name[MESSAGE_NAME_MAX + 1] = "";
 	int err;
 
 	if (request->kind == MESSAGE_DATA_FILES && request->flags & MESSAGE_DATA_INTO &&
 		!last_component(path, name)) {
-		err = daemon_session_refuse(s, MESSAGE_RETRIEVE, STATUS_NAME,
+		err = daemon_session_refuse(s, type, STATUS_NAME,
 			"%.400s: has no name of its own to arrive under", path);
 		return err ? err : 1;
 	}
 	return transfer_job_add(job, path, name);
+}
+
+int handle_add_paths(struct daemon_session *s, uint16_t type,
+	const struct message_data_request *request, struct transfer_job *job)
+{
+	struct wire_bytes more = request->more, next;
+	char path[MESSAGE_PATH_MAX + 1];
+	int r;
+
+	handle_path(path, request->path);
+	r = add_path(s, type, request, path, job);
+	while (!r && message_next_path(&more, &next)) {
+		if (request->flags & MESSAGE_DATA_SELECTED) {
+			r = selection_add(&job->selection, (const char *)next.data, next.len);
+			continue;
+		}
+		handle_path(path, next);
+		r = add_path(s, type, request, path, job);
+	}
+	return r ? r : handle_rules(&job->filter, request->rules);
 }
 
 int handle_retrieve(struct daemon_session *s, const uint8_t *data, size_t len)
@@ -173,7 +195,6 @@ int handle_retrieve(struct daemon_session *s, const uint8_t *data, size_t len)
 	char path[MESSAGE_PATH_MAX + 1];
 	struct message_data_request request;
 	struct transfer_job *job;
-	struct wire_bytes next;
 	int r = message_get_data_request(&request, data, len);
 
 	if (!r && ((request.kind == MESSAGE_DATA_FILES && request.size) || request.resume))
@@ -186,17 +207,7 @@ int handle_retrieve(struct daemon_session *s, const uint8_t *data, size_t len)
 	r = transfer_job_new_retrieve(s, &request, path, &job);
 	if (r)
 		return handle_refuse_path(s, MESSAGE_RETRIEVE, r, path);
-	r = add_path(s, &request, path, job);
-	while (!r && message_next_path(&request.more, &next)) {
-		if (request.flags & MESSAGE_DATA_SELECTED) {
-			r = selection_add(&job->selection, (const char *)next.data, next.len);
-			continue;
-		}
-		handle_path(path, next);
-		r = add_path(s, &request, path, job);
-	}
-	if (!r)
-		r = handle_rules(&job->filter, request.rules);
+	r = handle_add_paths(s, MESSAGE_RETRIEVE, &request, job);
 	if (!r)
 		return handle_open_job(s, job);
 	transfer_job_free(job);

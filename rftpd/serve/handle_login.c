@@ -20,6 +20,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define GUESSES_MAX 3u /* wrong passwords, and then the session ends */
 #define TRIES_MAX 8u   /* and wrong logins of any kind: an agent may have many keys */
@@ -36,11 +37,14 @@ struct login_check {
 	struct login_attempt *attempt;
 	uint64_t since_ns;
 	bool right;
+	struct grant *grant; /* that was shown, and taken; or NULL */
+	uint16_t status;     /* of a refusal that says why: who shows a grant knows it; 0: none */
 };
 
 static void free_check(struct login_check *c)
 {
 	login_attempt_free(c->attempt);
+	grant_free(c->grant);
 	free(c);
 }
 
@@ -144,6 +148,58 @@ int handle_login_refuse(struct daemon_session *s)
 	return r;
 }
 
+/* ---- grants ---- */
+
+/* Whose it is was shown when it was given; what it is good for is known. */
+static void check_grant(struct login_check *c, const struct message_login *login)
+{
+	struct daemon *d = c->daemon;
+	struct login_attempt *a = c->attempt;
+	int err = grants_take(
+		&d->grants, login->data.data, login->data.len, (uint64_t)time(NULL), &c->grant);
+
+	switch (d->settings->copies_from ? err : -EOPNOTSUPP) {
+	case 0:
+		c->right = true;
+		a->identity = c->grant->who;
+		a->identity.method = MESSAGE_LOGIN_GRANT;
+		a->opener = c->grant->opener;
+		c->grant->opener = NULL;
+		return;
+	case -ETIME:
+		c->status = STATUS_DENIED;
+		snprintf(a->why, sizeof a->why, "the grant has expired");
+		return;
+	case -EALREADY:
+		c->status = STATUS_DENIED;
+		snprintf(a->why, sizeof a->why,
+			"the grant was used already, or the session that gave it has ended");
+		return;
+	default:
+		snprintf(a->why, sizeof a->why, "it is no grant of this daemon's");
+	}
+}
+
+/* It is for storing, and nothing else. */
+static void limit_to_grant(struct daemon_session *s, struct login_check *c)
+{
+	for (unsigned i = 0; i < s->view->count; i++)
+		s->view->entries[i].place.rights &= PLACE_WRITE;
+	s->grant = c->grant;
+	c->grant = NULL;
+}
+
+static int refuse_grant(struct daemon_session *s, const struct login_check *c)
+{
+	int r;
+
+	session_log(s, LOG_LEVEL_WARNING, "login refused (grant): %s", c->attempt->why);
+	audit(s, c->attempt, false);
+	r = daemon_session_refuse(s, MESSAGE_LOGIN, c->status, "%s", c->attempt->why);
+	daemon_session_close(s, "its grant is not good any more");
+	return r;
+}
+
 /* Takes the check over. */
 static int conclude(struct daemon_session *s, struct login_check *c)
 {
@@ -161,6 +217,13 @@ static int conclude(struct daemon_session *s, struct login_check *c)
 			c->right = false;
 			r = 0;
 		}
+	}
+	if (!r && c->right && c->grant)
+		limit_to_grant(s, c);
+	if (!r && c->status) {
+		r = refuse_grant(s, c);
+		free_check(c);
+		return r;
 	}
 	if (!r && c->right)
 		rule = session_limits_login(s->daemon, identity_user(&a->identity),
@@ -247,6 +310,10 @@ int handle_login(struct daemon_session *s, const uint8_t *data, size_t len)
 		return -ENOMEM;
 	}
 	s->state = SESSION_CHECKING;
+	if (login.method == MESSAGE_LOGIN_GRANT) {
+		check_grant(c, &login);
+		return conclude(s, c);
+	}
 	if (login_attempt_is_slow(c->attempt))
 		return start_check(s, c);
 	c->right = login_attempt_check(c->attempt);

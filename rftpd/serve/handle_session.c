@@ -173,20 +173,15 @@ int handle_admit(struct daemon_session *s, const uint8_t *data, size_t len)
 int handle_abort(struct daemon_session *s, const uint8_t *data, size_t len)
 {
 	struct transfer_abort abort;
-	uint8_t answer[4 + MESSAGE_TEXT_MAX];
 	int r = transfer_get_abort(&abort, data, len);
-	ssize_t n;
 
 	if (r)
 		return r;
+	if (session_transfers_abort_copy(s))
+		return 0;
 	if (s->transfers.waits == session_transfers_asked(s))
 		session_transfers_give_up(s);
 	link_close_channels(s->link, s->asked);
 	session_transfers_expect_channels(s, session_transfers_asked(s), 0);
-	abort = (struct transfer_abort){.status = STATUS_CANCELLED};
-	n = transfer_put_abort(&abort, answer, sizeof answer);
-	if (n < 0)
-		return (int)n;
-	return demux_put(demux_dialogue(link_demux(s->link)), TRANSFER_ABORT, (uint16_t)s->asked,
-		answer, (size_t)n);
+	return daemon_session_abort(s, s->asked);
 }

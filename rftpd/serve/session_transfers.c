@@ -128,7 +128,8 @@ void session_transfers_give_up(struct daemon_session *s)
 /* The client has seen its channels connect; we may not have yet, and could not send on them. */
 static bool channels_may_come(const struct daemon_session *s, const struct session_transfer *t)
 {
-	return link_channel_count(s->link, number_of(s, t)) < t->channels_accepted &&
+	return !t->job->copy &&
+	       link_channel_count(s->link, number_of(s, t)) < t->channels_accepted &&
 	       !t->channels_failed && t->channels_deadline.list;
 }
 
@@ -176,8 +177,8 @@ static int tell_admitted(struct daemon_session *s)
 
 static int run_job(struct daemon_session *s, struct session_transfer *t)
 {
-	struct demux_port *port;
-	int err = demux_open(link_demux(s->link), number_of(s, t), &port);
+	struct demux_port *port = NULL; /* of a copy only the loop says anything */
+	int err = t->job->copy ? 0 : demux_open(link_demux(s->link), number_of(s, t), &port);
 
 	if (err)
 		return err;
@@ -211,7 +212,7 @@ static void try_start(struct daemon_session *s)
 	if (channels_may_come(s, t))
 		return;
 	deadline_stop(&t->channels_deadline);
-	if (!link_channel_count(s->link, number_of(s, t))) {
+	if (!t->job->copy && !link_channel_count(s->link, number_of(s, t))) {
 		refuse_waiting(s, STATUS_INVALID, "no data channel is connected");
 		return;
 	}
@@ -289,18 +290,71 @@ void session_transfers_cancel(struct daemon_session *s)
 	}
 }
 
+void session_transfers_give_up_all(struct daemon_session *s)
+{
+	for (unsigned i = 0; i < MESSAGE_TRANSFERS_MAX; i++)
+		if (session_transfers_busy(s, i))
+			transfer_job_give_up(s->transfers.of[i].job);
+}
+
+void session_transfers_lost(struct daemon_session *s)
+{
+	for (unsigned i = 0; i < MESSAGE_TRANSFERS_MAX; i++)
+		if (session_transfers_busy(s, i) && s->transfers.of[i].job->copy)
+			transfer_job_give_up(s->transfers.of[i].job);
+}
+
+bool session_transfers_abort_copy(struct daemon_session *s)
+{
+	struct transfer_job *job = session_transfers_asked(s)->job;
+
+	if (!job || !job->copy || !session_transfers_busy(s, s->asked))
+		return false;
+	job->copy->was_aborted = true;
+	transfer_job_give_up(job);
+	return true;
+}
+
+void session_transfers_copied(struct transfer_job *job)
+{
+	struct daemon_session *s = job->session;
+	int err = s->lost || s->dead ? 0 : copy_job_tell(job);
+
+	if (err)
+		daemon_session_break(s, err);
+}
+
+/* The last replies, and what an ABORT is answered with. */
+static void tell_copy_end(struct daemon_session *s, struct transfer_job *job)
+{
+	int err = s->lost || s->dead ? 0 : copy_job_tell_end(job);
+
+	if (!err && !s->lost && job->copy->was_aborted)
+		err = daemon_session_abort(s, job->number);
+	if (err)
+		daemon_session_break(s, err);
+}
+
 void session_transfers_finished(struct transfer_job *job)
 {
 	struct daemon_session *s = job->session;
 	struct session_transfer *t = &s->transfers.of[job->number];
 	struct rail *rail = link_rail(s->link, job->number);
 	struct verdict why;
+	bool is_copy;
 	enum verdict_scope outcome = transfer_job_finish(job, &s->files, &s->bytes, &why);
 
+	if (job->copy)
+		tell_copy_end(s, job);
+	is_copy = job->copy;
 	statistics_add_job(&s->daemon->statistics, job, outcome > VERDICT_FILE);
 	transfer_job_free(job);
 	t->job = NULL;
 	s->transfers.running--;
+	if (is_copy) { /* it had no data channels of this session */
+		daemon_session_over(s);
+		return;
+	}
 	/* pages that are pinned would be held without a lease */
 	if (rail->caps->is_device)
 		memory_unregister(&rail->memory);

@@ -63,6 +63,14 @@ void session_transfers_queued(struct daemon_session *, unsigned position, uint64
 void session_transfers_late(struct daemon_session *);
 /* All that run are to stop soon. */
 void session_transfers_cancel(struct daemon_session *);
+/* The same, as who granted them has gone. */
+void session_transfers_give_up_all(struct daemon_session *);
+/* The connection has gone: what goes on without it is to stop soon. */
+void session_transfers_lost(struct daemon_session *);
+/* The client gives up a copy to another server: true: it is answered when that has ended. */
+bool session_transfers_abort_copy(struct daemon_session *);
+/* A copy has something to tell its client. */
+void session_transfers_copied(struct transfer_job *);
 /* Its thread is done. */
 void session_transfers_finished(struct transfer_job *);
 /* Jobs that wait, and deadlines. */

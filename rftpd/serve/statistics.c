@@ -46,10 +46,10 @@ static void add(struct statistics_row *row, const struct transfer_job *job, bool
 {
 	uint64_t bytes = job->stats.bytes;
 
-	*(job->type == MESSAGE_RETRIEVE ? &row->sent_bytes : &row->received_bytes) += bytes;
+	*(transfer_job_sends(job) ? &row->sent_bytes : &row->received_bytes) += bytes;
 	if (!is_over)
 		return;
-	*(job->type == MESSAGE_RETRIEVE     ? &row->retrieved
+	*(transfer_job_sends(job)           ? &row->retrieved
 		: job->type == MESSAGE_FEED ? &row->fed
 					    : &row->stored) += 1;
 	row->files += job->stats.files;

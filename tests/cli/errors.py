@@ -321,7 +321,7 @@ def usage_errors(top):
     make_file(f"{top}/f", 10)
     f = f"{top}/f"
     url = "rftp://127.0.0.1:1/f"
-    for arguments in ([f], [f, f"{top}/g"], [url, "rftp://127.0.0.1:1/g"], ["--nonsense", f, url],
+    for arguments in ([f], [f, f"{top}/g"], [url, "ssh://127.0.0.1/g"], ["--nonsense", f, url],
                       ["--block", "1", f, url], ["--block", "65537", f, url],
                       ["--block", "17M", f, url], ["--block", "x", f, url], ["--block"],
                       ["--channels", "0", f, url], ["--channels", "65", f, url],

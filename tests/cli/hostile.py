@@ -275,6 +275,8 @@ REQUESTS = {
     iwarp.SUM: (struct.pack(">BH", 1, 1) + iwarp.text(b"/f"), 6, 65536),
     iwarp.SETATTR: (struct.pack(">HBIqI", 1, 1, 0o644, 0, 0) + iwarp.text(b"/x"), 22, 65536),
     iwarp.MAKE_LINK: (struct.pack(">I", 0) + iwarp.text(b"/etc") + iwarp.text(b"/x"), 10, 8 + 2 * 4095),
+    iwarp.GRANT_COPY: (iwarp.grant_copy(), 7, 6 + 4095),
+    iwarp.SEND_COPY: (iwarp.send_copy(), 71, 65536),
     iwarp.STORE: (iwarp.data_request(), 43, 43 + 4095),
     iwarp.RETRIEVE: (iwarp.data_request(), 43, 65536),
 }
@@ -414,7 +416,7 @@ def hellos_with_wrong_fields(top):
 def logins_with_wrong_fields(top):
     place = Place(top)
     login, text = iwarp.login, iwarp.text
-    for what, data in (("method 0", login(0)), ("method 6", login(6)), ("method 255", login(255)),
+    for what, data in (("method 0", login(0)), ("method 7", login(7)), ("method 255", login(255)),
                        ("anonymous with a user", login(1, b"a")), ("anonymous with data", login(1, b"", b"x")),
                        ("a password of nobody", login(2, b"", b"x")), ("no password", login(2, b"a")),
                        ("a NUL in the user", login(2, b"a\0b", b"x")), ("in the password", login(2, b"a", b"x\0")),
@@ -423,6 +425,8 @@ def logins_with_wrong_fields(top):
                        ("a key that goes on", login(3, b"a", text(b"k") + text(b"s") + b"x")),
                        ("a key of nobody", login(3, b"", text(b"k") + text(b"s"))),
                        ("a short one-time key", login(4, b"", b"x" * 31)),
+                       ("no grant", login(6)), ("a long grant", login(6, b"", b"x" * 257)),
+                       ("a grant of a user's", login(6, b"a", b"x")),
                        ("a certificate with data", login(5, b"a", b"x")), ("what goes on", login() + b"x"),
                        ("a user of 256 bytes", login(2, b"a" * 256, b"x")),
                        ("too much data", login(3, b"a", text(b"k" * 4093) + text(b"s")))):
@@ -477,6 +481,16 @@ def requests_with_wrong_values(top):
         (3, b"/", b"\0\0"), (4, b"/", b"\0\0"), (0, b"a\0b", b"\0\0"), (0, b"../x", b"\0\0"), (0, b"/", b"\0\1"),
         (0, b"/", b"\0\1\2" + text(b"x")), (0, b"/", b"\0\1\0" + text(b"")), (0, b"/", b"\0\0x"))]
     bad.append((iwarp.STORE, iwarp.data_request(flags=130, more=[b"g"])))
+    bad += [(iwarp.GRANT_COPY, iwarp.grant_copy(*f)) for f in (
+        (b"a\0b",), (b"/x", 8), (b"/x", 0x80000000))]
+    bad += [(iwarp.GRANT_COPY, iwarp.grant_copy() + b"x")]
+    bad += [(iwarp.SEND_COPY, iwarp.send_copy(**f)) for f in (
+        {"host": b""}, {"host": b"a b"}, {"host": b"x" * 64}, {"host": b"localhost"}, {"host": b"x\x1b[2J"}, {"port": 0},
+        {"key": b""}, {"key": b"\n"}, {"key": b"x" * 64}, {"protect": 3}, {"rate": 1 << 63}, {"right": b""},
+        {"right": b"x" * 257}, {"flags": 8}, {"flags": 0x300000}, {"flags": 0x80000000}, {"to": b""}, {"to": b"a\0b"},
+        {"kind": 2, "path": b""}, {"request": b""}, {"size": 1}, {"request": iwarp.data_request() + b"x"},
+        {"request": iwarp.data_request(flags=8)}, {"request": iwarp.data_request(flags=130, more=[b"g"])})]
+    bad += [(iwarp.SEND_COPY, iwarp.send_copy())]  # it may send nowhere
     for type_ in (iwarp.STORE, iwarp.RETRIEVE):
         for fields in ({"kind": 0}, {"kind": 3}, {"kind": 255}, {"flags": 48}, {"flags": 128}, {"flags": 0x80000000},
                        {"engine": 5}, {"engine": 255}, {"channels": 65}, {"block": 1},

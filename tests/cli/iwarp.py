@@ -22,6 +22,7 @@ REPLY = 0x8000
 
 HELLO, BYE, PING, CHANNELS, LOGIN, ADMIT = range(1, 7)
 STAT, LIST, MKDIR, RMDIR, REMOVE, RENAME, STATFS, REMOVE_TREE, TREE, SUM, SETATTR, MAKE_LINK = range(16, 28)
+GRANT_COPY, SEND_COPY = 28, 29
 STORE, RETRIEVE, FEED = 32, 33, 34
 ENGINE_CREDIT, ENGINE_STATUS = 1, 2
 NOTICE_BEHIND, NOTICE_GATHERED = 1, 2
@@ -373,7 +374,7 @@ def hello(version=1, channels=8, block=16 << 20, depth=1024, engines=2, session=
         + text(agent)
 
 
-ANONYMOUS, PASSWORD, KEY, ONCE, CERTIFICATE = range(1, 6)  # methods of LOGIN
+ANONYMOUS, PASSWORD, KEY, ONCE, CERTIFICATE, BY_GRANT = range(1, 7)  # methods of LOGIN
 LOGIN_LABEL = b"EXPERIMENTAL rftp login"
 
 
@@ -398,6 +399,16 @@ def data_request(path=b"f", kind=1, flags=0, engine=0, channels=0, block=0, dept
         + b"".join(text(other) for other in more) \
         + struct.pack(">H", len(rules) if rule_count is None else rule_count) \
         + b"".join(bytes([include]) + text(pattern) for include, pattern in rules)
+
+
+def grant_copy(path=b"/x", flags=0):
+    return struct.pack(">I", flags) + text(path)
+
+
+def send_copy(host=b"127.0.0.1", port=7387, key=b"SHA256:", protect=0, rate=0, right=b"g", flags=0, to=b"/x",
+              request=None, **fields):
+    return text(host) + struct.pack(">H", port) + text(key) + struct.pack(">BQ", protect, rate) + text(right) \
+        + struct.pack(">I", flags) + text(to) + (data_request(**fields) if request is None else request)
 
 
 def admit(class_=b"", deadline=UNKNOWN, flags=0):

@@ -70,6 +70,14 @@ write("fuzz_message", {
     "tree": frame(24, pack("I", 1) + text(b"/a") + pack("HB", 1, 0) + text(b"*.o")),
     "tree-reply": frame(24 | REPLY, pack("BH", 1, 2) + ATTR + pack("HH", 0, 0) + text(b"ab") + text(b"")
                         + pack("BIIIQqI", 3, 0o777, 0, 0, 1, 7, 9) + pack("HH", 0, 1) + text(b"c") + text(b"x")),
+    "grant-copy": frame(28, pack("I", 3) + text(b"/d")),
+    "grant-copy-reply": frame(28 | REPLY, pack("Q", 4102444800) + text(bytes(56))),
+    "send-copy": frame(29, text(b"192.0.2.1") + pack("H", 7387) + text(b"SHA256:x") + pack("BQ", 1, 1 << 20)
+                       + text(bytes(56)) + pack("I", 3) + text(b"/to")
+                       + pack("BIBHIIIBQQ", 1, 3, 0, 0, 0, 0, 0, 0, 0, 1 << 20) + text(b"/f") + bytes(4)),
+    "send-copy-reply": frame(29 | REPLY, pack("BBH", 0, 2, 300) + text(b"full") + bytes(72) + bytes(13) + text(b"soft")
+                             + pack("H", 2) + pack("BHQ", 0, 0, 5) + text(b"a") + text(b"")
+                             + pack("BHQ", 4, 300, 0) + text(b"b/c") + text(b"full")),
     "sum": frame(25, pack("BH", 2, 2) + text(b"/a") + text(b"/b")),
     "sum-reply": frame(25 | REPLY, pack("BQH", 0, 7, 2) + pack("HHQ", 1, 200, 0) + text(b"")
                        + pack("HHQ", 0, 0, 7) + text(b"\x12\x34\x56\x78")),

@@ -65,6 +65,30 @@
 	"00 0000000000000007 0002 0001 00c8 0000000000000000 0000 0000 0000 0000000000000007 "     \
 	"0004 12345678"
 
+#define GRANT_COPY "00000003 0002 2f64"
+#define COPY_ONE                                                                                   \
+	"01 00000000 00 0000 00000000 00000000 00000000 00 0000000000000000 0000000000000000 "     \
+	"0001 2f 0000 0000"
+/* host, port, key, protect, rate, grant, flags of the STORE, its path */
+#define SEND_COPY_HEAD "0001 61 0001 0001 61 00 0000000000000000 0001 61 00000000 0001 2f "
+#define SEND_COPY                                                                                  \
+	"0009 3139322e302e322e31 1cdb 0007 5348413235363a 02 0000000000100000 0004 01020304 "      \
+	"00904047 0004 2f746f2f "                                                                  \
+	"01 00003f13 01 0004 00080000 00000010 000003e8 01 0000000000000000 0000000000100000 "     \
+	"0002 2f61 0001 0002 2f62 0001 00 0003 2a2e6f"
+#define COPY_NUMBERS                                                                               \
+	"0000000000000001 0000000000000002 0000000000000003 0000000000000004 ffffffffffffffff "    \
+	"0000000000000005 0000000000000006 ffffffffffffffff 0000000000000007 "
+#define COPY_REPLY                                                                                 \
+	"00 03 00ce 0003 617761 " COPY_NUMBERS "01 02 01 0004 00080000 00000010 0004 736f6674 "    \
+	"0002 00 0000 0000000000000005 0001 61 0000 07 0130 0000000000000000 0003 622f63 0002 "    \
+	"6e6f"
+#define COPY_NONE                                                                                  \
+	"01 00 0000 0000 0000000000000000 0000000000000000 0000000000000000 0000000000000000 "     \
+	"0000000000000000 0000000000000000 0000000000000000 0000000000000000 0000000000000000 "    \
+	"00 00 00 0000 00000000 00000000 "
+#define COPY_LONG "00 0000 0000000000000000 0000 0200 61*512 "
+
 static const struct sample samples[] = {
 	{0, recode_message_greeting, GREETING_CONTROL},
 	{0, recode_message_greeting, GREETING_DATA},
@@ -91,6 +115,8 @@ static const struct sample samples[] = {
 	{MESSAGE_LOGIN, NULL, LOGIN_ONCE},
 	{MESSAGE_LOGIN, NULL, LOGIN_CERTIFICATE},
 	{MESSAGE_LOGIN, NULL, "05 0000 0000"},
+	{MESSAGE_LOGIN, NULL, "06 0000 0100 78*256"},
+	{MESSAGE_LOGIN, NULL, "06 0000 0001 00"},
 	{MESSAGE_LOGIN | MESSAGE_REPLY, NULL, LOGIN_REPLY},
 	{MESSAGE_LOGIN | MESSAGE_REPLY, NULL, "00000000 0000 0000 0001 2f"},
 	{MESSAGE_LOGIN | MESSAGE_REPLY, NULL, "0000001f ffff 00ff 61*255 0fff 2f*4095"},
@@ -166,6 +192,25 @@ static const struct sample samples[] = {
 	{MESSAGE_MAKE_LINK, NULL, "00000000 0001 2f 0001 2f"},
 	{MESSAGE_MAKE_LINK, NULL, "00000000 0fff 61*4095 0fff 62*4095"},
 	{MESSAGE_MAKE_LINK | MESSAGE_REPLY, NULL, ""},
+	{MESSAGE_GRANT_COPY, NULL, GRANT_COPY},
+	{MESSAGE_GRANT_COPY, NULL, "00000000 0001 2f"},
+	{MESSAGE_GRANT_COPY, NULL, "00000007 0fff 61*4095"},
+	{MESSAGE_GRANT_COPY | MESSAGE_REPLY, NULL, "0000000000000000 0001 00"},
+	{MESSAGE_GRANT_COPY | MESSAGE_REPLY, NULL, "00000000ffffffff 0100 78*256"},
+	{MESSAGE_SEND_COPY, NULL, SEND_COPY},
+	{MESSAGE_SEND_COPY, NULL, SEND_COPY_HEAD COPY_ONE},
+	{MESSAGE_SEND_COPY, NULL, /* paths that fill a frame to the last byte */
+		SEND_COPY_HEAD
+		"01 00000001 00 0000 00000000 00000000 00000000 00 0000000000000000 "
+		"0000000000000000 0001 2f 00e4 " X225("0100 61*256 ") "0fff 61*4095 0cf1 61*3313 "
+								      "0001 61 0000"},
+	{MESSAGE_SEND_COPY | MESSAGE_REPLY, NULL, COPY_REPLY},
+	{MESSAGE_SEND_COPY | MESSAGE_REPLY, NULL, COPY_NONE "0000 0000"},
+	{MESSAGE_SEND_COPY | MESSAGE_REPLY, NULL,
+		COPY_NONE "0000 007d " X25(COPY_LONG) X25(COPY_LONG) X25(COPY_LONG) X25(COPY_LONG)
+			X5(COPY_LONG) X5(COPY_LONG) X5(COPY_LONG) X5(COPY_LONG)
+				COPY_LONG COPY_LONG COPY_LONG COPY_LONG
+		"00 0000 0000000000000000 0000 004e 61*78"},
 	{MESSAGE_STORE, NULL, FILES},
 	{MESSAGE_STORE, NULL, NULLS},
 	{MESSAGE_STORE, NULL,
@@ -369,6 +414,38 @@ static const struct tweak tweaks[] = {
 	{recode_tree, TREE2, 85, 1, 'b', BAD}, /* more is shared than is said */
 	{recode_tree, TREE2, 46, 1, 1, BAD},   /* a file says nothing */
 	{recode_tree, TREE2, 79, 2, 7, BAD},   /* nor what could not be read */
+	/* GRANT_COPY, SEND_COPY and its replies */
+	{recode_message_grant_copy, GRANT_COPY, 0, 4, 8, BAD},
+	{recode_message_grant_copy, GRANT_COPY, 4, 2, 0, BAD},
+	{recode_message_grant_copy, GRANT_COPY, 7, 1, 0, BAD},
+	{recode_message_grant_copy_reply, "0000000000000000 0001 00", 8, 2, 0, BAD},
+	{recode_message_send_copy, SEND_COPY, 2, 1, ' ', BAD},
+	{recode_message_send_copy, SEND_COPY, 2, 1, 0x7f, BAD},
+	{recode_message_send_copy, SEND_COPY, 11, 2, 0, BAD}, /* no port */
+	{recode_message_send_copy, SEND_COPY, 15, 1, 0x1b, BAD},
+	{recode_message_send_copy, SEND_COPY, 22, 1, 3, BAD},
+	{recode_message_send_copy, SEND_COPY, 23, 8, 0x8000000000000000, BAD},
+	{recode_message_send_copy, SEND_COPY, 37, 4, 0x00300000, BAD}, /* two fsyncs */
+	{recode_message_send_copy, SEND_COPY, 37, 4, 8, BAD},
+	{recode_message_send_copy, SEND_COPY, 43, 1, 0, BAD},
+	{recode_message_send_copy, SEND_COPY, 47, 1, 2, BAD},
+	{recode_message_send_copy, SEND_COPY, 48, 4, 0x0000000b, BAD}, /* a stream */
+	{recode_message_send_copy, SEND_COPY, 68, 8, 1, BAD},          /* a size */
+	{recode_message_copy_reply, COPY_REPLY, 0, 1, 1, BAD},         /* it runs, and has failed */
+	{recode_message_copy_reply, COPY_REPLY, 0, 1, 2, BAD},
+	{recode_message_copy_reply, COPY_REPLY, 1, 1, 0, BAD}, /* failed, and nowhere */
+	{recode_message_copy_reply, COPY_REPLY, 1, 1, 4, BAD},
+	{recode_message_copy_reply, COPY_REPLY, 2, 2, 0, BAD}, /* somewhere, and not failed */
+	{recode_message_copy_reply, COPY_REPLY, 81, 1, 5, BAD},
+	{recode_message_copy_reply, COPY_REPLY, 82, 1, 3, BAD},
+	{recode_message_copy_reply, COPY_REPLY, 83, 1, 2, BAD},
+	{recode_message_copy_reply, COPY_REPLY, 96, 1, ' ', BAD}, /* the fabric's name */
+	{recode_message_copy_reply, COPY_REPLY, 100, 2, 1, BAD},
+	{recode_message_copy_reply, COPY_REPLY, 100, 2, 3, BAD},
+	{recode_message_copy_reply, COPY_REPLY, 102, 1, 8, BAD},
+	{recode_message_copy_reply, COPY_REPLY, 115, 1, '/', BAD},
+	{recode_message_copy_reply, COPY_REPLY, 119, 2, 0, 0},
+	{recode_message_copy_reply, COPY_REPLY, 128, 1, 1, BAD}, /* failed, and has bytes */
 	/* STORE, RETRIEVE */
 	{recode_message_data_request, FILES, 0, 1, 0, BAD},
 	{recode_message_data_request, FILES, 0, 1, 3, BAD},

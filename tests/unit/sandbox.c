@@ -461,10 +461,10 @@ static void rules(void)
 	struct landlock l;
 
 	if (landlock_version() < LANDLOCK_LEAST) {
-		CHECK_EQ(landlock_open(&l, false), -EOPNOTSUPP);
+		CHECK_EQ(landlock_open(&l, false, false), -EOPNOTSUPP);
 		SKIP("this kernel has no Landlock");
 	}
-	CHECK_EQ(landlock_open(&l, true), 0);
+	CHECK_EQ(landlock_open(&l, true, false), 0);
 	CHECK_EQ(landlock_allow(&l, "/no such directory", LANDLOCK_READ_DIR), -ENOENT);
 	CHECK_EQ(landlock_allow(&l, "/etc/profile", LANDLOCK_READ_FILE | LANDLOCK_READ_DIR), 0);
 	CHECK_EQ(landlock_allow_port(&l, 7387), 0);

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rftp/copy/sources.c: see sources.h.
+ */
+#include "rftp/copy/sources.h"
+
+#include "rftp/copy/mover.h"
+#include "rftp/copy/targets.h"
+#include "rftp/remote/remote_path.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+int sources_expand(struct client *c, const char *const *patterns, size_t count, char ***paths,
+	size_t *path_count)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < count && !err; i++) {
+		char **found, **all;
+		size_t n;
+
+		err = remote_glob(c->session, patterns[i], &found, &n);
+		if (err == -ENOENT) {
+			report_error(&c->report, EXIT_CODE_OK, STATUS_NOT_FOUND, patterns[i],
+				"nothing matches");
+			err = 0;
+			continue;
+		}
+		if (err)
+			return client_report(c, patterns[i], err);
+		all = realloc(*paths, (*path_count + n) * sizeof *all);
+		if (!all) {
+			remote_glob_free(found, n);
+			return client_no_memory(c);
+		}
+		*paths = all;
+		memcpy(all + *path_count, found, n * sizeof *found);
+		*path_count += n;
+		free(found);
+	}
+	return err;
+}
+
+int sources_is_tree(struct client *c, const char *path)
+{
+	struct message_attr attr;
+	int err = calls_stat(c->session, path, &attr);
+
+	if (err)
+		return client_report(c, path, err);
+	if (attr.type != MESSAGE_DIRECTORY)
+		return 0;
+	if (c->settings.recursive)
+		return 1;
+	report_error(&c->report, EXIT_CODE_OK, STATUS_IS_DIRECTORY, path, MOVER_WITHOUT_R);
+	return -EISDIR;
+}
+
+/* Adds what is in a directory at the server; what can not be listed adds nothing: the copy itself
+ * will say why.  0 or -errno (reported). */
+static int sources_add_directory(struct client *c, struct targets *targets, const char *path)
+{
+	struct calls_list list;
+	int err = calls_list(c->session, path, &list);
+
+	if (err)
+		return calls_lost(c->session) ? client_report(c, path, err) : 0;
+	for (size_t i = 0; i < list.count && !err; i++) {
+		const char *name = list.entries[i].name;
+
+		err = targets_add(targets, name, strlen(name), path);
+	}
+	calls_list_free(&list);
+	return err ? client_no_memory(c) : 0;
+}
+
+int sources_check_names(struct client *c, char *const *paths, size_t count, const char *target)
+{
+	const struct targets_entry *clash;
+	struct targets targets;
+	int err = 0;
+
+	if (count < 2)
+		return 0;
+	targets_init(&targets);
+	for (size_t i = 0; i < count && !err; i++) {
+		size_t len;
+		const char *name = targets_name(paths[i], &len);
+
+		if (len)
+			err = targets_add(&targets, name, len, paths[i]) ? client_no_memory(c) : 0;
+		else if (c->settings.recursive)
+			err = sources_add_directory(c, &targets, paths[i]);
+	}
+	clash = err ? NULL : targets_clash(&targets);
+	if (clash) {
+		err = -EEXIST;
+		report_errorf(&c->report, err, target,
+			"two sources would become %s here: %s and %s; nothing was copied",
+			clash[0].name, clash[0].source, clash[1].source);
+	}
+	targets_fini(&targets);
+	return err;
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rftpd/serve/handle_copy: GRANT_COPY and SEND_COPY: copies between this server and another one.
+ *
+ * As the destination it gives a grant, and holds a session that logged in with one to that.  As the
+ * source it makes a job that is the other server's client, if that may be one.
+ */
+#include "proto/status.h"
+#include "proto/transfer.h"
+#include "rftpd/copy_rule.h"
+#include "rftpd/jobs/transfer_job.h"
+#include "rftpd/serve/handle.h"
+#include "rftpd/serve/session_log.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* ---- the destination ---- */
+
+/* What would be refused to the session itself is not granted either: 0 or -errno. */
+static int check_path(const struct daemon_session *s, const char *path)
+{
+	const struct view_entry *entry;
+	const char *beneath;
+	int r = view_find(s->view, path, &entry, &beneath);
+
+	if (r)
+		return r == VIEW_TOP ? -EACCES : r;
+	return place_allows(&entry->place, PLACE_WRITE);
+}
+
+int handle_grant_copy(struct daemon_session *s, const uint8_t *data, size_t len)
+{
+	const struct daemon_settings *settings = s->daemon->settings;
+	uint64_t expires_s = (uint64_t)time(NULL) + settings->grant_lifetime_s;
+	uint8_t bytes[GRANTS_BYTES], reply[10 + GRANTS_BYTES];
+	char path[MESSAGE_PATH_MAX + 1];
+	struct message_grant_copy m;
+	int r = message_get_grant_copy(&m, data, len);
+
+	if (r)
+		return r;
+	if (!settings->copies_from || s->daemon->once.active)
+		return daemon_session_refuse(s, MESSAGE_GRANT_COPY, STATUS_DENIED,
+			"this server takes no copies from other servers (copies-from)");
+	handle_path(path, m.path);
+	r = check_path(s, path);
+	if (!r)
+		r = grants_give(&s->daemon->grants, s->number, &s->who, s->opener, path, m.flags,
+			expires_s, bytes);
+	if (r == -EUSERS)
+		return daemon_session_refuse(s, MESSAGE_GRANT_COPY, STATUS_LIMIT,
+			"the session has as many grants as it may have");
+	if (r)
+		return handle_refuse_path(s, MESSAGE_GRANT_COPY, r, path);
+	session_log(s, LOG_LEVEL_INFO, "grants another server to store once: %.300s", path);
+	return daemon_session_reply(s, MESSAGE_GRANT_COPY, reply,
+		message_put_grant_copy_reply(
+			&(struct message_grant_copy_reply){
+				.expires_s = expires_s, .grant = {bytes, sizeof bytes}},
+			reply, sizeof reply));
+}
+
+bool handle_is_beyond_grant(const struct daemon_session *s, uint16_t type)
+{
+	(void)s;
+	switch (type) {
+	case MESSAGE_BYE:
+	case MESSAGE_PING:
+	case MESSAGE_CHANNELS:
+	case MESSAGE_ADMIT:
+	case MESSAGE_STORE:
+	case TRANSFER_ABORT:
+		return false;
+	default:
+		return true;
+	}
+}
+
+int handle_use_grant(struct daemon_session *s, const struct message_data_request *request)
+{
+	struct grant *g = s->grant;
+	const char *why = NULL;
+	int err;
+
+	if (g->used)
+		why = "the grant was for one transfer, which there was";
+	else if (!daemon_session_find(s->daemon, g->session))
+		why = "the session that gave the grant has ended";
+	else if (request->kind != MESSAGE_DATA_FILES || request->path.len != strlen(g->path) ||
+		 memcmp(request->path.data, g->path, request->path.len) != 0)
+		why = "the grant is for another path";
+	else if ((request->flags & MESSAGE_COPY_BOUND) != g->flags)
+		why = "the grant is for another way of storing";
+	if (!why) {
+		g->used = true;
+		return 0;
+	}
+	session_log(s, LOG_LEVEL_WARNING, "STORE is not what was granted: %s", why);
+	err = daemon_session_refuse(s, MESSAGE_STORE, STATUS_DENIED, "%s", why);
+	return err ? err : 1;
+}
+
+/* ---- the source ---- */
+
+/* Where to: 1: refused, and answered; 0; -errno. */
+static int refuse_destination(
+	struct daemon_session *s, const struct message_send_copy *m, struct addr *to)
+{
+	const struct copy_rule *rule = s->daemon->settings->copies_to;
+	char host[MESSAGE_COPY_HOST_MAX + 1], shown[ADDR_TEXT_MAX];
+	size_t count;
+	int r;
+
+	snprintf(host, sizeof host, "%.*s", (int)m->host.len, (const char *)m->host.data);
+	if (!rule || s->daemon->once.active)
+		r = daemon_session_refuse(s, MESSAGE_SEND_COPY, STATUS_DENIED,
+			"this server sends nothing to other servers (copies-to)");
+	else if (addr_resolve(host, m->port, true, to, 1, &count) || !count)
+		r = daemon_session_refuse(s, MESSAGE_SEND_COPY, STATUS_INVALID,
+			"%s is no address of the destination", host);
+	else if (!copy_rule_allows(rule, (const struct sockaddr *)&to->ss)) {
+		addr_format((const struct sockaddr *)&to->ss, shown);
+		session_log(s, LOG_LEVEL_WARNING,
+			"asks for a copy to %s, which copies-to does not have", shown);
+		r = daemon_session_refuse(s, MESSAGE_SEND_COPY, STATUS_DENIED,
+			"%s is none of the servers that this one may send to (copies-to)", shown);
+	} else if (daemon_session_is_ending(s)) {
+		r = daemon_session_refuse(s, MESSAGE_SEND_COPY, STATUS_SHUTDOWN, "the daemon ends");
+	} else {
+		return 0;
+	}
+	return r ? r : 1;
+}
+
+int handle_send_copy(struct daemon_session *s, const uint8_t *data, size_t len)
+{
+	char path[MESSAGE_PATH_MAX + 1];
+	struct message_send_copy m;
+	struct transfer_job *job;
+	struct copy_job *copy;
+	struct addr to;
+	int r = message_get_send_copy(&m, data, len);
+
+	if (r)
+		return r;
+	r = refuse_destination(s, &m, &to);
+	if (r)
+		return r < 0 ? r : 0;
+	copy = copy_job_new(&m, (const struct sockaddr *)&to.ss);
+	if (!copy)
+		return -ENOMEM;
+	handle_path(path, m.request.path);
+	r = transfer_job_new_copy(s, &m, path, copy, &job);
+	if (r)
+		return handle_refuse_path(s, MESSAGE_SEND_COPY, r, path);
+	r = handle_add_paths(s, MESSAGE_SEND_COPY, &m.request, job);
+	if (!r)
+		return handle_open_job(s, job);
+	transfer_job_free(job);
+	return r < 0 ? handle_refuse_path(s, MESSAGE_SEND_COPY, r, path) : 0;
+}
