@@ -22,9 +22,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BETWEEN_LIST_BYTES 24576u       /* of paths in one request, beside the first one */
-#define BETWEEN_PING_NS (30 * NS_PER_S) /* the destination's session is idle meanwhile, and stays  \
-					 */
+#define BETWEEN_LIST_BYTES 24576u /* of paths in one request, beside the first one */
+#define BETWEEN_PING_NS                                                                            \
+	(30 * NS_PER_S) /* the destination's session is idle meanwhile, and stays                  \
+			 */
 
 struct between {
 	struct mover mover;
