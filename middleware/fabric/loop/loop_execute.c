@@ -238,39 +238,35 @@ static void check_request(struct flight *f)
 /* ---- carrying out ---- */
 
 /*
- * Small pieces move byte by byte and atomically, in order: a peer may watch the bytes of a small
- * WRITE with acquire loads, and change those that a READ fetches with release stores.
- */
-static void copy_piece(uint8_t *to, const uint8_t *from, size_t bytes, enum fabric_opcode opcode)
-{
-	if (opcode == FABRIC_WRITE && bytes <= ATOMIC_WRITE_BYTES) {
-		for (size_t i = 0; i < bytes; i++)
-			__atomic_store_n(to + i, from[i], __ATOMIC_RELEASE);
-	} else if (opcode == FABRIC_READ && bytes <= ATOMIC_READ_BYTES) {
-		for (size_t i = 0; i < bytes; i++)
-			to[i] = __atomic_load_n(from + i, __ATOMIC_ACQUIRE);
-	} else {
-		memmove(to, from, bytes);
-	}
-}
-
-/*
- * The same, unseen by ThreadSanitizer.  A notice, a credit or a status byte with a changed bit
- * names memory that its owner or the peer is at: both then touch it at once, as an adapter and a
- * processor would, and what comes of that is for the checksums to find.
+ * Unseen by ThreadSanitizer.  A notice, a credit or a status byte with a changed bit names memory
+ * that its owner or the peer is at: both then touch it at once, as an adapter and a processor
+ * would, and what comes of that is for the checksums to find.
  */
 __attribute__((noinline, no_sanitize("thread"))) static void copy_wild(
 	uint8_t *to, const uint8_t *from, size_t bytes)
 {
 	for (size_t i = 0; i < bytes; i++)
 		__atomic_store_n(
-			to + i, __atomic_load_n(from + i, __ATOMIC_ACQUIRE), __ATOMIC_RELEASE);
+			to + i, __atomic_load_n(from + i, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
 }
 
-__attribute__((noinline, no_sanitize("thread"))) static uint8_t flip_byte(
-	const uint8_t *from, unsigned bit)
+/*
+ * Small pieces move byte by byte and atomically, in order: a peer may watch the bytes of a small
+ * WRITE with acquire loads, and change those that a READ fetches with release stores.
+ */
+static void copy_piece(const struct flight *f, uint8_t *to, const uint8_t *from, size_t bytes)
 {
-	return (uint8_t)(__atomic_load_n(from, __ATOMIC_ACQUIRE) ^ 1u << bit);
+	if (f->wild && f->req->opcode != FABRIC_READ && f->bytes > FABRIC_WATCHED_BYTES) {
+		copy_wild(to, from, bytes);
+	} else if (f->req->opcode == FABRIC_WRITE && bytes <= ATOMIC_WRITE_BYTES) {
+		for (size_t i = 0; i < bytes; i++)
+			__atomic_store_n(to + i, from[i], __ATOMIC_RELEASE);
+	} else if (f->req->opcode == FABRIC_READ && bytes <= ATOMIC_READ_BYTES) {
+		for (size_t i = 0; i < bytes; i++)
+			to[i] = __atomic_load_n(from + i, __ATOMIC_ACQUIRE);
+	} else {
+		memmove(to, from, bytes);
+	}
 }
 
 static void copy(const struct flight *f)
@@ -290,13 +286,12 @@ static void copy(const struct flight *f)
 		if (at < f->flip_at && f->flip_at - at < bytes)
 			bytes = f->flip_at - at;
 		if (at == f->flip_at) { /* alone */
-			flipped = flip_byte(from.addr, f->flip_bit);
+			copy_piece(f, &flipped, from.addr, 1);
+			flipped ^= (uint8_t)(1u << f->flip_bit);
 			bytes = 1;
-			copy_wild(to.addr, &flipped, bytes);
-		} else if (f->wild) {
-			copy_wild(to.addr, from.addr, bytes);
+			copy_piece(f, to.addr, &flipped, 1);
 		} else {
-			copy_piece(to.addr, from.addr, bytes, f->req->opcode);
+			copy_piece(f, to.addr, from.addr, bytes);
 		}
 		from.addr += bytes;
 		from.bytes -= bytes;
