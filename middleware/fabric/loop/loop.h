@@ -25,6 +25,10 @@ struct loop_faults {
 	bool no_imm;         /* caps.has_imm = false, as on iWARP */
 	bool no_read;        /* caps.has_read = false */
 	bool no_watch;       /* fabric_mr_watch is not supported, as by adapters */
+	/* Called by whoever frees a channel, before it is gone; may take its time, as kernels do.
+	 */
+	void (*freeing)(void *ctx);
+	void *freeing_ctx;
 };
 
 /* `faults` NULL = none. */

@@ -383,6 +383,8 @@ void loop_chan_free(struct fabric_chan *base)
 {
 	struct loop *loop = LOOP_OF((struct loop_chan *)base);
 
+	if (loop->faults.freeing)
+		loop->faults.freeing(loop->faults.freeing_ctx);
 	pthread_mutex_lock(&loop->lock);
 	loop_chan_destroy((struct loop_chan *)base);
 	pthread_mutex_unlock(&loop->lock);
