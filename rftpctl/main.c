@@ -30,6 +30,7 @@ static const char usage[] =
 	"  drain                 take nobody any more, let transfers end, then end\n"
 	"  stats                 what was done since the start, by export and fabric\n"
 	"  metrics               the same, as Prometheus reads it\n"
+	"  quota                 what lies in the exports that have a quota\n"
 	"  reload                read the configuration again, open the log anew\n\n"
 	"  -j, --json            JSON, an object a line\n"
 	"  -s, --socket SOCKET   where rftpd listens (" CONTROL_PATH ")\n"

@@ -127,8 +127,11 @@ static const struct row rows[] = {
 		"transfers of a kind: rank 0 goes first; may be repeated", NULL},
 	{"limit", KIND_LIMIT, 0, 0, 0, "[user=USER] [address=NET] [export=NAME] LIMIT=VALUE ...",
 		"what a user, a network or an export may have in all: sessions, memory, "
-		"open-files, rate; may be repeated",
+		"open-files, rate, quota, files; may be repeated",
 		NULL},
+	{"quota-scan", KIND_NUMBER, FIELD(quota_scan_s), 0, 31536000, "SECONDS",
+		"what lies in exports that have a quota is counted anew so often; 0: never",
+		"3600"},
 	{"limit-rate", KIND_RATE, FIELD(limit_rate), BUCKET_RATE_MIN, ADMISSION_BANDWIDTH_MAX,
 		"RATE", "bytes a second of one transfer, at most", NULL},
 	{"stall-timeout", KIND_NUMBER, FIELD(stall_timeout_s), 0, 86400, "SECONDS",

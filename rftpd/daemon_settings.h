@@ -92,6 +92,7 @@ struct daemon_settings {
 	struct copy_rule *copies_to; /* where it may send copies; NULL: nowhere */
 	bool copies_from;            /* other servers may, as sessions grant it */
 	uint64_t grant_lifetime_s;
+	uint64_t quota_scan_s; /* 0: at the start only */
 	enum log_level log_level;
 
 	enum daemon_origin origin[DAEMON_SETTINGS_MAX]; /* by row */

@@ -33,6 +33,8 @@ static const struct kind {
 	[LIMIT_OPEN_FILES] = {"open-files", 1, 1000000, NULL, "number"},
 	[LIMIT_RATE] = {"rate", BUCKET_RATE_MIN, SIZE_MAX_BYTES, number_parse_rate,
 		"rate in bytes a second (such as 500K, 125M)"},
+	[LIMIT_QUOTA] = {"quota", 1, UINT64_C(1) << 62, number_parse_size, "size (such as 64M)"},
+	[LIMIT_FILES] = {"files", 1, UINT64_C(1) << 62, NULL, "number"},
 };
 
 static int wrong(char *why, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -135,7 +137,7 @@ static int set_word(struct limit_rule *r, char *word, char *why)
 			return set_value(r, i, value, why);
 	return wrong(why,
 		"limit: \"%.60s\" is none of user=, address=, export=, sessions=, memory=, "
-		"open-files=, rate=",
+		"open-files=, rate=, quota=, files=",
 		word);
 }
 
@@ -147,6 +149,10 @@ static int check(const struct limit_rule *r, char *why)
 		any |= r->values[i];
 	if (!any)
 		return wrong(why, "limit: it limits nothing");
+	if ((r->values[LIMIT_QUOTA] || r->values[LIMIT_FILES]) && !(r->conditions & LIMIT_EXPORT))
+		return wrong(why,
+			"limit: quota and files are of an export: export=NAME or export=* "
+			"must be said");
 	return 0;
 }
 

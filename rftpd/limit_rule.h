@@ -37,7 +37,9 @@ enum limit_kind {
 	LIMIT_SESSIONS,
 	LIMIT_MEMORY, /* bytes of blocks */
 	LIMIT_OPEN_FILES,
-	LIMIT_RATE, /* bytes a second */
+	LIMIT_RATE,  /* bytes a second */
+	LIMIT_QUOTA, /* bytes in an export */
+	LIMIT_FILES, /* names there */
 	LIMIT_KINDS,
 };
 

@@ -80,6 +80,10 @@ struct end_file_params {
 	bool sparse;
 	/* writing: the space is taken at once, whatever the size and the file system */
 	bool preallocate;
+	/* writing: asked before so many bytes are written, in whose thread they are: 0, or the
+	 * block's error.  NULL: they may be. */
+	int (*claim)(void *ctx, uint64_t bytes);
+	void *claim_ctx;
 };
 /* The same, with more to say about the file. */
 int end_file_open_as(int fd, const struct end_file_params *, struct end **out);

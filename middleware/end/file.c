@@ -37,6 +37,8 @@ struct end_file {
 	int direct_fd;  /* -1 = none */
 	uint32_t align; /* of O_DIRECT: a power of two */
 	bool writing, sparse;
+	int (*claim)(void *ctx, uint64_t bytes); /* struct end_file_params' */
+	void *claim_ctx;
 };
 
 static struct end_file *file_of(struct end *end)
@@ -81,6 +83,11 @@ static bool file_is_zero(const uint8_t *bytes, uint32_t length)
 	return !bytes[0] && !memcmp(bytes, bytes + 1, length - 1);
 }
 
+static int file_claim(const struct end_file *file, uint32_t bytes)
+{
+	return file->claim ? file->claim(file->claim_ctx, bytes) : 0;
+}
+
 /* What is not zero, by pages of the file, each run of them in one call. */
 static void file_write_sparse(struct end_file *file, struct block *block)
 {
@@ -96,6 +103,8 @@ static void file_write_sparse(struct end_file *file, struct block *block)
 				break;
 		}
 		if (to > from)
+			err = file_claim(file, to - from);
+		if (to > from && !err)
 			file_move(file, file->fd, block, from, to, &err);
 		from = to < length ? to + page : length; /* past the page of zeros */
 	}
@@ -118,6 +127,7 @@ static int file_start(struct end *end, struct block *block, struct iocb *iocb, i
 {
 	struct end_file *file = file_of(end);
 	uint32_t direct;
+	int err;
 
 	(void)cancel_fd; /* a regular file does not wait for a peer */
 	if (block->offset > FILE_SIZE_MAX - block->length) {
@@ -127,6 +137,12 @@ static int file_start(struct end *end, struct block *block, struct iocb *iocb, i
 	}
 	if (file->sparse) {
 		file_write_sparse(file, block);
+		return 0;
+	}
+	err = file->writing ? file_claim(file, block->length) : 0;
+	if (err) {
+		block->error = err;
+		block->length = 0;
 		return 0;
 	}
 	direct = file_direct_bytes(file, block);
@@ -371,6 +387,8 @@ int end_file_open_as(int fd, const struct end_file_params *params, struct end **
 	file->fd = fd;
 	file->direct_fd = -1;
 	file->writing = params->writing;
+	file->claim = params->claim;
+	file->claim_ctx = params->claim_ctx;
 	if (fstat(fd, &st)) {
 		err = -errno;
 		goto err_free;

@@ -15,6 +15,7 @@
 #include "tree/landing.h"
 #include "tree/leftover.h"
 #include "tree/metadata.h"
+#include "tree/place.h"
 #include "tree/temporary.h"
 #include "tree/tree_mark.h"
 
@@ -84,15 +85,22 @@ static void incoming_unlock(struct incoming *in, const char *name)
 	close(fd);
 }
 
+static int incoming_mkdir(struct incoming *in, int top, const char *path, mode_t mode)
+{
+	const struct place place = {.top = top, .rights = PLACE_WRITE, .space = in->params.space};
+
+	return place_mkdir(&place, path, mode, true);
+}
+
 static int incoming_make_directory(struct incoming *in, const char *name, mode_t mode)
 {
 	int err = 0;
 
 	mode = (mode & 0777) | 0700;
 	if (*name)
-		err = in->dir < 0 ? -ENOTDIR : beneath_mkdir(in->dir, name, mode, true);
+		err = in->dir < 0 ? -ENOTDIR : incoming_mkdir(in, in->dir, name, mode);
 	else if (in->dir < 0)
-		err = beneath_mkdir(in->params.top, in->path, mode, true);
+		err = incoming_mkdir(in, in->params.top, in->path, mode);
 	if (err)
 		return err;
 	incoming_unlock(in, name);
@@ -225,7 +233,8 @@ static int incoming_make_link(
 		.path = name,
 		.replace = in->params.replace,
 		.parents = true,
-		.unsynced = in->params.fsync != INCOMING_FSYNC_FILE};
+		.unsynced = in->params.fsync != INCOMING_FSYNC_FILE,
+		.space = in->params.space};
 	char target[TRANSFER_TARGET_MAX + 1];
 	int err;
 
@@ -271,7 +280,8 @@ static int incoming_make_hard_link(
 		.path = name,
 		.replace = in->params.replace,
 		.beneath = true,
-		.parents = true};
+		.parents = true,
+		.space = in->params.space};
 	struct landing_file first = {.path = (const char *)file->target.data};
 	int err;
 
@@ -318,6 +328,17 @@ static int incoming_flush(void *ctx)
 	return err;
 }
 
+/* Whether it is not known before how much of the disk it takes. */
+static bool incoming_grows(const struct transfer_file *file)
+{
+	return file->size == MESSAGE_UNKNOWN || file->has & TRANSFER_HAS_HOLES;
+}
+
+static int incoming_claim(void *ctx, uint64_t bytes)
+{
+	return landing_claim(ctx, bytes);
+}
+
 static int incoming_open_file(struct incoming *in, const struct transfer_file *file,
 	const char *name, struct landing **landing, struct end **end)
 {
@@ -325,8 +346,12 @@ static int incoming_open_file(struct incoming *in, const struct transfer_file *f
 		.path = name,
 		.replace = in->params.replace,
 		.parents = true,
-		.unsynced = in->params.fsync != INCOMING_FSYNC_FILE};
+		.unsynced = in->params.fsync != INCOMING_FSYNC_FILE,
+		.space = in->params.space};
+	bool grows = incoming_grows(file);
 	int fd, err;
+
+	lp.claim_bytes = grows ? 0 : file->size;
 
 	err = incoming_metadata(in, file, &lp.metadata);
 	if (err)
@@ -361,7 +386,9 @@ static int incoming_open_file(struct incoming *in, const struct transfer_file *f
 				       .size = file->size,
 				       .direct = in->params.direct,
 				       .sparse = file->has & TRANSFER_HAS_HOLES,
-				       .preallocate = in->params.preallocate},
+				       .preallocate = in->params.preallocate,
+				       .claim = grows && lp.space ? incoming_claim : NULL,
+				       .claim_ctx = *landing},
 			       end);
 	if (err) {
 		landing_discard(*landing);
@@ -374,6 +401,10 @@ int incoming_refuse(const struct incoming *in, const char *name, int err, char t
 {
 	char path[512];
 
+	if (!text[0] && err == -EDQUOT && in->params.space) {
+		space_say(in->params.space, text, 512);
+		return err;
+	}
 	if (!text[0] && in->params.top != AT_FDCWD &&
 		(in->params.kind == INCOMING_INTO || in->params.kind == INCOMING_AS)) {
 		incoming_path(in, name, path, sizeof(path));

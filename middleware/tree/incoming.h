@@ -51,7 +51,8 @@ struct incoming_params {
 	 * refused.  The caller's; NULL: it may name what it likes. */
 	struct asked *asked;
 	enum incoming_fsync fsync;
-	bool readback; /* files are read back from the disk, and compared */
+	bool readback;             /* files are read back from the disk, and compared */
+	struct space_share *space; /* what they may fill (tree/space); NULL: nobody counts */
 	enum end_direct direct;
 	/* Outcome of each name, once: its path as opened here.  May be NULL. */
 	void (*done)(void *ctx, const struct outcome *);

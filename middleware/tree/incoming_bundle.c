@@ -45,7 +45,9 @@ static int incoming_land_itself(
 		.path = in->path,
 		.metadata = file->metadata,
 		.keep = true,
-		.replace = true};
+		.replace = true,
+		.space = in->params.space,
+		.claim_bytes = file->bytes};
 	struct landing *landing;
 	int err = landing_open(&lp, &landing);
 
@@ -118,7 +120,8 @@ void incoming_land(
 	void *ctx, struct transfer_arrival *const *arrivals, unsigned count, unsigned open_max)
 {
 	struct incoming *in = ctx;
-	struct landings_params params = {.open_max = open_max, .costs = &in->costs};
+	struct landings_params params = {
+		.open_max = open_max, .costs = &in->costs, .space = in->params.space};
 	struct landings_file *files;
 	unsigned together;
 

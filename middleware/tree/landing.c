@@ -11,6 +11,7 @@
 #include "base/opener.h"
 #include "tree/beneath.h"
 #include "tree/journal.h"
+#include "tree/place.h"
 #include "tree/temporary.h"
 
 #include <errno.h>
@@ -29,16 +30,21 @@ struct landing {
 	struct journal *journal;            /* NULL: it can not be suspended */
 	struct metadata metadata;           /* of the file when it is there */
 	bool keep, replace, unsynced;
+	struct space_share *space;
+	_Atomic uint64_t claimed_bytes; /* in it, and a name */
+	bool claimed_file;
+	struct space_item partial; /* what was there of it at the beginning, and counts already */
 };
 
-/* Looks at what bears the real name now; *mode is its mode, or stays. */
+/* Looks at what bears the real name now, if anything; *mode is its mode, or stays. */
 static int landing_check(
-	const struct landing_params *p, const struct landing *landing, mode_t *mode)
+	const struct landing_params *p, const struct landing *landing, mode_t *mode, bool *exists)
 {
 	struct stat st, to;
 
 	if (opener_fstatat(landing->dir, landing->last, &st, AT_SYMLINK_NOFOLLOW))
 		return errno == ENOENT ? 0 : -errno;
+	*exists = true;
 	if (S_ISDIR(st.st_mode))
 		return -EISDIR;
 	/* wherever the link leads: the user who named a directory, or /dev/stdout, did not mean to
@@ -87,6 +93,7 @@ static bool landing_go_on(struct landing *landing, const struct transfer_file *f
 static int landing_make_parents(const struct landing_params *p)
 {
 	const char *slash = strrchr(p->path, '/');
+	struct place place;
 	char *dir;
 	int err;
 
@@ -95,9 +102,52 @@ static int landing_make_parents(const struct landing_params *p)
 	dir = strndup(p->path, (size_t)(slash - p->path));
 	if (!dir)
 		return -ENOMEM;
-	err = beneath_mkdir(p->top, dir, 0777, true);
+	place = (struct place){.top = p->top, .rights = PLACE_WRITE, .space = p->space};
+	err = place_mkdir(&place, dir, 0777, true);
 	free(dir);
 	return err == -EINVAL ? 0 : err; /* "..": opening it says more */
+}
+
+/* A file that replaces another one needs no other name. */
+static int landing_claim_all(
+	struct landing *landing, const struct landing_params *p, bool resumes, bool exists)
+{
+	uint64_t bytes = p->claim_bytes;
+	int err;
+
+	if (!p->space || !atomic_load(&p->space->space))
+		return 0;
+	if (resumes)
+		space_look_fd(p->space, landing->fd, &landing->partial);
+	landing->partial.files = 0; /* a hidden name */
+	bytes -= bytes < landing->partial.bytes ? bytes : landing->partial.bytes;
+	err = space_claim(p->space, bytes, !exists);
+	if (err)
+		return err;
+	landing->space = p->space;
+	landing->claimed_bytes = bytes;
+	landing->claimed_file = !exists;
+	return 0;
+}
+
+int landing_claim(struct landing *landing, uint64_t bytes)
+{
+	int err = space_claim(landing->space, bytes, 0);
+
+	if (!err && landing->space)
+		atomic_fetch_add(&landing->claimed_bytes, bytes);
+	return err;
+}
+
+/* What was claimed has come, or does not come; what there is now of it. */
+static void landing_settle(
+	struct landing *landing, const struct space_item *before, const struct space_item *now)
+{
+	if (!landing->space)
+		return;
+	space_change(landing->space, before, now);
+	space_unclaim(landing->space, landing->claimed_bytes, landing->claimed_file);
+	landing->space = NULL;
 }
 
 /* The directory that it goes to, and its name there. */
@@ -116,6 +166,7 @@ int landing_open(const struct landing_params *p, struct landing **out)
 	struct landing *landing;
 	mode_t existing = (mode_t)-1;
 	size_t length = strlen(p->path);
+	bool resumes, exists = false;
 	int err;
 
 	*out = NULL;
@@ -134,18 +185,23 @@ int landing_open(const struct landing_params *p, struct landing **out)
 		err = landing->dir;
 		goto err_free;
 	}
-	err = landing_check(p, landing, &existing);
+	err = landing_check(p, landing, &existing, &exists);
 	if (err)
 		goto err_close;
-	if (!landing_go_on(landing, p->resume)) {
+	resumes = landing_go_on(landing, p->resume);
+	if (!resumes)
 		landing->fd = -1;
+	err = landing_claim_all(landing, p, resumes, exists);
+	if (!err && !resumes)
 		err = landing_create(landing, existing);
-		if (err)
-			goto err_close;
-	}
+	if (err)
+		goto err_claim;
 	*out = landing;
 	return 0;
 
+err_claim:
+	landing_settle(landing, &landing->partial, &landing->partial);
+	journal_close(landing->journal);
 err_close:
 	if (landing->fd >= 0)
 		close(landing->fd);
@@ -218,9 +274,11 @@ int landing_sync(int dir, char text[512])
 
 int landing_commit(struct landing *landing, char text[512])
 {
+	struct space_item old, now;
 	int err = 0;
 
 	text[0] = '\0';
+	space_look(landing->space, landing->dir, landing->last, &old);
 	/* journaling file systems keep the order of these and the rename, so the one fsync below is
 	 * enough: the data were flushed before */
 	if (landing->keep)
@@ -236,6 +294,9 @@ int landing_commit(struct landing *landing, char text[512])
 	}
 	journal_remove(landing->journal);
 	landing->journal = NULL;
+	space_look_fd(landing->space, landing->fd, &now);
+	old.bytes += landing->partial.bytes;
+	landing_settle(landing, &old, &now);
 	if (!landing->unsynced)
 		err = landing_sync(landing->dir, text);
 	landing_free(landing);
@@ -249,6 +310,7 @@ void landing_discard(struct landing *landing)
 	opener_unlinkat(landing->dir, landing->temporary, 0);
 	journal_remove(landing->journal);
 	landing->journal = NULL;
+	landing_settle(landing, &landing->partial, &(struct space_item){0});
 	landing_free(landing);
 }
 
@@ -269,10 +331,16 @@ void landing_note(struct landing *landing, const struct transfer_note *notes, si
 
 void landing_suspend(struct landing *landing)
 {
-	if (journal_is_of_use(landing->journal))
-		landing_free(landing);
-	else
+	struct space_item now;
+
+	if (!journal_is_of_use(landing->journal)) {
 		landing_discard(landing);
+		return;
+	}
+	space_look_fd(landing->space, landing->fd, &now);
+	now.files = 0;
+	landing_settle(landing, &landing->partial, &now);
+	landing_free(landing);
 }
 
 /* Whether `last` is a link that says the same already. */
@@ -330,11 +398,20 @@ static void landing_dress_link(const struct landing_params *p, int dir, const ch
 int landing_link_at(const struct landing_params *p, int dir, const char *last, const char *target,
 	char text[512])
 {
-	int err = 0;
+	const struct space_item link = {.files = 1};
+	struct space_item old;
+	int err;
 
 	text[0] = '\0';
+	space_look(p->space, dir, last, &old);
+	err = space_claim(p->space, 0, !old.files);
+	if (err)
+		return err;
 	if (opener_symlinkat(target, dir, last))
 		err = errno == EEXIST ? landing_replace_by_link(p, dir, last, target) : -errno;
+	if (!err)
+		space_change(p->space, &old, &link);
+	space_unclaim(p->space, 0, !old.files);
 	if (!err)
 		landing_dress_link(p, dir, last, target, text);
 	return err;
@@ -384,7 +461,10 @@ static int landing_make_hard_link(const struct landing_params *p, const struct l
 int landing_hard_link(
 	const struct landing_params *p, const struct landing_file *file, char text[512])
 {
+	const struct space_item link = {.files = 1};
 	struct landing to = {.fd = -1};
+	struct space_item old;
+	bool exists = false;
 	char from_last[256];
 	mode_t mode;
 	int from = beneath_open_parent(p->top, file->path, from_last), err = 0;
@@ -400,11 +480,18 @@ int landing_hard_link(
 	if (!landing_is_file(from, from_last, file))
 		err = -ESTALE;
 	else if (!landing_is_file(to.dir, to.last, file))
-		err = landing_check(p, &to, &mode);
+		err = landing_check(p, &to, &mode, &exists);
 	else
 		goto err_to; /* it is there */
 	if (!err)
-		err = landing_make_hard_link(p, file, from, from_last, &to);
+		err = space_claim(p->space, 0, !exists);
+	if (err)
+		goto err_to;
+	space_look(p->space, to.dir, to.last, &old);
+	err = landing_make_hard_link(p, file, from, from_last, &to);
+	if (!err)
+		space_change(p->space, &old, &link);
+	space_unclaim(p->space, 0, !exists);
 	if (!err && !p->unsynced)
 		err = landing_sync(to.dir, text);
 err_to:

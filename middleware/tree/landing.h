@@ -10,6 +10,7 @@
 
 #include "transfer/transfer.h"
 #include "tree/metadata.h"
+#include "tree/space.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -31,11 +32,16 @@ struct landing_params {
 	/* Goes on with what an earlier landing left of this file, and leaves it behind if it is
 	 * suspended; if that can not be had, it begins afresh.  NULL: it always does. */
 	const struct transfer_file *resume;
+	/* What it may fill; of that, what the file will take, as far as that is known: the rest is
+	 * claimed as it comes (landing_claim).  NULL: nobody counts. */
+	struct space_share *space;
+	uint64_t claim_bytes;
 };
 
 /* -EISDIR: the real name is a directory, -ENXIO: a device, FIFO or socket (or, but for `beneath`, a
  * link to one); -EINVAL ends in '/' or has no name.  A symbolic link to anything else is
- * replaced, never written through. Holds two descriptors. */
+ * replaced, never written through.  -EDQUOT: there is no room in `space`.  Holds two descriptors.
+ */
 int landing_open(const struct landing_params *, struct landing **out);
 /* A symbolic link in place of a file: all at once.  A link or file that is there is replaced, also
  * a link to a directory.  Errors as of landing_open and landing_commit, `text` as of the latter;
@@ -55,6 +61,8 @@ struct landing_file {     /* one that is there */
 /* Another name of a file that landed: all at once, in place of a file or link that is there.
  * -ESTALE: what has the file's path is another file.  Errors and `text` as of landing_link. */
 int landing_hard_link(const struct landing_params *, const struct landing_file *, char text[512]);
+/* Before so many bytes more than `claim_bytes` are written.  0 or -EDQUOT.  In any thread. */
+int landing_claim(struct landing *, uint64_t bytes);
 /* A new descriptor of the temporary file, read-write; the caller closes it. */
 int landing_fd(const struct landing *);
 /* The one that the landing has: it closes it. */

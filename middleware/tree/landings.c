@@ -12,6 +12,7 @@
 #include "tree/beneath.h"
 #include "tree/landing.h"
 #include "tree/parent.h"
+#include "tree/place.h"
 #include "tree/temporary.h"
 
 #include <errno.h>
@@ -44,6 +45,8 @@ struct landings_open {
 	const char *last; /* in the file's path */
 	int fd;
 	char temporary[TEMPORARY_NAME_BYTES];
+	struct space_item old; /* what bears the name, */
+	uint64_t claimed_bytes;
 };
 
 struct landings {
@@ -89,6 +92,7 @@ static void landings_close_dirs(struct landings *l)
 static int landings_make_parents(const struct landings *l, const char *path)
 {
 	const char *slash = strrchr(path, '/');
+	struct place place;
 	char *dir;
 	int err;
 
@@ -97,7 +101,9 @@ static int landings_make_parents(const struct landings *l, const char *path)
 	dir = strndup(path, (size_t)(slash - path));
 	if (!dir)
 		return -ENOMEM;
-	err = beneath_mkdir(l->params->top, dir, 0777, true);
+	place = (struct place){
+		.top = l->params->top, .rights = PLACE_WRITE, .space = l->params->space};
+	err = place_mkdir(&place, dir, 0777, true);
 	free(dir);
 	return err;
 }
@@ -121,13 +127,15 @@ static int landings_open_dir(
 /* ---- names ---- */
 
 /* It has its name, or is removed. */
-static void landings_name(struct landings_open *open)
+static void landings_name(const struct landings *l, struct landings_open *open)
 {
 	struct landings_file *file = open->file;
 	char note[512];
+	struct space_item now;
 	struct stat st;
 	int dir = open->dir->parent.fd, err = file->err;
 
+	space_look_fd(l->params->space, open->fd, &now);
 	if (!err)
 		err = metadata_set(open->fd, &file->metadata, note);
 	if (!err)
@@ -143,6 +151,9 @@ static void landings_name(struct landings_open *open)
 		opener_unlinkat(dir, open->temporary, 0);
 	else
 		open->dir->changed = true;
+	if (!err)
+		space_change(l->params->space, &open->old, &now);
+	space_unclaim(l->params->space, open->claimed_bytes, !open->old.files);
 	close(open->fd);
 	if (err && !file->err)
 		landings_say(file, err, "giving it its name: ", strerror(-err));
@@ -158,7 +169,7 @@ static void landings_flush(struct landings *l)
 	bool one = true;
 
 	if (l->open_count == 1 && place->memory) {
-		landings_name(&l->open[0]);
+		landings_name(l, &l->open[0]);
 		l->open_count = 0;
 		return;
 	}
@@ -176,7 +187,7 @@ static void landings_flush(struct landings *l)
 			landings_say(l->open[i].file, errors[i], "fsync: ", strerror(-errors[i]));
 	}
 	for (unsigned i = 0; i < l->open_count; i++)
-		landings_name(&l->open[i]);
+		landings_name(l, &l->open[i]);
 	l->open_count = 0;
 }
 
@@ -231,6 +242,14 @@ static int landings_dir(
 	return 0;
 }
 
+static void landings_say_full(const struct landings *l, struct landings_file *file, int err)
+{
+	char text[160];
+
+	space_say(l->params->space, text, sizeof(text));
+	landings_say(file, err, text, "");
+}
+
 /* Makes a file under its temporary name.  0, or -errno: nothing is there. */
 static int landings_make_file(struct landings *l, struct landings_file *file)
 {
@@ -245,9 +264,18 @@ static int landings_make_file(struct landings *l, struct landings_file *file)
 	open->file = file;
 	open->dir = dir;
 	open->last = last;
+	space_look(l->params->space, dir->parent.fd, last, &open->old);
+	open->claimed_bytes = file->bytes;
+	err = space_claim(l->params->space, open->claimed_bytes, !open->old.files);
+	if (err) {
+		landings_say_full(l, file, err);
+		return err;
+	}
 	open->fd = temporary_create(open->dir->parent.fd, 0600, open->temporary);
-	if (open->fd < 0)
+	if (open->fd < 0) {
+		space_unclaim(l->params->space, open->claimed_bytes, !open->old.files);
 		return open->fd;
+	}
 	err = landing_write(open->fd, file->data, file->bytes);
 	if (err)
 		landings_say(file, err, "writing at offset 0: ", strerror(-err));
@@ -263,7 +291,8 @@ static int landings_make_link(struct landings *l, struct landings_file *file)
 		.path = file->path,
 		.metadata = file->metadata,
 		.beneath = true,
-		.replace = true};
+		.replace = true,
+		.space = l->params->space};
 	struct landings_dir *dir;
 	const char *last;
 	char text[512];

@@ -12,6 +12,7 @@
 
 #include "tree/flush.h"
 #include "tree/metadata.h"
+#include "tree/space.h"
 
 #include <stdint.h>
 
@@ -29,7 +30,8 @@ struct landings_file {
 };
 
 struct landings_params {
-	int top;           /* beneath.h */
+	int top;                   /* beneath.h */
+	struct space_share *space; /* as of landing_params */
 	unsigned open_max; /* descriptors at once, of directories, too; there are at least two */
 	struct flush_costs *costs;
 };

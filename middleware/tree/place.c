@@ -10,10 +10,13 @@
 #include "base/opener.h"
 #include "tree/beneath.h"
 #include "tree/removal.h"
+#include "tree/space.h"
 #include "tree/temporary.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 int place_open(struct place *p, const char *directory, unsigned rights)
@@ -95,20 +98,88 @@ int place_list(const struct place *p, const char *path, DIR **out)
 	return err;
 }
 
+/* What bears a name; nothing, where nobody counts. */
+static void place_look(const struct place *p, const char *path, struct space_item *item)
+{
+	char last[256];
+	int dir;
+
+	*item = (struct space_item){0};
+	dir = p->space && atomic_load(&p->space->space) ? beneath_open_parent(p->top, path, last)
+							: -EBADF;
+	if (dir < 0)
+		return;
+	space_look(p->space, dir, last, item);
+	close(dir);
+}
+
+static int place_claim_name(const struct place *p, const char *path, struct space_item *old)
+{
+	place_look(p, path, old);
+	return space_claim(p->space, 0, !old->files);
+}
+
+static void place_has_name(const struct place *p, const struct space_item *old, int err)
+{
+	if (!err && !old->files)
+		space_change(p->space, old, &(struct space_item){.files = 1});
+	space_unclaim(p->space, 0, !old->files);
+}
+
+static void place_loses(const struct place *p, const struct space_item *old)
+{
+	space_change(p->space, old, &(struct space_item){0});
+}
+
+static int place_make_one(const struct place *p, const char *path, mode_t mode, bool parents)
+{
+	struct space_item old;
+	int err = place_claim_name(p, path, &old);
+
+	if (err)
+		return err;
+	err = beneath_mkdir(p->top, path, mode, parents);
+	place_has_name(p, &old, err);
+	return err;
+}
+
+/* Each on the way by itself, so that it counts. */
+static int place_make_parents(const struct place *p, const char *path)
+{
+	char *part = strdup(path), *slash = part;
+	int err = part ? 0 : -ENOMEM;
+
+	while (!err && (slash = strchr(slash + strspn(slash, "/"), '/')) && slash[1]) {
+		*slash = '\0';
+		err = place_make_one(p, part, 0777, true);
+		err = err == -EINVAL ? 0 : err; /* "..": whoever opens it says more */
+		*slash = '/';
+	}
+	free(part);
+	return err;
+}
+
 int place_mkdir(const struct place *p, const char *path, mode_t mode, bool parents)
 {
 	int err = place_allows(p, PLACE_WRITE);
+	struct stat st;
 
-	return err ? err : beneath_mkdir(p->top, path, mode, parents);
+	if (!err && parents && p->space && atomic_load(&p->space->space) &&
+		beneath_stat(p->top, path, true, &st) == -ENOENT)
+		err = place_make_parents(p, path);
+	return err ? err : place_make_one(p, path, mode, parents);
 }
 
 int place_rmdir(const struct place *p, const char *path)
 {
+	const struct space_item one = {.files = 1};
 	int err = place_allows(p, PLACE_DELETE), fd;
 
 	if (err)
 		return err;
 	err = beneath_rmdir(p->top, path);
+	if (!err)
+		place_loses(p, &one);
 	if (err != -ENOTEMPTY)
 		return err;
 	/* what nobody sees must not keep it for ever */
@@ -117,14 +188,24 @@ int place_rmdir(const struct place *p, const char *path)
 		return err;
 	err = temporary_clear(fd);
 	close(fd);
-	return err ? -ENOTEMPTY : beneath_rmdir(p->top, path);
+	err = err ? -ENOTEMPTY : beneath_rmdir(p->top, path);
+	if (!err)
+		place_loses(p, &one);
+	return err;
 }
 
 int place_remove(const struct place *p, const char *path)
 {
 	int err = place_allows(p, PLACE_DELETE);
+	struct space_item old;
 
-	return err ? err : beneath_unlink(p->top, path);
+	if (err)
+		return err;
+	place_look(p, path, &old);
+	err = beneath_unlink(p->top, path);
+	if (!err)
+		place_loses(p, &old);
+	return err;
 }
 
 int place_remove_tree(
@@ -133,14 +214,23 @@ int place_remove_tree(
 	int err = place_allows(p, PLACE_DELETE);
 
 	*removal = (struct removal){0};
-	return err ? err : removal_run(p->top, path, until_ns, removal);
+	return err ? err : removal_run(p->top, path, until_ns, p->space, removal);
 }
 
 int place_rename(const struct place *p, const char *from, const char *to, bool replace)
 {
 	int err = place_allows(p, PLACE_WRITE | PLACE_DELETE);
+	struct space_item old, still;
 
-	return err ? err : beneath_rename(p->top, from, to, replace);
+	if (err)
+		return err;
+	place_look(p, to, &old);
+	err = beneath_rename(p->top, from, to, replace);
+	if (!err && old.files)
+		place_look(p, from, &still); /* of one file already: nothing was done */
+	if (!err && old.files && !still.files)
+		place_loses(p, &old);
+	return err;
 }
 
 int place_change(const struct place *p, const char *path, const struct change *change)
@@ -148,16 +238,32 @@ int place_change(const struct place *p, const char *path, const struct change *c
 	struct change allowed = *change;
 	int err = place_allows(p, PLACE_WRITE);
 
+	struct space_item old;
+
 	allowed.set_id = false;
 	allowed.but_top = true;
-	return err ? err : change_run(p->top, path, &allowed);
+	if (!err && allowed.create)
+		err = place_claim_name(p, path, &old);
+	if (err)
+		return err;
+	err = change_run(p->top, path, &allowed);
+	if (allowed.create)
+		place_has_name(p, &old, err);
+	return err;
 }
 
 int place_make_link(const struct place *p, const char *target, const char *path)
 {
 	int err = place_allows(p, PLACE_WRITE);
+	struct space_item old;
 
-	return err ? err : change_make_link(p->top, target, path);
+	if (!err)
+		err = place_claim_name(p, path, &old);
+	if (err)
+		return err;
+	err = change_make_link(p->top, target, path);
+	place_has_name(p, &old, err);
+	return err;
 }
 
 int place_check_readable(const struct place *p, const char *path)

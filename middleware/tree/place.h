@@ -3,6 +3,9 @@
  * tree/place: what a session may touch: one directory, what may be done beneath it, and every
  * operation on names there.  Names cannot leave the directory (tree/beneath resolves them).
  *
+ * Where what is there is counted (tree/space), each operation keeps the count, and what there is no
+ * room for is -EDQUOT.
+ *
  * An operation for which the place lacks a right does nothing: -EROFS where nothing may be changed
  * at all, else -EACCES.  All others are 0 or a descriptor, or -errno as tree/beneath and the kernel
  * say it.  Every operation may block for as long as the file system does.  A place does not change
@@ -30,9 +33,11 @@ enum place_right {         /* bits */
 #define PLACE_READ_ONLY (PLACE_READ | PLACE_LIST)
 #define PLACE_ALL (PLACE_READ | PLACE_LIST | PLACE_WRITE | PLACE_DELETE | PLACE_APPEND)
 
+struct space_share;
 struct place {
 	int top; /* the directory's descriptor; beneath.h: AT_FDCWD for the user's own names */
 	unsigned rights;
+	struct space_share *space; /* what is there is counted; NULL: it is not */
 };
 
 /* Opens the directory.  -ENOSYS: this kernel cannot keep names beneath it (beneath_supported). */

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/opener.h"
 #include "tree/beneath.h"
+#include "tree/space.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -27,8 +28,26 @@ struct removal_walk {
 	size_t length, room;
 	uint64_t until_ns;
 	unsigned tries;
+	struct space_share *space;
 	struct removal *to;
 };
+
+/* A name, that is no directory's.  0 or -errno. */
+static int removal_unlink(struct space_share *space, int dir, const char *name)
+{
+	struct space_item old;
+
+	space_look(space, dir, name, &old);
+	if (opener_unlinkat(dir, name, 0))
+		return -errno;
+	space_change(space, &old, &(struct space_item){0});
+	return 0;
+}
+
+static void removal_count(struct space_share *space)
+{
+	space_change(space, &(struct space_item){.files = 1}, &(struct space_item){0});
+}
 
 static int removal_down(struct removal_walk *w, const char *name)
 {
@@ -72,6 +91,7 @@ static bool removal_is_directory(int dir, const struct dirent *entry)
 static int removal_empty(struct removal_walk *w, DIR *dir)
 {
 	struct dirent *entry;
+	int err;
 
 	while (errno = 0, (entry = readdir(dir))) {
 		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
@@ -82,13 +102,10 @@ static int removal_empty(struct removal_walk *w, DIR *dir)
 		}
 		if (removal_is_directory(dirfd(dir), entry))
 			return removal_down(w, entry->d_name);
-		if (!opener_unlinkat(dirfd(dir), entry->d_name, 0)) {
-			w->to->removed++;
-		} else if (errno != ENOENT) {
-			int err = -errno;
-
+		err = removal_unlink(w->space, dirfd(dir), entry->d_name);
+		w->to->removed += !err;
+		if (err && err != -ENOENT)
 			return removal_down(w, entry->d_name) ? -ENOMEM : err;
-		}
 	}
 	return errno ? -errno : 1;
 }
@@ -103,6 +120,8 @@ static int removal_leave(struct removal_walk *w)
 	if (err && err != -ENOENT)
 		return err;
 	w->to->removed += !err;
+	if (!err)
+		removal_count(w->space);
 	w->tries = 0;
 	removal_up(w);
 	return 0;
@@ -153,16 +172,17 @@ static void removal_fault(struct removal *r, const char *path, const char *benea
 	strcpy(r->fault + length, beneath);
 }
 
-int removal_run(int top, const char *path, uint64_t until_ns, struct removal *r)
+int removal_run(
+	int top, const char *path, uint64_t until_ns, struct space_share *space, struct removal *r)
 {
-	struct removal_walk w = {.root = -1, .until_ns = until_ns, .to = r};
+	struct removal_walk w = {.root = -1, .until_ns = until_ns, .space = space, .to = r};
 	char last[256];
 	int parent = beneath_open_parent(top, path, last), err;
 
 	*r = (struct removal){0};
 	if (parent < 0)
 		return parent;
-	err = opener_unlinkat(parent, last, 0) ? -errno : 0;
+	err = removal_unlink(space, parent, last);
 	if (err != -EISDIR && err != -EPERM) {
 		r->removed += !err;
 		goto out;
@@ -179,6 +199,7 @@ int removal_run(int top, const char *path, uint64_t until_ns, struct removal *r)
 			break;
 		if (!opener_unlinkat(parent, last, AT_REMOVEDIR)) {
 			r->removed++;
+			removal_count(space);
 			break;
 		}
 		err = errno == ENOTEMPTY && ++w.tries < REMOVAL_TRIES ? 0 : -errno;

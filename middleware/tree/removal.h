@@ -20,8 +20,11 @@ struct removal {
 /*
  * Removes what `path` beneath `top` (beneath.h) names, also a file or a link.  Ends some time after
  * `until_ns` of clock_now_ns.  0 or -errno: what came before the fault is gone by then.  -ENOENT:
- * there is nothing of that name; -EINVAL: it is the top itself, or ends in "..".  Blocks.
+ * there is nothing of that name; -EINVAL: it is the top itself, or ends in "..".  What goes is
+ * taken off the count, if there is one (tree/space).  Blocks.
  */
-int removal_run(int top, const char *path, uint64_t until_ns, struct removal *);
+struct space_share;
+int removal_run(
+	int top, const char *path, uint64_t until_ns, struct space_share *, struct removal *);
 
 #endif

@@ -8,6 +8,7 @@
 #include "base/opener.h"
 #include "tree/beneath.h"
 #include "tree/landing.h"
+#include "tree/place.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -57,7 +58,8 @@ static int find_last(int dir, uint64_t *last)
 
 int segment_dir_open(struct segment_dir *d, int top, const char *name, char text[512])
 {
-	int err = beneath_mkdir(top, name, 0777, true);
+	const struct place place = {.top = top, .rights = PLACE_WRITE, .space = d->space};
+	int err = place_mkdir(&place, name, 0777, true);
 
 	d->fd = err ? err : beneath_open(top, name, O_RDONLY | O_DIRECTORY, 0);
 	if (d->fd < 0)
@@ -83,7 +85,8 @@ void segment_dir_close(struct segment_dir *d)
 int segment_open(struct segment_dir *d, struct landing **out)
 {
 	char name[SEGMENT_DIGITS_MAX + sizeof SEGMENT_SUFFIX + 4];
-	struct landing_params params = {.top = d->fd, .path = name, .metadata.mode = 0666};
+	struct landing_params params = {
+		.top = d->fd, .path = name, .metadata.mode = 0666, .space = d->space};
 	int err = -EEXIST;
 
 	for (int tries = 0; err == -EEXIST && tries < SEGMENT_TRIES; tries++) {
@@ -103,9 +106,11 @@ void segment_drop(struct segment_dir *d, struct landing *landing)
 int segment_append(struct landing *landing, uint64_t bytes, const void *data, size_t length,
 	const char *device)
 {
-	int fd = landing_own_fd(landing);
+	int fd = landing_own_fd(landing), full = landing_claim(landing, length);
 	size_t done = 0;
 
+	if (full)
+		return full;
 	while (done < length) {
 		ssize_t n =
 			pwrite(fd, (const char *)data + done, length - done, (off_t)(bytes + done));

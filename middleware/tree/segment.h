@@ -12,10 +12,12 @@
 #include <stdint.h>
 
 struct landing;
+struct space_share;
 
 struct segment_dir {
-	int fd;          /* locked (flock); -1: none */
-	uint64_t number; /* of the last segment */
+	int fd;                    /* locked (flock); -1: none */
+	uint64_t number;           /* of the last segment */
+	struct space_share *space; /* as of struct segments_params; set before it is opened */
 };
 
 /* Makes the directory beneath `top` (beneath.h) if it is not there, locks it, and finds the highest

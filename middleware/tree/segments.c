@@ -13,6 +13,7 @@
 #include "base/worker.h"
 #include "tree/beneath.h"
 #include "tree/landing.h"
+#include "tree/place.h"
 #include "tree/segment.h"
 
 #include <errno.h>
@@ -295,6 +296,7 @@ static int segments_open(void *ctx, const struct transfer_file *file, struct end
 	d->all = s;
 	d->file = file->file;
 	memcpy(d->name, file->name.data, file->name.len);
+	d->dir.space = s->params.space;
 	err = segment_dir_open(&d->dir, s->dir, d->name, text);
 	if (!err)
 		err = end_calls_open(&device_calls, d, end);
@@ -384,12 +386,14 @@ static void segments_done(
 
 static int open_top(struct segments *s)
 {
+	const struct place place = {
+		.top = s->params.top, .rights = PLACE_WRITE, .space = s->params.space};
 	int err;
 
 	s->dir = beneath_open(s->params.top, s->path, O_PATH | O_DIRECTORY, 0);
 	if (s->dir != -ENOENT)
 		return s->dir < 0 ? s->dir : 0;
-	err = beneath_mkdir(s->params.top, s->path, 0777, true);
+	err = place_mkdir(&place, s->path, 0777, true);
 	if (err)
 		return err;
 	s->dir = beneath_open(s->params.top, s->path, O_PATH | O_DIRECTORY, 0);

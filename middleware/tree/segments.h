@@ -22,6 +22,7 @@ struct segments_params {
 	const char *path; /* the directory beneath it that devices' directories are in; made if
 			     missing */
 	uint64_t segment_bytes, segment_ns; /* 0 = no limit */
+	struct space_share *space;          /* as of struct incoming_params */
 	/* Exactly once for each device.  Runs in the transfer's thread.  May be NULL. */
 	void (*done)(void *ctx, const struct outcome *);
 	void *ctx;

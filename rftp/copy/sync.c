@@ -106,7 +106,7 @@ static int remove_local(struct sync *s, const struct compare_entry *e, int top)
 	while (!err && removal.more)
 		err = interrupt_signal() ? -ECANCELED
 					 : removal_run(top, e->name,
-						   clock_now_ns() + SYNC_REMOVE_NS, &removal);
+						   clock_now_ns() + SYNC_REMOVE_NS, NULL, &removal);
 	free(removal.fault);
 	return err;
 }

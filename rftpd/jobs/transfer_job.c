@@ -445,6 +445,7 @@ static int open_store(struct transfer_job *job, const struct place *place)
 		.resume_bytes = request->resume,
 		.fsync = fsync_of(job),
 		.readback = request->flags & MESSAGE_DATA_READBACK,
+		.space = place->space,
 		.direct = direct_of(request),
 		.done = log_file,
 		.ctx = job,
@@ -530,6 +531,7 @@ static int open_feed(struct transfer_job *job, const struct place *place)
 		.path = job->beneath,
 		.segment_bytes = job->feed.segment_bytes,
 		.segment_ns = job->feed.segment_ns,
+		.space = place->space,
 		.done = log_file,
 		.ctx = job,
 	};

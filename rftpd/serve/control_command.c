@@ -233,6 +233,12 @@ static void run_metrics(struct question *q)
 	statistics_expose(q->daemon, q->out);
 }
 
+static void run_quota(struct question *q)
+{
+	fputs("ok\n", q->out);
+	quotas_print(q->daemon, q->json, q->out);
+}
+
 static void run_reload(struct question *q)
 {
 	char why[CONF_WHY_MAX];
@@ -263,6 +269,7 @@ static const struct command {
 	{"kill", 1, WORDS_MAX, run_kill},
 	{"limit", 0, 2, run_limit},
 	{"drain", 0, 0, run_drain},
+	{"quota", 0, 0, run_quota},
 	{"stats", 0, 0, run_stats},
 	{"metrics", 0, 0, run_metrics},
 	{"reload", 0, 0, run_reload},

@@ -298,6 +298,7 @@ int daemon_init(struct daemon *d, const struct daemon_settings *settings, const 
 	daemon_settings_admission(settings, &limits);
 	admission_init(&d->admission, &limits);
 	limits_init(&d->limits);
+	quotas_init(&d->quotas);
 	job_turns_check(settings);
 
 	r = exports_open(settings, &d->exports);
@@ -331,6 +332,7 @@ int daemon_init(struct daemon *d, const struct daemon_settings *settings, const 
 		return r == -EINVAL ? -EIO : r;
 	}
 	exports_sweep(d->exports, d->settings->keep_partial_s);
+	quotas_use(d);
 	r = control_socket_open(d);
 	if (!r)
 		r = listen_open(d);
@@ -387,6 +389,7 @@ void daemon_fini(struct daemon *d)
 	grants_fini(&d->grants);
 	tls_context_free(d->tls);
 	close_exports(d);
+	quotas_fini(&d->quotas);
 	statistics_fini(&d->statistics);
 	pthread_mutex_destroy(&d->told_lock);
 }
@@ -419,6 +422,7 @@ static bool are_exports_closing(struct daemon *d)
 		d->exports->references--;
 		SLIST_INSERT_HEAD(&d->replaced, d->exports, entry);
 		d->exports = NULL;
+		quotas_stop(d);
 		d->drain_by_ns = UINT64_MAX;
 		d->stop_by_ns = MIN(d->stop_by_ns, limit_ns);
 		reload_tidy(d);
@@ -443,6 +447,8 @@ int daemon_run(struct daemon *d)
 			until_ns = scheduler_next_ns(&d->scheduler, clock_now_ns());
 		if (admission_next_ns(&d->admission, clock_now_ns()) < until_ns)
 			until_ns = admission_next_ns(&d->admission, clock_now_ns());
+		if (quotas_next_ns(d) < until_ns)
+			until_ns = quotas_next_ns(d);
 		if (task_pool_next_ns(d->tasks) < until_ns)
 			until_ns = task_pool_next_ns(d->tasks);
 		if (!TAILQ_EMPTY(&d->busy))
@@ -460,6 +466,7 @@ int daemon_run(struct daemon *d)
 			daemon_count_descriptors(d);
 		scheduler_run(&d->scheduler, now_ns);
 		admission_run(&d->admission, now_ns);
+		quotas_tend(d, now_ns);
 		task_pool_tend(d->tasks, now_ns);
 		bury(d);
 		if (!d->stopping && once_is_over(d, now_ns))

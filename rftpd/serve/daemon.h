@@ -21,6 +21,7 @@
 #include "rftpd/serve/once.h"
 #include "rftpd/serve/penalties.h"
 #include "rftpd/serve/poller.h"
+#include "rftpd/serve/quotas.h"
 #include "rftpd/serve/statistics.h"
 #include "rftpd/serve/text_server.h"
 #include "session/tls.h"
@@ -105,6 +106,7 @@ struct daemon {
 	struct scheduler scheduler;
 	struct admission admission;
 	struct limits limits;
+	struct quotas quotas;
 	uint64_t descriptors;     /* that the process may have */
 	uint64_t own_descriptors; /* of these the daemon's own, sessions and transfers apart */
 	struct task_pool *tasks;  /* work on names */

@@ -192,11 +192,15 @@ struct view *view_new(
 
 		if (!rights || is_in_view(v, e->rules[i]->name))
 			continue;
-		v->entries[v->count++] = (struct view_entry){
+		v->entries[v->count] = (struct view_entry){
 			.export = &e->all[i],
 			.name = e->rules[i]->name,
-			.place = {.top = e->all[i].place.top, .rights = rights},
+			.place = {.top = e->all[i].place.top,
+				.rights = rights,
+				.space = &v->entries[v->count].share},
+			.share = {.max_bytes = SPACE_NO_MAX, .max_files = SPACE_NO_MAX},
 		};
+		v->count++;
 	}
 	if (!v->count) {
 		*err = -EACCES;

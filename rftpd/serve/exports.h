@@ -12,6 +12,7 @@
 #include "rftpd/jobs/task_pool.h"
 #include "rftpd/sweeper.h"
 #include "tree/place.h"
+#include "tree/space.h"
 
 #include <stdbool.h>
 #include <sys/queue.h>
@@ -54,9 +55,10 @@ bool exports_are(const struct exports *, const struct daemon_settings *);
 
 struct view_entry {
 	const struct daemon_export *export;
-	const char *name;   /* NULL: the top itself */
-	struct place place; /* the export's, with the session's rights */
-	bool is_used;       /* by rftpd/serve/session_limits: the session counts for it */
+	const char *name;         /* NULL: the top itself */
+	struct place place;       /* the export's, with the session's rights */
+	struct space_share share; /* rftpd/serve/quotas: what it may fill */
+	bool is_used;             /* by rftpd/serve/session_limits: the session counts for it */
 };
 struct view {
 	struct exports *exports; /* a reference */

@@ -7,6 +7,7 @@
 #include "proto/message_change.h"
 #include "proto/status.h"
 #include "rftpd/serve/handle.h"
+#include "rftpd/serve/session_limits.h"
 #include "rftpd/serve/session_task.h"
 
 #include <errno.h>
@@ -53,6 +54,15 @@ static int find(const struct daemon_session *s, const char *path, const struct v
 	int found = view_find(s->view, path, entry, beneath);
 
 	return found == VIEW_TOP ? -EACCES : found;
+}
+
+/* Before the task, in the loop: whether the export may be used. */
+static int enter(struct daemon_session *s, const char *path)
+{
+	const struct view_entry *entry;
+	const char *beneath;
+
+	return session_limits_find(s, path, &entry, &beneath);
 }
 
 static void audit(const struct daemon_session *s, struct audit_event e)
@@ -122,12 +132,20 @@ static int answer_set_attr(struct session_task *task)
 
 int handle_set_attr(struct daemon_session *s, const uint8_t *data, size_t len)
 {
+	struct message_change change;
+	char path[MESSAGE_PATH_MAX + 1];
 	struct message_set_attr m;
 	int r = message_get_set_attr(&m, data, len);
 
-	return r ? r
-		 : begin(s, (struct session_task){.work = work_set_attr, .answer = answer_set_attr},
-			   MESSAGE_SETATTR, data, len);
+	if (r)
+		return r;
+	while (message_next_change(&m.changes, &change)) {
+		handle_path(path, change.path);
+		if (enter(s, path) == -EUSERS)
+			return handle_refuse_path(s, MESSAGE_SETATTR, -EUSERS, path);
+	}
+	return begin(s, (struct session_task){.work = work_set_attr, .answer = answer_set_attr},
+		MESSAGE_SETATTR, data, len);
 }
 
 /* ---- MAKE_LINK ---- */
@@ -177,12 +195,15 @@ static int answer_make_link(struct session_task *task)
 
 int handle_make_link(struct daemon_session *s, const uint8_t *data, size_t len)
 {
+	char path[MESSAGE_PATH_MAX + 1];
 	struct message_make_link m;
 	int r = message_get_make_link(&m, data, len);
 
-	return r ? r
-		 : begin(s,
-			   (struct session_task){
-				   .work = work_make_link, .answer = answer_make_link},
-			   MESSAGE_MAKE_LINK, data, len);
+	if (r)
+		return r;
+	handle_path(path, m.path);
+	if (enter(s, path) == -EUSERS)
+		return handle_refuse_path(s, MESSAGE_MAKE_LINK, -EUSERS, path);
+	return begin(s, (struct session_task){.work = work_make_link, .answer = answer_make_link},
+		MESSAGE_MAKE_LINK, data, len);
 }

@@ -83,6 +83,7 @@ static int welcome(struct daemon_session *s, struct login_attempt *a)
 	};
 
 	s->who = a->identity;
+	quotas_share(s);
 	if (s->who.method == MESSAGE_LOGIN_ONCE)
 		once_taken(s->daemon);
 	s->opener = a->opener;

@@ -10,10 +10,12 @@
 #include "rftpd/serve/session_limits.h"
 #include "rftpd/serve/session_task.h"
 #include "tree/removal.h"
+#include "tree/space.h"
 #include "base/clock.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/param.h>
 
 /* What a client may set: a daemon hands no set-user-id bits out. */
 #define MODE_ALLOWED 01777
@@ -341,6 +343,23 @@ static void work_statfs(struct session_task *t)
 		of(t)->error = place_statfs(of(t)->place, of(t)->beneath, &of(t)->fs);
 }
 
+/* As with a quota of the file system's: what is left of it is what is free. */
+static void within_quota(const struct place *place, struct message_statfs_reply *m)
+{
+	uint64_t bytes, files;
+
+	space_left(place->space, &bytes, &files);
+	if (bytes != SPACE_NO_MAX) {
+		m->total_bytes = MIN(m->total_bytes, atomic_load(&place->space->max_bytes));
+		m->free_bytes = MIN(m->free_bytes, bytes);
+		m->available_bytes = MIN(m->available_bytes, bytes);
+	}
+	if (files != SPACE_NO_MAX) {
+		m->total_files = MIN(m->total_files, atomic_load(&place->space->max_files));
+		m->free_files = MIN(m->free_files, files);
+	}
+}
+
 static int answer_statfs(struct session_task *task)
 {
 	struct name_task *t = of(task);
@@ -358,6 +377,7 @@ static int answer_statfs(struct session_task *task)
 		.total_files = fs->f_files,
 		.free_files = fs->f_ffree,
 	};
+	within_quota(t->place, &m);
 	r = daemon_session_reply(task->session, MESSAGE_STATFS, reply,
 		message_put_statfs_reply(&m, reply, sizeof reply));
 	free(t);

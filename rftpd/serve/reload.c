@@ -113,6 +113,7 @@ static void use_limits(struct daemon *d)
 	struct budget total;
 
 	log_setup("rftpd", d->settings->log_level);
+	quotas_use(d);
 	limits_change(&d->limits, d->settings->limits, d->settings->limit_count);
 	daemon_budget(d->settings, &total);
 	scheduler_resize(&d->scheduler, &total, d->settings->stall_timeout_s * NS_PER_S);

@@ -5,85 +5,20 @@ files: the refusal, and that nobody else is touched by it.
 
 Nothing here measures: rates are so small that who has to wait for them waits for as long as a case takes."""
 
-import json
 import os
-import signal
 import subprocess
 
 import iwarp
 import rftptest
 from iwarp import Session
-from rftptest import (CONNECT, REFUSED, USAGE, Daemon, case, check, equal, fails, finish, make_file, same_files, start_rftp,
+from rftptest import (CONNECT, REFUSED, USAGE, case, check, equal, fails, finish, make_file, same_files, start_rftp,
                       wait_until, works)
 from rude import WAIT
+from users_daemon import Users
 
 M = 1 << 20
 TURNED_AWAY = (REFUSED, CONNECT)  # at the login
 STATUS_LIMIT = 104
-
-
-class Users(Daemon):
-    """alice and bob; exports a and b, both theirs."""
-
-    def __init__(self, top, *lines):
-        for name in ("a", "b"):
-            os.mkdir(f"{top}/{name}")
-        for user in ("alice", "bob"):
-            done = subprocess.run([os.path.join(rftptest.BUILD, "rftpd"), "passwd", user, "--users", f"{top}/users"],
-                                  input=b"secret\n", capture_output=True, env=rftptest.clean_environment())
-            equal(done.returncode, 0, "passwd", done.stderr)
-        with open(f"{top}/password", "w") as f:
-            f.write("secret\n")
-        os.chmod(f"{top}/password", 0o600)
-        self.directory = top
-        self.login = ["--password-file", f"{top}/password"]
-        self.control, self.config = f"{top}/control", f"{top}/conf"
-        self.write(*lines)
-        super().__init__(top, command=["--config", self.config, "--listen", "127.0.0.1:0"])
-
-    def write(self, *lines):
-        top = self.directory
-        with open(self.config, "w") as f:
-            f.write("\n".join([f"export = {name} {top}/{name} rights=read,list,write,delete" for name in "ab"] +
-                              [f"users = {top}/users", f"control = {self.control}", "log-level = debug",
-                               "anonymous = yes", "insecure = yes", *lines, ""]))
-
-    def reload(self, *lines):
-        self.write(*lines)
-        before = self.stderr().count(b"is in use")
-        self.process.send_signal(signal.SIGHUP)
-        wait_until(lambda: self.stderr().count(b"is in use") > before, lambda: f"no reload: {self.stderr()[-500:]!r}")
-
-    def ctl(self, *words, code=0):
-        done = subprocess.run([os.path.join(rftptest.BUILD, "rftpctl"), "-s", self.control, *words],
-                              capture_output=True, env=rftptest.clean_environment())
-        equal(done.returncode, code, "rftpctl", words, done.stderr)
-        return (done.stderr if code else done.stdout).decode()
-
-    def rules(self):
-        shown = [json.loads(line) for line in self.ctl("--json", "limit").splitlines()]
-        return [o["value"] for o in shown if o["name"] == "limit"]
-
-    def at(self, user, path=""):
-        return self.url(path).replace("//", f"//{user}@") if user else self.url(path)
-
-    def shell(self, user, *words):
-        """A session that stays, once it has listed a directory."""
-        client = start_rftp(*(self.login if user else []), "-b", "-", self.at(user, *words), stdin=-1)
-        client.stdin.write(b"ls\n")
-        client.stdin.flush()
-        client.stdout.readline()
-        return client
-
-    def ls(self, user, path=""):
-        return (*(self.login if user else []), "-c", "ls", self.at(user, path))
-
-    def begins(self, user, source, to):
-        """A put that is under way."""
-        names = set(os.listdir(f"{self.directory}/{to[0]}"))
-        client = start_rftp(*(self.login if user else []), source, self.at(user, to))
-        wait_until(lambda: set(os.listdir(f"{self.directory}/{to[0]}")) - names, "it begins", 30)
-        return client
 
 
 @case
@@ -144,6 +79,8 @@ def sessions_of_an_export(top):
     fails(REFUSED, *daemon.login, daemon.at("bob", "a/x"), f"{top}/got", says="as many sessions")
     fails(REFUSED, *daemon.login, f"{top}/a/x", daemon.at("bob", "a/y"), says="as many sessions")
     fails(REFUSED, *daemon.login, "-c", "rm x", daemon.at("bob", "a"), says="as many sessions")
+    for line in ("touch x", "chmod 600 x", "ln -s x z"):
+        fails(REFUSED, *daemon.login, "-c", line, daemon.at("bob", "a"), says="as many sessions")
     check(not os.path.exists(f"{top}/a/y") and os.path.exists(f"{top}/a/x"), "something was done")
     check(b"may not use the export a" in daemon.stderr(), "logged", daemon.stderr()[-500:])
     # the list of exports is nobody's, and the other one has two
@@ -252,7 +189,8 @@ def they_are_shown(top):
 @case
 def wrong_ones_are_refused(top):
     os.mkdir(f"{top}/export")
-    for line, says in (("user=alice", b"limits nothing"), ("rate=9", b"outside"), ("user=a user=b rate=1M", b"twice")):
+    for line, says in (("user=alice", b"limits nothing"), ("rate=9", b"outside"), ("user=a user=b rate=1M", b"twice"),
+                       ("quota=1G", b"of an export")):
         done = subprocess.run([os.path.join(rftptest.BUILD, "rftpd"), "--export", f"{top}/export", "--limit", line],
                               capture_output=True, env=rftptest.clean_environment())
         equal(done.returncode, USAGE, line, done.stderr)

@@ -16,7 +16,7 @@ static void right_ones_are_read(void)
 	struct limit_rule r;
 
 	CHECK(!limit_rule_parse("user=alice address=10.0.0.0/8 export=data sessions=3 memory=64M "
-				"open-files=10 rate=1.5M",
+				"open-files=10 rate=1.5M quota=10G files=1000",
 		&r, why));
 	CHECK_EQ(r.conditions, LIMIT_USER | LIMIT_ADDRESS | LIMIT_EXPORT);
 	CHECK(!strcmp(r.user, "alice") && !strcmp(r.export_name, "data"));
@@ -24,6 +24,8 @@ static void right_ones_are_read(void)
 	CHECK_EQ(r.values[LIMIT_MEMORY], 64 << 20);
 	CHECK_EQ(r.values[LIMIT_OPEN_FILES], 10);
 	CHECK_EQ(r.values[LIMIT_RATE], 3 << 19);
+	CHECK_EQ(r.values[LIMIT_QUOTA], UINT64_C(10) << 30);
+	CHECK_EQ(r.values[LIMIT_FILES], 1000);
 	limit_rule_fini(&r);
 	CHECK(!limit_rule_parse("  rate=none\tsessions=1 ", &r, why));
 	CHECK_EQ(r.conditions, 0);
@@ -55,6 +57,9 @@ static void wrong_ones_are_refused(void)
 		{"address=10.0.0.1/8 rate=1M", "no address"},
 		{"address=host rate=1M", "no address"},
 		{"export= rate=1M", "no name"},
+		{"quota=1G", "of an export"},
+		{"user=alice files=10", "of an export"},
+		{"export=* quota=0", "outside"},
 	};
 	struct limit_rule r;
 

@@ -33,16 +33,16 @@ static void a_tree_goes_and_what_links_lead_to_stays(void)
 
 	CHECK(fill(dir));
 	fds = scratch_open_fds();
-	CHECK_EQ(removal_run(top, "/t/a/", UINT64_MAX, &r), 0);
+	CHECK_EQ(removal_run(top, "/t/a/", UINT64_MAX, NULL, &r), 0);
 	CHECK_EQ(r.removed, 3);
-	CHECK_EQ(removal_run(top, "t", UINT64_MAX, &r), 0);
+	CHECK_EQ(removal_run(top, "t", UINT64_MAX, NULL, &r), 0);
 	CHECK_EQ(r.removed, 6);
 	CHECK(!r.more && !r.fault);
-	CHECK_EQ(removal_run(top, "named", UINT64_MAX, &r), 0);
+	CHECK_EQ(removal_run(top, "named", UINT64_MAX, NULL, &r), 0);
 	CHECK_EQ(r.removed, 1);
 	CHECK(scratch_is(scratch_path(dir, "outside/f"), "3"));
 	CHECK_EQ(scratch_entries(dir), 1);
-	CHECK_EQ(removal_run(top, "outside/f", UINT64_MAX, &r), 0);
+	CHECK_EQ(removal_run(top, "outside/f", UINT64_MAX, NULL, &r), 0);
 	CHECK_EQ(scratch_entries(scratch_path(dir, "outside")), 0);
 	CHECK_EQ(scratch_open_fds(), fds);
 	close(top);
@@ -70,7 +70,7 @@ static void what_can_not_go(void)
 	top = open(scratch_path(dir, "top"), O_PATH | O_DIRECTORY);
 	fds = scratch_open_fds();
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		CHECK_EQ(removal_run(top, rows[i].path, UINT64_MAX, &r), rows[i].err);
+		CHECK_EQ(removal_run(top, rows[i].path, UINT64_MAX, NULL, &r), rows[i].err);
 		CHECK_EQ(r.removed, 0);
 		free(r.fault);
 	}
@@ -94,11 +94,11 @@ static void it_goes_a_while_at_a_time(void)
 		snprintf(path, sizeof(path), "t/c/%d", i);
 		CHECK(scratch_write(scratch_path(dir, path), "x"));
 	}
-	CHECK_EQ(removal_run(top, "t", 0, &r), 0); /* the time is over already */
+	CHECK_EQ(removal_run(top, "t", 0, NULL, &r), 0); /* the time is over already */
 	CHECK(r.more);
 	CHECK_EQ(r.removed, 0);
 	do {
-		CHECK_EQ(removal_run(top, "t", clock_now_ns() + 2000000, &r), 0);
+		CHECK_EQ(removal_run(top, "t", clock_now_ns() + 2000000, NULL, &r), 0);
 		removed += r.removed;
 	} while (r.more && ++calls < 100000);
 	CHECK_EQ(removed, 3000 + 9);
@@ -126,7 +126,7 @@ static void deeper_than_a_path_may_be(void)
 	}
 	close(fd);
 	fds = scratch_open_fds();
-	CHECK_EQ(removal_run(top, name, UINT64_MAX, &r), 0);
+	CHECK_EQ(removal_run(top, name, UINT64_MAX, NULL, &r), 0);
 	CHECK_EQ(r.removed, 120);
 	CHECK_EQ(scratch_entries(dir), 0);
 	CHECK_EQ(scratch_open_fds(), fds);
@@ -153,7 +153,7 @@ static void the_fault_is_named(void)
 	if (!child) {
 		if (!geteuid() && setresuid(65534, 65534, 65534))
 			_exit(2);
-		_exit(removal_run(top, "/t/", UINT64_MAX, &r) == -EACCES && r.fault &&
+		_exit(removal_run(top, "/t/", UINT64_MAX, NULL, &r) == -EACCES && r.fault &&
 					!strcmp(r.fault, "/t/a/b/f")
 				? 0
 				: 1);
