@@ -147,6 +147,13 @@ ssize_t message_put_channels(const struct message_channels *m, void *buf, size_t
 	return wire_put_end(&w);
 }
 
+static bool message_area_ok(const struct message_channels_reply *m)
+{
+	if (!m->area_bytes)
+		return !m->area_key && !m->area_base;
+	return m->area_bytes <= MESSAGE_AREA_MAX && m->area_base <= UINT64_MAX - m->area_bytes;
+}
+
 int message_get_channels_reply(struct message_channels_reply *m, const void *buf, size_t len)
 {
 	struct wire w;
@@ -155,7 +162,10 @@ int message_get_channels_reply(struct message_channels_reply *m, const void *buf
 	m->count = wire_get_u16(&w);
 	m->first = wire_get_u16(&w);
 	wire_get_raw(&w, m->nonce, sizeof(m->nonce));
-	wire_require(&w, message_channels_ok(m->first, m->count));
+	m->area_bytes = wire_get_u32(&w);
+	m->area_key = wire_get_u32(&w);
+	m->area_base = wire_get_u64(&w);
+	wire_require(&w, message_channels_ok(m->first, m->count) && message_area_ok(m));
 	return wire_finish(&w);
 }
 
@@ -164,10 +174,13 @@ ssize_t message_put_channels_reply(const struct message_channels_reply *m, void 
 	struct wire w;
 
 	wire_init_put(&w, buf, size);
-	wire_require(&w, message_channels_ok(m->first, m->count));
+	wire_require(&w, message_channels_ok(m->first, m->count) && message_area_ok(m));
 	wire_put_u16(&w, m->count);
 	wire_put_u16(&w, m->first);
 	wire_put_raw(&w, m->nonce, sizeof(m->nonce));
+	wire_put_u32(&w, m->area_bytes);
+	wire_put_u32(&w, m->area_key);
+	wire_put_u64(&w, m->area_base);
 	return wire_put_end(&w);
 }
 

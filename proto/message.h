@@ -251,7 +251,12 @@ struct message_channels_reply {
 	uint16_t count;
 	uint16_t first;
 	uint8_t nonce[MESSAGE_TOKEN_BYTES];
+	/* memory that blocks of a STORE may be written to before it is answered; 0 bytes: there is
+	 * none, and the other two are 0 */
+	uint32_t area_bytes, area_key;
+	uint64_t area_base;
 };
+#define MESSAGE_AREA_MAX (1u << 20)
 
 /* ---- names: paths are bytes without NUL, '/'-separated, absolute from the export's top ---- */
 
@@ -344,6 +349,7 @@ static inline unsigned message_data_squeeze(uint32_t flags)
 	(MESSAGE_DATA_FSYNC_FILE | MESSAGE_DATA_FSYNC_END | MESSAGE_DATA_FSYNC_NEVER)
 #define MESSAGE_DATA_READBACK 0x800000u /* STORE: files are read back and compared */
 #define MESSAGE_DATA_REREAD 0x1000000u  /* RETRIEVE: and read once more before they are ended */
+#define MESSAGE_DATA_EARLY 0x2000000u   /* the transfer's frames follow without waiting */
 
 struct message_data_request { /* STORE, RETRIEVE */
 	uint8_t kind;         /* enum message_data_kind */

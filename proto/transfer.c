@@ -161,7 +161,7 @@ int transfer_get_notice(struct transfer_notice_msg *m, const void *buf, size_t l
 
 	wire_init_get(&w, buf, len);
 	m->index = wire_get_u32(&w);
-	wire_require(&w, m->index < TRANSFER_DEPTH_MAX);
+	wire_require(&w, m->index < TRANSFER_EARLY_FIRST + TRANSFER_EARLY_MAX);
 	return wire_finish(&w);
 }
 
@@ -170,7 +170,7 @@ ssize_t transfer_put_notice(const struct transfer_notice_msg *m, void *buf, size
 	struct wire w;
 
 	wire_init_put(&w, buf, size);
-	wire_require(&w, m->index < TRANSFER_DEPTH_MAX);
+	wire_require(&w, m->index < TRANSFER_EARLY_FIRST + TRANSFER_EARLY_MAX);
 	wire_put_u32(&w, m->index);
 	return wire_put_end(&w);
 }

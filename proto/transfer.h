@@ -125,8 +125,13 @@ struct transfer_grant {
 uint32_t transfer_grant_index(const struct transfer_grant *, unsigned i);
 
 struct transfer_notice_msg {
-	uint32_t index; /* of the sink's block */
+	uint32_t index; /* of the sink's block; of a slot of the area TRANSFER_EARLY_FIRST more */
 };
+/* Early data: blocks that were sent before their file was READY, to slots of the area that CHANNELS
+ * named: as many of the block's stride as there is room for.  Their notices are SENDs behind them,
+ * one each, whatever OFFER says. */
+#define TRANSFER_EARLY_FIRST TRANSFER_DEPTH_MAX
+#define TRANSFER_EARLY_MAX 15u /* slots: MESSAGE_AREA_MAX in the smallest blocks */
 
 /* A gathered notice: for each block 4 bytes of index and its TRANSFER_BLOCK_BYTES of header and
  * checksum, which are not written to its slot then. */

@@ -10,6 +10,7 @@
 #include "proto/message.h"
 #include "rftp/remote/trust.h"
 #include "rftp/ui/text.h"
+#include "transfer/plan.h"
 #include "tree/compare.h"
 #include "tree/walk.h"
 
@@ -59,6 +60,7 @@ struct settings {
 	char failures[PATH_MAX], retry_from[PATH_MAX];
 	enum settings_fsync fsync;
 	enum settings_verify verify;
+	enum plan_early_mode early;
 	uint64_t resume_bytes; /* files of that size and more are gone on with; 0 = none */
 	unsigned timeout_ms;   /* of a server that does not answer or go on */
 	uint64_t segment_bytes, segment_ns; /* of a feed; 0 = no limit */

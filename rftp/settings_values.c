@@ -455,6 +455,30 @@ void settings_show_host_keys(const struct settings *s, struct text *out)
 	text_puts(out, host_keys_names[s->host_keys]);
 }
 
+static const char *const early_names[] = {
+	[PLAN_EARLY_AUTO] = "auto",
+	[PLAN_EARLY_ALWAYS] = "always",
+	[PLAN_EARLY_NEVER] = "never",
+	[PLAN_EARLY_TIMEOUT] = "timeout",
+};
+
+int settings_set_early(struct settings *s, const char *value, struct text *why)
+{
+	for (unsigned i = PLAN_EARLY_AUTO; i <= PLAN_EARLY_TIMEOUT; i++) {
+		if (strcmp(early_names[i], value))
+			continue;
+		s->early = (enum plan_early_mode)i;
+		return 0;
+	}
+	text_puts(why, "auto, always, never or timeout");
+	return -EINVAL;
+}
+
+void settings_show_early(const struct settings *s, struct text *out)
+{
+	text_puts(out, early_names[s->early]);
+}
+
 int settings_set_host_key(struct settings *s, const char *value, struct text *why)
 {
 	bool none = !strcmp(value, "none");

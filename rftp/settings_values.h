@@ -35,6 +35,7 @@ SETTINGS_VALUE(failures);
 SETTINGS_VALUE(retry_from);
 SETTINGS_VALUE(fsync);
 SETTINGS_VALUE(verify);
+SETTINGS_VALUE(early);
 SETTINGS_VALUE(drop);
 SETTINGS_VALUE(verbosity);
 SETTINGS_VALUE(host_keys);

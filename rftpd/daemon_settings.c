@@ -107,6 +107,8 @@ static const struct row rows[] = {
 		"SIZE", "bytes of a block", "16M"},
 	{"max-window", KIND_SIZE, FIELD(max_window_bytes), 1u << 20, UINT64_C(1) << 40, "SIZE",
 		"memory of one transfer", "512M"},
+	{"early-memory", KIND_SIZE, FIELD(early_memory_bytes), 0, UINT64_C(1) << 40, "SIZE",
+		"memory for what clients send before they are answered, 1M a session", "64M"},
 	{"memory", KIND_SIZE, FIELD(memory_bytes), BUDGET_MEMORY_MIN, UINT64_C(1) << 50, "SIZE",
 		"memory of all transfers", "a quarter of what is available"},
 	{"open-files", KIND_NUMBER, FIELD(open_files), BUDGET_FILES_MIN, 1000000, "N",

@@ -18,15 +18,26 @@ static uint32_t send_depth(uint32_t depth)
 	return 2 * depth + CHANNEL_OTHERS;
 }
 
+/* Receives: of notices, of early ones, and of the greeting. */
+static uint32_t recv_depth(uint32_t depth)
+{
+	return depth + TRANSFER_EARLY_MAX + 1;
+}
+
 uint32_t channel_completions(uint32_t depth)
 {
-	return send_depth(depth) + depth + 1;
+	return send_depth(depth) + recv_depth(depth);
 }
 
 /* Sets of receives that the slots are in. */
 static uint32_t receives_count(uint32_t depth)
 {
-	return depth / CHANNEL_RECEIVES + 1;
+	return (recv_depth(depth) - 1) / CHANNEL_RECEIVES + 1;
+}
+
+static uint32_t posted_receives(const struct channel *l)
+{
+	return recv_depth(l->depth) - l->idle_count;
 }
 
 static uint8_t *slot_bytes(const struct channel *l, uint32_t slot)
@@ -62,7 +73,7 @@ int channel_new(struct fabric_chan *chan, struct fabric_pd *pd, struct fabric_cq
 		.pd = pd,
 		.cq = cq,
 		.send_depth = send_depth(depth),
-		.recv_depth = depth + 1,
+		.recv_depth = recv_depth(depth),
 		.inline_bytes = CHANNEL_NOTICE_BYTES,
 		.context = l,
 	};
@@ -77,12 +88,12 @@ int channel_new(struct fabric_chan *chan, struct fabric_pd *pd, struct fabric_cq
 	l->number = number;
 	l->depth = depth;
 	l->receives = calloc(receives_count(depth), sizeof *l->receives);
-	l->idle = malloc((depth + 1) * sizeof *l->idle);
+	l->idle = malloc(recv_depth(depth) * sizeof *l->idle);
 	if (!l->receives || !l->idle || send_queue_init(&l->queue, send_depth(depth)))
 		goto err_free;
-	for (uint32_t i = 0; i <= depth; i++)
-		l->idle[i] = depth - i;
-	l->idle_count = depth + 1;
+	l->idle_count = recv_depth(depth);
+	for (uint32_t i = 0; i < l->idle_count; i++)
+		l->idle[i] = l->idle_count - 1 - i;
 	err = make_receives(l, 0);
 	if (!err)
 		err = fabric_chan_setup(chan, &attr);
@@ -115,7 +126,7 @@ void channel_reset_counts(struct channel *l)
 {
 	l->counts = (struct channel_counts){
 		.send_queue = l->queue.out,
-		.receive_queue = l->depth + 1 - l->idle_count,
+		.receive_queue = posted_receives(l),
 	};
 }
 
@@ -154,6 +165,36 @@ int channel_post(struct channel *l, const struct fabric_wr *list, uint32_t block
 	return err;
 }
 
+/* Keeps the notice of an early block, which may have come before its transfer: 0; 1: it is none;
+ * -EBADMSG. */
+static int take_early(struct channel *l, const struct fabric_wc *wc, struct verdict *verdict)
+{
+	uint32_t slot = CHANNEL_ID_NUMBER(wc->id);
+	struct transfer_notice_msg msg;
+
+	if (transfer_get_notice(&msg, slot_bytes(l, slot), wc->bytes) ||
+		msg.index < TRANSFER_EARLY_FIRST)
+		return 1;
+	channel_take_notice(l, slot);
+	if (l->early_count == l->early_most) {
+		verdict_set(verdict, VERDICT_SESSION, STATUS_PROTOCOL,
+			"an early block is not allowed on data channel %u: it can have no more",
+			l->number);
+		return -EBADMSG;
+	}
+	l->early[l->early_count++] = msg.index - TRANSFER_EARLY_FIRST;
+	return channel_post_notices(l, 0);
+}
+
+bool channel_take_early(struct channel *l, uint32_t *slot)
+{
+	if (!l->early_count)
+		return false;
+	*slot = l->early[0];
+	memmove(l->early, l->early + 1, --l->early_count * sizeof *l->early);
+	return true;
+}
+
 int channel_completion(const struct fabric_wc *wc, uint32_t *blocks, struct verdict *verdict)
 {
 	struct channel *l = fabric_chan_context(wc->chan);
@@ -166,6 +207,8 @@ int channel_completion(const struct fabric_wc *wc, uint32_t *blocks, struct verd
 	}
 	if (wc->opcode != FABRIC_RECV && wc->opcode != FABRIC_RECV_IMM)
 		*blocks = send_queue_complete(&l->queue);
+	if (CHANNEL_ID_WHAT(wc->id) == CHANNEL_NOTICE && wc->opcode == FABRIC_RECV)
+		return take_early(l, wc, verdict);
 	if (CHANNEL_ID_WHAT(wc->id) != CHANNEL_GREETING)
 		return 1;
 	if (wc->opcode == FABRIC_RECV) {
@@ -201,8 +244,8 @@ static int post_one(struct channel *l, enum channel_request what)
 		return err;
 	l->idle_count--;
 	l->counts.receives++;
-	if (l->depth + 1 - l->idle_count > l->counts.receive_queue)
-		l->counts.receive_queue = l->depth + 1 - l->idle_count;
+	if (posted_receives(l) > l->counts.receive_queue)
+		l->counts.receive_queue = posted_receives(l);
 	return 0;
 }
 
@@ -210,7 +253,8 @@ int channel_greet(struct channel *l)
 {
 	/* memory of the slot that is used last: registered, for fabrics without inline, and zeros
 	 */
-	uint32_t last = l->depth < CHANNEL_RECEIVES ? l->depth : CHANNEL_RECEIVES - 1;
+	uint32_t last = recv_depth(l->depth) < CHANNEL_RECEIVES ? recv_depth(l->depth) - 1
+								: CHANNEL_RECEIVES - 1;
 	struct fabric_sge sge = {slot_bytes(l, last), 4, l->receives[0].mr};
 	struct fabric_wr wr = {
 		.id = CHANNEL_ID(CHANNEL_GREETING, 0),
@@ -221,14 +265,18 @@ int channel_greet(struct channel *l)
 		.sge_count = 1,
 	};
 
-	assert(l->idle_count == l->depth + 1);
+	assert(!posted_receives(l));
 	l->greeted = true;
 	return channel_post(l, &wr, 0);
 }
 
-int channel_expect_greeting(struct channel *l)
+int channel_expect_greeting(struct channel *l, unsigned early)
 {
-	return post_one(l, CHANNEL_GREETING);
+	int err = post_one(l, CHANNEL_GREETING);
+
+	assert(early <= TRANSFER_EARLY_MAX);
+	l->early_most = early;
+	return err ? err : channel_post_notices(l, 0);
 }
 
 int channel_post_notices(struct channel *l, uint32_t count)
@@ -239,14 +287,15 @@ int channel_post_notices(struct channel *l, uint32_t count)
 	 * receive is the greeting's */
 	if (!l->greeted)
 		count++;
-	while (!err && l->idle_count && l->depth + 1 - l->idle_count < count)
+	count += l->early_most;
+	while (!err && l->idle_count && posted_receives(l) < count)
 		err = post_one(l, CHANNEL_NOTICE);
 	return err;
 }
 
 const uint8_t *channel_take_notice(struct channel *l, uint32_t slot)
 {
-	assert(slot <= l->depth && l->idle_count <= l->depth);
+	assert(slot < recv_depth(l->depth) && posted_receives(l));
 	l->idle[l->idle_count++] = slot;
 	return slot_bytes(l, slot);
 }

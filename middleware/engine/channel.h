@@ -4,8 +4,12 @@
  * notices land in.
  *
  * Its queue pair has room for 2 * depth + 2 sends (data and notice of each block that can be
- * outstanding, two READs) and depth + 1 receives, so neither queue can overflow while no more than
- * `depth` blocks are out.
+ * outstanding, two READs) and depth + 1 receives, and some for early blocks, so neither queue can
+ * overflow while no more than `depth` blocks are out.
+ *
+ * Early blocks (proto/transfer.h) may come before the transfer that they are of, and while an
+ * earlier one, in either direction, takes in its last completions.  So whoever meets the notice of
+ * one leaves it here, for the sink that it concerns.
  *
  * One thread uses a channel; or one its sending half (channel_post, channel_greet, its send queue,
  * completions of sends) and another its receiving half (channel_post_notices, channel_take_notice,
@@ -17,6 +21,7 @@
 #include "base/verdict.h"
 #include "engine/send_queue.h"
 #include "fabric/fabric.h"
+#include "proto/transfer.h"
 
 #include <stdatomic.h>
 
@@ -56,12 +61,16 @@ struct channel {
 	struct fabric_chan *chan; /* its context is the channel */
 	unsigned number;
 	uint32_t depth;
-	/* receiving: depth + 1 slots, of which the first are used first; memory is made when one is
+	/* receiving: slots, of which the first are used first; memory is made when one is
 	 * used */
 	struct channel_receives *receives;
 	uint32_t *idle; /* slots that are not posted */
 	uint32_t idle_count;
 	bool greeted; /* accepting side: the peer has sent first */
+	/* slots of early blocks that have come and were not taken; most of them, 0: none may come
+	 */
+	uint32_t early[TRANSFER_EARLY_MAX];
+	unsigned early_count, early_most;
 	struct send_queue queue;
 	uint64_t outstanding_bytes;   /* posted WRITEs without completion: for striping */
 	struct channel_counts counts; /* each by its half */
@@ -91,9 +100,12 @@ void channel_reset_counts(struct channel *);
 /* Connecting side, once connected, before it posts receives: sends the 4 zero bytes that MPA's rule
  * asks for. */
 int channel_greet(struct channel *);
-/* Accepting side, before it accepts: the receive for the greeting. */
-int channel_expect_greeting(struct channel *);
-/* Posts receives until `count` are there for notices. */
+/* Accepting side, before it accepts: the receive for the greeting, and those for notices of so many
+ * `early` blocks, which are kept posted from then on. */
+int channel_expect_greeting(struct channel *, unsigned early);
+/* The slot in the area of an early block that has come, oldest first.  false: there is none. */
+bool channel_take_early(struct channel *, uint32_t *slot);
+/* Posts receives until `count` are there for notices, beside those for early blocks. */
 int channel_post_notices(struct channel *, uint32_t count);
 /* The bytes of a notice that landed in `slot`; the slot is idle again: copy first, then repost. */
 const uint8_t *channel_take_notice(struct channel *, uint32_t slot);

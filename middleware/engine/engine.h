@@ -47,6 +47,9 @@ struct engine_env {
 	/* source: the sink's memory, as ACCEPT named it (checked already) */
 	uint32_t remote_depth, remote_stride, remote_key;
 	uint64_t remote_base;
+	uint32_t remote_first; /* the number of the first slot: 0, or that of early data's */
+	struct sender *sender; /* that blocks were sent by already, taken over, also on error; or
+				  NULL: the engine makes its own */
 	uint64_t remote_status_base; /* its status bytes, if the engine has them */
 	uint32_t remote_status_key;
 

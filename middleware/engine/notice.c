@@ -16,8 +16,8 @@ uint32_t notice_prefix(const struct engine_env *env)
 
 uint64_t notice_slot_addr(const struct engine_env *env, uint32_t index)
 {
-	return env->remote_base + (uint64_t)index * env->remote_stride + BLOCK_ALIGN -
-	       notice_prefix(env);
+	return env->remote_base + (uint64_t)(index - env->remote_first) * env->remote_stride +
+	       BLOCK_ALIGN - notice_prefix(env);
 }
 
 uint8_t *notice_pad(const struct block *b)

@@ -33,6 +33,36 @@ struct sender {
 	struct sender_channel channel[];
 };
 
+int sender_of(const struct engine_env *env, struct sender **out)
+{
+	if (!env->sender)
+		return sender_new(env, out);
+	*out = env->sender;
+	return 0;
+}
+
+int sender_poll(struct sender *s, struct fabric_cq *cq, struct block **done, unsigned max)
+{
+	unsigned got = sender_done(s, done, max);
+
+	/* until the queue is empty: the loop may go to sleep when there is nothing */
+	while (!got) {
+		struct fabric_wc wc[SENDER_POLL_BATCH];
+		int n = fabric_cq_poll(cq, wc, SENDER_POLL_BATCH);
+
+		if (n <= 0)
+			return n;
+		for (int i = 0; i < n; i++) {
+			int err = sender_completion(s, &wc[i]);
+
+			if (err < 0)
+				return err;
+		}
+		got = sender_done(s, done, max);
+	}
+	return (int)got;
+}
+
 int sender_new(const struct engine_env *env, struct sender **out)
 {
 	struct sender *s = calloc(1, sizeof *s + env->channel_count * sizeof s->channel[0]);

@@ -16,6 +16,9 @@
 #define SENDER_POLL_BATCH 32
 
 int sender_new(const struct engine_env *, struct sender **out);
+/* The one that blocks were sent by before the engine was opened (engine_env.sender), or a new one.
+ */
+int sender_of(const struct engine_env *, struct sender **out);
 void sender_free(struct sender *);
 
 /* The channel for the next block: the one with the fewest bytes under way; among equals they take
@@ -32,6 +35,8 @@ uint64_t sender_posts(const struct sender *, const struct channel *);
 int sender_completion(struct sender *, const struct fabric_wc *);
 /* Blocks that are done, at most `max`; they are still SENDING.  How many. */
 unsigned sender_done(struct sender *, struct block **done, unsigned max);
+/* Takes completions in, as an engine's poll. */
+int sender_poll(struct sender *, struct fabric_cq *, struct block **done, unsigned max);
 /* How long it goes well without looking for blocks that are done (engine/moderation.h). */
 uint64_t sender_moderation_ns(const struct sender *);
 /* Asks for completions of all that is out: 1 nothing is, 0 they are to come, -errno. */

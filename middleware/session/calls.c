@@ -40,6 +40,7 @@ struct calls {
 	char class[MESSAGE_CLASS_MAX + 1];
 	calls_queued_function *queued;
 	void *queued_ctx;
+	uint64_t answer_by_ns; /* to calls_begin_early */
 };
 
 static int calls_fail(struct calls *c, int error, uint16_t status, const char *format, ...)
@@ -183,12 +184,33 @@ static int calls_wait(struct calls *c, uint64_t deadline)
 	return demux_wait(calls_port(c), clock_until_ms(deadline), c->cancel_fd);
 }
 
+/* A frame that is the reply to a request, or nothing that may come. */
+static int calls_take_reply(struct calls *c, uint16_t type, const struct message_header *header,
+	const uint8_t *data, const uint8_t **reply, size_t *reply_len)
+{
+	struct wire_bytes text;
+	int err;
+
+	if (header->type != (type | MESSAGE_REPLY))
+		return calls_bad_reply(c, type);
+	if (!header->response) {
+		*reply = data;
+		*reply_len = header->length;
+		return 0;
+	}
+	if (message_get_text(&text, data, header->length))
+		return calls_bad_reply(c, type);
+	err = status_to_errno(header->response);
+	/* what the client means by these is its own connection, not an answer */
+	return calls_fail(c, err ? err : -EPROTO, header->response, "%.*s", (int)text.len,
+		(const char *)text.data);
+}
+
 int calls_reply(struct calls *c, uint16_t type, const uint8_t **reply, size_t *reply_len)
 {
 	struct demux_port *port = calls_port(c);
 	uint64_t deadline = calls_deadline(c);
 	struct message_header header;
-	struct wire_bytes text;
 	const uint8_t *data;
 	int err;
 
@@ -212,19 +234,7 @@ int calls_reply(struct calls *c, uint16_t type, const uint8_t **reply, size_t *r
 	}
 	if (err < 0)
 		return calls_lose(c, err, message_name(type));
-	if (header.type != (type | MESSAGE_REPLY))
-		return calls_bad_reply(c, type);
-	if (!header.response) {
-		*reply = data;
-		*reply_len = header.length;
-		return 0;
-	}
-	if (message_get_text(&text, data, header.length))
-		return calls_bad_reply(c, type);
-	err = status_to_errno(header.response);
-	/* what the client means by these is its own connection, not an answer */
-	return calls_fail(c, err ? err : -EPROTO, header.response, "%.*s", (int)text.len,
-		(const char *)text.data);
+	return calls_take_reply(c, type, &header, data, reply, reply_len);
 }
 
 int calls_ask(struct calls *c, uint16_t type, const void *data, ssize_t len, const uint8_t **reply,
@@ -297,6 +307,53 @@ int calls_begin(struct calls *c, unsigned transfer, uint16_t type, const void *d
 	if (err)
 		demux_close(port); /* what comes for it is the dialogue's */
 	return err == -ECANCELED && !c->lost ? calls_leave(c, transfer, type, NULL, NULL) : err;
+}
+
+int calls_begin_early(
+	struct calls *c, unsigned transfer, uint16_t type, const void *data, ssize_t len)
+{
+	struct demux_port *port = NULL;
+	int err;
+
+	if (c->lost)
+		return calls_fail(c, -ENOTCONN, STATUS_DISCONNECTED, "not connected");
+	if (len < 0)
+		return calls_fail(c, (int)len, STATUS_NAME, "the name is too long or not allowed");
+	err = demux_open(link_demux(c->link), transfer, &port);
+	if (err)
+		return calls_fail(c, err, 0, "%s", message_name(type));
+	c->answer_by_ns = calls_deadline(c);
+	err = demux_put(calls_port(c), type, (uint16_t)transfer, data, (size_t)len);
+	if (!err)
+		return 0;
+	demux_close(port);
+	return calls_lose(c, err, message_name(type));
+}
+
+int calls_answered(struct calls *c, uint16_t type)
+{
+	struct message_header header;
+	const uint8_t *data, *reply;
+	size_t len;
+	int err;
+
+	if (c->lost)
+		return -ENOTCONN;
+	while ((err = demux_get(calls_port(c), &header, &data)) == 1) {
+		if (header.type == MESSAGE_PING)
+			continue;
+		if (header.type != MESSAGE_QUEUED) {
+			err = calls_take_reply(c, type, &header, data, &reply, &len);
+			return err ? err : 1;
+		}
+		err = calls_take_queued(c, type, data, header.length);
+		if (err)
+			return err;
+		c->answer_by_ns = calls_deadline(c);
+	}
+	if (!err && !clock_until_ms(c->answer_by_ns))
+		err = -ETIMEDOUT;
+	return err < 0 ? calls_lose(c, err, message_name(type)) : 0;
 }
 
 /* ---- opening ---- */

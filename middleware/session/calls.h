@@ -132,6 +132,15 @@ int calls_begin(struct calls *, unsigned transfer, uint16_t type, const void *da
  */
 int calls_leave(struct calls *, unsigned transfer, uint16_t type,
 	int (*replied)(void *ctx, const uint8_t *data, size_t len), void *ctx);
+/*
+ * The same without waiting for the answer: frames of the transfer may follow (MESSAGE_DATA_EARLY).
+ * The next thing that is asked of the dialogue is calls_answered, until that says more than 0: 1:
+ * it is there, and the transfer begins; 0: it has not come; -errno of the refusal, or of the
+ * connection.  Once the daemon has answered ABORT, 0 is that it will not come.  Does not block.
+ */
+int calls_begin_early(
+	struct calls *, unsigned transfer, uint16_t type, const void *data, ssize_t len);
+int calls_answered(struct calls *, uint16_t type);
 /* One more reply of the same request (LIST). */
 int calls_reply(struct calls *, uint16_t type, const uint8_t **reply, size_t *reply_len);
 /* How urgent the transfers are that are asked for from now on (struct message_admit);

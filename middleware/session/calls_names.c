@@ -99,9 +99,11 @@ int calls_rename(struct calls *c, const char *from, const char *to, bool replace
 int calls_store(struct calls *c, unsigned transfer, const struct message_data_request *request)
 {
 	uint8_t data[CALLS_REQUEST_MAX];
+	ssize_t len = message_put_data_request(request, data, sizeof data);
 
-	return calls_begin(c, transfer, MESSAGE_STORE, data,
-		message_put_data_request(request, data, sizeof data));
+	if (request->flags & MESSAGE_DATA_EARLY)
+		return calls_begin_early(c, transfer, MESSAGE_STORE, data, len);
+	return calls_begin(c, transfer, MESSAGE_STORE, data, len);
 }
 
 int calls_retrieve(struct calls *c, unsigned transfer, const struct message_data_request *request)

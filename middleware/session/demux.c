@@ -27,6 +27,9 @@ struct demux_port {
 	unsigned number; /* of the transfer */
 	/* under the lock */
 	bool open;
+	/* no transfer reads it: what comes is kept for the one that is about to begin, or dropped
+	 */
+	bool parked, dropping;
 	bool signalled;         /* its descriptor is readable */
 	bool wants_room;        /* it waits until all that is queued has left */
 	struct buffer incoming; /* frames as on the wire */
@@ -45,7 +48,7 @@ struct demux {
 	pthread_mutex_t lock;
 	struct demux_port dialogue;
 	struct demux_port *ports[MESSAGE_TRANSFERS_MAX]; /* NULL: it was never open */
-	unsigned open;                                   /* of them */
+	unsigned open, parked;                           /* of them; parked: or dropping */
 	int error;                                       /* of control_get, for good */
 	/* a frame that the control gave, and whose port was full */
 	bool held;
@@ -137,11 +140,13 @@ static void tell_room(struct demux *d)
 		wake_all(d, true);
 }
 
+/* ABORT of what has not begun is the dialogue's. */
 static struct demux_port *port_of(struct demux *d, const struct message_header *h)
 {
 	struct demux_port *p = transfer_is_frame(h->type) ? d->ports[h->response] : NULL;
+	bool kept = p && (p->parked || p->dropping) && h->type != TRANSFER_ABORT;
 
-	return p && p->open ? p : &d->dialogue;
+	return p && (p->open || kept) ? p : &d->dialogue;
 }
 
 static bool is_keepalive(const struct message_header *h, const uint8_t *data)
@@ -169,7 +174,7 @@ static bool deliver(struct demux *d, const struct demux_port *self)
 {
 	struct demux_port *p = port_of(d, &d->header);
 
-	if (!is_keepalive(&d->header, d->data) || !d->open) {
+	if (!p->dropping && (!is_keepalive(&d->header, d->data) || !d->open)) {
 		if (buffer_bytes(&p->incoming) >= DEMUX_PORT_BYTES)
 			return false;
 		if (append(&p->incoming, &d->header, d->data))
@@ -227,24 +232,109 @@ static int make_fd(struct demux_port *p)
 	return p->fd < 0 ? -errno : 0;
 }
 
+static struct demux_port *make_port(struct demux *d, unsigned number)
+{
+	struct demux_port *p = d->ports[number];
+
+	assert(number < MESSAGE_TRANSFERS_MAX);
+	if (p)
+		return p;
+	p = d->ports[number] = calloc(1, sizeof *p);
+	if (p)
+		*p = (struct demux_port){.demux = d, .number = number, .fd = -1};
+	return p;
+}
+
+static void unpark(struct demux *d, struct demux_port *p)
+{
+	d->parked -= p->parked || p->dropping;
+	p->parked = p->dropping = false;
+}
+
+/* What was taken in for the dialogue before it was known that a transfer begins.  What lies before
+ * `at` stays where it is: it may be in use. */
+static int sift(struct demux *d, struct demux_port *p, struct buffer *from, size_t at)
+{
+	uint8_t *front = buffer_front(from);
+	size_t all = buffer_bytes(from), kept = at;
+	int err = 0;
+
+	while (at < all) {
+		struct message_header h;
+		size_t bytes;
+
+		(void)message_get_header(&h, front + at); /* as it was written */
+		bytes = MESSAGE_HEADER_BYTES + h.length;
+		if (!err && port_of(d, &h) == p) {
+			err = p->dropping ? 0 : buffer_append(&p->incoming, front + at, bytes);
+		} else {
+			memmove(front + kept, front + at, bytes);
+			kept += bytes;
+		}
+		at += bytes;
+	}
+	from->tail -= all - kept;
+	return err;
+}
+
+static int keep_or_drop(struct demux *d, unsigned number, bool drop)
+{
+	struct demux_port *p;
+	int err = 0;
+
+	pthread_mutex_lock(&d->lock);
+	p = make_port(d, number);
+	if (!p) {
+		err = -ENOMEM;
+	} else if (!p->open) {
+		d->parked += !p->parked && !p->dropping;
+		p->parked = !drop;
+		p->dropping = drop;
+		if (drop)
+			buffer_fini(&p->incoming);
+		err = sift(d, p, &d->dialogue.reading, d->dialogue.consumed);
+		if (!err)
+			err = sift(d, p, &d->dialogue.incoming, 0);
+	}
+	pthread_mutex_unlock(&d->lock);
+	return err;
+}
+
+int demux_park(struct demux *d, unsigned number)
+{
+	return keep_or_drop(d, number, false);
+}
+
+int demux_drop(struct demux *d, unsigned number)
+{
+	return keep_or_drop(d, number, true);
+}
+
+void demux_unpark(struct demux *d, unsigned number)
+{
+	struct demux_port *p;
+
+	pthread_mutex_lock(&d->lock);
+	p = d->ports[number];
+	if (p && !p->open) {
+		unpark(d, p);
+		buffer_fini(&p->incoming);
+	}
+	pthread_mutex_unlock(&d->lock);
+}
+
 int demux_open(struct demux *d, unsigned number, struct demux_port **out)
 {
 	struct demux_port *p;
 	int err;
 
-	assert(number < MESSAGE_TRANSFERS_MAX);
 	pthread_mutex_lock(&d->lock);
-	p = d->ports[number];
-	if (!p) {
-		p = calloc(1, sizeof *p);
-		if (p)
-			*p = (struct demux_port){.demux = d, .number = number, .fd = -1};
-		d->ports[number] = p;
-	}
+	p = make_port(d, number);
 	err = p ? make_fd(p) : -ENOMEM;
 	if (!err)
 		err = make_fd(&d->dialogue);
 	if (!err && !p->open) {
+		unpark(d, p);
 		p->open = true;
 		if (!d->open++)
 			control_cork(d->control, true);
@@ -337,7 +427,7 @@ int demux_get(struct demux_port *p, struct message_header *h, const uint8_t **da
 	pthread_mutex_lock(&d->lock);
 	turn_over(p);
 	if (!buffer_bytes(&p->reading)) {
-		if (!d->open && !d->held && !d->error) { /* nobody else reads */
+		if (!d->open && !d->parked && !d->held && !d->error) { /* nobody else reads */
 			got = control_get(d->control, h, data);
 			p->direct = got == 1;
 			p->header = *h;

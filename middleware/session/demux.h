@@ -35,6 +35,16 @@ struct demux_port *demux_dialogue(struct demux *);
  * Frames are corked (control_cork) while a port is open.  0, -ENOMEM, -EMFILE ...
  */
 int demux_open(struct demux *, unsigned number, struct demux_port **out);
+/*
+ * Before that, for whoever has the dialogue: a transfer of that number is about to begin, and its
+ * frames may come already, also behind what asks for it.  They are kept for demux_open, up to
+ * DEMUX_PORT_BYTES; or it is known that it will not begin, and they are dropped.  ABORT is the
+ * dialogue's all the same.  Nothing else changes for the dialogue.  `unpark` ends both.  0 or
+ * -ENOMEM.
+ */
+int demux_park(struct demux *, unsigned number);
+int demux_drop(struct demux *, unsigned number);
+void demux_unpark(struct demux *, unsigned number);
 /* What it has not read goes to the dialogue, which is woken.  Takes NULL. */
 void demux_close(struct demux_port *);
 /* Whether a transfer has a port: then the dialogue waits for demux_port_fd, and for nothing else.

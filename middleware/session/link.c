@@ -200,6 +200,24 @@ static int make_tokens(struct link *l, unsigned transfer, uint32_t session, unsi
 	return 0;
 }
 
+/* One for the session, whichever of its transfers asks first. */
+static void name_area(struct link *l, struct rail *rail, struct message_channels_reply *reply)
+{
+	for (unsigned i = 0; i < MESSAGE_TRANSFERS_MAX; i++)
+		if (l->rails[i] && atomic_load(&l->rails[i]->area.made))
+			return;
+	if (!area_make(&rail->area, rail->pd, l->areas, MESSAGE_AREA_MAX))
+		return;
+	reply->area_bytes = (uint32_t)rail->area.arena.bytes;
+	reply->area_key = fabric_mr_key(rail->area.mr);
+	reply->area_base = fabric_mr_base(rail->area.mr);
+}
+
+void link_set_areas(struct link *l, struct area_budget *areas)
+{
+	l->areas = areas;
+}
+
 int link_expect_channels(struct link *l, unsigned transfer, uint32_t session, unsigned count,
 	struct message_channels_reply *reply)
 {
@@ -214,6 +232,8 @@ int link_expect_channels(struct link *l, unsigned transfer, uint32_t session, un
 	err = link_make_rail(l, transfer);
 	if (!err)
 		err = rail_expect(l->rails[transfer], count);
+	if (!err)
+		name_area(l, l->rails[transfer], reply);
 	return err ? err : make_tokens(l, transfer, session, count, reply->nonce);
 }
 
@@ -225,7 +245,7 @@ static int accept_channel(
 
 	if (err)
 		return err;
-	err = channel_expect_greeting(channel);
+	err = channel_expect_greeting(channel, rail_early(rail));
 	if (!err)
 		err = greeting_welcome(chan, 0, tokens->welcome);
 	if (err) {

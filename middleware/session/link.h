@@ -76,6 +76,8 @@ int link_check_events(struct link *);
  * and must outlive the link. */
 int link_accept(struct fabric_chan *chan, const struct message_greeting *,
 	const struct tls_context *tls, struct link **out);
+/* Where areas for early data come from (session/area), which must outlive the link. */
+void link_set_areas(struct link *, struct area_budget *);
 /* Makes a nonce and says that `count` new channels of a transfer may now show the tokens made with
  * it.  Those that were open are closed: the client asks when it has none, or wants another number
  * of them. */

@@ -196,6 +196,8 @@ int link_open_channels(struct link *l, unsigned transfer, uint32_t session,
 	if (err)
 		return err;
 	o.rail = l->rails[transfer];
+	o.rail->remote_area =
+		(struct rail_area){reply->area_base, reply->area_bytes, reply->area_key};
 	pthread_mutex_lock(&l->events_lock);
 	err = open_channels(l, &o, reply->count);
 	pthread_mutex_unlock(&l->events_lock);

@@ -29,6 +29,7 @@ struct link {
 	struct rail *rails[MESSAGE_TRANSFERS_MAX]; /* by transfer; NULL: it never had channels */
 	/* daemon: by transfer and number; as many as its rail has channels */
 	struct tokens *tokens[MESSAGE_TRANSFERS_MAX];
+	struct area_budget *areas; /* daemon: NULL: it has none */
 };
 
 /* A link with the control channel `chan`, which is taken over, also on error; `host` is a client's.

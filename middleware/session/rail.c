@@ -82,6 +82,13 @@ void rail_close(struct rail *rail, struct channel *const *channels, unsigned cou
 		channel_free(channels[i]);
 	fabric_cq_free(rail->cq);
 	rail->cq = NULL;
+	area_free(&rail->area);
+	rail->remote_area = (struct rail_area){0};
+}
+
+unsigned rail_early(const struct rail *rail)
+{
+	return rail->area.mr ? TRANSFER_EARLY_MAX : 0;
 }
 
 /* Takes one completion in, or sleeps until there may be one.  0 or -errno. */

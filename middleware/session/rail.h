@@ -15,6 +15,7 @@
 
 #include "engine/channel.h"
 #include "proto/message.h"
+#include "session/area.h"
 #include "session/memory.h"
 
 #define RAIL_DEPTH                                                                                 \
@@ -28,6 +29,12 @@ struct rail {
 	/* by number; NULL until dialled or accepted */
 	struct channel *channels[MESSAGE_CHANNELS_MAX];
 	unsigned channel_count; /* numbers 0..channel_count-1 are wanted or open */
+	/* where the client may write early blocks, as long as there are these channels */
+	struct area area; /* daemon */
+	struct rail_area {
+		uint64_t base;
+		uint32_t bytes, key; /* 0 bytes: there is none */
+	} remote_area;               /* client: the daemon's */
 };
 
 void rail_init(struct rail *, struct fabric_pd *, const struct fabric_caps *);
@@ -51,6 +58,8 @@ unsigned rail_channels(const struct rail *);
  */
 unsigned rail_take(struct rail *, struct channel *channels[MESSAGE_CHANNELS_MAX]);
 void rail_close(struct rail *, struct channel *const *channels, unsigned count);
+/* Early blocks that may come at once on each channel. */
+unsigned rail_early(const struct rail *);
 
 /*
  * Accepting side: waits until the connecting side has sent first on each of the first `count`

@@ -136,6 +136,7 @@ static int plan_transfer(struct run *run, const struct transfer_source *from,
 		.total_bytes = from->total_bytes,
 		.streams = from->feed ? from->feed->streams : 0,
 		.rtt_ns = p->rtt_ns,
+		.early_bytes = p->early_bytes,
 		.cpus = worker_cpus(),
 		.delivered = caps_of(run)->write_delivered,
 	};
@@ -144,28 +145,6 @@ static int plan_transfer(struct run *run, const struct transfer_source *from,
 		return run_fail(
 			run, VERDICT_SESSION, STATUS_DISCONNECTED, "no data channel is open");
 	plan_make(facts, out);
-	return 0;
-}
-
-static int exchange(
-	struct run *run, const struct transfer_offer *offer, struct transfer_accept *accept)
-{
-	struct message_header h;
-	const uint8_t *data;
-	uint8_t out[64];
-	int r = run_put(run, TRANSFER_OFFER, out, transfer_put_offer(offer, out, sizeof out));
-
-	if (!r)
-		r = run_get_wait(run, &h, &data);
-	if (r < 0)
-		return r;
-	if (h.type != TRANSFER_ACCEPT || transfer_get_accept(accept, data, h.length) ||
-		accept->depth > offer->depth || accept->stride != pool_stride(offer->block) ||
-		((accept->flags & TRANSFER_ACCEPT_IMM) && !(offer->flags & TRANSFER_OFFER_IMM)) ||
-		(offer->engine != MESSAGE_ENGINE_STATUS &&
-			(accept->status_base || accept->status_key)))
-		return run_fail(run, VERDICT_SESSION, STATUS_PROTOCOL,
-			"the sink answered OFFER with a bad %s", message_name(h.type));
 	return 0;
 }
 
@@ -209,65 +188,103 @@ static uint8_t default_notice(const struct transfer_params *p)
 	return credit && !p->protect ? TRANSFER_NOTICE_GATHERED : TRANSFER_NOTICE_BEHIND;
 }
 
-int handshake_offer(
-	struct run *run, const struct transfer_source *from, struct plan *plan, bool *bundles)
+int handshake_offer(struct run *run, const struct transfer_source *from, struct handshake *hs)
 {
 	const struct transfer_params *p = run->params;
 	const struct engine_ops *ops = engine_by_id(p->engine ? p->engine : MESSAGE_ENGINE_CREDIT);
-	struct transfer_offer offer = {
+	struct transfer_offer *offer = &hs->offer;
+	uint8_t out[64];
+	int r;
+
+	*offer = (struct transfer_offer){
 		.engine = p->engine ? p->engine : MESSAGE_ENGINE_CREDIT,
 		.notice = p->notice ? p->notice : default_notice(p),
 		.files = from->total_files,
 		.bytes = from->total_bytes,
 		.protect = p->protect,
 	};
-	struct transfer_accept accept;
-	struct plan_facts facts;
-	struct engine_env env;
-	int r;
-
-	if (getrandom(offer.salt, sizeof offer.salt, 0) != sizeof offer.salt)
+	if (getrandom(offer->salt, sizeof offer->salt, 0) != sizeof offer->salt)
 		return -EIO;
-	r = plan_transfer(run, from, &facts, plan);
+	r = plan_transfer(run, from, &hs->facts, hs->plan);
 	if (!r)
-		r = check_engine(run, offer.engine, offer.notice, plan->channels);
+		r = check_engine(run, offer->engine, offer->notice, hs->plan->channels);
 	if (r)
 		return r;
-	if (ops->notices && offer.notice == TRANSFER_NOTICE_BEHIND && caps_of(run)->has_imm)
-		offer.flags = TRANSFER_OFFER_IMM;
-	offer.channels = plan->channels;
-	offer.block = plan->block;
-	offer.depth = plan->depth;
-	r = rail_wait_greeted(run->rail, plan->channels, GREET_TIMEOUT_MS, p->cancel_fd);
+	if (ops->notices && offer->notice == TRANSFER_NOTICE_BEHIND && caps_of(run)->has_imm)
+		offer->flags = TRANSFER_OFFER_IMM;
+	offer->channels = hs->plan->channels;
+	offer->block = hs->plan->block;
+	offer->depth = hs->plan->depth;
+	r = rail_wait_greeted(run->rail, hs->plan->channels, GREET_TIMEOUT_MS, p->cancel_fd);
 	if (r)
 		return run_fail(run, r == -ECANCELED ? VERDICT_TRANSFER : VERDICT_SESSION,
 			status_from_errno(r), "a data channel's greeting did not come");
-	r = exchange(run, &offer, &accept);
-	if (!r)
-		r = take_keys(run, &offer);
-	if (r)
-		return r;
-	*bundles = accept.flags & TRANSFER_ACCEPT_BUNDLES;
-	plan->source_blocks = plan_source_blocks(&facts, plan->block, accept.depth);
+	r = run_put(run, TRANSFER_OFFER, out, transfer_put_offer(offer, out, sizeof out));
+	return r ? r : take_keys(run, offer);
+}
+
+int handshake_prepare(
+	struct run *run, const struct transfer_source *from, struct handshake *hs, uint32_t depth)
+{
+	const struct engine_ops *ops = engine_by_id(hs->offer.engine);
+	struct plan *plan = hs->plan;
+	int r;
+
+	plan->source_blocks = plan_source_blocks(&hs->facts, plan->block, depth);
 	r = run_make_pool(run, plan->source_blocks, plan->block, ops->source->access);
 	if (r)
 		return run_fail(run, VERDICT_TRANSFER, status_from_errno(r),
 			"memory for %u blocks of %u bytes", plan->source_blocks, plan->block);
-	env = make_env(run, plan->channels, offer.notice, accept.flags & TRANSFER_ACCEPT_IMM);
+	run_count_requests(run, plan->channels);
+	return make_io_pool(run, from, plan);
+}
+
+struct engine_env handshake_env(struct run *run, const struct handshake *hs)
+{
+	return make_env(run, hs->plan->channels, hs->offer.notice, false);
+}
+
+static bool accept_ok(const struct transfer_offer *offer, const struct transfer_accept *accept)
+{
+	return accept->depth <= offer->depth && accept->stride == pool_stride(offer->block) &&
+	       (!(accept->flags & TRANSFER_ACCEPT_IMM) || offer->flags & TRANSFER_OFFER_IMM) &&
+	       (offer->engine == MESSAGE_ENGINE_STATUS ||
+		       (!accept->status_base && !accept->status_key));
+}
+
+int handshake_take_accept(struct run *run, const struct transfer_source *from, struct handshake *hs,
+	const struct message_header *h, const uint8_t *data, bool *bundles)
+{
+	const struct engine_ops *ops = engine_by_id(hs->offer.engine);
+	struct transfer_accept accept;
+	struct engine_env env;
+	int r = 0;
+
+	if (h->type != TRANSFER_ACCEPT || transfer_get_accept(&accept, data, h->length) ||
+		!accept_ok(&hs->offer, &accept))
+		return run_fail(run, VERDICT_SESSION, STATUS_PROTOCOL,
+			"the sink answered OFFER with a bad %s", message_name(h->type));
+	*bundles = accept.flags & TRANSFER_ACCEPT_BUNDLES;
+	if (!run->pool)
+		r = handshake_prepare(run, from, hs, accept.depth);
+	if (r)
+		return r;
+	env = handshake_env(run, hs);
+	env.imm = accept.flags & TRANSFER_ACCEPT_IMM;
+	env.sender = run->sender;
 	env.remote_depth = accept.depth;
 	env.remote_stride = accept.stride;
 	env.remote_key = accept.key;
 	env.remote_base = accept.base;
 	env.remote_status_base = accept.status_base;
 	env.remote_status_key = accept.status_key;
-	run_count_requests(run, plan->channels);
+	run->sender = NULL; /* it is the engine's */
 	r = ops->source->open(&env, &run->source);
 	if (!r) {
 		run->engine = ops;
 		run->common = &run->source->common;
-		r = make_io_pool(run, from, plan);
 	}
-	fill_stats(run, ops, &offer, accept.depth, env.imm);
+	fill_stats(run, ops, &hs->offer, accept.depth, env.imm);
 	return r;
 }
 

@@ -28,6 +28,11 @@
 #define IN_PLACE_BLOCK (256u << 10)
 #define FEED_BLOCKS_MORE 8u /* of a feed's source: two for each stream, and these */
 #define FEED_BYTES (64ull << 20)
+#define EARLY_TIMEOUT_MIN_NS 1000000u
+/* of an area, which is 1 MiB, a few blocks with what is before them fill nearly all; larger
+ * transfers gain more by larger blocks */
+#define EARLY_BLOCK (252u << 10)
+#define EARLY_TOTAL (8ull << 20)
 #define FILE_DESCRIPTORS 4u /* the file, its directory, and what walking there takes */
 #define SPARE_PART 8u       /* of the memory that is left a side takes at most one such part */
 
@@ -65,6 +70,8 @@ void plan_make(const struct plan_facts *f, struct plan *out)
 			at_most(FEED_BYTES, f->window_max_bytes) / feed_blocks(f), SMALL_BLOCK);
 	} else if (!block) {
 		block = window >= LARGE_WINDOW ? LARGE_BLOCK : SMALL_BLOCK;
+		if (f->early_bytes && f->total_bytes <= EARLY_TOTAL)
+			block = at_most(block, EARLY_BLOCK);
 		/* a little needs no large blocks; many small files share one */
 		block = at_most(block, f->total_bytes);
 	}
@@ -93,6 +100,57 @@ uint32_t plan_source_blocks(const struct plan_facts *f, uint32_t block, uint32_t
 	if (f->streams)
 		blocks = at_least(blocks, at_most(feed_blocks(f), f->window_max_bytes / block));
 	return (uint32_t)blocks;
+}
+
+/* Why nothing leaves before the answer; NULL: it may. */
+static const char *waits_for_answer(const struct plan_early_facts *f)
+{
+	if (f->mode == PLAN_EARLY_NEVER)
+		return "asked for";
+	if (f->feed)
+		return "streams of a feed";
+	if (f->mode == PLAN_EARLY_ALWAYS)
+		return NULL;
+	if (f->resting)
+		return "one of the last was refused";
+	if (f->in_line)
+		return "transfers wait in line there";
+	if (f->mode == PLAN_EARLY_AUTO && f->rtt_ns && f->rtt_ns < PLAN_EARLY_RTT_NS)
+		return "the way is too short to save anything";
+	return NULL;
+}
+
+/* Why no block leaves before its file is READY; NULL: blocks may. */
+static const char *waits_for_ready(const struct plan_early_facts *f)
+{
+	if (f->several)
+		return "several files";
+	if (f->stream)
+		return "a stream, which can be read once";
+	if (!f->area_bytes)
+		return "the server has no room for early data";
+	if (f->resume_bytes && f->bytes >= f->resume_bytes)
+		return "the server may have a part of it";
+	return NULL;
+}
+
+struct plan_early plan_early(const struct plan_early_facts *f)
+{
+	struct plan_early p = {.why = waits_for_answer(f)};
+
+	if (p.why)
+		return p;
+	p.ahead = true;
+	p.why = waits_for_ready(f);
+	if (p.why)
+		return p;
+	p.bytes = at_most(f->bytes, f->area_bytes);
+	p.why = f->mode == PLAN_EARLY_ALWAYS    ? "asked for"
+		: f->mode == PLAN_EARLY_TIMEOUT ? "after two time-outs"
+						: "round trips are saved";
+	if (f->mode == PLAN_EARLY_TIMEOUT)
+		p.after_ns = 2 * at_least(f->rtt_ns, EARLY_TIMEOUT_MIN_NS);
+	return p;
 }
 
 uint64_t plan_share(uint64_t wanted, uint64_t spare)

@@ -24,6 +24,7 @@ struct plan_facts {
 	unsigned
 		streams; /* of a feed: read at once, each filling a block of its own; 0 = no feed */
 	uint64_t rtt_ns; /* 0 = not known */
+	uint64_t early_bytes; /* that may leave before the sink is ready: plan_early */
 	unsigned cpus;
 	bool delivered; /* fabric_caps.write_delivered */
 };
@@ -41,6 +42,37 @@ void plan_make(const struct plan_facts *, struct plan *out);
 
 /* Blocks at the source for a window of `depth` blocks of `block` bytes. */
 uint32_t plan_source_blocks(const struct plan_facts *, uint32_t block, uint32_t depth);
+
+/* Early data: whether a source that asks another side to take files tells of the first one, and
+ * sends blocks of it, before it is answered (transfer/early). */
+enum plan_early_mode {
+	PLAN_EARLY_AUTO,
+	PLAN_EARLY_ALWAYS,  /* wherever it can be, whether it pays or not */
+	PLAN_EARLY_NEVER,   /* nothing leaves before the answer */
+	PLAN_EARLY_TIMEOUT, /* what is told leaves at once, blocks once two time-outs have passed
+			       without an answer */
+};
+struct plan_early_facts {
+	enum plan_early_mode mode;
+	uint32_t area_bytes; /* that the sink has named for it; 0 = none */
+	bool feed;
+	bool several;          /* files */
+	bool stream;           /* its size is not known, and it can be read once */
+	uint64_t bytes;        /* of the one file */
+	uint64_t resume_bytes; /* of so large a one the sink may have a part; 0 = never */
+	unsigned resting;      /* transfers to go since a refusal, which PLAN_EARLY_REST counts */
+	bool in_line;          /* the last one waited for admission */
+	uint64_t rtt_ns;       /* 0 = not known */
+};
+#define PLAN_EARLY_REST 8u
+#define PLAN_EARLY_RTT_NS 20000u /* a way so short that waiting costs less than what is risked */
+struct plan_early {
+	bool ahead;        /* OFFER and FILE leave with the request */
+	uint64_t bytes;    /* of blocks that may leave then; 0 = none */
+	uint64_t after_ns; /* but so much later */
+	const char *why;   /* for people: what decided */
+};
+struct plan_early plan_early(const struct plan_early_facts *);
 
 /* Bytes that the blocks of one side may have, of `wanted`, where the host can spare so many: a part
  * of those, as others need some, and the next transfer; but always what a short link needs. */

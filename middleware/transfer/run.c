@@ -38,6 +38,7 @@ int run_init(struct run *run, struct link *link, const struct transfer_params *p
 		.params = params,
 		.stats = stats,
 		.bucket = params->bucket,
+		.unanswered = params->answered != NULL,
 		.idle_timeout_ms =
 			params->idle_timeout_ms ? params->idle_timeout_ms : IDLE_TIMEOUT_MS,
 	};
@@ -120,6 +121,22 @@ int run_get(struct run *run, struct message_header *h, const uint8_t **data)
 		if (r)
 			return r;
 	}
+}
+
+int run_answered(struct run *run)
+{
+	int r;
+
+	if (!run->unanswered)
+		return 1;
+	r = run->params->answered(run->params->progress_ctx);
+	if (r == -EREMOTEIO)
+		return run_fail(run, VERDICT_TRANSFER, STATUS_REFUSED, "%s", "");
+	if (r < 0)
+		return -ENOTCONN;
+	run->unanswered = !r;
+	run->moved |= r;
+	return r;
 }
 
 static int fail_cancelled(struct run *run)
@@ -216,8 +233,10 @@ unsigned run_open_files(const struct run *run)
 
 int run_poll(struct run *run, struct block **done, unsigned max)
 {
-	int n = run->source ? run->source->ops->poll(run->source, done, max)
-			    : run->sink->ops->poll(run->sink, done, max);
+	int n = run->source   ? run->source->ops->poll(run->source, done, max)
+		: run->sink   ? run->sink->ops->poll(run->sink, done, max)
+		: run->sender ? sender_poll(run->sender, run->rail->cq, done, max)
+			      : 0;
 
 	if (n > 0)
 		run->heard = run->moved = true;
@@ -335,7 +354,7 @@ static int check_moves(struct run *run, uint64_t now)
 	enum run_wait wait = run->waits ? run->waits(run) : RUN_WAIT_PEER;
 	uint64_t most;
 
-	if (run->paused || run->held_back)
+	if (run->paused || run->held_back || run->unanswered) /* it may stand in line */
 		wait = RUN_WAIT_OURS;
 	most = still_max_ns(run, wait);
 	if (run->moved || wait == RUN_WAIT_OURS)
@@ -405,6 +424,8 @@ static int sleep_on(struct run *run, struct pollfd *fds, unsigned count, int64_t
 
 	if (run->held_back && run->held_until_ns < until)
 		until = run->held_until_ns;
+	if (run->wake_ns && run->wake_ns < until)
+		until = run->wake_ns;
 	ns = until > now ? until - now : 0;
 	if (most_ns >= 0 && (uint64_t)most_ns < ns)
 		ns = (uint64_t)most_ns;
@@ -426,7 +447,8 @@ static int spin(struct run *run, int (*again)(struct run *))
 
 int run_wait(struct run *run, int (*again)(struct run *))
 {
-	struct pollfd fds[7] = {
+	struct demux_port *dialogue = demux_dialogue(link_demux(run->link));
+	struct pollfd fds[8] = {
 		{run->params->cancel_fd, POLLIN, 0},
 		{demux_control_fd(link_demux(run->link)), POLLIN, 0},
 		{fabric_cq_fd(run->rail->cq), POLLIN, 0},
@@ -434,6 +456,7 @@ int run_wait(struct run *run, int (*again)(struct run *))
 		{link_event_fd(run->link), POLLIN, 0},
 		{run->bucket ? run->bucket->wakeup.fd : -1, POLLIN, 0},
 		{demux_port_fd(run->port), POLLIN, 0},
+		{run->unanswered ? demux_port_fd(dialogue) : -1, POLLIN, 0},
 	};
 	uint64_t longer = run->source ? engine_source_moderation_ns(run->source) : 0;
 	int r;
@@ -442,7 +465,7 @@ int run_wait(struct run *run, int (*again)(struct run *))
 		r = sleep_on(run, fds, 1, (int64_t)longer);
 		return r >= 0 && fds[0].revents ? fail_cancelled(run) : r;
 	}
-	if (!engine_sleep_ns(run->common))
+	if (run->common && !engine_sleep_ns(run->common))
 		return 0;
 	r = spin(run, again);
 	if (r)
@@ -451,13 +474,15 @@ int run_wait(struct run *run, int (*again)(struct run *))
 	if (run->bucket)
 		wakeup_arm(&run->bucket->wakeup);
 	r = demux_arm(run->port);
+	if (r >= 0 && run->unanswered)
+		r = demux_arm(dialogue);
 	if (r >= 0)
 		r = fabric_cq_arm(run->rail->cq);
 	if (!r)
 		r = again(run);
 	if (!r) {
 		/* the engine is asked again: `again` may have taken in what it was waiting for */
-		r = sleep_on(run, fds, 7, engine_sleep_ns(run->common));
+		r = sleep_on(run, fds, 8, run->common ? engine_sleep_ns(run->common) : -1);
 		/* the channels' state is in their channels then; the control channel tells of its
 		 * own end itself */
 		if (fds[4].revents)

@@ -9,6 +9,7 @@
 #include "block/pool.h"
 #include "block/seal.h"
 #include "engine/engine.h"
+#include "engine/sender.h"
 #include "transfer/bucket.h"
 #include "transfer/io_pool.h"
 #include "session/memory.h"
@@ -42,6 +43,9 @@ struct run {
 	struct engine_source *source; /* one of these two, */
 	struct engine_sink *sink;
 	struct engine *common; /* and what both have; NULL: none is open */
+	struct sender *sender; /* source: blocks that were sent before that; NULL: there are none */
+	bool unanswered;       /* source: what asks for the transfer is not answered yet */
+	uint64_t wake_ns;      /* the loop looks again then; 0: no sooner than it would */
 	struct io_pool *io_pool;
 	struct seal_key *seal_key; /* blocks are sealed; NULL: they are in the clear */
 	struct seal *seal;         /* of this thread */
@@ -85,6 +89,8 @@ int run_engine_put(void *run, uint16_t type, const void *data, size_t len);
 /* The next frame of the transfer: 1, 0 or a failure.  ABORT is taken in here: a failure with
  * run->peer_aborted; and PAUSED. */
 int run_get(struct run *, struct message_header *, const uint8_t **data);
+/* Whether what asks for the transfer is answered.  1, 0, or a failure: it is refused. */
+int run_answered(struct run *);
 /* Waits for the next one. */
 int run_get_wait(struct run *, struct message_header *, const uint8_t **data);
 

@@ -93,9 +93,12 @@ static void give_back(struct run *run)
 		run_revoke(run);
 	if (run->source)
 		run->source->ops->close(run->source);
+	else
+		sender_free(run->sender);
 	if (run->sink)
 		run->sink->ops->close(run->sink);
 	run->source = NULL;
+	run->sender = NULL;
 	run->sink = NULL;
 	run->common = NULL;
 	pool_free(run->pool);
@@ -135,6 +138,8 @@ enum verdict_scope run_end(struct run *run, int error)
 	seal_key_free(run->seal_key);
 	if (run->source)
 		run->source->ops->stop(run->source);
+	else if (run->sender)
+		sender_drain(run->sender, run->rail->cq);
 	/* nobody else touches blocks or channels from here on */
 	run_sum_requests(run);
 	if (error) {

@@ -29,11 +29,15 @@ static struct sink *self(struct run *run)
 
 /* ---- frames ---- */
 
-static int check_finished(struct sink *s, struct sink_file *f)
+int sink_check_finished(struct sink *s, struct sink_file *f)
 {
 	if (f->end_known && f->landed > f->end.blocks)
 		return run_fail(&s->run, VERDICT_SESSION, STATUS_PROTOCOL,
 			"file %u: more blocks than were sent", f->file.file);
+	if (f->refused)
+		return sink_file_complete(f) ? sink_finish_file(s, f) : 0;
+	if (!f->ready) /* it was ended early */
+		return 0;
 	if (f->job_out || !sink_file_complete(f) || (f->resume && f->resume->out))
 		return 0;
 	sink_file_judge(f);
@@ -47,7 +51,7 @@ static int fail_early(struct sink *s, struct sink_file *f)
 {
 	int r = sink_tell_result(s, f);
 
-	return r ? r : check_finished(s, f);
+	return r ? r : sink_check_finished(s, f);
 }
 
 static int take_file(struct sink *s, const uint8_t *data, size_t len)
@@ -88,7 +92,8 @@ static int take_file_end(struct sink *s, const uint8_t *data, size_t len)
 	if (transfer_get_file_end(&end, data, len))
 		return -EBADMSG;
 	f = sink_find_file(s, end.file);
-	if (!f || f->bundle || !f->ready || f->end_known)
+	if (!f || f->bundle || !(f->ready || s->ahead.on) || f->end_known ||
+		transfer_is_bare(&f->file))
 		return -EBADMSG;
 	if (!sink_file_ends_well(f, &end, s->block))
 		return run_fail(&s->run, VERDICT_SESSION, STATUS_PROTOCOL,
@@ -96,14 +101,15 @@ static int take_file_end(struct sink *s, const uint8_t *data, size_t len)
 			(unsigned long long)end.size, (unsigned long long)end.blocks);
 	f->end = end;
 	f->end_known = true;
-	return check_finished(s, f);
+	return sink_check_finished(s, f);
 }
 
 static int take_complete(struct sink *s, const uint8_t *data, size_t len)
 {
 	struct transfer_complete complete;
 
-	if (s->complete_came || s->early_count || transfer_get_complete(&complete, data, len))
+	if (s->complete_came || s->early_count || s->ahead.waiting ||
+		transfer_get_complete(&complete, data, len))
 		return -EBADMSG;
 	/* what is left may only be files that failed, and that the source was told of */
 	for (unsigned i = 0; i < TRANSFER_OPEN_MAX; i++)
@@ -164,6 +170,10 @@ static int take_frames(struct sink *s)
 /* Its slot is empty: it is free for the source, or will be in its time. */
 void sink_give(struct sink *s, struct block *b)
 {
+	if (sink_early_is(b)) { /* free for the next transfer */
+		b->state = BLOCK_FREE;
+		return;
+	}
 	if (!s->run.bucket) {
 		pool_give(s->run.pool, b);
 		return;
@@ -194,12 +204,20 @@ static int give_held(struct sink *s)
 }
 
 /* A block of so many bytes has come into a slot that was given for a whole one. */
-static void count_landed(struct sink *s, uint32_t bytes)
+static void count_landed(struct sink *s, const struct block *b)
 {
+	uint32_t bytes = b->length;
+
+	if (sink_early_is(b))
+		s->run.stats->early_bytes += bytes;
 	if (!s->run.bucket)
 		return;
-	s->away++;
 	bucket_count(s->run.bucket, bytes);
+	if (sink_early_is(b)) { /* nothing was given for it */
+		bucket_spend(s->run.bucket, bytes, clock_now_ns());
+		return;
+	}
+	s->away++;
 	bucket_refund(s->run.bucket, s->block - bytes);
 }
 
@@ -224,45 +242,23 @@ static void submit(struct sink *s, struct sink_file *f, struct block *b)
 	io_pool_submit(s->run.io_pool, f->reorder ? f->file.file : s->next_worker++, b);
 }
 
-static int take_block(struct sink *s, struct block *b)
+int sink_accept_block(struct sink *s, struct sink_file *f, struct block *b)
 {
-	struct transfer_block h;
-	uint8_t copy[SEAL_PREFIX_BYTES], *prefix = copy + s->run.prefix_bytes - BLOCK_PREFIX_BYTES;
+	const struct transfer_block h = {
+		.session = b->session,
+		.sequence = b->sequence,
+		.offset = b->offset,
+		.length = b->length,
+	};
 	struct block *first;
-	struct sink_file *f;
 	int r;
 
-	/* copied once: the peer can write there again, and what was checked must be what is used */
-	memcpy(copy, b->payload - s->run.prefix_bytes, s->run.prefix_bytes);
-	if (s->run.seal && seal_open_prefix(s->run.seal, copy, b))
-		return run_fail(&s->run, VERDICT_SESSION, STATUS_CHECKSUM,
-			"a block's header is not what the source sealed: it was changed on its "
-			"way");
-	r = transfer_get_block(&h, prefix, s->block);
-	b->session = h.session;
-	b->sequence = h.sequence;
-	b->offset = h.offset;
-	b->length = h.length;
-	b->stored = h.stored;
-	s->run.stats->crossed_bytes += block_crossing(b);
-	b->leaf = digest_block_sum(h.sum, prefix); /* xor undoes itself: what the leaf must be */
-	f = r ? NULL : sink_find_file(s, h.session);
-	if (!r)
-		r = !f          ? sink_keep_early(s, b)
-		    : f->bundle ? sink_take_bundle_block(s, f, b)
-				: !sink_file_takes(f, &h, s->block);
-	if (r)
-		return run_fail(&s->run, VERDICT_SESSION, STATUS_PROTOCOL,
-			"a block's header is not allowed: file %u, sequence %u, offset %llu, "
-			"length %u",
-			h.session, h.sequence, (unsigned long long)h.offset, h.length);
-	count_landed(s, h.length);
-	if (!f || f->bundle)
-		return 0;
+	if (!sink_file_takes(f, &h, s->block))
+		return -EBADMSG;
 	f->landed++;
 	if (f->verdict.status) { /* failed before: its other blocks go by */
 		sink_give(s, b);
-		return check_finished(s, f);
+		return sink_check_finished(s, f);
 	}
 	b->owner = f;
 	if (!f->reorder) {
@@ -283,6 +279,43 @@ static int take_block(struct sink *s, struct block *b)
 	return 0;
 }
 
+int sink_take_block(struct sink *s, struct block *b)
+{
+	struct transfer_block h;
+	uint8_t copy[SEAL_PREFIX_BYTES], *prefix = copy + s->run.prefix_bytes - BLOCK_PREFIX_BYTES;
+	struct sink_file *f;
+	int r;
+
+	/* copied once: the peer can write there again, and what was checked must be what is used */
+	memcpy(copy, b->payload - s->run.prefix_bytes, s->run.prefix_bytes);
+	if (s->run.seal && seal_open_prefix(s->run.seal, copy, b))
+		return run_fail(&s->run, VERDICT_SESSION, STATUS_CHECKSUM,
+			"a block's header is not what the source sealed: it was changed on its "
+			"way");
+	r = transfer_get_block(&h, prefix, s->block);
+	b->session = h.session;
+	b->sequence = h.sequence;
+	b->offset = h.offset;
+	b->length = h.length;
+	b->stored = h.stored;
+	s->run.stats->crossed_bytes += block_crossing(b);
+	b->leaf = digest_block_sum(h.sum, prefix); /* xor undoes itself: what the leaf must be */
+	f = r ? NULL : sink_find_file(s, h.session);
+	if (!r)
+		count_landed(s, b);
+	if (!r)
+		r = sink_early_is(b) ? sink_early_landed(s, f, b)
+		    : !f             ? sink_keep_early(s, b)
+		    : f->bundle      ? sink_take_bundle_block(s, f, b)
+				     : sink_accept_block(s, f, b);
+	if (r == -EBADMSG)
+		return run_fail(&s->run, VERDICT_SESSION, STATUS_PROTOCOL,
+			"a block's header is not allowed: file %u, sequence %u, offset %llu, "
+			"length %u",
+			h.session, h.sequence, (unsigned long long)h.offset, h.length);
+	return r;
+}
+
 static int take_landed(struct sink *s)
 {
 	struct block *done[BATCH];
@@ -290,7 +323,7 @@ static int take_landed(struct sink *s)
 	int r = 0;
 
 	for (int i = 0; i < n && !r; i++)
-		r = take_block(s, done[i]);
+		r = sink_take_block(s, done[i]);
 	return r ? r : n;
 }
 
@@ -308,7 +341,7 @@ static int take_drained(struct sink *s, struct block *b)
 		atomic_fetch_add_explicit(&s->run.stats->bytes, b->length, memory_order_relaxed);
 	sink_give(s, b);
 	if (!f->verdict.status)
-		return check_finished(s, f);
+		return sink_check_finished(s, f);
 	/* a failed stream holds blocks that wait for their turn: they will not have one */
 	while (f->reorder && (b = reorder_drain(f->reorder)))
 		sink_give(s, b);
@@ -374,7 +407,7 @@ static int take_job(struct sink *s, struct io_pool_job *job)
 		return 0;
 	if (!sink_file_complete(f))
 		sink_resume_note(resume, s->run.io_pool);
-	return check_finished(s, f); /* it may have waited for the notes only */
+	return sink_check_finished(s, f); /* it may have waited for the notes only */
 }
 
 static int take_jobs(struct sink *s)
@@ -420,6 +453,7 @@ static int work(struct run *run)
 	int total = 0, r;
 	static int (*const steps[])(struct sink *) = {
 		take_landed,
+		sink_early_take,
 		take_all_drained,
 		take_jobs,
 		sink_tell_found,
@@ -538,6 +572,8 @@ enum verdict_scope transfer_receive(struct link *link, const struct transfer_par
 		r = handshake_accept(&s.run, sink_takes_bundles(&s), &s.block);
 	if (!r)
 		r = make_held(&s);
+	if (!r)
+		sink_early_begin(&s);
 	if (!r)
 		r = loop(&s);
 	if (r)

@@ -319,7 +319,7 @@ int sink_take_bundle(struct sink *s, const uint8_t *data, size_t len)
 	r = parse(data, len, s->block, &bundle, &number);
 	if (r)
 		return r;
-	r = sink_take_slot(s, number, &slot);
+	r = sink_early_has(s, number) ? -EBADMSG : sink_take_slot(s, number, &slot);
 	f = r ? NULL : calloc(1, sizeof *f);
 	if (!f) {
 		bundle_free(bundle);

@@ -28,6 +28,7 @@ struct sink_file {
 	bool end_known, job_out, told; /* FILE_END came; the job was submitted; RESULT was sent */
 	bool waits, opened;            /* to be opened; it has an end, which counts */
 	bool ready;                    /* READY was sent */
+	bool refused;                  /* it was not opened; what is sent early of it goes by */
 	bool cut;                      /* it failed because the transfer was cut short */
 	struct sink_resume *resume;    /* NULL: it can not be gone on with */
 	struct ranges ranges;

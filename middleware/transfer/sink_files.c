@@ -137,9 +137,20 @@ static int tell_ready(struct sink *s, struct sink_file *f)
 	struct transfer_ready ready = {.file = f->file.file, .bytes = ranges_bytes(&f->ranges)};
 	uint8_t data[32];
 
+	int r;
+
 	f->ready = true;
-	return run_put(
-		&s->run, TRANSFER_READY, data, transfer_put_ready(&ready, data, sizeof data));
+	r = run_put(&s->run, TRANSFER_READY, data, transfer_put_ready(&ready, data, sizeof data));
+	return r || !s->ahead.on ? r : sink_early_ready(s, f);
+}
+
+/* It is not opened, or is a directory: there is nothing more to come, but what the source has sent
+ * ahead. */
+static int end_unopened(struct sink *s, struct sink_file *f)
+{
+	if (s->ahead.on && !transfer_is_bare(&f->file))
+		return sink_early_refuse(s, f);
+	return sink_finish_file(s, f);
 }
 
 /* Asks the caller for its end.  0, or -EAGAIN: when others have ended. */
@@ -152,9 +163,8 @@ static int open_file(struct sink *s, struct sink_file *f)
 		return -EAGAIN;
 	}
 	s->lacking_since_ns = 0;
-	/* refused, or a directory: there is nothing more to come */
 	if (r || !f->target.end)
-		return sink_finish_file(s, f);
+		return end_unopened(s, f);
 	f->opened = true;
 	f->block = s->block;
 	s->opened++;
@@ -284,7 +294,7 @@ static int open_waiting(struct sink *s)
 			continue;
 		}
 		f->waits = false;
-		r = full ? sink_finish_file(s, f) : open_file(s, f);
+		r = full ? end_unopened(s, f) : open_file(s, f);
 		if (r == -EAGAIN) {
 			f->waits = true;
 			f->next = s->waiting;
@@ -366,7 +376,8 @@ int sink_add_file(struct sink *s, const struct transfer_file *file, uint64_t ent
 	struct sink_file **slot, *f;
 	int r = sink_take_slot(s, file->file, &slot);
 
-	if (r || s->early[file->file % TRANSFER_OPEN_MAX])
+	if (r || s->early[file->file % TRANSFER_OPEN_MAX] ||
+		(transfer_is_bare(file) && sink_early_has(s, file->file)))
 		return -EBADMSG; /* a block came, which only a bundle's may before it is announced
 				  */
 	r = sink_file_new(s->to, file, entry, &f);
@@ -426,7 +437,7 @@ static void drop_file(struct sink *s, struct sink_file *f)
 	f->cut = true;
 	if (f->resume) /* its job has run, for there is no I/O pool any more */
 		f->resume->out = false;
-	if (!f->job_out && !f->waits) /* else nothing was begun */
+	if (!f->job_out && !f->waits && !f->refused) /* else nothing was begun */
 		sink_file_settle(f);
 	f->told = true; /* there is nobody to tell */
 	sink_finish_file(s, f);

@@ -5,6 +5,7 @@
  *   sink.c        the loop, the frames and the blocks it takes in
  *   sink_files.c  the table of files: opening them as descriptors allow, telling how they ended
  *   sink_bundles.c  small files that come together
+ *   sink_early.c  blocks that come before their file is READY
  *
  * Included by these only.  One thread, the transfer's.
  */
@@ -22,6 +23,15 @@ struct sink_flush {
 	const struct transfer_sink *to;
 	bool begun, done;
 	int error;
+};
+
+/* The area that the source may fill ahead: its slots, each of which it uses once in a transfer. */
+struct sink_early {
+	bool on; /* that was agreed on */
+	uint32_t slots;
+	struct block blocks[TRANSFER_EARLY_MAX];
+	bool used[TRANSFER_EARLY_MAX];
+	struct block *waiting; /* until their file is open */
 };
 
 struct sink {
@@ -58,6 +68,7 @@ struct sink {
 	/* blocks of bundles that came before their FILES, by number modulo that; how many */
 	struct block *early[TRANSFER_OPEN_MAX];
 	unsigned early_count;
+	struct sink_early ahead;
 	struct end *nowhere; /* what the blocks of bundles are written to: they are verified only */
 	/* bundles whose names are being offered to the caller, in order */
 	struct sink_file *offering, **offering_tail;
@@ -69,6 +80,31 @@ struct sink {
 
 /* Its slot is empty: it is free for the source, or will be in its time. */
 void sink_give(struct sink *, struct block *);
+/* A block has landed.  0 or a failure. */
+int sink_take_block(struct sink *, struct block *);
+/* The same, once its header was read and found good. */
+int sink_accept_block(struct sink *, struct sink_file *, struct block *);
+/* Whether a file is all there now: what has to be done with it then.  It may be gone after that. */
+int sink_check_finished(struct sink *, struct sink_file *);
+
+/* ---- sink_early.c ---- */
+
+/* After OFFER. */
+void sink_early_begin(struct sink *);
+static inline bool sink_early_is(const struct block *b)
+{
+	return b->index >= TRANSFER_EARLY_FIRST;
+}
+/* Blocks whose notices have come.  How many, or a failure. */
+int sink_early_take(struct sink *);
+/* One whose header was read; `f`: its file, NULL: not announced.  0, -EBADMSG, or a failure. */
+int sink_early_landed(struct sink *, struct sink_file *f, struct block *);
+/* Its file is READY.  0 or a failure. */
+int sink_early_ready(struct sink *, struct sink_file *);
+/* Its file is refused: the source is told, and the record stays until it has ended it.  Nobody else
+ * uses the file after that. */
+int sink_early_refuse(struct sink *, struct sink_file *);
+bool sink_early_has(const struct sink *, uint32_t number);
 
 /* ---- sink_files.c ---- */
 

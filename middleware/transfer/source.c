@@ -71,7 +71,7 @@ static int take_result(struct source *s, const uint8_t *data, size_t len)
 			(unsigned long long)result.digest, (unsigned long long)f->digest);
 	verdict_note(&f->verdict, (const char *)result.text.data, result.text.len); /* what of it
 										could not be kept */
-	if (!f->ready && !f->bare) {
+	if (!f->ready && !f->bare && !s->run.params->early) {
 		/* refused before READY: nothing was read, nothing is to be ended */
 		source_stop_reading(s, f);
 		f->ended = true;
@@ -113,9 +113,27 @@ static int take_closed(struct source *s, const uint8_t *data, size_t len)
 		(uintmax_t)sums.files, (uintmax_t)sums.bytes, (uintmax_t)sums.errors);
 }
 
+/* What was decided before it about the first file stays: it is no bundle's. */
+static int take_accept(struct source *s, const struct message_header *h, const uint8_t *data)
+{
+	bool bundles = false;
+	int r = run_answered(&s->run);
+
+	if (r <= 0)
+		return r ? r : -EBADMSG;
+	r = handshake_take_accept(&s->run, s->from, &s->handshake, h, data, &bundles);
+	if (!r && !s->last_number && !s->no_more)
+		r = source_make_gathers(s, bundles);
+	return r;
+}
+
 static int take_frame(struct source *s, const struct message_header *h, const uint8_t *data)
 {
-	int r = engine_source_frame(s->run.source, h->type, data, h->length);
+	int r;
+
+	if (!s->run.source)
+		return take_accept(s, h, data);
+	r = engine_source_frame(s->run.source, h->type, data, h->length);
 
 	if (r)
 		return r < 0 ? r : 0;
@@ -188,12 +206,27 @@ static void choose_squeeze(struct source *s)
 			(uintmax_t)(before.last_ns - before.since_ns) / 1000000);
 }
 
+/* 0 or a failure. */
+static int look_for_answer(struct source *s)
+{
+	int r = run_answered(&s->run);
+
+	return r < 0 ? r : 0;
+}
+
+/* Of one file there is nothing to gather, and all that is known of the sink can come later. */
+static bool may_begin(const struct source *s)
+{
+	return !s->gathers && (s->run.source || s->from->total_files == 1);
+}
+
 /* One round: how much was done, or -errno. */
 static int work(struct run *run)
 {
 	struct source *s = self(run);
 	int total = 0;
 	static int (*const steps[])(struct source *) = {
+		look_for_answer,
 		take_frames,
 		source_take_completions,
 		source_take_filled,
@@ -212,14 +245,14 @@ static int work(struct run *run)
 	}
 	if (s->squeeze.asked)
 		choose_squeeze(s);
-	while (!s->gathers && source_may_start(s)) {
+	while (may_begin(s) && source_may_start(s)) {
 		int r = source_start_file(s);
 
 		if (r)
 			return r;
 		total++;
 	}
-	if (s->no_more && !s->open && source_gathered_all(s) && !s->completed) {
+	if (s->no_more && !s->open && source_gathered_all(s) && !s->completed && s->run.source) {
 		/* nothing of this transfer may be left on a channel for the next one */
 		int r = s->run.source->ops->settle(s->run.source);
 
@@ -248,6 +281,16 @@ static int loop(struct source *s)
 	return r < 0 ? r : 0;
 }
 
+/* Nothing begins before it is there. */
+static int await_accept(struct source *s)
+{
+	struct message_header h;
+	const uint8_t *data;
+	int r = run_get_wait(&s->run, &h, &data);
+
+	return r < 0 ? r : take_accept(s, &h, data);
+}
+
 /* ---- the end ---- */
 
 static void drop_files(struct run *run)
@@ -260,9 +303,8 @@ static void drop_files(struct run *run)
 enum verdict_scope transfer_send(struct link *link, const struct transfer_params *params,
 	const struct transfer_source *from, struct transfer_stats *stats)
 {
-	struct source s = {.from = from};
+	struct source s = {.from = from, .handshake.plan = &s.plan};
 	enum verdict_scope outcome;
-	bool bundles = false;
 	int r;
 
 	r = run_init(&s.run, link, params, stats);
@@ -275,14 +317,14 @@ enum verdict_scope transfer_send(struct link *link, const struct transfer_params
 	if (!r && !s.files)
 		r = run_fail(&s.run, VERDICT_TRANSFER, STATUS_NO_MEMORY, "the table of files");
 	if (!r)
-		r = handshake_offer(&s.run, from, &s.plan, &bundles);
+		r = handshake_offer(&s.run, from, &s.handshake);
+	if (!r)
+		r = params->early ? source_early_begin(&s) : await_accept(&s);
 	if (!r)
 		r = source_make_ring(&s);
 	if (!r)
 		squeeze_choice_init(&s.squeeze, params->squeeze,
 			(uint64_t)pool_count(s.run.pool) * s.plan.block);
-	if (!r)
-		r = source_make_gathers(&s, bundles);
 	if (!r)
 		r = loop(&s);
 	atomic_store(&s.stop, true);

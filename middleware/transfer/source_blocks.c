@@ -78,10 +78,11 @@ int source_fill_blocks(struct source *s)
 		struct block *b;
 		int hole;
 
-		if (!f->ready)
-			break; /* in order: its READY is on the way */
-		source_skip_had(s, f);
+		if (f->ready)
+			source_skip_had(s, f);
 		left = f->item.file.size - f->next_offset;
+		if (!f->ready && !source_early_may_read(s, f, left))
+			break; /* in order: its READY is on the way */
 		if (!left) {
 			int r;
 
@@ -102,6 +103,7 @@ int source_fill_blocks(struct source *s)
 		b = pool_take(s->run.pool, BLOCK_FILLING);
 		if (!b)
 			break;
+		s->early.read += !f->ready;
 		b->owner = f;
 		b->session = f->number;
 		b->offset = f->next_offset;
@@ -256,16 +258,6 @@ static int find_first(struct source *s, int *dropped)
 	return r;
 }
 
-/* How many blocks the engine takes now, or -errno. */
-static int ask_room(struct source *s)
-{
-	int room = s->run.source->ops->room(s->run.source, s->filled_count);
-
-	if (!room)
-		s->run.stats->starved++;
-	return room;
-}
-
 /* Whether a block may leave now.  If its turn is over, asks for another one. */
 static bool may_send(struct source *s)
 {
@@ -286,23 +278,70 @@ static void count_sent(struct source *s, uint32_t bytes)
 	bucket_count(s->run.bucket, bytes);
 }
 
+/* The first filled block is of a file that is not READY. */
+static bool first_is_early(const struct source *s)
+{
+	const struct source_file *f = s->filled[s->filled_head]->owner;
+
+	return !f->ready;
+}
+
+/* It leaves, unless it is too early even for that.  1, 0 or -errno. */
+static int send_early(struct source *s)
+{
+	struct block *b;
+	int r;
+
+	if (!source_early_may_send(s))
+		return 0;
+	b = take_first(s);
+	r = prepare(s, b);
+	if (!r)
+		r = source_early_send(s, b);
+	count_sent(s, block_crossing(b));
+	s->sending++;
+	if (!r)
+		r = leave(s, b);
+	return r ? r : 1;
+}
+
+/* How many blocks the engine takes now, or -errno. */
+static int ask_room(struct source *s)
+{
+	int room = s->run.source->ops->room(s->run.source, s->filled_count);
+
+	if (!room)
+		s->run.stats->starved++;
+	return room;
+}
+
 int source_send_blocks(struct source *s)
 {
 	const unsigned batch = s->run.bucket ? 1 : BATCH;
 	int n = 0, r = find_first(s, &n);
 
+	s->run.wake_ns = 0;
 	while (s->filled_count && !r && may_send(s)) {
 		struct block *blocks[BATCH];
 		uint32_t bytes = 0;
 		unsigned count = 0;
-		int room = ask_room(s);
+		int room;
 
+		if (first_is_early(s)) {
+			r = send_early(s);
+			if (r <= 0)
+				break;
+			n += r;
+			r = find_first(s, &n);
+			continue;
+		}
+		room = ask_room(s);
 		if (room <= 0) {
 			r = room;
 			break;
 		}
 		while (count < batch && bytes < SEND_BYTES && count < (unsigned)room &&
-			s->filled_count && !r) {
+			s->filled_count && !first_is_early(s) && !r) {
 			blocks[count] = take_first(s);
 			bytes += block_crossing(blocks[count]);
 			r = prepare(s, blocks[count++]);

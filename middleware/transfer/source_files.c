@@ -160,8 +160,9 @@ int source_take_have(struct source *s, struct source_file *f, const struct trans
 	uint64_t size = f->item.file.size, from = have->first * s->plan.block, to;
 	int r;
 
-	/* whole blocks of a file that is not empty and has no holes, each of them once */
-	if (f->item.file.has & TRANSFER_HAS_HOLES || f->ready || f->read_all ||
+	/* whole blocks of a file that is not empty and has no holes, each of them once; of what is
+	 * sent early a sink has nothing */
+	if (s->early.read || f->item.file.has & TRANSFER_HAS_HOLES || f->ready || f->read_all ||
 		f->item.file.kind != TRANSFER_FILE_REGULAR || from >= size ||
 		have->count - 1u > (size - from - 1) / s->plan.block)
 		return -EBADMSG;
@@ -179,7 +180,7 @@ int source_take_ready(struct source *s, struct source_file *f, const struct tran
 	if (ready->bytes != ranges_bytes(&f->had))
 		return -EBADMSG;
 	f->ready = true;
-	f->bytes = ready->bytes;
+	f->bytes += ready->bytes; /* to what was sent early */
 	atomic_fetch_add_explicit(&s->run.stats->had_bytes, ready->bytes, memory_order_relaxed);
 	return 0;
 }
@@ -270,7 +271,7 @@ int source_take_rereads(struct source *s)
 	return r ? r : (int)n;
 }
 
-/* All of it that will be sent is sent: FILE_END, once the sink has said READY. */
+/* All of it that will be sent is sent: FILE_END, once the sink has said READY, or may yet. */
 int source_end_file(struct source *s, struct source_file *f)
 {
 	struct transfer_file_end end = {
@@ -278,7 +279,8 @@ int source_end_file(struct source *s, struct source_file *f)
 	uint8_t data[64];
 	int r;
 
-	if (f->ended || !f->ready || !f->read_all || f->in_io || wants_reread(s, f))
+	if (f->ended || !(f->ready || s->run.params->early) || !f->read_all || f->in_io ||
+		wants_reread(s, f))
 		return 0;
 	if (!f->verdict.status && !source_file_open_ended(f) && f->bytes != f->item.file.size)
 		verdict_set(&f->verdict, VERDICT_FILE, STATUS_CHANGED,

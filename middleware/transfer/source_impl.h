@@ -7,6 +7,7 @@
  *   source_blocks.c  filling blocks, sending them, getting them back
  *   source_holes.c   telling what need not be sent
  *   source_bundles.c small files, read many at a time, and sent together
+ *   source_early.c   blocks that leave before their file is READY
  *
  * Included by these only.  One thread, the transfer's.
  */
@@ -53,12 +54,21 @@ struct source_file {
 
 #define SOURCE_GATHERS_MAX 8u
 
+/* Slots of the area that the sink has named, each used once in a transfer. */
+struct source_early {
+	struct engine_env env;      /* of its slots */
+	uint32_t slots, read, sent; /* blocks that were read for them, and those that left */
+	uint64_t after_ns;          /* none leaves before */
+};
+
 struct source_gather;
 
 struct source {
 	struct run run; /* first */
 	const struct transfer_source *from;
 	struct plan plan;
+	struct handshake handshake;
+	struct source_early early;
 	struct source_file *files; /* TRANSFER_OPEN_MAX slots, by number modulo that */
 	struct source_file *reading, **reading_tail;
 	uint32_t last_number;
@@ -123,6 +133,18 @@ int source_fill_blocks(struct source *);
 int source_send_blocks(struct source *);
 /* A filled block goes to the end of those that wait to be sent. */
 void source_queue_block(struct source *, struct block *);
+
+/* ---- source_early.c ---- */
+
+/* After OFFER: memory, workers and slots for what leaves before it is answered.  0 or a failure. */
+int source_early_begin(struct source *);
+/* Whether a file that is not READY goes on: with a block that is to be read now, or, when nothing
+ * is `left` of it, to its end. */
+bool source_early_may_read(const struct source *, const struct source_file *, uint64_t left);
+/* Whether it may leave now. */
+bool source_early_may_send(struct source *);
+/* A FILLED block with its prefix written.  0 or -errno. */
+int source_early_send(struct source *, struct block *);
 
 /* ---- source_bundles.c ---- */
 

@@ -63,6 +63,8 @@ struct transfer_stats {
 	uint64_t started_ns, ended_ns;
 	uint64_t moved_ns; /* when it last moved, or had only its own disk or stream to wait for */
 	uint64_t starved;  /* times the source had a full block and no credit */
+	uint64_t early_bytes; /* of `bytes`: source: sent before their file was READY; sink: came so
+			       */
 	struct transfer_requests requests; /* at the end */
 	/* why the transfer was cut short, on this side or on the peer's; nothing else */
 	struct verdict verdict;
@@ -104,7 +106,17 @@ struct transfer_params {
 				 for as long as it likes */
 	unsigned open_files;  /* most of them at once; 0 = choose */
 	unsigned jobs;        /* sink: threads that sync and rename, at most; 0 = choose */
-	int cancel_fd;        /* readable = stop: ABORT, -ECANCELED; -1 = none */
+	/*
+	 * The request said EARLY: the source tells of its first file, and ends it, without waiting
+	 * for answers.  Of a source besides (transfer/plan has plan_early): bytes of blocks that
+	 * may leave so early, if it is a while after the request; and how it learns of the answer
+	 * to that, from the transfer's thread: 1: it is there; 0: not yet; -EREMOTEIO: refused, and
+	 * the transfer ends; another -errno: the session is lost.  NULL: it is answered already.
+	 */
+	bool early;
+	uint64_t early_bytes, early_after_ns;
+	int (*answered)(void *ctx);
+	int cancel_fd; /* readable = stop: ABORT, -ECANCELED; -1 = none */
 	/* what the peer is then told; NULL = STATUS_CANCELLED.  Set before cancel_fd is readable */
 	_Atomic(const struct transfer_cancel *) cancel;
 	struct bucket *bucket; /* how fast it may go; NULL: as fast as it can.  Whoever sets it
@@ -120,7 +132,7 @@ struct transfer_params {
 	/* It was cut short, and has given back memory, files and threads but its own, which still
 	 * waits for the peer to answer: from that thread, once; may be NULL. */
 	void (*released)(void *ctx);
-	void *progress_ctx; /* of all three */
+	void *progress_ctx; /* of all four */
 };
 
 /* ---- source ---- */

@@ -364,9 +364,8 @@ static char *mover_remote(const struct mover *m, const struct outcome *o)
 	return text_take(&path);
 }
 
-void mover_file_done(void *ctx, const struct outcome *o)
+static void mover_tell(struct mover *m, const struct outcome *o)
 {
-	struct mover *m = ctx;
 	const char *shown = strcmp(o->path, "-") != 0 ? o->path
 			    : m->stdout_stream        ? "standard output"
 						      : "standard input";
@@ -390,6 +389,14 @@ void mover_file_done(void *ctx, const struct outcome *o)
 	if (!o->special || o->status)
 		report_file(&m->client->report, &file);
 	free(remote);
+}
+
+void mover_file_done(void *ctx, const struct outcome *o)
+{
+	struct mover *m = ctx;
+
+	if (!m->refused) /* else it was never asked for */
+		mover_tell(m, o);
 }
 
 /* `alone`: the transfer went on, so it was that file's own failure. */
@@ -455,9 +462,13 @@ static int mover_ended(struct mover *m, const struct transfer_stats *stats, cons
 		d->channels = stats->channels;
 		d->block = stats->block;
 		d->direct |= stats->direct;
+		d->early_bytes += stats->early_bytes;
 		mover_add_requests(&d->requests, &stats->requests);
 	}
 	mover_explain(m, stats);
+	if (m->early.why)
+		report_verbose(&c->report, "early data: %ju bytes (%s)",
+			(uintmax_t)stats->early_bytes, m->early.why);
 	if (outcome <= VERDICT_FILE) {
 		mover_release(m, true);
 		/* single files were reported one by one */
@@ -494,22 +505,90 @@ int mover_end(struct mover *m, const struct transfer_stats *stats, const char *o
 	return mover_ended(m, stats, object, outcome);
 }
 
+void mover_early(struct mover *m, struct outgoing *outgoing, struct message_data_request *request)
+{
+	struct client *c = m->client;
+	const struct transfer_source *source = outgoing_source(outgoing);
+	const struct plan_early_facts facts = {
+		.mode = c->settings.early,
+		.area_bytes = link_rail(calls_link(c->session), c->transfer)->remote_area.bytes,
+		.several = source->total_files != 1,
+		.stream = source->total_bytes == MESSAGE_UNKNOWN,
+		.bytes = source->total_bytes,
+		.resume_bytes = c->settings.resume_bytes,
+		.resting = c->early_rest,
+		.in_line = c->early_in_line,
+		.rtt_ns = calls_info(c->session)->rtt_ns,
+	};
+
+	c->early_rest -= c->early_rest > 0;
+	m->early = plan_early(&facts);
+	m->answered = false;
+	m->refused = 0;
+	request->flags |= m->early.ahead ? MESSAGE_DATA_EARLY : 0;
+}
+
+/* Others may use the dialogue from then on. */
+static int mover_answered(void *ctx)
+{
+	struct mover *m = ctx;
+	int r = calls_answered(m->client->session, MESSAGE_STORE);
+
+	if (r < 0) { /* or it never will be */
+		m->refused = r;
+		return calls_lost(m->client->session) ? -ENOTCONN : -EREMOTEIO;
+	}
+	m->answered = r;
+	if (r)
+		client_unlock(m->client);
+	return r;
+}
+
+static enum verdict_scope mover_send_early(struct mover *m, struct transfer_params *params,
+	const struct transfer_source *source, struct transfer_stats *stats)
+{
+	struct client *c = m->client;
+	enum verdict_scope outcome;
+
+	params->early = true;
+	params->early_bytes = m->early.bytes;
+	params->early_after_ns = m->early.after_ns;
+	params->answered = mover_answered;
+	outcome = transfer_send(calls_link(c->session), params, source, stats);
+	if (m->answered)
+		client_lock(c);
+	else if (!m->refused) /* it was given up; the answer may have crossed that */
+		calls_answered(c->session, MESSAGE_STORE);
+	if (m->refused)
+		c->early_rest = PLAN_EARLY_REST;
+	return outcome;
+}
+
 int mover_send_source(struct mover *m, const struct transfer_source *source, const char *object)
 {
 	struct transfer_stats stats = {0};
 	struct transfer_params params;
 	enum verdict_scope outcome;
+	int err;
 
 	mover_begin(m);
 	mover_params(m, &params);
 	if (source->feed)
 		params.cancel_fd = -1;
 	m->params = &params;
-	client_unlock(m->client);
-	outcome = transfer_send(calls_link(m->client->session), &params, source, &stats);
-	client_lock(m->client);
+	if (m->early.ahead) {
+		outcome = mover_send_early(m, &params, source, &stats);
+	} else {
+		client_unlock(m->client);
+		outcome = transfer_send(calls_link(m->client->session), &params, source, &stats);
+		client_lock(m->client);
+	}
 	m->params = NULL;
-	return mover_ended(m, &stats, object, outcome);
+	if (m->early.why)
+		m->done.early_why = m->early.why;
+	err = m->refused ? m->refused : mover_ended(m, &stats, object, outcome);
+	m->early = (struct plan_early){0};
+	return err;
 }
 
 int mover_send(struct mover *m, struct outgoing *outgoing, const char *object)
@@ -554,6 +633,7 @@ int mover_finish(struct mover *m, int error)
 		bucket_fini(&m->bucket);
 	m->has_bucket = false;
 	m->done.waited_seconds = (double)line_waited_ns(c) / 1e9;
+	c->early_in_line = line_waited_ns(c) > 0;
 	m->done.deadline_met = line_deadline_met(c);
 	m->done.seconds = (double)m->busy_ns / 1e9;
 	m->done.errors = c->report.errors - m->base_errors;

@@ -9,6 +9,7 @@
 #include "rftp/copy/failures.h"
 #include "rftp/remote/client.h"
 #include "tree/incoming.h"
+#include "transfer/plan.h"
 #include "tree/outgoing.h"
 
 #define MOVER_WITHOUT_R "is a directory (use -r to copy directories)"
@@ -40,7 +41,10 @@ struct mover {
 	bool stdout_stream;   /* bytes go to stdout */
 	struct bucket bucket; /* of limit-rate */
 	bool has_bucket;
-	bool quiet; /* no line for people at the end: the caller has its own (bench) */
+	struct plan_early early; /* of the transfer that runs, */
+	bool answered;           /* and whether its request is answered */
+	int refused;             /* -errno, calls_error says more: nothing of it was done */
+	bool quiet;              /* no line for people at the end: the caller has its own (bench) */
 };
 
 /* `command`: what the user asked for, "get". */
@@ -61,7 +65,11 @@ bool mover_rereads(const struct settings *);
 void mover_request(const struct mover *, uint16_t type, struct message_data_request *);
 /* STORE: how much there will be, where it is one file; or that nobody knows. */
 void mover_request_size(struct message_data_request *, struct outgoing *);
-/* After the OK reply.  Errors are reported; `object` names the whole. */
+/* Before calls_store, if mover_send is next: whether that waits for the answer; flags of the
+ * request. */
+void mover_early(struct mover *, struct outgoing *, struct message_data_request *request);
+/* After the OK reply, or after mover_early: then `refused` may be set, and nothing is reported of
+ * that.  Errors are reported; `object` names the whole. */
 int mover_send(struct mover *, struct outgoing *, const char *object);
 /* Of a feed: signals end its streams, and do not cancel it. */
 int mover_send_source(struct mover *, const struct transfer_source *, const char *object);

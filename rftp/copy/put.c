@@ -22,6 +22,7 @@ struct put {
 	struct mover mover;
 	struct client *client;
 	struct outgoing *outgoing;
+	const struct outgoing_params *params; /* that it was made with */
 	const char *target;
 	struct targets targets; /* what the sources are called beneath the target */
 	bool into;
@@ -152,7 +153,8 @@ static int put_make(struct put *p)
 	return err;
 }
 
-static int put_store(struct put *p)
+/* Asks, and sends: 0, or -errno: `refused` is set, or it is reported. */
+static int put_ask(struct put *p, bool *refused)
 {
 	struct client *c = p->client;
 	struct message_data_request request = {
@@ -165,22 +167,52 @@ static int put_store(struct put *p)
 
 	if (!err && p->make)
 		err = put_make(p);
+	p->make = false;
 	if (err)
 		return err;
-	if (c->settings.recursive)
-		outgoing_measure(p->outgoing);
 	mover_request(&p->mover, MESSAGE_STORE, &request);
 	mover_request_size(&request, p->outgoing);
+	mover_early(&p->mover, p->outgoing, &request);
 	err = calls_store(c->session, c->transfer, &request);
-	if (err == -ENOENT && !p->into && c->settings.parents && !calls_lost(c->session)) {
-		err = put_make(p);
-		if (err)
-			return err;
-		err = calls_store(c->session, c->transfer, &request);
-	}
+	*refused = err;
 	if (err)
-		return client_report(c, p->target, err);
-	return mover_send(&p->mover, p->outgoing, p->target);
+		return err;
+	err = mover_send(&p->mover, p->outgoing, p->target);
+	*refused = p->mover.refused;
+	return err;
+}
+
+/* What was taken of the one file for a transfer that was refused early is there again. */
+static int put_anew(struct put *p, const char *source)
+{
+	int err;
+
+	if (!p->mover.refused)
+		return 0;
+	outgoing_free(p->outgoing);
+	p->outgoing = NULL;
+	err = outgoing_new(p->params, &p->outgoing);
+	return err ? client_no_memory(p->client) : put_add(p, source);
+}
+
+static int put_store(struct put *p, const char *source)
+{
+	struct client *c = p->client;
+	bool refused = false;
+	int err;
+
+	if (c->settings.recursive)
+		outgoing_measure(p->outgoing);
+	err = put_ask(p, &refused);
+	if (refused && err == -ENOENT && !p->into && c->settings.parents &&
+		!calls_lost(c->session)) {
+		refused = false;
+		err = put_anew(p, source);
+		p->make = true;
+		if (!err)
+			err = put_ask(p, &refused);
+	}
+	return refused ? client_report(c, p->target, err) : err;
 }
 
 int put_files(struct client *c, const char *const *sources, size_t count, const char *target)
@@ -213,6 +245,7 @@ int put_files(struct client *c, const char *const *sources, size_t count, const 
 		goto out;
 	p.into = err;
 	p.mover.remote = target;
+	p.params = &params;
 	err = outgoing_new(&params, &p.outgoing);
 	if (err) {
 		client_no_memory(c);
@@ -225,7 +258,7 @@ int put_files(struct client *c, const char *const *sources, size_t count, const 
 	for (size_t i = 0; i < count && !err && c->settings.dry_run; i++)
 		sync_plan_print_copy(c, "put", sources[i], target);
 	if (!err && p.added && !c->settings.dry_run)
-		err = put_store(&p);
+		err = put_store(&p, sources[0]);
 out:
 	targets_fini(&p.targets);
 	outgoing_free(p.outgoing);

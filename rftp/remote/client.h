@@ -38,8 +38,10 @@ struct client {
 	bool interactive;      /* a person types */
 	bool stdin_taken;      /* commands are read from stdin: it is no file to send */
 	bool quit;
-	struct line line;  /* of the command's transfers */
-	struct jobs *jobs; /* the shell's; NULL: there is no shell */
+	struct line line;    /* of the command's transfers */
+	unsigned early_rest; /* transfers that wait for their answers, since one was refused */
+	bool early_in_line;  /* the last one stood in line at the server */
+	struct jobs *jobs;   /* the shell's; NULL: there is no shell */
 	/* Whoever works with the session or the report has it; held but while a transfer moves
 	 * data, and while the shell waits for its user. */
 	pthread_mutex_t *lock, own_lock;

@@ -415,6 +415,8 @@ static void report_done_json(struct report *r, const struct report_done *d, doub
 	report_json_number(&json, "channels", d->channels);
 	report_json_number(&json, "block", d->block);
 	report_json_bool(&json, "direct", d->direct);
+	report_json_number(&json, "early_bytes", d->early_bytes);
+	report_json_string(&json, "early_why", d->early_why);
 	report_json_number(&json, "files", d->files);
 	report_json_number(&json, "directories", d->directories);
 	report_json_number(&json, "skipped", d->skipped);

@@ -40,6 +40,8 @@ struct report_done {
 	const char *fabric, *engine, *protect; /* NULL: no transfer began */
 	uint32_t channels, block;
 	bool direct;
+	uint64_t early_bytes;  /* of `sent`: before the server was ready for them */
+	const char *early_why; /* what decided that for the last transfer; NULL: nothing did */
 	struct transfer_requests requests; /* of this side */
 };
 

@@ -25,6 +25,7 @@
 #include "rftpd/serve/statistics.h"
 #include "rftpd/serve/text_server.h"
 #include "session/tls.h"
+#include "session/area.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -104,6 +105,7 @@ struct daemon {
 	struct deadline_list logins;      /* until a session has logged in */
 	struct deadline_list refusals[2]; /* logins whose refusal is held back: short, long */
 	struct scheduler scheduler;
+	struct area_budget areas; /* for early data */
 	struct admission admission;
 	struct limits limits;
 	struct quotas quotas;

@@ -88,6 +88,7 @@ void daemon_session_open(
 		free(s);
 		return;
 	}
+	link_set_areas(s->link, &d->areas);
 	s->number = next_number(d);
 	TAILQ_INSERT_TAIL(&d->sessions, s, entry);
 	d->session_count++;
@@ -326,6 +327,8 @@ int daemon_session_refuse(
 	vsnprintf(text, sizeof text, format, ap);
 	va_end(ap);
 	log_debug("session %" PRIu32 " %s: %s: %s", s->number, s->peer, message_name(type), text);
+	if (message_has_number(type))
+		session_transfers_refused(s);
 	len = message_put_text(
 		(struct wire_bytes){(const uint8_t *)text, strlen(text)}, data, sizeof data);
 	if (len < 0)

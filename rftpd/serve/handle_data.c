@@ -143,6 +143,8 @@ int handle_store(struct daemon_session *s, const uint8_t *data, size_t len)
 	if (!r &&
 		(request.more_count || request.rule_count || request.flags & MESSAGE_DATA_SELECTED))
 		r = -EBADMSG; /* these are a RETRIEVE's */
+	if (!r && request.flags & MESSAGE_DATA_EARLY)
+		r = session_transfers_early(s);
 	if (!r)
 		r = refuse_request(s, MESSAGE_STORE, &request);
 	if (!r && s->grant)
@@ -197,7 +199,8 @@ int handle_retrieve(struct daemon_session *s, const uint8_t *data, size_t len)
 	struct transfer_job *job;
 	int r = message_get_data_request(&request, data, len);
 
-	if (!r && ((request.kind == MESSAGE_DATA_FILES && request.size) || request.resume))
+	if (!r && ((request.kind == MESSAGE_DATA_FILES && request.size) || request.resume ||
+			  request.flags & MESSAGE_DATA_EARLY))
 		r = -EBADMSG; /* that is a STORE's */
 	if (!r)
 		r = refuse_request(s, MESSAGE_RETRIEVE, &request);

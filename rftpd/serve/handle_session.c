@@ -126,7 +126,7 @@ int handle_channels(struct daemon_session *s, const uint8_t *data, size_t len)
 	struct message_channels wanted;
 	struct session_transfer *t = session_transfers_asked(s);
 	struct message_channels_reply channels;
-	uint8_t reply[20];
+	uint8_t reply[36];
 	unsigned count;
 	int r = message_get_channels(&wanted, data, len);
 
@@ -181,6 +181,8 @@ int handle_abort(struct daemon_session *s, const uint8_t *data, size_t len)
 		return 0;
 	if (s->transfers.waits == session_transfers_asked(s))
 		session_transfers_give_up(s);
+	session_transfers_asked(s)->early = false;
+	demux_unpark(link_demux(s->link), s->asked);
 	link_close_channels(s->link, s->asked);
 	session_transfers_expect_channels(s, session_transfers_asked(s), 0);
 	return daemon_session_abort(s, s->asked);

@@ -105,6 +105,30 @@ bool session_transfers_expired(struct daemon_session *s, const struct deadline *
 	return false;
 }
 
+/* ---- early data ---- */
+
+int session_transfers_early(struct daemon_session *s)
+{
+	session_transfers_asked(s)->early = true;
+	return demux_park(link_demux(s->link), s->asked);
+}
+
+/* One at a time is asked for and does not run yet. */
+void session_transfers_refused(struct daemon_session *s)
+{
+	for (unsigned i = 0; i < MESSAGE_TRANSFERS_MAX; i++) {
+		struct session_transfer *t = &s->transfers.of[i];
+
+		if (!t->early)
+			continue;
+		t->early = false;
+		link_close_channels(s->link, i);
+		session_transfers_expect_channels(s, t, 0);
+		if (demux_drop(link_demux(s->link), i))
+			daemon_session_break(s, -ENOMEM);
+	}
+}
+
 /* ---- waiting ---- */
 
 static void forget_waiting(struct daemon_session *s)
@@ -187,6 +211,7 @@ static int run_job(struct daemon_session *s, struct session_transfer *t)
 		demux_close(port);
 		return err;
 	}
+	t->early = false;
 	s->transfers.waits = NULL;
 	s->transfers.running++;
 	daemon_session_ready(s);

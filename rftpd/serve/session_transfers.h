@@ -25,6 +25,7 @@ struct session_transfer {
 	unsigned channels_expected, channels_accepted, channels_failed;
 	struct deadline channels_deadline; /* of those that are expected */
 	struct transfer_job *job;          /* that waits or runs; NULL: none */
+	bool early; /* it is asked for, and its frames come without waiting */
 };
 
 struct session_transfers {
@@ -51,6 +52,12 @@ void session_transfers_event(struct daemon_session *, const struct fabric_event 
 /* Whether the deadline was one for data channels, which do not come any more. */
 bool session_transfers_expired(struct daemon_session *, const struct deadline *);
 
+/* The request says that frames of the transfer follow it: they are kept for the job.  0 or -errno.
+ */
+int session_transfers_early(struct daemon_session *);
+/* The transfer that is asked for is refused: what was sent early of it goes nowhere, and no channel
+ * is left that more of it could come by. */
+void session_transfers_refused(struct daemon_session *);
 /* Starts the job, which waits until all its data channels are connected and its lease is held. */
 void session_transfers_start(struct daemon_session *, struct transfer_job *);
 /* What the job that waits had begun goes. */

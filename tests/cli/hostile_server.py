@@ -268,7 +268,7 @@ def a_server_that_goes_before_the_data_channels_come(top):
     """The connection is lost, then, and not refused: another try may help."""
     def gone(session, _):
         session.rogue.listener.shutdown(socket.SHUT_RDWR)
-        session.reply(iwarp.CHANNELS, struct.pack(">HH", 1, 0) + NONCE)
+        session.reply(iwarp.CHANNELS, struct.pack(">HH", 1, 0) + NONCE + bytes(16))
         return False
 
     for arguments in (GET, PUT):
@@ -384,7 +384,7 @@ def openings_with_wrong_fields(top):
         return {iwarp.HELLO: lambda s, d: s.hello(d, **fields)}
 
     def channels(*fields):
-        return {iwarp.CHANNELS: lambda s, d: s.reply(iwarp.CHANNELS, struct.pack(">HH", *fields) + bytes(16))}
+        return {iwarp.CHANNELS: lambda s, d: s.reply(iwarp.CHANNELS, struct.pack(">HH", *fields) + bytes(32))}
 
     def offers(**fields):
         return {iwarp.RETRIEVE: stops(lambda s: s.offer(**fields), pings)}

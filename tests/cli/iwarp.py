@@ -340,7 +340,8 @@ class Session(Frames):
         status, data = self.ask(CHANNELS, struct.pack(">H", count), transfer)
         if status:
             raise Dropped(f"CHANNELS refused: {status}")
-        granted, first, nonce = struct.unpack(">HH16s", data)
+        granted, first, nonce, *area = struct.unpack(">HH16sIIQ", data)
+        self.area = area  # bytes, key, base
         channels = []
         for i in range(granted):
             c = Channel(self.port, self.data_greeting(first + i, nonce), self.timeout, reads=self.reads)

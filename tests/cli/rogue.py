@@ -96,7 +96,7 @@ class ServerSession(Frames):
 
     def open_channels(self, data, **fields):
         fields = {"count": 1, "first": 0} | fields
-        self.reply(iwarp.CHANNELS, struct.pack(">HH", fields["count"], fields["first"]) + NONCE)
+        self.reply(iwarp.CHANNELS, struct.pack(">HH", fields["count"], fields["first"]) + NONCE + bytes(16))
         for _ in range(fields["count"]):
             self.channels.append(self.arrived.get(timeout=20 * PATIENCE))
 

@@ -143,7 +143,7 @@ static void engine_channel_open(struct engine_half *h, unsigned number)
 		link_wait_connected(l);
 		must_eq(s, channel_greet(h->channels[number]), 0);
 	} else {
-		must_eq(s, channel_expect_greeting(h->channels[number]), 0);
+		must_eq(s, channel_expect_greeting(h->channels[number], 0), 0);
 		must_eq(s, fabric_chan_accept(chan, NULL, 0), 0);
 		link_wait_connected(l);
 	}

@@ -76,6 +76,7 @@ static void each_port_has_its_own(void)
 	CHECK(theirs[1] == port(pair.daemon, 1)); /* open already */
 	ours = port(pair.client, 1);
 	CHECK_EQ(put_grant(ours, 7), 0);
+	demux_push(link_demux(pair.client));
 	CHECK_EQ(put_grant(port(pair.client, 3), 9), 0);
 	CHECK_EQ(put_grant(port(pair.client, 2), 8), 0); /* nobody's there */
 	CHECK_EQ(put_ping(ours, 0), 0);                  /* means nothing but that we live */
@@ -107,6 +108,94 @@ static void each_port_has_its_own(void)
 	CHECK_EQ(demux_unget(theirs[0]), 0);
 	CHECK_EQ(next(theirs[0], WAIT_MS, &last), MESSAGE_PING);
 	CHECK_EQ(last, 6);
+	pair_close(&pair);
+}
+
+static int put_abort(struct demux_port *p)
+{
+	const struct transfer_abort abort = {.status = 1};
+	uint8_t data[16];
+
+	return demux_put(
+		p, TRANSFER_ABORT, 0, data, (size_t)transfer_put_abort(&abort, data, sizeof data));
+}
+
+/* What wakes the dialogue may be kept for another. */
+static uint16_t next_but(struct demux_port *p, uint8_t *last)
+{
+	uint16_t type = 0;
+
+	for (unsigned i = 0; i < 20 && !type; i++)
+		type = next(p, WAIT_MS, last);
+	return type;
+}
+
+/* Of a transfer that is about to begin: they are kept, also those that came before it was known;
+ * its ABORT is the dialogue's, to whom nothing else changes. */
+static void early_frames_are_kept_or_dropped(void)
+{
+	struct demux_port *ours, *dialogue, *theirs, *other;
+	struct demux *d;
+	struct pair pair;
+	uint8_t last;
+
+	begin(&pair);
+	d = link_demux(pair.daemon);
+	dialogue = demux_dialogue(d);
+	ours = port(pair.client, 1);
+	CHECK_EQ(demux_park(d, 1), 0);
+	CHECK(!demux_is_shared(d));
+	CHECK_EQ(put_grant(ours, 1), 0);
+	CHECK_EQ(put_ping(demux_dialogue(link_demux(pair.client)), 5), 0);
+	CHECK_EQ(put_grant(ours, 2), 0);
+	CHECK_EQ(put_abort(ours), 0);
+	demux_push(link_demux(pair.client));
+	CHECK_EQ(next_but(dialogue, &last), MESSAGE_PING);
+	CHECK_EQ(next_but(dialogue, &last), TRANSFER_ABORT);
+	theirs = port(pair.daemon, 1);
+	for (uint8_t i = 1; i <= 2; i++) {
+		CHECK_EQ(next(theirs, WAIT_MS, &last), TRANSFER_GRANT);
+		CHECK_EQ(last, i);
+	}
+	demux_close(theirs);
+	/* another transfer's thread took them in for the dialogue */
+	other = port(pair.daemon, 2);
+	CHECK_EQ(put_ping(demux_dialogue(link_demux(pair.client)), 6), 0);
+	CHECK_EQ(put_grant(ours, 3), 0);
+	CHECK_EQ(put_ping(demux_dialogue(link_demux(pair.client)), 7), 0);
+	CHECK_EQ(put_grant(ours, 4), 0);
+	CHECK_EQ(put_grant(port(pair.client, 2), 9), 0);
+	demux_push(link_demux(pair.client));
+	CHECK_EQ(next(other, WAIT_MS, &last), TRANSFER_GRANT);
+	CHECK_EQ(next_but(dialogue, &last), MESSAGE_PING);
+	CHECK_EQ(last, 6);
+	CHECK_EQ(demux_park(d, 1), 0);
+	CHECK_EQ(last, 6);
+	CHECK_EQ(next_but(dialogue, &last), MESSAGE_PING);
+	CHECK_EQ(last, 7);
+	CHECK_EQ(next(dialogue, 1, &last), 0);
+	theirs = port(pair.daemon, 1);
+	for (uint8_t i = 3; i <= 4; i++) {
+		CHECK_EQ(next(theirs, WAIT_MS, &last), TRANSFER_GRANT);
+		CHECK_EQ(last, i);
+	}
+	demux_close(theirs);
+	demux_close(other);
+	/* it is refused: what was kept and what comes goes by, until ABORT */
+	CHECK_EQ(put_grant(ours, 5), 0);
+	demux_push(link_demux(pair.client));
+	CHECK_EQ(demux_park(d, 1), 0);
+	CHECK_EQ(next(dialogue, 1, &last), 0);
+	CHECK_EQ(demux_drop(d, 1), 0);
+	CHECK_EQ(put_grant(ours, 6), 0);
+	CHECK_EQ(put_abort(ours), 0);
+	demux_push(link_demux(pair.client));
+	CHECK_EQ(next_but(dialogue, &last), TRANSFER_ABORT);
+	demux_unpark(d, 1);
+	CHECK_EQ(put_grant(ours, 7), 0);
+	demux_push(link_demux(pair.client));
+	CHECK_EQ(next_but(dialogue, &last), TRANSFER_GRANT);
+	CHECK_EQ(last, 7);
 	pair_close(&pair);
 }
 
@@ -245,6 +334,7 @@ static void all_at_once(void)
 }
 
 HARNESS_MAIN({"each_port_has_its_own", each_port_has_its_own},
+	{"early_frames_are_kept_or_dropped", early_frames_are_kept_or_dropped},
 	{"who_does_not_read_holds_up", who_does_not_read_holds_up}, {"all_at_once", all_at_once},
 	{"the_last_port_closes_while_the_dialogue_waits",
 		the_last_port_closes_while_the_dialogue_waits})

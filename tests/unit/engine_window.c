@@ -367,7 +367,7 @@ static void it_leaves_nothing_behind(void)
 		rig.from = NULL;
 		rig.to = NULL;
 		CHECK_EQ(channel->queue.out, 0);
-		CHECK_EQ(channel->depth + 1 - channel->idle_count, SLOTS);
+		CHECK_EQ(channel->depth + TRANSFER_EARLY_MAX + 1 - channel->idle_count, SLOTS);
 		while (pool_take(rig.sink.pool, BLOCK_GRANTED))
 			;
 		for (unsigned k = 0; k < SLOTS; k++)

@@ -17,7 +17,7 @@
 #define LOGIN_CERTIFICATE "05 0001 61 0000"
 #define LOGIN_REPLY "0000001f 0002 0005 616c696365 0001 2f"
 #define CHANNELS "0008"
-#define CHANNELS_REPLY "0008 0040 " TOKEN
+#define CHANNELS_REPLY "0008 0040 " TOKEN " 00100000 00000007 00007f0000001000"
 #define PATH "0003 2f6162"
 #define ATTR "01 000001a4 000003e8 000003e9 0123456789abcdef ffffffffffffffff 3b9ac9ff"
 #define MKDIR "000001ed 00000001 0002 2f61"
@@ -338,6 +338,14 @@ static const struct tweak tweaks[] = {
 	{recode_message_channels_reply, CHANNELS_REPLY, 2, 2, 192, 0},
 	{recode_message_channels_reply, CHANNELS_REPLY, 2, 2, 256, BAD},
 	{recode_message_channels_reply, CHANNELS_REPLY, 2, 2, 65535, BAD},
+	/* an area of no bytes has no key and no base; none is over 1 MiB, or goes past the end */
+	{recode_message_channels_reply, CHANNELS_REPLY, 20, 4, 0, BAD},
+	{recode_message_channels_reply, CHANNELS_REPLY, 20, 4, 1, 0},
+	{recode_message_channels_reply, CHANNELS_REPLY, 20, 4, (1 << 20) + 1, BAD},
+	{recode_message_channels_reply, "0008 0040 " TOKEN " 00*16", 0, 2, 1, 0},
+	{recode_message_channels_reply, "0008 0040 " TOKEN " 00*16", 24, 4, 1, BAD},
+	{recode_message_channels_reply, "0008 0040 " TOKEN " 00*16", 28, 8, 1, BAD},
+	{recode_message_channels_reply, CHANNELS_REPLY, 28, 4, UINT32_MAX, 0},
 	/* paths */
 	{recode_message_path, PATH, 0, 2, 0, BAD},
 	{recode_message_path, PATH, 0, 2, 2, BAD},
@@ -473,7 +481,8 @@ static const struct tweak tweaks[] = {
 	{recode_message_data_request, FILES, 1, 4, 0x300000, BAD},
 	{recode_message_data_request, FILES, 1, 4, 0x700000, BAD},
 	{recode_message_data_request, FILES, 1, 4, 0x1800000, 0},
-	{recode_message_data_request, FILES, 1, 4, 0x2000000, BAD},
+	{recode_message_data_request, FILES, 1, 4, 0x2000000, 0},
+	{recode_message_data_request, FILES, 1, 4, 0x4000000, BAD},
 	{recode_message_data_request, FILES, 5, 1, 4, 0},
 	{recode_message_data_request, FILES, 5, 1, 5, BAD},
 	{recode_message_data_request, FILES, 6, 2, 0, 0},
@@ -614,6 +623,9 @@ static void fields(void)
 	CHECK_EQ(channels.count, 8);
 	CHECK_EQ(channels.first, 64);
 	CHECK_EQ(channels.nonce[1], 0xa1);
+	CHECK_EQ(channels.area_bytes, 1 << 20);
+	CHECK_EQ(channels.area_key, 7);
+	CHECK(channels.area_base == 0x7f0000001000);
 	CHECK_EQ(message_get_attr(&attr, in, sample_parse(ATTR, in)), 0);
 	CHECK_EQ(attr.type, MESSAGE_FILE);
 	CHECK_EQ(attr.mode, 0644);

@@ -192,7 +192,111 @@ static void io_in_place_on_few_cpus_and_over_tcp(void)
 	CHECK(!plan_in_place(0, 3, 512 << 10, false));
 }
 
-HARNESS_MAIN({"local transfers stay in cache", local_transfers_stay_in_cache},
+static struct plan_early_facts early_facts(void)
+{
+	return (struct plan_early_facts){
+		.area_bytes = 1 << 20,
+		.bytes = 128 << 10,
+		.resume_bytes = 16 << 20,
+		.rtt_ns = 10000000,
+	};
+}
+
+static void early_as_far_as_area_and_file_go(void)
+{
+	struct plan_early_facts f = early_facts();
+
+	CHECK(plan_early(&f).ahead);
+	CHECK_EQ(plan_early(&f).bytes, 128 << 10);
+	CHECK_EQ(plan_early(&f).after_ns, 0);
+	f.bytes = 5 << 20;
+	CHECK_EQ(plan_early(&f).bytes, 1 << 20);
+	f.bytes = 0;
+	CHECK(plan_early(&f).ahead && !plan_early(&f).bytes);
+	f.bytes = 16 << 20; /* the sink may have a part */
+	CHECK(plan_early(&f).ahead && !plan_early(&f).bytes);
+	f.resume_bytes = 0;
+	CHECK_EQ(plan_early(&f).bytes, 1 << 20);
+	f.area_bytes = 0;
+	CHECK(plan_early(&f).ahead && !plan_early(&f).bytes);
+	f = early_facts();
+	f.several = true;
+	CHECK(plan_early(&f).ahead && !plan_early(&f).bytes);
+	f = early_facts();
+	f.stream = true;
+	CHECK(plan_early(&f).ahead && !plan_early(&f).bytes);
+	f = early_facts();
+	f.rtt_ns = 0; /* not known */
+	CHECK(plan_early(&f).bytes);
+}
+
+/* What auto takes into account, who asks for it does not. */
+static void early_where_it_pays_or_is_asked_for(void)
+{
+	struct plan_early_facts all = early_facts();
+
+	all.resting = 1;
+	all.in_line = true;
+	all.rtt_ns = PLAN_EARLY_RTT_NS - 1;
+	for (unsigned i = 0; i < 3; i++) {
+		struct plan_early_facts f = early_facts();
+
+		f.resting = i == 0 ? all.resting : 0;
+		f.in_line = i == 1;
+		f.rtt_ns = i == 2 ? all.rtt_ns : f.rtt_ns;
+		CHECK(!plan_early(&f).ahead && !plan_early(&f).bytes && plan_early(&f).why);
+	}
+	CHECK(!plan_early(&all).ahead);
+	all.mode = PLAN_EARLY_ALWAYS;
+	CHECK(plan_early(&all).ahead && plan_early(&all).bytes);
+	all.mode = PLAN_EARLY_NEVER;
+	CHECK(!plan_early(&all).ahead && !plan_early(&all).bytes);
+	all.mode = PLAN_EARLY_ALWAYS;
+	all.feed = true;
+	CHECK(!plan_early(&all).ahead);
+}
+
+static void early_after_two_time_outs(void)
+{
+	struct plan_early_facts f = early_facts();
+
+	f.mode = PLAN_EARLY_TIMEOUT;
+	CHECK(plan_early(&f).ahead);
+	CHECK_EQ(plan_early(&f).bytes, 128 << 10);
+	CHECK_EQ(plan_early(&f).after_ns, 20000000);
+	f.rtt_ns = 1000; /* a short way is no reason: it is asked for */
+	CHECK_EQ(plan_early(&f).after_ns, 2000000);
+}
+
+/* Blocks so small that an area of 1 MiB holds a good part, and of large files as without. */
+static void early_blocks_fill_an_area(void)
+{
+	struct plan_facts f = {
+		.max_block = BLOCK_BYTES_MAX,
+		.max_depth = 1000,
+		.open_channels = 2,
+		.window_max_bytes = 512 << 20,
+		.largest_bytes = 1 << 20,
+		.total_bytes = 1 << 20,
+		.early_bytes = 1 << 20,
+		.cpus = 2,
+	};
+	struct plan plan, without;
+
+	plan_make(&f, &plan);
+	CHECK((1 << 20) / (plan.block + BLOCK_ALIGN) * plan.block >= 900 << 10);
+	f.total_bytes = f.largest_bytes = 1 << 30;
+	plan_make(&f, &plan);
+	f.early_bytes = 0;
+	plan_make(&f, &without);
+	CHECK_EQ(plan.block, without.block);
+}
+
+HARNESS_MAIN({"early as far as area and file go", early_as_far_as_area_and_file_go},
+	{"early where it pays or is asked for", early_where_it_pays_or_is_asked_for},
+	{"early after two time-outs", early_after_two_time_outs},
+	{"early blocks fill an area", early_blocks_fill_an_area},
+	{"local transfers stay in cache", local_transfers_stay_in_cache},
 	{"small blocks are more", small_blocks_are_more},
 	{"a long link gets its window", a_long_link_gets_its_window},
 	{"small files share blocks", small_files_share_blocks},

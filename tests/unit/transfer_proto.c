@@ -300,7 +300,8 @@ static const struct tweak tweaks[] = {
 	{recode_grant, GRANT, 0, 2, 4097, BAD}, {recode_grant, GRANT, 0, 2, 65535, BAD},
 	{recode_grant, GRANT, 10, 4, 65535, 0}, {recode_grant, GRANT, 10, 4, 65536, BAD},
 	{recode_grant, "1001 00*16388", 0, 2, 4097, BAD}, {recode_notice, NOTICE, 0, 4, 65535, 0},
-	{recode_notice, NOTICE, 0, 4, 65536, BAD}, {recode_notice, NOTICE, 0, 4, UINT32_MAX, BAD},
+	{recode_notice, NOTICE, 0, 4, 65550, 0}, {recode_notice, NOTICE, 0, 4, 65551, BAD},
+	{recode_notice, NOTICE, 0, 4, UINT32_MAX, BAD},
 
 	FILE_(0, 4, 0, BAD), FILE_(0, 4, UINT32_MAX, 0), FILE_(4, 1, 0, BAD),
 	FILE_(4, 1, TRANSFER_FILE_DIRECTORY, 0), FILE_(4, 1, TRANSFER_FILE_NULL, 0),

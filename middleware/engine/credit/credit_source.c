@@ -71,24 +71,7 @@ static int source_send(struct engine_source *e, struct block *const *blocks, uns
 
 static int source_poll(struct engine_source *e, struct block **done, unsigned max)
 {
-	unsigned got = sender_done(e->sender, done, max);
-
-	/* until the queue is empty: the loop may go to sleep when there is nothing */
-	while (!got) {
-		struct fabric_wc wc[SENDER_POLL_BATCH];
-		int n = fabric_cq_poll(self(e)->env.cq, wc, SENDER_POLL_BATCH);
-
-		if (n <= 0)
-			return n;
-		for (int i = 0; i < n; i++) {
-			int err = sender_completion(e->sender, &wc[i]);
-
-			if (err < 0)
-				return err;
-		}
-		got = sender_done(e->sender, done, max);
-	}
-	return (int)got;
+	return sender_poll(e->sender, self(e)->env.cq, done, max);
 }
 
 /* ---- credits ---- */
@@ -174,15 +157,17 @@ static int source_open(const struct engine_env *env, struct engine_source **out)
 	struct credit_source *c = calloc(1, sizeof *c);
 	int err;
 
-	if (!c)
+	if (!c) {
+		sender_free(env->sender);
 		return -ENOMEM;
+	}
 	c->base.ops = &credit_source_ops;
 	c->base.common.wake_ns = ENGINE_NEVER;
 	c->env = *env;
 	c->limit = batch_limit_for(env);
-	err = credit_book_new(env->remote_depth, &c->book);
+	err = sender_of(env, &c->base.sender);
 	if (!err)
-		err = sender_new(env, &c->base.sender);
+		err = credit_book_new(env->remote_depth, &c->book);
 	if (err) {
 		source_close(&c->base);
 		return err;

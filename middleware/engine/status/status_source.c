@@ -374,9 +374,15 @@ static int source_open(const struct engine_env *env, struct engine_source **out)
 	size_t bytes;
 	int err = -ENOMEM;
 
-	if (!s)
+	if (!s) {
+		sender_free(env->sender);
 		return err;
+	}
 	s->base.ops = &status_source_ops;
+	err = sender_of(env, &s->base.sender);
+	if (err)
+		goto err_close;
+	err = -ENOMEM;
 	s->base.common.wake_ns = ENGINE_NEVER;
 	s->env = *env;
 	s->depth = env->remote_depth;
@@ -393,8 +399,6 @@ static int source_open(const struct engine_env *env, struct engine_source **out)
 	s->full = s->bytes + bytes - BATCH_BLOCKS_MAX;
 	memset(s->full, TRANSFER_BYTE_DATA, BATCH_BLOCKS_MAX);
 	err = fabric_mr_new(env->pd, s->bytes, bytes, FABRIC_LOCAL, &s->bytes_mr);
-	if (!err)
-		err = sender_new(env, &s->base.sender);
 	if (err)
 		goto err_close;
 	s->limit = batch_limit_for(env);

@@ -108,15 +108,17 @@ static int source_open(const struct engine_env *env, struct engine_source **out)
 	struct window_source *w = calloc(1, sizeof *w);
 	int err;
 
-	if (!w)
+	if (!w) {
+		sender_free(env->sender);
 		return -ENOMEM;
+	}
 	w->base.ops = &window_source_ops;
 	w->base.common.wake_ns = ENGINE_NEVER;
 	w->env = *env;
 	w->depth = env->remote_depth;
-	err = window_post_receives(env, w->depth);
+	err = sender_of(env, &w->base.sender);
 	if (!err)
-		err = sender_new(env, &w->base.sender);
+		err = window_post_receives(env, w->depth);
 	if (!err)
 		err = acks_start(env, w->depth, &w->acks);
 	if (err) {

@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Early data: what a client sends before the daemon has answered."""
+
+import os
+
+import rftptest
+from rftptest import Daemon, Failure, Proxy, case, check, equal, fails, leftovers, make_file, same_files, tree, \
+    works, DENIED, KIND, NO_FILE
+
+K, M = 1 << 10, 1 << 20
+AREA = M
+
+
+def places(top, *options):
+    """A daemon's export and a local directory, both empty."""
+    for name in ("export", "local"):
+        os.mkdir(f"{top}/{name}")
+    return Daemon(f"{top}/export", *options), f"{top}/local"
+
+
+def done(result):
+    return [e for e in result.events() if e["event"] == "done"][-1]
+
+
+def put(daemon, source, name, *options):
+    """-> what the client says of it at the end"""
+    said = done(works("--json", *options, source, daemon.url(name)))
+    same_files(source, daemon.path(name), f"put {options}")
+    equal(leftovers(daemon.top), [], "temporary files")
+    return said
+
+
+def early(daemon, source, name, least, *options):
+    """Over a way so long that all goes early that may: how long that is the load of the host says."""
+    for delay in (0.02, 0.1, 0.5, 2):
+        proxy = Proxy(daemon.port, delay=delay)
+        said = done(works("--json", "--early=always", *options, source, proxy.url(name)))
+        proxy.close()
+        same_files(source, daemon.path(name), f"put {options}")
+        equal(leftovers(daemon.top), [], "temporary files")
+        equal(said["early_why"], "asked for")
+        check(said["early_bytes"] <= AREA, said)
+        if said["early_bytes"] >= least:
+            return said
+    raise Failure(f"{said['early_bytes']} bytes went early, {least} could, {options}")
+
+
+@case
+def blocks_go_early_as_far_as_there_is_room(top):
+    daemon, local = places(top)
+    for size in (0, 1, 128 * K, M, 5 * M + 4097):
+        make_file(f"{local}/f", size)
+        early(daemon, f"{local}/f", "f", min(size, 900 * K))
+    early(daemon, f"{local}/f", "f", 900 * K, "--block", "64K")
+    for options in ("--protect", "safe"), ("--protect", "private"), ("--engine", "status"), ("--engine", "window"):
+        early(daemon, f"{local}/f", "f", 900 * K, *options)
+    equal(put(daemon, f"{local}/f", "f", "--early=never")["early_bytes"], 0)
+
+
+@case
+def without_room_nothing_is_early(top):
+    daemon, local = places(top, "rw", "--early-memory", "0")
+    make_file(f"{local}/f", 128 * K)
+    said = put(daemon, f"{local}/f", "f", "--early=always")
+    equal((said["early_bytes"], said["early_why"]), (0, "the server has no room for early data"))
+
+
+@case
+def what_goes_early_is_chosen(top):
+    daemon, local = places(top)
+    make_file(f"{local}/f", 128 * K)
+    for options, why in ((("--early=never",), "asked for"),
+                         (("--early=always", "--resume", "64K"), "the server may have a part of it")):
+        said = put(daemon, f"{local}/f", "f", *options)
+        equal((said["early_bytes"], said["early_why"]), (0, why), options)
+    os.mkdir(f"{local}/tree")
+    make_file(f"{local}/tree/a", 10)
+    make_file(f"{local}/tree/b", 3 * M)
+    said = done(works("--json", "-r", "--early=always", f"{local}/tree", daemon.url("tree")))
+    equal((said["early_bytes"], said["early_why"], said["files"]), (0, "several files", 2))
+    said = done(works("--json", "--early=always", "-", daemon.url("piped"), input=b"x" * 100000))
+    equal((said["early_bytes"], said["early_why"]), (0, "a stream, which can be read once"))
+    equal(os.path.getsize(daemon.path("piped")), 100000)
+    # two time-outs are longer than the way to a daemon that answers
+    said = put(daemon, f"{local}/f", "f", "--early=timeout")
+    equal(said["early_why"], "after two time-outs")
+    check("early data: " in works("-v", "--early=always", f"{local}/f", daemon.url("f")).err.decode())
+
+
+@case
+def a_refused_put_leaves_nothing(top):
+    """And the session goes on: the next put of the same session works."""
+    daemon, local = places(top)
+    make_file(f"{local}/f", 128 * K)
+    make_file(f"{local}/g", 100)
+    os.mkdir(daemon.path("d"))
+    os.mkdir(f"{top}/outside")
+    os.symlink(f"{top}/outside", daemon.path("out"))
+    before = tree(daemon.top)
+    for name, code in (("out/x", DENIED), ("q/x/y", NO_FILE)):
+        fails(code, "--early=always", "-c", f"set parents off; put {local}/f {name}", daemon.url())
+        equal(tree(daemon.top), before, "after", name)
+        equal(os.listdir(f"{top}/outside"), [])
+    # a directory that has to be made first is made, and the session goes on
+    works("--early=always", "-c", f"put {local}/f new/deep/f; put {local}/g fine; put {local}/f new/f", daemon.url())
+    same_files(f"{local}/f", daemon.path("new/deep/f"))
+    same_files(f"{local}/f", daemon.path("new/f"))
+    same_files(f"{local}/g", daemon.path("fine"))
+    equal(leftovers(daemon.top), [])
+
+
+@case
+def a_refused_file_leaves_the_old_one(top):
+    daemon, local = places(top)
+    make_file(f"{local}/f", 200 * K)
+    make_file(daemon.path("f"), 77)
+    with open(daemon.path("f"), "rb") as file:
+        old = file.read()
+    for delay in (0, 0.05):
+        proxy = Proxy(daemon.port, delay=delay)
+        fails(KIND, "--early=always", "--no-replace", f"{local}/f", proxy.url("f"), says="exist")
+        works("--early=always", "-c", f"set ignore-existing on; put {local}/f f; put {local}/f g", proxy.url())
+        proxy.close()
+        with open(daemon.path("f"), "rb") as file:
+            equal(file.read(), old)
+        same_files(f"{local}/f", daemon.path("g"))
+        equal(leftovers(daemon.top), [])
+
+
+@case
+def a_read_only_export_takes_nothing(top):
+    daemon, local = places(top, "ro")
+    make_file(f"{local}/f", 128 * K)
+    fails(DENIED, "--early=always", f"{local}/f", daemon.url("f"), says="read-only")
+    equal(tree(daemon.top), {})
+
+
+if __name__ == "__main__":
+    rftptest.main()
