@@ -7,9 +7,12 @@
 #include "base/opener.h"
 
 #include <acl/libacl.h>
+#include <endian.h>
 #include <errno.h>
+#include <linux/posix_acl_xattr.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/acl.h>
 #include <sys/xattr.h>
@@ -101,26 +104,85 @@ int acls_remove(int fd, bool directory)
 	return 0;
 }
 
+/* ---- writing: as the kernel has lists, since libacl would make the call itself, and a user of the
+ * host has another process for that (base/opener) ---- */
+
+static int acls_put_entry(acl_entry_t entry, struct posix_acl_xattr_entry *out)
+{
+	acl_permset_t set;
+	acl_tag_t tag;
+	uint16_t bits;
+	id_t *id = NULL;
+
+	if (acl_get_tag_type(entry, &tag) || acl_get_permset(entry, &set))
+		return errno;
+	bits = (uint16_t)((acl_get_perm(set, ACL_READ) > 0 ? 4 : 0) |
+			  (acl_get_perm(set, ACL_WRITE) > 0 ? 2 : 0) |
+			  (acl_get_perm(set, ACL_EXECUTE) > 0 ? 1 : 0));
+	if (tag == ACL_USER || tag == ACL_GROUP) {
+		id = acl_get_qualifier(entry);
+		if (!id)
+			return errno;
+	}
+	*out = (struct posix_acl_xattr_entry){.e_tag = htole16((uint16_t)tag),
+		.e_perm = htole16(bits),
+		.e_id = htole32(id ? *id : (uint32_t)ACL_UNDEFINED_ID)};
+	if (id)
+		acl_free(id);
+	return 0;
+}
+
+/* As the kernel wants them: by tag, then by id. */
+static int acls_order(const void *a, const void *b)
+{
+	const struct posix_acl_xattr_entry *x = a, *y = b;
+	uint32_t tags[] = {le16toh(x->e_tag), le16toh(y->e_tag)};
+	uint32_t ids[] = {le32toh(x->e_id), le32toh(y->e_id)};
+
+	if (tags[0] != tags[1])
+		return tags[0] < tags[1] ? -1 : 1;
+	return ids[0] < ids[1] ? -1 : ids[0] > ids[1];
+}
+
+/* Of a list's own: 0 or an errno. */
+static int acls_set(int fd, const char *name, acl_t acl)
+{
+	int count = acl_entries(acl), n = 0, more, err = 0;
+	size_t size = sizeof(struct posix_acl_xattr_header) +
+		      (size_t)(count > 0 ? count : 0) * sizeof(struct posix_acl_xattr_entry);
+	struct posix_acl_xattr_header *value = calloc(1, size);
+	struct posix_acl_xattr_entry *entries = (void *)(value + 1);
+	acl_entry_t entry;
+
+	if (!value)
+		return ENOMEM;
+	value->a_version = htole32(POSIX_ACL_XATTR_VERSION);
+	for (more = acl_get_entry(acl, ACL_FIRST_ENTRY, &entry); more == 1 && n < count && !err;
+		more = acl_get_entry(acl, ACL_NEXT_ENTRY, &entry))
+		err = acls_put_entry(entry, &entries[n++]);
+	if (!err) {
+		qsort(entries, (size_t)n, sizeof(*entries), acls_order);
+		err = opener_fsetxattr(fd, name, value, size, 0) ? errno : 0;
+	}
+	free(value);
+	return err;
+}
+
+static int acls_write_one(int fd, const char *name, const char *text)
+{
+	acl_t acl = acls_parse(text);
+	int err;
+
+	if (!acl)
+		return errno ? errno : EINVAL;
+	err = acl_valid(acl) ? EINVAL : acls_set(fd, name, acl);
+	acl_free(acl);
+	return err;
+}
+
 int acls_write(int fd, bool directory, const char *access, const char *standard)
 {
-	char path[ACLS_PATH_BYTES];
-	acl_t acl;
-	int err = 0;
+	int err = *access ? acls_write_one(fd, ACLS_ACCESS, access) : 0;
 
-	if (*access) {
-		acl = acls_parse(access);
-		if (!acl || acl_set_fd(fd, acl))
-			err = errno ? errno : EINVAL;
-		if (acl)
-			acl_free(acl);
-	}
-	if (!err && directory && *standard) {
-		acls_path(fd, path);
-		acl = acls_parse(standard);
-		if (!acl || acl_set_file(path, ACL_TYPE_DEFAULT, acl))
-			err = errno ? errno : EINVAL;
-		if (acl)
-			acl_free(acl);
-	}
-	return err;
+	return !err && directory && *standard ? acls_write_one(fd, ACLS_DEFAULT, standard) : err;
 }

@@ -9,6 +9,7 @@
 #include "tree/incoming_impl.h"
 
 #include "base/log.h"
+#include "base/opener.h"
 #include "tree/beneath.h"
 #include "tree/incoming_keep.h"
 #include "tree/incoming_links.h"
@@ -66,22 +67,31 @@ static bool incoming_is_top(const struct incoming *in, const struct stat *st)
 	       top.st_dev == st->st_dev && top.st_ino == st->st_ino;
 }
 
+/* Of a descriptor of O_PATH, also where the kernel has no call for that (before Linux 6.6). */
+static int incoming_chmod(int fd, mode_t mode)
+{
+	char path[32];
+
+	if (!opener_chmod(fd, mode))
+		return 0;
+	if ((errno != ENOSYS && errno != EOPNOTSUPP) || opener_mine())
+		return -errno;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return chmod(path, mode) ? -errno : 0;
+}
+
 /* One of ours that was there already may keep us out; it gets its mode when it is filled. */
 static void incoming_unlock(struct incoming *in, const char *name)
 {
-	char path[32];
 	struct stat st;
 	int fd = incoming_directory(in, name, O_PATH);
 
 	if (fd < 0)
 		return;
-	if (!fstat(fd, &st) && st.st_uid == geteuid() && (st.st_mode & 0700) != 0700 &&
-		!incoming_is_top(in, &st)) {
-		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-		/* if it fails, the files that go into it say so */
-		if (chmod(path, (st.st_mode & 07777) | 0700))
-			errno = 0;
-	}
+	/* if it fails, the files that go into it say so */
+	if (!fstat(fd, &st) && st.st_uid == opener_uid() && (st.st_mode & 0700) != 0700 &&
+		!incoming_is_top(in, &st) && incoming_chmod(fd, (st.st_mode & 07777) | 0700))
+		log_debug("a directory of ours that keeps us out stays as it is");
 	close(fd);
 }
 

@@ -108,6 +108,11 @@ def files_are_the_users(top):
         works(*mine(top), "-r", url(daemon, users.ann, f"{where}/tree"), f"{top}/back")
         same_files(f"{top}/f", f"{top}/got")
         equal(rftptest.tree(f"{top}/back/tree"), rftptest.tree(f"{top}/tree"), "the tree that came back")
+        # a directory that keeps its owner out, into which a copy of a tree goes all the same
+        os.chmod(f"{home}/tree/d", 0o500)
+        make_file(f"{top}/tree/d/later", 77)
+        works(*mine(top), "-r", f"{top}/tree", url(daemon, users.ann, f"{where}/"))
+        same_files(f"{top}/tree/d/later", f"{home}/tree/d/later")
         works(*mine(top), "-c", f"chmod 0 {where}/a/f; touch -d @7 {where}/a/f; ln -s f {where}/a/l; touch {where}/new; "
               f"chmod -R u+rwX,go= {where}/tree", url(daemon, users.ann))
         st = os.stat(f"{home}/a/f")
@@ -139,6 +144,44 @@ def files_are_the_users(top):
         with open(f"{top}/state/xferlog") as f:
             equal({tuple(line.split()[12:14]) for line in f if line.split()[8].endswith("/secret")
                    and line.split()[17] == "c"}, {("r", users.bob)}, "the user in the xferlog")
+        daemon.stop()
+    finally:
+        rftptest.kill_all()
+        users.close()
+
+
+def lists(path):
+    return subprocess.run(["getfacl", "-n", "-c", path], capture_output=True, check=True).stdout
+
+
+@case(seconds=90)
+def access_control_lists_are_kept(top):
+    if not shutil.which("setfacl") or subprocess.run(["setfacl", "-m", "u:1:r", top], capture_output=True).returncode:
+        skip("no access control lists here")
+    subprocess.run(["setfacl", "-b", top], check=True)
+    users = Users(top)
+    try:
+        daemon = served(top, users)
+        home, where = daemon.path(users.ann), users.ann
+        os.makedirs(f"{top}/tree/d")
+        make_file(f"{top}/tree/d/f", 300000)
+        make_file(f"{top}/tree/small", 10)
+        for options, path in ((("-m", "u:7:rw,g:3:r,u:2:x,g:1:-"), "d/f"), (("-m", "u:1:r"), "small"),
+                              (("-m", "u:5:rx"), "d"), (("-d", "-m", "u:6:rwx,g::r"), "d")):
+            subprocess.run(["setfacl", *options, f"{top}/tree/{path}"], check=True)
+        result = works(*mine(top), "-r", "-A", f"{top}/tree", url(daemon, users.ann, f"{where}/"))
+        equal(result.err, b"", "nothing is lost")
+        for path in ("d", "d/f", "small"):
+            equal(lists(f"{home}/tree/{path}"), lists(f"{top}/tree/{path}"), path)
+        equal(owners(home), {users.uid(users.ann)}, "whose the files are")
+        # and back, and away
+        works(*mine(top), "-r", "-A", url(daemon, users.ann, f"{where}/tree"), f"{top}/back")
+        for path in ("d", "d/f", "small"):
+            equal(lists(f"{top}/back/tree/{path}"), lists(f"{top}/tree/{path}"), path)
+        subprocess.run(["setfacl", "-R", "-b", f"{top}/tree"], check=True)
+        works(*mine(top), "-r", "-A", f"{top}/tree", url(daemon, users.ann, f"{where}/"))
+        for path in ("d", "d/f", "small"):
+            equal(lists(f"{home}/tree/{path}"), lists(f"{top}/tree/{path}"), path)
         daemon.stop()
     finally:
         rftptest.kill_all()
