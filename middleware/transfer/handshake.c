@@ -387,7 +387,8 @@ int handshake_accept(struct run *run, bool bundles, uint32_t *block_bytes)
 				.in_place = plan_in_place(
 					run->params->workers, worker_cpus(), 0, false),
 				.jobs = run->params->jobs ? run->params->jobs : JOB_THREADS,
-				.blocks = pool_count(run->pool),
+				.blocks = pool_count(run->pool) +
+					  (run->params->early ? TRANSFER_EARLY_MAX : 0),
 				.seal = run->seal_key,
 				.queued_jobs = HANDSHAKE_JOBS_MAX},
 			&run->io_pool);

@@ -1,0 +1,336 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Early data that is not what it should be: slots, notices, files, requests; and connections that end in its midst."""
+
+import os
+import struct
+
+import iwarp
+import rftptest
+from iwarp import Dropped, Session
+from rftptest import case, check, equal
+from rude import READS, WAIT, Answer, Place, answer, refused
+
+EARLY = 1 << 25
+FIRST = 65536  # number of the area's first slot
+BLOCK, STRIDE = 65536, 65536 + 4096
+SLOTS = (1 << 20) // STRIDE
+CHECKSUM = 304
+PAYLOAD = b"early bird, worm"
+
+
+class Early:
+    """A session with data channels and an area, and what is sent without waiting."""
+
+    def __init__(self, port, channels=1, source=None):
+        self.session = Session(port, WAIT, reads=READS, source=source)
+        self.session.hello()
+        self.open(channels)
+
+    def open(self, channels=1):
+        self.channels = self.session.open_channels(channels)
+        self.bytes, self.key, self.base = self.session.area
+
+    def store(self, path=b"stored", flags=EARLY, **fields):
+        self.session.put(iwarp.STORE, iwarp.data_request(path=path, flags=flags, **fields))
+        return self
+
+    def offer(self, **fields):
+        self.session.put(iwarp.OFFER, iwarp.offer(**fields))
+        return self
+
+    def file(self, **fields):
+        fields = {"size": len(PAYLOAD)} | fields
+        self.announced = iwarp.file(**fields)
+        self.session.put(iwarp.FILE, self.announced)
+        return self
+
+    def write(self, slot, data, key=None, base=None):
+        self.channels[0].write(self.key if key is None else key,
+                               (self.base if base is None else base) + slot * STRIDE + 4096 - 32, data)
+        return self
+
+    def notice(self, slot, channel=0):
+        self.channels[channel].send(struct.pack(">I", FIRST + slot))
+        return self
+
+    def block(self, slot=0, payload=PAYLOAD, **fields):
+        return self.write(slot, iwarp.right_block(payload, **fields)).notice(slot)
+
+    def end(self, **fields):
+        right = {"size": len(PAYLOAD), "digest": iwarp.digest(len(PAYLOAD), iwarp.xxh3(PAYLOAD),
+                                                              entry=iwarp.xxh3(self.announced))}
+        self.session.put(iwarp.FILE_END, iwarp.file_end(**(right | fields)))
+        return self
+
+    def result(self):
+        """-> the status of RESULT, past all that comes before it"""
+        while True:
+            type_, status, data = self.session.get()
+            if type_ == iwarp.RESULT:
+                return struct.unpack(">H", data[4:6])[0]
+            if type_ not in (iwarp.STORE | iwarp.REPLY, iwarp.ACCEPT, iwarp.GRANT, iwarp.READY) or \
+                    type_ & iwarp.REPLY and status:
+                raise Dropped(f"{type_} {status} {data!r}")
+
+    def closed(self, bytes_=len(PAYLOAD), files=1, errors=0):
+        self.session.put(iwarp.COMPLETE, iwarp.complete(files=files, bytes_=bytes_, errors=errors))
+        while self.session.get()[0] != iwarp.CLOSED:
+            pass
+
+    def close(self):
+        for c in self.channels:
+            c.close()
+        self.session.close()
+
+
+def stored(place, name="stored"):
+    with open(place.daemon.path(name), "rb") as f:
+        equal(f.read(), PAYLOAD)
+    os.unlink(place.daemon.path(name))
+
+
+@case
+def all_at_once(top):
+    """In any order of the channels: the blocks may be there before the request is."""
+    place = Place(top)
+    e = Early(place.port, channels=2)
+    equal(e.bytes, 1 << 20)
+    for turn in range(3):
+        if turn == 1:
+            e.block(turn)
+        e.store().offer(channels=2)
+        if turn == 2:
+            e.block(turn)
+        e.file()
+        if not turn:
+            e.block(turn)
+        e.end()
+        equal(e.result(), 0, "RESULT")
+        e.closed()
+        stored(place)
+    # each slot of the area, in one transfer; the next one may use them all again
+    for _ in range(2):
+        e.store().offer()
+        e.file(size=len(PAYLOAD) * 1)
+        e.block(SLOTS - 1).end()
+        equal(e.result(), 0, "RESULT")
+        e.closed()
+        stored(place)
+    e.close()
+    place.whole()
+
+
+@case
+def a_large_file_in_all_slots(top):
+    place = Place(top)
+    size = SLOTS * BLOCK
+    e = Early(place.port)
+    # all are there before the request is: more blocks than the sink has slots of its own
+    for slot in range(SLOTS):
+        e.write(slot, iwarp.block(sequence=slot, offset=slot * BLOCK) + bytes(BLOCK)).notice(slot)
+    e.store().offer(depth=4).file(size=size).end(size=size, blocks=SLOTS, digest=1)
+    equal(e.result(), CHECKSUM, "RESULT of wrong sums")
+    e.closed(files=0, bytes_=0, errors=1)
+    e.store().offer().file().block(0).end()
+    equal(e.result(), 0, "RESULT")
+    e.closed()
+    stored(place)
+    e.close()
+    place.whole()
+
+
+def wrong(place, what, action, says=None):
+    """`action(early)` does something wrong, and gives the frames that follow."""
+    e = Early(place.port)
+    try:
+        frames = action(e) or ()
+        seen = answer(e.session, *frames)
+        while not refused(seen) and seen[-1] != Answer.QUIET:
+            seen = answer(e.session)
+    except (Dropped, OSError):  # while it still did its wrong
+        seen = [Answer.DROPPED]
+    check(refused(seen), what, seen)
+    check(not os.path.exists(place.daemon.path("stored")), what, "left a file under the real name")
+    if says:
+        place.said(e.session, says, what)
+    e.close()
+
+
+@case(seconds=120)
+def slots_and_notices(top):
+    place = Place(top)
+
+    def begun(e, **fields):
+        return e.store().offer(**fields).file()
+
+    wrong(place, "a slot that the area has not", lambda e: begun(e).notice(SLOTS) and (), "is not allowed")
+    wrong(place, "no slot at all", lambda e: begun(e).notice(1 << 20) and (), "is not allowed")
+    wrong(place, "a slot twice", lambda e: begun(e).block(1).notice(1) and (), "is not allowed")
+    wrong(place, "a slot whose block is garbage", lambda e: begun(e).notice(0) and (), "is not allowed")
+    wrong(place, "blocks larger than the area", lambda e: begun(e, block=2 << 20).notice(0) and (), "is not allowed")
+    wrong(place, "a block beyond its file", lambda e: begun(e).block(0, offset=1 << 20) and (), "not allowed")
+    wrong(place, "a block of a file that is over", lambda e: begun(e).block(0, session=0) and (), "not allowed")
+    wrong(place, "a block of a file far ahead", lambda e: begun(e).block(0, session=300) and (), "not allowed")
+    wrong(place, "a block of a stream", lambda e: e.store().offer().file(kind=3, size=(1 << 64) - 1).block(0) and (),
+          "not allowed")
+    wrong(place, "a block of a directory", lambda e: e.store().offer().block(0).file(kind=2, size=0, name=b"d") and (),
+          "malformed or out of turn")
+
+    def unsaid(e):
+        equal(e.session.ask(iwarp.STORE, iwarp.data_request(path=b"stored"))[0], 0)
+        return e.offer().block(0) and ()
+    wrong(place, "a request that does not say so", unsaid, "is not allowed")
+
+    def unannounced(e):
+        begun(e).block(0).end()
+        equal(e.result(), 0)
+        os.unlink(place.daemon.path("stored"))
+        e.block(1, session=2)
+        return [(iwarp.COMPLETE, iwarp.complete(bytes_=len(PAYLOAD)))]
+    wrong(place, "a file that is never announced", unannounced, None)
+    wrong(place, "FILE_END of more blocks than the file has", lambda e: begun(e).block(0).end(blocks=2) and (),
+          "cannot have been sent")
+    wrong(place, "FILE_END twice", lambda e: begun(e).end(blocks=1).end() and (), "malformed or out of turn")
+    wrong(place, "FILE_END of a directory", lambda e: e.store().offer().file(kind=2, size=0, name=b"dd").end() and (), None)
+    if os.path.isdir(place.daemon.path("stored")):
+        os.rmdir(place.daemon.path("stored"))
+    for name in ("d", "dd"):
+        if os.path.isdir(place.daemon.path(name)):
+            os.rmdir(place.daemon.path(name))
+    place.whole()
+
+
+@case
+def memory_that_is_not_the_areas(top):
+    place = Place(top)
+
+    def beyond(e):
+        e.store().offer().file()
+        e.write(0, bytes(100), base=e.base + e.bytes - 4096)
+        return ()
+    wrong(place, "a write across the end", beyond)
+    wrong(place, "a write before the area", lambda e: e.store().offer().write(0, bytes(100), base=e.base - 8192) and ())
+    wrong(place, "a write with another key", lambda e: e.store().offer().write(0, bytes(100), key=e.key ^ 1) and ())
+    # the area goes with its channels: a new set has a new one
+    e = Early(place.port)
+    old = e.key
+    e.open()
+    check(e.key != old, "the key of the earlier area")
+    wrong(place, "the key of an earlier area", lambda x: x.store().offer().write(0, bytes(100), key=old) and ())
+    e.store().offer().file().block(0).end()
+    equal(e.result(), 0, "RESULT")
+    e.closed()
+    stored(place)
+    e.close()
+    place.whole()
+
+
+@case
+def offers_that_are_refused(top):
+    place = Place(top)
+    for what, fields in (("an engine that was not agreed on", {"engine": 2}), ("more channels", {"channels": 2}),
+                         ("a window of one", {"depth": 1}), ("another protection", {"protect": 1})):
+        wrong(place, what, lambda e, fields=fields: e.store().offer(**fields).file().block(0).end() and ())
+    place.whole()
+
+
+@case
+def a_request_that_is_refused(top):
+    """All that follows it goes by, also a flood, until ABORT; then the session goes on with new channels."""
+    place = Place(top)
+    e = Early(place.port)
+    for path in (b"no/such/directory/x", b"f/x"):
+        e.block(0).store(path).offer().file().end()  # the daemon closes the data channels at once
+        for number in range(2, 200):
+            e.file(number=number, name=b"n" * 200)
+        type_, status, _ = e.session.get()
+        equal(type_, iwarp.STORE | iwarp.REPLY)
+        check(status, "it is not refused")
+        e.session.put(iwarp.ABORT, iwarp.abort())
+        equal(e.session.get()[0], iwarp.ABORT, "the answer to ABORT")
+        check(e.channels[0].dropped_within(WAIT), "the data channel stays")
+        equal(e.session.ask(iwarp.STAT, iwarp.text(b"/f"))[0], 0, "STAT")
+        e.open()
+    e.store().offer().file().block(0).end()
+    equal(e.result(), 0, "RESULT")
+    e.closed()
+    stored(place)
+    e.close()
+    place.whole()
+
+
+@case
+def a_file_that_is_refused(top):
+    """Its early blocks go by; the next file of the transfer is stored, in other slots."""
+    place = Place(top)
+    e = Early(place.port)
+    e.store(b"/", flags=EARLY | 1 | 4).offer(files=2)
+    e.file(name=b"f").block(0).end()  # it is there already
+    e.file(number=2, name=b"stored").block(1, session=2).end(number=2)
+    check(e.result(), "it replaced a file")
+    equal(e.result(), 0, "RESULT of the other one")
+    e.closed(errors=1)
+    stored(place)
+    # and one of which FILE_END promises more than came
+    e.store(b"/", flags=EARLY | 1 | 4).offer().file(name=b"f", size=3 * BLOCK).end(size=3 * BLOCK, blocks=3, digest=0)
+    check(e.result(), "it replaced a file")
+    e.close()
+    place.whole()
+
+
+@case
+def cut_at_each_step(top):
+    """The old file, or the whole new one; and nothing else."""
+    place = Place(top)
+    steps = [lambda e: e.store(b"f"), lambda e: e.offer(), lambda e: e.file(),
+             lambda e: e.write(0, iwarp.right_block(PAYLOAD)), lambda e: e.notice(0), lambda e: e.end()]
+    with open(place.daemon.path("f"), "rb") as f:
+        old = f.read()
+    for count in range(len(steps) + 1):
+        for by in ("control", "data"):
+            e = Early(place.port)
+            for step in steps[:count]:
+                step(e)
+            if by == "data":
+                e.channels[0].close()
+            e.session.close()
+            e.close()
+            place.daemon.back_to(place.before, f"after a cut behind step {count}")
+            with open(place.daemon.path("f"), "rb") as f:
+                now = f.read()
+            check(now in (old, PAYLOAD) if count == len(steps) else now == old, "step", count, "by", by)
+            with open(place.daemon.path("f"), "wb") as f:
+                f.write(old)
+    os.utime(place.daemon.path("f"))
+    place.files = rftptest.tree(place.daemon.top)
+    place.whole()
+
+
+@case
+def areas_stay_within_the_budget(top):
+    """Sessions that say nothing hold what they have; who comes later gets none, and it is given back."""
+    place = Place(top, "--early-memory", "3M")
+    sessions = [Early(place.port) for _ in range(5)]
+    equal([e.bytes for e in sessions], 3 * [1 << 20] + 2 * [0])
+    equal([bool(e.key or e.base) for e in sessions[3:]], [False, False])
+    sessions[4].store().offer().file()
+    wrong_one = sessions[4]
+    wrong_one.notice(0)
+    seen = answer(wrong_one.session)
+    while not refused(seen):
+        seen = answer(wrong_one.session)
+    for e in sessions:
+        e.close()
+    place.daemon.back_to(place.before, "after silent sessions")
+    again = [Early(place.port) for _ in range(3)]
+    equal([e.bytes for e in again], 3 * [1 << 20])
+    # a second set of channels of one session has none while the first has
+    equal(again[0].session.area[0], 1 << 20)
+    for e in again:
+        e.close()
+    place.whole()
+
+
+if __name__ == "__main__":
+    rftptest.main()
