@@ -21,6 +21,7 @@ struct control {
 	struct buffer plain; /* decrypted, and not read yet */
 	bool corked;
 	size_t consumed; /* of the input, by the frame that control_get gave last */
+	bool mute;       /* nothing leaves any more; what had come before may wait to be read */
 	int error;       /* the session is over */
 };
 
@@ -150,29 +151,25 @@ static void progress(struct control *c)
 
 	if (c->error)
 		return;
-	broken = pipe_progress(c->pipe);
-	if (c->tls) { /* also what came before the channel broke */
-		err = unprotect(c);
-		if (err) /* the alert that tells the peer why */
-			pipe_push(c->pipe);
-		else if (!broken)
-			broken = pipe_push(c->pipe);
-		if (err && !(err == -ENOTCONN && broken))
-			broken = err;
-	}
+	do {
+		broken = pipe_progress(c->pipe);
+		err = c->tls ? unprotect(c) : 0; /* also what came before the channel broke */
+		/* what TLS has to say, such as why; who learns by it that the channel has ended
+		 * takes in what had come */
+	} while (c->tls && pipe_push(c->pipe) && !err && !broken);
+	if (err && !(err == -ENOTCONN && broken))
+		broken = err;
 	c->error = broken;
 }
 
-/* What is queued leaves as far as credits allow.  0 or the session's error. */
+/* What is queued leaves as far as credits allow.  0 or -ENOTCONN, from then on. */
 static int leave(struct control *c)
 {
-	int err = protect(c);
-
-	if (!err)
-		err = pipe_push(c->pipe);
-	if (err)
+	if (protect(c))
 		c->error = -ENOTCONN;
-	return c->error;
+	else if (pipe_push(c->pipe))
+		c->mute = true;
+	return c->error || c->mute ? -ENOTCONN : 0;
 }
 
 int control_put(struct control *c, uint16_t type, uint16_t response, const void *data, size_t len)
@@ -182,8 +179,8 @@ int control_put(struct control *c, uint16_t type, uint16_t response, const void 
 	int err;
 
 	assert(len <= MESSAGE_DATA_MAX && !message_check(&h));
-	if (c->error)
-		return c->error;
+	if (c->error || c->mute)
+		return c->error ? c->error : -ENOTCONN;
 	if (control_pending_bytes(c) + len > CONTROL_PENDING_MAX)
 		return -ENOBUFS;
 	message_put_header(&h, bytes);
@@ -196,14 +193,14 @@ int control_put(struct control *c, uint16_t type, uint16_t response, const void 
 void control_cork(struct control *c, bool corked)
 {
 	c->corked = corked;
-	if (!corked && !c->error)
+	if (!corked && !c->error && !c->mute)
 		leave(c);
 }
 
 void control_probe(struct control *c)
 {
-	if (!c->error)
-		c->error = pipe_probe(c->pipe);
+	if (!c->error && pipe_probe(c->pipe))
+		c->mute = true;
 }
 
 /* 1: a whole frame lies at the front of the input; 0: not yet; -EBADMSG. */

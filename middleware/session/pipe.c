@@ -33,7 +33,8 @@ struct pipe {
 	uint32_t owed;      /* receives posted again that the peer has not heard of */
 	bool probing;       /* a probe is out */
 	struct buffer out, in;
-	int error;
+	int error; /* nothing leaves any more */
+	bool over; /* and nothing comes any more */
 };
 
 static uint8_t *receive_slot(struct pipe *p, unsigned i)
@@ -229,16 +230,20 @@ static int receive(struct pipe *p, unsigned slot, uint32_t bytes)
 	if (r)
 		return r;
 	p->owed++;
-	return post_receive(p, slot);
+	r = post_receive(p, slot);
+	if (r == -ENOTCONN) { /* it has ended, but what came before that is all there */
+		p->error = r;
+		r = 0;
+	}
+	return r;
 }
 
-int pipe_progress(struct pipe *p)
+/* All completions that are there.  0 or -errno: it has ended, and there are no more. */
+static int take_completions(struct pipe *p)
 {
 	struct fabric_wc wc[COMPLETIONS];
 	int n, r = 0;
 
-	if (p->error)
-		return p->error;
 	n = fabric_cq_poll(p->cq, wc, COMPLETIONS);
 	for (int i = 0; i < n && !r; i++) {
 		if (wc[i].status != FABRIC_OK) {
@@ -252,11 +257,25 @@ int pipe_progress(struct pipe *p)
 			p->send_busy &= ~(UINT64_C(1) << (wc[i].id & ~(uint64_t)ID_SEND));
 		}
 	}
-	if (n < 0)
-		r = n;
-	if (!r && pipe_push(p))
-		r = -ECONNRESET;
-	if (r)
+	return n < 0 ? n : r;
+}
+
+int pipe_progress(struct pipe *p)
+{
+	int r;
+
+	if (p->over)
+		return p->error;
+	r = take_completions(p);
+	/* who learns of the end by posting takes in what had come by then, once more */
+	if (!r && (p->error || pipe_push(p))) {
+		r = take_completions(p);
+		if (!r)
+			r = -ECONNRESET;
+	}
+	if (r) {
+		p->over = true;
 		p->error = r == -EBADMSG || r == -ENOMEM ? r : -ECONNRESET;
+	}
 	return p->error;
 }

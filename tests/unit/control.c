@@ -242,12 +242,69 @@ static void a_silent_peer_is_probed(void)
 	pair_close(&pair);
 }
 
+/* The other side says something in several pieces and closes at once, and we read late, or only
+ * after we have tried to say something: all of it comes, and the end after it. */
+static void last_words_arrive(bool speaks_first)
+{
+	enum { PIECES = 5 };
+	static const uint8_t text[302] = {300 >> 8, 300 & 0xff};
+	struct loop_faults faults = {.seed = harness_seed()};
+	const uint8_t *data;
+	struct message_header h;
+	struct control *ours, *theirs;
+	struct fabric *fabric;
+	struct pair pair;
+	int err = 0;
+
+	CHECK_EQ(loop_open(&faults, &fabric), 0);
+	CHECK_EQ(pair_open(&pair, fabric, 1), 0);
+	ours = link_control(pair.client);
+	theirs = link_control(pair.daemon);
+	for (unsigned i = 0; i < PIECES; i++) /* a SEND each */
+		CHECK_EQ(control_put(theirs, MESSAGE_STAT | MESSAGE_REPLY, STATUS_NOT_FOUND, text,
+				 sizeof text),
+			0);
+	CHECK_EQ(control_pending_bytes(theirs), 0);
+	fabric_chan_disconnect(control_chan(theirs));
+	while (!err) { /* until our end of it has gone, too */
+		struct pollfd fd = {link_event_fd(pair.client), POLLIN, 0};
+
+		CHECK_EQ(poll(&fd, 1, 60000), 1);
+		err = link_check_events(pair.client);
+	}
+	if (speaks_first) {
+		control_probe(ours);
+		CHECK_EQ(control_put(ours, MESSAGE_STAT | MESSAGE_REPLY, STATUS_NOT_FOUND, text,
+				 sizeof text),
+			-ENOTCONN);
+	}
+	for (unsigned i = 0; i < PIECES; i++) {
+		CHECK_EQ(control_get(ours, &h, &data), 1);
+		CHECK_EQ(h.length, sizeof text);
+	}
+	CHECK(control_get(ours, &h, &data) < 0);
+	CHECK(control_put(ours, MESSAGE_PING, 0, text, 8) < 0);
+	pair_close(&pair);
+}
+
+static void last_words_are_heard(void)
+{
+	last_words_arrive(false);
+}
+
+static void last_words_are_heard_by_who_speaks(void)
+{
+	last_words_arrive(true);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct harness_case cases[] = {
 		{"both sides talk at once", both_sides_talk_at_once},
 		{"bad bytes end the session", bad_bytes_end_the_session},
 		{"a silent peer is probed", a_silent_peer_is_probed},
+		{"last words are heard", last_words_are_heard},
+		{"last words are heard by who speaks", last_words_are_heard_by_who_speaks},
 		{NULL, NULL},
 	};
 
