@@ -256,26 +256,63 @@ void sync_plan_print_copy(struct client *c, const char *command, const char *fro
 	print(c, &line, "copy", from);
 }
 
+/* Whether a name is among those to be copied. */
+static bool is_copied(const struct compare_plan *plan, const char *name)
+{
+	size_t low = 0, high = plan->copy.count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		int order = selection_order(plan->copy.names[middle], name);
+
+		if (!order)
+			return true;
+		if (order < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return false;
+}
+
+/* The directories that get mode or time, or in which something is copied; each with a '/' behind.
+ * 0 or -ENOMEM. */
+static int find_touched(const struct compare_plan *plan, struct selection *out)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < plan->copy.count && !err; i++) {
+		const char *name = plan->copy.names[i], *slash = strrchr(name, '/');
+
+		if (slash)
+			err = selection_add(out, name, (size_t)(slash - name) + 1);
+	}
+	return err ? err : selection_sort(out);
+}
+
 /* Directories that were there get theirs when all in them has changed, the innermost first. */
 static void print_touched(struct client *c, const struct sync_params *p,
 	const struct compare_list *from, const struct compare_plan *plan)
 {
+	struct selection touched = {0};
 	size_t at = from->count;
 
-	for (size_t i = plan->copy.count; i--;) {
-		const char *name = plan->copy.names[i];
-		size_t len = strlen(name);
+	if (find_touched(plan, &touched))
+		client_no_memory(c);
+	for (size_t i = touched.count; i--;) {
+		const char *name = touched.names[i];
+		size_t len = strlen(name) - 1;
 
-		if (!len || name[len - 1] != '/')
-			continue;
 		/* both are in one order */
-		while (at && (strncmp(from->entries[at - 1].name, name, len - 1) != 0 ||
-				     from->entries[at - 1].name[len - 1]))
+		while (at && (strncmp(from->entries[at - 1].name, name, len) != 0 ||
+				     from->entries[at - 1].name[len]))
 			at--;
 		if (at)
-			print_attrs(
-				c, p, &(struct compare_pair){&from->entries[at - 1], true, true});
+			print_attrs(c, p,
+				&(struct compare_pair){
+					&from->entries[at - 1], is_copied(plan, name), true});
 	}
+	selection_fini(&touched);
 }
 
 void sync_plan_print(struct client *c, const struct sync_params *p, const struct compare_list *from,
