@@ -329,6 +329,7 @@ enum message_data_kind {
 #define MESSAGE_DATA_ACLS 2048u
 #define MESSAGE_DATA_NUMERIC 4096u    /* numbers alone, no names of users and groups */
 #define MESSAGE_DATA_HARD_LINKS 8192u /* RETRIEVE: other names of a file are sent as such */
+#define MESSAGE_DATA_IN_PLACE 32768u  /* STORE: one file, written at the offset `resume` */
 #define MESSAGE_DATA_PREALLOCATE                                                                   \
 	16384u /* STORE: the disk space of a file is taken before it comes */
 /* RETRIEVE: four bits: compress blocks with this level of zlib, 1 to 9; 0: do not */
@@ -362,9 +363,10 @@ struct message_data_request { /* STORE, RETRIEVE */
 	uint8_t direct;  /* the daemon's O_DIRECT: 0 auto, 1 on, 2 off */
 	uint64_t size;   /* RETRIEVE of MESSAGE_DATA_NULL: bytes to send; STORE: of the one file,
 			    0 = not known; else 0 */
-	uint64_t
-		resume; /* STORE: files of at least so many bytes leave behind what arrived of them
-			   when the transfer is cut short, and go on from there; 0 = none; else 0 */
+	uint64_t resume; /* STORE: files of at least so many bytes leave behind what arrived of them
+			    when the transfer is cut short, and go on from there; 0 = none; with
+			    MESSAGE_DATA_IN_PLACE the offset of its first byte, or MESSAGE_UNKNOWN:
+			    behind the end; else 0 */
 	struct wire_bytes path;
 	/* RETRIEVE of several, with MESSAGE_DATA_INTO: how many paths there are besides, and these
 	 * as they cross: message_add_path, message_next_path; with MESSAGE_DATA_SELECTED how many

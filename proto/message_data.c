@@ -122,6 +122,18 @@ static bool message_more_ok(const struct message_data_request *m)
 	return !count || (m->kind == MESSAGE_DATA_FILES && m->flags & MESSAGE_DATA_INTO);
 }
 
+static bool message_resume_ok(const struct message_data_request *m)
+{
+	const uint32_t others = MESSAGE_DATA_INTO | MESSAGE_DATA_RECURSIVE |
+				MESSAGE_DATA_NO_REPLACE | MESSAGE_DATA_UPDATE |
+				MESSAGE_DATA_PREALLOCATE | MESSAGE_DATA_READBACK;
+
+	if (!(m->flags & MESSAGE_DATA_IN_PLACE))
+		return m->resume <= TRANSFER_SIZE_MAX;
+	return m->kind == MESSAGE_DATA_FILES && !(m->flags & others) &&
+	       (m->resume <= TRANSFER_SIZE_MAX || m->resume == MESSAGE_UNKNOWN);
+}
+
 static bool message_data_request_ok(const struct message_data_request *m)
 {
 	const uint32_t flags =
@@ -131,7 +143,8 @@ static bool message_data_request_ok(const struct message_data_request *m)
 		MESSAGE_DATA_GROUP | MESSAGE_DATA_XATTRS | MESSAGE_DATA_ACLS |
 		MESSAGE_DATA_NUMERIC | MESSAGE_DATA_HARD_LINKS | MESSAGE_DATA_PREALLOCATE |
 		MESSAGE_DATA_SQUEEZE_MASK << MESSAGE_DATA_SQUEEZE_SHIFT | MESSAGE_DATA_FSYNC |
-		MESSAGE_DATA_READBACK | MESSAGE_DATA_REREAD | MESSAGE_DATA_EARLY;
+		MESSAGE_DATA_READBACK | MESSAGE_DATA_REREAD | MESSAGE_DATA_EARLY |
+		MESSAGE_DATA_IN_PLACE;
 
 	const uint32_t links = MESSAGE_DATA_FOLLOW_LINKS | MESSAGE_DATA_SKIP_LINKS;
 
@@ -140,7 +153,7 @@ static bool message_data_request_ok(const struct message_data_request *m)
 	if (m->flags & ~flags || (m->flags & links) == links ||
 		(m->flags & MESSAGE_DATA_FSYNC & ((m->flags & MESSAGE_DATA_FSYNC) - 1)) ||
 		m->engine > MESSAGE_ENGINE_PULL || m->channels > MESSAGE_CHANNELS_MAX ||
-		m->depth > TRANSFER_DEPTH_MAX || m->direct > 2 || m->resume > TRANSFER_SIZE_MAX ||
+		m->depth > TRANSFER_DEPTH_MAX || m->direct > 2 || !message_resume_ok(m) ||
 		!message_more_ok(m) || !message_rules_ok(m->rules, m->rule_count) ||
 		(m->rule_count && !(m->flags & MESSAGE_DATA_RECURSIVE)))
 		return false;

@@ -19,6 +19,7 @@ enum {
 	OPTION_INCLUDE_FROM,
 	OPTION_EXCLUDE_FROM,
 	OPTION_NO_RESUME,
+	OPTION_APPEND,
 	OPTION_SETTING
 }; /* + row: beyond any letter */
 
@@ -47,6 +48,7 @@ static const struct own {
 	{"include", 0, "PATTERN", "as --filter='+ PATTERN': copy what matches", OPTION_INCLUDE},
 	{"exclude-from", 0, "FILE", "as --exclude with each line of FILE", OPTION_EXCLUDE_FROM},
 	{"include-from", 0, "FILE", "as --include with each line of FILE", OPTION_INCLUDE_FROM},
+	{"append", 0, NULL, "put: add to the file that is there: --offset=end", OPTION_APPEND},
 	{"no-resume", 0, NULL, "begin files that were cut off again, and leave none behind",
 		OPTION_NO_RESUME},
 };
@@ -335,6 +337,10 @@ static int options_read(
 				optarg, why);
 			if (err)
 				return err;
+			break;
+		case OPTION_APPEND:
+			o->settings.in_place = true;
+			o->settings.offset = MESSAGE_UNKNOWN;
 			break;
 		case OPTION_NO_RESUME:
 			o->settings.resume_bytes = 0;

@@ -73,6 +73,8 @@ struct settings {
 	unsigned compress; /* zlib's level; 0: off */
 	bool parents;      /* missing directories on the way to the destination are made */
 	bool replace;
+	bool in_place;                /* a put writes to a file that is there, from: */
+	uint64_t offset;              /* MESSAGE_UNKNOWN: behind its end */
 	bool update, ignore_existing; /* what is there is kept, and no error */
 	enum compare_level compare;   /* of a sync */
 	bool delete, dry_run;

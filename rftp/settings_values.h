@@ -61,6 +61,7 @@ SETTINGS_VALUE(filter);
 SETTINGS_VALUE(compare);
 SETTINGS_VALUE(delete);
 SETTINGS_VALUE(max_delete);
+SETTINGS_VALUE(offset);
 SETTINGS_VALUE(dry_run);
 SETTINGS_VALUE(json);
 SETTINGS_VALUE(owner);

@@ -160,6 +160,12 @@ int sink_file_hole(struct sink_file *f, const struct transfer_hole *h, struct ho
 	f->hole_blocks += hole_blocks(h->length, block_bytes);
 	if (f->verdict.status)
 		return 0;
+	if (end_is_stream(f->target.end)) { /* which would miss these zeros */
+		verdict_set(&f->verdict, VERDICT_FILE, STATUS_UNSUPPORTED,
+			"a hole at offset %llu can not be told to what is written in order",
+			(unsigned long long)h->offset);
+		return 0;
+	}
 	r = ranges_add(&f->ranges, h->offset, end);
 	if (!r)
 		r = hole_add(leaves, f->tree, h->offset, h->length, block_bytes);

@@ -407,6 +407,21 @@ static int incoming_open_file(struct incoming *in, const struct transfer_file *f
 	return err;
 }
 
+static int incoming_open_in_place(
+	struct incoming *in, const struct transfer_file *file, const char *name, struct end **end)
+{
+	int fd, err;
+
+	if (*name || in->used || transfer_is_bare(file))
+		return -EINVAL;
+	err = incoming_place_open(in->params.top, in->path, &in->params.in_place, end, &fd);
+	if (err)
+		return err;
+	in->used = true;
+	incoming_note_disk(in, fd);
+	return 0;
+}
+
 int incoming_refuse(const struct incoming *in, const char *name, int err, char text[512])
 {
 	char path[512];
@@ -483,6 +498,8 @@ static int incoming_open(void *ctx, const struct transfer_file *file, struct end
 	} else if (file->kind == TRANSFER_FILE_NULL) {
 		snprintf(text, 512, "no bytes to keep in a transfer of files");
 		err = -EINVAL;
+	} else if (in->params.in_place.wanted) {
+		err = incoming_open_in_place(in, file, name, end);
 	} else if (in->params.kind != INCOMING_STREAM) {
 		err = incoming_open_file(in, file, name, &f->landing, end);
 	} else if (in->used || transfer_is_bare(file)) {
@@ -650,6 +667,8 @@ int incoming_new(const struct incoming_params *params, struct incoming **out)
 	if (!in)
 		return -ENOMEM;
 	in->params = *params;
+	if (params->in_place.wanted)
+		in->params.resume_bytes = 0;
 	pthread_mutex_init(&in->keep_lock, NULL);
 	in->keep = (struct incoming_keep){.set_id = params->set_id, .has = params->keep};
 	if (in->keep.has)
@@ -670,8 +689,8 @@ int incoming_new(const struct incoming_params *params, struct incoming **out)
 		.ctx = in};
 	/* a file that may stay away, as it has landed before, is asked for before its bytes are
 	 * sent */
-	if (params->kind != INCOMING_STREAM && params->replace && !params->update &&
-		params->direct != END_DIRECT_ON && !params->readback &&
+	if (params->kind != INCOMING_STREAM && !params->in_place.wanted && params->replace &&
+		!params->update && params->direct != END_DIRECT_ON && !params->readback &&
 		!(params->resume_bytes && in->dir >= 0 && tree_mark_any(in->dir))) {
 		in->sink.admit = incoming_admit;
 		in->sink.land = incoming_land;
@@ -680,7 +699,8 @@ int incoming_new(const struct incoming_params *params, struct incoming **out)
 	in->sink.unsynced = params->fsync != INCOMING_FSYNC_FILE;
 	if (params->fsync == INCOMING_FSYNC_END)
 		in->sink.flush = incoming_flush;
-	if (params->resume_bytes && (params->kind == INCOMING_INTO || params->kind == INCOMING_AS))
+	if (in->params.resume_bytes &&
+		(params->kind == INCOMING_INTO || params->kind == INCOMING_AS))
 		in->sink.resume = &incoming_resume;
 	*out = in;
 	return 0;

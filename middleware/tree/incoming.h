@@ -10,6 +10,7 @@
 #define TREE_INCOMING_H
 
 #include "tree/asked.h"
+#include "tree/incoming_place.h"
 #include "tree/outcome.h"
 
 struct incoming;
@@ -35,6 +36,9 @@ struct incoming_params {
 	const char *path; /* copied */
 	int fd;           /* INCOMING_STREAM; stays the caller's */
 	bool replace;
+	/* The file is written in place: INCOMING_AS, of one file; `replace` and what is about other
+	 * than its bytes count for nothing. */
+	struct incoming_place in_place;
 	bool preallocate; /* struct end_file_params' */
 	bool update;      /* what is there and not older than what comes is kept: -EEXIST */
 	/* Files get set-user-ID and set-group-ID, too: they are the user's own.  Else it is noted

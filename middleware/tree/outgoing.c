@@ -58,6 +58,7 @@ static int outgoing_next_walked(
 	struct outgoing_from from = {.top = o->tree->top,
 		.path = entry->path,
 		.direct = o->params.direct,
+		.dense = o->params.dense,
 		.keep = &o->keep,
 		.links = o->links,
 		.number = o->number};
@@ -129,6 +130,7 @@ static int outgoing_next_root(
 	const struct outgoing_from from = {.top = root->top,
 		.path = root->path,
 		.direct = o->params.direct,
+		.dense = o->params.dense,
 		.keep = &o->keep,
 		.links = o->links,
 		.number = o->number};
@@ -289,6 +291,7 @@ static int outgoing_next(void *ctx, struct transfer_item *item)
 static struct outgoing_from outgoing_from(struct outgoing *o, const struct transfer_item *item)
 {
 	return (struct outgoing_from){.direct = o->params.direct,
+		.dense = o->params.dense,
 		.keep = &o->keep,
 		.links = o->links,
 		.number = item->file.file};

@@ -31,6 +31,7 @@ struct outgoing_params {
 	uint16_t keep;    /* enum transfer_has: what is sent beyond mode and time */
 	bool numeric_ids; /* owners by number alone */
 	bool hard_links;  /* a file's second name is sent as a link to the first, not as a file */
+	bool dense;       /* holes are read, and sent as zeros: for a sink that keeps order */
 	bool reread; /* files are read once more from the disk, and compared with what was sent */
 	/* Outcome of each name, once: its local path.  May be NULL. */
 	void (*done)(void *ctx, const struct outcome *);

@@ -161,7 +161,7 @@ int outgoing_item_adopt(
 		close(fd);
 		return err < 0 ? err : 0;
 	}
-	if (outgoing_item_is_sparse(&it->before))
+	if (!from->dense && outgoing_item_is_sparse(&it->before))
 		item->file.has |= TRANSFER_HAS_HOLES;
 	item->file.size = (uint64_t)it->before.st_size;
 	item->file.identity = outgoing_identity(&it->before);

@@ -44,6 +44,7 @@ struct outgoing_from {
 	struct outgoing_keep *keep;
 	struct outgoing_links *links; /* NULL: a file's other names are files of their own */
 	uint32_t number;              /* of the item in the transfer */
+	bool dense;                   /* holes are read, and sent as zeros */
 };
 
 /* Leaves the item's file closed: it is where `from` says, and its path there is the last `length`

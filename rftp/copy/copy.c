@@ -109,9 +109,12 @@ static int copy_get(struct client *c, char *const *names, int count)
 	return err;
 }
 
-/* A stream can not be had, or given, a second time. */
-static bool copy_repeats(char *const *names, int count)
+/* A stream can not be had, or given, a second time; and what was added to a file would be there
+ * twice. */
+static bool copy_repeats(const struct client *c, char *const *names, int count)
 {
+	if (c->settings.in_place && c->settings.offset == MESSAGE_UNKNOWN)
+		return false;
 	for (int i = 0; i < count; i++)
 		if (!strcmp(names[i], "-"))
 			return false;
@@ -126,7 +129,7 @@ static int copy_with_retries(struct client *c, char *const *names, int count, bo
 
 	do {
 		err = to ? copy_put(c, names, count) : copy_get(c, names, count);
-	} while (copy_repeats(names, count) && retry_again(c, err, done++, began_ns));
+	} while (copy_repeats(c, names, count) && retry_again(c, err, done++, began_ns));
 	return err;
 }
 

@@ -253,6 +253,8 @@ int get_files(struct client *c, const char *const *patterns, size_t count, const
 	size_t path_count = 0;
 	int err = -ENOTCONN;
 
+	if (mover_is_for_put(c))
+		return -EINVAL;
 	if (!strcmp(target, "-"))
 		c->report.out = stderr; /* stdout carries the file */
 	mover_start(&g.mover, c, "get");

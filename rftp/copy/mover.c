@@ -146,6 +146,14 @@ static bool mover_skips(const struct mover *m, uint16_t status)
 	       (status == STATUS_EXISTS && (s->update || s->ignore_existing));
 }
 
+bool mover_is_for_put(struct client *c)
+{
+	if (c->settings.in_place)
+		report_usage(
+			&c->report, "--append and --offset are for one file that goes to a server");
+	return c->settings.in_place;
+}
+
 void mover_request(const struct mover *m, uint16_t type, struct message_data_request *request)
 {
 	const struct settings *s = &m->client->settings;
@@ -166,6 +174,13 @@ void mover_request(const struct mover *m, uint16_t type, struct message_data_req
 				  : s->fsync == SETTINGS_FSYNC_END   ? MESSAGE_DATA_FSYNC_END
 				  : s->fsync == SETTINGS_FSYNC_NEVER ? MESSAGE_DATA_FSYNC_NEVER
 								     : 0;
+		if (s->in_place) { /* a file that is there, and that nobody replaces */
+			request->flags &=
+				~(uint32_t)(MESSAGE_DATA_READBACK | MESSAGE_DATA_NO_REPLACE |
+					    MESSAGE_DATA_UPDATE | MESSAGE_DATA_PREALLOCATE);
+			request->flags |= MESSAGE_DATA_IN_PLACE;
+			request->resume = s->offset;
+		}
 		return;
 	}
 	request->flags |= mover_rereads(s) ? MESSAGE_DATA_REREAD : 0;

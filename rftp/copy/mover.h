@@ -52,6 +52,8 @@ void mover_start(struct mover *, struct client *, const char *command);
 /* The same of a copy to another server. */
 void mover_start_between(
 	struct mover *, struct client *, const struct client *there, const char *command);
+/* Whether a setting is there that a put alone can follow; reported, as wrong use. */
+bool mover_is_for_put(struct client *);
 /* So many data channels (0: as suits), priority, deadline and rate as the settings say; reported.
  * Before STORE, RETRIEVE or FEED. */
 int mover_channels(struct mover *, unsigned count);

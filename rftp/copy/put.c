@@ -87,6 +87,31 @@ static int put_add_stdin(struct put *p)
 	return outgoing_add_stream(p->outgoing, STDIN_FILENO, "");
 }
 
+/* What is written in place is one file.  0 or -EINVAL (reported). */
+static int put_check_in_place(const struct put *p, size_t count)
+{
+	struct client *c = p->client;
+	const struct settings *s = &c->settings;
+	const char *why = s->recursive           ? "no tree"
+			  : count > 1 || p->into ? "one file, not a directory"
+						 : NULL;
+
+	if (why)
+		report_usage(&c->report, "%s: --append and --offset write into %s", p->target, why);
+	else if (s->verify >= SETTINGS_VERIFY_READBACK)
+		report_usage(&c->report,
+			"%s: what --append and --offset write can not be read back (--verify)",
+			p->target);
+	else if (!s->replace || s->update || s->ignore_existing)
+		report_usage(&c->report,
+			"%s: --append and --offset are for a file that is there, which "
+			"--no-replace, --update and --ignore-existing leave alone",
+			p->target);
+	else
+		return 0;
+	return -EINVAL;
+}
+
 static const char *put_why(const struct put *p, int error)
 {
 	if (error == -EISDIR && !p->client->settings.recursive)
@@ -215,6 +240,18 @@ static int put_store(struct put *p, const char *source)
 	return refused ? client_report(c, p->target, err) : err;
 }
 
+/* The plan of a dry run. */
+static void put_print(struct client *c, const char *source, const char *target)
+{
+	char command[64] = "put";
+
+	if (c->settings.in_place && c->settings.offset == MESSAGE_UNKNOWN)
+		snprintf(command, sizeof command, "append");
+	else if (c->settings.in_place)
+		snprintf(command, sizeof command, "append -o %ju", (uintmax_t)c->settings.offset);
+	sync_plan_print_copy(c, command, source, target);
+}
+
 int put_files(struct client *c, const char *const *sources, size_t count, const char *target)
 {
 	struct put p = {.client = c, .target = target, .mover.client = c};
@@ -228,6 +265,7 @@ int put_files(struct client *c, const char *const *sources, size_t count, const 
 		.keep = mover_keeps(&p.mover),
 		.numeric_ids = c->settings.numeric_ids,
 		.hard_links = c->settings.hard_links,
+		.dense = c->settings.in_place,
 		.reread = mover_rereads(&c->settings),
 		.done = mover_file_done,
 		.ctx = &p.mover,
@@ -244,6 +282,11 @@ int put_files(struct client *c, const char *const *sources, size_t count, const 
 	if (err < 0)
 		goto out;
 	p.into = err;
+	if (c->settings.in_place) {
+		err = put_check_in_place(&p, count);
+		if (err)
+			goto out;
+	}
 	p.mover.remote = target;
 	p.params = &params;
 	err = outgoing_new(&params, &p.outgoing);
@@ -256,7 +299,7 @@ int put_files(struct client *c, const char *const *sources, size_t count, const 
 	if (!err && p.into)
 		err = put_check_names(&p);
 	for (size_t i = 0; i < count && !err && c->settings.dry_run; i++)
-		sync_plan_print_copy(c, "put", sources[i], target);
+		put_print(c, sources[i], target);
 	if (!err && p.added && !c->settings.dry_run)
 		err = put_store(&p, sources[0]);
 out:

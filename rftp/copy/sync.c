@@ -359,6 +359,8 @@ int sync_run(struct client *c, const struct sync_params *asked)
 	struct sync s = {.client = c, .params = params};
 	int err;
 
+	if (mover_is_for_put(c))
+		return -EINVAL;
 	whole.mode_mask = compare.mode_mask;
 	mover_start(&s.mover, c, "sync");
 	if (!client_session(c))

@@ -39,6 +39,10 @@ static const struct command command_table[] = {
 	{"put", "[-rnuaogXAHz] SRC... [DST]",
 		"copy to the server; the last of several names is remote", COMMAND_LOCAL,
 		COMMAND_EITHER, 1, UINT_MAX, command_put},
+	{"append", "[-o OFFSET] LOCAL [REMOTE]",
+		"add LOCAL, or - for standard input, to the end of a remote file; -o: write it "
+		"there",
+		COMMAND_LOCAL, COMMAND_REMOTE, 1, 4, command_append},
 	{"mirror", "[-Rn] SRC DST",
 		"make DST what SRC is: from the server to here; -R: from here to the server",
 		COMMAND_EITHER, COMMAND_EITHER, 2, 3, command_mirror},
@@ -172,6 +176,7 @@ static const char *command_flags_text(const char *name)
 			"    -n  an existing file is an error\n"
 			"    -u  a file that is not newer than what is there is left "
 			"out\n" COMMAND_KEEP},
+		{"append", "    -o OFFSET  from that byte of it on, over what is there\n"},
 		{"mkdir",
 			"    -p  with the parents that are missing; one that exists is no error\n"},
 		{"rm", "    -r  directories, too, with all that is in them\n"},

@@ -9,6 +9,7 @@
 #include "rftp/copy/get.h"
 #include "rftp/copy/put.h"
 #include "rftp/copy/sync.h"
+#include "rftp/remote/remote_path.h"
 #include "base/number.h"
 
 #include <errno.h>
@@ -182,6 +183,46 @@ int command_put(struct client *c, const struct lexer_command *line)
 	}
 	free(target);
 	names_fini(&sources);
+	c->settings = saved;
+	return err;
+}
+
+int command_append(struct client *c, const struct lexer_command *line)
+{
+	const bool at = !strcmp(line->words[1].text, "-o");
+	const size_t first = at ? 3 : 1, count = line->count;
+	const struct settings saved = c->settings;
+	struct names local = {0};
+	struct text why = {0};
+	char *target = NULL;
+	size_t len;
+	int err = 0;
+
+	if (first >= count || count - first > 2) {
+		report_usage(&c->report, "usage: append [-o OFFSET] LOCAL [REMOTE]");
+		return -EINVAL;
+	}
+	if (settings_set(&c->settings, "offset", at ? line->words[2].text : "end", &why)) {
+		report_usage(&c->report, "%s", text_str(&why));
+		err = -EINVAL;
+	}
+	c->settings.recursive = false;
+	if (!err)
+		err = command_expand_local(c, &line->words[first], &local);
+	if (!err && local.count != 1) {
+		report_usage(&c->report, "%s: is more than one name", line->words[first].text);
+		err = -EINVAL;
+	}
+	if (!err) {
+		const struct lexer_word same = {
+			.text = (char *)(uintptr_t)remote_last(local.list[0], &len)};
+
+		target = command_remote(c, first + 1 < count ? &line->words[first + 1] : &same);
+		err = target ? put_files(c, (const char *const *)local.list, 1, target) : -ENOMEM;
+	}
+	free(target);
+	names_fini(&local);
+	text_fini(&why);
 	c->settings = saved;
 	return err;
 }

@@ -451,8 +451,21 @@ static int open_store(struct transfer_job *job, const struct place *place)
 		.done = log_file,
 		.ctx = job,
 	};
-	int r = place_top(place, null ? 0 : PLACE_WRITE, &params.top);
+	const bool in_place = request->flags & MESSAGE_DATA_IN_PLACE;
+	int r;
 
+	if (in_place) {
+		params.resume_bytes = 0;
+		params.in_place = (struct incoming_place){.wanted = true,
+			.create = !place_allows(place, PLACE_WRITE),
+			.offset = request->resume};
+		/* at an offset what is there is written over */
+		r = place_top(place,
+			PLACE_APPEND | (request->resume == MESSAGE_UNKNOWN ? 0 : PLACE_WRITE),
+			&params.top);
+		return r ? r : incoming_new(&params, &job->incoming);
+	}
+	r = place_top(place, null ? 0 : PLACE_WRITE, &params.top);
 	if (!r && !null)
 		r = place_check_writable(place, job->beneath);
 	return r ? r : incoming_new(&params, &job->incoming);
@@ -512,6 +525,7 @@ static int open_retrieve(struct transfer_job *job)
 		.hard_links = request->flags & MESSAGE_DATA_HARD_LINKS,
 		.direct = direct_of(request),
 		.reread = request->flags & MESSAGE_DATA_REREAD,
+		.dense = request->flags & MESSAGE_DATA_STREAM,
 		.done = log_file,
 		.ctx = job,
 	};

@@ -200,7 +200,7 @@ int handle_retrieve(struct daemon_session *s, const uint8_t *data, size_t len)
 	int r = message_get_data_request(&request, data, len);
 
 	if (!r && ((request.kind == MESSAGE_DATA_FILES && request.size) || request.resume ||
-			  request.flags & MESSAGE_DATA_EARLY))
+			  request.flags & (MESSAGE_DATA_EARLY | MESSAGE_DATA_IN_PLACE)))
 		r = -EBADMSG; /* that is a STORE's */
 	if (!r)
 		r = refuse_request(s, MESSAGE_RETRIEVE, &request);

@@ -491,6 +491,8 @@ def requests_with_wrong_values(top):
         {"kind": 2, "path": b""}, {"request": b""}, {"size": 1}, {"request": iwarp.data_request() + b"x"},
         {"request": iwarp.data_request(flags=8)}, {"request": iwarp.data_request(flags=130, more=[b"g"])})]
     bad += [(iwarp.SEND_COPY, iwarp.send_copy())]  # it may send nowhere
+    bad += [(iwarp.STORE, iwarp.data_request(flags=0x8000 | more)) for more in (1, 2, 4, 64, 16384, 0x800000)]
+    bad.append((iwarp.RETRIEVE, iwarp.data_request(flags=0x8000)))
     for type_ in (iwarp.STORE, iwarp.RETRIEVE):
         for fields in ({"kind": 0}, {"kind": 3}, {"kind": 255}, {"flags": 48}, {"flags": 128}, {"flags": 0x80000000},
                        {"engine": 5}, {"engine": 255}, {"channels": 65}, {"block": 1},

@@ -274,6 +274,21 @@ def holes(top):
 
 
 @case
+def holes_on_the_way_to_a_stream(top):
+    """What is written in order gets zeros where the source has a hole."""
+    os.mkdir(f"{top}/export")
+    daemon = Daemon(f"{top}/export")
+    with open(daemon.path("f"), "wb") as f:
+        f.truncate(3 << 20)
+        f.seek((1 << 20) + 77)
+        f.write(b"middle")
+    with open(daemon.path("f"), "rb") as f:
+        wanted = f.read()
+    check(works(daemon.url("f"), "-").out == wanted, "to standard output")
+    check(works("-c", "cat f", daemon.url()).out == wanted, "with cat")
+
+
+@case
 def preallocated(top):
     daemon = places(top)
     works("--preallocate", f"{top}/l/t/f", daemon.url("f"))

@@ -46,6 +46,9 @@
 #define NULLS                                                                                      \
 	"02 00000000 00 0000 00000000 00000000 00000000 00 0000000100000000 0000000000000000 "     \
 	"0000 0000 0000"
+#define APPEND                                                                                     \
+	"01 00008000 00 0000 00000000 00000000 00000000 00 0000000000000000 "                      \
+	"ffffffffffffffff 0001 2f 0000 0000"
 #define FEED "00000000 0007 0000000004000000 00000002540be400 0005 2f66656564"
 #define ENTRY ATTR " 0001 61"
 #define LINK "03 000001ff 000003e8 000003e9 0000000000000001 ffffffffffffffff 3b9ac9ff"
@@ -216,6 +219,7 @@ static const struct sample samples[] = {
 	{MESSAGE_STORE, NULL,
 		"01 00000000 00 0000 00000000 00000000 00000000 02 0000000000000000 "
 		"0000000000000000 0fff 61*4095 0000 0000"},
+	{MESSAGE_STORE, NULL, APPEND},
 	{MESSAGE_STORE | MESSAGE_REPLY, NULL, ""},
 	{MESSAGE_RETRIEVE, NULL, FILES},
 	{MESSAGE_RETRIEVE, NULL, NULLS},
@@ -455,6 +459,13 @@ static const struct tweak tweaks[] = {
 	{recode_message_copy_reply, COPY_REPLY, 119, 2, 0, 0},
 	{recode_message_copy_reply, COPY_REPLY, 128, 1, 1, BAD}, /* failed, and has bytes */
 	/* STORE, RETRIEVE */
+	{recode_message_data_request, APPEND, 1, 4, 0x108008, 0},
+	{recode_message_data_request, APPEND, 1, 4, 0x8001, BAD},
+	{recode_message_data_request, APPEND, 1, 4, 0x8004, BAD},
+	{recode_message_data_request, APPEND, 1, 4, 0x808000, BAD},
+	{recode_message_data_request, APPEND, 1, 4, 0, BAD}, /* no size to resume from */
+	{recode_message_data_request, APPEND, 29, 8, INT64_MAX, 0},
+	{recode_message_data_request, APPEND, 29, 8, INT64_MAX + 1ull, BAD},
 	{recode_message_data_request, FILES, 0, 1, 0, BAD},
 	{recode_message_data_request, FILES, 0, 1, 3, BAD},
 	{recode_message_data_request, FILES, 0, 1, 2, BAD}, /* NULL has no path */
