@@ -343,6 +343,8 @@ int between_files(struct client *c, struct client *there, const char *const *pat
 	size_t path_count = 0;
 	int err = 0;
 
+	if (mover_is_for_put(c))
+		return -EINVAL;
 	mover_start_between(&b.mover, c, there, "copy");
 	err = rules_read(c, &b.filter);
 	if (!err)

@@ -149,8 +149,8 @@ static bool mover_skips(const struct mover *m, uint16_t status)
 bool mover_is_for_put(struct client *c)
 {
 	if (c->settings.in_place)
-		report_usage(
-			&c->report, "--append and --offset are for one file that goes to a server");
+		report_usage(&c->report,
+			"--append and --offset are for one file that goes from here to a server");
 	return c->settings.in_place;
 }
 

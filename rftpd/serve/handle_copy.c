@@ -92,7 +92,7 @@ int handle_use_grant(struct daemon_session *s, const struct message_data_request
 	else if (request->kind != MESSAGE_DATA_FILES || request->path.len != strlen(g->path) ||
 		 memcmp(request->path.data, g->path, request->path.len) != 0)
 		why = "the grant is for another path";
-	else if ((request->flags & MESSAGE_COPY_BOUND) != g->flags)
+	else if ((request->flags & (MESSAGE_COPY_BOUND | MESSAGE_DATA_IN_PLACE)) != g->flags)
 		why = "the grant is for another way of storing";
 	if (!why) {
 		g->used = true;
