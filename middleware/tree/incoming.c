@@ -414,7 +414,8 @@ static int incoming_open_in_place(
 
 	if (*name || in->used || transfer_is_bare(file))
 		return -EINVAL;
-	err = incoming_place_open(in->params.top, in->path, &in->params.in_place, end, &fd);
+	err = incoming_place_open(in->params.top, in->path, &in->params.in_place, in->params.space,
+		file->size, end, &fd);
 	if (err)
 		return err;
 	in->used = true;

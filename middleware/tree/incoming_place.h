@@ -14,15 +14,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct space_share;
+
 struct incoming_place {
 	bool wanted;
 	bool create;     /* a file that is not there is made, empty */
 	uint64_t offset; /* UINT64_MAX: behind the end, wherever that is at each write */
 };
 
-/* Opens the file for it: 0, an end that keeps order and which the caller closes, and its
- * descriptor, which is the end's.  -ENXIO: no regular file; other -errno as of opening. */
-int incoming_place_open(
-	int top, const char *path, const struct incoming_place *, struct end **end, int *fd);
+/* Opens the file for it: 0, an end that keeps order, and its descriptor, which is the end's.
+ * `bytes` are about to come; UINT64_MAX: nobody knows.  -ENXIO: no regular file; -EDQUOT; other
+ * -errno as of opening. */
+int incoming_place_open(int top, const char *path, const struct incoming_place *,
+	struct space_share *, uint64_t bytes, struct end **end, int *fd);
 
 #endif

@@ -160,6 +160,27 @@ def a_stream_is_cut_off(top):
 
 
 @case
+def what_is_written_in_place_counts(top):
+    os.makedirs(f"{top}/a")
+    daemon = Counted(top, "limit = export=a quota=10M files=2", "quota-scan = 0")
+    make_file(f"{top}/4m", 4 * M)
+    make_file(f"{top}/7m", 7 * M)
+    works(*daemon.put("alice", f"{top}/4m", "a/f", "--append"))
+    works(*daemon.put("alice", f"{top}/4m", "a/f", "--append"))
+    daemon.is_right("a", "8 MiB in one file")
+    fails(NO_SPACE, *daemon.put("alice", f"{top}/4m", "a/f", "--append"), says="quota")
+    daemon.is_right("a", "nothing came")
+    works(*daemon.put("alice", "-", "a/g", "--append"), input=b"x" * 70000)
+    fails(NO_SPACE, *daemon.put("alice", "-", "a/h", "--append"), input=b"x", says="quota")
+    check(not os.path.exists(f"{top}/a/h"), "a third file was made")
+    with open(f"{top}/7m", "rb") as f:
+        fails(NO_SPACE, *daemon.put("alice", "-", "a/f", "--append"), input=f.read(), says=("quota", "no space"))
+    wait_until(lambda: daemon.quota("a")["arriving_bytes"] == 0, "it is over")
+    daemon.is_right("a", "a stream that was cut off")
+    check(os.stat(f"{top}/a/f").st_size <= 10 * M, "more than the quota came")
+
+
+@case
 def small_files_and_names(top):
     """Many in a block: those for which there is no room are refused, each by itself."""
     daemon = Counted(top, "limit = export=a files=10")

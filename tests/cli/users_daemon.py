@@ -32,7 +32,7 @@ class Users(Daemon):
     def write(self, *lines):
         top = self.directory
         with open(self.config, "w") as f:
-            f.write("\n".join([f"export = {name} {top}/{name} rights=read,list,write,delete" for name in "ab"] +
+            f.write("\n".join([f"export = {name} {top}/{name} rights=read,list,write,delete,append" for name in "ab"] +
                               [f"users = {top}/users", f"control = {self.control}", "log-level = debug",
                                "anonymous = yes", "insecure = yes", *lines, ""]))
 
