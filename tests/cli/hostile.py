@@ -687,6 +687,78 @@ def files_with_wrong_fields(top):
     place.whole()
 
 
+PAYLOAD = b"p" * 32
+
+
+class Files:
+    """Files of one block each, in a directory; number n is called xN, with another letter."""
+
+    def __init__(self, place, letter=b"x"):
+        self.letter = letter
+        self.store = Store(place, b"/", flags=1)
+        self.store.offer()
+        self.entries = {}
+
+    def begin(self, *numbers):
+        for number in numbers:
+            self.store.file(number=number, size=len(PAYLOAD), name=self.letter + b"%d" % number)
+            self.entries[number] = self.store.session.entry
+        return self
+
+    def block(self, number):
+        index = self.store.credits.pop(0)
+        self.store.fill(index, iwarp.right_block(PAYLOAD, session=number)).notice(index)
+        return self
+
+    def end(self, number, fields=None):
+        right = {"number": number, "size": len(PAYLOAD), "digest": iwarp.digest(
+            len(PAYLOAD), iwarp.xxh3(PAYLOAD), entry=self.entries[number])}
+        self.store.session.put(iwarp.FILE_END, iwarp.file_end(**right | (fields or {})))
+        return self
+
+    def result(self, number):
+        """The status of its RESULT, which is the next"""
+        while (frame := self.store.session.get())[0] == iwarp.GRANT:
+            count, = struct.unpack(">H", frame[2][:2])
+            self.store.credits += struct.unpack(f">{count}I", frame[2][2:])
+        equal(frame[0], iwarp.RESULT, "a frame before RESULT", frame)
+        equal(struct.unpack(">I", frame[2][:4]), (number,), "the file of RESULT")
+        return struct.unpack(">H", frame[2][4:6])[0]
+
+
+@case
+def what_a_bad_end_of_a_file_costs(top):
+    """Of several files of a transfer, with another session's beside it.  An end that tells of a failure, or
+    whose digest is another, costs the file; one that cannot be costs the session.  Nothing costs what has
+    arrived, what was there before, or what others do."""
+    old = {name: b"old" for name in ("x1", "x2", "x3", "x4", "x5", "y1")}
+    place = Place(top, **old)
+    for fields in {"blocks": 2}, {"blocks": 0}, {"size": 33, "blocks": 2}, {"number": 9}:
+        beside = Files(place, b"y").begin(1)
+        files = Files(place).begin(1, 2, 3, 4, 5)
+        files.block(1).end(1)
+        equal(files.result(1), 0, "a whole file")
+        files.block(2).end(2, {"status": 301})
+        check(files.result(2) not in (0, 108), "a file that its source could not read")
+        files.block(3).end(3, {"digest": 1})
+        equal(files.result(3), 305, "a file with another digest")
+        files.block(4).end(4)
+        equal(files.result(4), 0, "a file behind those that failed")
+        files.block(5).end(5, fields)
+        seen = answer(files.store.session)
+        check(seen[-1] in (Answer.DROPPED, (iwarp.ABORT, 100)), "an end with", fields, seen)
+        files.store.close()
+        beside.block(1).end(1)
+        equal(beside.result(1), 0, "what crossed beside it")
+        beside.store.close()
+        for name, data in old.items():
+            with open(place.daemon.path(name), "r+b") as f:
+                equal(f.read(), PAYLOAD if name in ("x1", "x4", "y1") else b"old", fields, name)
+            with open(place.daemon.path(name), "wb") as f:
+                f.write(data)
+    place.whole()
+
+
 @case(seconds=120)
 def holes_with_wrong_fields(top):
     """A file of three blocks and a byte, with holes: HAS_HOLES, the bit 64."""
