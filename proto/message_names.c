@@ -89,6 +89,7 @@ static const struct message_row message_rows[] = {
 	REQUEST(TRANSFER_PAUSED, "PAUSED", 22, 22 + MESSAGE_CLASS_MAX),
 	REQUEST(TRANSFER_FILES, "FILES", 49, MESSAGE_DATA_MAX),
 	REQUEST(TRANSFER_RESULTS, "RESULTS", 15, MESSAGE_DATA_MAX),
+	REQUEST(TRANSFER_EXPOSE, "EXPOSE", 44, 44),
 };
 
 const struct message_row *message_row(uint16_t type)

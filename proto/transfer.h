@@ -7,11 +7,13 @@
  * said (S: source, K: sink):
  *
  * - S OFFER, K ACCEPT (or ABORT): once; ACCEPT names the sink's memory.
+ * - S EXPOSE: engine pull, where the sink fetches blocks: once, before the first FILE.
  * - K GRANT, S REQUEST: engine credit, at any time between ACCEPT and CLOSED.
  * - S FILE, K HAVE*, READY (or RESULT: refused): of each file, many at once.
  * - S HOLE: of a file that has some.
  * - S blocks, on the data channels: each a WRITE with its notice behind; engine status: with its
- *   status byte; engine window: K ACK, a notice's bytes, of each.
+ *   status byte; engine window: K ACK, a notice's bytes, of each; engine pull: as status, or K
+ *   READs of S's records and slots, and WRITEs that give them back.
  * - S FILE_END, K RESULT: of each file that was READY.
  * - S COMPLETE, K CLOSED: once; memory is revoked before CLOSED.
  * - Either ABORT: ends the transfer, not the session; the other side answers ABORT unless it sent
@@ -42,12 +44,13 @@ enum transfer_type {
 	TRANSFER_HAVE = 77,
 	TRANSFER_FILES = 78, /* proto/bundle.h */
 	TRANSFER_RESULTS = 79,
+	TRANSFER_EXPOSE = 80, /* proto/transfer_expose.h */
 };
 
 /* Whether a frame of this type is of a transfer that runs, whose number its header has. */
 static inline bool transfer_is_frame(uint16_t type)
 {
-	return type >= TRANSFER_OFFER && type <= TRANSFER_RESULTS;
+	return type >= TRANSFER_OFFER && type <= TRANSFER_EXPOSE;
 }
 
 #define TRANSFER_BLOCK_MIN 65536u
@@ -97,8 +100,9 @@ struct transfer_accept {
 			    base + i * stride + 4096 - 32 on, with gathered notices from 4096 on */
 	uint32_t key;
 	uint32_t flags; /* bit 0: notices are WRITE_IMM; bit 1: small files may come as bundles */
-	/* engine `status`: remote address and key of the status byte of slot 0; the others follow,
-	 * one byte a slot, then zeros up to transfer_status_bytes.  0 with other engines */
+	/* engine `status`, and `pull` where the source writes: remote address and key of the status
+	 * byte of slot 0; the others follow, one byte a slot, then zeros up to
+	 * transfer_status_bytes.  0 with other engines */
 	uint64_t status_base;
 	uint32_t status_key;
 };

@@ -79,7 +79,7 @@ static void rig_open_on(struct rig *rig, const struct loop_faults *faults, unsig
 	assert(!r);
 }
 
-static void rig_open(
+static inline void rig_open(
 	struct rig *rig, unsigned channels, uint32_t source_blocks, uint32_t sink_blocks)
 {
 	struct loop_faults faults = {.seed = harness_seed()};

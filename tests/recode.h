@@ -13,7 +13,7 @@
 #include "proto/message_change.h"
 #include "proto/message_copy.h"
 #include "proto/message_tree.h"
-#include "proto/transfer.h"
+#include "proto/transfer_expose.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -65,6 +65,7 @@ RECODE(queued, message)
 RECODE(offer, transfer)
 RECODE(accept, transfer)
 RECODE(file, transfer)
+RECODE(expose, transfer)
 RECODE(ready, transfer)
 RECODE(hole, transfer)
 RECODE(file_end, transfer)
@@ -293,6 +294,7 @@ static const struct recode recode_table[] = {
 	{TRANSFER_PAUSED, recode_message_queued},
 	{TRANSFER_OFFER, recode_transfer_offer},
 	{TRANSFER_ACCEPT, recode_transfer_accept},
+	{TRANSFER_EXPOSE, recode_transfer_expose},
 	{TRANSFER_GRANT, recode_grant},
 	{TRANSFER_REQUEST, recode_empty},
 	{TRANSFER_FILE, recode_transfer_file},

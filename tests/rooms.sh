@@ -119,6 +119,8 @@ room middleware/engine/ '(engine|block|fabric|base|proto)/'
 for engine in credit status window; do
 	room middleware/engine/$engine/ "(engine/$engine/|engine/[a-z_]+\.h$|block/|fabric/|base/|proto/)"
 done
+# where the client is the source, pull is status
+room middleware/engine/pull/ "(engine/pull/|engine/status/status_engine\.h$|engine/[a-z_]+\.h$|block/|fabric/|base/|proto/)"
 room middleware/session/ '(session|engine|block|fabric|base|proto)/'
 room middleware/transfer/ '(transfer|session|engine|end|block|fabric|base|proto)/'
 # files and trees as the ends of a transfer: above it, beneath the programs; some of its modules know

@@ -92,6 +92,13 @@ struct block *pool_at(struct pool *p, uint64_t index)
 	return index < p->count ? &p->blocks[index] : NULL;
 }
 
+/* Nothing of its last use may show in the next one. */
+static void renew(struct block *b, enum block_state state)
+{
+	*b = (struct block){
+		.payload = b->payload, .index = b->index, .capacity = b->capacity, .state = state};
+}
+
 struct block *pool_take(struct pool *p, enum block_state state)
 {
 	struct block *b;
@@ -101,10 +108,14 @@ struct block *pool_take(struct pool *p, enum block_state state)
 		return NULL;
 	b = p->free[--p->free_count];
 	assert(b->state == BLOCK_FREE);
-	/* nothing of its last use may show in the next one */
-	*b = (struct block){
-		.payload = b->payload, .index = b->index, .capacity = b->capacity, .state = state};
+	renew(b, state);
 	return b;
+}
+
+void pool_regrant(struct block *b)
+{
+	assert(b->state == BLOCK_DRAINING);
+	renew(b, BLOCK_GRANTED);
 }
 
 void pool_give(struct pool *p, struct block *b)

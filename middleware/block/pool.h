@@ -34,6 +34,8 @@ struct block *pool_at(struct pool *, uint64_t index);
 /* A FREE block, moved to `state` (FILLING or GRANTED); NULL when none is free.  Most recently freed
  * first: its memory is warm in the cache. */
 struct block *pool_take(struct pool *, enum block_state state);
+/* A DRAINING block that is to land once more, in the same place: GRANTED. */
+void pool_regrant(struct block *);
 /* Back to FREE, from any state (an aborted transfer frees what was on its way). */
 void pool_give(struct pool *, struct block *);
 /* One arrow along the state machine; asserts that the arrow exists.  Those from FREE are

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define POLL_BATCH 32
 #define CHANNEL_OTHERS 2u /* requests beside those of blocks: two READs, or a flush */
 
 static uint32_t send_depth(uint32_t depth)
@@ -228,6 +229,23 @@ int channel_check(struct channel *const *channels, unsigned count, struct verdic
 		return -ECONNRESET;
 	}
 	return 0;
+}
+
+int channel_check_idle(struct fabric_cq *cq, struct channel *const *channels, unsigned count,
+	struct verdict *verdict)
+{
+	struct fabric_wc wc[POLL_BATCH];
+	int n;
+
+	while ((n = fabric_cq_poll(cq, wc, POLL_BATCH)) > 0)
+		for (int i = 0; i < n; i++) {
+			uint32_t sent;
+			int err = channel_completion(&wc[i], &sent, verdict);
+
+			if (err < 0)
+				return err;
+		}
+	return n ? n : channel_check(channels, count, verdict);
 }
 
 /* ---- receives, greetings, notices ---- */

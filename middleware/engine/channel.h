@@ -36,6 +36,9 @@ enum channel_request {
 	CHANNEL_DATA = 3,     /* WRITE of a block, and what tells of it; low half: its index */
 	CHANNEL_STATUS = 4,   /* READ of the sink's status bytes */
 	CHANNEL_ACK = 5,      /* SEND of an ACK; low half: the sink's block index */
+	CHANNEL_FETCH = 6,    /* READ of a source's block; low half: its slot */
+	CHANNEL_RECORDS = 7,  /* READ of a source's records */
+	CHANNEL_GIVE = 8,     /* WRITE that gives slots back to a source */
 };
 #define CHANNEL_ID(what, number) ((uint64_t)(what) << 32 | (uint32_t)(number))
 #define CHANNEL_ID_WHAT(id) ((enum channel_request)((id) >> 32))
@@ -94,6 +97,10 @@ int channel_post(struct channel *, const struct fabric_wr *list, uint32_t blocks
 int channel_completion(const struct fabric_wc *, uint32_t *blocks, struct verdict *);
 /* 0; -ECONNRESET: the peer has closed one of them, or it broke, as the verdict says. */
 int channel_check(struct channel *const *, unsigned count, struct verdict *);
+/* For a half that posts nothing: takes in what completes all the same, of the transfers before it,
+ * and checks.  0 or -errno. */
+int channel_check_idle(
+	struct fabric_cq *, struct channel *const *, unsigned count, struct verdict *);
 /* Starts counting anew. */
 void channel_reset_counts(struct channel *);
 

@@ -15,6 +15,7 @@ static const struct engine_ops *const engines[] = {
 	&engine_credit,
 	&engine_status,
 	&engine_window,
+	&engine_pull,
 };
 
 const struct engine_ops *engine_at(unsigned i)
@@ -36,6 +37,16 @@ const struct engine_ops *engine_by_id(unsigned id)
 		if (engines[i]->id == id)
 			return engines[i];
 	return NULL;
+}
+
+const struct engine_source_ops *engine_source_half(const struct engine_ops *ops, bool called)
+{
+	return called && ops->called_source ? ops->called_source : ops->source;
+}
+
+const struct engine_sink_ops *engine_sink_half(const struct engine_ops *ops, bool called)
+{
+	return called && ops->called_sink ? ops->called_sink : ops->sink;
 }
 
 const char *engine_lacks(const struct engine_ops *ops, const struct fabric_caps *caps)
@@ -97,6 +108,19 @@ int engine_sink_flush(struct engine_sink *e)
 
 	e->retained = NULL;
 	return err;
+}
+
+bool engine_sink_never_again(struct engine_sink *e, struct block *b)
+{
+	(void)e;
+	(void)b;
+	return false;
+}
+
+int engine_sink_is_settled(struct engine_sink *e)
+{
+	(void)e;
+	return 1;
 }
 
 void engine_sink_revoke(struct engine_sink *e)

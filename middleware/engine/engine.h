@@ -50,7 +50,7 @@ struct engine_env {
 	uint32_t remote_first; /* the number of the first slot: 0, or that of early data's */
 	struct sender *sender; /* that blocks were sent by already, taken over, also on error; or
 				  NULL: the engine makes its own */
-	uint64_t remote_status_base; /* its status bytes, if the engine has them */
+	uint64_t remote_status_base; /* its status bytes, if the half wants them */
 	uint32_t remote_status_key;
 
 	/* why an operation failed, if it was not for memory or frames: the transfer's own */
@@ -76,7 +76,11 @@ struct engine_source { /* each embeds it first */
 };
 
 struct engine_source_ops {
-	unsigned access; /* that its blocks' memory must be registered with: FABRIC_LOCAL, ... */
+	unsigned access;   /* that its blocks' memory must be registered with: FABRIC_LOCAL, ... */
+	bool wants_status; /* the sink has status bytes for it, which ACCEPT names */
+	/* It posts nothing: the sink fetches blocks, which stay until it has emptied them, so that
+	 * there are as many as the window has */
+	bool is_fetched;
 	/* All that completions tell of is blocks that have left: the loop may sleep through some
 	 * (engine/moderation.h). */
 	bool moderate;
@@ -132,6 +136,12 @@ struct engine_sink_ops {
 	int (*poll)(struct engine_sink *, struct block **done, unsigned max);
 	/* Gives free blocks to the source.  Once a round of the loop, by engine_sink_flush. */
 	int (*flush)(struct engine_sink *);
+	/* A DRAINING block is not what the source sealed: whether it is fetched once more; then it
+	 * is the engine's, and will land again. */
+	bool (*again)(struct engine_sink *, struct block *);
+	/* COMPLETE has come, so no block is to come: 1 nothing that was posted reaches into the
+	 * source's memory any more; 0 not yet (ask again when woken); -errno */
+	int (*settle)(struct engine_sink *);
 	void (*close)(struct engine_sink *);
 };
 
@@ -150,11 +160,20 @@ struct engine_ops {
 	bool notices;   /* blocks are told of by notices, which may be WRITE_IMM */
 	const struct engine_source_ops *source;
 	const struct engine_sink_ops *sink;
+	/* of the side that was connected to, the daemon's, where that is another one; NULL: it is
+	 * the same */
+	const struct engine_source_ops *called_source;
+	const struct engine_sink_ops *called_sink;
 };
 
 extern const struct engine_ops engine_credit;
 extern const struct engine_ops engine_status;
 extern const struct engine_ops engine_window;
+extern const struct engine_ops engine_pull;
+
+/* The half of a side; `called`: which was connected to. */
+const struct engine_source_ops *engine_source_half(const struct engine_ops *, bool called);
+const struct engine_sink_ops *engine_sink_half(const struct engine_ops *, bool called);
 
 /* How long the loop may sleep if nothing wakes it: -1 for ever, 0 not at all, else ns. */
 int64_t engine_sleep_ns(const struct engine *);
@@ -167,6 +186,9 @@ int engine_sink_frame(struct engine_sink *, uint16_t type, const uint8_t *data, 
 void engine_sink_retain(struct engine_sink *, struct block *);
 /* Once a round of the loop: grants, ACKs, status bytes.  0 or -errno. */
 int engine_sink_flush(struct engine_sink *);
+/* `again` and `settle` of a sink that posts nothing which reads or takes. */
+bool engine_sink_never_again(struct engine_sink *, struct block *);
+int engine_sink_is_settled(struct engine_sink *);
 /* Takes the engine's own memory away from the peer. */
 void engine_sink_revoke(struct engine_sink *);
 

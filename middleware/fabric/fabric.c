@@ -12,7 +12,7 @@
 #include "base/clock.h"
 
 #define FLAGS_KNOWN ((unsigned)(FABRIC_SIGNALED | FABRIC_INLINE))
-#define ACCESS_KNOWN ((unsigned)(FABRIC_REMOTE_WRITE | FABRIC_REMOTE_READ))
+#define ACCESS_KNOWN ((unsigned)(FABRIC_REMOTE_WRITE | FABRIC_REMOTE_READ | FABRIC_READ_INTO))
 
 /* ---- fabric ---- */
 

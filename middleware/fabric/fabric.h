@@ -60,6 +60,8 @@ struct fabric_caps {
 	uint32_t max_channels;      /* that one peer should open; a hint */
 	bool has_imm;               /* WRITE_IMM works */
 	bool has_read;              /* READ works */
+	uint16_t max_reads; /* that may be under way on a channel, once it is connected; what is
+			       posted behind one more waits for the first of them */
 	bool read_rights;   /* READ asks for FABRIC_REMOTE_READ (on the kernel's siw, any memory
 			       of the protection domain can be read by who has its key) */
 	bool read_in_order; /* a peer's READ here is carried out before a SEND behind it arrives (on
@@ -186,6 +188,9 @@ enum fabric_access {
 	FABRIC_LOCAL = 0, /* local reads, writes, receives */
 	FABRIC_REMOTE_WRITE = 1,
 	FABRIC_REMOTE_READ = 2,
+	/* READs of ours put data here: a peer's right to write with adapters that ask for it, which
+	 * is told to no peer but by the READ itself */
+	FABRIC_READ_INTO = 4,
 };
 
 /* A protection domain on the device that `chan` runs over. */

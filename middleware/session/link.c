@@ -92,6 +92,11 @@ int link_make_rail(struct link *l, unsigned transfer)
 	return 0;
 }
 
+bool link_was_called(const struct link *l)
+{
+	return !l->eq;
+}
+
 const char *link_fabric_name(const struct link *l)
 {
 	return fabric_chan_name(control_chan(l->control));

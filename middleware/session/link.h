@@ -63,6 +63,8 @@ int link_connect(struct fabric *, const struct link_target *, int timeout_ms, st
  * closed first.  Errors as above; none is open then. */
 int link_open_channels(struct link *, unsigned transfer, uint32_t session,
 	const struct message_channels_reply *, int timeout_ms);
+/* Whether this side was connected to: the daemon's end of a link. */
+bool link_was_called(const struct link *);
 /* Connection events of the client's channels: the fd (-1: not a client's link), and what they mean:
  * 0, or -errno when the session's control channel has gone, from then on.  For a shell that sits at
  * its prompt, and for transfers.  Any thread; while link_open_channels waits, the events are its

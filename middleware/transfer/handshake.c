@@ -118,8 +118,15 @@ static void fill_stats(struct run *run, const struct engine_ops *ops,
 
 /* ---- source ---- */
 
+/* The half of the engine that this side has as a source. */
+static const struct engine_source_ops *source_half(
+	const struct run *run, const struct handshake *hs)
+{
+	return engine_source_half(engine_by_id(hs->offer.engine), link_was_called(run->link));
+}
+
 static int plan_transfer(struct run *run, const struct transfer_source *from,
-	struct plan_facts *facts, struct plan *out)
+	const struct engine_source_ops *half, struct plan_facts *facts, struct plan *out)
 {
 	const struct transfer_params *p = run->params;
 
@@ -138,7 +145,7 @@ static int plan_transfer(struct run *run, const struct transfer_source *from,
 		.rtt_ns = p->rtt_ns,
 		.early_bytes = p->early_bytes,
 		.cpus = worker_cpus(),
-		.delivered = caps_of(run)->write_delivered,
+		.delivered = caps_of(run)->write_delivered || half->is_fetched,
 	};
 
 	if (!facts->open_channels)
@@ -148,9 +155,10 @@ static int plan_transfer(struct run *run, const struct transfer_source *from,
 	return 0;
 }
 
-static int make_io_pool(
-	struct run *run, const struct transfer_source *source, const struct plan *plan)
+static int make_io_pool(struct run *run, const struct transfer_source *source,
+	const struct engine_source_ops *half, const struct plan *plan)
 {
+	const bool posts = caps_of(run)->is_device && !half->is_fetched;
 	const struct transfer_feed *from = source->feed;
 	struct io_pool_feed feed;
 	struct io_pool_params params = {
@@ -158,10 +166,9 @@ static int make_io_pool(
 		.workers = plan->workers,
 		.squeeze = run->params->squeeze,
 		/* to compress takes long: other threads do it */
-		.in_place =
-			!run->params->squeeze && plan_in_place(run->params->workers, worker_cpus(),
-							 caps_of(run)->is_device ? plan->block : 0,
-							 caps_of(run)->write_delivered),
+		.in_place = !run->params->squeeze &&
+			    plan_in_place(run->params->workers, worker_cpus(),
+				    posts ? plan->block : 0, caps_of(run)->write_delivered),
 		.blocks = pool_count(run->pool),
 		.seal = run->seal_key,
 		.jobs = source->reread ? REREAD_THREADS : 0,
@@ -205,7 +212,7 @@ int handshake_offer(struct run *run, const struct transfer_source *from, struct 
 	};
 	if (getrandom(offer->salt, sizeof offer->salt, 0) != sizeof offer->salt)
 		return -EIO;
-	r = plan_transfer(run, from, &hs->facts, hs->plan);
+	r = plan_transfer(run, from, source_half(run, hs), &hs->facts, hs->plan);
 	if (!r)
 		r = check_engine(run, offer->engine, offer->notice, hs->plan->channels);
 	if (r)
@@ -226,17 +233,19 @@ int handshake_offer(struct run *run, const struct transfer_source *from, struct 
 int handshake_prepare(
 	struct run *run, const struct transfer_source *from, struct handshake *hs, uint32_t depth)
 {
-	const struct engine_ops *ops = engine_by_id(hs->offer.engine);
+	const struct engine_source_ops *half = source_half(run, hs);
 	struct plan *plan = hs->plan;
 	int r;
 
 	plan->source_blocks = plan_source_blocks(&hs->facts, plan->block, depth);
-	r = run_make_pool(run, plan->source_blocks, plan->block, ops->source->access);
+	if (half->is_fetched && plan->source_blocks > depth) /* each is a slot of the sink's */
+		plan->source_blocks = depth;
+	r = run_make_pool(run, plan->source_blocks, plan->block, half->access);
 	if (r)
 		return run_fail(run, VERDICT_TRANSFER, status_from_errno(r),
 			"memory for %u blocks of %u bytes", plan->source_blocks, plan->block);
 	run_count_requests(run, plan->channels);
-	return make_io_pool(run, from, plan);
+	return make_io_pool(run, from, half, plan);
 }
 
 struct engine_env handshake_env(struct run *run, const struct handshake *hs)
@@ -244,24 +253,25 @@ struct engine_env handshake_env(struct run *run, const struct handshake *hs)
 	return make_env(run, hs->plan->channels, hs->offer.notice, false);
 }
 
-static bool accept_ok(const struct transfer_offer *offer, const struct transfer_accept *accept)
+static bool accept_ok(const struct transfer_offer *offer, const struct engine_source_ops *half,
+	const struct transfer_accept *accept)
 {
 	return accept->depth <= offer->depth && accept->stride == pool_stride(offer->block) &&
 	       (!(accept->flags & TRANSFER_ACCEPT_IMM) || offer->flags & TRANSFER_OFFER_IMM) &&
-	       (offer->engine == MESSAGE_ENGINE_STATUS ||
-		       (!accept->status_base && !accept->status_key));
+	       (half->wants_status || (!accept->status_base && !accept->status_key));
 }
 
 int handshake_take_accept(struct run *run, const struct transfer_source *from, struct handshake *hs,
 	const struct message_header *h, const uint8_t *data, bool *bundles)
 {
 	const struct engine_ops *ops = engine_by_id(hs->offer.engine);
+	const struct engine_source_ops *half = source_half(run, hs);
 	struct transfer_accept accept;
 	struct engine_env env;
 	int r = 0;
 
 	if (h->type != TRANSFER_ACCEPT || transfer_get_accept(&accept, data, h->length) ||
-		!accept_ok(&hs->offer, &accept))
+		!accept_ok(&hs->offer, half, &accept))
 		return run_fail(run, VERDICT_SESSION, STATUS_PROTOCOL,
 			"the sink answered OFFER with a bad %s", message_name(h->type));
 	*bundles = accept.flags & TRANSFER_ACCEPT_BUNDLES;
@@ -279,7 +289,7 @@ int handshake_take_accept(struct run *run, const struct transfer_source *from, s
 	env.remote_status_base = accept.status_base;
 	env.remote_status_key = accept.status_key;
 	run->sender = NULL; /* it is the engine's */
-	r = ops->source->open(&env, &run->source);
+	r = half->open(&env, &run->source);
 	if (!r) {
 		run->engine = ops;
 		run->common = &run->source->common;
@@ -333,12 +343,14 @@ static int answer(struct run *run, const struct transfer_offer *offer, bool imm,
 	struct transfer_accept accept = {
 		.depth = pool_count(run->pool),
 		.stride = pool_stride(offer->block),
-		.base = fabric_mr_base(run->memory->mr),
-		.key = fabric_mr_key(run->memory->mr),
 		.flags = (imm ? TRANSFER_ACCEPT_IMM : 0) | (bundles ? TRANSFER_ACCEPT_BUNDLES : 0),
 	};
 	uint8_t data[64];
 
+	if (run->sink->ops->access & FABRIC_REMOTE_WRITE) {
+		accept.base = fabric_mr_base(run->memory->mr);
+		accept.key = fabric_mr_key(run->memory->mr);
+	}
 	if (run->sink->status_mr) {
 		accept.status_base = fabric_mr_base(run->sink->status_mr);
 		accept.status_key = fabric_mr_key(run->sink->status_mr);
@@ -349,6 +361,7 @@ static int answer(struct run *run, const struct transfer_offer *offer, bool imm,
 int handshake_accept(struct run *run, bool bundles, uint32_t *block_bytes)
 {
 	const struct engine_ops *ops;
+	const struct engine_sink_ops *half;
 	struct transfer_offer offer;
 	struct message_header h;
 	struct engine_env env;
@@ -368,16 +381,17 @@ int handshake_accept(struct run *run, bool bundles, uint32_t *block_bytes)
 	if (r)
 		return r;
 	ops = engine_by_id(offer.engine);
+	half = engine_sink_half(ops, link_was_called(run->link));
 	imm = (offer.flags & TRANSFER_OFFER_IMM) && offer.notice == TRANSFER_NOTICE_BEHIND &&
 	      ops->notices && caps_of(run)->has_imm;
 	depth = choose_depth(run, &offer);
-	r = run_make_pool(run, depth, offer.block, ops->sink->access);
+	r = run_make_pool(run, depth, offer.block, half->access);
 	if (r)
 		return run_fail(run, VERDICT_TRANSFER, status_from_errno(r),
 			"memory for %u blocks of %u bytes", depth, offer.block);
 	env = make_env(run, offer.channels, offer.notice, imm);
 	run_count_requests(run, offer.channels);
-	r = ops->sink->open(&env, &run->sink);
+	r = half->open(&env, &run->sink);
 	if (!r) {
 		run->engine = ops;
 		run->common = &run->sink->common;

@@ -12,6 +12,7 @@
 #include "transfer/sink_impl.h"
 
 #include "base/clock.h"
+#include "base/log.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -327,10 +328,26 @@ static int take_landed(struct sink *s)
 	return r ? r : n;
 }
 
+/* A block that was damaged on its way is fetched once more, and lands as if it had not come. */
+static int take_again(struct sink *s, struct sink_file *f)
+{
+	log_info("file %u: a block was damaged on its way: it is read once more", f->file.file);
+	f->in_io--;
+	s->away -= s->run.bucket != NULL;
+	if (f->bundle)
+		sink_bundle_again(f);
+	else
+		f->landed--;
+	return 0;
+}
+
 static int take_drained(struct sink *s, struct block *b)
 {
 	struct sink_file *f = b->owner;
 
+	/* a stream's next block may be written already */
+	if (b->error == -EILSEQ && !f->reorder && s->run.sink->ops->again(s->run.sink, b))
+		return take_again(s, f);
 	f->in_io--;
 	if (f->bundle)
 		return sink_bundle_verified(s, f, b);
@@ -474,6 +491,8 @@ static int work(struct run *run)
 	if (!s->complete_came || s->open)
 		return total;
 	r = flush_files(s);
+	if (r > 0)
+		r = s->run.sink->ops->settle(s->run.sink);
 	if (r <= 0)
 		return r ? r : total;
 	s->completed = true;

@@ -252,6 +252,11 @@ int sink_take_bundle_block(struct sink *s, struct sink_file *f, struct block *b)
 	return take_block(s, f, b);
 }
 
+void sink_bundle_again(struct sink_file *f)
+{
+	f->bundle->block_came = false;
+}
+
 int sink_keep_early(struct sink *s, struct block *b)
 {
 	struct block **slot = &s->early[b->session % TRANSFER_OPEN_MAX];

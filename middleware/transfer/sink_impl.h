@@ -148,6 +148,8 @@ int sink_keep_early(struct sink *, struct block *);
 int sink_offer_bundles(struct sink *);
 /* Its block was verified, or is not what it should be. */
 int sink_bundle_verified(struct sink *, struct sink_file *, struct block *);
+/* Its block was damaged, and will land once more. */
+void sink_bundle_again(struct sink_file *);
 /* Its files have their names, or not. */
 int sink_bundle_landed(struct sink *, struct sink_file *);
 /* Ends directories of bundles that have landed.  How many, or -errno. */

@@ -278,6 +278,8 @@ static const char *mover_notices(const struct transfer_stats *stats)
 {
 	if (!strcmp(stats->engine, "status"))
 		return "status bytes";
+	if (!strcmp(stats->engine, "pull"))
+		return "nothing sent by the daemon";
 	switch (stats->notice) {
 	case TRANSFER_NOTICE_GATHERED:
 		return "notices gathered";

@@ -283,6 +283,7 @@ REQUESTS = {
 TRANSFERS = {
     iwarp.OFFER: (iwarp.offer(), 49, 49),
     iwarp.ACCEPT: (iwarp.accept(), 36, 36),
+    iwarp.EXPOSE: (iwarp.expose(), 44, 44),
     iwarp.GRANT: (iwarp.grant([0]), 6, 2 + 4 * 4096),
     iwarp.REQUEST: (b"", 0, 0),
     iwarp.HAVE: (iwarp.have(), 22, 14 + 8 * 4096),

@@ -24,13 +24,13 @@ HELLO, BYE, PING, CHANNELS, LOGIN, ADMIT = range(1, 7)
 STAT, LIST, MKDIR, RMDIR, REMOVE, RENAME, STATFS, REMOVE_TREE, TREE, SUM, SETATTR, MAKE_LINK = range(16, 28)
 GRANT_COPY, SEND_COPY = 28, 29
 STORE, RETRIEVE, FEED = 32, 33, 34
-ENGINE_CREDIT, ENGINE_STATUS = 1, 2
+ENGINE_CREDIT, ENGINE_STATUS, ENGINE_PULL = 1, 2, 4
 NOTICE_BEHIND, NOTICE_GATHERED = 1, 2
 OFFER, ACCEPT, GRANT, REQUEST, HOLE = range(64, 69)
 FILE, READY, FILE_END, RESULT, COMPLETE, CLOSED, ABORT = range(69, 76)
 PAUSED = 76
 HAVE = 77
-FILES, RESULTS = 78, 79
+FILES, RESULTS, EXPOSE = 78, 79, 80
 QUEUED = 83
 HELLO_QUEUED = 16
 UNKNOWN = 0xffffffffffffffff
@@ -424,6 +424,11 @@ def offer(engine=1, notice=1, channels=1, block=65536, depth=4, flags=0, files=1
           salt=bytes(16)):
     return struct.pack(">BBHIIIQQB16s", engine, notice, channels, block, depth, flags, files, bytes_, protect,
                        salt)
+
+
+def expose(blocks=2, stride=65536 + 4096, base=1 << 20, key=1, records_base=1 << 30, records_key=2,
+           given_base=1 << 31, given_key=3):
+    return struct.pack(">IIQIQIQI", blocks, stride, base, key, records_base, records_key, given_base, given_key)
 
 
 def accept(depth=4, stride=65536 + 4096, base=0, key=1, flags=0, status_base=0, status_key=0):

@@ -95,7 +95,7 @@ def bash_completes_what_help_says(top):
     options = help_of("rftp")
     equal(sorted(complete("-")), sorted(f"--{name}" for name in options), "options")
     equal(complete("--direct", "o"), ["on", "off"], "values of --direct")
-    equal(complete("--engine", ""), ["auto", "credit", "status", "window"], "values of --engine")
+    equal(complete("--engine", ""), ["auto", "credit", "status", "window", "pull"], "values of --engine")
     equal(complete("--block", "a"), ["auto"], "values of --block")
 
 

@@ -33,10 +33,15 @@ static struct engine_env engine_half_env(struct engine_half *h, uint8_t notice, 
 static void engine_half_begin(struct engine_half *h, const struct engine_ops *ops, bool source)
 {
 	uint32_t blocks = source ? ENGINE_SOURCE_BLOCKS : ENGINE_SLOTS;
-	unsigned access = source ? ops->source->access : ops->sink->access;
-	size_t bytes = pool_bytes(blocks, ENGINE_BLOCK_BYTES);
 	struct side *s = h->side;
+	unsigned access = source ? engine_source_half(ops, !s->client)->access
+				 : engine_sink_half(ops, !s->client)->access;
+	size_t bytes;
 
+	/* what is fetched is of the sink's slots */
+	if (source && engine_source_half(ops, !s->client)->is_fetched)
+		blocks = ENGINE_SLOTS;
+	bytes = pool_bytes(blocks, ENGINE_BLOCK_BYTES);
 	h->engine = ops;
 	h->source = source;
 	h->sent = h->landed = h->drained = h->frames = h->kept_until = 0;
@@ -129,7 +134,12 @@ static void engine_check_source(const struct engine_half *h, bool imm, uint8_t n
 	struct channel_counts n = engine_counts(h);
 	struct side *s = h->side;
 
+	if (h->from->ops->is_fetched) {
+		must_eq(s, n.writes + n.sends + n.reads + n.receives + h->frames, 0);
+		return;
+	}
 	switch (h->engine->id) {
+	case MESSAGE_ENGINE_PULL:
 	case MESSAGE_ENGINE_STATUS: /* a byte behind each block, or behind several, and once more to
 				       flush */
 		must(s, n.writes > ENGINE_BLOCKS &&
@@ -173,12 +183,12 @@ static void engine_source(
 	env.remote_key = (uint32_t)memory.w[4];
 	env.remote_status_base = status.w[1];
 	env.remote_status_key = (uint32_t)status.w[2];
-	must_eq(s, ops->source->open(&env, &h->from), 0);
+	must_eq(s, engine_source_half(ops, !s->client)->open(&env, &h->from), 0);
 	while (h->sent < ENGINE_BLOCKS || !h->emptied)
 		engine_wait(h, source_round);
 	while (!h->settled)
 		engine_wait(h, source_settles);
-	must_eq(s, pool_free_count(h->pool), ENGINE_SOURCE_BLOCKS);
+	must_eq(s, pool_free_count(h->pool), pool_count(h->pool));
 	note_send(s, (struct note){{ENGINE_COMPLETE}, 0});
 	while (!h->over) /* a GRANT may be on its way */
 		engine_wait(h, source_round);
@@ -222,6 +232,22 @@ static bool sink_round(struct engine_half *h)
 	return any || n > 0;
 }
 
+static bool sink_settles(struct engine_half *h)
+{
+	bool any = sink_round(h);
+	int settled = h->to->ops->settle(h->to);
+
+	must(h->side, settled >= 0);
+	h->settled = settled;
+	return settled || any;
+}
+
+/* Whether this sink's half fetches blocks. */
+static bool engine_fetches(const struct engine_half *h)
+{
+	return engine_source_half(h->engine, h->side->client)->is_fetched;
+}
+
 static void engine_check_sink(const struct engine_half *h)
 {
 	struct channel_counts n = engine_counts(h);
@@ -230,9 +256,16 @@ static void engine_check_sink(const struct engine_half *h)
 	must_eq(s, h->landed, ENGINE_BLOCKS);
 	for (unsigned i = 0; i < ENGINE_BLOCKS; i++)
 		must(s, h->seen[i]);
+	if (engine_fetches(h)) {
+		must(s, n.reads > ENGINE_BLOCKS);
+		must(s, n.writes > 0 && n.writes <= ENGINE_BLOCKS);
+		must_eq(s, n.sends + n.receives, 0);
+		must_eq(s, h->frames, 1); /* EXPOSE */
+		return;
+	}
 	must_eq(s, n.writes + n.reads, 0);
 	must_eq(s, n.sends, h->engine->id == MESSAGE_ENGINE_WINDOW ? ENGINE_BLOCKS : 0);
-	if (h->engine->id == MESSAGE_ENGINE_STATUS)
+	if (h->engine->id == MESSAGE_ENGINE_STATUS || h->engine->id == MESSAGE_ENGINE_PULL)
 		must_eq(s, n.receives, 0);
 }
 
@@ -245,7 +278,7 @@ static void engine_sink(
 
 	engine_half_begin(h, ops, false);
 	env = engine_half_env(h, notice, imm);
-	must_eq(s, ops->sink->open(&env, &h->to), 0);
+	must_eq(s, engine_sink_half(ops, !s->client)->open(&env, &h->to), 0);
 	mr = h->to->status_mr;
 	note_send(s,
 		(struct note){{ENGINE_MEMORY, pool_count(h->pool), pool_stride(ENGINE_BLOCK_BYTES),
@@ -256,6 +289,8 @@ static void engine_sink(
 			     0});
 	while (!h->over)
 		engine_wait(h, sink_round);
+	while (!h->settled)
+		engine_wait(h, sink_settles);
 	must(s, h->emptied);
 	engine_check_sink(h);
 	engine_sink_revoke(h->to);
@@ -283,7 +318,7 @@ static bool engine_can(struct engine_half *h, const struct engine_ops *ops)
 	const char *lacks = engine_lacks(ops, caps);
 	struct side *s = h->side;
 
-	if (ops->id != MESSAGE_ENGINE_STATUS)
+	if (ops->id != MESSAGE_ENGINE_STATUS && ops->id != MESSAGE_ENGINE_PULL)
 		must(s, !lacks);
 	else if (!caps->has_read)
 		must(s, lacks && strstr(lacks, "READ"));
@@ -343,13 +378,18 @@ static void engine_window_half(struct side *s)
 	engine_half(s, &engine_window);
 }
 
+static void engine_pull_half(struct side *s)
+{
+	engine_half(s, &engine_pull);
+}
+
 /* One engine leaves the channels, and their completion queue, to the next: another, or the other
  * way. */
 static void engines_in_turn_half(struct side *s)
 {
 	static const struct engine_ops *const turns[] = {&engine_window, &engine_credit,
-		&engine_window, &engine_status, &engine_window, &engine_window, &engine_status,
-		&engine_credit};
+		&engine_window, &engine_pull, &engine_window, &engine_window, &engine_status,
+		&engine_pull, &engine_credit};
 	struct engine_half *h = engine_half_new(s);
 	bool imm = least_of_both(s, fabric_chan_caps(h->channels[0]->chan)->has_imm);
 

@@ -91,6 +91,7 @@ static const struct contract_case {
 	{"engine-credit", engine_credit_half, engine_credit_half, 0},
 	{"engine-status", engine_status_half, engine_status_half, 0},
 	{"engine-window", engine_window_half, engine_window_half, 0},
+	{"engine-pull", engine_pull_half, engine_pull_half, 0},
 	{"engines-in-turn", engines_in_turn_half, engines_in_turn_half, 0},
 	{"caps", caps_half, caps_half, 0},
 	{"bad-write", bad_write_half, bad_write_half, 0},

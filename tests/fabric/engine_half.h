@@ -37,10 +37,10 @@ enum {
 	ENGINE_CLOSED,
 	ENGINE_FRAME
 };
-/* where in a note a frame's type is, and then its data; a GRANT of all slots fits */
+/* where in a note a frame's type is, and then its data; a GRANT of all slots fits, and an EXPOSE */
 #define ENGINE_FRAME_AT sizeof(uint64_t)
 #define ENGINE_DATA_AT (ENGINE_FRAME_AT + sizeof(uint16_t))
-#define ENGINE_DATA_BYTES (6 * sizeof(uint64_t) - ENGINE_DATA_AT)
+#define ENGINE_DATA_BYTES (NOTE_WORDS * sizeof(uint64_t) - ENGINE_DATA_AT)
 
 struct engine_half {
 	struct side *side;

@@ -32,8 +32,10 @@
 
 struct link;
 
+#define NOTE_WORDS 7
+
 struct note {
-	uint64_t w[6];
+	uint64_t w[NOTE_WORDS];
 	uint64_t verdict; /* VERDICT_*, or 0 for a note of the case itself */
 };
 enum { VERDICT_GOOD = 1, VERDICT_BAD };

@@ -103,6 +103,8 @@ write("fuzz_transfer", {
     "offer": b"\x40" + pack("BBHIIIQQ", 1, 1, 8, 4 << 20, 512, 1, 3, 2**64 - 1) + b"\2" + bytes(16),
     "accept": b"\x41" + pack("IIQIIQI", 512, (4 << 20) + 4096, 0x7F0000000000, 0xDEADBEEF, 1,
                                0x7E0000000000, 0xCAFEF00D),
+    "expose": b"\x50" + pack("IIQIQIQI", 512, (4 << 20) + 4096, 0x7F0000000000, 0xDEADBEEF, 0x7E0000000000, 0xCAFEF00D,
+                             0x7D0000000000, 0xFEEDFACE),
     "grant": b"\x42" + pack("HIII", 3, 0, 1, 65535),
     "request": b"\x43",
     "file": b"\x45" + pack("IBIqIQ", 1, 1, 0o644, 1700000000, 5, 1 << 32) + text(b"a/b"),

@@ -209,7 +209,7 @@ static const char *one(
 		.max_block = 1 << 20,
 		.max_depth = RAIL_DEPTH,
 		.workers = harness_random(&rng) % 4, /* 0: chosen, in place on few CPUs */
-		.engine = MESSAGE_ENGINE_CREDIT + harness_random(&rng) % 3,
+		.engine = MESSAGE_ENGINE_CREDIT + harness_random(&rng) % 4,
 		.cancel_fd = -1,
 		/* what stalls is to end soon, and what is only slow on a busy host is not to */
 		.idle_timeout_ms = faults->stall_after || flip.after ? 200 : 0,
@@ -219,7 +219,8 @@ static const char *one(
 	struct pair pair;
 	struct worker other = {0};
 	const char *wrong = NULL;
-	bool unfit = faults->no_read && params.engine == MESSAGE_ENGINE_STATUS;
+	bool unfit = faults->no_read && (params.engine == MESSAGE_ENGINE_STATUS ||
+						params.engine == MESSAGE_ENGINE_PULL);
 	int r;
 
 	if (params.engine == MESSAGE_ENGINE_CREDIT &&
@@ -288,7 +289,7 @@ static const char *one(
 	if (!wrong && unfit &&
 		(*clean || (!faults->cut_after && !faults->error_after && !flip.after &&
 				   source.stats.verdict.status != STATUS_UNSUPPORTED)))
-		wrong = "status bytes without READ";
+		wrong = "an engine that READs without READ";
 	if (wrong)
 		printf("# engine %u: source %d (%s), sink %d (%s)\n", params.engine, source.result,
 			source.stats.verdict.text, sink.result, sink.stats.verdict.text);

@@ -5,6 +5,9 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 #define OFFER "01 01 0008 00400000 00000200 00000001 0000000000000003 ffffffffffffffff 02 5a*16"
+#define EXPOSE                                                                                     \
+	"00000200 00401000 00007f0000000000 deadbeef 00007e0000000000 cafef00d 00007d0000000000 "  \
+	"feedface"
 #define ACCEPT "00000200 00401000 00007f0000000000 deadbeef 00000001 00007e0000000000 cafef00d"
 #define GRANT "0003 00000000 0000ffff 00000007"
 #define NOTICE "0000002a"
@@ -67,6 +70,7 @@ static const struct sample samples[] = {
 		"04 02 0040 01000000 00010000 00000000 ffffffffffffffff 0000000000000000 "
 		"00 00*16"},
 	{TRANSFER_ACCEPT, NULL, ACCEPT},
+	{TRANSFER_EXPOSE, NULL, EXPOSE},
 	{TRANSFER_GRANT, NULL, GRANT},
 	{TRANSFER_GRANT, NULL, "0001 0000ffff"},
 	{TRANSFER_GRANT, NULL, "1000 00*16384"},
@@ -252,6 +256,10 @@ static void codec_table(void)
 	{                                                                                          \
 		recode_transfer_offer, OFFER, offset, width, value, error                          \
 	}
+#define EXPOSE_(offset, width, value, error)                                                       \
+	{                                                                                          \
+		recode_transfer_expose, EXPOSE, offset, width, value, error                        \
+	}
 #define ACCEPT_(offset, width, value, error)                                                       \
 	{                                                                                          \
 		recode_transfer_accept, ACCEPT, offset, width, value, error                        \
@@ -294,6 +302,15 @@ static const struct tweak tweaks[] = {
 	ACCEPT_(24, 8, 0, 0), ACCEPT_(24, 8, UINT64_MAX - 512, 0), /* so does the status region */
 	ACCEPT_(24, 8, UINT64_MAX - 511, BAD), ACCEPT_(24, 8, UINT64_MAX, BAD),
 	ACCEPT_(32, 4, 0, 0), ACCEPT_(32, 4, 0xffffffff, 0),
+	/* as many slots, stride and address as ACCEPT's; and both regions end in the address space
+	 */
+	EXPOSE_(0, 4, 0, BAD), EXPOSE_(0, 4, 1, 0), EXPOSE_(0, 4, 65536, 0),
+	EXPOSE_(0, 4, 65537, BAD), EXPOSE_(4, 4, 65536 + 4096 - 1, BAD),
+	EXPOSE_(4, 4, 65536 + 4096, 0), EXPOSE_(8, 8, UINT64_MAX - 512ull * 0x401000, 0),
+	EXPOSE_(8, 8, UINT64_MAX - 512ull * 0x401000 + 1, BAD), EXPOSE_(16, 4, 0, 0),
+	EXPOSE_(20, 8, UINT64_MAX - 4096, 0), EXPOSE_(20, 8, UINT64_MAX - 4095, BAD),
+	EXPOSE_(28, 4, UINT32_MAX, 0), EXPOSE_(32, 8, UINT64_MAX - 512, 0),
+	EXPOSE_(32, 8, UINT64_MAX - 511, BAD), EXPOSE_(40, 4, 0, 0),
 
 	{recode_grant, GRANT, 0, 2, 0, BAD}, {recode_grant, GRANT, 0, 2, 1, BAD},
 	{recode_grant, GRANT, 0, 2, 2, BAD}, {recode_grant, GRANT, 0, 2, 4, -EMSGSIZE},

@@ -207,5 +207,7 @@ const struct engine_sink_ops credit_sink_ops = {
 	.open = sink_open,
 	.poll = sink_poll,
 	.flush = sink_flush,
+	.again = engine_sink_never_again,
+	.settle = engine_sink_is_settled,
 	.close = sink_close,
 };

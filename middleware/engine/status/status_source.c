@@ -415,6 +415,7 @@ err_close:
 
 const struct engine_source_ops status_source_ops = {
 	.access = FABRIC_LOCAL,
+	.wants_status = true,
 	.open = source_open,
 	.poll = source_poll,
 	.room = source_room,

@@ -22,6 +22,7 @@ static const struct fabric_caps loop_caps = {
 	.max_channels = 256,
 	.has_imm = true,
 	.has_read = true,
+	.max_reads = 16,
 	.read_rights = true,
 	.read_in_order = true,
 	.write_ordered = true,
@@ -129,6 +130,8 @@ static struct loop_chan *chan_new(struct loop *loop, struct loop_eq *eq, enum lo
 	chan->base.caps = loop_caps;
 	chan->base.caps.has_imm = !loop->faults.no_imm;
 	chan->base.caps.has_read = !loop->faults.no_read;
+	if (loop->faults.no_read)
+		chan->base.caps.max_reads = 0;
 	chan->eq = eq;
 	chan->state = state;
 	LIST_INSERT_HEAD(&loop->chans, chan, link);

@@ -115,6 +115,7 @@ void soft_cm_begin(struct soft_chan *chan, bool initiator)
 	soft_chan_move(chan, &chan->thread->others);
 	pthread_mutex_lock(&chan->lock);
 	chan->base.caps.has_read = chan->ord > 0;
+	chan->base.caps.max_reads = chan->ord;
 	chan->base.rtt_ns = soft_rtt_ns(chan->fd);
 	chan->base.local_port = addr_port(&chan->local.sa);
 	chan->open = true;

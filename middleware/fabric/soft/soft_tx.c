@@ -17,8 +17,9 @@
 #include "fabric/soft/crc32c.h"
 #include "fabric/soft/soft_impl.h"
 
-#define ATOMIC_BYTES 4096u /* most of a read response that is copied byte by byte */
-#define NUDGE_MS 10u       /* 10, 40, 160, 640 ms apart */
+#define ATOMIC_BYTES 8192u /* most of a read response that is copied word by word */
+#define WORD 8u
+#define NUDGE_MS 10u /* 10, 40, 160, 640 ms apart */
 #define NUDGES 4u
 
 struct batch {
@@ -103,20 +104,44 @@ static bool message_choose(const struct soft_chan *chan, struct soft_cursor *at)
 }
 
 /* Copied before it is sent: its owner may write to it meanwhile, and a CRC must fit what is sent.
- * Small ones always, byte by byte with acquire loads: the owner may change single bytes with
- * release stores. */
+ * Small ones always, with acquire loads: the owner may change single bytes, or aligned words of
+ * WORD, with release stores. */
 static bool response_bounces(const struct soft_chan *chan, const struct soft_response *response)
 {
 	return chan->crc || response->bytes <= ATOMIC_BYTES;
 }
 
+/* An aligned word, and with it each of its bytes: in memory that is shared both are ways to hand
+ * something over, and a load of one says nothing of stores to the other. */
+static void bounce_word(uint8_t *to, const uint8_t *from)
+{
+	uint64_t word;
+
+	do {
+		word = __atomic_load_n((const uint64_t *)(const void *)from, __ATOMIC_ACQUIRE);
+		for (uint32_t i = 0; i < WORD; i++)
+			to[i] = __atomic_load_n(from + i, __ATOMIC_ACQUIRE);
+	} while (memcmp(to, &word, WORD));
+}
+
 static void bounce(uint8_t *to, const uint8_t *from, uint32_t bytes)
 {
-	if (bytes > ATOMIC_BYTES)
+	if (bytes > ATOMIC_BYTES) {
 		memcpy(to, from, bytes);
-	else
-		for (uint32_t i = 0; i < bytes; i++)
-			to[i] = __atomic_load_n(from + i, __ATOMIC_ACQUIRE);
+		return;
+	}
+	while (bytes) {
+		bool whole = (uintptr_t)from % WORD == 0 && bytes >= WORD;
+		uint32_t step = whole ? WORD : 1;
+
+		if (whole)
+			bounce_word(to, from);
+		else
+			*to = __atomic_load_n(from, __ATOMIC_ACQUIRE);
+		to += step;
+		from += step;
+		bytes -= step;
+	}
 }
 
 /* The payload of a read response.  0, or 1 iovec; -EACCES: the memory is gone. */

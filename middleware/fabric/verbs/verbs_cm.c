@@ -84,6 +84,7 @@ static void limit_reads(struct verbs_chan *chan, unsigned in, unsigned out)
 	chan->reads_in = (uint8_t)(in < READS_MAX ? in : READS_MAX);
 	chan->reads_out = (uint8_t)(out < READS_MAX ? out : READS_MAX);
 	chan->base.caps.has_read = chan->reads_out > 0;
+	chan->base.caps.max_reads = chan->reads_out;
 }
 
 static void set_ack_timeout(struct rdma_cm_id *id)

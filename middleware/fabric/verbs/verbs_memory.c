@@ -77,6 +77,8 @@ int verbs_mr_new(
 
 	if (!mr)
 		return -ENOMEM;
+	if (pd->device->reads_into_exposed && (access & FABRIC_READ_INTO))
+		access |= FABRIC_REMOTE_WRITE;
 	if (access & FABRIC_REMOTE_WRITE)
 		flags |= IBV_ACCESS_REMOTE_WRITE;
 	if (access & FABRIC_REMOTE_READ)
