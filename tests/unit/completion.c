@@ -67,7 +67,7 @@ static void settings(void)
 	CHECK(gives("set d", "deadline,delete,depth,direct,drop,dry-run,"));
 	CHECK(gives("set direct o", "off,on,"));
 	CHECK(gives("set block ", "auto,"));
-	CHECK(gives("set engine ", "auto,credit,status,window,"));
+	CHECK(gives("set engine ", "auto,credit,pull,status,window,"));
 	CHECK(gives("set fabric s", "soft,"));
 	CHECK(gives("set nothing ", ""));
 	client_fini(&client);
