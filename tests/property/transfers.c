@@ -59,7 +59,10 @@ static void write_file(const char *dir, unsigned i, uint64_t size, uint64_t seed
 	fill(data, size, seed);
 	snprintf(path, sizeof path, "%s/f%u", dir, i);
 	fd = open(path, O_CREAT | O_TRUNC | O_WRONLY, 0644);
-	assert(fd >= 0 && write(fd, data, size) == (ssize_t)size);
+	if (fd < 0 || write(fd, data, size) != (ssize_t)size) { /* a full disk, mostly */
+		printf("Bail out! %s was not written\n", path);
+		exit(1);
+	}
 	close(fd);
 	free(data);
 }
