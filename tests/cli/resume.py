@@ -3,6 +3,7 @@
 """Transfers that were cut off are gone on with by the same command: what was verified is not sent
 again, a source that is another one by then is, and nothing wrong ever gets the real name."""
 
+import contextlib
 import os
 import re
 import shutil
@@ -97,7 +98,12 @@ class Place:
         return sum(sizes), len(sizes)
 
     def noted(self):
-        return sum(noted(j) for j in journals(self.sink))
+        """-> the bytes that are noted; a journal that goes while we look has none"""
+        total = 0
+        for journal in journals(self.sink):
+            with contextlib.suppress(FileNotFoundError):
+                total += noted(journal)
+        return total
 
 
 def strike(how, client, daemon, proxy):
