@@ -223,7 +223,7 @@ const struct limit_rule *limit_rule_choose(const struct limit_rule *rules, unsig
 	return NULL;
 }
 
-/* A host: of IPv6 what a host does not choose itself, as addr_same_host has it. */
+/* A host: of IPv6 what a host does not choose itself, as addr_host has it. */
 static void put_host(const struct sockaddr *sa, char *out, socklen_t size)
 {
 	struct in6_addr six;

@@ -158,30 +158,35 @@ void addr_set_port(struct sockaddr *sa, uint16_t port)
 		((struct sockaddr_in6 *)(void *)sa)->sin6_port = htons(port);
 }
 
-/* What tells hosts apart, as bytes: how many. */
-static size_t host_bytes(const struct sockaddr *sa, uint8_t out[8])
+bool addr_host(const struct sockaddr *sa, uint8_t out[ADDR_HOST_BYTES])
 {
-	if (sa->sa_family == AF_INET) {
-		memcpy(out, &((const struct sockaddr_in *)(const void *)sa)->sin_addr, 4);
-		return 4;
-	}
-	if (sa->sa_family == AF_INET6) {
-		const struct in6_addr *ip =
-			&((const struct sockaddr_in6 *)(const void *)sa)->sin6_addr;
-		size_t len = IN6_IS_ADDR_V4MAPPED(ip) ? 4 : 8;
+	struct in6_addr in6;
 
-		memcpy(out, ip->s6_addr + (len == 4 ? 12 : 0), len);
-		return len;
+	memset(out, 0, ADDR_HOST_BYTES);
+	if (sa->sa_family == AF_INET) {
+		out[10] = out[11] = 0xff;
+		memcpy(out + 12, &((const struct sockaddr_in *)(const void *)sa)->sin_addr, 4);
+		return true;
 	}
-	return 0;
+	if (sa->sa_family != AF_INET6)
+		return false;
+	in6 = ((const struct sockaddr_in6 *)(const void *)sa)->sin6_addr;
+	memcpy(out, &in6, IN6_IS_ADDR_V4MAPPED(&in6) ? ADDR_HOST_BYTES : 8);
+	return true;
 }
 
-bool addr_same_host(const struct sockaddr *a, const struct sockaddr *b)
+uint64_t addr_host_hash(const uint8_t host[ADDR_HOST_BYTES], uint64_t seed)
 {
-	uint8_t first[8], second[8];
-	size_t len = host_bytes(a, first);
+	uint64_t h = seed, word;
 
-	return len && len == host_bytes(b, second) && !memcmp(first, second, len);
+	for (unsigned i = 0; i < ADDR_HOST_BYTES; i += sizeof word) {
+		memcpy(&word, host + i, sizeof word);
+		/* splitmix64: every bit of it tells */
+		h = ((h ^ word) ^ ((h ^ word) >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+		h = (h ^ (h >> 27)) * UINT64_C(0x94d049bb133111eb);
+		h ^= h >> 31;
+	}
+	return h;
 }
 
 bool addr_is_loopback(const struct sockaddr *sa)

@@ -41,9 +41,13 @@ void addr_format(const struct sockaddr *sa, char out[ADDR_TEXT_MAX]);
 
 uint16_t addr_port(const struct sockaddr *sa);
 void addr_set_port(struct sockaddr *sa, uint16_t port);
-/* Whether they are of one host as far as an address tells: the port does not count, of IPv6 neither
- * what a host chooses itself (all behind the first 64 bits); IPv4 in IPv6 is IPv4. */
-bool addr_same_host(const struct sockaddr *, const struct sockaddr *);
+/* The same bytes for addresses of one host, as far as an address tells: the port does not count, of
+ * IPv6 neither what a host chooses itself (all behind the first 64 bits); IPv4 in IPv6 is IPv4.
+ * false: it is of no such family. */
+#define ADDR_HOST_BYTES 16u
+bool addr_host(const struct sockaddr *, uint8_t out[ADDR_HOST_BYTES]);
+/* Spreads hosts over a table; with a seed that nobody knows, nobody chooses their places. */
+uint64_t addr_host_hash(const uint8_t host[ADDR_HOST_BYTES], uint64_t seed);
 bool addr_is_loopback(const struct sockaddr *sa); /* 127/8, ::1, ::ffff:127/104 */
 
 #endif

@@ -8,8 +8,10 @@
 #include "proto/status.h"
 #include "rftpd/serve/daemon_session.h"
 
-#include <sys/param.h>
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 #include <sys/random.h>
 
 /* Who has been idle for this part of idle-timeout gives way, but not within a second; without an
@@ -45,10 +47,69 @@ void admit_init(struct daemon *d)
 	penalties_init(&d->penalties, seed);
 }
 
-static bool is_half_open(const struct daemon_session *s)
+/* ---- counting ---- */
+
+static unsigned bucket_of(const struct daemon *d, const uint8_t host[ADDR_HOST_BYTES])
 {
-	return s->state & SESSION_HALF_OPEN;
+	return (unsigned)(addr_host_hash(host, d->penalties.seed) % DAEMON_BUCKETS);
 }
+
+static struct admit_source *find(const struct daemon *d, const uint8_t host[ADDR_HOST_BYTES])
+{
+	struct admit_source *source;
+
+	SLIST_FOREACH(source, &d->sources[bucket_of(d, host)], entry)
+	if (!memcmp(source->host, host, ADDR_HOST_BYTES))
+		return source;
+	return NULL;
+}
+
+int admit_begin(struct daemon_session *s)
+{
+	struct daemon *d = s->daemon;
+	uint8_t host[ADDR_HOST_BYTES];
+
+	addr_host(fabric_chan_peer(control_chan(link_control(s->link))), host);
+	s->source = find(d, host);
+	if (!s->source) {
+		s->source = calloc(1, sizeof *s->source);
+		if (!s->source)
+			return -ENOMEM;
+		memcpy(s->source->host, host, sizeof host);
+		SLIST_INSERT_HEAD(&d->sources[bucket_of(d, host)], s->source, entry);
+	}
+	s->source->sessions++;
+	s->source->half_open++;
+	s->is_half_open = true;
+	TAILQ_INSERT_TAIL(&d->half_open, s, half_open_entry);
+	d->half_open_count++;
+	return 0;
+}
+
+void admit_is_set_up(struct daemon_session *s)
+{
+	if (!s->is_half_open)
+		return;
+	s->is_half_open = false;
+	s->source->half_open--;
+	TAILQ_REMOVE(&s->daemon->half_open, s, half_open_entry);
+	s->daemon->half_open_count--;
+}
+
+void admit_end(struct daemon_session *s)
+{
+	struct admit_source *source = s->source;
+
+	admit_is_set_up(s);
+	s->source = NULL;
+	if (--source->sessions)
+		return;
+	SLIST_REMOVE(&s->daemon->sources[bucket_of(s->daemon, source->host)], source, admit_source,
+		entry);
+	free(source);
+}
+
+/* ---- whether ---- */
 
 /* Early random drop: so that one who is honest gets in after some tries. */
 static bool is_unlucky(const struct daemon_startups *limit, uint64_t count)
@@ -69,27 +130,21 @@ static bool is_unlucky(const struct daemon_startups *limit, uint64_t count)
 const char *admit_refusal(const struct daemon *d, const struct sockaddr *peer)
 {
 	const struct daemon_settings *settings = d->settings;
-	const struct daemon_session *s;
-	uint64_t count = 0, half_open = 0;
+	const struct admit_source *source;
+	uint8_t host[ADDR_HOST_BYTES];
 
 	if (d->session_count >= settings->max_sessions)
 		return "there are as many sessions as may be (max-sessions)";
 	if (daemon_session_descriptors(d) >= sessions_most(d))
 		return "there are no descriptors for another session (ulimit -n)";
-	if (d->session_count < settings->max_per_address &&
-		d->session_count < settings->startups.begin)
+	addr_host(peer, host);
+	source = find(d, host);
+	if (!source)
 		return NULL;
-	/* counted anew for each: fewer instructions than its set-up takes, and nothing to keep true
-	 */
-	TAILQ_FOREACH(s, &d->sessions, entry)
-	if (addr_same_host(fabric_chan_peer(control_chan(link_control(s->link))), peer)) {
-		count++;
-		half_open += is_half_open(s);
-	}
-	if (count >= settings->max_per_address)
+	if (source->sessions >= settings->max_per_address)
 		return "its address has as many sessions as one may have "
 		       "(max-per-address)";
-	if (is_unlucky(&settings->startups, half_open))
+	if (is_unlucky(&settings->startups, source->half_open))
 		return "too many sessions of its address are being set up (max-startups)";
 	return NULL;
 }
@@ -111,21 +166,11 @@ static bool is_idle(const struct daemon_session *s)
 	return s->state == SESSION_READY && !s->busy && !s->listing && !session_transfers_expect(s);
 }
 
-/* The sessions stand in the order of their coming. */
 static void end_oldest_half_open(struct daemon *d)
 {
-	struct daemon_session *s, *oldest = NULL;
-	uint64_t count = 0;
-
-	if (d->session_count < d->settings->max_half_open)
-		return;
-	TAILQ_FOREACH(s, &d->sessions, entry)
-	if (is_half_open(s)) {
-		count++;
-		oldest = oldest ? oldest : s;
-	}
-	if (count >= d->settings->max_half_open)
-		daemon_session_drop(oldest, "not set up, and another client needs its place");
+	if (d->half_open_count >= d->settings->max_half_open)
+		daemon_session_drop(TAILQ_FIRST(&d->half_open),
+			"not set up, and another client needs its place");
 }
 
 void admit_make_room(struct daemon *d)

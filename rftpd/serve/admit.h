@@ -7,9 +7,23 @@
 #ifndef RFTPD_ADMIT_H
 #define RFTPD_ADMIT_H
 
+#include "base/addr.h"
 #include "rftpd/serve/daemon.h"
 
+/* Sessions of one address, as far as it tells of a host (addr_host). */
+struct admit_source {
+	SLIST_ENTRY(admit_source) entry;
+	uint8_t host[ADDR_HOST_BYTES];
+	unsigned sessions, half_open;
+};
+
 void admit_init(struct daemon *);
+
+/* A session begins; is set up, or never will be; has ended.  They are counted here, so that a crowd
+ * of them costs those who come no more than one does.  0 or -ENOMEM. */
+int admit_begin(struct daemon_session *);
+void admit_is_set_up(struct daemon_session *);
+void admit_end(struct daemon_session *);
 
 /* NULL: one from `peer` may begin; else why not, for the log. */
 const char *admit_refusal(const struct daemon *, const struct sockaddr *peer);

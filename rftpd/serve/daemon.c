@@ -232,16 +232,8 @@ void daemon_budget(const struct daemon_settings *settings, struct budget *total)
 
 uint64_t daemon_session_descriptors(const struct daemon *d)
 {
-	uint64_t used = d->own_descriptors;
-	const struct daemon_session *s;
-
-	TAILQ_FOREACH(s, &d->sessions, entry)
-	{
-		used += SESSION_DESCRIPTORS;
-		for (unsigned i = 0; i < MESSAGE_TRANSFERS_MAX; i++)
-			used += s->transfers.of[i].channels_expected;
-	}
-	return used;
+	return d->own_descriptors + (uint64_t)d->session_count * SESSION_DESCRIPTORS +
+	       d->channels_expected;
 }
 
 void daemon_count_descriptors(struct daemon *d)
@@ -281,6 +273,7 @@ int daemon_init(struct daemon *d, const struct daemon_settings *settings, const 
 	grants_init(&d->grants);
 	TAILQ_INIT(&d->sums_waiting);
 	TAILQ_INIT(&d->sessions);
+	TAILQ_INIT(&d->half_open);
 	TAILQ_INIT(&d->busy);
 	TAILQ_INIT(&d->dead);
 	TAILQ_INIT(&d->told_jobs);

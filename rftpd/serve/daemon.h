@@ -31,6 +31,7 @@
 #include <stdio.h>
 #include <sys/queue.h>
 
+struct admit_source;
 struct configuration;
 struct daemon;
 struct daemon_session;
@@ -40,6 +41,7 @@ struct transfer_job;
 
 #define DAEMON_TRANSPORTS_MAX 4u
 #define DAEMON_LISTENERS_MAX 64u
+#define DAEMON_BUCKETS 1024u /* of the tables of sessions: a power of two */
 
 /* One fabric, and the queue on which all its connections are announced. */
 struct daemon_transport {
@@ -91,6 +93,11 @@ struct daemon {
 	struct once once;
 
 	TAILQ_HEAD(, daemon_session) sessions;
+	TAILQ_HEAD(, daemon_session) half_open; /* those that are not set up, the oldest first */
+	unsigned half_open_count;
+	uint64_t channels_expected;                           /* data channels of all sessions */
+	SLIST_HEAD(, admit_source) sources[DAEMON_BUCKETS];   /* by address */
+	SLIST_HEAD(, daemon_session) numbers[DAEMON_BUCKETS]; /* by number */
 	TAILQ_HEAD(daemon_busy, daemon_session) busy; /* have used up their turn and want another */
 	TAILQ_HEAD(, daemon_session) dead;            /* freed when the round ends */
 	unsigned session_count;

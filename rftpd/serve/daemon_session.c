@@ -47,7 +47,7 @@ struct daemon_session *daemon_session_find(struct daemon *d, uint32_t number)
 {
 	struct daemon_session *s;
 
-	TAILQ_FOREACH(s, &d->sessions, entry)
+	SLIST_FOREACH(s, &d->numbers[number % DAEMON_BUCKETS], number_entry)
 	if (s->number == number)
 		return s;
 	return NULL;
@@ -90,6 +90,13 @@ void daemon_session_open(
 	}
 	link_set_areas(s->link, &d->areas);
 	s->number = next_number(d);
+	if (admit_begin(s)) {
+		log_error("no memory for another session");
+		link_free(s->link);
+		free(s);
+		return;
+	}
+	SLIST_INSERT_HEAD(&d->numbers[s->number % DAEMON_BUCKETS], s, number_entry);
 	TAILQ_INSERT_TAIL(&d->sessions, s, entry);
 	d->session_count++;
 	d->statistics.sessions++;
@@ -112,6 +119,8 @@ static void end_granted(struct daemon_session *s)
 {
 	struct daemon_session *other;
 
+	if (!s->view) /* it has not logged in */
+		return;
 	grants_forget(&s->daemon->grants, s->number);
 	TAILQ_FOREACH(other, &s->daemon->sessions, entry)
 	if (other->grant && other->grant->session == s->number)
@@ -150,6 +159,8 @@ void daemon_session_drop(struct daemon_session *s, const char *why)
 	if (s->busy)
 		TAILQ_REMOVE(&d->busy, s, busy_entry);
 	s->busy = false;
+	admit_end(s);
+	SLIST_REMOVE(&d->numbers[s->number % DAEMON_BUCKETS], s, daemon_session, number_entry);
 	TAILQ_REMOVE(&d->sessions, s, entry);
 	d->session_count--;
 	TAILQ_INSERT_TAIL(&d->dead, s, entry);
@@ -188,6 +199,7 @@ void daemon_session_close(struct daemon_session *s, const char *why)
 	handle_login_forget(s);
 	deadline_stop(&s->login_deadline);
 	s->state = SESSION_CLOSING;
+	admit_is_set_up(s);
 	s->why = why;
 	deadline_stop(&s->deadline);
 	watch_frames(s);
@@ -296,6 +308,7 @@ void daemon_session_await_login(struct daemon_session *s)
 void daemon_session_ready(struct daemon_session *s)
 {
 	s->state = s->transfers.running ? SESSION_RUNNING : SESSION_READY;
+	admit_is_set_up(s);
 	if (s->state == SESSION_READY)
 		become_idle(s);
 	else

@@ -45,6 +45,10 @@ enum daemon_session_state { /* bits: the dispatch table names sets of them */
 struct daemon_session {
 	TAILQ_ENTRY(daemon_session) entry; /* in daemon->sessions, or in daemon->dead */
 	TAILQ_ENTRY(daemon_session) busy_entry;
+	TAILQ_ENTRY(daemon_session) half_open_entry; /* for rftpd/serve/admit, as are these */
+	struct admit_source *source;
+	bool is_half_open;
+	SLIST_ENTRY(daemon_session) number_entry;
 	struct daemon *daemon;
 	struct identity who;       /* whose it is, from READY on */
 	struct opener *opener;     /* does the work on names of a user of the system; or NULL */

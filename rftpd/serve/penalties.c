@@ -4,9 +4,9 @@
  */
 #include "rftpd/serve/penalties.h"
 
+#include "base/addr.h"
 #include "base/clock.h"
 
-#include <netinet/in.h>
 #include <string.h>
 
 static const uint64_t seconds[] = {
@@ -22,36 +22,9 @@ void penalties_init(struct penalties *p, uint64_t seed)
 	p->seed = seed;
 }
 
-/* What counts of an address: all of IPv4, as IPv6 has it; of IPv6 what a host does not choose. */
-static bool key_of(const struct sockaddr *sa, uint8_t key[16])
-{
-	struct in6_addr in6;
-
-	memset(key, 0, 16);
-	if (sa->sa_family == AF_INET) {
-		key[10] = key[11] = 0xff;
-		memcpy(key + 12, &((const struct sockaddr_in *)(const void *)sa)->sin_addr, 4);
-		return true;
-	}
-	if (sa->sa_family != AF_INET6)
-		return false;
-	in6 = ((const struct sockaddr_in6 *)(const void *)sa)->sin6_addr;
-	memcpy(key, &in6, IN6_IS_ADDR_V4MAPPED(&in6) ? 16 : 8);
-	return true;
-}
-
 static unsigned set_of(const struct penalties *p, const uint8_t key[16])
 {
-	uint64_t h = p->seed, word;
-
-	for (unsigned i = 0; i < 16; i += sizeof word) {
-		memcpy(&word, key + i, sizeof word);
-		/* splitmix64: every bit of it tells */
-		h = ((h ^ word) ^ ((h ^ word) >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-		h = (h ^ (h >> 27)) * UINT64_C(0x94d049bb133111eb);
-		h ^= h >> 31;
-	}
-	return (unsigned)h % PENALTIES_SETS;
+	return (unsigned)(addr_host_hash(key, p->seed) % PENALTIES_SETS);
 }
 
 /* The address's place; `make`: one is made where there is none. */
@@ -61,7 +34,7 @@ static struct penalty_source *find(
 	struct penalty_source *set, *soonest;
 	uint8_t key[16];
 
-	if (!key_of(sa, key))
+	if (!addr_host(sa, key))
 		return NULL;
 	set = soonest = p->sources[set_of(p, key)];
 	for (unsigned i = 0; i < PENALTIES_WAYS; i++) {

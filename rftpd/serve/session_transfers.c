@@ -46,6 +46,8 @@ bool session_transfers_expect(const struct daemon_session *s)
 void session_transfers_expect_channels(
 	struct daemon_session *s, struct session_transfer *t, unsigned count)
 {
+	s->daemon->channels_expected += count;
+	s->daemon->channels_expected -= t->channels_expected;
 	t->channels_expected = count;
 	t->channels_accepted = t->channels_failed = 0;
 	deadline_stop(&t->channels_deadline);
@@ -393,6 +395,11 @@ void session_transfers_finished(struct transfer_job *job)
 void session_transfers_free(struct daemon_session *s)
 {
 	forget_waiting(s);
-	for (unsigned i = 0; i < MESSAGE_TRANSFERS_MAX; i++)
-		deadline_stop(&s->transfers.of[i].channels_deadline);
+	for (unsigned i = 0; i < MESSAGE_TRANSFERS_MAX; i++) {
+		struct session_transfer *t = &s->transfers.of[i];
+
+		deadline_stop(&t->channels_deadline);
+		s->daemon->channels_expected -= t->channels_expected;
+		t->channels_expected = 0;
+	}
 }

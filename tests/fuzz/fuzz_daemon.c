@@ -12,7 +12,7 @@
  * outside of the export.  A session that is as it was is used again.
  *
  * Threads make coverage vary from run to run, so the options beside it turn off what libFuzzer
- * concludes from that.
+ * concludes from that; and memory of a thread that is just ending is taken for a leak.
  */
 #include "base/addr.h"
 #include "base/clock.h"

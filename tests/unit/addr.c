@@ -194,13 +194,37 @@ static void knows_one_host(void)
 		{"::1", "::1", true}};
 
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		uint8_t host[ADDR_HOST_BYTES], other[ADDR_HOST_BYTES];
 		struct addr a, b;
 
 		printf("# %s %s\n", rows[i].a, rows[i].b);
 		CHECK(numeric(rows[i].a, 1, &a) && numeric(rows[i].b, 2, &b));
-		CHECK_EQ(addr_same_host(sa_of(&a), sa_of(&b)), rows[i].same);
-		CHECK_EQ(addr_same_host(sa_of(&b), sa_of(&a)), rows[i].same);
+		CHECK(addr_host(sa_of(&a), host) && addr_host(sa_of(&b), other));
+		CHECK_EQ(!memcmp(host, other, sizeof host), rows[i].same);
+		CHECK_EQ(addr_host_hash(host, 7) == addr_host_hash(other, 7), rows[i].same);
 	}
+}
+
+/* Neighbours do not stand on one another's feet, whichever bits are looked at. */
+static void hosts_are_spread(void)
+{
+	unsigned low[1024] = {0}, high[1024] = {0}, most = 0;
+	uint8_t host[ADDR_HOST_BYTES] = {[10] = 0xff, 0xff, 10, 1};
+
+	for (unsigned i = 0; i < 4096; i++) {
+		uint64_t h;
+
+		host[14] = (uint8_t)(i >> 8);
+		host[15] = (uint8_t)i;
+		h = addr_host_hash(host, 0x1234);
+		low[h % 1024]++;
+		high[h >> 54]++;
+	}
+	for (unsigned i = 0; i < 1024; i++) {
+		most = low[i] > most ? low[i] : most;
+		most = high[i] > most ? high[i] : most;
+	}
+	CHECK(most < 24); /* 4 are usual */
 }
 
 HARNESS_MAIN({"splits_every_form", splits_every_form},
@@ -212,4 +236,4 @@ HARNESS_MAIN({"splits_every_form", splits_every_form},
 	{"the_longest_and_the_unknown_stay_terminated",
 		the_longest_and_the_unknown_stay_terminated},
 	{"ports_are_set", ports_are_set}, {"knows_loopback", knows_loopback},
-	{"knows_one_host", knows_one_host})
+	{"knows_one_host", knows_one_host}, {"hosts_are_spread", hosts_are_spread})
