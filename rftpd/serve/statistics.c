@@ -55,6 +55,8 @@ static void add(struct statistics_row *row, const struct transfer_job *job, bool
 	row->files += job->stats.files;
 	row->file_errors += job->stats.errors;
 	row->starved += job->stats.starved;
+	row->requests +=
+		job->stats.requests.writes + job->stats.requests.sends + job->stats.requests.reads;
 	row->verify_errors += job->verify_errors;
 }
 
@@ -132,6 +134,8 @@ static const struct {
 	{"sent_bytes", "bytes of files to clients", "bytes out", COLUMN(sent_bytes), true},
 	{"credits_starved", "times that a full block had no credit", "starved", COLUMN(starved),
 		false},
+	{"data_requests", "WRITEs, SENDs and READs that the daemon started on data channels",
+		"requests", COLUMN(requests), false},
 	{"verify_errors", "files whose checksums or digest were wrong", "not verified",
 		COLUMN(verify_errors), false},
 };

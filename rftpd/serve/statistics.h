@@ -25,6 +25,7 @@ struct statistics_row {
 	uint64_t files, file_errors;     /* in them */
 	uint64_t received_bytes, sent_bytes;
 	uint64_t starved;       /* times a full block had no credit */
+	uint64_t requests;      /* that the daemon started on data channels */
 	uint64_t verify_errors; /* files whose checksums or digest were wrong */
 };
 

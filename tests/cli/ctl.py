@@ -194,7 +194,8 @@ def statistics_count_what_was_done(top):
     check(by["transfers_stored"] in (3, 4) and by["transfers_retrieved"] == 1 and by["transfers_fed"] == 1, by)
     check(3000000 <= by["received_bytes"] < 4000000 + 7 and by["sent_bytes"] == 1000000 and by["files"] == 5, by)
     shown = metrics(port)
-    for name in ("transfers_stored", "received_bytes", "sent_bytes", "files", "credits_starved", "verify_errors"):
+    for name in ("transfers_stored", "received_bytes", "sent_bytes", "files", "credits_starved", "data_requests",
+                 "verify_errors"):
         equal(shown[f"rftpd_{name}_total"], by[name], name)
     check(shown["rftpd_sessions"] == 0 and shown["rftpd_sessions_total"] >= 6, shown)
     check(f"{top}/export over soft:" in daemon.ask("stats") and "bytes in" in daemon.ask("stats"), "for people")
@@ -211,6 +212,32 @@ def statistics_count_what_was_done(top):
     proxy.release()
     equal(rftptest.finish(client).code, 0, "the transfer")
     proxy.close()
+
+
+@case
+def a_passive_server_starts_no_requests(top):
+    """With the engine pull, in neither direction; with the others it does, in one or both."""
+    daemon = Controlled(top)
+    make_file(f"{top}/f", 3000000)
+    os.mkdir(f"{top}/tree")
+    for i in range(50):
+        make_file(f"{top}/tree/{i}", 4000)
+    def started(*arguments):
+        before = daemon.stats()["by"][0]["data_requests"] if daemon.stats()["by"] else 0
+        works("--block", "64K", "-r", *arguments)
+        wait_until(lambda: not daemon.objects("who"), "the client has gone")
+        return daemon.stats()["by"][0]["data_requests"] - before
+    for channels in ("1", "3"):
+        os.mkdir(f"{top}/export/{channels}")
+        os.mkdir(f"{top}/{channels}")
+        for name in ("f", "tree"):
+            pull = ("--engine", "pull", "--channels", channels)
+            equal(started(*pull, f"{top}/{name}", daemon.url(f"{channels}/")), 0, "of a put")
+            equal(started(*pull, daemon.url(f"{channels}/{name}"), f"{top}/{channels}/"), 0, "of a get")
+        rftptest.same_files(f"{top}/f", f"{top}/{channels}/f")
+        equal(rftptest.tree(f"{top}/tree"), rftptest.tree(f"{top}/{channels}/tree"), "the tree")
+    check(started("--engine", "credit", daemon.url("1/f"), f"{top}/credit") >= 46, "of a get by credits")
+    check(started("--engine", "status", daemon.url("1/f"), f"{top}/status") >= 92, "of a get by status bytes")
 
 
 @case
