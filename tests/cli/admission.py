@@ -98,7 +98,7 @@ def all_engines_and_directions(top):
     for i in range(60):
         make_file(f"{top}/tree/{i}", i * 997)
     daemon = Daemon(f"{top}/export", "rw", "--bandwidth", "1000M", "--turn", "1M")
-    for engine in ("credit", "status", "window"):
+    for engine in ("credit", "status", "window", "pull"):
         for more in ([], ["--protect", "private"]):
             one = works("--json", "--engine", engine, *more, f"{top}/f", daemon.url(engine)).done()
             equal(one["errors"], 0, one)

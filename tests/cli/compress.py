@@ -52,7 +52,7 @@ def done(*arguments, **options):
 def whatever_the_way(top):
     daemon = places(top)
     for flags in (("-z",), ("-z9",), ("--compress=5", "--protect", "private"), ("-z", "--protect", "safe"),
-                  ("-z", "--engine", "status"), ("-z", "--engine", "window", "--channels", "3"),
+                  ("-z", "--engine", "status"), ("-z", "--engine", "pull"), ("-z", "--engine", "window", "--channels", "3"),
                   ("-z", "--block", "64K"), ("-z", "--direct", "on")):
         for name in ("text", "random", "mixed"):
             put = done(*flags, f"{top}/l/{name}", daemon.url(name))

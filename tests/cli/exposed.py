@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """What a peer reaches of our memory: of a sink the blocks of its own session, to write, until CLOSED; of a
-source nothing.
+source nothing, but for the engine pull, with which it reads those of its own session, until CLOSED.
 
 Whoever tries more loses the session, or the channel once nothing runs on it; a transfer beside it
 arrives whole.
@@ -305,6 +305,184 @@ def a_sink_that_reaches_for_the_source(top):
             check(seen[-1] == Answer.DROPPED or seen[-1][1] != 0, what, seen)
             place.said(source.session, BROKEN, what)
             source.close()
+    place.whole()
+
+
+# ---- the source's, with the engine pull ----
+
+class Fetch:
+    """A session that fetches a file by the engine pull, as rftp-protocol(7) has it."""
+
+    def __init__(self, place, depth=4):
+        self.place = place
+        self.session = Session(place.port, WAIT, reads=READS)
+        self.session.hello(engines=1 << iwarp.ENGINE_PULL)
+        self.channel, = self.session.open_channels(1)
+        status, data = self.session.ask(iwarp.RETRIEVE, iwarp.data_request(
+            engine=iwarp.ENGINE_PULL, block=65536, depth=depth))
+        equal(status, 0, "RETRIEVE", data)
+        equal(self.session.get()[0], iwarp.OFFER, "after RETRIEVE")
+        self.session.put(iwarp.ACCEPT, iwarp.accept(depth=depth, base=0, key=0))
+        type_, _, data = self.session.get()
+        equal(type_, iwarp.EXPOSE, "after ACCEPT")
+        (self.blocks, self.stride, self.base, self.key, self.records_base, self.records_key, self.given_base,
+         self.given_key) = struct.unpack(">IIQIQIQI", data)
+        check(2 <= self.blocks <= depth and self.stride == 65536 + 4096, "EXPOSE", self.blocks, self.stride)
+        equal(self.session.get()[0], iwarp.FILE, "after EXPOSE")
+        self.session.put(iwarp.READY, struct.pack(">IQ", 1, 0))
+        self.given = bytearray(self.blocks)
+
+    def records(self):
+        """(sequence, length) of each slot"""
+        found = []
+        data = self.channel.fetch(self.records_key, self.records_base, max(64, 8 * self.blocks))
+        for i in range(self.blocks):
+            sequence, length = struct.unpack(">II", data[8 * i:8 * i + 8])
+            fold = 0
+            for shift in range(0, 32, 7):
+                fold ^= sequence >> shift
+            equal(length >> 25, fold & 127, "the check of record", i)
+            found.append((sequence, length & 0x1ffffff))
+        check(not any(data[8 * self.blocks:]), "behind the records:", data)
+        return found
+
+    def full(self, count=1):
+        """Waits until so many slots hold something -> their numbers, oldest first"""
+        def there():
+            records = self.records()
+            slots = sorted((r, i) for i, r in enumerate(records) if r[0])
+            return [i for _, i in slots] if len(slots) >= count else None
+        return wait_until(there, "slots hold blocks")
+
+    def block(self, slot, length):
+        """-> (offset, payload) of what is in a slot"""
+        data = self.channel.fetch(self.key, self.base + slot * self.stride + 4096 - 32, 32 + length)
+        number, _, offset, size, _, _ = struct.unpack(">IIQIIQ", data[:32])
+        equal((number, size), (1, length), "header of a block")
+        return offset, data[32:]
+
+    def give(self, slot, by=1):
+        self.given[slot] = (self.given[slot] + by) % 256
+        self.channel.write(self.given_key, self.given_base + slot, bytes([self.given[slot]]))
+
+    def whole(self):
+        """Fetches all of the file, and ends the transfer."""
+        with open(self.place.daemon.path("f"), "rb") as f:
+            right = f.read()
+        data, seen = bytearray(len(right)), 0
+        while seen * 65536 < len(right):
+            for sequence, slot, length in sorted((s, i, n) for i, (s, n) in enumerate(self.records())):
+                if sequence != seen + 1:
+                    continue
+                offset, payload = self.block(slot, length)
+                data[offset:offset + length] = payload
+                self.give(slot)
+                seen += 1
+        check(data == right, "what was fetched is not the file")
+        type_, _, end = self.session.get()
+        equal(type_, iwarp.FILE_END, "after the blocks")
+        _, status, size, blocks, digest = struct.unpack(">IHQQQ", end)
+        equal((status, size, blocks), (0, len(right), seen), "FILE_END")
+        self.session.put(iwarp.RESULT, struct.pack(">IHQQ", 1, 0, size, digest) + iwarp.text(b""))
+        equal(self.session.get()[0], iwarp.COMPLETE, "after RESULT")
+        self.session.put(iwarp.CLOSED, iwarp.complete(bytes_=size))
+
+    def close(self):
+        self.channel.close()
+        self.session.close()
+
+
+PULLS = (
+    ("a write of a block", lambda s: s.channel.write(s.key, s.base + 4096, b"x")),
+    ("a write of a record", lambda s: s.channel.write(s.records_key, s.records_base, bytes(8))),
+    ("a read of what is to be written", lambda s: s.channel.read(s.given_key, s.given_base, 1)),
+    ("a read behind the slots", lambda s: s.channel.read(s.key, s.base + s.blocks * s.stride, 1)),
+    ("a read across their end", lambda s: s.channel.read(s.key, s.base + s.blocks * s.stride - 8, 64)),
+    ("a read before them", lambda s: s.channel.read(s.key, s.base - 8, 64)),
+    ("a read behind the records", lambda s: s.channel.read(s.records_key, s.records_base + max(64, 8 * s.blocks), 1)),
+    ("a read of a block by the key of the records", lambda s: s.channel.read(s.records_key, s.base, 64)),
+    ("a read by a neighbouring key", lambda s: s.channel.read(s.key - 1, s.base, 64)),
+    ("a read by key 0", lambda s: s.channel.read(0, s.base, 64)),
+    ("a slot given back by a wrong number", lambda s: s.give(s.full()[0], 2)),
+    ("a slot given back that there is not",
+     lambda s: s.channel.write(s.given_key, s.given_base + s.blocks, b"\1")),
+)
+NOT_GIVEN_BACK = {"a slot given back by a wrong number": "gave slot"}
+
+
+@case
+def a_file_is_fetched(top):
+    """And its memory is nobody's after CLOSED, in the same session, too: a late READ brings nothing."""
+    place = Place(top)
+    late = (
+        ("a read of a slot", lambda s: s.channel.read(s.key, s.base, 64)),
+        ("a read of the records", lambda s: s.channel.read(s.records_key, s.records_base, 64)),
+        ("a slot given back", lambda s: s.give(0)),
+    )
+    with Beside(place):
+        for what, action in late:
+            source = Fetch(place)
+            source.whole()
+            # which waits until the transfer has ended
+            equal(source.session.ask(iwarp.RETRIEVE, iwarp.data_request(path=b"none"))[0], 200, "RETRIEVE after it")
+            action(source)
+            check(source.channel.dropped_within(WAIT), what, "after CLOSED")
+            equal(source.session.ask(iwarp.PING, b"cookie 8")[0], 0, "PING after", what)
+            source.close()
+    place.whole()
+
+
+@case(seconds=120)
+def what_is_fetched_is_ones_own(top):
+    place = Place(top)
+    with Beside(place):
+        for what, access in PULLS:
+            source = Fetch(place)
+            access(source)
+            check(source.channel.dropped_within(WAIT), what, "is not refused")
+            seen = answer(source.session)
+            check(seen[-1] == Answer.DROPPED or seen[-1][1] != 0, what, seen)
+            place.said(source.session, NOT_GIVEN_BACK.get(what, BROKEN), what)
+            source.close()
+    place.whole()
+
+
+@case
+def a_slot_of_another_session(top):
+    """What one session may read is nobody else's, and nobody loses it by another's trying."""
+    place = Place(top)
+    for what, access in (
+            ("a slot", lambda s: s.channel.read(s.key, s.base, 64)),
+            ("the records", lambda s: s.channel.read(s.records_key, s.records_base, 64)),
+            ("a slot given back", lambda s: s.channel.write(s.given_key, s.given_base, b"\1"))):
+        mine, other = Fetch(place), Fetch(place)
+        mine.full()
+        for name in ("key", "base", "records_key", "records_base", "given_key", "given_base"):
+            setattr(other, name, getattr(mine, name))
+        access(other)
+        check(other.channel.dropped_within(WAIT), what, "of another session")
+        place.said(other.session, BROKEN, what)
+        mine.whole()
+        mine.close()
+        other.close()
+    place.whole()
+
+
+@case
+def who_gives_nothing_back(top):
+    """Fetches all slots, and no more comes; ABORT ends it, and closes the channel."""
+    place = Place(top)
+    with Beside(place):
+        source = Fetch(place, depth=2)
+        equal(len(source.full(2)), 2, "slots that are full")
+        before = source.records()
+        for slot, (_, length) in enumerate(before):
+            source.block(slot, length)
+        source.session.ask(iwarp.PING, b"cookie 8")
+        equal(source.records(), before, "the records, with nothing given back")
+        source.session.put(iwarp.ABORT, iwarp.abort())
+        check(source.channel.dropped_within(WAIT), "the channel after ABORT")
+        source.close()
     place.whole()
 
 

@@ -485,7 +485,7 @@ def engines_and_channels(top):
     daemon, local = places(top)
     make_file(f"{local}/f", 2 * M + 77)
     data = content(f"{local}/f")
-    for turn, options in enumerate((["--engine", "status"], ["--engine", "window"], ["--channels", "3"],
+    for turn, options in enumerate((["--engine", "status"], ["--engine", "window"], ["--engine", "pull"], ["--channels", "3"],
                                     ["--depth", "2", "--block", "64K"], ["--block", "900K"])):
         works("feed", *options, f"a=|cat {local}/f", f"b={local}/f", f"c=|sleep 0.4; echo c",
               daemon.url(f"{turn}"))

@@ -89,7 +89,7 @@ class Channel:
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.socket.settimeout(timeout)
         self.buffer = b""
-        self.msn = 0
+        self.msn = self.read_msn = 0
         self.partial = b""
 
     def take(self, count):
@@ -133,9 +133,22 @@ class Channel:
             self.raw(fpdu(tagged(piece, stag, offset + at, last=at + len(piece) == len(payload))))
 
     def read(self, stag, offset, length):
-        """Asks for memory of the other side, once: the answer would go nowhere."""
-        self.raw(fpdu(untagged(struct.pack(">IQIIQ", 1, 0, length, stag, offset), 1,
+        """Asks for memory of the other side; the answer goes to where nothing is."""
+        self.read_msn += 1
+        self.raw(fpdu(untagged(struct.pack(">IQIIQ", 1, 0, length, stag, offset), self.read_msn,
                                opcode=READ_REQUEST, queue=1)))
+
+    def fetch(self, stag, offset, length):
+        """The same, and takes the answer."""
+        self.read(stag, offset, length)
+        data = b""
+        while True:
+            ulpdu = self.segment()
+            if not ulpdu[0] & 0x80 or ulpdu[1] & 15 != READ_RESPONSE:
+                raise Dropped(f"no answer to a READ: {ulpdu[:22].hex()}")
+            data += ulpdu[14:]
+            if ulpdu[0] & 0x40:
+                return data
 
     def segment(self):
         """The next DDP segment, header and all."""

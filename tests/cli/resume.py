@@ -347,7 +347,7 @@ def blocks_of_another_size_and_no_resume(top):
 def protected_and_compressed(top):
     """What is noted is what the file contains, however it crosses."""
     for way in ("put", "get"):
-        for i, options in enumerate((["--protect", "private"], ["-z"], ["--engine", "status"])):
+        for i, options in enumerate((["--protect", "private"], ["-z"], ["--engine", "status"], ["--engine", "pull"])):
             place = Place(f"{top}/{way}-{i}", way)
             place.options = options
             with open(place.source, "wb") as f:

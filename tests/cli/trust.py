@@ -338,7 +338,7 @@ def private_hides_what_files_contain(top):
     with open(place.file, "rb") as f:
         content = f.read()
     for protect, engine in (("private", "credit"), ("private", "status"), ("private", "window"),
-                            ("safe", "credit")):
+                            ("private", "pull"), ("safe", "credit")):
         middle = Middle(place.daemon.port)
         url = f"rftp://127.0.0.1:{middle.own}/f"
         how = ("--json", f"--protect={protect}", f"--engine={engine}")

@@ -91,7 +91,7 @@ static void plan(struct both *b, struct pair *pair, unsigned number, uint64_t *r
 		.max_block = 1 << 20,
 		.max_depth = RAIL_DEPTH,
 		.workers = harness_random(rng) % 3,
-		.engine = MESSAGE_ENGINE_CREDIT + harness_random(rng) % 3,
+		.engine = MESSAGE_ENGINE_CREDIT + harness_random(rng) % 4,
 		.protect = harness_random(rng) % 3,
 		.cancel_fd = -1,
 	};

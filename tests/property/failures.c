@@ -259,7 +259,7 @@ static void one_bad_file_costs_only_itself(void)
 				.done = sink_done,
 				.ctx = &script};
 			struct transfer_stats stats;
-			unsigned engine = (round + leg * (1 + round % 2)) % 3;
+			unsigned engine = (round + leg * (1 + round % 2)) % 4;
 			struct worker thread = {0};
 			const char *wrong;
 			int result;

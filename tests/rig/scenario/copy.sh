@@ -34,7 +34,7 @@ for channels in 1 4 16; do
 	run_case "put and get, $channels channels" copy_both_ways --channels $channels
 done
 run_case "put and get, blocks of 64K" copy_both_ways --block 64K
-for engine in status window; do
+for engine in status window pull; do
 	run_case "put and get, engine $engine" copy_both_ways --engine $engine
 done
 run_case "a file larger than the blocks of both sides" copy_both_ways --block 256K --depth 8
