@@ -64,7 +64,7 @@ CLIENT_SRC  := $(wildcard rftp/*.c rftp/*/*.c)
 DAEMON_SRC  := $(wildcard rftpd/*.c rftpd/*/*.c)
 TEST_SRC    := $(wildcard tests/unit/*.c tests/property/*.c tests/fabric/*.c)
 FUZZ_SRC    := $(wildcard tests/fuzz/*.c)
-CLI_TESTS   := $(filter-out %/rftptest.py %/iwarp.py %/rude.py %/tls.py %/rogue.py %/users_daemon.py,$(wildcard tests/cli/*.py))
+CLI_TESTS   := $(filter-out %/rftptest.py %/iwarp.py %/rude.py %/tls.py %/rogue.py %/lockstep.py %/users_daemon.py,$(wildcard tests/cli/*.py))
 
 obj          = $(patsubst %.c,$(B)/obj/%.o,$(1))
 # main.c stays out of the archives, so that tests can link the rest of each program

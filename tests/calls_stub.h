@@ -19,9 +19,11 @@
 #define CALLS_STUB_NS_A_FRAME 100000u
 
 static uint64_t calls_stub_now = NS_PER_S;
-static uint16_t calls_stub_asked; /* type of the request that is answered next */
-static uint16_t calls_stub_next;  /* and of one that was sent behind it; 0: none */
-static int calls_stub_last;       /* what calls_stub_frame gave last: who sent may send more */
+static uint16_t calls_stub_asked;   /* type of the request that is answered next */
+static uint16_t calls_stub_next[8]; /* and of those that were sent behind HELLO */
+static unsigned calls_stub_nexts;
+static unsigned calls_stub_puts; /* requests that were sent */
+static int calls_stub_last;      /* what calls_stub_frame gave last: who sent may send more */
 
 /* The next frame: 1, 0 (none yet) or -errno, as demux_get. */
 static int calls_stub_frame(struct message_header *, const uint8_t **data);
@@ -34,10 +36,11 @@ int demux_get(struct demux_port *c, struct message_header *h, const uint8_t **da
 	(void)c;
 	calls_stub_now += CALLS_STUB_NS_A_FRAME;
 	calls_stub_last = calls_stub_frame(h, data);
-	if (calls_stub_last == 1 && calls_stub_next &&
+	if (calls_stub_last == 1 && calls_stub_nexts &&
 		h->type == (calls_stub_asked | MESSAGE_REPLY)) {
-		calls_stub_asked = calls_stub_next;
-		calls_stub_next = 0;
+		calls_stub_asked = calls_stub_next[0];
+		memmove(calls_stub_next, calls_stub_next + 1,
+			--calls_stub_nexts * sizeof *calls_stub_next);
 	}
 	return calls_stub_last;
 }
@@ -54,12 +57,13 @@ int demux_put(struct demux_port *c, uint16_t type, uint16_t response, const void
 	(void)response;
 	(void)data;
 	(void)len;
-	if (type == MESSAGE_LOGIN && calls_stub_asked == MESSAGE_HELLO)
-		calls_stub_next = type; /* they are sent together */
-	else
+	calls_stub_puts++;
+	if (type != MESSAGE_HELLO && calls_stub_asked == MESSAGE_HELLO) {
+		calls_stub_next[calls_stub_nexts++] = type; /* they are sent together */
+	} else {
 		calls_stub_asked = type;
-	if (type == MESSAGE_HELLO)
-		calls_stub_next = 0;
+		calls_stub_nexts = 0;
+	}
 	return 0;
 }
 
@@ -185,7 +189,39 @@ const char *link_fabric_name(const struct link *l)
 	return "stub";
 }
 
-int link_open_channels(struct link *l, unsigned transfer, uint32_t session,
+uint64_t link_secured_in_ns(const struct link *l)
+{
+	(void)l;
+	return NS_PER_MS;
+}
+
+void link_dial_ahead(struct link *l, unsigned count, int timeout_ms)
+{
+	(void)l;
+	(void)count;
+	(void)timeout_ms;
+}
+
+void link_hang_up(struct link *l)
+{
+	(void)l;
+}
+
+int link_finish_channels(struct link *l, unsigned transfer, int timeout_ms)
+{
+	(void)l;
+	(void)transfer;
+	(void)timeout_ms;
+	return 0;
+}
+
+void control_drain(struct control *c, int timeout_ms)
+{
+	(void)c;
+	(void)timeout_ms;
+}
+
+int link_begin_channels(struct link *l, unsigned transfer, uint32_t session,
 	const struct message_channels_reply *reply, int timeout_ms)
 {
 	(void)l;

@@ -21,21 +21,30 @@
 #define CALLS_REPLY_MS 60000 /* the daemon has so long to answer, unless told otherwise */
 #define CALLS_BYE_MS 500
 #define CALLS_LEAVE_MS 10000 /* the daemon answers ABORT within this, or the session is lost */
-#define CALLS_PINGS 4
-#define CALLS_PINGS_NS (20 * NS_PER_MS) /* on a long way one or two PINGs say enough */
+#define CALLS_AHEAD_NS (10 * NS_PER_MS) /* from here on the number of channels depends on it */
+#define CALLS_AHEAD_MAX 4u              /* requests that leave before the first reply */
 
 struct calls {
 	struct fabric *fabric;
 	struct link *link;
 	int cancel_fd, connect_timeout_ms;
-	int reply_timeout_ms;     /* connect_timeout_ms until the session is open */
-	uint64_t opening_ends_ns; /* what HELLO, LOGIN and the PINGs behind them have in all, but
-				     for what a user takes; 0: it is open */
+	int reply_timeout_ms; /* connect_timeout_ms until the session is open */
+	/* when all that is asked must be over: HELLO, LOGIN and what is sent with them, but for
+	 * what a user takes; 0: each reply has its time */
+	uint64_t all_by_ns;
 	bool lost;
 	uint32_t number;
-	uint64_t transport_rtt_ns; /* to the daemon itself; 0: not known */
 	struct calls_info info;
 	struct calls_error error;
+	/* sent before the server had answered anything, and not asked for yet, in their order */
+	struct calls_ahead {
+		uint16_t type, transfer;
+		size_t len;
+		uint8_t *data;
+	} ahead[CALLS_AHEAD_MAX];
+	unsigned ahead_count;
+	bool may_ahead;             /* the opening asks for them now */
+	unsigned ahead_channels;    /* that CHANNELS among them asks for */
 	struct message_admit admit; /* that the daemon knows; its class is in: */
 	char class[MESSAGE_CLASS_MAX + 1];
 	calls_queued_function *queued;
@@ -167,8 +176,8 @@ static struct demux_port *calls_port(const struct calls *c)
 
 static uint64_t calls_deadline(const struct calls *c)
 {
-	if (c->opening_ends_ns)
-		return c->opening_ends_ns;
+	if (c->all_by_ns)
+		return c->all_by_ns;
 	return clock_now_ns() + (uint64_t)c->reply_timeout_ms * NS_PER_MS;
 }
 
@@ -237,6 +246,78 @@ int calls_reply(struct calls *c, uint16_t type, const uint8_t **reply, size_t *r
 	return calls_take_reply(c, type, &header, data, reply, reply_len);
 }
 
+/* ---- what was sent ahead ---- */
+
+static void calls_pop_ahead(struct calls *c)
+{
+	free(c->ahead[0].data);
+	c->ahead_count--;
+	memmove(c->ahead, c->ahead + 1, c->ahead_count * sizeof *c->ahead);
+}
+
+/* Takes the replies in that nobody asks for any more.  0, or -errno of the connection. */
+static int calls_settle(struct calls *c)
+{
+	const uint8_t *reply;
+	size_t len;
+
+	while (c->ahead_count && !c->lost) {
+		(void)calls_reply(c, c->ahead[0].type, &reply, &len);
+		calls_pop_ahead(c);
+	}
+	return c->lost ? -ENOTCONN : 0;
+}
+
+/* Whether this is the next one, whose reply is then on its way. */
+static bool calls_was_sent(
+	struct calls *c, unsigned transfer, uint16_t type, const void *data, size_t len)
+{
+	const struct calls_ahead *a = c->ahead;
+	bool same = c->ahead_count && a->type == type && a->transfer == transfer && a->len == len &&
+		    (!len || !memcmp(a->data, data, len));
+
+	if (same)
+		calls_pop_ahead(c);
+	return same;
+}
+
+void calls_ahead(struct calls *c, unsigned transfer, uint16_t type, const void *data, ssize_t len)
+{
+	struct calls_ahead *a = &c->ahead[c->ahead_count];
+
+	if (!c->may_ahead || c->ahead_count == CALLS_AHEAD_MAX || len < 0)
+		return;
+	*a = (struct calls_ahead){.type = type, .transfer = (uint16_t)transfer, .len = (size_t)len};
+	a->data = malloc(a->len ? a->len : 1);
+	if (!a->data)
+		return;
+	if (len)
+		memcpy(a->data, data, a->len);
+	if (!demux_put(calls_port(c), type, a->transfer, data, a->len))
+		c->ahead_count++;
+	else
+		free(a->data); /* whoever waits for the login is told */
+}
+
+/* A request is on its way: sent now, or before.  0 or -errno. */
+static int calls_send_for(
+	struct calls *c, unsigned transfer, uint16_t type, const void *data, ssize_t len)
+{
+	int err;
+
+	if (c->lost)
+		return calls_fail(c, -ENOTCONN, STATUS_DISCONNECTED, "not connected");
+	if (len < 0)
+		return calls_fail(c, (int)len, STATUS_NAME, "the name is too long or not allowed");
+	if (calls_was_sent(c, transfer, type, data, (size_t)len))
+		return 0;
+	err = calls_settle(c);
+	if (err) /* which has said why */
+		return err;
+	err = demux_put(calls_port(c), type, (uint16_t)transfer, data, (size_t)len);
+	return err ? calls_lose(c, err, message_name(type)) : 0;
+}
+
 int calls_ask(struct calls *c, uint16_t type, const void *data, ssize_t len, const uint8_t **reply,
 	size_t *reply_len)
 {
@@ -248,16 +329,19 @@ int calls_ask_for(struct calls *c, unsigned transfer, uint16_t type, const void 
 {
 	const uint8_t *ignored;
 	size_t ignored_len;
-	int err;
+	int err = calls_send_for(c, transfer, type, data, len);
 
-	if (c->lost)
-		return calls_fail(c, -ENOTCONN, STATUS_DISCONNECTED, "not connected");
-	if (len < 0)
-		return calls_fail(c, (int)len, STATUS_NAME, "the name is too long or not allowed");
-	err = demux_put(calls_port(c), type, (uint16_t)transfer, data, (size_t)len);
 	if (err)
-		return calls_lose(c, err, message_name(type));
+		return err;
 	return calls_reply(c, type, reply ? reply : &ignored, reply_len ? reply_len : &ignored_len);
+}
+
+static int calls_no_channels(struct calls *c, int err)
+{
+	c->lost = true;
+	/* nobody listens any more: the daemon that let us in has gone */
+	return calls_fail(c, err, err == -ECONNREFUSED ? STATUS_DISCONNECTED : 0,
+		"the data channels can not be opened: %s", status_text(status_from_errno(err)));
 }
 
 /* ABORT may cross the daemon's reply, which goes by like all else that comes before its answer,
@@ -295,15 +379,52 @@ int calls_leave(struct calls *c, unsigned transfer, uint16_t type,
 	return calls_fail(c, -ECANCELED, STATUS_CANCELLED, "%s", "");
 }
 
+/*
+ * The data channels that were begun are all there.  0; or -errno, and then the session is lost: but
+ * for a daemon that has refused the request and closed them, whose refusal it is then, and whose
+ * answer to ABORT was the last for the port.
+ */
+static int calls_finish_channels(
+	struct calls *c, unsigned transfer, uint16_t type, struct demux_port **port)
+{
+	int err = link_finish_channels(c->link, transfer, c->connect_timeout_ms);
+	struct calls_error refused;
+	const uint8_t *reply;
+	size_t len;
+	int got;
+
+	if (!err)
+		return 0;
+	c->all_by_ns = clock_now_ns() + (uint64_t)c->connect_timeout_ms * NS_PER_MS;
+	got = calls_reply(c, type, &reply, &len);
+	c->all_by_ns = 0;
+	if (!got || got == -ECANCELED || c->lost)
+		return calls_no_channels(c, err);
+	refused = c->error;
+	demux_close(*port);
+	*port = NULL;
+	/* it may wait for this side's word that nothing follows */
+	if (calls_leave(c, transfer, type, NULL, NULL) != -ECANCELED || c->lost)
+		return calls_no_channels(c, err);
+	c->error = refused;
+	return got;
+}
+
 /* The port is there before the first frame of the transfer can come. */
 int calls_begin(struct calls *c, unsigned transfer, uint16_t type, const void *data, ssize_t len)
 {
 	struct demux_port *port = NULL;
+	const uint8_t *reply;
+	size_t reply_len;
 	int err = c->lost ? 0 : demux_open(link_demux(c->link), transfer, &port);
 
 	if (err)
 		return calls_fail(c, err, 0, "%s", message_name(type));
-	err = calls_ask_for(c, transfer, type, data, len, NULL, NULL);
+	err = calls_send_for(c, transfer, type, data, len);
+	if (!err) /* which the daemon waits for, too */
+		err = calls_finish_channels(c, transfer, type, &port);
+	if (!err)
+		err = calls_reply(c, type, &reply, &reply_len);
 	if (err)
 		demux_close(port); /* what comes for it is the dialogue's */
 	return err == -ECANCELED && !c->lost ? calls_leave(c, transfer, type, NULL, NULL) : err;
@@ -315,19 +436,16 @@ int calls_begin_early(
 	struct demux_port *port = NULL;
 	int err;
 
-	if (c->lost)
-		return calls_fail(c, -ENOTCONN, STATUS_DISCONNECTED, "not connected");
-	if (len < 0)
-		return calls_fail(c, (int)len, STATUS_NAME, "the name is too long or not allowed");
-	err = demux_open(link_demux(c->link), transfer, &port);
+	err = c->lost ? 0 : demux_open(link_demux(c->link), transfer, &port);
 	if (err)
 		return calls_fail(c, err, 0, "%s", message_name(type));
 	c->answer_by_ns = calls_deadline(c);
-	err = demux_put(calls_port(c), type, (uint16_t)transfer, data, (size_t)len);
+	err = calls_send_for(c, transfer, type, data, len);
 	if (!err)
-		return 0;
-	demux_close(port);
-	return calls_lose(c, err, message_name(type));
+		err = calls_finish_channels(c, transfer, type, &port);
+	if (err)
+		demux_close(port);
+	return err;
 }
 
 int calls_answered(struct calls *c, uint16_t type)
@@ -394,9 +512,17 @@ static int calls_send(struct calls *c, uint16_t type, const void *data, ssize_t 
 	return err ? calls_lose(c, err, message_name(type)) : 0;
 }
 
+/* A request and its reply took so long. */
+static void calls_measured(struct calls *c, uint64_t took_ns)
+{
+	if (took_ns < c->info.rtt_ns)
+		c->info.rtt_ns = took_ns;
+}
+
 static int calls_take_hello(struct calls *c, const struct message_hello *ours, uint64_t started)
 {
 	const struct message_hello asked = *ours;
+	const struct fabric_chan *chan = control_chan(link_control(c->link));
 	const uint8_t protect = (uint8_t)message_hello_protect(ours->flags);
 	struct message_hello hello;
 	const uint8_t *reply;
@@ -405,7 +531,7 @@ static int calls_take_hello(struct calls *c, const struct message_hello *ours, u
 
 	if (err)
 		return err;
-	c->info.rtt_ns = clock_now_ns() - started;
+	calls_measured(c, clock_now_ns() - started);
 	if (message_get_hello(&hello, reply, len) || hello.version > asked.version ||
 		hello.max_channels > asked.max_channels || hello.max_block > asked.max_block ||
 		hello.max_depth > asked.max_depth || hello.max_transfers > asked.max_transfers ||
@@ -421,8 +547,12 @@ static int calls_take_hello(struct calls *c, const struct message_hello *ours, u
 	c->info.engines = hello.engines;
 	c->info.protect = (uint8_t)message_hello_protect(hello.flags);
 	c->info.methods = (uint8_t)message_hello_methods(hello.flags);
-	if (hello.flags & MESSAGE_HELLO_DIRECT)
-		c->transport_rtt_ns = fabric_chan_rtt_ns(control_chan(link_control(c->link)));
+	/* The transport knows best: a reply waits for two busy hosts, too, and who takes that for a
+	 * long way asks for a large window and many channels, which a busy host can spare least of
+	 * all.  Otherwise the least of a few replies is nearest, and none is asked for only for
+	 * that. */
+	if (hello.flags & MESSAGE_HELLO_DIRECT && fabric_chan_rtt_ns(chan))
+		calls_measured(c, fabric_chan_rtt_ns(chan));
 	snprintf(c->info.agent, sizeof c->info.agent, "%.*s", (int)hello.agent.len,
 		(const char *)hello.agent.data);
 	return 0;
@@ -452,7 +582,7 @@ static int calls_show_login(
 	if (params->login)
 		err = params->login(params->login_ctx, control_tls(link_control(c->link)),
 			c->info.methods, login, why);
-	c->opening_ends_ns += clock_now_ns() - began;
+	c->all_by_ns += clock_now_ns() - began;
 	if (err < 0) /* what is wrong with it is this side's own matter */
 		return calls_fail(c, err == -ECANCELED || err == -ENOMEM ? err : -ENOKEY,
 			status_from_errno(err), "%s", why);
@@ -491,15 +621,26 @@ static bool calls_login_refused(const struct calls *c)
 	return !c->lost && c->error.status == STATUS_LOGIN;
 }
 
+/* None of what was sent ahead is asked for any more: who logs in once more sends it again. */
+static int calls_forget_ahead(struct calls *c)
+{
+	int err = calls_settle(c);
+
+	c->ahead_channels = 0;
+	link_hang_up(c->link);
+	return err;
+}
+
 /*
- * HELLO and the first login leave together: neither needs the other's answer, so that a login costs
- * no round trip of its own.
+ * HELLO, the first login and the requests that are known already leave together: none needs the
+ * other's answer, so that they cost one round trip.  Who is not let in is refused all of them.
  */
 static int calls_hello_and_login(struct calls *c, const struct calls_params *params)
 {
 	const struct message_hello ours = calls_our_hello(c, params);
 	struct control *control = link_control(c->link);
 	uint64_t started = clock_now_ns();
+	struct calls_error refused;
 	struct message_login login;
 	uint8_t data[512];
 	int err, shown;
@@ -507,15 +648,26 @@ static int calls_hello_and_login(struct calls *c, const struct calls_params *par
 	control_cork(control, true);
 	err = calls_send(c, MESSAGE_HELLO, data, message_put_hello(&ours, data, sizeof data));
 	shown = err ? err : calls_show_login(c, params, &login);
+	c->may_ahead = shown > 0;
+	if (shown > 0 && params->ahead)
+		params->ahead(params->ahead_ctx, c);
+	c->may_ahead = false;
 	control_cork(control, false);
 	if (shown < 0)
 		return shown;
+	if (c->ahead_channels)
+		link_dial_ahead(c->link, c->ahead_channels, c->connect_timeout_ms);
 	err = calls_take_hello(c, &ours, started);
 	while (!err) {
 		if (shown) {
 			err = calls_take_login(c, login.method);
 			if (!err || !calls_login_refused(c))
 				return err;
+			refused = c->error;
+			err = calls_forget_ahead(c);
+			c->error = refused;
+			if (err) /* it was the last that the server hears */
+				return -ENOKEY;
 		}
 		shown = calls_show_login(c, params, &login);
 		if (!shown) /* the text of the refusal stands, if there was one */
@@ -541,41 +693,6 @@ int calls_ping(struct calls *c)
 	return message_get_ping(&pong, reply, len) || pong.cookie != ping.cookie
 		       ? calls_bad_reply(c, MESSAGE_PING)
 		       : 0;
-}
-
-/*
- * What the network itself takes.  The transport knows best: a reply waits for two busy hosts, too,
- * and who takes that for a long way asks for a large window and many channels, which a busy host
- * can spare least of all.  Otherwise the least of a few replies is nearest.
- */
-static int calls_measure(struct calls *c)
-{
-	uint64_t spent = 0;
-
-	if (c->transport_rtt_ns) {
-		if (c->transport_rtt_ns < c->info.rtt_ns)
-			c->info.rtt_ns = c->transport_rtt_ns;
-		return 0;
-	}
-	for (unsigned i = 0; i < CALLS_PINGS && spent < CALLS_PINGS_NS; i++) {
-		struct message_ping ping = {.cookie = i + 1}, pong;
-		uint8_t data[16];
-		uint64_t started = clock_now_ns(), took;
-		const uint8_t *reply;
-		size_t len;
-		int err = calls_ask(c, MESSAGE_PING, data,
-			message_put_ping(&ping, data, sizeof data), &reply, &len);
-
-		if (err)
-			return err;
-		if (message_get_ping(&pong, reply, len) || pong.cookie != ping.cookie)
-			return calls_bad_reply(c, MESSAGE_PING);
-		took = clock_now_ns() - started;
-		spent += took;
-		if (took < c->info.rtt_ns)
-			c->info.rtt_ns = took;
-	}
-	return 0;
 }
 
 /* Nothing was sent yet but what the handshake takes. */
@@ -614,15 +731,14 @@ int calls_open(const struct calls_params *params, struct calls **out, struct cal
 	c->info.fabric = link_fabric_name(c->link);
 	fabric_chan_describe(control_chan(link_control(c->link)), c->info.description,
 		sizeof c->info.description);
+	c->info.rtt_ns = link_secured_in_ns(c->link);
 	err = calls_trust(c, params); /* which may take a person's time */
-	c->opening_ends_ns = calls_deadline(c);
+	c->all_by_ns = calls_deadline(c);
 	if (!err)
 		err = calls_hello_and_login(c, params);
-	if (!err)
-		err = calls_measure(c);
 	if (err)
 		goto err_free;
-	c->opening_ends_ns = 0;
+	c->all_by_ns = 0;
 	c->admit.deadline_ns = MESSAGE_UNKNOWN;
 	c->reply_timeout_ms = params->reply_timeout_ms ? params->reply_timeout_ms : CALLS_REPLY_MS;
 	*out = c;
@@ -635,18 +751,11 @@ err_free:
 	return err;
 }
 
+/* The answer would say nothing that is of use. */
 static void calls_bye(struct calls *c)
 {
-	struct demux_port *port = calls_port(c);
-	uint64_t deadline = clock_now_ns() + CALLS_BYE_MS * NS_PER_MS;
-	struct message_header header;
-	const uint8_t *data;
-
-	if (demux_put(port, MESSAGE_BYE, 0, NULL, 0))
-		return;
-	while (!demux_get(port, &header, &data))
-		if (demux_wait(port, clock_until_ms(deadline), -1))
-			break;
+	if (!demux_put(calls_port(c), MESSAGE_BYE, 0, NULL, 0))
+		control_drain(link_control(c->link), CALLS_BYE_MS);
 }
 
 void calls_close(struct calls *c)
@@ -655,6 +764,8 @@ void calls_close(struct calls *c)
 		return;
 	if (c->link && !c->lost)
 		calls_bye(c);
+	while (c->ahead_count)
+		calls_pop_ahead(c);
 	link_free(c->link);
 	fabric_close(c->fabric);
 	free(c);
@@ -684,39 +795,68 @@ int calls_admit(struct calls *c, const char *class, uint64_t deadline_ns, bool f
 
 /* ---- data channels ---- */
 
+void calls_channels_ahead(struct calls *c, unsigned transfer, unsigned count)
+{
+	uint64_t transport = fabric_chan_rtt_ns(control_chan(link_control(c->link)));
+	struct message_channels request;
+	uint8_t data[16];
+
+	if (!c->may_ahead || c->ahead_channels)
+		return;
+	if (!count) /* as far as it is known: TLS took two busy hosts' time, too */
+		count = link_suggest_channels(c->link, transport);
+	if (!transport && c->info.rtt_ns > CALLS_AHEAD_NS) /* better asked when more is known */
+		return;
+	request.count = (uint16_t)count;
+	calls_ahead(c, transfer, MESSAGE_CHANNELS, data,
+		message_put_channels(&request, data, sizeof data));
+	c->ahead_channels = count;
+}
+
 int calls_channels(struct calls *c, unsigned transfer, unsigned count)
 {
 	struct message_channels request;
 	struct message_channels_reply granted;
 	uint8_t data[16];
 	const uint8_t *reply;
+	bool ahead = false;
+	uint64_t began;
 	size_t len;
 	int err;
 
 	if (c->lost)
 		return calls_fail(c, -ENOTCONN, STATUS_DISCONNECTED, "not connected");
+	if (c->ahead_channels && (!count || count == c->ahead_channels)) {
+		count = c->ahead_channels; /* the server takes off what is too many */
+		ahead = true;
+	}
+	c->ahead_channels = 0;
 	if (!count)
 		count = link_suggest_channels(c->link, c->info.rtt_ns);
-	if (count > c->info.max_channels)
+	if (count > c->info.max_channels && !ahead)
 		count = c->info.max_channels;
 	if (link_channel_count(c->link, transfer) == count)
 		return 0;
 	request.count = (uint16_t)count;
-	err = calls_ask_for(c, transfer, MESSAGE_CHANNELS, data,
-		message_put_channels(&request, data, sizeof data), &reply, &len);
-	if (err)
-		return err;
-	if (message_get_channels_reply(&granted, reply, len) || !granted.count ||
-		granted.count > count)
-		return calls_bad_reply(c, MESSAGE_CHANNELS);
-	c->info.max_channels = granted.count < count ? granted.count : c->info.max_channels;
-	err = link_open_channels(c->link, transfer, c->number, &granted, c->connect_timeout_ms);
+	began = clock_now_ns();
+	err = calls_send_for(c, transfer, MESSAGE_CHANNELS, data,
+		message_put_channels(&request, data, sizeof data));
+	if (!err && !ahead)
+		link_dial_ahead(c->link, count, c->connect_timeout_ms);
 	if (!err)
-		return 0;
-	c->lost = true;
-	/* nobody listens any more: the daemon that let us in has gone */
-	return calls_fail(c, err, err == -ECONNREFUSED ? STATUS_DISCONNECTED : 0,
-		"the data channels can not be opened: %s", status_text(status_from_errno(err)));
+		err = calls_reply(c, MESSAGE_CHANNELS, &reply, &len);
+	if (err) {
+		link_hang_up(c->link);
+		return err;
+	}
+	if (message_get_channels_reply(&granted, reply, len) || !granted.count ||
+		granted.count > count || granted.count > c->info.max_channels)
+		return calls_bad_reply(c, MESSAGE_CHANNELS);
+	if (!ahead)
+		calls_measured(c, clock_now_ns() - began);
+	c->info.max_channels = granted.count < count ? granted.count : c->info.max_channels;
+	err = link_begin_channels(c->link, transfer, c->number, &granted, c->connect_timeout_ms);
+	return err ? calls_no_channels(c, err) : 0;
 }
 
 int calls_after_transfer(struct calls *c, int error, const struct calls_ending *ending)

@@ -38,6 +38,10 @@ struct calls_params {
 	int (*login)(void *ctx, const struct tls *, unsigned methods, struct message_login *login,
 		char text[TLS_WHY_MAX]);
 	void *login_ctx;
+	/* Says with calls_*_ahead what will be asked for first, in that order, so that it leaves
+	 * with HELLO and the login.  May be NULL. */
+	void (*ahead)(void *ctx, struct calls *);
+	void *ahead_ctx;
 	uint8_t protect; /* enum message_protect: the least; the server may ask for more */
 	bool crc;
 	int connect_timeout_ms; /* also of HELLO */
@@ -87,13 +91,14 @@ struct calls_ending {
 /* A transfer that was asked for waits in line at the daemon, or goes on (position 0). */
 typedef void calls_queued_function(void *ctx, const struct message_queued *);
 
-/* Resolves, connects, asks whether the server is to be trusted, says HELLO, logs in, measures the
- * round trip.  Blocks.  0 or -errno with *error; -ENOKEY with STATUS_LOGIN: no login was taken. */
+/* Resolves, connects, asks whether the server is to be trusted, says HELLO and logs in, which
+ * measures the round trip, too.  Blocks.  0 or -errno with *error; -ENOKEY with STATUS_LOGIN: no
+ * login was taken. */
 int calls_open(const struct calls_params *, struct calls **out, struct calls_error *error);
 /* The data of a LOGIN with a key and its signature: how many bytes, or -errno. */
 ssize_t calls_login_key(
 	struct wire_bytes key, struct wire_bytes signature, void *data, size_t size);
-/* Says BYE if it can. */
+/* Says BYE if it can, and does not wait for an answer. */
 void calls_close(struct calls *);
 
 const struct calls_info *calls_info(const struct calls *);
@@ -122,6 +127,14 @@ int calls_ask(struct calls *, uint16_t type, const void *data, ssize_t len, cons
 /* The same of a request that concerns a transfer: which one. */
 int calls_ask_for(struct calls *, unsigned transfer, uint16_t type, const void *data, ssize_t len,
 	const uint8_t **reply, size_t *reply_len);
+/*
+ * For calls_params.ahead, and of no effect elsewhere: sends a request whose reply is taken when the
+ * very same one is asked for.  As soon as something else is asked for, what was sent ahead and not
+ * asked for is over: so it must change nothing at the server.
+ */
+void calls_ahead(struct calls *, unsigned transfer, uint16_t type, const void *data, ssize_t len);
+/* CHANNELS; the data channels are dialled at once. */
+void calls_channels_ahead(struct calls *, unsigned transfer, unsigned count);
 /* The request that begins a transfer, whose port it opens.  On error there is neither. */
 int calls_begin(struct calls *, unsigned transfer, uint16_t type, const void *data, ssize_t len);
 /*
@@ -155,7 +168,8 @@ int calls_bad_reply(struct calls *, uint16_t type);
  * replies.  -EMSGSIZE. */
 int calls_too_long(struct calls *, uint16_t type);
 
-/* Makes `count` data channels for a transfer (0: chosen here), or as many as the peer allows. */
+/* Makes `count` data channels for a transfer (0: chosen here), or as many as the peer allows.  They
+ * are on their way then; calls_begin waits until they are there. */
 int calls_channels(struct calls *, unsigned transfer, unsigned count);
 /* After a transfer gave an error: sets calls_error, and whether the session is lost.  Gives the
  * error back. */

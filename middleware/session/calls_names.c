@@ -38,6 +38,14 @@ int calls_stat(struct calls *c, const char *path, struct message_attr *attr)
 	return message_get_attr(attr, reply, len) ? calls_bad_reply(c, MESSAGE_STAT) : 0;
 }
 
+void calls_stat_ahead(struct calls *c, const char *path)
+{
+	const struct message_path request = {.path = calls_bytes(path)};
+	uint8_t data[CALLS_REQUEST_MAX];
+
+	calls_ahead(c, 0, MESSAGE_STAT, data, message_put_path(&request, data, sizeof data));
+}
+
 int calls_statfs(struct calls *c, const char *path, struct message_statfs_reply *out)
 {
 	const uint8_t *reply;

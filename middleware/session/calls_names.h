@@ -21,6 +21,8 @@ struct calls_list {
 	uint64_t bytes; /* that it holds, roughly */
 };
 
+/* As calls_ahead. */
+void calls_stat_ahead(struct calls *, const char *path);
 int calls_stat(struct calls *, const char *path, struct message_attr *);
 /* After an error the list is empty. */
 int calls_list(struct calls *, const char *path, struct calls_list *);

@@ -311,6 +311,11 @@ static bool is_sent(struct control *c)
 	return c->error || !control_pending_bytes(c);
 }
 
+static bool is_drained(struct control *c)
+{
+	return is_sent(c) && (c->error || !pipe_is_sending(c->pipe));
+}
+
 static bool is_through_handshake(struct control *c)
 {
 	progress(c);
@@ -330,6 +335,11 @@ int control_flush(struct control *c, int timeout_ms)
 	int err = wait_until(c, is_sent, timeout_ms, -1);
 
 	return err ? err : c->error;
+}
+
+void control_drain(struct control *c, int timeout_ms)
+{
+	(void)wait_until(c, is_drained, timeout_ms, -1);
 }
 
 int control_secure(struct control *c, int timeout_ms, int cancel_fd)

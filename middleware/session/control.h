@@ -93,6 +93,9 @@ int control_wait(struct control *, int timeout_ms, int cancel_fd);
 
 /* Blocks until all queued bytes have been sent, at most timeout_ms; frames that come stay unread.
  * 0; -ETIMEDOUT; -errno (the session is over). */
+/* Until all that was queued has left, and the transport has taken it over, or timeout_ms are over:
+ * who ends the connection then takes nothing of it back. */
+void control_drain(struct control *, int timeout_ms);
 int control_flush(struct control *, int timeout_ms);
 
 #endif

@@ -46,6 +46,7 @@ void link_free(struct link *l)
 {
 	if (!l)
 		return;
+	link_hang_up(l);
 	for (unsigned i = 0; i < MESSAGE_TRANSFERS_MAX; i++) {
 		link_close_channels(l, i);
 		if (l->rails[i])
@@ -133,6 +134,7 @@ void link_close_channels(struct link *l, unsigned transfer)
 		return;
 	pthread_mutex_lock(&l->lock);
 	count = rail_take(rail, channels);
+	l->openings[transfer] = (struct opening){0};
 	tokens = l->tokens[transfer];
 	l->tokens[transfer] = NULL;
 	pthread_mutex_unlock(&l->lock);

@@ -3,7 +3,7 @@
  * session/link: the channels of one session: a control channel, and for each of the transfers that
  * it runs at once data channels, on a rail of their own.
  *
- * Client: link_connect, then link_open_channels with what a CHANNELS reply said.
+ * Client: link_connect, then link_begin_channels with what a CHANNELS reply said.
  * Daemon: it owns one event queue for all its sessions.  A REQUEST whose private data is a control
  * greeting becomes a link (link_accept); one with a data greeting joins the link whose session it
  * names, if it shows the right token (link_accept_channel; the daemon finds the link, this module
@@ -59,16 +59,26 @@ struct link_target {
  */
 int link_connect(struct fabric *, const struct link_target *, int timeout_ms, struct link **out,
 	uint16_t *status);
-/* Dials the channels of a transfer and waits until all are connected.  Those that were open are
+/* What the handshake of TLS took: one round trip, and some work at each end. */
+uint64_t link_secured_in_ns(const struct link *);
+/* Dials data channels that the next link_begin_channels will use: what the network takes for that
+ * passes while the daemon works on CHANNELS.  Some may be missing afterwards. */
+void link_dial_ahead(struct link *, unsigned count, int timeout_ms);
+/* Those that were dialled and not used go. */
+void link_hang_up(struct link *);
+/* Dials the channels of a transfer, and shows on each what it must show.  Those that were open are
  * closed first.  Errors as above; none is open then. */
-int link_open_channels(struct link *, unsigned transfer, uint32_t session,
+int link_begin_channels(struct link *, unsigned transfer, uint32_t session,
 	const struct message_channels_reply *, int timeout_ms);
 /* Whether this side was connected to: the daemon's end of a link. */
 bool link_was_called(const struct link *);
+/* Waits until those that were begun are all connected; at once where there are none such.  Errors
+ * as above; none is open then. */
+int link_finish_channels(struct link *, unsigned transfer, int timeout_ms);
 /* Connection events of the client's channels: the fd (-1: not a client's link), and what they mean:
  * 0, or -errno when the session's control channel has gone, from then on.  For a shell that sits at
- * its prompt, and for transfers.  Any thread; while link_open_channels waits, the events are its
- * own. */
+ * its prompt, and for transfers.  Any thread; while link_finish_channels waits, it takes them in
+ * for all. */
 int link_event_fd(const struct link *);
 int link_check_events(struct link *);
 

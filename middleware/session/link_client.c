@@ -58,8 +58,11 @@ int link_connect(struct fabric *fabric, const struct link_target *target, int ti
 	if (!err && welcome.credits < MESSAGE_CREDITS_MIN)
 		err = -EPROTO;
 	if (!err) {
+		uint64_t began = clock_now_ns();
+
 		control_start(l->control, welcome.credits);
 		err = control_secure(l->control, clock_until_ms(deadline), -1);
+		l->secured_in_ns = clock_now_ns() - began;
 		if (err == -ECONNRESET || err == -ENOTCONN) /* it has said already that it is one */
 			err = -ECONNABORTED;
 	} else if (err == -EACCES) {
@@ -73,60 +76,113 @@ int link_connect(struct fabric *fabric, const struct link_target *target, int ti
 	return 0;
 }
 
-static void take_event(struct link *l, const struct fabric_event *ev)
+uint64_t link_secured_in_ns(const struct link *l)
 {
-	unsigned transfer;
-
-	if (ev->chan == control_chan(l->control))
-		l->lost = ev->error ? ev->error : -ENOTCONN;
-	else
-		link_channel_event(l, ev, &transfer);
+	return l->secured_in_ns;
 }
 
-/* Opening data channels: what they show and what they must be shown. */
-struct opening {
-	struct rail *rail;
-	unsigned first;
-	struct message_greeting greeting;
-	struct message_token_context token;
-	uint64_t deadline;
-};
+/* ---- data channels ---- */
 
-static int dial_channel(struct link *l, struct opening *o, unsigned number)
+#define DIALLED_KEPT_NS (3 * NS_PER_S) /* who listens does not wait for long */
+
+static int dial(struct link *l, int timeout_ms, struct fabric_chan **chan)
 {
+	return fabric_dial(l->eq, (struct sockaddr *)&l->peer,
+		l->has_src ? (struct sockaddr *)&l->src : NULL, timeout_ms, chan);
+}
+
+void link_dial_ahead(struct link *l, unsigned count, int timeout_ms)
+{
+	link_hang_up(l);
+	l->dialled_ns = clock_now_ns();
+	while (l->dialled_count < count && l->dialled_count < MESSAGE_CHANNELS_MAX &&
+		!dial(l, timeout_ms, &l->dialled[l->dialled_count]))
+		l->dialled_count++;
+}
+
+void link_hang_up(struct link *l)
+{
+	while (l->dialled_count)
+		fabric_chan_free(l->dialled[--l->dialled_count]);
+}
+
+/* One that was dialled already, or a new one. */
+static int take_dialled(struct link *l, uint64_t deadline, struct fabric_chan **chan)
+{
+	if (!l->dialled_count)
+		return dial(l, clock_until_ms(deadline), chan);
+	*chan = l->dialled[--l->dialled_count];
+	return 0;
+}
+
+static int begin_channel(struct link *l, unsigned transfer, unsigned number, uint64_t deadline)
+{
+	struct opening *o = &l->openings[transfer];
+	struct message_greeting greeting = {
+		.version = MESSAGE_VERSION,
+		.kind = MESSAGE_CHANNEL_DATA,
+		.session = o->token.session,
+		.index = (uint16_t)(transfer * MESSAGE_CHANNELS_MAX + number),
+	};
 	struct fabric_chan *chan;
 	struct channel *channel;
 	int err;
 
-	o->greeting.index = o->token.index = (uint16_t)(o->first + number);
+	o->token.index = greeting.index;
 	o->token.direction = MESSAGE_TOKEN_GREETING;
-	err = greeting_token(l->demux, &o->token, o->greeting.token);
+	err = greeting_token(l->demux, &o->token, greeting.token);
 	if (err)
 		return err;
-	err = fabric_dial(l->eq, (struct sockaddr *)&l->peer,
-		l->has_src ? (struct sockaddr *)&l->src : NULL, clock_until_ms(o->deadline), &chan);
-
+	err = take_dialled(l, deadline, &chan);
 	if (err)
 		return err;
 	pthread_mutex_lock(&l->lock);
-	err = rail_add(o->rail, chan, number, &channel);
+	err = rail_add(l->rails[transfer], chan, number, &channel);
+	if (!err)
+		o->waiting++;
 	pthread_mutex_unlock(&l->lock);
-	return err ? err : greeting_show(chan, &o->greeting);
+	return err ? err : greeting_show(chan, &greeting);
 }
 
-/* A channel's event while they are being opened: 1: it is connected, and greeted; 0: it is another
- * transfer's; -errno. */
-static int opening_event(struct link *l, struct opening *o, struct fabric_event *ev)
+int link_begin_channels(struct link *l, unsigned transfer, uint32_t session,
+	const struct message_channels_reply *reply, int timeout_ms)
 {
-	struct channel *channel = rail_find(o->rail, ev->chan);
+	uint64_t deadline = clock_now_ns() + (uint64_t)timeout_ms * NS_PER_MS;
+	int err;
+
+	link_close_channels(l, transfer);
+	if (reply->first != transfer * MESSAGE_CHANNELS_MAX || reply->count > MESSAGE_CHANNELS_MAX)
+		return -EPROTO;
+	err = link_make_rail(l, transfer);
+	if (err)
+		return err;
+	if (l->dialled_count && clock_now_ns() - l->dialled_ns > DIALLED_KEPT_NS)
+		link_hang_up(l);
+	l->rails[transfer]->remote_area =
+		(struct rail_area){reply->area_base, reply->area_bytes, reply->area_key};
+	pthread_mutex_lock(&l->events_lock);
+	l->openings[transfer].token = (struct message_token_context){.session = session};
+	memcpy(l->openings[transfer].token.nonce, reply->nonce, sizeof reply->nonce);
+	err = rail_expect(l->rails[transfer], reply->count);
+	/* all of them, so that they are set up side by side */
+	for (unsigned i = 0; i < reply->count && !err; i++)
+		err = begin_channel(l, transfer, i, deadline);
+	pthread_mutex_unlock(&l->events_lock);
+	link_hang_up(l);
+	if (err)
+		link_close_channels(l, transfer);
+	return err;
+}
+
+/* What happened to a channel that is being opened: 0: it is connected, and greeted; or -errno. With
+ * the lock. */
+static int opened(struct link *l, struct opening *o, struct channel *channel, unsigned transfer,
+	const struct fabric_event *ev)
+{
 	uint8_t right[MESSAGE_TOKEN_BYTES];
 	struct message_welcome welcome;
-	int got;
+	int err;
 
-	if (!channel) {
-		take_event(l, ev);
-		return l->lost ? -ECONNRESET : 0;
-	}
 	if (ev->type == FABRIC_EVENT_REJECTED) { /* without a welcome it was the peer's fabric */
 		if (message_get_welcome(&welcome, ev->priv, ev->priv_len))
 			return -ECONNREFUSED;
@@ -135,71 +191,82 @@ static int opening_event(struct link *l, struct opening *o, struct fabric_event 
 	}
 	if (ev->type != FABRIC_EVENT_CONNECTED)
 		return ev->error ? ev->error : -ECONNRESET;
-	o->token.index = (uint16_t)(o->first + channel->number);
+	o->token.index = (uint16_t)(transfer * MESSAGE_CHANNELS_MAX + channel->number);
 	o->token.direction = MESSAGE_TOKEN_WELCOME;
-	got = greeting_token(l->demux, &o->token, right);
-	if (got || message_get_welcome(&welcome, ev->priv, ev->priv_len) ||
+	err = greeting_token(l->demux, &o->token, right);
+	if (err || message_get_welcome(&welcome, ev->priv, ev->priv_len) ||
 		!greeting_token_equal(welcome.token, right)) {
 		log_error("data channel %u: who accepted it does not belong to this session",
 			channel->number);
 		return -EPROTO;
 	}
-	got = channel_greet(channel);
-	return got ? got : 1;
+	return channel_greet(channel);
 }
 
-static int open_channels(struct link *l, struct opening *o, unsigned count)
+/* Whether it was a channel that is being opened. */
+static bool opening_event(struct link *l, const struct fabric_event *ev)
 {
-	unsigned waiting = count;
-	int got = rail_expect(o->rail, count);
+	bool is = false;
 
-	for (unsigned i = 0; i < count && !got; i++)
-		got = dial_channel(l, o, i);
-	/* all dialled first, so that they are set up side by side */
-	while (waiting && !got) {
-		struct fabric_event ev;
+	pthread_mutex_lock(&l->lock);
+	for (unsigned i = 0; i < MESSAGE_TRANSFERS_MAX && !is; i++) {
+		struct opening *o = &l->openings[i];
+		struct channel *channel = o->waiting ? rail_find(l->rails[i], ev->chan) : NULL;
+		int err;
 
-		got = fabric_eq_wait(l->eq, &ev, clock_until_ms(o->deadline));
-		if (got == 0)
-			got = -ETIMEDOUT;
-		if (got > 0)
-			got = opening_event(l, o, &ev);
-		if (got > 0) {
-			waiting--;
-			got = 0;
-		}
+		is = channel && !channel->greeted && !channel->dead;
+		if (!is)
+			continue;
+		err = opened(l, o, channel, i, ev);
+		o->waiting--;
+		o->error = o->error ? o->error : err;
+		channel->dead = channel->dead || err;
 	}
-	return got;
+	pthread_mutex_unlock(&l->lock);
+	return is;
 }
 
-int link_open_channels(struct link *l, unsigned transfer, uint32_t session,
-	const struct message_channels_reply *reply, int timeout_ms)
+static void take_event(struct link *l, const struct fabric_event *ev)
 {
-	struct opening o = {
-		.first = transfer * MESSAGE_CHANNELS_MAX,
-		.greeting =
-			{
-				.version = MESSAGE_VERSION,
-				.kind = MESSAGE_CHANNEL_DATA,
-				.session = session,
-			},
-		.token = {.session = session},
-		.deadline = clock_now_ns() + (uint64_t)timeout_ms * NS_PER_MS,
-	};
+	unsigned transfer;
+
+	if (ev->chan == control_chan(l->control))
+		l->lost = ev->error ? ev->error : -ENOTCONN;
+	else if (!opening_event(l, ev))
+		link_channel_event(l, ev, &transfer);
+}
+
+/* Whether all are there, or one has failed, whose error it is. */
+static bool is_opened(struct link *l, unsigned transfer, int *err)
+{
+	const struct opening *o = &l->openings[transfer];
+	bool is;
+
+	pthread_mutex_lock(&l->lock);
+	*err = o->error;
+	is = !o->waiting || o->error;
+	pthread_mutex_unlock(&l->lock);
+	return is;
+}
+
+int link_finish_channels(struct link *l, unsigned transfer, int timeout_ms)
+{
+	uint64_t deadline = clock_now_ns() + (uint64_t)timeout_ms * NS_PER_MS;
 	int err;
 
-	link_close_channels(l, transfer);
-	if (reply->first != o.first || reply->count > MESSAGE_CHANNELS_MAX)
-		return -EPROTO;
-	memcpy(o.token.nonce, reply->nonce, sizeof o.token.nonce);
-	err = link_make_rail(l, transfer);
-	if (err)
-		return err;
-	o.rail = l->rails[transfer];
-	o.rail->remote_area =
-		(struct rail_area){reply->area_base, reply->area_bytes, reply->area_key};
+	if (is_opened(l, transfer, &err) && !err)
+		return 0;
 	pthread_mutex_lock(&l->events_lock);
-	err = open_channels(l, &o, reply->count);
+	while (!is_opened(l, transfer, &err)) {
+		struct fabric_event ev;
+		int got = fabric_eq_wait(l->eq, &ev, clock_until_ms(deadline));
+
+		if (got > 0)
+			take_event(l, &ev);
+		err = got < 0 ? got : !got ? -ETIMEDOUT : l->lost ? -ECONNRESET : 0;
+		if (err)
+			break;
+	}
 	pthread_mutex_unlock(&l->events_lock);
 	if (err)
 		link_close_channels(l, transfer);

@@ -14,12 +14,20 @@ struct tokens {
 	uint8_t greeting[MESSAGE_TOKEN_BYTES], welcome[MESSAGE_TOKEN_BYTES];
 };
 
+/* Client: the data channels of a transfer that are not connected yet. */
+struct opening {
+	unsigned waiting; /* of them */
+	int error;        /* of the first that failed */
+	struct message_token_context token;
+};
+
 struct link {
 	struct fabric_eq *eq; /* client: its own; daemon: NULL */
 	struct control *control;
 	struct sockaddr_storage peer, src; /* client: where data channels go to and come from */
 	bool has_src;
-	int lost; /* client: -errno of the control channel's event */
+	int lost;               /* client: -errno of the control channel's event */
+	uint64_t secured_in_ns; /* client: what TLS took, a round trip and two hosts' work */
 	struct demux *demux;
 	/* channels are looked up for events while a transfer's thread may close them */
 	pthread_mutex_t lock;
@@ -27,6 +35,11 @@ struct link {
 	 */
 	pthread_mutex_t events_lock;
 	struct rail *rails[MESSAGE_TRANSFERS_MAX]; /* by transfer; NULL: it never had channels */
+	struct opening openings[MESSAGE_TRANSFERS_MAX];
+	/* client: dialled before it was known what they are to show */
+	struct fabric_chan *dialled[MESSAGE_CHANNELS_MAX];
+	unsigned dialled_count;
+	uint64_t dialled_ns;
 	/* daemon: by transfer and number; as many as its rail has channels */
 	struct tokens *tokens[MESSAGE_TRANSFERS_MAX];
 	struct area_budget *areas; /* daemon: NULL: it has none */

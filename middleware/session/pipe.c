@@ -140,6 +140,11 @@ struct buffer *pipe_input(struct pipe *p)
 	return &p->in;
 }
 
+bool pipe_is_sending(const struct pipe *p)
+{
+	return p->send_busy;
+}
+
 /* Sends one piece of the stream, or only the credits that are owed. */
 static int send_piece(struct pipe *p, size_t len)
 {

@@ -41,6 +41,8 @@ struct buffer *pipe_output(struct pipe *);
 /* What came: read and consumed by the caller. */
 struct buffer *pipe_input(struct pipe *);
 
+/* Whether the transport has not taken over all that was sent. */
+bool pipe_is_sending(const struct pipe *);
 /* Sends what credits allow.  0 or the pipe's error. */
 int pipe_push(struct pipe *);
 /* Takes in what came, and sends what credits allow.  More than PIPE_INPUT_MAX bytes that nobody

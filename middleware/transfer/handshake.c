@@ -187,6 +187,16 @@ static int make_io_pool(struct run *run, const struct transfer_source *source,
 	return io_pool_new(&params, &run->io_pool);
 }
 
+static int wait_greeted(struct run *run, unsigned channels)
+{
+	int err = rail_wait_greeted(run->rail, channels, GREET_TIMEOUT_MS, run->params->cancel_fd);
+
+	if (!err)
+		return 0;
+	return run_fail(run, err == -ECANCELED ? VERDICT_TRANSFER : VERDICT_SESSION,
+		status_from_errno(err), "a data channel's greeting did not come");
+}
+
 /* Seals cross with their blocks, for which a gathered notice has no room. */
 static uint8_t default_notice(const struct transfer_params *p)
 {
@@ -222,10 +232,6 @@ int handshake_offer(struct run *run, const struct transfer_source *from, struct 
 	offer->channels = hs->plan->channels;
 	offer->block = hs->plan->block;
 	offer->depth = hs->plan->depth;
-	r = rail_wait_greeted(run->rail, hs->plan->channels, GREET_TIMEOUT_MS, p->cancel_fd);
-	if (r)
-		return run_fail(run, r == -ECANCELED ? VERDICT_TRANSFER : VERDICT_SESSION,
-			status_from_errno(r), "a data channel's greeting did not come");
 	r = run_put(run, TRANSFER_OFFER, out, transfer_put_offer(offer, out, sizeof out));
 	return r ? r : take_keys(run, offer);
 }
@@ -268,14 +274,15 @@ int handshake_take_accept(struct run *run, const struct transfer_source *from, s
 	const struct engine_source_ops *half = source_half(run, hs);
 	struct transfer_accept accept;
 	struct engine_env env;
-	int r = 0;
+	int r;
 
 	if (h->type != TRANSFER_ACCEPT || transfer_get_accept(&accept, data, h->length) ||
 		!accept_ok(&hs->offer, half, &accept))
 		return run_fail(run, VERDICT_SESSION, STATUS_PROTOCOL,
 			"the sink answered OFFER with a bad %s", message_name(h->type));
 	*bundles = accept.flags & TRANSFER_ACCEPT_BUNDLES;
-	if (!run->pool)
+	r = wait_greeted(run, hs->plan->channels); /* they came while the sink got ready */
+	if (!r && !run->pool)
 		r = handshake_prepare(run, from, hs, accept.depth);
 	if (r)
 		return r;

@@ -220,6 +220,22 @@ static bool may_begin(const struct source *s)
 	return !s->gathers && (s->run.source || s->from->total_files == 1);
 }
 
+/*
+ * Behind COMPLETE nothing of this side's is on the channels, and a sink that has said CLOSED may
+ * close them, and be gone: what breaks then is known before the word that it may.  Only frames
+ * count.
+ */
+static int await_closed(struct source *s)
+{
+	struct fabric_wc wc[16];
+	int frames = take_frames(s);
+	int flushed = frames < 0 ? 0 : fabric_cq_poll(s->run.rail->cq, wc, 16);
+
+	if (frames < 0)
+		return frames;
+	return s->closed ? 1 : frames + (flushed > 0 ? flushed : 0);
+}
+
 /* One round: how much was done, or -errno. */
 static int work(struct run *run)
 {
@@ -236,6 +252,8 @@ static int work(struct run *run)
 		source_send_blocks,
 	};
 
+	if (s->completed)
+		return await_closed(s);
 	for (unsigned i = 0; i < sizeof steps / sizeof *steps; i++) {
 		int n = steps[i](s);
 

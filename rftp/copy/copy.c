@@ -10,12 +10,14 @@
 #include "rftp/copy/get.h"
 #include "rftp/copy/put.h"
 #include "rftp/copy/retry.h"
+#include "rftp/remote/remote_path.h"
 #include "rftp/remote/url.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 
 static int copy_parse(struct client *c, const char *name, struct url *url)
 {
@@ -29,14 +31,44 @@ static int copy_parse(struct client *c, const char *name, struct url *url)
 	return err;
 }
 
+/* What will be asked for first, as far as it is known before the server has said anything. */
+struct copy_ahead {
+	const struct client *client;
+	const char *path; /* that is looked at; NULL: none */
+};
+
+static void copy_ahead(void *ctx, struct calls *calls)
+{
+	const struct copy_ahead *a = ctx;
+
+	if (a->path)
+		calls_stat_ahead(calls, a->path);
+	if (!a->client->settings.dry_run)
+		calls_channels_ahead(calls, a->client->transfer, a->client->settings.channels);
+}
+
+static int copy_open(struct client *c, const struct url *url, struct copy_ahead *ahead)
+{
+	int err;
+
+	c->ahead = ahead ? copy_ahead : NULL;
+	c->ahead_ctx = ahead;
+	err = client_open(c, url);
+	c->ahead = NULL;
+	return err;
+}
+
 static int copy_put(struct client *c, char *const *names, int count)
 {
+	struct copy_ahead ahead = {.client = c};
 	struct url url;
 	int err = copy_parse(c, names[count - 1], &url);
 
 	if (err)
 		return err;
-	err = client_open(c, &url);
+	if (!url.ssh) /* else it begins where the server says */
+		ahead.path = url.path;
+	err = copy_open(c, &url, url.ssh ? NULL : &ahead);
 	if (!err)
 		err = client_place(c, &url);
 	if (!err)
@@ -71,10 +103,29 @@ static int copy_to_other(
 	return err;
 }
 
+/* Whether data channels are the first thing that a get asks for, but for what its one source is. */
+static bool copy_knows(const struct client *c, const struct url *urls, size_t n, const char *target,
+	struct copy_ahead *ahead)
+{
+	struct stat st;
+	bool there = !strcmp(target, "-") || !stat(target, &st);
+
+	if (url_is(target))
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if (urls[i].ssh || remote_has_magic(urls[i].pattern))
+			return false;
+	if (there || n > 1 || !c->settings.recursive)
+		return there || n == 1;
+	ahead->path = urls[0].path;
+	return true;
+}
+
 /* From a server: here, or to another one. */
 static int copy_get(struct client *c, char *const *names, int count)
 {
 	size_t n = (size_t)count - 1;
+	struct copy_ahead ahead = {.client = c};
 	struct url *urls = calloc(n, sizeof *urls);
 	const char **patterns = calloc(n, sizeof *patterns);
 	int err = urls && patterns ? 0 : client_no_memory(c);
@@ -93,7 +144,8 @@ static int copy_get(struct client *c, char *const *names, int count)
 		}
 	}
 	if (!err)
-		err = client_open(c, &urls[0]);
+		err = copy_open(c, &urls[0],
+			copy_knows(c, urls, n, names[count - 1], &ahead) ? &ahead : NULL);
 	for (size_t i = 0; i < n && !err; i++) {
 		err = client_place(c, &urls[i]);
 		patterns[i] = urls[i].pattern;

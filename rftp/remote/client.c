@@ -362,6 +362,8 @@ static int client_connect(struct client *c)
 	if (!c->users)
 		return client_no_memory(c);
 	*c->users = 1;
+	params.ahead = c->ahead;
+	params.ahead_ctx = c->ahead_ctx;
 	err = calls_open(&params, &c->session, &why);
 	if (!c->ssh && client_may_be_late(err, &peer)) {
 		login_again(&peer.login);

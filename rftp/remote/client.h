@@ -24,8 +24,11 @@ struct jobs;
 struct client {
 	struct settings settings;
 	struct report report;
-	struct calls *session;   /* NULL: none, or lost */
-	unsigned *users;         /* of it: this client, and clones */
+	struct calls *session; /* NULL: none, or lost */
+	unsigned *users;       /* of it: this client, and clones */
+	/* calls_params.ahead of the next connection; NULL: nothing is known beforehand */
+	void (*ahead)(void *ctx, struct calls *);
+	void *ahead_ctx;
 	unsigned transfer;       /* the number that its transfers have in the session */
 	struct tls_context *tls; /* NULL: not made yet */
 	char *tls_files;         /* that it was made with */

@@ -166,14 +166,14 @@ static void job_wants(struct transfer_job *job, const struct message_data_reques
 	unsigned streams, unsigned files)
 {
 	const struct daemon_session *s = job->session;
-	unsigned accepted = s->transfers.of[job->number].channels_accepted;
+	unsigned channels = session_transfers_channels(s, job->number);
 	bool sink = !transfer_job_sends(job);
 	struct plan_facts facts = {
 		.block = request->block,
 		.depth = request->depth,
 		.max_block = s->max_block,
 		.max_depth = s->max_depth,
-		.open_channels = (uint16_t)(accepted ? accepted : 1),
+		.open_channels = (uint16_t)(channels ? channels : 1),
 		.window_max_bytes = job->params.window_max_bytes,
 		.largest_bytes = sink && request->size ? request->size : UINT64_MAX,
 		.total_bytes = sink && request->size ? request->size : UINT64_MAX,

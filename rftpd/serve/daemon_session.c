@@ -299,6 +299,11 @@ static void become_idle(struct daemon_session *s)
 	deadline_start(&s->daemon->idle, &s->deadline, s->idle_since_ns);
 }
 
+void daemon_session_look(struct daemon_session *s)
+{
+	become_busy(s);
+}
+
 void daemon_session_await_login(struct daemon_session *s)
 {
 	s->state = SESSION_GREETED;
@@ -500,11 +505,23 @@ void daemon_session_event(struct daemon_session *s, const struct fabric_event *e
 		session_transfers_event(s, ev);
 }
 
+/* A client that is done does not wait for the end of what it need not know of any more. */
+static bool said_bye(struct daemon_session *s)
+{
+	struct message_header h;
+	const uint8_t *data;
+
+	while (demux_get(dialogue(s), &h, &data) == 1)
+		if (h.type == MESSAGE_BYE)
+			return true;
+	return false;
+}
+
 void daemon_session_over(struct daemon_session *s)
 {
 	if (s->lost) {
 		if (!is_leased(s))
-			daemon_session_drop(s, s->why);
+			daemon_session_drop(s, said_bye(s) ? "bye" : s->why);
 		return;
 	}
 	if (s->state == SESSION_CLOSING) {

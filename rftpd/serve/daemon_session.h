@@ -57,6 +57,7 @@ struct daemon_session {
 	struct login_check *check; /* of a login, that runs */
 	struct deadline login_deadline, refusal;
 	unsigned login_tries, login_guesses; /* that were wrong */
+	unsigned refused_requests;           /* that came with the last of them */
 	struct link *link;
 	uint32_t number;
 	enum daemon_session_state state;
@@ -129,6 +130,9 @@ int daemon_session_refuse(struct daemon_session *, uint16_t type, uint16_t statu
 	const char *format, ...) __attribute__((format(printf, 4, 5)));
 /* The ABORT that answers the client's. */
 int daemon_session_abort(struct daemon_session *, unsigned transfer);
+/* Frames that came while none could be looked at make no descriptor readable: the next round does.
+ */
+void daemon_session_look(struct daemon_session *);
 /* GREETED: the next frame may be LOGIN. */
 void daemon_session_await_login(struct daemon_session *);
 /* READY, or RUNNING: LOGIN is done, or what kept it from the next frame. */

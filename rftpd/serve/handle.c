@@ -16,7 +16,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define SHOWN_PATH_MAX 400u /* of a path in a text of at most MESSAGE_TEXT_MAX */
+#define BEHIND_LOGIN_MAX 16u /* requests that may come with a login */
+#define SHOWN_PATH_MAX 400u  /* of a path in a text of at most MESSAGE_TEXT_MAX */
 
 #define SESSION_BETWEEN (SESSION_READY | SESSION_RUNNING) /* no request is being worked on */
 
@@ -63,6 +64,15 @@ static int violate(struct daemon_session *s, uint16_t type, const char *what)
 	return 0;
 }
 
+/* A client sends its first requests with its login and does not wait: each is refused as that was.
+ * Some only, or the login could be left out. */
+static bool came_with_refused_login(struct daemon_session *s, const struct row *row)
+{
+	return s->state == SESSION_GREETED && s->login_tries && row->states & SESSION_READY &&
+	       message_row(row->type | MESSAGE_REPLY) && row->type != MESSAGE_BYE &&
+	       s->refused_requests++ < BEHIND_LOGIN_MAX;
+}
+
 int handle_frame(struct daemon_session *s, const struct message_header *h, const uint8_t *data)
 {
 	const struct row *row = NULL;
@@ -73,6 +83,9 @@ int handle_frame(struct daemon_session *s, const struct message_header *h, const
 			row = &rows[i];
 	if (!row)
 		return violate(s, h->type, "is not allowed between transfers");
+	if (came_with_refused_login(s, row))
+		return daemon_session_refuse(s, h->type, STATUS_LOGIN,
+			"%s came with a login that was refused", message_name(h->type));
 	if (!(row->states & s->state))
 		return violate(s, h->type,
 			s->state == SESSION_NEW ? "came before HELLO"

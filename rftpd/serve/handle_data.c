@@ -77,7 +77,8 @@ int handle_refuse_transfer(struct daemon_session *s, uint16_t type)
 
 	if (daemon_session_is_ending(s))
 		err = daemon_session_refuse(s, type, STATUS_SHUTDOWN, "the daemon ends");
-	else if (!session_transfers_asked(s)->channels_accepted)
+	else if (!session_transfers_asked(s)->channels_accepted &&
+		 !session_transfers_channels(s, s->asked))
 		err = daemon_session_refuse(s, type, STATUS_INVALID, "no data channel is open");
 	else
 		return 0;
@@ -88,7 +89,7 @@ int handle_refuse_transfer(struct daemon_session *s, uint16_t type)
 static int refuse_request(
 	struct daemon_session *s, uint16_t type, const struct message_data_request *request)
 {
-	unsigned open = link_channel_count(s->link, s->asked);
+	unsigned open = session_transfers_channels(s, s->asked);
 	int r = 0;
 
 	if (request->kind == MESSAGE_DATA_FILES && !message_path_ok(request->path))

@@ -311,6 +311,7 @@ int handle_login(struct daemon_session *s, const uint8_t *data, size_t len)
 		return -ENOMEM;
 	}
 	s->state = SESSION_CHECKING;
+	s->refused_requests = 0;
 	if (login.method == MESSAGE_LOGIN_GRANT) {
 		check_grant(c, &login);
 		return conclude(s, c);

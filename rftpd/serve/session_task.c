@@ -45,6 +45,8 @@ static void task_answered(struct daemon_session *s, int r)
 		daemon_session_stop(s);
 	else if (s->state & (SESSION_READY | SESSION_RUNNING))
 		daemon_session_ready(s);
+	else if (s->state == SESSION_WAITING)
+		daemon_session_look(s);
 }
 
 void session_task_leave(struct daemon_session *s, int error)

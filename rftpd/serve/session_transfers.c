@@ -63,11 +63,12 @@ bool session_transfers_accept_channel(
 	struct session_transfer *t = &s->transfers.of[number];
 
 	if (!(s->state & (SESSION_READY | SESSION_TASK | SESSION_RUNNING | SESSION_WAITING)) ||
-		number >= MESSAGE_TRANSFERS_MAX || t->job || !t->channels_deadline.list)
+		number >= MESSAGE_TRANSFERS_MAX || (t->job && t != s->transfers.waits) ||
+		!t->channels_deadline.list)
 		return false;
 	fabric_chan_set_owner(chan, s);
 	if (!link_accept_channel(s->link, chan, greeting) &&
-		++t->channels_accepted == t->channels_expected)
+		++t->channels_accepted == t->channels_expected && !t->job)
 		deadline_stop(&t->channels_deadline);
 	return true;
 }
@@ -151,12 +152,21 @@ void session_transfers_give_up(struct daemon_session *s)
 	daemon_session_ready(s);
 }
 
-/* The client has seen its channels connect; we may not have yet, and could not send on them. */
+/* The client asks for the transfer as soon as it knows what its channels are to show. */
 static bool channels_may_come(const struct daemon_session *s, const struct session_transfer *t)
 {
 	return !t->job->copy &&
-	       link_channel_count(s->link, number_of(s, t)) < t->channels_accepted &&
+	       link_channel_count(s->link, number_of(s, t)) < t->channels_expected &&
 	       !t->channels_failed && t->channels_deadline.list;
+}
+
+unsigned session_transfers_channels(const struct daemon_session *s, unsigned transfer)
+{
+	const struct session_transfer *t = &s->transfers.of[transfer];
+	unsigned open = link_channel_count(s->link, transfer);
+	bool expected = t->channels_deadline.list && !t->channels_failed;
+
+	return expected && t->channels_expected > open ? t->channels_expected : open;
 }
 
 static int put_queued(struct daemon_session *s, unsigned position, uint64_t wait_ns)

@@ -41,6 +41,9 @@ bool session_transfers_busy(const struct daemon_session *, unsigned transfer);
 /* Whether data channels are expected that have not come. */
 bool session_transfers_expect(const struct daemon_session *);
 
+/* Data channels that one may have: those that are open, or are expected. */
+unsigned session_transfers_channels(const struct daemon_session *, unsigned transfer);
+
 /* New data channels are expected, `count` of them; 0: there are none any more. */
 void session_transfers_expect_channels(
 	struct daemon_session *, struct session_transfer *, unsigned count);

@@ -290,7 +290,8 @@ static struct link *sides_connect(const struct config *c, struct fabric *fabric,
 				},
 				SIDES_MS, &link, &status));
 	await("the sink's link", m->linked);
-	must("channels", link_open_channels(link, 0, session, &m->channels, SIDES_MS));
+	must("channels", link_begin_channels(link, 0, session, &m->channels, SIDES_MS));
+	must("channels", link_finish_channels(link, 0, SIDES_MS));
 	return link;
 }
 

@@ -65,6 +65,7 @@ def several_transfers_are_one_set_up(top):
             same_files(f"{top}/export/{name}", f"{top}/got/{name}")
         for who, text in (("the client", said), ("the daemon", daemon.stderr())):
             equal(text.count(b" bytes registered"), 1, who, "registered memory for", len(names), "gets")
+        rftptest.wait_until(lambda: b" ended after " in daemon.stderr(), "the end of the session")
         equal(daemon.stderr().count(b" RETRIEVE: "), 1, "transfers for", len(names), "gets")
         equal(len(proxy.sockets) // 2, 1 + 2, "connections")
         works("--channels", "2", "-c", "; ".join(f"put {top}/got/{name} p{name}" for name in names), proxy.url())

@@ -496,7 +496,7 @@ def nothing_before_the_login(top):
     session.put(iwarp.LOGIN, iwarp.login(iwarp.PASSWORD, b"alice", b"wrong"))
     session.put(iwarp.STAT, iwarp.text(b"/f"))
     equal(session.get()[:2], (iwarp.LOGIN | iwarp.REPLY, STATUS_LOGIN), "LOGIN")
-    equal(session.get()[:2], (iwarp.STAT | iwarp.REPLY, 100), "STAT")
+    equal(session.get()[:2], (iwarp.STAT | iwarp.REPLY, STATUS_LOGIN), "STAT")
     session.close()
     # all in one go is fine where it is right
     session = Session(daemon.port, WAIT)

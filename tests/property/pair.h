@@ -123,7 +123,9 @@ static int pair_open(struct pair *p, struct fabric *fabric, unsigned channels)
 	r = p->broken ? -ECONNRESET
 		      : link_expect_channels(p->daemon, 0, PAIR_SESSION, channels, &reply);
 	if (!r)
-		r = link_open_channels(p->client, 0, PAIR_SESSION, &reply, PAIR_MS);
+		r = link_begin_channels(p->client, 0, PAIR_SESSION, &reply, PAIR_MS);
+	if (!r)
+		r = link_finish_channels(p->client, 0, PAIR_MS);
 	while (!r && p->connected < channels && !p->broken)
 		sched_yield();
 	return r;
@@ -137,7 +139,9 @@ static inline int pair_open_more(struct pair *p, unsigned transfer, unsigned cha
 	int r = link_expect_channels(p->daemon, transfer, PAIR_SESSION, channels, &reply);
 
 	if (!r)
-		r = link_open_channels(p->client, transfer, PAIR_SESSION, &reply, PAIR_MS);
+		r = link_begin_channels(p->client, transfer, PAIR_SESSION, &reply, PAIR_MS);
+	if (!r)
+		r = link_finish_channels(p->client, transfer, PAIR_MS);
 	while (!r && p->connected < before + channels && !p->broken)
 		sched_yield();
 	return r;

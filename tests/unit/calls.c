@@ -18,6 +18,7 @@ static uint16_t stub_type;
 static int (*stub_instead)(struct message_header *, const uint8_t **);
 static uint8_t stub_data[64];
 static uint64_t stub_hello_ns; /* so long HELLO takes */
+static uint64_t stub_size;     /* that STAT told of last */
 
 static int reply_hello(struct message_header *h)
 {
@@ -45,14 +46,19 @@ static int reply_login(struct message_header *h)
 	return 1;
 }
 
-static int reply_ping(struct message_header *h)
+static int reply_attr(struct message_header *h)
 {
-	static uint64_t cookie;
-	const struct message_ping ping = {.cookie = ++cookie};
+	const struct message_attr attr = {.type = MESSAGE_FILE, .size = ++stub_size};
 
-	h->length = (uint32_t)message_put_ping(&ping, stub_data, sizeof stub_data);
-	if (cookie == 4)
-		cookie = 0;
+	h->length = (uint32_t)message_put_attr(&attr, stub_data, sizeof stub_data);
+	return 1;
+}
+
+static int reply_channels(struct message_header *h)
+{
+	const struct message_channels_reply channels = {.count = 2};
+
+	h->length = (uint32_t)message_put_channels_reply(&channels, stub_data, sizeof stub_data);
 	return 1;
 }
 
@@ -67,8 +73,10 @@ static int calls_stub_frame(struct message_header *h, const uint8_t **data)
 		return reply_hello(h);
 	case MESSAGE_LOGIN:
 		return reply_login(h);
-	case MESSAGE_PING:
-		return reply_ping(h);
+	case MESSAGE_STAT:
+		return reply_attr(h);
+	case MESSAGE_CHANNELS:
+		return reply_channels(h);
 	default:
 		return -ECONNRESET;
 	}
@@ -107,6 +115,9 @@ static int empty_list(struct message_header *h, const uint8_t **data)
 	return 1;
 }
 
+/* With HELLO and the login. */
+static void (*stub_ahead)(void *ctx, struct calls *);
+
 static int open_stub(int cancel_fd, struct calls **out, struct calls_error *why)
 {
 	const struct calls_params params = {
@@ -116,6 +127,7 @@ static int open_stub(int cancel_fd, struct calls **out, struct calls_error *why)
 		.fabric = "",
 		.connect_timeout_ms = CONNECT_MS,
 		.cancel_fd = cancel_fd,
+		.ahead = stub_ahead,
 	};
 
 	return calls_open(&params, out, why);
@@ -123,7 +135,7 @@ static int open_stub(int cancel_fd, struct calls **out, struct calls_error *why)
 
 static void opening_ends(void)
 {
-	static const uint16_t types[] = {MESSAGE_HELLO, MESSAGE_PING};
+	static const uint16_t types[] = {MESSAGE_HELLO, MESSAGE_LOGIN};
 
 	for (unsigned i = 0; i < 4; i++) {
 		uint64_t before = calls_stub_now;
@@ -199,7 +211,85 @@ static void listing_without_end(void)
 	calls_close(c);
 }
 
-HARNESS_MAIN({"HELLO and the PINGs behind it share one time-out", opening_ends},
+static void ahead_of_a_put(void *ctx, struct calls *c)
+{
+	(void)ctx;
+	calls_stat_ahead(c, "/f");
+	calls_channels_ahead(c, 0, 2);
+}
+
+static void sent_ahead(void)
+{
+	struct message_attr attr;
+	struct calls_error why;
+	struct calls *c;
+	unsigned sent;
+
+	stub_type = 0;
+	stub_ahead = ahead_of_a_put;
+	stub_size = 6;
+	CHECK_EQ(open_stub(-1, &c, &why), 0);
+	sent = calls_stub_puts;
+	CHECK_EQ(calls_stat(c, "/f", &attr), 0);
+	CHECK_EQ(attr.size, 7);
+	CHECK_EQ(calls_channels(c, 0, 0), 0);
+	CHECK_EQ(calls_stub_puts, sent);
+	CHECK_EQ(calls_stat(c, "/f", &attr), 0);
+	CHECK_EQ(attr.size, 8);
+	CHECK_EQ(calls_stub_puts, sent + 1);
+	calls_close(c);
+	stub_ahead = NULL;
+}
+
+static void not_asked_for(void)
+{
+	struct message_attr attr;
+	struct calls_error why;
+	struct calls *c;
+	unsigned sent;
+
+	stub_type = 0;
+	stub_ahead = ahead_of_a_put;
+	stub_size = 0;
+	CHECK_EQ(open_stub(-1, &c, &why), 0);
+	sent = calls_stub_puts;
+	CHECK_EQ(calls_stat(c, "/g", &attr), 0);
+	CHECK_EQ(attr.size, 2);
+	CHECK_EQ(calls_stub_puts, sent + 1);
+	CHECK_EQ(calls_channels(c, 0, 0), 0);
+	CHECK_EQ(calls_stub_puts, sent + 2);
+	calls_close(c);
+	stub_ahead = NULL;
+}
+
+static void ahead_of_much(void *ctx, struct calls *c)
+{
+	(void)ctx;
+	for (unsigned i = 0; i < 20; i++)
+		calls_stat_ahead(c, "/f");
+}
+
+static void few_are_sent_ahead(void)
+{
+	unsigned before = calls_stub_puts, sent;
+	struct calls_error why;
+	struct calls *c;
+
+	stub_type = 0;
+	stub_ahead = ahead_of_much;
+	CHECK_EQ(open_stub(-1, &c, &why), 0);
+	sent = calls_stub_puts - before;
+	CHECK(sent > 2 && sent < 8);
+	calls_stat_ahead(c, "/f");
+	CHECK_EQ(calls_stub_puts - before, sent);
+	calls_close(c);
+	stub_ahead = NULL;
+}
+
+HARNESS_MAIN({"HELLO and the login behind it share one time-out", opening_ends},
+	{"what was sent ahead is not sent again, and its reply is its own", sent_ahead},
+	{"what was sent ahead and is not asked for keeps nothing from its reply", not_asked_for},
+	{"requests ahead are bounded, and none leaves later", few_are_sent_ahead},
 	{"a reply has a time-out, whatever comes before it", replies_end},
 	{"Ctrl-C ends a wait in which something comes all the time", interrupted},
 	{"a frame of a listing that is not the last has an entry", listing_without_end})

@@ -30,6 +30,11 @@ int soft_dial(struct fabric_eq *eq, const struct sockaddr *dst, const struct soc
 		err = -errno;
 		goto err_fd;
 	}
+	/* TCP's round trip passes while the caller sets the channel up; what goes wrong is told
+	 * where it connects */
+	soft_socket_tune(chan->fd);
+	if (connect(chan->fd, dst, soft_addr_bytes(dst)) < 0 && errno != EINPROGRESS)
+		chan->dial_error = -errno;
 	*out = &chan->base;
 	return 0;
 
@@ -42,15 +47,11 @@ err_chan:
 
 void soft_cm_connect(struct soft_chan *chan)
 {
-	const struct sockaddr *dst = (const struct sockaddr *)&chan->base.peer;
-	int err = 0;
+	int err = chan->dial_error;
 
-	soft_socket_tune(chan->fd);
 	chan->phase = SOFT_PHASE_TCP;
 	chan->deadline_ns = soft_cm_deadline(chan->soft);
 	soft_chan_move(chan, &chan->thread->connecting);
-	if (connect(chan->fd, dst, soft_addr_bytes(dst)) < 0 && errno != EINPROGRESS)
-		err = -errno;
 	if (!err)
 		err = soft_cm_watch(chan);
 	if (err)

@@ -275,6 +275,7 @@ struct soft_chan {
 
 	/* progress thread */
 	int fd;
+	int dial_error; /* of TCP's connect; -errno */
 	enum soft_phase phase;
 	bool orphan;  /* no user any more: the thread frees it */
 	bool running; /* on thread->run */

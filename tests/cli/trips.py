@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""How many round trips things take, TCP's and TLS's own included: on a long way that is how long they
+take."""
+
+import os
+
+import rftptest
+from lockstep import least_trips
+from rftptest import Daemon, case, check, make_file, same_files, tree, equal
+
+# round trips, at most
+PUT, GET, LS, NEXT_PUT, NEXT_GET, TREE = 7, 7, 5, 3, 3, 9
+SMALL = 4000
+TREE_FILES = 1000
+
+
+def within(bar, count, what):
+    print(f"# {what}: {count:g} round trips", flush=True)
+    check(count <= bar, f"{what} takes {count:g} round trips, at most {bar} are allowed")
+
+
+def exported(top):
+    os.mkdir(f"{top}/export")
+    make_file(f"{top}/small", SMALL)
+    make_file(f"{top}/export/there", SMALL)
+    return Daemon(f"{top}/export")
+
+
+@case(seconds=120)
+def one_put(top):
+    daemon = exported(top)
+    within(PUT, least_trips(daemon, PUT, f"{top}/small", "{url}put"), "a put")
+    same_files(f"{top}/small", daemon.path("put"))
+
+
+@case(seconds=120)
+def one_put_into_a_directory(top):
+    daemon = exported(top)
+    within(PUT, least_trips(daemon, PUT, f"{top}/small", "{url}"), "a put into a directory")
+    same_files(f"{top}/small", daemon.path("small"))
+
+
+@case(seconds=120)
+def one_get(top):
+    daemon = exported(top)
+    within(GET, least_trips(daemon, GET, "{url}there", f"{top}/got"), "a get")
+    same_files(daemon.path("there"), f"{top}/got")
+
+
+def batch(top, name, *commands):
+    with open(f"{top}/{name}", "w") as f:
+        f.write("".join(c + "\n" for c in commands))
+    return f"{top}/{name}"
+
+
+@case(seconds=120)
+def one_ls(top):
+    daemon = exported(top)
+    within(LS, least_trips(daemon, LS, "-c", "ls", "{url}"), "an ls")
+
+
+def next_one(top, daemon, bar, command):
+    """The difference between two and one, of the least of each."""
+    first = least_trips(daemon, 0, "-c", command.format("1"), "{url}", tries=3)
+    both = least_trips(daemon, first + bar, "-c", f"{command.format('1')}; {command.format('2')}", "{url}")
+    return both - first
+
+
+@case(seconds=120)
+def next_put(top):
+    daemon = exported(top)
+    within(NEXT_PUT, next_one(top, daemon, NEXT_PUT, f"put {top}/small p{{}}"), "the next put of a session")
+    same_files(f"{top}/small", daemon.path("p2"))
+
+
+@case(seconds=120)
+def next_get(top):
+    daemon = exported(top)
+    within(NEXT_GET, next_one(top, daemon, NEXT_GET, f"get there {top}/g{{}}"), "the next get of a session")
+    same_files(daemon.path("there"), f"{top}/g2")
+
+
+@case(seconds=240)
+def trees_of_small_files(top):
+    daemon = exported(top)
+    for i in range(TREE_FILES):
+        os.makedirs(f"{top}/tree/d{i % 20}", exist_ok=True)
+        make_file(f"{top}/tree/d{i % 20}/f{i}", i % 700)
+    within(TREE, least_trips(daemon, TREE, "-r", f"{top}/tree", "{url}put", tries=3),
+           f"a put of {TREE_FILES} small files")
+    equal(tree(daemon.path("put/tree")), tree(f"{top}/tree"), "what was put")
+
+
+rftptest.main()
