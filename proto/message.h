@@ -33,7 +33,8 @@
 #define MESSAGE_TRANSFERS_MAX 4u        /* of a session at once */
 #define MESSAGE_SEGMENT_BYTES_MIN 4096u /* of a feed's segment */
 #define MESSAGE_SEGMENT_NS_MIN 10000000u
-#define MESSAGE_LIST_MAX 1024u /* entries in one LIST reply */
+#define MESSAGE_INLINE_MAX 61440u /* bytes of a file in PUT and GET */
+#define MESSAGE_LIST_MAX 1024u    /* entries in one LIST reply */
 
 #define MESSAGE_VERSION 1u
 #define MESSAGE_UNKNOWN UINT64_MAX /* a size or count that is not known */
@@ -68,6 +69,8 @@ enum message_type {
 	MESSAGE_MAKE_LINK = 27,
 	MESSAGE_GRANT_COPY = 28, /* proto/message_copy.h */
 	MESSAGE_SEND_COPY = 29,
+	MESSAGE_PUT = 30, /* proto/message_inline.h */
+	MESSAGE_GET = 31,
 	MESSAGE_STORE = 32,
 	MESSAGE_RETRIEVE = 33,
 	MESSAGE_FEED = 34,
@@ -230,8 +233,10 @@ enum message_right { /* bits: what may be done at least somewhere */
 };
 #define MESSAGE_RIGHTS 31u
 struct message_login_reply {
-	uint32_t rights;  /* MESSAGE_RIGHT_* */
-	uint16_t exports; /* directories in the top, each an export; 0: the top is the export */
+	uint32_t rights;     /* MESSAGE_RIGHT_* */
+	uint16_t exports;    /* directories in the top, each an export; 0: the top is the export */
+	uint32_t max_inline; /* bytes of a file in PUT and GET, at most MESSAGE_INLINE_MAX; 0: no
+				such requests */
 	struct wire_bytes user; /* that the session is of, 0..255 bytes; anonymous: none */
 	struct wire_bytes home; /* the directory that paths begin in: 1..4095 bytes */
 };

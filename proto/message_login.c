@@ -110,8 +110,8 @@ ssize_t message_put_login_key(const struct message_login_key *m, void *buf, size
 
 static bool message_login_reply_ok(const struct message_login_reply *m)
 {
-	return !(m->rights & ~MESSAGE_RIGHTS) && (!m->user.len || message_user_ok(m->user)) &&
-	       message_path_ok(m->home);
+	return !(m->rights & ~MESSAGE_RIGHTS) && m->max_inline <= MESSAGE_INLINE_MAX &&
+	       (!m->user.len || message_user_ok(m->user)) && message_path_ok(m->home);
 }
 
 int message_get_login_reply(struct message_login_reply *m, const void *buf, size_t len)
@@ -121,6 +121,7 @@ int message_get_login_reply(struct message_login_reply *m, const void *buf, size
 	wire_init_get(&w, buf, len);
 	m->rights = wire_get_u32(&w);
 	m->exports = wire_get_u16(&w);
+	m->max_inline = wire_get_u32(&w);
 	m->user = wire_get_bytes(&w, MESSAGE_NAME_MAX);
 	m->home = wire_get_bytes(&w, MESSAGE_PATH_MAX);
 	wire_require(&w, !w.error && message_login_reply_ok(m));
@@ -134,6 +135,7 @@ ssize_t message_put_login_reply(const struct message_login_reply *m, void *buf, 
 	wire_init_put(&w, buf, size);
 	wire_put_u32(&w, m->rights);
 	wire_put_u16(&w, m->exports);
+	wire_put_u32(&w, m->max_inline);
 	wire_put_bytes(&w, m->user, MESSAGE_NAME_MAX);
 	wire_put_bytes(&w, m->home, MESSAGE_PATH_MAX);
 	wire_require(&w, !w.error && message_login_reply_ok(m));

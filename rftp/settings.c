@@ -27,6 +27,7 @@ void settings_init(struct settings *s)
 		.max_delete = UINT64_MAX,
 		.ssh = "ssh",
 		.rftpd_path = "rftpd",
+		.inline_max = MESSAGE_INLINE_MAX,
 		.resume_bytes = SETTINGS_RESUME_BYTES};
 }
 
@@ -226,6 +227,10 @@ static const struct row {
 		 .option = "resume",
 		 .help = "go on with files of that size and more that were cut off"},
 		"never|SIZE", NULL, settings_set_resume, settings_show_resume},
+	{{.name = "inline-max",
+		 .option = "inline-max",
+		 .help = "files of at most so many bytes may go as single requests"},
+		"SIZE", NULL, settings_set_inline_max, settings_show_inline_max},
 	{{.name = "protect",
 		 .option = "protect",
 		 .help = "what files contain: checksums, authentication, encryption"},

@@ -61,6 +61,7 @@ struct settings {
 	enum settings_fsync fsync;
 	enum settings_verify verify;
 	enum plan_early_mode early;
+	uint32_t inline_max;   /* files of at most so many bytes may be requests; 0: none */
 	uint64_t resume_bytes; /* files of that size and more are gone on with; 0 = none */
 	unsigned timeout_ms;   /* of a server that does not answer or go on */
 	uint64_t segment_bytes, segment_ns; /* of a feed; 0 = no limit */

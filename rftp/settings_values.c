@@ -394,6 +394,23 @@ void settings_show_resume(const struct settings *s, struct text *out)
 		text_puts(out, "never");
 }
 
+int settings_set_inline_max(struct settings *s, const char *value, struct text *why)
+{
+	uint64_t n;
+
+	if (number_parse_size(value, &n) || n > MESSAGE_INLINE_MAX) {
+		text_puts(why, "0, or a size of at most 60K");
+		return -EINVAL;
+	}
+	s->inline_max = (uint32_t)n;
+	return 0;
+}
+
+void settings_show_inline_max(const struct settings *s, struct text *out)
+{
+	show_size(s->inline_max, out);
+}
+
 int settings_set_drop(struct settings *s, const char *value, struct text *why)
 {
 	if (strcmp(value, "none") && strcmp(value, "oldest")) {

@@ -28,6 +28,7 @@ SETTINGS_VALUE(deadline);
 SETTINGS_VALUE(limit_rate);
 SETTINGS_VALUE(segment);
 SETTINGS_VALUE(resume);
+SETTINGS_VALUE(inline_max);
 SETTINGS_VALUE(retry_time);
 SETTINGS_VALUE(stall_timeout);
 SETTINGS_VALUE(stop_on_error);

@@ -105,6 +105,8 @@ static const struct row rows[] = {
 		"data channels of a session", "64"},
 	{"max-block", KIND_SIZE, FIELD(max_block_bytes), TRANSFER_BLOCK_MIN, TRANSFER_BLOCK_MAX,
 		"SIZE", "bytes of a block", "16M"},
+	{"inline-max", KIND_SIZE, FIELD(inline_max), 0, MESSAGE_INLINE_MAX, "SIZE",
+		"bytes of a file that comes and goes in a single request; 0: none", "60K"},
 	{"max-window", KIND_SIZE, FIELD(max_window_bytes), 1u << 20, UINT64_C(1) << 40, "SIZE",
 		"memory of one transfer", "512M"},
 	{"early-memory", KIND_SIZE, FIELD(early_memory_bytes), 0, UINT64_C(1) << 40, "SIZE",

@@ -71,6 +71,7 @@ struct daemon_settings {
 	uint64_t max_half_open, max_per_user;
 	enum daemon_penalties penalties;
 	uint64_t max_block_bytes;
+	uint64_t inline_max;         /* bytes of a file in PUT and GET; 0: none */
 	uint64_t max_window_bytes;   /* memory for the blocks of one transfer */
 	uint64_t early_memory_bytes; /* of all areas for early data; 0: there are none */
 	/* for all transfers together; 0: what suits the host (rftpd/jobs/budget) */

@@ -12,6 +12,7 @@
 #include "proto/bundle.h"
 #include "proto/message_change.h"
 #include "proto/message_copy.h"
+#include "proto/message_inline.h"
 #include "proto/message_tree.h"
 #include "proto/transfer_expose.h"
 
@@ -59,6 +60,10 @@ RECODE(grant_copy, message)
 RECODE(grant_copy_reply, message)
 RECODE(send_copy, message)
 RECODE(copy_reply, message)
+RECODE(put, message)
+RECODE(put_reply, message)
+RECODE(get, message)
+RECODE(get_reply, message)
 RECODE(feed, message)
 RECODE(admit, message)
 RECODE(queued, message)
@@ -282,6 +287,10 @@ static const struct recode recode_table[] = {
 	{MESSAGE_GRANT_COPY | MESSAGE_REPLY, recode_message_grant_copy_reply},
 	{MESSAGE_SEND_COPY, recode_message_send_copy},
 	{MESSAGE_SEND_COPY | MESSAGE_REPLY, recode_message_copy_reply},
+	{MESSAGE_PUT, recode_message_put},
+	{MESSAGE_PUT | MESSAGE_REPLY, recode_message_put_reply},
+	{MESSAGE_GET, recode_message_get},
+	{MESSAGE_GET | MESSAGE_REPLY, recode_message_get_reply},
 	{MESSAGE_STORE, recode_message_data_request},
 	{MESSAGE_STORE | MESSAGE_REPLY, recode_empty},
 	{MESSAGE_RETRIEVE, recode_message_data_request},

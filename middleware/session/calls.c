@@ -505,7 +505,7 @@ static struct message_hello calls_our_hello(
 	};
 }
 
-static int calls_send(struct calls *c, uint16_t type, const void *data, ssize_t len)
+int calls_send(struct calls *c, uint16_t type, const void *data, ssize_t len)
 {
 	int err = len < 0 ? (int)len : demux_put(calls_port(c), type, 0, data, (size_t)len);
 
@@ -607,6 +607,7 @@ static int calls_take_login(struct calls *c, uint8_t method)
 	c->info.method = method;
 	c->info.rights = login.rights;
 	c->info.exports = login.exports;
+	c->info.max_inline = login.max_inline;
 	c->info.read_only = !(login.rights & ~(MESSAGE_RIGHT_READ | MESSAGE_RIGHT_LIST));
 	snprintf(c->info.user, sizeof c->info.user, "%.*s", (int)login.user.len,
 		(const char *)login.user.data);

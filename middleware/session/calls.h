@@ -69,6 +69,7 @@ struct calls_info {
 	uint64_t rtt_ns;
 	uint16_t max_channels;
 	uint32_t max_block, max_depth;
+	uint32_t max_inline;    /* bytes of a file in PUT and GET; 0: none */
 	uint16_t max_transfers; /* at once */
 	uint32_t engines;       /* that both sides have: bit n = enum message_engine n */
 	uint8_t protect;        /* enum message_protect: what holds */
@@ -154,7 +155,9 @@ int calls_leave(struct calls *, unsigned transfer, uint16_t type,
 int calls_begin_early(
 	struct calls *, unsigned transfer, uint16_t type, const void *data, ssize_t len);
 int calls_answered(struct calls *, uint16_t type);
-/* One more reply of the same request (LIST). */
+/* A request whose reply is taken later, in its turn, by calls_reply.  0 or -errno, as above. */
+int calls_send(struct calls *, uint16_t type, const void *data, ssize_t len);
+/* One more reply of the same request (LIST), or that of calls_send. */
 int calls_reply(struct calls *, uint16_t type, const uint8_t **reply, size_t *reply_len);
 /* How urgent the transfers are that are asked for from now on (struct message_admit);
  * `deadline_ns`: MESSAGE_UNKNOWN: none.  `class`: "": the one that the daemon gives them.  Asks the

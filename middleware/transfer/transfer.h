@@ -280,6 +280,10 @@ struct transfer_sink {
 	int (*admit)(void *ctx, const struct transfer_file *, void **cookie, char text[512]);
 	void (*land)(
 		void *ctx, struct transfer_arrival *const *, unsigned count, unsigned open_max);
+	/* One file that is all there (transfer/whole), in place of open and commit: 0, with a note
+	 * in `text` as of `commit`, or -errno with `text` as of `open` or `commit`.  Blocks.
+	 * NULL: files do not come so. */
+	int (*whole)(void *ctx, const struct transfer_file *, const uint8_t *data, char text[512]);
 	void *ctx;
 	/* A regular file is read back from the disk before `commit`, and compared. */
 	bool readback;

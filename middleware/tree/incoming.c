@@ -349,36 +349,43 @@ static int incoming_claim(void *ctx, uint64_t bytes)
 	return landing_claim(ctx, bytes);
 }
 
-static int incoming_open_file(struct incoming *in, const struct transfer_file *file,
-	const char *name, struct landing **landing, struct end **end)
+int incoming_aim(struct incoming *in, const struct transfer_file *file, const char *name,
+	struct landing_params *lp)
 {
-	struct landing_params lp = {.top = in->dir,
+	int err;
+
+	*lp = (struct landing_params){.top = in->dir,
 		.path = name,
 		.replace = in->params.replace,
 		.parents = true,
 		.unsynced = in->params.fsync != INCOMING_FSYNC_FILE,
-		.space = in->params.space};
-	bool grows = incoming_grows(file);
-	int fd, err;
-
-	lp.claim_bytes = grows ? 0 : file->size;
-
-	err = incoming_metadata(in, file, &lp.metadata);
+		.space = in->params.space,
+		.claim_bytes = incoming_grows(file) ? 0 : file->size};
+	err = incoming_metadata(in, file, &lp->metadata);
 	if (err)
 		return err;
-	lp.keep = file->kind == TRANSFER_FILE_REGULAR;
-	lp.beneath = *name;
+	lp->keep = file->kind == TRANSFER_FILE_REGULAR;
+	lp->beneath = *name;
 	if (!*name) {
 		if (in->dir >= 0) /* INTO, or AS when the directory came before */
 			return -EISDIR;
-		lp.top = in->params.top;
-		lp.path = in->path;
-		lp.parents = false;
+		lp->top = in->params.top;
+		lp->path = in->path;
+		lp->parents = false;
 	} else if (in->dir < 0) {
 		return -ENOTDIR;
 	}
-	if (in->params.update && incoming_is_new(&lp, file))
-		return -EEXIST;
+	return in->params.update && incoming_is_new(lp, file) ? -EEXIST : 0;
+}
+
+static int incoming_open_file(struct incoming *in, const struct transfer_file *file,
+	const char *name, struct landing **landing, struct end **end)
+{
+	struct landing_params lp;
+	int fd, err = incoming_aim(in, file, name, &lp);
+
+	if (err)
+		return err;
 	if (incoming_is_there(in, &lp, file))
 		return -EALREADY;
 	/* of a file with holes zeros are not written: what is there must be zeros, too */
@@ -397,7 +404,8 @@ static int incoming_open_file(struct incoming *in, const struct transfer_file *f
 				       .direct = in->params.direct,
 				       .sparse = file->has & TRANSFER_HAS_HOLES,
 				       .preallocate = in->params.preallocate,
-				       .claim = grows && lp.space ? incoming_claim : NULL,
+				       .claim = incoming_grows(file) && lp.space ? incoming_claim
+										 : NULL,
 				       .claim_ctx = *landing},
 			       end);
 	if (err) {
@@ -696,6 +704,9 @@ int incoming_new(const struct incoming_params *params, struct incoming **out)
 		in->sink.admit = incoming_admit;
 		in->sink.land = incoming_land;
 	}
+	if ((params->kind == INCOMING_INTO || params->kind == INCOMING_AS) && !params->readback &&
+		params->direct != END_DIRECT_ON)
+		in->sink.whole = incoming_whole;
 	in->sink.readback = params->readback;
 	in->sink.unsynced = params->fsync != INCOMING_FSYNC_FILE;
 	if (params->fsync == INCOMING_FSYNC_END)

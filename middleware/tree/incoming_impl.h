@@ -4,6 +4,7 @@
  *
  *   incoming.c         the destination, and what comes one by one
  *   incoming_bundle.c  small files and links that come together
+ *   incoming_whole.c   a small file that is all there
  *
  * Included by these only.
  */
@@ -64,6 +65,15 @@ struct incoming {
 int incoming_metadata(struct incoming *, const struct transfer_file *, struct metadata *);
 /* The peer knows what it sends, and not where it would have gone: an export's path is named. */
 int incoming_refuse(const struct incoming *, const char *name, int err, char text[512]);
+
+struct landing_params;
+/* Where a file goes, and with what.  0; -EEXIST: what is there stays; -errno. */
+int incoming_aim(
+	struct incoming *, const struct transfer_file *, const char *name, struct landing_params *);
+
+/* ---- incoming_whole.c: as `whole` of struct transfer_sink ---- */
+
+int incoming_whole(void *ctx, const struct transfer_file *, const uint8_t *data, char text[512]);
 
 /* ---- incoming_bundle.c: as `admit` and `land` of struct transfer_sink ---- */
 

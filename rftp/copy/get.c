@@ -5,6 +5,7 @@
 #include "rftp/copy/get.h"
 
 #include "rftp/copy/mover.h"
+#include "rftp/copy/mover_inline.h"
 #include "rftp/copy/rules.h"
 #include "rftp/copy/sources.h"
 #include "rftp/copy/sync_plan.h"
@@ -152,32 +153,40 @@ static int get_incoming(struct get *g, const struct incoming_params *params, con
 	return err;
 }
 
-/* Asks for what was collected, and receives it. */
-static int get_request(struct get *g, const struct wire_bytes *more, struct asked *asked)
+/* Where what is asked for goes, and how. */
+static struct incoming_params get_params(struct get *g, struct asked *asked)
 {
-	struct client *c = g->client;
-	const char *path = asked->names->path;
-	struct incoming_params params = {
+	const struct settings *s = &g->client->settings;
+
+	return (struct incoming_params){
 		.kind = g->kind,
 		.top = AT_FDCWD,
 		.path = g->target,
 		.fd = STDOUT_FILENO,
 		.replace = mover_replaces(&g->mover),
-		.update = c->settings.update,
+		.update = s->update,
 		.set_id = true,
 		.keep = mover_keeps(&g->mover),
-		.preallocate = c->settings.preallocate,
+		.preallocate = s->preallocate,
 		.sweep = true,
-		.resume_bytes = c->settings.resume_bytes,
-		.readback = c->settings.verify >= SETTINGS_VERIFY_READBACK,
-		.fsync = c->settings.fsync == SETTINGS_FSYNC_NEVER ? INCOMING_FSYNC_NEVER
-			 : c->settings.fsync == SETTINGS_FSYNC_END ? INCOMING_FSYNC_END
-								   : INCOMING_FSYNC_FILE,
+		.resume_bytes = s->resume_bytes,
+		.readback = s->verify >= SETTINGS_VERIFY_READBACK,
+		.fsync = s->fsync == SETTINGS_FSYNC_NEVER ? INCOMING_FSYNC_NEVER
+			 : s->fsync == SETTINGS_FSYNC_END ? INCOMING_FSYNC_END
+							  : INCOMING_FSYNC_FILE,
 		.asked = asked,
-		.direct = c->settings.direct,
+		.direct = s->direct,
 		.done = mover_file_done,
 		.ctx = &g->mover,
 	};
+}
+
+/* Asks for what was collected, and receives it. */
+static int get_request(struct get *g, const struct wire_bytes *more, struct asked *asked)
+{
+	struct client *c = g->client;
+	const char *path = asked->names->path;
+	const struct incoming_params params = get_params(g, asked);
 	struct message_data_request request = {
 		.kind = MESSAGE_DATA_FILES,
 		.flags = (c->settings.recursive ? MESSAGE_DATA_RECURSIVE : 0) |
@@ -245,12 +254,91 @@ static int get_some(struct get *g, char *const *paths, size_t *count)
 	return err;
 }
 
+/* ---- small files, each in one request ---- */
+
+/* Those that came go to the end of the paths.  *left: how many did not. */
+static void get_sort(char **paths, size_t count, const struct inline_file *files, size_t *left)
+{
+	char *came[MOVER_INLINE_FILES];
+	size_t n = 0;
+
+	*left = 0;
+	for (size_t i = 0; i < count; i++)
+		if (files[i].left)
+			paths[(*left)++] = paths[i];
+		else
+			came[n++] = paths[i];
+	for (size_t i = 0; i < n; i++)
+		paths[*left + i] = came[i];
+}
+
+/* A file for each path: what the sink calls it is in `asked`. */
+static int get_ask_small(
+	struct get *g, char *const *paths, size_t count, struct asked *asked, char **names)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < count && !err; i++) {
+		size_t len;
+		const char *name = targets_name(paths[i], &len);
+
+		if (g->kind == INCOMING_INTO && !len)
+			return -EINVAL; /* that is no file */
+		len = g->kind == INCOMING_INTO ? len : 0;
+		names[i] = strndup(name, len);
+		err = names[i] ? asked_add(asked, name, len, paths[i]) : -ENOMEM;
+	}
+	return err;
+}
+
+/* Whether the paths may be small files: the server knows. */
+static bool get_may_be_small(const struct get *g, size_t count)
+{
+	const struct settings *s = &g->client->settings;
+
+	return count <= MOVER_INLINE_FILES && g->kind != INCOMING_STREAM && !s->recursive &&
+	       !s->dry_run && !s->rules[0] && !s->retry_from[0] && mover_inline_most(&g->mover);
+}
+
+/* What is no small file, or can not be had so, is left to a transfer: *left paths, which come
+ * first.  0 or -errno. */
+static int get_small(struct get *g, char **paths, size_t count, size_t *left)
+{
+	struct inline_file files[MOVER_INLINE_FILES] = {0};
+	char *names[MOVER_INLINE_FILES] = {0};
+	struct incoming_params params;
+	struct incoming *incoming = NULL;
+	struct asked asked = {0};
+	int err = 0;
+
+	*left = count;
+	if (!count || !get_may_be_small(g, count))
+		return 0;
+	params = get_params(g, &asked);
+	/* what goes wrong here goes wrong there, and is told */
+	if (!get_ask_small(g, paths, count, &asked, names) && !incoming_new(&params, &incoming) &&
+		incoming_sink(incoming)->whole) {
+		for (size_t i = 0; i < count; i++)
+			files[i] = (struct inline_file){.path = paths[i], .name = names[i]};
+		g->mover.asked = &asked;
+		err = mover_inline_get(&g->mover, incoming, files, (unsigned)count,
+			count > 1 ? g->target : paths[0]);
+		g->mover.asked = NULL;
+		get_sort(paths, count, files, left);
+	}
+	incoming_free(incoming);
+	asked_fini(&asked);
+	for (size_t i = 0; i < count; i++)
+		free(names[i]);
+	return err;
+}
+
 int get_files(struct client *c, const char *const *patterns, size_t count, const char *target)
 {
 	struct get g = {.client = c, .target = target};
 	FILE *out = c->report.out;
 	char **paths = NULL;
-	size_t path_count = 0;
+	size_t path_count = 0, left = 0;
 	int err = -ENOTCONN;
 
 	if (mover_is_for_put(c))
@@ -266,13 +354,17 @@ int get_files(struct client *c, const char *const *patterns, size_t count, const
 		err = get_target(&g, paths, path_count, path_count > count ? path_count : count);
 	if (!err && g.kind == INCOMING_INTO)
 		err = sources_check_names(c, paths, path_count, target);
-	for (size_t i = 0, some; i < path_count && !err; i += some) {
+	if (!err)
+		err = get_small(&g, paths, path_count, &left);
+	if (err == -EREMOTEIO) /* single files, which were told of */
+		err = 0;
+	for (size_t i = 0, some; i < left && !err; i += some) {
 		some = 1;
 		if (c->settings.dry_run) {
 			sync_plan_print_copy(c, "get", paths[i], target);
 			continue;
 		}
-		some = path_count - i;
+		some = left - i;
 		err = get_some(&g, paths + i, &some);
 		/* what can not be had does not keep the others back */
 		if (err && c->session && !client_is_cancelled(c) && err != -ECANCELED)

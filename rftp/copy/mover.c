@@ -412,7 +412,8 @@ void mover_file_done(void *ctx, const struct outcome *o)
 {
 	struct mover *m = ctx;
 
-	if (!m->refused) /* else it was never asked for */
+	/* what was refused was never asked for */
+	if (!m->refused && !m->leaving)
 		mover_tell(m, o);
 }
 
@@ -451,7 +452,6 @@ static void mover_add_requests(struct transfer_requests *sum, const struct trans
 		sum->receive_queue = n->receive_queue;
 }
 
-/* The end of one transfer. */
 static int mover_ended(struct mover *m, const struct transfer_stats *stats, const char *object,
 	enum verdict_scope outcome)
 {

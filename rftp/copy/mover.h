@@ -44,6 +44,7 @@ struct mover {
 	struct plan_early early; /* of the transfer that runs, */
 	bool answered;           /* and whether its request is answered */
 	int refused;             /* -errno, calls_error says more: nothing of it was done */
+	bool leaving;            /* outcomes are of no account: another way has them */
 	bool quiet;              /* no line for people at the end: the caller has its own (bench) */
 };
 
@@ -77,8 +78,9 @@ int mover_send(struct mover *, struct outgoing *, const char *object);
 int mover_send_source(struct mover *, const struct transfer_source *, const char *object);
 int mover_receive(struct mover *, struct incoming *, const char *object);
 /*
- * Of a transfer between two servers, which tell of it: before it begins; how far it is; and its
- * end, as of mover_send.  `stats`: ended_ns is how long the data have moved.
+ * Of what is no transfer of this side (between two servers, which tell of it; single requests):
+ * before it begins; how far it is; and its end, as of mover_send.  `stats`: ended_ns is how long
+ * the data have moved.
  */
 void mover_begin(struct mover *);
 void mover_moved(struct mover *, const struct transfer_stats *);

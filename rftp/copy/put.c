@@ -6,6 +6,7 @@
 #include "rftp/copy/put.h"
 
 #include "rftp/copy/mover.h"
+#include "rftp/copy/mover_inline.h"
 #include "rftp/copy/rules.h"
 #include "rftp/copy/sync_plan.h"
 #include "rftp/copy/targets.h"
@@ -28,6 +29,7 @@ struct put {
 	bool into;
 	bool make; /* and the target is not there yet */
 	size_t added;
+	bool *there; /* by source: it was put already, in a request of its own; NULL: none was */
 };
 
 static bool put_is_tree(const struct put *p, const char *source)
@@ -252,6 +254,91 @@ static void put_print(struct client *c, const char *source, const char *target)
 	sync_plan_print_copy(c, command, source, target);
 }
 
+/* ---- small files, each in one request ---- */
+
+/* Whether all of them are small, and are called so that none takes another's place. */
+static bool put_are_small(const struct put *p, const char *const *sources, size_t count)
+{
+	const struct settings *s = &p->client->settings;
+	const uint32_t most = mover_inline_most(&p->mover);
+	struct targets targets;
+	uint64_t bytes = 0;
+	bool ok = most && count <= MOVER_INLINE_FILES && !s->dry_run && !s->in_place &&
+		  !s->rules[0] && !s->retry_from[0];
+
+	targets_init(&targets);
+	for (size_t i = 0; i < count && ok; i++) {
+		struct stat st;
+		size_t len;
+		const char *last = targets_name(sources[i], &len);
+
+		ok = strcmp(sources[i], "-") != 0 && !stat(sources[i], &st) &&
+		     S_ISREG(st.st_mode) && st.st_size <= (off_t)most && len &&
+		     (bytes += (uint64_t)st.st_size) <= MOVER_INLINE_BYTES &&
+		     !targets_add(&targets, last, len, sources[i]);
+	}
+	ok = ok && !targets_clash(&targets);
+	targets_fini(&targets);
+	return ok;
+}
+
+/* What only a transfer can do, or only that says well, is left to it.  0 or -errno. */
+static int put_small(struct put *p, const struct outgoing_params *params,
+	const char *const *sources, size_t count)
+{
+	struct mover_inline_put put = {.object = p->target};
+	char *path = NULL;
+	int err = 0;
+
+	if (!put_are_small(p, sources, count))
+		return 0;
+	/* several go into a directory, whatever it is called */
+	if (asprintf(&path, "%s%s", p->target,
+		    count > 1 && p->target[strlen(p->target) - 1] != '/' ? "/" : "") < 0)
+		return client_no_memory(p->client);
+	put.path = path;
+	put.left = calloc(count, sizeof *put.left);
+	p->there = calloc(count, sizeof *p->there);
+	if (!put.left || !p->there || outgoing_new(params, &put.outgoing)) {
+		err = client_no_memory(p->client);
+		goto out;
+	}
+	for (size_t i = 0; i < count && !err; i++) {
+		size_t len;
+		const char *last = targets_name(sources[i], &len);
+		char *name = strndup(last, len);
+
+		err = name ? outgoing_add(put.outgoing, sources[i], name) : -ENOMEM;
+		free(name);
+	}
+	if (err) {
+		err = 0; /* it is gone by now */
+		goto out;
+	}
+	err = mover_inline_put(&p->mover, &put);
+	for (size_t i = 0; i < count; i++)
+		p->there[i] = !put.left[i];
+out:
+	outgoing_free(put.outgoing);
+	free(put.left);
+	free(path);
+	return err;
+}
+
+static bool put_has(const struct put *p, size_t source)
+{
+	return p->there && p->there[source];
+}
+
+/* Whether nothing is left to be put. */
+static bool put_has_all(const struct put *p, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!put_has(p, i))
+			return false;
+	return true;
+}
+
 int put_files(struct client *c, const char *const *sources, size_t count, const char *target)
 {
 	struct put p = {.client = c, .target = target, .mover.client = c};
@@ -277,9 +364,14 @@ int put_files(struct client *c, const char *const *sources, size_t count, const 
 	if (!client_session(c))
 		return mover_finish(&p.mover, -ENOTCONN);
 	err = rules_read(c, &filter);
+	p.mover.remote = target;
 	if (!err)
+		err = put_small(&p, &params, sources, count);
+	if (err == -EREMOTEIO) /* single files, which were told of */
+		err = 0;
+	if (!err && !put_has_all(&p, count))
 		err = put_into(&p, sources, count);
-	if (err < 0)
+	if (err < 0 || put_has_all(&p, count))
 		goto out;
 	p.into = err;
 	if (c->settings.in_place) {
@@ -287,7 +379,6 @@ int put_files(struct client *c, const char *const *sources, size_t count, const 
 		if (err)
 			goto out;
 	}
-	p.mover.remote = target;
 	p.params = &params;
 	err = outgoing_new(&params, &p.outgoing);
 	if (err) {
@@ -295,7 +386,7 @@ int put_files(struct client *c, const char *const *sources, size_t count, const 
 		goto out;
 	}
 	for (size_t i = 0; i < count && !err; i++)
-		err = put_add(&p, sources[i]);
+		err = put_has(&p, i) ? 0 : put_add(&p, sources[i]);
 	if (!err && p.into)
 		err = put_check_names(&p);
 	for (size_t i = 0; i < count && !err && c->settings.dry_run; i++)
@@ -303,6 +394,7 @@ int put_files(struct client *c, const char *const *sources, size_t count, const 
 	if (!err && p.added && !c->settings.dry_run)
 		err = put_store(&p, sources[0]);
 out:
+	free(p.there);
 	targets_fini(&p.targets);
 	outgoing_free(p.outgoing);
 	filter_fini(&filter);

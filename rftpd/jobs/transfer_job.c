@@ -70,6 +70,8 @@ static void log_file(void *ctx, const struct outcome *o)
 
 	if (job->copy)
 		copy_job_note(job, o);
+	if (job->silent)
+		return;
 	if (o->special && !o->status) {
 		session_log(s, LOG_LEVEL_INFO, "left out, a device, FIFO or socket: %s", o->path);
 		return;

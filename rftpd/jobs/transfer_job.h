@@ -53,6 +53,7 @@ struct transfer_job {
 	struct selection selection;          /* RETRIEVE: the names of a tree that are wanted */
 	struct outgoing *outgoing;           /* RETRIEVE */
 	struct segments *segments;           /* FEED */
+	bool silent;                         /* outcomes are not logged */
 	bool measure;                        /* RETRIEVE: walk the trees for their sizes first */
 	struct transfer_params params;
 	struct transfer_stats stats;

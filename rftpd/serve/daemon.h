@@ -104,6 +104,7 @@ struct daemon {
 	uint32_t next_session;
 
 	struct statistics statistics;
+	size_t inline_bytes; /* that batches of small files take (rftpd/serve/inline_batch) */
 	struct penalties penalties;
 	struct text_server control, metrics;
 	char *control_path; /* of the socket that is there; NULL: none */

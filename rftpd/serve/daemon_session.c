@@ -14,6 +14,7 @@
 #include "session/memory.h"
 #include "rftpd/serve/admit.h"
 #include "rftpd/serve/handle.h"
+#include "rftpd/serve/inline_batch.h"
 #include "rftpd/serve/listing.h"
 #include "rftpd/serve/session_log.h"
 #include "rftpd/jobs/transfer_job.h"
@@ -107,6 +108,7 @@ void daemon_session_open(
 void daemon_session_free(struct daemon_session *s)
 {
 	listing_free(s->listing);
+	inline_batch_free(s);
 	link_free(s->link);
 	view_free(s->view);
 	opener_free(s->opener);
@@ -396,6 +398,11 @@ static int step(struct daemon_session *s)
 		r = listing_more(s);
 	else {
 		r = demux_get(dialogue(s), &h, &data);
+		if (r >= 0 && inline_batch_waits(s) && (!r || !inline_batch_takes(h.type))) {
+			if (r)
+				r = demux_unget(dialogue(s));
+			return r ? r : inline_batch_begin(s);
+		}
 		if (r != 1)
 			return r;
 		if (must_wait(s, &h))

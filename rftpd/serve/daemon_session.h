@@ -26,6 +26,7 @@
 #include "rftpd/serve/session_transfers.h"
 #include "session/link.h"
 
+struct inline_batch;
 struct listing;
 struct login_check;
 
@@ -85,7 +86,8 @@ struct daemon_session {
 	uint64_t admit_deadline_ns;
 	bool admit_fails;
 
-	struct listing *listing; /* a LIST or TREE that is being answered */
+	struct inline_batch *inline_batch; /* PUT and GET that have come; NULL: none */
+	struct listing *listing;           /* a LIST or TREE that is being answered */
 	struct session_transfers transfers;
 	unsigned asked; /* number of the transfer that the present request is about */
 

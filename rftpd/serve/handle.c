@@ -46,6 +46,8 @@ static const struct row {
 	{MESSAGE_MAKE_LINK, SESSION_BETWEEN, handle_make_link},
 	{MESSAGE_GRANT_COPY, SESSION_BETWEEN, handle_grant_copy},
 	{MESSAGE_SEND_COPY, SESSION_BETWEEN, handle_send_copy},
+	{MESSAGE_PUT, SESSION_BETWEEN, handle_put},
+	{MESSAGE_GET, SESSION_BETWEEN, handle_get},
 	{MESSAGE_STORE, SESSION_BETWEEN, handle_store},
 	{MESSAGE_RETRIEVE, SESSION_BETWEEN, handle_retrieve},
 	{MESSAGE_FEED, SESSION_BETWEEN, handle_feed},

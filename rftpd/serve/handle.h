@@ -57,6 +57,9 @@ int handle_send_copy(struct daemon_session *, const uint8_t *data, size_t len);
 bool handle_is_beyond_grant(const struct daemon_session *, uint16_t type);
 /* The same of a STORE: 1 and answered; 0: it is what was granted, and the grant is used; -errno. */
 int handle_use_grant(struct daemon_session *, const struct message_data_request *);
+/* inline_batch.c */
+int handle_put(struct daemon_session *, const uint8_t *data, size_t len);
+int handle_get(struct daemon_session *, const uint8_t *data, size_t len);
 
 /* handle_data.c */
 int handle_store(struct daemon_session *, const uint8_t *data, size_t len);

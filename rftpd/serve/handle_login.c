@@ -13,6 +13,7 @@
 #include "rftpd/serve/admit.h"
 #include "rftpd/serve/handle.h"
 #include "rftpd/serve/session_limits.h"
+#include "rftpd/serve/inline_batch.h"
 #include "rftpd/serve/session_log.h"
 
 #include <assert.h>
@@ -72,12 +73,13 @@ static void audit(const struct daemon_session *s, const struct login_attempt *a,
 
 static int welcome(struct daemon_session *s, struct login_attempt *a)
 {
-	uint8_t reply[16 + MESSAGE_NAME_MAX + MESSAGE_PATH_MAX];
+	uint8_t reply[20 + MESSAGE_NAME_MAX + MESSAGE_PATH_MAX];
 	const char *user = identity_user(&a->identity);
 	const char *home = s->daemon->once.active ? once_home() : "/";
 	const struct message_login_reply m = {
 		.rights = view_rights(s->view),
 		.exports = (uint16_t)view_listed(s->view),
+		.max_inline = inline_batch_max(s),
 		.user = {(const uint8_t *)a->identity.user, strlen(a->identity.user)},
 		.home = {(const uint8_t *)home, strlen(home)},
 	};

@@ -277,6 +277,8 @@ REQUESTS = {
     iwarp.MAKE_LINK: (struct.pack(">I", 0) + iwarp.text(b"/etc") + iwarp.text(b"/x"), 10, 8 + 2 * 4095),
     iwarp.GRANT_COPY: (iwarp.grant_copy(), 7, 6 + 4095),
     iwarp.SEND_COPY: (iwarp.send_copy(), 71, 65536),
+    iwarp.PUT: (iwarp.put(), 52, 65536),
+    iwarp.GET: (iwarp.get(), 11, 8 + 2 + 4095),
     iwarp.STORE: (iwarp.data_request(), 43, 43 + 4095),
     iwarp.RETRIEVE: (iwarp.data_request(), 43, 65536),
 }
@@ -348,7 +350,7 @@ def heads_of_sends_with_wrong_fields(top):
 def frames_with_wrong_types_and_states(top):
     place = Place(top)
     known = set(REQUESTS) | set(TRANSFERS)
-    for type_ in [0, 6, 15, 23, 31, 34, 63, 80, 95, 96, 0x7fff, 0xffff] + \
+    for type_ in [0, 6, 15, 23, 34, 63, 80, 95, 96, 0x7fff, 0xffff] + \
             [t | iwarp.REPLY for t in REQUESTS]:
         session = Session(place.port, WAIT)
         session.hello()
@@ -520,6 +522,16 @@ def requests_with_wrong_values(top):
     bad += [(iwarp.RETRIEVE, iwarp.data_request(**f)) for f in ({"size": 1}, {"flags": 8})]
     bad.append((iwarp.STORE, iwarp.data_request(flags=1, more=[b"g"])))
     bad.append((iwarp.STORE, iwarp.data_request(flags=2, rules=[(0, b"*.o")])))
+    bad += [(iwarp.PUT, iwarp.put(**f)) for f in (
+        {"flags": 2}, {"flags": 0x4001, "name": b"n"}, {"flags": 0x300000}, {"flags": 1}, {"name": b"n"}, {"path": b""},
+        {"path": b"a\0b"}, {"length": 63}, {"length": 65}, {"length": 0}, {"length": 0xffffffff}, {"number": 2},
+        {"kind": 2}, {"kind": 3}, {"kind": 0x81}, {"flags": 1, "name": b"../x"}, {"flags": 1, "name": b"/x"},
+        {"data": iwarp.file(size=65)}, {"data": iwarp.file(size=1 << 40)}, {"data": b"", "digest": 1}, {"mode": 0o20644},
+        {"bytes_": bytes(61441), "digest": 1})]
+    bad += [(iwarp.PUT, iwarp.put() + b"x"), (iwarp.PUT, iwarp.put()[:-1])]
+    bad += [(iwarp.GET, iwarp.get(**f)) for f in (
+        {"most": 0}, {"most": 61441}, {"flags": 1}, {"path": b""}, {"path": b"a\0b"}, {"path": b"../x"})]
+    bad += [(iwarp.GET, iwarp.get() + b"x"), (iwarp.GET, iwarp.get()[:-1])]
     for type_, data in bad:
         session = Session(place.port, WAIT)
         session.hello()

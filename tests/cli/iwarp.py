@@ -23,6 +23,7 @@ REPLY = 0x8000
 HELLO, BYE, PING, CHANNELS, LOGIN, ADMIT = range(1, 7)
 STAT, LIST, MKDIR, RMDIR, REMOVE, RENAME, STATFS, REMOVE_TREE, TREE, SUM, SETATTR, MAKE_LINK = range(16, 28)
 GRANT_COPY, SEND_COPY = 28, 29
+PUT, GET = 30, 31
 STORE, RETRIEVE, FEED = 32, 33, 34
 ENGINE_CREDIT, ENGINE_STATUS, ENGINE_PULL = 1, 2, 4
 NOTICE_BEHIND, NOTICE_GATHERED = 1, 2
@@ -401,8 +402,8 @@ def login_signed(tls, user, method=KEY):
     return LOGIN_LABEL + tls.export(LOGIN_LABEL, bytes([method]) + user, 32)
 
 
-def login_reply(rights=31, exports=0, user=b"", home=b"/"):
-    return struct.pack(">IH", rights, exports) + text(user) + text(home)
+def login_reply(rights=31, exports=0, user=b"", home=b"/", max_inline=0):
+    return struct.pack(">IHI", rights, exports, max_inline) + text(user) + text(home)
 
 
 def data_request(path=b"f", kind=1, flags=0, engine=0, channels=0, block=0, depth=0, rtt=0,
@@ -423,6 +424,23 @@ def send_copy(host=b"127.0.0.1", port=7387, key=b"SHA256:", protect=0, rate=0, r
               request=None, **fields):
     return text(host) + struct.pack(">H", port) + text(key) + struct.pack(">BQ", protect, rate) + text(right) \
         + struct.pack(">I", flags) + text(to) + (data_request(**fields) if request is None else request)
+
+
+def whole(bytes_=b"", data=None, digest=None, length=None, **fields):
+    """A file and its bytes, as in PUT and in the reply to GET; `data`: its FILE."""
+    data = file(size=len(bytes_), **fields) if data is None else data
+    if digest is None:  # of at most one block
+        digest = xxh3(struct.pack(">QQQ", len(bytes_), xxh3(bytes_) if bytes_ else 0, xxh3(data)))
+    return struct.pack(">Q", digest) + text(data) \
+        + struct.pack(">I", len(bytes_) if length is None else length) + bytes_
+
+
+def put(path=b"/put", bytes_=b"12345678" * 8, flags=0, **fields):
+    return struct.pack(">I", flags) + text(path) + whole(bytes_, **fields)
+
+
+def get(path=b"/f", most=61440, flags=0):
+    return struct.pack(">II", flags, most) + text(path)
 
 
 def admit(class_=b"", deadline=UNKNOWN, flags=0):

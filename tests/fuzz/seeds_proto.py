@@ -42,6 +42,12 @@ SEVERAL = FILES[:-4] + pack("H", 2) + text(b"/b/c") + text(b"d") \
     + pack("HB", 2, 1) + text(b"*.c") + pack("B", 0) + text(b"/x/**")
 NULLS = pack("BIBHIIIBQQ", 2, 0, 0, 0, 0, 0, 0, 0, 1 << 32, 0) + text(b"") + pack("HH", 0, 0)
 
+
+def whole(name, content):
+    return pack("Q", 0x0123456789ABCDEF) + text(pack("IBIqIQ", 1, 1, 0o644, 1, 2, len(content)) + text(name)) \
+        + pack("I", len(content)) + content
+
+
 write("fuzz_message", {
     "greeting-control": frame(0, pack("IBBHIH", 0x52465450, 1, 1, 0, 0, 64) + bytes(16)),
     "greeting-data": frame(0, pack("IBBHIH", 0x52465450, 1, 2, 3, 7, 0) + TOKEN + bytes(26)),
@@ -54,7 +60,7 @@ write("fuzz_message", {
     "login-key": frame(5, pack("B", 3) + text(b"alice") + text(text(b"k" * 51) + text(b"s" * 64))),
     "login-once": frame(5, pack("B", 4) + text(b"") + text(b"o" * 32)),
     "login-certificate": frame(5, pack("B", 5) + text(b"alice") + text(b"")),
-    "login-reply": frame(5 | REPLY, pack("IH", 31, 2) + text(b"alice") + text(b"/home/alice")),
+    "login-reply": frame(5 | REPLY, pack("IHI", 31, 2, 61440) + text(b"alice") + text(b"/home/alice")),
     "bye": frame(2, b""),
     "ping": frame(3, pack("Q", 0x0123456789ABCDEF)),
     "channels": frame(4, pack("H", 8)),
@@ -85,6 +91,11 @@ write("fuzz_message", {
                      + text(b"/b")),
     "setattr-reply": frame(26 | REPLY, pack("HHH", 2, 0, 201)),
     "make-link": frame(27, pack("I", 0) + text(b"../x") + text(b"/b")),
+    "put": frame(30, pack("I", 1) + text(b"/d") + whole(b"n", b"what is in it")),
+    "put-reply": frame(30 | REPLY, pack("BHQ", 0, 300, 0) + text(b"no room")),
+    "get": frame(31, pack("II", 0x1F00, 61440) + text(b"/f")),
+    "get-reply": frame(31 | REPLY, b"\1" + whole(b"", b"what is in it")),
+    "get-reply-elsewhere": frame(31 | REPLY, b"\0"),
     "store": frame(32, FILES),
     "retrieve-null": frame(33, NULLS),
     "retrieve-several": frame(33, SEVERAL),

@@ -15,7 +15,7 @@
 #define LOGIN_KEY "03 0001 61 0008 0002 6b6b 0002 7373"
 #define LOGIN_ONCE "04 0000 0020 6f*32"
 #define LOGIN_CERTIFICATE "05 0001 61 0000"
-#define LOGIN_REPLY "0000001f 0002 0005 616c696365 0001 2f"
+#define LOGIN_REPLY "0000001f 0002 0000f000 0005 616c696365 0001 2f"
 #define CHANNELS "0008"
 #define CHANNELS_REPLY "0008 0040 " TOKEN " 00100000 00000007 00007f0000001000"
 #define PATH "0003 2f6162"
@@ -91,6 +91,16 @@
 	"0000000000000000 0000000000000000 0000000000000000 0000000000000000 0000000000000000 "    \
 	"00 00 00 0000 00000000 00000000 "
 #define COPY_LONG "00 0000 0000000000000000 0000 0200 61*512 "
+/* FILE of PUT and GET without its name: number, kind, mode, time, size */
+#define WHOLE_FILE(size) "00000001 01 000001a4 0000000000000001 00000002 00000000" size " "
+/* PUT of 2 bytes beneath a directory: flags, path, digest, FILE, length, bytes */
+#define PUT_INTO                                                                                   \
+	"00000001 0002 2f64 0123456789abcdef 0020 " WHOLE_FILE("00000002") "0001 6e 00000002 6869"
+#define PUT_SHORTEST                                                                               \
+	"00000000 0001 2f 0000000000000000 001f " WHOLE_FILE("00000000") "0000 00000000"
+#define PUT_REPLY "01 0000 0123456789abcdef 0002 6f6b"
+#define GET "00001f00 0000f000 0002 2f66"
+#define GET_REPLY "01 0123456789abcdef 001f " WHOLE_FILE("00000002") "0000 00000002 6869"
 
 static const struct sample samples[] = {
 	{0, recode_message_greeting, GREETING_CONTROL},
@@ -121,8 +131,8 @@ static const struct sample samples[] = {
 	{MESSAGE_LOGIN, NULL, "06 0000 0100 78*256"},
 	{MESSAGE_LOGIN, NULL, "06 0000 0001 00"},
 	{MESSAGE_LOGIN | MESSAGE_REPLY, NULL, LOGIN_REPLY},
-	{MESSAGE_LOGIN | MESSAGE_REPLY, NULL, "00000000 0000 0000 0001 2f"},
-	{MESSAGE_LOGIN | MESSAGE_REPLY, NULL, "0000001f ffff 00ff 61*255 0fff 2f*4095"},
+	{MESSAGE_LOGIN | MESSAGE_REPLY, NULL, "00000000 0000 00000000 0000 0001 2f"},
+	{MESSAGE_LOGIN | MESSAGE_REPLY, NULL, "0000001f ffff 00000000 00ff 61*255 0fff 2f*4095"},
 	{MESSAGE_BYE, NULL, ""},
 	{MESSAGE_BYE | MESSAGE_REPLY, NULL, ""},
 	{MESSAGE_PING, NULL, "0123456789abcdef"},
@@ -235,6 +245,23 @@ static const struct sample samples[] = {
 		"0000000000000000 0001 2f 00e4 " X225("0100 61*256 ") "0fff 61*4095 0d0c 61*3340 "
 								      "0001 61 0000"},
 	{MESSAGE_RETRIEVE | MESSAGE_REPLY, NULL, ""},
+	{MESSAGE_PUT, NULL, PUT_INTO},
+	{MESSAGE_PUT, NULL, PUT_SHORTEST},
+	/* a file that fills a frame to the last byte */
+	{MESSAGE_PUT, NULL,
+		"00400044 0fcd 61*4045 ffffffffffffffff 001f " WHOLE_FILE(
+			"0000f000") "0000 0000f000 00*61440"},
+	{MESSAGE_PUT | MESSAGE_REPLY, NULL, PUT_REPLY},
+	{MESSAGE_PUT | MESSAGE_REPLY, NULL, "00 012c 0000000000000000 0000"},
+	{MESSAGE_PUT | MESSAGE_REPLY, NULL, "00 012c 0000000000000000 0200 78*512"},
+	{MESSAGE_GET, NULL, GET},
+	{MESSAGE_GET, NULL, "00000000 00000001 0001 2f"},
+	{MESSAGE_GET, NULL, "00000000 0000f000 0fff 61*4095"},
+	{MESSAGE_GET | MESSAGE_REPLY, NULL, GET_REPLY},
+	{MESSAGE_GET | MESSAGE_REPLY, NULL, "00"},
+	{MESSAGE_GET | MESSAGE_REPLY, NULL,
+		"01 ffffffffffffffff 0ff1 00000001 81 000001a4 0000000000000001 00000002 "
+		"000000000000f000 0000 0004 0fce 0006 757365722e61 0fc4 76*4036 0000f000 00*61440"},
 	{MESSAGE_FEED, NULL, FEED},
 	{MESSAGE_FEED, NULL, "00000000 0001 0000000000000000 0000000000000000 0001 2f"},
 	{MESSAGE_FEED, NULL, "00000000 00ff 7fffffffffffffff 7fffffffffffffff 0fff 61*4095"},
@@ -285,9 +312,38 @@ static const struct tweak tweaks[] = {
 	{recode_message_login_key, "0002 6b6b 0002 7373", 4, 2, 3, -EMSGSIZE},
 	{recode_message_login_reply, LOGIN_REPLY, 0, 4, 32, BAD},
 	{recode_message_login_reply, LOGIN_REPLY, 0, 4, 0, 0},
-	{recode_message_login_reply, LOGIN_REPLY, 8, 1, 0, BAD},
-	{recode_message_login_reply, LOGIN_REPLY, 15, 1, 0, BAD},
-	{recode_message_login_reply, LOGIN_REPLY, 13, 2, 0, BAD},
+	{recode_message_login_reply, LOGIN_REPLY, 6, 4, 61441, BAD},
+	{recode_message_login_reply, LOGIN_REPLY, 6, 4, 0, 0},
+	{recode_message_login_reply, LOGIN_REPLY, 12, 1, 0, BAD},
+	{recode_message_login_reply, LOGIN_REPLY, 19, 1, 0, BAD},
+	{recode_message_login_reply, LOGIN_REPLY, 17, 2, 0, BAD},
+	/* PUT: flags, length of the path, FILE's number, kind and name, size, length */
+	{recode_message_put, PUT_INTO, 0, 4, 2, BAD},
+	{recode_message_put, PUT_INTO, 0, 4, 0, BAD}, /* a name that nothing goes beneath */
+	{recode_message_put, PUT_INTO, 0, 4, 0x700001, BAD},
+	{recode_message_put, PUT_INTO, 0, 4, 0x300001, BAD},
+	{recode_message_put, PUT_INTO, 0, 4, 0x400045, 0},
+	{recode_message_put, PUT_INTO, 0, 4, 0x4001, BAD},
+	{recode_message_put, PUT_INTO, 6, 1, 0, BAD},
+	{recode_message_put, PUT_INTO, 18, 4, 2, BAD},
+	{recode_message_put, PUT_INTO, 22, 1, 2, BAD},
+	{recode_message_put, PUT_INTO, 22, 1, 3, BAD},
+	{recode_message_put, PUT_INTO, 39, 8, 3, BAD},
+	{recode_message_put, PUT_INTO, 39, 8, 1, BAD},
+	{recode_message_put, PUT_INTO, 49, 1, '/', BAD},
+	{recode_message_put, PUT_INTO, 50, 4, 1, BAD},
+	{recode_message_put, PUT_INTO, 50, 4, 3, BAD},
+	{recode_message_put, PUT_INTO, 50, 4, 0xffffffff, BAD},
+	{recode_message_put, PUT_SHORTEST, 0, 4, 1, BAD}, /* no name */
+	{recode_message_put_reply, PUT_REPLY, 0, 1, 2, BAD},
+	{recode_message_put_reply, PUT_REPLY, 1, 2, 300, BAD},
+	{recode_message_get, GET, 0, 4, 1, BAD},
+	{recode_message_get, GET, 4, 4, 0, BAD},
+	{recode_message_get, GET, 4, 4, 61441, BAD},
+	{recode_message_get, GET, 10, 1, 0, BAD},
+	{recode_message_get_reply, GET_REPLY, 0, 1, 0, BAD},
+	{recode_message_get_reply, GET_REPLY, 0, 1, 2, BAD},
+	{recode_message_get_reply, GET_REPLY, 42, 4, 3, BAD},
 	/* greeting */
 	{recode_message_greeting, GREETING_CONTROL, 0, 4, 0x52465451, BAD},
 	{recode_message_greeting, GREETING_CONTROL, 4, 1, 0, BAD},

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * transfer/inline_send: the files of a source, each in one request (PUT), several under way: no
+ * data channels, and one round trip for all.
+ */
+#ifndef TRANSFER_INLINE_SEND_H
+#define TRANSFER_INLINE_SEND_H
+
+#include "session/calls_inline.h"
+#include "transfer/transfer.h"
+
+struct inline_send_params {
+	const char *path; /* at the server */
+	uint32_t flags;   /* MESSAGE_PUT_FLAGS */
+	uint32_t most;    /* bytes of a file, at most MESSAGE_INLINE_MAX */
+	/* Set while `done` is told of an item that was left: nothing has happened to it. */
+	bool *leaving;
+	bool *left; /* by the number of the item, from 0: it was left, for a transfer to have it */
+};
+
+/*
+ * Items are left that can not be read, or are not for this way, and those that the server refuses
+ * before it looks at the file.  `done` tells of all others, their status as a transfer's.  As
+ * transfer_send, with stats->verdict of VERDICT_TRANSFER, too: the server lets nobody put anything
+ * there, as a transfer would learn as well.
+ */
+enum verdict_scope inline_send(struct calls *, const struct inline_send_params *,
+	const struct transfer_source *, struct transfer_stats *);
+
+#endif

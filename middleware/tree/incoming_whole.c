@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tree/incoming_whole.c: a small file that is all there: it lands as any other, at once.
+ *
+ * Errors and their texts are those of the other ways, so that nobody sees which one it was.
+ */
+#include "tree/incoming_impl.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static int incoming_whole_land(
+	const struct landing_params *lp, const uint8_t *data, uint64_t bytes, char text[512])
+{
+	struct landing *landing;
+	int err = landing_open(lp, &landing);
+
+	if (err)
+		return err;
+	if (!lp->unsynced)
+		err = landing_fill(landing, data, bytes, text);
+	else
+		err = landing_write(landing_own_fd(landing), data, bytes);
+	if (err && !*text)
+		snprintf(text, 512, "writing at offset 0: %s", strerror(-err));
+	if (err) {
+		landing_discard(landing);
+		return err;
+	}
+	err = landing_commit(landing, text);
+	if (err && !*text)
+		snprintf(text, 512, "giving it its name: %s", strerror(-err));
+	return err;
+}
+
+int incoming_whole(void *ctx, const struct transfer_file *file, const uint8_t *data, char text[512])
+{
+	struct incoming *in = ctx;
+	const char *name = (const char *)file->name.data;
+	struct landing_params lp;
+	int err;
+
+	if (in->params.asked && !asked_take(in->params.asked, file)) {
+		in->refused = true;
+		snprintf(text, 512, "the server sent what was not asked for");
+		return -EBADMSG;
+	}
+	err = incoming_aim(in, file, name, &lp);
+	/* there is no end of a transfer, so what is to be flushed is now */
+	lp.unsynced = in->params.fsync == INCOMING_FSYNC_NEVER;
+	if (!err)
+		err = incoming_whole_land(&lp, data, file->size, text);
+	return err ? incoming_refuse(in, name, err, text) : 0;
+}

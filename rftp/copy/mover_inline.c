@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rftp/copy/mover_inline: see mover_inline.h.
+ */
+#include "rftp/copy/mover_inline.h"
+
+#include "rftp/ui/units.h"
+#include "transfer/inline_send.h"
+
+#include <string.h>
+
+/* What only a transfer does, or does otherwise. */
+static bool wants_transfer(const struct settings *s)
+{
+	return s->compress || s->verify != SETTINGS_VERIFY_WIRE || s->direct == END_DIRECT_ON ||
+	       s->hard_links || s->xattrs || s->acls || s->preallocate || s->limit_rate ||
+	       s->priority[0] || s->has_deadline || s->stop_on_error || s->channels || s->block ||
+	       s->depth || s->early != PLAN_EARLY_AUTO;
+}
+
+uint32_t mover_inline_most(const struct mover *m)
+{
+	const struct settings *s = &m->client->settings;
+	struct calls *calls = m->client->session;
+	uint64_t most = calls_info(calls)->max_inline;
+
+	if (wants_transfer(s) || link_channel_count(calls_link(calls), m->client->transfer))
+		return 0;
+	if (most > s->inline_max)
+		most = s->inline_max;
+	if (s->resume_bytes && most >= s->resume_bytes)
+		most = s->resume_bytes - 1;
+	return (uint32_t)most;
+}
+
+static uint32_t put_flags(const struct mover *m)
+{
+	const struct settings *s = &m->client->settings;
+
+	return MESSAGE_DATA_INTO | (mover_replaces(m) ? 0 : MESSAGE_DATA_NO_REPLACE) |
+	       (s->update ? MESSAGE_DATA_UPDATE : 0) |
+	       (s->fsync == SETTINGS_FSYNC_FILE           ? MESSAGE_DATA_FSYNC_FILE
+		       : s->fsync == SETTINGS_FSYNC_END   ? MESSAGE_DATA_FSYNC_END
+		       : s->fsync == SETTINGS_FSYNC_NEVER ? MESSAGE_DATA_FSYNC_NEVER
+							  : 0);
+}
+
+static uint32_t get_flags(const struct mover *m)
+{
+	const struct settings *s = &m->client->settings;
+
+	return (s->owner ? MESSAGE_DATA_OWNER : 0) | (s->group ? MESSAGE_DATA_GROUP : 0) |
+	       (s->numeric_ids ? MESSAGE_DATA_NUMERIC : 0);
+}
+
+/* What is told at the end, as of a transfer. */
+static int ended(struct mover *m, const struct transfer_stats *stats, const char *object,
+	enum verdict_scope outcome)
+{
+	struct client *c = m->client;
+	const struct calls_info *info = calls_info(c->session);
+	char most[UNITS_TEXT_MAX];
+
+	if (stats->files + stats->errors) {
+		m->done.fabric = info->fabric;
+		m->done.engine = "inline";
+		m->done.protect = message_protect_name(MESSAGE_PROTECT_PRIVATE);
+		m->done.crossed += stats->bytes;
+		units_format_size(mover_inline_most(m), most);
+		report_verbose(&c->report,
+			"%ju file%s of at most %s (inline-max) in single requests: no data "
+			"channels",
+			(uintmax_t)(stats->files + stats->errors),
+			stats->files + stats->errors == 1 ? "" : "s", most);
+	}
+	atomic_store_explicit(&c->moved_bytes, m->there + stats->bytes, memory_order_relaxed);
+	return mover_end(m, stats, object, outcome);
+}
+
+int mover_inline_put(struct mover *m, const struct mover_inline_put *put)
+{
+	struct transfer_stats stats = {0};
+	const struct inline_send_params params = {
+		.path = put->path,
+		.flags = put_flags(m),
+		.most = mover_inline_most(m),
+		.leaving = &m->leaving,
+		.left = put->left,
+	};
+	enum verdict_scope outcome;
+
+	mover_begin(m);
+	outcome = inline_send(m->client->session, &params, outgoing_source(put->outgoing), &stats);
+	return ended(m, &stats, put->object, outcome);
+}
+
+int mover_inline_get(struct mover *m, struct incoming *incoming, struct inline_file *files,
+	unsigned count, const char *object)
+{
+	struct transfer_stats stats = {0};
+	const struct inline_receive_params params = {
+		.flags = get_flags(m),
+		.most = mover_inline_most(m),
+	};
+	enum verdict_scope outcome;
+
+	mover_begin(m);
+	outcome = inline_receive(
+		m->client->session, &params, files, count, incoming_sink(incoming), &stats);
+	if (outcome <= VERDICT_FILE)
+		incoming_is_over(incoming);
+	return ended(m, &stats, object, outcome);
+}

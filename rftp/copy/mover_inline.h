@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rftp/copy/mover_inline: small files of a command as single requests, before anything is asked
+ * that only a transfer needs: whether they may be, and their outcomes as a transfer's.
+ */
+#ifndef RFTP_MOVER_INLINE_H
+#define RFTP_MOVER_INLINE_H
+
+#include "rftp/copy/mover.h"
+#include "session/calls_inline.h"
+#include "transfer/inline_receive.h"
+
+/* More files than that, or more bytes in all, are worth data channels. */
+#define MOVER_INLINE_FILES CALLS_INLINE_FILES
+#define MOVER_INLINE_BYTES CALLS_INLINE_BYTES
+
+/* Bytes that a file may have; 0: not now: data channels are open, the server has no such requests,
+ * or what the user wants is for transfers. */
+uint32_t mover_inline_most(const struct mover *);
+
+struct mover_inline_put {
+	struct outgoing *outgoing; /* whose `done` is mover_file_done */
+	const char *path;          /* at the server; with a '/' behind it, a directory */
+	bool *left;                /* by item: it is for a transfer, and was not told of */
+	const char *object;        /* names the whole */
+};
+/* 0 or -errno, as mover_send. */
+int mover_inline_put(struct mover *, const struct mover_inline_put *);
+/* Files that the incoming is asked for.  0 or -errno, as mover_receive; each says whether it is
+ * left. */
+int mover_inline_get(struct mover *, struct incoming *, struct inline_file *, unsigned count,
+	const char *object);
+
+#endif
