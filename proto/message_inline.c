@@ -10,8 +10,11 @@
 
 static bool whole_ok(const struct message_whole *m)
 {
-	return m->file.kind == TRANSFER_FILE_REGULAR && m->file.file == 1 &&
-	       !(m->file.has & (TRANSFER_HAS_NAMES | TRANSFER_HAS_HOLES)) &&
+	if (m->file.kind != TRANSFER_FILE_REGULAR &&
+		(!transfer_is_bare(&m->file) || m->file.kind == TRANSFER_FILE_HARD_LINK ||
+			m->data.len))
+		return false;
+	return m->file.file == 1 && !(m->file.has & (TRANSFER_HAS_NAMES | TRANSFER_HAS_HOLES)) &&
 	       m->data.len <= MESSAGE_INLINE_MAX && m->file.size == m->data.len;
 }
 
@@ -53,10 +56,12 @@ static bool put_ok(const struct message_put *m)
 	       message_path_ok(m->path);
 }
 
-/* A name is for what goes beneath a directory. */
-static bool name_ok(uint32_t flags, struct wire_bytes name)
+/* A name is for what goes beneath a directory; that may be told of itself. */
+static bool name_ok(uint32_t flags, const struct transfer_file *file)
 {
-	return flags & MESSAGE_DATA_INTO ? name.len != 0 : !name.len;
+	if (file->kind != TRANSFER_FILE_REGULAR)
+		return flags & MESSAGE_DATA_INTO;
+	return flags & MESSAGE_DATA_INTO ? file->name.len != 0 : !file->name.len;
 }
 
 int message_get_put(struct message_put *m, const void *buf, size_t len)
@@ -68,7 +73,7 @@ int message_get_put(struct message_put *m, const void *buf, size_t len)
 	m->path = wire_get_bytes(&w, MESSAGE_PATH_MAX);
 	wire_require(&w, !w.error && put_ok(m));
 	get_whole(&w, &m->whole);
-	wire_require(&w, !w.error && name_ok(m->flags, m->whole.file.name));
+	wire_require(&w, !w.error && name_ok(m->flags, &m->whole.file));
 	return wire_finish(&w);
 }
 
@@ -85,7 +90,7 @@ ssize_t message_put_put(const struct message_put *m, void *buf, size_t size)
 	wire_require(&w, !w.error &&
 				 !transfer_get_file(
 					 &file, m->whole.file_data.data, m->whole.file_data.len) &&
-				 name_ok(m->flags, file.name));
+				 name_ok(m->flags, &file));
 	return wire_put_end(&w);
 }
 
@@ -152,6 +157,11 @@ ssize_t message_put_get(const struct message_get *m, void *buf, size_t size)
 	return wire_put_end(&w);
 }
 
+static bool reply_file_ok(const struct transfer_file *file)
+{
+	return file->kind == TRANSFER_FILE_REGULAR && !file->name.len;
+}
+
 int message_get_get_reply(struct message_get_reply *m, const void *buf, size_t len)
 {
 	struct wire w;
@@ -162,7 +172,7 @@ int message_get_get_reply(struct message_get_reply *m, const void *buf, size_t l
 	m->whole = (struct message_whole){0};
 	if (m->here) {
 		get_whole(&w, &m->whole);
-		wire_require(&w, !w.error && !m->whole.file.name.len);
+		wire_require(&w, !w.error && reply_file_ok(&m->whole.file));
 	}
 	return wire_finish(&w);
 }
@@ -180,7 +190,7 @@ ssize_t message_put_get_reply(const struct message_get_reply *m, void *buf, size
 		wire_require(&w, !w.error &&
 					 !transfer_get_file(&file, m->whole.file_data.data,
 						 m->whole.file_data.len) &&
-					 !file.name.len);
+					 reply_file_ok(&file));
 	}
 	return wire_put_end(&w);
 }

@@ -4,7 +4,8 @@
  *
  * What a file is, is said by a FILE (proto/transfer.h) of number 1, which stands in the message as
  * it does in a frame of its own; its digest is the one that FILE_END would have, of one block.  It
- * is a regular file without names of hard links and without holes, and its bytes end the frame.
+ * is a regular file without names of hard links and without holes, whose bytes end the frame; or,
+ * in PUT, what has none and is no hard link.
  *
  * Functions as in proto/message.h.  After a get, `file_data` is the FILE as it came.
  */
@@ -27,7 +28,8 @@ struct message_whole {
 	(MESSAGE_DATA_INTO | MESSAGE_DATA_NO_REPLACE | MESSAGE_DATA_UPDATE | MESSAGE_DATA_FSYNC)
 struct message_put {
 	uint32_t flags; /* MESSAGE_DATA_INTO: if the path is a directory, the file goes beneath it
-			   by its FILE's name, which is not empty; else that is empty */
+			   by its FILE's name, which is not empty; else that is empty.  What
+			   is no regular file goes beneath one only */
 	struct wire_bytes path;
 	struct message_whole whole;
 };

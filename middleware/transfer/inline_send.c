@@ -40,8 +40,112 @@ static void done(struct sender *s, struct transfer_item *item, uint16_t status, 
 	if (status)
 		s->stats->errors++;
 	else
-		s->stats->files++;
+		s->stats->files += transfer_counts(&item->file);
 	s->from->done(s->from->ctx, item, status, text);
+}
+
+/* ---- what is left ---- */
+
+static int rest_next(void *ctx, struct transfer_item *item)
+{
+	struct inline_rest *rest = ctx;
+	uint32_t number = item->file.file;
+
+	if (rest->at == rest->count)
+		return rest->from->next(rest->from->ctx, item);
+	*item = rest->items[rest->at++];
+	item->file.file = number;
+	return 1;
+}
+
+static int rest_open(void *ctx, struct transfer_item *item)
+{
+	const struct transfer_source *from = ((struct inline_rest *)ctx)->from;
+
+	return from->open(from->ctx, item);
+}
+
+static int64_t rest_read(void *ctx, struct transfer_reading *reading, struct transfer_item *item)
+{
+	const struct transfer_source *from = ((struct inline_rest *)ctx)->from;
+
+	return from->read(from->ctx, reading, item);
+}
+
+static void rest_read_end(void *ctx, struct transfer_reading *reading)
+{
+	whole_read_end(((struct inline_rest *)ctx)->from, reading);
+}
+
+static int rest_check(void *ctx, const struct transfer_item *item)
+{
+	const struct transfer_source *from = ((struct inline_rest *)ctx)->from;
+
+	return from->check(from->ctx, item);
+}
+
+static void rest_done(
+	void *ctx, const struct transfer_item *item, uint16_t status, const char *text)
+{
+	const struct transfer_source *from = ((struct inline_rest *)ctx)->from;
+
+	from->done(from->ctx, item, status, text);
+}
+
+static void rest_init(struct inline_rest *rest, const struct transfer_source *from)
+{
+	rest->from = from;
+	rest->source = *from;
+	rest->source.next = rest_next;
+	rest->source.open = from->open ? rest_open : NULL;
+	rest->source.read = from->read ? rest_read : NULL;
+	rest->source.read_end = from->read_end ? rest_read_end : NULL;
+	rest->source.check = from->check ? rest_check : NULL;
+	rest->source.done = rest_done;
+	rest->source.ctx = rest;
+}
+
+static int rest_add(struct inline_rest *rest, const struct transfer_item *item)
+{
+	struct transfer_item *items = rest->items;
+
+	if (rest->count == rest->room) {
+		items = realloc(items, (2 * rest->room + 8) * sizeof *items);
+		if (!items)
+			return -ENOMEM;
+		rest->items = items;
+		rest->room = 2 * rest->room + 8;
+	}
+	items[rest->count++] = *item;
+	return 0;
+}
+
+void inline_rest_fini(struct inline_rest *rest)
+{
+	for (; rest->at < rest->count; rest->at++) {
+		struct transfer_item *item = &rest->items[rest->at];
+
+		if (item->end)
+			end_free(item->end);
+		rest->from->done(rest->from->ctx, item, STATUS_CANCELLED, "");
+	}
+	free(rest->items);
+	*rest = (struct inline_rest){0};
+}
+
+/* ---- sending ---- */
+
+/* It was read, or could not be: `error`. */
+static void leave_to_rest(struct sender *s, struct transfer_item *item, int error)
+{
+	if (error != -EFBIG) {
+		item->error = error;
+		item->closed = false;
+	}
+	if (rest_add(s->params->rest, item))
+		done(s, item, STATUS_NO_MEMORY, "");
+	/* the end of a directory comes after all that is in it: so all that follows is left, too */
+	s->over = true;
 }
 
 static void leave(struct sender *s, struct transfer_item *item, unsigned number)
@@ -79,6 +183,10 @@ static int send_next(struct sender *s)
 		done(s, &sent->item, calls_error(s->calls)->status, "");
 		return n;
 	}
+	if (n && s->params->rest) {
+		leave_to_rest(s, &sent->item, n);
+		return 0;
+	}
 	if (n) {
 		leave(s, &sent->item, sent->number);
 		return 0;
@@ -101,7 +209,7 @@ static void note_refusal(struct sender *s)
 {
 	const struct calls_error *why = calls_error(s->calls);
 
-	if (why->status != STATUS_DENIED && why->status != STATUS_READ_ONLY)
+	if (why->status != STATUS_DENIED && why->status != STATUS_READ_ONLY && !s->params->rest)
 		return;
 	verdict_set(&s->stats->verdict, VERDICT_TRANSFER, why->status, "%s", why->text);
 	s->over = true;
@@ -122,8 +230,13 @@ static int take_reply(struct sender *s)
 	s->first = (s->first + 1) % CALLS_INLINE_FILES;
 	s->count--;
 	s->frame_bytes -= sent->frame_bytes;
-	if (err) {
+	if (err)
 		note_refusal(s);
+	if (err && s->params->rest) {
+		done(s, &sent->item, STATUS_CANCELLED, "");
+		return 0;
+	}
+	if (err) {
 		leave(s, &sent->item, sent->number);
 		return 0;
 	}
@@ -179,6 +292,8 @@ enum verdict_scope inline_send(struct calls *calls, const struct inline_send_par
 	s->params = params;
 	s->from = from;
 	s->stats = stats;
+	if (params->rest)
+		rest_init(params->rest, from);
 	while (!err && (!s->over || s->count)) {
 		if (!s->over && s->count < CALLS_INLINE_FILES &&
 			s->frame_bytes < CALLS_INLINE_BYTES)

@@ -13,10 +13,24 @@ struct inline_send_params {
 	const char *path; /* at the server */
 	uint32_t flags;   /* MESSAGE_PUT_FLAGS */
 	uint32_t most;    /* bytes of a file, at most MESSAGE_INLINE_MAX */
-	/* Set while `done` is told of an item that was left: nothing has happened to it. */
-	bool *leaving;
-	bool *left; /* by the number of the item, from 0: it was left, for a transfer to have it */
+	/* What is left, for a transfer to have it; one of the two:
+	 * by the number of the item, from 0.  `done` is told of it, and *leaving set meanwhile:
+	 * nothing has happened to it; */
+	bool *left, *leaving;
+	/* or the items themselves.  Nothing is left then because the server refuses it: that ends
+	 * with VERDICT_TRANSFER. */
+	struct inline_rest *rest;
 };
+
+/* Items that were left, and what the source gives after them, as a source.  Zeros at first; _fini
+ * tells `done` of items that nobody took. */
+struct inline_rest {
+	struct transfer_source source;
+	const struct transfer_source *from;
+	struct transfer_item *items;
+	unsigned at, count, room;
+};
+void inline_rest_fini(struct inline_rest *);
 
 /*
  * Items are left that can not be read, or are not for this way, and those that the server refuses

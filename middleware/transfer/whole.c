@@ -16,6 +16,8 @@
 /* How a file's FILE, and its bytes, are one. */
 static uint64_t root_of(const struct message_whole *m)
 {
+	if (transfer_is_bare(&m->file))
+		return digest_entry_root(digest_leaf(m->file_data.data, m->file_data.len));
 	return digest_small_root(m->data.len, digest_leaf(m->data.data, m->data.len),
 		digest_leaf(m->file_data.data, m->file_data.len));
 }
@@ -28,11 +30,17 @@ int whole_read(const struct transfer_source *from, struct transfer_reading *read
 
 	if (item->error)
 		return item->error;
-	if (!item->closed || !from->read)
+	if (transfer_is_bare(&item->file) && item->file.kind != TRANSFER_FILE_HARD_LINK) {
+		n = 0;
+	} else if (!item->closed || !from->read) {
 		return -EFBIG;
-	reading->to = room->data;
-	reading->room = reading->most = most;
-	n = from->read(from->ctx, reading, item);
+	} else {
+		reading->to = room->data;
+		reading->room = reading->most = most;
+		n = from->read(from->ctx, reading, item);
+	}
+	if (n == -EFBIG)
+		item->closed = false;
 	if (n < 0)
 		return n == -ENOBUFS ? -EFBIG : (int)n;
 	item->file.file = 1;
@@ -41,6 +49,7 @@ int whole_read(const struct transfer_source *from, struct transfer_reading *read
 		return -ENAMETOOLONG;
 	*out = (struct message_whole){
 		.file_data = {room->file_data, (size_t)len},
+		.file = item->file,
 		.data = {room->data, (size_t)n},
 	};
 	out->digest = root_of(out);
@@ -110,11 +119,46 @@ static void check(struct whole_arrival *a)
 	}
 }
 
+static void open_bare(const struct transfer_sink *to, struct whole_arrival *a)
+{
+	char text[VERDICT_TEXT] = "";
+	struct end *end = NULL;
+	int err = to->open(to->ctx, &a->arrival.file, &end, &a->arrival.cookie, text);
+
+	set_outcome(a, err ? status_from_errno(err) : STATUS_OK, text);
+}
+
+/* Directories and what is only told, in their order: before what is in them, or after. */
+static void open_all(
+	const struct transfer_sink *to, struct whole_arrival *list, unsigned count, bool ends)
+{
+	for (unsigned i = 0; i < count; i++) {
+		const uint8_t kind = list[i].arrival.file.kind;
+
+		if (!list[i].status &&
+			(ends ? kind == TRANSFER_FILE_DIRECTORY_END
+			      : kind == TRANSFER_FILE_DIRECTORY || kind == TRANSFER_FILE_SPECIAL))
+			open_bare(to, &list[i]);
+	}
+}
+
+static bool lands(const struct whole_arrival *a)
+{
+	const uint8_t kind = a->arrival.file.kind;
+
+	return !a->status && (kind == TRANSFER_FILE_REGULAR || kind == TRANSFER_FILE_LINK);
+}
+
 static void land_one(const struct transfer_sink *to, struct whole_arrival *a)
 {
 	char text[VERDICT_TEXT] = "";
-	int err = to->whole(to->ctx, &a->arrival.file, a->arrival.data, text);
+	int err;
 
+	if (a->arrival.file.kind == TRANSFER_FILE_LINK) {
+		open_bare(to, a);
+		return;
+	}
+	err = to->whole(to->ctx, &a->arrival.file, a->arrival.data, text);
 	set_outcome(a, err ? status_from_errno(err) : STATUS_OK, text);
 }
 
@@ -129,7 +173,7 @@ static void land_many(const struct transfer_sink *to, struct whole_arrival *list
 		char text[VERDICT_TEXT] = "";
 		int err;
 
-		if (a->status)
+		if (!lands(a))
 			continue;
 		err = to->admit(to->ctx, &a->arrival.file, &a->arrival.cookie, text);
 		if (err)
@@ -141,7 +185,7 @@ static void land_many(const struct transfer_sink *to, struct whole_arrival *list
 	for (unsigned i = 0; i < count; i++) {
 		struct whole_arrival *a = &list[i];
 
-		if (a->status)
+		if (!lands(a))
 			continue;
 		a->status = a->arrival.status;
 		a->text = a->arrival.text;
@@ -157,13 +201,16 @@ void whole_land(const struct transfer_sink *to, struct whole_arrival *list, unsi
 
 	for (unsigned i = 0; i < count; i++)
 		check(&list[i]);
+	open_all(to, list, count, false);
 	if (arrivals)
 		land_many(to, list, count, open_max, arrivals);
+	for (unsigned i = 0; i < count && !arrivals; i++)
+		if (lands(&list[i]))
+			land_one(to, &list[i]);
+	open_all(to, list, count, true);
 	for (unsigned i = 0; i < count; i++) {
 		struct whole_arrival *a = &list[i];
 
-		if (!arrivals && !a->status)
-			land_one(to, a);
 		if (!a->status)
 			a->digest = a->whole.digest;
 		to->done(to->ctx, &a->arrival.file, a->status, a->text ? a->text : "");

@@ -43,7 +43,8 @@ struct whole_arrival {
 };
 
 /* Checks digests, makes them real, several with one flush where the sink has that, and tells `done`
- * of each.  The sink has `whole`.  It holds at most `open_max` descriptors, or four. */
+ * of each.  Directories are made before what is in them, and end after that.  The sink has `whole`.
+ * It holds at most `open_max` descriptors, or four. */
 void whole_land(
 	const struct transfer_sink *, struct whole_arrival *, unsigned count, unsigned open_max);
 /* What the outcome holds. */

@@ -5,8 +5,10 @@
 #include "rftp/copy/mover_inline.h"
 
 #include "rftp/ui/units.h"
+#include "session/calls_names.h"
 #include "transfer/inline_send.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* What only a transfer does, or does otherwise. */
@@ -15,7 +17,7 @@ static bool wants_transfer(const struct settings *s)
 	return s->compress || s->verify != SETTINGS_VERIFY_WIRE || s->direct == END_DIRECT_ON ||
 	       s->hard_links || s->xattrs || s->acls || s->preallocate || s->limit_rate ||
 	       s->priority[0] || s->has_deadline || s->stop_on_error || s->channels || s->block ||
-	       s->depth || s->early != PLAN_EARLY_AUTO;
+	       s->depth || s->in_place || s->early != PLAN_EARLY_AUTO;
 }
 
 uint32_t mover_inline_most(const struct mover *m)
@@ -110,4 +112,56 @@ int mover_inline_get(struct mover *m, struct incoming *incoming, struct inline_f
 	if (outcome <= VERDICT_FILE)
 		incoming_is_over(incoming);
 	return ended(m, &stats, object, outcome);
+}
+
+/* What was left of a tree, as a transfer. */
+static int put_rest(struct mover *m, struct inline_rest *rest, const char *directory)
+{
+	struct client *c = m->client;
+	struct message_data_request request = {
+		.kind = MESSAGE_DATA_FILES,
+		.flags = MESSAGE_DATA_INTO | MESSAGE_DATA_RECURSIVE,
+		.path = {(const uint8_t *)directory, strlen(directory)},
+	};
+	int err = mover_channels(m, c->settings.channels);
+
+	if (err)
+		return err;
+	mover_request(m, MESSAGE_STORE, &request);
+	err = calls_store(c->session, c->transfer, &request);
+	return err ? client_report(c, directory, err)
+		   : mover_send_source(m, &rest->source, directory);
+}
+
+bool mover_inline_fits(const struct mover *m, struct outgoing *outgoing)
+{
+	const struct transfer_source *source = outgoing_source(outgoing);
+	uint32_t most = mover_inline_most(m);
+
+	return most && source->total_files <= MOVER_INLINE_FILES &&
+	       source->total_bytes <= MOVER_INLINE_BYTES && source->largest_bytes <= most;
+}
+
+int mover_inline_tree(struct mover *m, struct outgoing *outgoing, const char *directory)
+{
+	struct transfer_stats stats = {0};
+	struct inline_rest rest = {0};
+	struct inline_send_params params = {
+		.flags = put_flags(m), .most = mover_inline_most(m), .rest = &rest};
+	enum verdict_scope outcome;
+	char *path;
+	int err;
+
+	if (asprintf(&path, "%s%s", directory, directory[strlen(directory) - 1] != '/' ? "/" : "") <
+		0)
+		return client_no_memory(m->client);
+	params.path = path;
+	mover_begin(m);
+	outcome = inline_send(m->client->session, &params, outgoing_source(outgoing), &stats);
+	err = ended(m, &stats, directory, outcome);
+	if (outcome <= VERDICT_FILE && rest.count)
+		err = put_rest(m, &rest, directory);
+	inline_rest_fini(&rest);
+	free(path);
+	return err;
 }

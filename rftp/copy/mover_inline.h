@@ -26,6 +26,10 @@ struct mover_inline_put {
 };
 /* 0 or -errno, as mover_send. */
 int mover_inline_put(struct mover *, const struct mover_inline_put *);
+/* Whether trees, whose sizes the outgoing knows, are few small files. */
+bool mover_inline_fits(const struct mover *, struct outgoing *);
+/* These, beneath a directory at the server.  0 or -errno, as mover_send. */
+int mover_inline_tree(struct mover *, struct outgoing *, const char *directory);
 /* Files that the incoming is asked for.  0 or -errno, as mover_receive; each says whether it is
  * left. */
 int mover_inline_get(struct mover *, struct incoming *, struct inline_file *, unsigned count,

@@ -230,6 +230,10 @@ static int put_store(struct put *p, const char *source)
 
 	if (c->settings.recursive)
 		outgoing_measure(p->outgoing);
+	if (c->settings.recursive && p->into && mover_inline_fits(&p->mover, p->outgoing)) {
+		err = p->make ? put_make(p) : 0;
+		return err ? err : mover_inline_tree(&p->mover, p->outgoing, p->target);
+	}
 	err = put_ask(p, &refused);
 	if (refused && err == -ENOENT && !p->into && c->settings.parents &&
 		!calls_lost(c->session)) {

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "rftp/copy/mover.h"
+#include "rftp/copy/mover_inline.h"
 #include "rftp/copy/retry.h"
 #include "rftp/copy/rules.h"
 #include "rftp/copy/sync_attrs.h"
@@ -214,6 +215,11 @@ static int copy_to(struct sync *s)
 	if (err)
 		report_errorf(&c->report, err, s->params->local, "%s",
 			status_text(status_from_errno(err)));
+	if (!err && mover_inline_fits(&s->mover, outgoing)) {
+		err = mover_inline_tree(&s->mover, outgoing, s->params->remote);
+		outgoing_free(outgoing);
+		return err;
+	}
 	if (!err)
 		err = mover_channels(&s->mover, c->settings.channels);
 	if (!err) {

@@ -229,6 +229,10 @@ static void run_put(struct inline_request *first)
 
 	if (!into)
 		job->request.flags &= ~MESSAGE_DATA_INTO;
+	for (unsigned i = 0; i < first->together && !into; i++, r = STAILQ_NEXT(r, entry))
+		if (r->arrival.whole.file.kind != TRANSFER_FILE_REGULAR)
+			into = -ENOTDIR; /* that needs a directory to be beneath */
+	r = first;
 	err = into < 0 ? into : transfer_job_open(job);
 	for (unsigned i = 0; i < first->together; i++, r = STAILQ_NEXT(r, entry)) {
 		r->error = err;
@@ -249,7 +253,7 @@ static void run_put(struct inline_request *first)
 	r = first;
 	for (unsigned i = 0; i < first->together; i++, r = STAILQ_NEXT(r, entry)) {
 		r->arrival = list[i];
-		job->stats.files += !r->arrival.status;
+		job->stats.files += !r->arrival.status && transfer_counts(&r->arrival.whole.file);
 		job->stats.errors += r->arrival.status != 0;
 		job->stats.bytes += r->arrival.status ? 0 : r->arrival.whole.data.len;
 	}

@@ -48,8 +48,9 @@ def both_ways(top, prepare, *arguments):
         quiet = rftptest.rftp("--json", *options, *words)
         events = [{k: v for k, v in e.items() if k != "server"} for e in bare(quiet.events())]
         there = tree(f"{top}/local"), tree(f"{top}/export")
-        times = sorted((n, os.stat(os.path.join(w, n)).st_mtime_ns, os.stat(os.path.join(w, n)).st_mode)
-                       for w in (f"{top}/local", f"{top}/export") for n in os.listdir(w) if n.startswith("keep"))
+        times = sorted((n, min(st.st_mtime_ns, 10 ** 16), st.st_mode)  # later ones are those of the copy
+                       for w in (f"{top}/local", f"{top}/export") for d, dirs, files in os.walk(w)
+                       for n in dirs + files for st in [os.lstat(os.path.join(d, n))])
         talk = rftptest.rftp(*options, *words)
         equal(leftovers(top), [], way, "left over")
         seen.append((quiet.code, events, there, times, talk.code, sorted(talk.err.replace(port.encode(), b"PORT").split(b"\n"))))
@@ -156,6 +157,57 @@ def as_transfers_do_it(top):
             (("--ignore-existing", "{there}/keep", "{there}/theirs", "{here}/"), OK)):
         seen = both_ways(top, one, *arguments)
         check(code is None or seen == code, arguments, seen, code)
+
+
+@case(seconds=180)
+def trees_as_transfers_put_them(top):
+    """Few small files: also with directories, whose modes and times come after what is in them, and links."""
+    def make(local, export):
+        os.makedirs(f"{local}/t/d/e")
+        os.mkdir(f"{local}/t/empty")
+        for i, name in enumerate(("t/f", "t/d/g", "t/d/e/h", "t/z", "keepme")):
+            with open(f"{local}/{name}", "wb") as f:
+                f.write(name.encode() * 10 * i)
+            os.utime(f"{local}/{name}", (1000 + i, 1000 + i))
+        os.symlink("f", f"{local}/t/link")
+        os.makedirs(f"{export}/keepsake/d")
+        with open(f"{export}/keepsake/d/g", "wb") as f:
+            f.write(b"old")
+        for name, mode in (("t/d/e", 0o750), ("t/d", 0o700), ("t/empty", 0o500), ("t", 0o755)):
+            os.chmod(f"{local}/{name}", mode)
+            os.utime(f"{local}/{name}", (2000, 2000))
+
+    def odd(local, export):
+        """One that has holes is a transfer's, and so is what comes behind it."""
+        make(local, export)
+        with open(f"{local}/t/d/e/holes", "wb") as f:
+            f.truncate(40000)
+        os.utime(f"{local}/t/d/e", (2000, 2000))
+
+    for prepare in (make, odd):
+        for arguments, code in ((("-r", "{here}/t", "{there}/"), OK), (("-r", "{here}/t/", "{there}/keepsake"), OK),
+                                (("-r", "{here}/t", "{here}/keepme", "{there}/a/b"), OK),
+                                (("-r", "--update", "{here}/t/", "{there}/keepsake"), OK),
+                                (("-r", "--no-replace", "{here}/t/", "{there}/keepsake"), None),
+                                (("-r", "{here}/t/", "{there}/keepsake/d/g"), None),
+                                (("-r", "--exclude=d", "{here}/t", "{there}/"), OK),
+                                (("sync", "{here}/t", "{there}/keepsake"), OK),
+                                (("sync", "--delete", "{here}/t", "{there}/keepsake"), OK),
+                                (("sync", "{here}/t", "{there}/new"), OK)):
+            seen = both_ways(top, prepare, *arguments)
+            check(code is None or seen == code, arguments, seen, code)
+    os.mkdir(f"{top}/to")
+    daemon = Daemon(f"{top}/to", "rw")
+    subprocess.run(["rm", "-rf", f"{top}/local", f"{top}/export"], check=True)
+    make(f"{top}/local", f"{top}/export")
+    equal(engine("-r", f"{top}/local/t", daemon.url("")), "inline", "put -r")
+    with open(f"{top}/local/t/d/g", "ab") as f:
+        f.write(b"more")
+    equal(engine("sync", f"{top}/local/t", daemon.url("t")), "inline", "sync")
+    equal(tree(f"{top}/to/t"), tree(f"{top}/local/t"), "what is there")
+    with open(f"{top}/local/t/large", "wb") as f:
+        f.write(bytes(MOST + 1))
+    equal(engine("-r", f"{top}/local/t", daemon.url("")), "credit", "put -r with a large one")
 
 
 @case

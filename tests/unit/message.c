@@ -98,6 +98,9 @@
 	"00000001 0002 2f64 0123456789abcdef 0020 " WHOLE_FILE("00000002") "0001 6e 00000002 6869"
 #define PUT_SHORTEST                                                                               \
 	"00000000 0001 2f 0000000000000000 001f " WHOLE_FILE("00000000") "0000 00000000"
+#define PUT_DIRECTORY                                                                              \
+	"00000001 0001 2f 0123456789abcdef 001f 00000001 02 000001ed 0000000000000001 00000002 "   \
+	"0000000000000000 0000 00000000"
 #define PUT_REPLY "01 0000 0123456789abcdef 0002 6f6b"
 #define GET "00001f00 0000f000 0002 2f66"
 #define GET_REPLY "01 0123456789abcdef 001f " WHOLE_FILE("00000002") "0000 00000002 6869"
@@ -247,6 +250,7 @@ static const struct sample samples[] = {
 	{MESSAGE_RETRIEVE | MESSAGE_REPLY, NULL, ""},
 	{MESSAGE_PUT, NULL, PUT_INTO},
 	{MESSAGE_PUT, NULL, PUT_SHORTEST},
+	{MESSAGE_PUT, NULL, PUT_DIRECTORY},
 	/* a file that fills a frame to the last byte */
 	{MESSAGE_PUT, NULL,
 		"00400044 0fcd 61*4045 ffffffffffffffff 001f " WHOLE_FILE(
@@ -335,6 +339,10 @@ static const struct tweak tweaks[] = {
 	{recode_message_put, PUT_INTO, 50, 4, 3, BAD},
 	{recode_message_put, PUT_INTO, 50, 4, 0xffffffff, BAD},
 	{recode_message_put, PUT_SHORTEST, 0, 4, 1, BAD}, /* no name */
+	{recode_message_put, PUT_DIRECTORY, 0, 4, 0, BAD},
+	{recode_message_put, PUT_DIRECTORY, 21, 1, 5, 0},
+	{recode_message_put, PUT_DIRECTORY, 21, 1, 8, BAD},
+	{recode_message_put, PUT_DIRECTORY, 21, 1, 1, BAD}, /* a file needs a name there */
 	{recode_message_put_reply, PUT_REPLY, 0, 1, 2, BAD},
 	{recode_message_put_reply, PUT_REPLY, 1, 2, 300, BAD},
 	{recode_message_get, GET, 0, 4, 1, BAD},
