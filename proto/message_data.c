@@ -117,8 +117,7 @@ static bool message_more_ok(const struct message_data_request *m)
 	if (more.len || count != m->more_count || count >= MESSAGE_PATHS_MAX)
 		return false;
 	if (selected)
-		return count && m->kind == MESSAGE_DATA_FILES &&
-		       m->flags & MESSAGE_DATA_RECURSIVE && !(m->flags & MESSAGE_DATA_INTO);
+		return count && m->kind == MESSAGE_DATA_FILES && !(m->flags & MESSAGE_DATA_INTO);
 	return !count || (m->kind == MESSAGE_DATA_FILES && m->flags & MESSAGE_DATA_INTO);
 }
 
@@ -155,7 +154,7 @@ static bool message_data_request_ok(const struct message_data_request *m)
 		m->engine > MESSAGE_ENGINE_PULL || m->channels > MESSAGE_CHANNELS_MAX ||
 		m->depth > TRANSFER_DEPTH_MAX || m->direct > 2 || !message_resume_ok(m) ||
 		!message_more_ok(m) || !message_rules_ok(m->rules, m->rule_count) ||
-		(m->rule_count && !(m->flags & MESSAGE_DATA_RECURSIVE)))
+		(m->rule_count && !(m->flags & (MESSAGE_DATA_RECURSIVE | MESSAGE_DATA_SELECTED))))
 		return false;
 	if (m->block != 0 && (m->block % MESSAGE_BLOCK_MULTIPLE || m->block < TRANSFER_BLOCK_MIN ||
 				     m->block > TRANSFER_BLOCK_MAX))

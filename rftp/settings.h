@@ -58,6 +58,8 @@ struct settings {
 	bool stop_on_error;        /* the first file that fails is the last one */
 	/* files of names: those that failed, and the only ones to be copied; "": none */
 	char failures[PATH_MAX], retry_from[PATH_MAX];
+	char files_from[PATH_MAX]; /* a list of names; "-": standard input; "": none */
+	bool from0;                /* they have NUL behind them, not a line feed */
 	enum settings_fsync fsync;
 	enum settings_verify verify;
 	enum plan_early_mode early;
@@ -78,7 +80,7 @@ struct settings {
 	uint64_t offset;              /* MESSAGE_UNKNOWN: behind its end */
 	bool update, ignore_existing; /* what is there is kept, and no error */
 	enum compare_level compare;   /* of a sync */
-	bool delete, dry_run;
+	bool delete, detect_renames, dry_run;
 	uint64_t max_delete;                  /* names; UINT64_MAX: no limit */
 	char rules[SETTINGS_RULES_MAX];       /* of tree/filter, with newlines between; "": none */
 	char priority[MESSAGE_CLASS_MAX + 1]; /* a class of the server's; "" = as it likes */

@@ -33,3 +33,18 @@ void settings_show_offset(const struct settings *s, struct text *out)
 	else
 		text_printf(out, "%ju", (uintmax_t)s->offset);
 }
+
+int settings_set_files_from(struct settings *s, const char *value, struct text *why)
+{
+	if (!*value || strlen(value) >= sizeof s->files_from) {
+		text_puts(why, "none, or the name of a file");
+		return -EINVAL;
+	}
+	strcpy(s->files_from, strcmp(value, "none") != 0 ? value : "");
+	return 0;
+}
+
+void settings_show_files_from(const struct settings *s, struct text *out)
+{
+	text_puts(out, s->files_from[0] ? s->files_from : "none");
+}

@@ -705,9 +705,13 @@ BOOLEAN(preallocate)
 BOOLEAN(stop_on_error)
 BOOLEAN(delete)
 BOOLEAN(dry_run)
+BOOLEAN(detect_renames)
+BOOLEAN(from0)
 
-static const char *const compare_names[] = {
-	[COMPARE_MTIME] = "mtime", [COMPARE_SIZE] = "size", [COMPARE_EXISTS] = "exists"};
+static const char *const compare_names[] = {[COMPARE_MTIME] = "mtime",
+	[COMPARE_SIZE] = "size",
+	[COMPARE_EXISTS] = "exists",
+	[COMPARE_DIGEST] = "digest"};
 
 int settings_set_compare(struct settings *s, const char *value, struct text *why)
 {
@@ -717,7 +721,7 @@ int settings_set_compare(struct settings *s, const char *value, struct text *why
 		s->compare = i;
 		return 0;
 	}
-	text_puts(why, "mtime, size or exists");
+	text_puts(why, "mtime, size, exists or digest");
 	return -EINVAL;
 }
 

@@ -19,38 +19,43 @@ void compare_list_fini(struct compare_list *list)
 	*list = (struct compare_list){0};
 }
 
-int compare_list_add(struct compare_list *list, const struct message_tree_entry *from)
+int compare_list_append(struct compare_list *list, const struct compare_entry *entry)
 {
-	size_t room = list->room ? list->room * 2 : 256;
-	struct compare_entry *e = list->entries;
+	const size_t room = list->room ? list->room * 2 : 256;
+	struct compare_entry *grown;
 
 	if (list->count == list->room) {
-		e = realloc(e, room * sizeof *e);
-		if (!e)
+		grown = realloc(list->entries, room * sizeof *grown);
+		if (!grown)
 			return -ENOMEM;
-		list->entries = e;
+		list->entries = grown;
 		list->room = room;
 	}
-	e += list->count;
-	*e = (struct compare_entry){.type = from->attr.type,
+	list->entries[list->count++] = *entry;
+	list->failed += entry->failed;
+	return 0;
+}
+
+int compare_list_add(struct compare_list *list, const struct message_tree_entry *from)
+{
+	struct compare_entry e = {.type = from->attr.type,
 		.failed = from->status,
 		.mode = (uint16_t)from->attr.mode,
 		.mtime_s = from->attr.mtime_s,
 		.mtime_ns = from->attr.mtime_ns,
 		.size = from->attr.size};
-	e->name = strndup((const char *)from->name.data, from->name.len);
+
+	e.name = strndup((const char *)from->name.data, from->name.len);
 	if (from->target.len)
-		e->target = strndup((const char *)from->target.data, from->target.len);
-	if (!e->name || (from->target.len && !e->target)) {
-		free(e->name);
-		free(e->target);
+		e.target = strndup((const char *)from->target.data, from->target.len);
+	if (!e.name || (from->target.len && !e.target) || compare_list_append(list, &e)) {
+		free(e.name);
+		free(e.target);
 		return -ENOMEM;
 	}
-	list->count++;
-	list->failed += e->failed;
-	if (list->count > 1 && selection_order(e[-1].name, e->name) >= 0)
-		return -EPROTO;
-	return 0;
+	return list->count > 1 && selection_order(list->entries[list->count - 2].name, e.name) >= 0
+		       ? -EPROTO
+		       : 0;
 }
 
 static int names_add(struct compare_names *names, const struct compare_entry *entry)
@@ -92,18 +97,36 @@ static bool same_time(const struct compare_entry *a, const struct compare_entry 
 	       (a->mtime_ns == b->mtime_ns || !a->mtime_ns || !b->mtime_ns);
 }
 
+/* Whether modes and times count, too. */
+static bool is_judged(enum compare_level level)
+{
+	return level == COMPARE_MTIME || level == COMPARE_DIGEST;
+}
+
+static bool same_file(
+	const struct compare_entry *from, const struct compare_entry *to, enum compare_level level)
+{
+	if (level == COMPARE_EXISTS)
+		return true;
+	if (from->size != to->size)
+		return false;
+	if (from->has_sum && to->has_sum)
+		return !memcmp(from->sum, to->sum, sizeof from->sum);
+	return level == COMPARE_SIZE || (level == COMPARE_MTIME && same_time(from, to));
+}
+
 /* Whether there is nothing to be copied, whatever mode and time say of what is set alone. */
 static bool same(
 	const struct compare_entry *from, const struct compare_entry *to, enum compare_level level)
 {
 	switch (from->type) {
 	case MESSAGE_DIRECTORY:
-		return level != COMPARE_MTIME || (from->mode == to->mode && same_time(from, to));
+		return !to->touched &&
+		       (!is_judged(level) || (from->mode == to->mode && same_time(from, to)));
 	case MESSAGE_SYMLINK:
 		return from->target && to->target && !strcmp(from->target, to->target);
 	default:
-		return level == COMPARE_EXISTS ||
-		       (from->size == to->size && (level == COMPARE_SIZE || same_time(from, to)));
+		return same_file(from, to, level);
 	}
 }
 
@@ -192,7 +215,7 @@ static int pass_same(
 	struct pass *p, const struct compare_entry *from, const struct compare_entry *to)
 {
 	struct compare_pairs *attrs = &p->plan->attrs;
-	const bool judged = p->params->level == COMPARE_MTIME;
+	const bool judged = is_judged(p->params->level);
 	const struct compare_pair pair = {
 		.from = from,
 		.mode = judged && from->type == MESSAGE_FILE &&

@@ -13,6 +13,8 @@
 
 #include <stdbool.h>
 
+#define COMPARE_SUM_BYTES 16u
+
 struct compare_entry {
 	char *name, *target; /* target: of a link; else NULL */
 	uint8_t type;        /* enum message_file_type */
@@ -21,6 +23,11 @@ struct compare_entry {
 	uint32_t mtime_ns;
 	int64_t mtime_s;
 	uint64_t size;
+	/* What the caller may know beside the listing: */
+	bool has_sum; /* of what is in it: files of equal sums and sizes are the same */
+	bool renamed; /* it has this name since it was listed */
+	bool touched; /* a directory that has another time since */
+	uint8_t sum[COMPARE_SUM_BYTES];
 };
 
 struct compare_list { /* zeroed: empty */
@@ -31,6 +38,8 @@ struct compare_list { /* zeroed: empty */
 
 /* Appends one, copied.  0; -ENOMEM; -EPROTO: it does not come behind the last one. */
 int compare_list_add(struct compare_list *, const struct message_tree_entry *);
+/* Appends one as it is, wherever its place would be; its name is taken over.  0 or -ENOMEM. */
+int compare_list_append(struct compare_list *, const struct compare_entry *);
 void compare_list_fini(struct compare_list *);
 
 /* When two files are taken for the same. */
@@ -38,6 +47,7 @@ enum compare_level {
 	COMPARE_MTIME,  /* size and time are; one of whole seconds equals any in that second */
 	COMPARE_SIZE,   /* the size is */
 	COMPARE_EXISTS, /* always */
+	COMPARE_DIGEST, /* the sum is */
 };
 
 struct compare_names {

@@ -190,6 +190,8 @@ static int outgoing_selected(
 		err = walk_new(o->tree->top, path, name, o->params.links, &o->walk);
 		if (!err)
 			walk_set_filter(o->walk, o->params.filter);
+		if (!err && !o->params.recursive)
+			walk_alone(o->walk);
 		return err;
 	}
 	entry.kind = entry.error || S_ISREG(entry.st.st_mode) ? WALK_FILE

@@ -52,8 +52,9 @@ int outgoing_add_from(
  * back. */
 int outgoing_add_failed(struct outgoing *, const char *path, const char *name, int error);
 /* Some names of a directory beneath `top`, and the directories on the way to them; of a directory
- * among them all that is in it.  They are called so beneath the destination.  Takes over what is in
- * the selection, which is sorted.  Once, and nothing else is added.  0 or -errno. */
+ * among them, where `recursive`, all that is in it.  They are called so beneath the destination.
+ * Takes over what is in the selection, which is sorted.  Once, and nothing else is added.  0 or
+ * -errno. */
 struct outgoing_selected {
 	int top;
 	const char *place; /* as of outgoing_add_from */

@@ -47,6 +47,7 @@ struct walk {
 	struct walk_text path, name;
 	struct walk_list *stack;
 	size_t depth, room;
+	bool alone;
 };
 
 static int walk_append(struct walk_text *t, const char *text)
@@ -174,6 +175,11 @@ int walk_new(int top, const char *path, const char *name, enum walk_links links,
 void walk_set_filter(struct walk *walk, const struct filter *filter)
 {
 	walk->filter = filter;
+}
+
+void walk_alone(struct walk *walk)
+{
+	walk->alone = true;
 }
 
 void walk_look(struct walk *walk)
@@ -363,6 +369,8 @@ static int walk_step(struct walk *walk, struct walk_entry *entry)
 		err = walk_enter(walk, entry, flags);
 		if (err)
 			return err;
+		if (walk->alone && walk->depth)
+			walk->stack[walk->depth - 1].at = walk->stack[walk->depth - 1].count;
 	}
 	entry->path = walk->path.text;
 	entry->name = walk->name.text;

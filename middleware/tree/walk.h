@@ -47,6 +47,8 @@ int walk_new(int top, const char *path, const char *name, enum walk_links, struc
 /* Names that the filter excludes are left out, and of directories all that is in them; the start is
  * not asked about.  Before the first walk_next; NULL: none is excluded.  It stays the caller's. */
 void walk_set_filter(struct walk *, const struct filter *);
+/* The directory itself: nothing that is in it is told. */
+void walk_alone(struct walk *);
 /* Looks at each entry: `st` is set of files and links, too, and what has gone meanwhile does not
  * come.  Before the first walk_next. */
 void walk_look(struct walk *);

@@ -345,6 +345,11 @@ int between_files(struct client *c, struct client *there, const char *const *pat
 
 	if (mover_is_for_put(c))
 		return -EINVAL;
+	if (c->settings.files_from[0]) {
+		report_usage(&c->report,
+			"--files-from is for copies from here or to here, not between servers");
+		return -EINVAL;
+	}
 	mover_start_between(&b.mover, c, there, "copy");
 	err = rules_read(c, &b.filter);
 	if (!err)

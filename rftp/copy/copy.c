@@ -165,7 +165,8 @@ static int copy_get(struct client *c, char *const *names, int count)
  * twice. */
 static bool copy_repeats(const struct client *c, char *const *names, int count)
 {
-	if (c->settings.in_place && c->settings.offset == MESSAGE_UNKNOWN)
+	if ((c->settings.in_place && c->settings.offset == MESSAGE_UNKNOWN) ||
+		!strcmp(c->settings.files_from, "-"))
 		return false;
 	for (int i = 0; i < count; i++)
 		if (!strcmp(names[i], "-"))

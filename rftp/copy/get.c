@@ -8,6 +8,7 @@
 #include "rftp/copy/mover_inline.h"
 #include "rftp/copy/rules.h"
 #include "rftp/copy/sources.h"
+#include "rftp/copy/sync.h"
 #include "rftp/copy/sync_plan.h"
 #include "rftp/copy/targets.h"
 #include "rftp/remote/remote_path.h"
@@ -333,6 +334,31 @@ static int get_small(struct get *g, char **paths, size_t count, size_t *left)
 	return err;
 }
 
+/* The setting `files-from`: names of the one directory that is the source. */
+static int get_listed(
+	struct client *c, const char *const *patterns, size_t count, const char *target)
+{
+	struct sync_params params = {.local = target};
+	char **paths = NULL;
+	size_t path_count = 0;
+	int err;
+
+	if (count != 1 || remote_has_magic(patterns[0]) || !strcmp(target, "-")) {
+		report_usage(&c->report,
+			"--files-from names files of one directory, which is the source");
+		return -EINVAL;
+	}
+	if (!client_session(c))
+		return -ENOTCONN;
+	err = sources_expand(c, patterns, count, &paths, &path_count);
+	if (!err && path_count) {
+		params.remote = paths[0];
+		err = sync_listed(c, &params);
+	}
+	remote_glob_free(paths, path_count);
+	return err;
+}
+
 int get_files(struct client *c, const char *const *patterns, size_t count, const char *target)
 {
 	struct get g = {.client = c, .target = target};
@@ -343,6 +369,8 @@ int get_files(struct client *c, const char *const *patterns, size_t count, const
 
 	if (mover_is_for_put(c))
 		return -EINVAL;
+	if (c->settings.files_from[0])
+		return get_listed(c, patterns, count, target);
 	if (!strcmp(target, "-"))
 		c->report.out = stderr; /* stdout carries the file */
 	mover_start(&g.mover, c, "get");

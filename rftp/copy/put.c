@@ -8,6 +8,7 @@
 #include "rftp/copy/mover.h"
 #include "rftp/copy/mover_inline.h"
 #include "rftp/copy/rules.h"
+#include "rftp/copy/sync.h"
 #include "rftp/copy/sync_plan.h"
 #include "rftp/copy/targets.h"
 #include "rftp/remote/remote_path.h"
@@ -343,6 +344,21 @@ static bool put_has_all(const struct put *p, size_t count)
 	return true;
 }
 
+/* The setting `files-from`: names of the one directory that is the source. */
+static int put_listed(
+	struct client *c, const char *const *sources, size_t count, const char *target)
+{
+	const struct sync_params params = {
+		.local = sources[0], .remote = target, .to_server = true};
+
+	if (c->settings.in_place || count != 1 || !strcmp(sources[0], "-")) {
+		report_usage(&c->report,
+			"--files-from names files of one directory, which is the source");
+		return -EINVAL;
+	}
+	return sync_listed(c, &params);
+}
+
 int put_files(struct client *c, const char *const *sources, size_t count, const char *target)
 {
 	struct put p = {.client = c, .target = target, .mover.client = c};
@@ -363,6 +379,8 @@ int put_files(struct client *c, const char *const *sources, size_t count, const 
 	};
 	int err;
 
+	if (c->settings.files_from[0])
+		return put_listed(c, sources, count, target);
 	targets_init(&p.targets);
 	mover_start(&p.mover, c, "put");
 	if (!client_session(c))

@@ -6,11 +6,13 @@
 #include "rftp/copy/sync.h"
 
 #include "base/clock.h"
+#include "rftp/copy/files_from.h"
 #include "rftp/copy/mover.h"
 #include "rftp/copy/mover_inline.h"
 #include "rftp/copy/retry.h"
 #include "rftp/copy/rules.h"
 #include "rftp/copy/sync_attrs.h"
+#include "rftp/copy/sync_digest.h"
 #include "rftp/copy/sync_plan.h"
 #include "rftp/remote/url.h"
 #include "rftp/shell/interrupt.h"
@@ -22,6 +24,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define SYNC_LIST_BYTES 24576u /* of names in a request, beside path and rules */
@@ -35,6 +38,7 @@ struct sync {
 	struct compare_list from, to;
 	struct compare_plan plan;
 	bool missing; /* the destination is not there */
+	bool listed;  /* the names are not what a comparison found */
 };
 
 /* ---- what is there ---- */
@@ -182,7 +186,7 @@ static int copy_to(struct sync *s)
 	struct client *c = s->client;
 	const struct outgoing_params params = {
 		.top = AT_FDCWD,
-		.recursive = true,
+		.recursive = !s->listed || c->settings.recursive,
 		.links = c->settings.links,
 		.filter = &s->filter,
 		.direct = c->settings.direct,
@@ -243,7 +247,8 @@ static int copy_from_some(struct sync *s, size_t *at)
 		.top = AT_FDCWD,
 		.path = s->params->local,
 		.fd = -1,
-		.replace = true,
+		.replace = !s->listed || mover_replaces(&s->mover),
+		.update = s->listed && c->settings.update,
 		.set_id = true,
 		.keep = mover_keeps(&s->mover),
 		.preallocate = c->settings.preallocate,
@@ -260,7 +265,8 @@ static int copy_from_some(struct sync *s, size_t *at)
 	};
 	struct message_data_request request = {
 		.kind = MESSAGE_DATA_FILES,
-		.flags = MESSAGE_DATA_RECURSIVE | MESSAGE_DATA_SELECTED,
+		.flags = MESSAGE_DATA_SELECTED |
+			 (s->listed && !c->settings.recursive ? 0 : MESSAGE_DATA_RECURSIVE),
 		.path = {(const uint8_t *)s->params->remote, strlen(s->params->remote)},
 	};
 	uint8_t *list = malloc(SYNC_LIST_BYTES), *rules = NULL;
@@ -363,6 +369,7 @@ int sync_run(struct client *c, const struct sync_params *asked)
 		/* the mode of a file with a list is a part of it */
 		.whole = c->settings.acls};
 	struct sync s = {.client = c, .params = params};
+	struct selection listed = {0};
 	int err;
 
 	if (mover_is_for_put(c))
@@ -377,6 +384,18 @@ int sync_run(struct client *c, const struct sync_params *asked)
 		err = params->to_server ? list_local(&s, &s.from) : list_remote(&s, &s.from);
 	if (!err)
 		err = params->to_server ? list_remote(&s, &s.to) : list_local(&s, &s.to);
+	if (!err && c->settings.files_from[0]) {
+		err = files_from_read(c, &listed);
+		if (!err) {
+			files_from_restrict(&s.from, &listed);
+			files_from_restrict(&s.to, &listed);
+		}
+	}
+	if (!err && c->settings.detect_renames && c->settings.delete &&!s.from.failed &&
+		!s.to.failed)
+		err = sync_digest_renames(c, params, &s.from, &s.to);
+	if (!err && c->settings.compare == COMPARE_DIGEST)
+		err = sync_digest_same(c, params, &s.from, &s.to);
 	if (!err && compare_make(&s.from, &s.to, &compare, &s.plan))
 		err = client_no_memory(c);
 	if (!err) {
@@ -394,9 +413,58 @@ int sync_run(struct client *c, const struct sync_params *asked)
 		sync_plan_print(c, params, &s.from, &s.plan, c->settings.delete);
 	else if (!err)
 		err = carry_out(&s);
+	selection_fini(&listed);
 	compare_plan_fini(&s.plan);
 	compare_list_fini(&s.from);
 	compare_list_fini(&s.to);
+	filter_fini(&s.filter);
+	return mover_finish(&s.mover, err);
+}
+
+/* Whether the directory that the names are to go into is there: *missing.  0 or -errno, reported.
+ */
+static int find_destination(struct client *c, const struct sync_params *p, bool *missing)
+{
+	const char *name = p->to_server ? p->remote : p->local;
+	struct message_attr attr = {.type = MESSAGE_DIRECTORY};
+	struct stat st = {.st_mode = S_IFDIR};
+	int err;
+
+	if (p->to_server)
+		err = calls_stat(c->session, name, &attr);
+	else
+		err = stat(name, &st) ? -errno : 0;
+	*missing = err == -ENOENT;
+	if (err && !*missing)
+		return p->to_server
+			       ? client_report(c, name, err)
+			       : (report_errorf(&c->report, err, name, "%s", strerror(-err)), err);
+	if (attr.type == MESSAGE_DIRECTORY && S_ISDIR(st.st_mode))
+		return 0;
+	report_error(&c->report, EXIT_CODE_OK, STATUS_NOT_DIRECTORY, name, NULL);
+	return -ENOTDIR;
+}
+
+int sync_listed(struct client *c, const struct sync_params *params)
+{
+	struct sync s = {.client = c, .params = params, .listed = true};
+	int err;
+
+	s.plan.files = s.plan.bytes = s.plan.largest_bytes = MESSAGE_UNKNOWN;
+	mover_start(&s.mover, c, params->to_server ? "put" : "get");
+	if (!client_session(c))
+		return mover_finish(&s.mover, -ENOTCONN);
+	s.mover.remote = params->remote;
+	err = rules_read(c, &s.filter);
+	if (!err)
+		err = files_from_read(c, &s.plan.copy);
+	if (!err)
+		err = find_destination(c, params, &s.missing);
+	if (!err && c->settings.dry_run)
+		sync_plan_print(c, params, &s.from, &s.plan, false);
+	else if (!err && s.plan.copy.count)
+		err = carry_out(&s);
+	compare_plan_fini(&s.plan);
 	filter_fini(&s.filter);
 	return mover_finish(&s.mover, err);
 }

@@ -20,6 +20,10 @@ struct sync_params {
 /* 0 or -errno; errors are reported. */
 int sync_run(struct client *, const struct sync_params *);
 
+/* What the setting `files-from` names of the source goes to the same names in the destination,
+ * which is made if it is not there; nothing is compared.  0 or -errno; reported. */
+int sync_listed(struct client *, const struct sync_params *);
+
 /* rftp sync SRC DST: one of them is a URL, and is opened first. */
 int sync_main(struct client *, char *const *names, int count);
 

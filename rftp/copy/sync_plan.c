@@ -129,36 +129,87 @@ static void add_name(struct text *line, const char *directory, const char *name)
 	text_fini(&path);
 }
 
-/* A command here, which /bin/sh runs: it takes bytes in quotes as they are, but a line of the plan
- * can not have a line feed in it. */
+/* One that takes what is copied, and is made if need be. */
+static void add_directory(struct text *line, const char *directory, const char *name)
+{
+	struct text path = {0};
+
+	if (*name)
+		text_printf(&path, "%s/", name);
+	add_name(line, directory, *name ? text_str(&path) : "");
+	text_fini(&path);
+}
+
+/* A word of a command here, which /bin/sh runs: it takes bytes in quotes as they are, but a line of
+ * the plan can not have a line feed in it; such a name is set as a variable before. */
+static bool is_plain(const struct text *path)
+{
+	for (size_t i = 0; i < path->len; i++)
+		if ((unsigned char)text_str(path)[i] < ' ' || text_str(path)[i] == 0x7f)
+			return false;
+	return true;
+}
+
+static void set_variable(struct text *line, char variable, struct text *path)
+{
+	if (is_plain(path))
+		return;
+	text_printf(line, "%c=$(printf '", variable);
+	for (const char *p = text_str(path); *p; p++)
+		if (*p == '\'' || *p == '\\' || (unsigned char)*p < ' ' || *p == 0x7f)
+			text_printf(line, "\\%03o", (unsigned)(unsigned char)*p);
+		else
+			text_puts(line, *p == '%' ? "%%" : (char[]){*p, '\0'});
+	text_puts(line, "_'); "); /* what $() takes off the end is not the name's */
+}
+
+static void add_word(struct text *line, char variable, struct text *path)
+{
+	if (!is_plain(path)) {
+		text_printf(line, " \"${%c%%_}\"", variable);
+		return;
+	}
+	text_puts(line, " '");
+	for (const char *p = text_str(path); *p; p++)
+		text_puts(line, *p == '\'' ? "'\\''" : (char[]){*p, '\0'});
+	text_putc(line, '\'');
+}
+
+static void join(struct text *path, const char *directory, const char *name)
+{
+	const size_t len = strlen(directory);
+
+	text_puts(path, directory);
+	if (!len || directory[len - 1] != '/')
+		text_putc(path, '/');
+	text_puts(path, name);
+}
+
+/* A command with one name, or two: `to` may be NULL. */
+static void add_local_pair(struct text *line, const char *action, const char *directory,
+	const char *name, const char *to)
+{
+	struct text a = {0}, b = {0};
+
+	join(&a, directory, name);
+	if (to)
+		join(&b, directory, to);
+	text_putc(line, '!');
+	set_variable(line, 'a', &a);
+	if (to)
+		set_variable(line, 'b', &b);
+	text_printf(line, "%s --", action);
+	add_word(line, 'a', &a);
+	if (to)
+		add_word(line, 'b', &b);
+	text_fini(&a);
+	text_fini(&b);
+}
+
 static void add_local(
 	struct text *line, const char *action, const char *directory, const char *name)
 {
-	struct text path = {0};
-	const char *p;
-	bool plain = true;
-
-	text_puts(&path, directory);
-	if (!*directory || directory[strlen(directory) - 1] != '/')
-		text_putc(&path, '/');
-	text_puts(&path, name);
-	for (p = text_str(&path); *p; p++)
-		plain = plain && (unsigned char)*p >= ' ' && *p != 0x7f;
-	text_puts(line, plain ? "!" : "!n=$(printf '");
-	if (plain)
-		text_printf(line, "%s -- '", action);
-	for (p = text_str(&path); *p; p++)
-		if (*p == '\'')
-			text_puts(line, "'\\''");
-		else if (!plain && ((unsigned char)*p < ' ' || *p == 0x7f || *p == '\\'))
-			text_printf(line, "\\%03o", (unsigned)*p);
-		else
-			text_puts(line, *p == '%' && !plain ? "%%" : (char[]){*p, '\0'});
-	if (plain)
-		text_putc(line, '\'');
-	else /* what $() takes off the end is not the name's */
-		text_printf(line, "_'); %s -- \"${n%%_}\"", action);
-	text_fini(&path);
+	add_local_pair(line, action, directory, name, NULL);
 }
 
 static void print(struct client *c, struct text *line, const char *action, const char *name)
@@ -205,7 +256,7 @@ static void print_copy(struct client *c, const struct sync_params *p, const char
 		*parent = '\0';
 	text_puts(&line, p->to_server ? "put -r" : "get -r");
 	add_name(&line, p->to_server ? p->local : p->remote, name);
-	add_name(&line, p->to_server ? p->remote : p->local, parent);
+	add_directory(&line, p->to_server ? p->remote : p->local, parent);
 	print(c, &line, "copy", name);
 	free(parent);
 }
@@ -223,6 +274,26 @@ static void print_change(struct client *c, const struct sync_params *p, const ch
 		add_local(&line, command, p->local, name);
 	}
 	print(c, &line, action, name);
+}
+
+void sync_plan_print_mkdir(struct client *c, const struct sync_params *p, const char *name)
+{
+	print_change(c, p, p->to_server ? "mkdir" : "mkdir -p", "mkdir", name);
+}
+
+void sync_plan_print_rename(
+	struct client *c, const struct sync_params *p, const char *from, const char *to)
+{
+	struct text line = {0};
+
+	if (p->to_server) {
+		text_puts(&line, "mv -n");
+		add_name(&line, p->remote, from);
+		add_name(&line, p->remote, to);
+	} else {
+		add_local_pair(&line, "mv -n", p->local, from, to);
+	}
+	print(c, &line, "rename", to);
 }
 
 /* Mode, time or both of a name that is there. */
@@ -327,6 +398,8 @@ void sync_plan_print(struct client *c, const struct sync_params *p, const struct
 
 		if (!*name || name[strlen(name) - 1] != '/')
 			print_copy(c, p, name);
+		else if (!from->count) /* of a list of names: it need not be there */
+			print_change(c, p, "mkdir -p", "mkdir", name);
 	}
 	for (size_t i = 0; i < plan->extra.count && remove; i++)
 		print_remove(c, p, plan->extra.entries[i]);

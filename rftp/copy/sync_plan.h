@@ -17,6 +17,10 @@ int sync_plan_list_local(
 int sync_plan_list_remote(
 	struct client *, const char *directory, const struct filter *, struct compare_list *);
 
+/* What is done at the destination before all else: a directory, a rename; names beneath it. */
+void sync_plan_print_mkdir(struct client *, const struct sync_params *, const char *name);
+void sync_plan_print_rename(
+	struct client *, const struct sync_params *, const char *from, const char *to);
 /* What a copy of one source would be: a line. */
 void sync_plan_print_copy(struct client *, const char *command, const char *from, const char *to);
 /* Each command a line; with `json` an event.  `remove`: extra names, too. */

@@ -59,7 +59,7 @@ _rftp()
 		fi
 		;;
 	-*)
-		words=$("${COMP_WORDS[0]}" --help 2>/dev/null | grep -o '^ \{2,6\}\(-., \)\?--[a-z-]*' | grep -o -- '--.*')
+		words=$("${COMP_WORDS[0]}" --help 2>/dev/null | grep -o '^ \{2,6\}\(-., \)\?--[a-z0-9-]*' | grep -o -- '--.*')
 		COMPREPLY=($(compgen -W "$words" -- "$cur"))
 		;;
 	*)

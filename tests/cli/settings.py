@@ -24,7 +24,7 @@ def help_of(program):
     equal(done.returncode, 0, program, "--help")
     found = {}
     for line in done.stdout.splitlines():
-        match = re.fullmatch(r"  (?:-(.), |    )--([a-z-]+)(?: (\S+))? +(\S.*)", line)
+        match = re.fullmatch(r"  (?:-(.), |    )--([a-z0-9-]+)(?: (\S+))? +(\S.*)", line)
         if match:
             found[match[2]] = match[1], match[3] or "", match[4]
     check(len(found) > 10, program, "--help:", done.stdout)
@@ -35,7 +35,7 @@ def options_of(text):
     """{long option: letter or None} of a manual page's lists."""
     found = {}
     for line in re.findall(r"(?m)^\.It (Fl .*)$", text):
-        words = re.findall(r"Fl (-?[A-Za-z-]+)", line)
+        words = re.findall(r"Fl (-?[A-Za-z0-9-]+)", line)
         letters = [w for w in words if not w.startswith("-")]
         names = [w[1:] for w in words if w.startswith("-")]
         for name in names:
@@ -63,7 +63,7 @@ def rftp_help_and_manual(top):
 @case
 def rftp_set_and_manual(top):
     part = re.search(r"(?s)\.It Ic set .*?\.It Ic", page("rftp.1"))[0]
-    names = re.findall(r"[a-z-]+", " ".join(re.findall(r"(?m)^\.Cm (.*)$", part)))
+    names = re.findall(r"[a-z0-9-]+", " ".join(re.findall(r"(?m)^\.Cm (.*)$", part)))
     equal(sorted(names), sorted(settings()), "settings of rftp(1), and of `set`")
 
 

@@ -45,6 +45,18 @@ def grow(where, depth=0, links=True):
             os.symlink(rng().choice(["a", "nowhere", "/etc"]), path)
 
 
+def move_some(top):
+    """Some files go to other names, in other directories."""
+    files, directories = [], [top]
+    for where, inner, names in os.walk(top):
+        directories += [f"{where}/{name}" for name in inner if not os.path.islink(f"{where}/{name}")]
+        files += [f"{where}/{name}" for name in names if not os.path.islink(f"{where}/{name}")]
+    for path in files:
+        to = f"{rng().choice(directories)}/{rng().choice(NAMES)}"
+        if rng().random() < .3 and not os.path.lexists(to):
+            os.rename(path, to)
+
+
 def picture(top):
     """{name: all that is to be the same}"""
     found = {}
@@ -82,7 +94,11 @@ def random_trees(top):
     place = Place(top)
     for i in range(scaled(5)):
         grow(place.source)
-        place.both("--delete")
+        options = rng().choice([[], ["--compare=digest"], ["--detect-renames"],
+                                ["--compare=digest", "--detect-renames"]])
+        if options:
+            move_some(place.source)
+        place.both("--delete", *options)
         alike(picture(f"{place.export}/t"), picture(place.source), "put", i)
         alike(picture(place.back), picture(place.source), "get", i)
         for names in ((place.source, place.url), (place.url, place.back)):
@@ -174,6 +190,84 @@ def mode_and_time_alone(top):
         done = rftp("sync", place.url, place.back, user=4711)
         check(done.code != OK and b"/a:" in done.err and b"/b:" not in done.err, done)
         equal(os.stat(f"{place.back}/d/b").st_mode & 0o777, 0o640, "the other file")
+
+
+@case
+def by_sums(top):
+    """--compare=digest: what has another time alone gets that; what has the same time and other bytes is copied."""
+    place = Place(top)
+    os.makedirs(f"{place.source}/d")
+    for name in ("a", "b", "d/c", "d/e"):
+        with open(f"{place.source}/{name}", "w") as f:
+            f.write(name * 1000)
+    place.both()
+    for names, where in (((place.source, place.url), f"{place.export}/t"), ((place.url, place.back), place.back)):
+        source = f"{place.export}/t" if where == place.back else place.source
+        os.utime(f"{source}/a", (5, 5))
+        st = os.stat(f"{source}/d/c")
+        with open(f"{source}/d/c", "r+") as f:
+            f.write("X")
+        os.utime(f"{source}/d/c", ns=(st.st_mtime_ns, st.st_mtime_ns))
+        os.chmod(f"{source}/d/e", 0o640)
+        done = works("--json", "sync", *names).done() if where == place.back else None
+        check(done is None or done["files"] == 1, "by size and time only the one with another time is copied", done)
+        if done:
+            os.utime(f"{where}/a", (7, 7))
+        done = works("--json", "sync", "--compare=digest", *names).done()
+        equal((done["files"], done["sent_bytes"], done["skipped"]), (1, 3000, 3), where)
+        alike(picture(source), picture(where), where)
+        equal(works("-n", "sync", "--compare=digest", *names).out, b"", "nothing is left to do")
+
+
+@case
+def renames(top):
+    place = Place(top)
+    big = rng().randbytes(3 << 20)
+    os.makedirs(f"{place.source}/d/e")
+    for name, data in (("big", big), ("d/x", b"x" * 5000), ("d/e/y", b"y" * 5000), ("same", b"s" * 100), ("twin", b"s" * 100),
+                       ("nothing", b""), ("stays", b"stays")):
+        with open(f"{place.source}/{name}", "wb") as f:
+            f.write(data)
+    place.both()
+    os.makedirs(f"{place.source}/new/deep")
+    os.rename(f"{place.source}/big", f"{place.source}/new/deep/it's\nbig")
+    os.rename(f"{place.source}/d/x", f"{place.source}/d/e/x")
+    os.rename(f"{place.source}/d/e/y", f"{place.source}/y")
+    os.rename(f"{place.source}/same", f"{place.source}/same2")
+    os.rename(f"{place.source}/nothing", f"{place.source}/empty")
+    os.chmod(f"{place.source}/y", 0o600)
+    with open(f"{place.source}/other", "wb") as f:  # of a size that something else had
+        f.write(b"z" * 5000)
+    places = (((place.source, place.url), f"{place.export}/t"), ((place.url, place.back), place.back))
+    inodes = {where: os.stat(f"{where}/big").st_ino for _, where in places}
+    shutil.copytree(f"{place.export}/t", f"{place.export}/plain", copy_function=shutil.copy2)
+    shutil.copytree(place.back, f"{top}/replayed", copy_function=shutil.copy2)
+    options = ("--delete", "--detect-renames", "sync")
+    # the plans, on copies
+    for target, where, source in ((place.daemon.url("plain"), f"{place.export}/plain", place.source),
+                                  (f"{top}/replayed", f"{top}/replayed", place.url)):
+        if source == place.url:  # it becomes what the source is below
+            continue
+        plan = works("-n", *options, source, target).out
+        check(plan.count(b"mv -n") == 4 and b"put -r" in plan, plan)
+        with open(f"{top}/plan", "wb") as f:
+            f.write(plan)
+        works("-b", f"{top}/plan", place.daemon.url())
+        alike(picture(place.source), picture(where), "the plan's work", plan)
+    for names, where in places:
+        if where == place.back:
+            plan = works("-n", *options, place.url, f"{top}/replayed").out
+            check(plan.count(b"!") >= 4 and plan.count(b"mv -n") == 4, plan)
+            with open(f"{top}/plan", "wb") as f:
+                f.write(plan)
+            works("-b", f"{top}/plan", place.daemon.url())
+            alike(picture(place.source), picture(f"{top}/replayed"), "the plan's work here", plan)
+        without = works("-n", "--detect-renames", "sync", *names).out
+        check(b"mv" not in without, "nothing is renamed without --delete", without)
+        done = works("--json", *options, *names).done()
+        equal((done["files"], done["sent_bytes"]), (2, 5000), "what was copied: the new file, and the empty one", where)
+        alike(picture(place.source), picture(where), where)
+        equal(os.stat(f"{where}/new/deep/it's\nbig").st_ino, inodes[where], "it is the file that was there")
 
 
 @case

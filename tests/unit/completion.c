@@ -64,7 +64,7 @@ static int new_client(void)
 static void settings(void)
 {
 	CHECK_EQ(new_client(), 0);
-	CHECK(gives("set d", "deadline,delete,depth,direct,drop,dry-run,"));
+	CHECK(gives("set d", "deadline,delete,depth,detect-renames,direct,drop,dry-run,"));
 	CHECK(gives("set direct o", "off,on,"));
 	CHECK(gives("set block ", "auto,"));
 	CHECK(gives("set engine ", "auto,credit,pull,status,window,"));

@@ -544,7 +544,7 @@ static const struct tweak tweaks[] = {
 	{recode_message_data_request, FILES, 1, 4, 128, BAD},
 	{recode_message_data_request, WANTED, 1, 4, 2, BAD}, /* these would be paths */
 	{recode_message_data_request, WANTED, 1, 4, 131, BAD},
-	{recode_message_data_request, WANTED, 1, 4, 128, BAD},
+	{recode_message_data_request, WANTED, 1, 4, 128, 0},
 	{recode_message_data_request, WANTED, 41, 2, 0, BAD},
 	{recode_message_data_request, WANTED, 45, 1, '/', BAD},
 	{recode_message_data_request, FILES, 1, 4, 0x97f00, 0},

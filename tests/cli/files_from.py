@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""--files-from and --from0: put, get and sync of what a list names, and of nothing else; as rsync has it."""
+
+import os
+
+import rftptest
+from rftptest import NO_FILE, USAGE, Daemon, case, check, equal, fails, works
+
+
+def fill(where, names):
+    for name in names:
+        path = os.path.join(os.fsencode(where), name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "wb") as f:
+            f.write(name * 10)
+
+
+def found(where):
+    where = os.fsencode(where)
+    return {os.path.relpath(os.path.join(at, name), where) for at, directories, files in os.walk(where)
+            for name in directories + files}
+
+
+NAMES = [b"a", b"b", b"d/e/f", b"d/e/g", b"d/h", b"t/u/v", b"t/w", b"new\nline", b"#odd", b"\xff\xfe", b"-r", b"x y"]
+
+
+class Place:
+    def __init__(self, top):
+        self.top, self.source, self.export = top, f"{top}/source", f"{top}/export"
+        os.mkdir(self.export)
+        fill(self.source, NAMES)
+        self.daemon = Daemon(self.export)
+
+    def write(self, data):
+        with open(f"{self.top}/list", "wb") as f:
+            f.write(data)
+        return f"--files-from={self.top}/list"
+
+
+@case
+def what_is_named_is_copied(top):
+    place = Place(top)
+    option = place.write(b"a\n/d/e/f\n./d/h\n# no name\n;\n\nt\nx y\n\xff\xfe\n")
+    wanted = {b"a", b"d", b"d/e", b"d/e/f", b"d/h", b"t", b"x y", b"\xff\xfe"}
+    works(option, place.source, place.daemon.url("to"))
+    equal(found(f"{place.export}/to"), wanted, "put: a directory without what is in it")
+    works(option, place.daemon.url("to"), f"{top}/back")
+    equal(found(f"{top}/back"), wanted, "get")
+    works("-r", option, place.source, place.daemon.url("deep"))
+    equal(found(f"{place.export}/deep"), wanted | {b"t/u", b"t/u/v", b"t/w"}, "put -r")
+    works("-r", option, place.daemon.url("deep"), f"{top}/deep")
+    equal(found(f"{top}/deep"), wanted | {b"t/u", b"t/u/v", b"t/w"}, "get -r")
+    equal(rftptest.tree(f"{top}/deep"), rftptest.tree(f"{place.export}/deep"), "what is in them")
+
+
+@case
+def names_are_bytes(top):
+    place = Place(top)
+    option = place.write(b"\0".join([b"new\nline", b"#odd", b"-r", b"d/e", b"\xff\xfe"]) + b"\0")
+    works("-r0", option, place.source, place.daemon.url("to"))
+    equal(found(f"{place.export}/to"), {b"new\nline", b"#odd", b"-r", b"d", b"d/e", b"d/e/f", b"d/e/g", b"\xff\xfe"})
+    works("--from0", "--files-from=-", place.daemon.url("to"), f"{top}/back", input=b"new\nline\0-r")
+    equal(found(f"{top}/back"), {b"new\nline", b"-r"}, "from standard input, the last without NUL")
+    fails(USAGE, option, place.source, place.daemon.url("to"), says=b"--from0")
+
+
+@case
+def a_sync_of_what_is_named(top):
+    place = Place(top)
+    option = place.write(b"d/e\nt\na\nnowhere\n")
+    works("sync", place.source, place.daemon.url("to"))
+    for name in ("b", "t/w", "d/e/f", "a"):
+        os.unlink(f"{place.source}/{name}")
+    fill(place.source, [b"d/new", b"d/e/new"])
+    works("--delete", option, "sync", place.source, place.daemon.url("to"))
+    wanted = (found(place.source) - {b"d/new"}) | {b"b"}
+    equal(found(f"{place.export}/to"), wanted, "what is named became the same, all else stayed")
+
+
+@case
+def what_is_wrong(top):
+    place = Place(top)
+    url = place.daemon.url("to")
+    option = place.write(b"a\nnone\nd/none\nb\n")
+    done = fails(NO_FILE, option, place.source, url, says=b"none")
+    check(b"d/none" in done.err, done)
+    equal(found(f"{place.export}/to"), {b"a", b"b", b"d"} & found(f"{place.export}/to") | {b"a", b"b"}, "the others")
+    fill(f"{top}/export/far", [b"a", b"b"])
+    done = fails(NO_FILE, option, place.daemon.url("far"), f"{top}/back", says=b"none")
+    check({b"a", b"b"} <= found(f"{top}/back"), "the others")
+    fails(USAGE, place.write(b"a\nd/../../b\n"), place.source, url, says=b"leads out")
+    fails(NO_FILE, f"--files-from={top}/nothing", place.source, url)
+    fails(USAGE, option, place.source, place.source, url, says=b"--files-from")
+    fails(USAGE, option, place.daemon.url("t*"), f"{top}/got", says=b"--files-from")
+    fails(USAGE, option, place.daemon.url("to"), "-", says=b"--files-from")
+    fails(USAGE, option, "-", url, says=b"--files-from")
+    works(place.write(b"\n#\n"), place.source, place.daemon.url("empty"))
+    check(not os.path.exists(f"{place.export}/empty"), "nothing is named, and nothing made")
+
+
+@case
+def a_plan(top):
+    place = Place(top)
+    option = place.write(b"a\nd/e/f\nt/\nd/e/new\n")
+    fill(place.source, [b"d/e/new"])
+    for source, target in ((place.source, place.daemon.url("to")), (place.daemon.url("to"), f"{top}/back")):
+        plan = works("-n", option, source, target).out
+        with open(f"{top}/plan", "wb") as f:
+            f.write(plan)
+        works("-b", f"{top}/plan", place.daemon.url())
+        where = target if "://" not in target else f"{place.export}/to"
+        equal(found(where), {b"a", b"d", b"d/e", b"d/e/f", b"d/e/new", b"t"}, plan)
+
+
+rftptest.main()
