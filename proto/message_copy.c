@@ -9,11 +9,6 @@
 #include <errno.h>
 #include <string.h>
 
-/* In a reply, beside its outcomes: what it has at most. */
-#define COPY_REPLY_HEAD_MAX                                                                        \
-	(4u + 2u + MESSAGE_TEXT_MAX + 9u * 8u + 13u + 2u + MESSAGE_COPY_FABRIC_MAX + 2u)
-_Static_assert(COPY_REPLY_HEAD_MAX < 1024, "a reply has room for outcomes");
-
 /* Printable and without blanks: it goes into messages and logs. */
 static bool message_copy_word_ok(struct wire_bytes word, size_t max)
 {
@@ -217,6 +212,7 @@ int message_get_copy_reply(struct message_copy_reply *m, const void *buf, size_t
 	m->status = wire_get_u16(&w);
 	m->text = wire_get_bytes(&w, MESSAGE_TEXT_MAX);
 	m->bytes = wire_get_u64(&w);
+	m->verified_bytes = wire_get_u64(&w);
 	m->had_bytes = wire_get_u64(&w);
 	m->hole_bytes = wire_get_u64(&w);
 	m->crossed_bytes = wire_get_u64(&w);
@@ -225,6 +221,7 @@ int message_get_copy_reply(struct message_copy_reply *m, const void *buf, size_t
 	m->errors = wire_get_u64(&w);
 	m->total_files = wire_get_u64(&w);
 	m->ns = wire_get_u64(&w);
+	m->current = wire_get_bytes(&w, MESSAGE_NAME_MAX);
 	m->engine = wire_get_u8(&w);
 	m->protect = wire_get_u8(&w);
 	m->direct = wire_get_u8(&w);
@@ -250,6 +247,7 @@ ssize_t message_put_copy_reply(const struct message_copy_reply *m, void *buf, si
 	wire_put_u16(&w, m->status);
 	wire_put_bytes(&w, m->text, MESSAGE_TEXT_MAX);
 	wire_put_u64(&w, m->bytes);
+	wire_put_u64(&w, m->verified_bytes);
 	wire_put_u64(&w, m->had_bytes);
 	wire_put_u64(&w, m->hole_bytes);
 	wire_put_u64(&w, m->crossed_bytes);
@@ -258,6 +256,7 @@ ssize_t message_put_copy_reply(const struct message_copy_reply *m, void *buf, si
 	wire_put_u64(&w, m->errors);
 	wire_put_u64(&w, m->total_files);
 	wire_put_u64(&w, m->ns);
+	wire_put_bytes(&w, m->current, MESSAGE_NAME_MAX);
 	wire_put_u8(&w, m->engine);
 	wire_put_u8(&w, m->protect);
 	wire_put_u8(&w, m->direct);

@@ -75,9 +75,10 @@ struct message_copy_reply {
 	uint16_t status;
 	struct wire_bytes text; /* 0..512 bytes */
 	/* so far; as of struct transfer_stats */
-	uint64_t bytes, had_bytes, hole_bytes, crossed_bytes, total_bytes;
+	uint64_t bytes, verified_bytes, had_bytes, hole_bytes, crossed_bytes, total_bytes;
 	uint64_t files, errors, total_files;
-	uint64_t ns;     /* since the data began to move */
+	uint64_t ns;               /* since the data began to move */
+	struct wire_bytes current; /* the name of a file that is under way, 0..255 bytes */
 	uint8_t engine;  /* enum message_engine; 0: it has not begun, as have all that follow */
 	uint8_t protect; /* enum message_protect */
 	uint8_t direct;  /* 1: O_DIRECT was used at the source */

@@ -23,6 +23,7 @@
 
 #include "block/pool.h"
 #include "engine/channel.h"
+#include "engine/slots.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -73,6 +74,8 @@ struct engine_source { /* each embeds it first */
 	struct engine common;
 	const struct engine_source_ops *ops;
 	struct sender *sender; /* its blocks that are with the fabric */
+	/* What was sent and has not been given back; `room` brings it up to date. */
+	struct slots slots;
 };
 
 struct engine_source_ops {

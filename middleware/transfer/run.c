@@ -318,9 +318,21 @@ static int tell_place(struct run *run)
 	return run_put(run, TRANSFER_PAUSED, data, message_put_queued(&queued, data, sizeof data));
 }
 
+void run_set_current(struct run *run, struct wire_bytes name)
+{
+	const size_t most = sizeof run->stats->current - 1;
+	const size_t skipped = name.len > most ? name.len - most : 0;
+
+	if (name.len)
+		memcpy(run->stats->current, name.data + skipped, name.len - skipped);
+	run->stats->current[name.len - skipped] = '\0';
+}
+
 void run_report(struct run *run, uint64_t now)
 {
 	run->stats->ended_ns = now;
+	if (run->observe && run->params->progress)
+		run->observe(run);
 	if (run->params->progress)
 		run->params->progress(run->params->progress_ctx, run->stats);
 	run->report_ns = now + PROGRESS_NS;

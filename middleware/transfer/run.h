@@ -57,9 +57,11 @@ struct run {
 	uint64_t moved_ns; /* they last did, or this side was to blame */
 	enum run_wait (*waits)(const struct run *); /* the loop's; NULL: RUN_WAIT_PEER */
 	void (*drop_files)(struct run *);           /* the loop's: those that did not end */
-	uint64_t told_ns;                           /* we last sent a frame */
-	uint64_t report_ns;                         /* when progress is due */
-	uint64_t arrived_bytes;                     /* of the files that arrived well */
+	/* the loop's: sets verified_bytes and current of the statistics, before they are told */
+	void (*observe)(struct run *);
+	uint64_t told_ns;       /* we last sent a frame */
+	uint64_t report_ns;     /* when progress is due */
+	uint64_t arrived_bytes; /* of the files that arrived well */
 	bool peer_aborted;
 	unsigned channels; /* that the engine uses */
 	/* how fast it may go; NULL: as fast as it can */
@@ -112,6 +114,8 @@ unsigned run_open_files(const struct run *);
 /* From now on requests on the first `channels` data channels are the transfer's; adds them up. */
 void run_count_requests(struct run *, unsigned channels);
 void run_sum_requests(struct run *);
+/* What `current` of the statistics is now. */
+void run_set_current(struct run *, struct wire_bytes name);
 /* Tells the statistics. */
 void run_report(struct run *, uint64_t now_ns);
 /* Sink: nobody reaches the memory any more. */

@@ -149,6 +149,8 @@ enum verdict_scope run_end(struct run *run, int error)
 		memory_give(run->memory); /* for the next transfer of the session */
 		run->drop_files(run);
 	}
+	if (!error) /* the sink has said so of all */
+		stats->verified_bytes = stats->bytes;
 	demux_close(run->port);
 	stats->verdict = run->verdict;
 	stats->told = run->told;

@@ -574,6 +574,24 @@ static void drop_files(struct run *run)
 	sink_drop_files(self(run));
 }
 
+/* What crosses now is with the oldest file that is under way. */
+static void observe(struct run *run)
+{
+	const struct sink *s = self(run);
+	const struct sink_file *oldest = NULL;
+
+	run->stats->verified_bytes = run->stats->bytes;
+	for (unsigned i = 0; i < TRANSFER_OPEN_MAX; i++) {
+		const struct sink_file *f = s->files[i];
+
+		if (f && !f->bundle && !transfer_is_bare(&f->file) &&
+			(!oldest || f->file.file < oldest->file.file))
+			oldest = f;
+	}
+	if (oldest)
+		run_set_current(run, oldest->file.name);
+}
+
 enum verdict_scope transfer_receive(struct link *link, const struct transfer_params *params,
 	const struct transfer_sink *to, struct transfer_stats *stats)
 {
@@ -584,6 +602,7 @@ enum verdict_scope transfer_receive(struct link *link, const struct transfer_par
 	r = run_init(&s.run, link, params, stats);
 	s.run.waits = sink_waits;
 	s.run.drop_files = drop_files;
+	s.run.observe = observe;
 	sink_files_init(&s);
 	if (!r && sink_takes_bundles(&s))
 		r = end_null_open(UINT64_MAX, &s.nowhere);

@@ -318,6 +318,39 @@ static void drop_files(struct run *run)
 	source_drop_gathers(self(run));
 }
 
+/* What crosses now is with the oldest file that is under way. */
+static void observe_current(struct source *s)
+{
+	const struct source_file *oldest = NULL;
+
+	for (unsigned i = 0; i < TRANSFER_OPEN_MAX && s->files; i++) {
+		const struct source_file *f = &s->files[i];
+
+		if (f->used && !f->bare && (!oldest || f->number < oldest->number))
+			oldest = f;
+	}
+	if (oldest)
+		run_set_current(&s->run,
+			oldest->bundle ? source_bundle_name(oldest) : oldest->item.file.name);
+}
+
+/* A slot that the sink has emptied holds what it has verified; files that have arrived were, too,
+ * but for what was there already. */
+static void observe(struct run *run)
+{
+	struct transfer_stats *stats = run->stats;
+	uint64_t arrived = run->arrived_bytes, known;
+
+	observe_current((struct source *)run);
+	if (!run->source || run->source->ops->room(run->source, 0) < 0)
+		return; /* the loop will see why */
+	known = stats->bytes - run->source->slots.full_bytes;
+	arrived = arrived > stats->had_bytes ? arrived - stats->had_bytes : 0;
+	known = known > arrived ? known : arrived;
+	if (known > stats->verified_bytes)
+		stats->verified_bytes = known;
+}
+
 enum verdict_scope transfer_send(struct link *link, const struct transfer_params *params,
 	const struct transfer_source *from, struct transfer_stats *stats)
 {
@@ -328,6 +361,7 @@ enum verdict_scope transfer_send(struct link *link, const struct transfer_params
 	r = run_init(&s.run, link, params, stats);
 	s.run.waits = source_waits;
 	s.run.drop_files = drop_files;
+	s.run.observe = observe;
 	s.open_max = run_open_files(&s.run);
 	s.reading_tail = &s.reading;
 	s.files = calloc(TRANSFER_OPEN_MAX, sizeof *s.files);

@@ -463,6 +463,11 @@ bool source_is_gathering(const struct source *s)
 	return false;
 }
 
+struct wire_bytes source_bundle_name(const struct source_file *f)
+{
+	return f->bundle->count ? f->bundle->entries[0].item.file.name : (struct wire_bytes){0};
+}
+
 /* ---- how they ended ---- */
 
 static void tell_item(

@@ -148,6 +148,9 @@ int source_early_send(struct source *, struct block *);
 
 /* ---- source_bundles.c ---- */
 
+/* Of one that is a bundle: the name of its first file. */
+struct wire_bytes source_bundle_name(const struct source_file *);
+
 /* Where source and sink can do with bundles: from now on `next` is asked for names here. */
 int source_make_gathers(struct source *, bool wanted);
 void source_free_gathers(struct source *);

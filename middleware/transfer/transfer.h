@@ -44,10 +44,17 @@ struct transfer_requests {
 		receive_queue; /* the most that was outstanding at once on one channel */
 };
 
+#define TRANSFER_CURRENT_MAX 256u
+
 struct transfer_stats {
 	_Atomic uint64_t bytes;     /* source: sent; sink: verified and handed to the end */
 	_Atomic uint64_t had_bytes; /* that were there, from a transfer before: not of these */
-	uint64_t hole_bytes;        /* of `bytes`: in holes, which did not cross */
+	/* of `bytes`: the sink has verified them, and written or given them on: at least so many.
+	 * As of the last call of `progress`, as is `current`: the name of a file that is under way,
+	 * the end of it where it is long; "": none was yet */
+	uint64_t verified_bytes;
+	char current[TRANSFER_CURRENT_MAX];
+	uint64_t hole_bytes;    /* of `bytes`: in holes, which did not cross */
 	uint64_t crossed_bytes; /* of payloads, as they crossed: fewer where they were compressed */
 	_Atomic uint64_t files; /* finished well; directories are none */
 	_Atomic uint64_t errors;      /* files that failed */

@@ -582,6 +582,9 @@ static int outgoing_measure_tree(
 			size = outgoing_is_counted(seen, &st) ? 0 : (uint64_t)st.st_size;
 		outgoing_count(
 			o, entry.kind != WALK_DIRECTORY && entry.kind != WALK_OTHER, size, size);
+		if (o->params.measured)
+			o->params.measured(
+				o->params.ctx, o->source.total_files, o->source.total_bytes);
 	}
 	parent_fini(&parent);
 	walk_free(walk);

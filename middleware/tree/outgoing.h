@@ -33,6 +33,10 @@ struct outgoing_params {
 	bool hard_links;  /* a file's second name is sent as a link to the first, not as a file */
 	bool dense;       /* holes are read, and sent as zeros: for a sink that keeps order */
 	bool reread; /* files are read once more from the disk, and compared with what was sent */
+	/* While sizes are added up (outgoing_measure): so many files so far, and bytes.  May be
+	 * NULL.
+	 */
+	void (*measured)(void *ctx, uint64_t files, uint64_t bytes);
 	/* Outcome of each name, once: its local path.  May be NULL. */
 	void (*done)(void *ctx, const struct outcome *);
 	void *ctx;

@@ -166,7 +166,10 @@ static void between_stats(struct between *b, const struct message_copy_reply *m)
 		if (strlen(name) == m->fabric.len && !memcmp(name, m->fabric.data, m->fabric.len))
 			break;
 	stats->bytes = m->bytes;
+	stats->verified_bytes = m->verified_bytes;
 	stats->had_bytes = m->had_bytes;
+	snprintf(stats->current, sizeof stats->current, "%.*s", (int)m->current.len,
+		(const char *)m->current.data);
 	stats->hole_bytes = m->hole_bytes;
 	stats->crossed_bytes = m->crossed_bytes;
 	stats->total_bytes = m->total_bytes;

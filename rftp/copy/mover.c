@@ -219,7 +219,9 @@ static void mover_progress(void *ctx, const struct transfer_stats *stats)
 {
 	struct mover *m = ctx;
 	struct progress_state state = {
-		.bytes = m->there + stats->bytes + stats->had_bytes,
+		.bytes = m->there + stats->verified_bytes + stats->had_bytes,
+		.had_bytes = m->had + stats->had_bytes,
+		.name = stats->current,
 		.total_bytes = mover_total(m->there, stats->total_bytes),
 		.files = m->done.files,
 		.total_files = mover_total(m->files_before, stats->total_files),
@@ -381,6 +383,11 @@ static char *mover_remote(const struct mover *m, const struct outcome *o)
 	return text_take(&path);
 }
 
+void mover_scanned(void *ctx, uint64_t files, uint64_t bytes)
+{
+	report_scan(&((struct mover *)ctx)->client->report, files, bytes);
+}
+
 static void mover_tell(struct mover *m, const struct outcome *o)
 {
 	const char *shown = strcmp(o->path, "-") != 0 ? o->path
@@ -462,6 +469,7 @@ static int mover_ended(struct mover *m, const struct transfer_stats *stats, cons
 
 	progress_erase(&c->report.progress);
 	m->there += stats->bytes + stats->had_bytes;
+	m->had += stats->had_bytes;
 	d->sent += stats->bytes - stats->hole_bytes;
 	d->holes += stats->hole_bytes;
 	d->crossed += stats->crossed_bytes;
@@ -624,6 +632,8 @@ int mover_receive(struct mover *m, struct incoming *incoming, const char *object
 	mover_begin(m);
 	mover_params(m, &params);
 	m->params = &params;
+	if (m->client->settings.recursive) /* it adds sizes up before it begins */
+		progress_say(&m->client->report.progress, "the server is scanning");
 	client_unlock(m->client);
 	outcome = transfer_receive(
 		calls_link(m->client->session), &params, incoming_sink(incoming), &stats);

@@ -24,6 +24,7 @@ struct mover {
 	bool stopped;
 	struct transfer_params *params; /* of the transfer that runs */
 	uint64_t there;      /* bytes that crossed or were there, of the transfers that ended */
+	uint64_t had;        /* of these: were there */
 	const char *remote;  /* what names that cross are beneath at the server; NULL: none */
 	struct asked *asked; /* where each name has a path of its own there; NULL: it has not */
 	uint64_t outcomes_before;
@@ -90,6 +91,8 @@ int mover_end(struct mover *, const struct transfer_stats *, const char *object,
 void mover_file_done(void *ctx, const struct outcome *);
 /* Whether a file that failed so may have ended the others with it. */
 bool mover_ends_all(uint16_t status);
+/* The same: what there is is looked at. */
+void mover_scanned(void *ctx, uint64_t files, uint64_t bytes);
 /* Counts one outcome, of what people know as `shown`.  Whether a failure is to be reported now, as
  * that file's own: others are when it turns out whether the whole transfer was cut. */
 bool mover_outcome(struct mover *, const char *shown, const struct outcome *);

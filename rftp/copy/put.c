@@ -374,6 +374,7 @@ int put_files(struct client *c, const char *const *sources, size_t count, const 
 		.hard_links = c->settings.hard_links,
 		.dense = c->settings.in_place,
 		.reread = mover_rereads(&c->settings),
+		.measured = mover_scanned,
 		.done = mover_file_done,
 		.ctx = &p.mover,
 	};

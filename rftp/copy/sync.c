@@ -46,7 +46,7 @@ struct sync {
 static int list_local(struct sync *s, struct compare_list *list)
 {
 	struct client *c = s->client;
-	int err = sync_plan_list_local(s->params->local, c->settings.links, &s->filter, list);
+	int err = sync_plan_list_local(c, s->params->local, &s->filter, list);
 
 	if (err == -ENOENT && list == &s->to) {
 		s->missing = true;

@@ -51,7 +51,7 @@ static int add_walked(struct compare_list *list, int top, const struct walk_entr
 	return compare_list_add(list, &e);
 }
 
-int sync_plan_list_local(const char *directory, enum walk_links links, const struct filter *filter,
+int sync_plan_list_local(struct client *c, const char *directory, const struct filter *filter,
 	struct compare_list *list)
 {
 	int top = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC), n;
@@ -60,7 +60,7 @@ int sync_plan_list_local(const char *directory, enum walk_links links, const str
 
 	if (top < 0)
 		return -errno;
-	n = walk_new(top, "", "", links, &walk);
+	n = walk_new(top, "", "", c->settings.links, &walk);
 	if (n) {
 		close(top);
 		return n;
@@ -73,15 +73,24 @@ int sync_plan_list_local(const char *directory, enum walk_links links, const str
 		n = *entry.name ? add_walked(list, top, &entry) : entry.error;
 		if (n)
 			break;
+		report_scan(&c->report, list->count, MESSAGE_UNKNOWN);
 	}
 	walk_free(walk);
 	close(top);
 	return n;
 }
 
-static int add_told(void *list, const struct message_tree_entry *entry)
+struct told {
+	struct client *client;
+	struct compare_list *list;
+};
+
+static int add_told(void *ctx, const struct message_tree_entry *entry)
 {
-	return compare_list_add(list, entry);
+	const struct told *told = ctx;
+
+	report_scan(&told->client->report, told->list->count, MESSAGE_UNKNOWN);
+	return compare_list_add(told->list, entry);
 }
 
 int sync_plan_list_remote(struct client *c, const char *directory, const struct filter *filter,
@@ -101,7 +110,7 @@ int sync_plan_list_remote(struct client *c, const char *directory, const struct 
 		return err;
 	request.rule_count = rules.rule_count;
 	request.rules = rules.rules;
-	err = calls_tree(c->session, &request, add_told, list);
+	err = calls_tree(c->session, &request, add_told, &(struct told){c, list});
 	free(memory);
 	if (err == -EPROTO && !calls_lost(c->session))
 		report_error(&c->report, EXIT_CODE_OK, STATUS_PROTOCOL, directory,

@@ -12,7 +12,7 @@
 
 /* What is in the local directory.  0; -errno of the directory itself, -ENOMEM. */
 int sync_plan_list_local(
-	const char *directory, enum walk_links, const struct filter *, struct compare_list *);
+	struct client *, const char *directory, const struct filter *, struct compare_list *);
 /* What is in the one at the server.  0 or -errno (reported). */
 int sync_plan_list_remote(
 	struct client *, const char *directory, const struct filter *, struct compare_list *);

@@ -7,15 +7,20 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "proto/message.h"
+#include "rftp/ui/escape.h"
 #include "rftp/ui/units.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #define PROGRESS_PERIOD_NS (100 * NS_PER_MS)
-#define PROGRESS_SMOOTH_S 2.0 /* the rate forgets what is older than about this */
+#define PROGRESS_SMOOTH_S 2.0  /* the rate that is shown forgets what is older than about this */
+#define PROGRESS_STEADY_S 20.0 /* and that which the time left is computed from */
+#define PROGRESS_NAME_LEAST 8u /* columns of a name that say something */
+#define PROGRESS_LOG_COLUMNS 160u
 
 static unsigned progress_columns(void)
 {
@@ -28,51 +33,149 @@ static unsigned progress_columns(void)
 
 void progress_start(struct progress *p, bool on)
 {
-	*p = (struct progress){.on = on && isatty(STDERR_FILENO)};
+	const char *term = getenv("TERM");
+	bool draws = isatty(STDERR_FILENO) && (!term || strcmp(term, "dumb") != 0);
+
+	*p = (struct progress){.on = on && draws, .logs = on && !draws};
 	p->started_ns = p->drawn_ns = clock_now_ns();
+	progress_rate_start(&p->rate, p->started_ns);
 }
 
-void progress_format(struct text *out, const struct progress_state *s, double elapsed_s,
-	double rate, unsigned columns)
+/* ---- the rate ---- */
+
+void progress_rate_start(struct progress_rate *r, uint64_t now_ns)
+{
+	*r = (struct progress_rate){.at_ns = now_ns};
+}
+
+/* What is new counts for as much as its time is of the time that is remembered; at first all of it
+ * is, and the steady rate is just the mean. */
+static double blend(double rate, double recent, double passed_s, double remembered_s)
+{
+	return rate + (recent - rate) * passed_s / (remembered_s + passed_s);
+}
+
+static double at_most(double a, double b)
+{
+	return a < b ? a : b;
+}
+
+void progress_rate_add(struct progress_rate *r, uint64_t moved, uint64_t now_ns)
+{
+	double passed_s = (double)(now_ns - r->at_ns) / NS_PER_S, recent;
+
+	if (passed_s <= 0)
+		return;
+	r->elapsed_s += passed_s;
+	recent = moved > r->bytes ? (double)(moved - r->bytes) / passed_s : 0;
+	/* what was counted for nothing before it began to move is no slow start */
+	if (!r->bytes && !moved) {
+		r->at_ns = now_ns;
+		return;
+	}
+	r->now = r->now > 0 ? blend(r->now, recent, passed_s, PROGRESS_SMOOTH_S) : recent;
+	r->steady = blend(r->steady, recent, passed_s, at_most(r->age_s, PROGRESS_STEADY_S));
+	r->age_s += passed_s;
+	r->bytes = moved;
+	r->at_ns = now_ns;
+}
+
+/* ---- the line ---- */
+
+enum part { PART_PERCENT, PART_AMOUNT, PART_RATE, PART_TIME, PART_FILES, PARTS };
+
+/* Which is left out last. */
+static const enum part importance[PARTS] = {
+	PART_PERCENT, PART_TIME, PART_RATE, PART_AMOUNT, PART_FILES};
+
+static void format_parts(
+	struct text parts[PARTS], const struct progress_state *s, const struct progress_rate *r)
 {
 	char bytes[UNITS_TEXT_MAX], total[UNITS_TEXT_MAX], speed[UNITS_TEXT_MAX],
 		eta[UNITS_TEXT_MAX];
 	bool known = s->total_bytes != MESSAGE_UNKNOWN && s->total_bytes >= s->bytes;
-	struct text parts[5] = {0};
 
 	units_format_amount(s->bytes, bytes);
-	units_format_rate(rate, speed);
+	units_format_rate(r->now, speed);
 	if (known) {
 		units_format_amount(s->total_bytes, total);
 		units_format_duration(
-			rate > 0 ? (double)(s->total_bytes - s->bytes) / rate : -1, eta);
-		text_printf(&parts[0], "%3d%%", /* rounded down: 100 is all of it */
+			r->steady > 0 ? (double)(s->total_bytes - s->bytes) / r->steady : -1, eta);
+		text_printf(&parts[PART_PERCENT], "%3d%%", /* rounded down: 100 is all of it */
 			s->total_bytes ? (int)(100.0 * (double)s->bytes / (double)s->total_bytes)
 				       : 100);
-		text_printf(&parts[1], "  %s of %s", bytes, total);
-		text_printf(&parts[3], "  ETA %s", eta);
+		text_printf(&parts[PART_AMOUNT], "%s of %s", bytes, total);
+		text_printf(&parts[PART_TIME], "ETA %s", eta);
 	} else {
-		units_format_duration(elapsed_s, eta);
-		text_printf(&parts[1], "%s", bytes);
-		text_printf(&parts[3], "  %s", eta);
+		units_format_duration(r->elapsed_s, eta);
+		text_puts(&parts[PART_AMOUNT], bytes);
+		text_puts(&parts[PART_TIME], eta);
 	}
-	text_printf(&parts[2], "  %s", speed);
+	text_puts(&parts[PART_RATE], speed);
 	if (s->total_files > 1 && s->total_files != MESSAGE_UNKNOWN)
-		text_printf(&parts[4], "  %ju of %ju files", (uintmax_t)s->files,
+		text_printf(&parts[PART_FILES], "%ju of %ju files", (uintmax_t)s->files,
 			(uintmax_t)s->total_files);
 	else if (s->files)
-		text_printf(
-			&parts[4], "  %ju file%s", (uintmax_t)s->files, s->files > 1 ? "s" : "");
+		text_printf(&parts[PART_FILES], "%ju file%s", (uintmax_t)s->files,
+			s->files > 1 ? "s" : "");
 	if (s->errors)
-		text_printf(&parts[4], ", %ju failed", (uintmax_t)s->errors);
+		text_printf(&parts[PART_FILES], "%s%ju failed", parts[PART_FILES].len ? ", " : "",
+			(uintmax_t)s->errors);
+}
 
-	/* what does not fit is left out whole, the least important last part first */
-	for (size_t i = 0; i < 5; i++) {
-		if (out->len + parts[i].len <= columns)
-			text_add(out, text_str(&parts[i]), parts[i].len);
+/* The end of a name says most. */
+static void format_name(struct text *out, const char *name, unsigned columns)
+{
+	struct text shown = {0};
+	const char *at;
+
+	escape_display(&shown, name, strlen(name));
+	at = text_str(&shown);
+	if (escape_columns(at, shown.len) > columns && columns >= PROGRESS_NAME_LEAST) {
+		while (*at && escape_columns(at, strlen(at)) > columns - 3)
+			for (at++; ((unsigned char)*at & 0xc0) == 0x80; at++)
+				;
+		text_puts(out, "...");
+	} else if (columns < PROGRESS_NAME_LEAST) {
+		at = "";
+	}
+	text_puts(out, at);
+	text_fini(&shown);
+}
+
+void progress_format(struct text *out, const struct progress_state *s,
+	const struct progress_rate *r, unsigned columns)
+{
+	struct text parts[PARTS] = {0};
+	bool fits[PARTS] = {0};
+	unsigned used = 0;
+
+	format_parts(parts, s, r);
+	/* what does not fit is left out whole */
+	for (unsigned i = 0; i < PARTS; i++) {
+		enum part part = importance[i];
+		unsigned more = (unsigned)parts[part].len + (used ? 2 : 0);
+
+		fits[part] = parts[part].len && used + more <= columns;
+		used += fits[part] ? more : 0;
+	}
+	used = 0;
+	for (unsigned i = 0; i < PARTS; i++) {
+		if (fits[i]) {
+			text_printf(out, "%s%s", used ? "  " : "", text_str(&parts[i]));
+			used += (unsigned)parts[i].len + (used ? 2 : 0);
+		}
 		text_fini(&parts[i]);
 	}
+	/* of one file everybody knows the name */
+	if (s->name && *s->name && s->total_files != 1 &&
+		columns >= used + 2 + PROGRESS_NAME_LEAST) {
+		text_puts(out, "  ");
+		format_name(out, s->name, columns - used - 2);
+	}
 }
+
+/* ---- where it stands ---- */
 
 static void progress_show(struct progress *p, bool visible)
 {
@@ -80,27 +183,76 @@ static void progress_show(struct progress *p, bool visible)
 	log_line_drawn(visible); /* other threads have things to say, too */
 }
 
+/* Whether it is time to say something. */
+static bool is_due(const struct progress *p, uint64_t now)
+{
+	if (p->logs)
+		return now - p->drawn_ns >= PROGRESS_LOG_NS;
+	return p->on && now - p->drawn_ns >= PROGRESS_PERIOD_NS;
+}
+
+/* `line` is freed. */
+static void put_line(struct progress *p, struct text *line)
+{
+	struct text whole = {0};
+
+	text_printf(&whole, p->logs ? "rftp: %s\n" : "\r%s\033[K", text_str(line));
+	if (write(STDERR_FILENO, text_str(&whole), whole.len) > 0 && !p->logs)
+		progress_show(p, true);
+	text_fini(&whole);
+	text_fini(line);
+}
+
+static unsigned columns_of(const struct progress *p)
+{
+	return p->logs ? PROGRESS_LOG_COLUMNS : progress_columns();
+}
+
 void progress_draw(struct progress *p, const struct progress_state *s)
 {
 	uint64_t now = clock_now_ns();
-	double passed = (double)(now - p->drawn_ns) / NS_PER_S, recent, keep;
 	struct text line = {0};
 
-	if (!p->on || now - p->drawn_ns < PROGRESS_PERIOD_NS)
+	if (!p->on && !p->logs)
 		return;
-	recent = s->bytes > p->last_bytes ? (double)(s->bytes - p->last_bytes) / passed : 0;
-	keep = PROGRESS_SMOOTH_S / (PROGRESS_SMOOTH_S + passed);
-	p->rate = p->rate > 0 ? keep * p->rate + (1 - keep) * recent : recent;
-	p->last_bytes = s->bytes;
+	if (now - p->rate.at_ns >= PROGRESS_PERIOD_NS)
+		progress_rate_add(&p->rate, s->bytes - s->had_bytes, now);
+	if (!is_due(p, now))
+		return;
 	p->drawn_ns = now;
+	progress_format(&line, s, &p->rate, columns_of(p));
+	put_line(p, &line);
+}
 
-	text_puts(&line, "\r");
-	progress_format(&line, s, (double)(now - p->started_ns) / NS_PER_S, p->rate,
-		progress_columns() + 1);
-	text_puts(&line, "\033[K");
-	if (write(STDERR_FILENO, text_str(&line), line.len) > 0)
-		progress_show(p, true);
-	text_fini(&line);
+void progress_scan(struct progress *p, uint64_t files, uint64_t bytes)
+{
+	uint64_t now = clock_now_ns();
+	char amount[UNITS_TEXT_MAX];
+	struct text line = {0};
+
+	if (!is_due(p, now))
+		return;
+	p->drawn_ns = now;
+	text_printf(&line, "scanning: %ju file%s", (uintmax_t)files, files == 1 ? "" : "s");
+	if (bytes != MESSAGE_UNKNOWN) {
+		units_format_amount(bytes, amount);
+		text_printf(&line, ", %s", amount);
+	}
+	if (line.len > columns_of(p))
+		text_cut(&line, columns_of(p));
+	put_line(p, &line);
+}
+
+void progress_say(struct progress *p, const char *what)
+{
+	struct text line = {0};
+
+	if (!p->on)
+		return;
+	text_puts(&line, what);
+	if (line.len > columns_of(p))
+		text_cut(&line, columns_of(p));
+	put_line(p, &line);
 }
 
 void progress_ordinal(struct text *out, unsigned number)
@@ -132,11 +284,8 @@ void progress_wait(struct progress *p, const char *place)
 {
 	struct text line = {0};
 
-	if (!p->on)
-		return;
-	text_printf(&line, "\rwaiting: %s\033[K", place);
-	if (write(STDERR_FILENO, text_str(&line), line.len) > 0)
-		progress_show(p, true);
+	text_printf(&line, "waiting: %s", place);
+	progress_say(p, text_str(&line));
 	text_fini(&line);
 }
 

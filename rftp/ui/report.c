@@ -326,6 +326,25 @@ void report_progress(struct report *r, const struct progress_state *s)
 	report_json_number(&json, "files", s->files);
 	report_json_known(&json, "total_files", s->total_files);
 	report_json_number(&json, "errors", s->errors);
+	report_json_string(&json, "current", s->name && *s->name ? s->name : NULL);
+	report_json_now(r, &json);
+}
+
+void report_scan(struct report *r, uint64_t files, uint64_t bytes)
+{
+	struct text json = {0};
+	uint64_t now;
+
+	progress_scan(&r->progress, files, bytes);
+	if (!report_json(r))
+		return;
+	now = clock_now_ns();
+	if (now < r->progress_ns)
+		return;
+	r->progress_ns = now + REPORT_PROGRESS_NS;
+	report_json_begin(&json, "scan");
+	report_json_number(&json, "files", files);
+	report_json_known(&json, "bytes", bytes);
 	report_json_now(r, &json);
 }
 

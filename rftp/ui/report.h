@@ -24,7 +24,7 @@ struct report {
 	struct progress progress;
 	enum exit_code code; /* of the errors since report_forget */
 	uint64_t errors;
-	uint64_t progress_ns; /* when the next progress event is due */
+	uint64_t progress_ns; /* when the next progress or scan event is due */
 	unsigned job;         /* of the shell's, that it is about: in each event; 0: none */
 };
 
@@ -80,6 +80,9 @@ void report_start(
 	struct report *, const char *command, const char *server, const char *destination);
 /* How far it is; the event at most once a second. */
 void report_progress(struct report *, const struct progress_state *);
+/* Names are looked at, before anything moves: so many files so far, with so many bytes
+ * (MESSAGE_UNKNOWN: nobody counts them); the event at most once a second. */
+void report_scan(struct report *, uint64_t files, uint64_t bytes);
 /* A transfer waits in line at the server; or it has waited, and goes on. */
 void report_queued(struct report *, const struct message_queued *);
 void report_admitted(struct report *, const struct message_queued *, uint64_t waited_ns);

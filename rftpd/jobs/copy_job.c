@@ -110,7 +110,10 @@ void copy_job_progress(struct transfer_job *job)
 
 	pthread_mutex_lock(&c->lock);
 	c->news.bytes = stats->bytes;
+	c->news.verified_bytes = stats->verified_bytes;
 	c->news.had_bytes = stats->had_bytes;
+	memcpy(c->current, stats->current, sizeof c->current);
+	c->news.current = (struct wire_bytes){(const uint8_t *)c->current, strlen(c->current)};
 	c->news.hole_bytes = stats->hole_bytes;
 	c->news.crossed_bytes = stats->crossed_bytes;
 	c->news.total_bytes = stats->total_bytes;

@@ -39,9 +39,10 @@ struct copy_job {
 	/* the box */
 	pthread_mutex_t lock;
 	struct message_copy_reply news; /* its numbers; no text, no outcomes */
-	struct buffer outcomes;         /* that the client was not told */
-	struct buffer lengths;          /* a size_t for each of them */
-	bool is_full;                   /* the client does not take them */
+	char current[MESSAGE_NAME_MAX + 1];
+	struct buffer outcomes; /* that the client was not told */
+	struct buffer lengths;  /* a size_t for each of them */
+	bool is_full;           /* the client does not take them */
 	uint64_t told_ns;
 	bool was_aborted; /* by the client, who waits for an ABORT: the loop's */
 };

@@ -10,9 +10,11 @@ import time
 import rftptest
 from rftptest import NO_FILE, Daemon, case, check, equal, finish, make_file, rftp, start_rftp, wait_until, works
 
+HANG = os.path.join(rftptest.BUILD, "tests", "preload", "hang.so")
 FIELDS = {
     "start": {"event", "version", "command", "server"},
-    "progress": {"event", "bytes", "total_bytes", "files", "total_files", "errors"},
+    "progress": {"event", "bytes", "total_bytes", "files", "total_files", "errors", "current"},
+    "scan": {"event", "files", "bytes"},
     "file": {"event", "path", "remote", "bytes", "status", "text"},
     "directory": {"event", "path", "remote", "status", "text"},
     "error": {"event", "object", "status", "code", "text"},
@@ -140,6 +142,123 @@ def progress(top):
     equal([e["bytes"] for e in seen], sorted(e["bytes"] for e in seen), "bytes")
     check(len(seen) <= time.monotonic() - begun + 1, len(seen), "events in", time.monotonic() - begun, "s")
     equal(found[-1]["bytes"], sent, "bytes in all")
+
+
+# ---- for people ----
+
+ESCAPES = rftptest.re.compile(rb"\x1b(?!\[K)")
+
+
+def slow_tree(top, files=4):
+    os.makedirs(f"{top}/export", exist_ok=True)
+    os.makedirs(f"{top}/tree/sub")
+    for i in range(files):
+        make_file(f"{top}/tree/sub/file number {i}", 300000)
+    return Daemon(f"{top}/export")
+
+
+def drawn(out):
+    """The lines that a terminal showed, one after the other."""
+    return [part.removesuffix(b"\x1b[K") for part in out.replace(b"\n", b"\r").split(b"\r") if part.strip()]
+
+
+@case
+def the_line_on_a_terminal(top):
+    daemon = slow_tree(top)
+    for columns in (40, 120):
+        out, code = rftptest.on_terminal("-r", "--limit-rate", "1M", f"{top}/tree", daemon.url(f"at-{columns}"),
+                                         columns=columns, env={"TERM": "xterm", "NO_COLOR": "1"})
+        equal(code, 0, "exit code", out)
+        lines = [line for line in drawn(out) if b"%" in line]
+        check(lines, "nothing was drawn:", out)
+        for line in lines:
+            check(len(line.decode()) < columns, columns, "columns:", line)
+            check(b"ETA" in line, line)
+        check(not ESCAPES.search(out), "more than the line is erased:", out)
+        if columns > 40:
+            check(any(b"of 4 files  tree/sub/file number " in line for line in lines), "no name:", lines)
+        check(out.rstrip().endswith(b"MB/s") or b"4 files," in lines[-1] or b"4 files, 1.20 MB" in out, "the sum:", out)
+    # one without colours shows the same as one with them
+    with_colours, _ = rftptest.on_terminal("-r", f"{top}/tree", daemon.url("colours"), env={"TERM": "xterm-256color"})
+    check(not ESCAPES.search(with_colours), with_colours)
+
+
+@case
+def a_terminal_that_knows_no_escapes(top):
+    daemon = slow_tree(top)
+    out, code = rftptest.on_terminal("-r", "--limit-rate", "2M", f"{top}/tree", daemon.url("dumb"), env={"TERM": "dumb"})
+    equal(code, 0, "exit code", out)
+    check(b"\x1b" not in out, out)
+    equal(drawn(out)[0][:20], b"rftp: 4 files, 1.20 ", out)
+
+
+@case(seconds=90)
+def a_log_has_a_line_now_and_then(top):
+    """Every ten seconds; and none that nobody asked for."""
+    os.mkdir(f"{top}/export")
+    daemon = Daemon(f"{top}/export")
+    clients = [start_rftp(*options, "-", daemon.url(f"piped{i}"), stdin=subprocess.PIPE)
+               for i, options in enumerate(((), ("-q",), ("--json",)))]
+    end = time.monotonic() + 12
+    while time.monotonic() < end:
+        for client in clients:
+            client.stdin.write(bytes(10000))
+            client.stdin.flush()
+        time.sleep(0.05)
+    results = []
+    for client in clients:
+        client.stdin.close()
+        client.stdin = None
+        results.append(finish(client))
+    lines = results[0].err.decode().splitlines()
+    check(1 <= len(lines) <= 1 + (time.monotonic() - end + 12) / 10, "lines:", results[0])
+    check(rftptest.re.fullmatch(r"rftp: [\d.]+ [kM]B  [\d.]+ [kM]?B/s  0:1\d", lines[0]), lines)
+    equal([r.err for r in results[1:]], [b"", b""], "with -q and --json")
+
+
+@case
+def a_scan_that_takes_its_time(top):
+    """What is looked at before anything moves is told, too."""
+    if rftptest.SANITIZED or not os.path.exists(HANG):
+        rftptest.skip("tests/preload is not built, or not for sanitizers")
+    os.makedirs(f"{top}/export")
+    os.makedirs(f"{top}/tree/hangs/in")
+    for i in range(50):
+        make_file(f"{top}/tree/{i}", 1000)
+    make_file(f"{top}/tree/hangs/in/f", 1000)
+    daemon = Daemon(f"{top}/export")
+    gate = f"{top}/gate"
+    open(gate, "w").close()
+    env = {"LD_PRELOAD": HANG, "RFTP_TEST_HANG": "in", "RFTP_TEST_GATE": gate}
+    client = start_rftp("--json", "-r", f"{top}/tree", daemon.url("new"), env=env)
+    wait_until(lambda: os.path.exists(f"{gate}.0"), "it looks at the directory that does not answer")
+    time.sleep(1.1)  # an event a second
+    os.unlink(gate)
+    found = events(finish(client))
+    scans = [e for e in found if e["event"] == "scan"]
+    check(scans, "no scan was told of:", found)
+    check(0 < scans[0]["files"] <= 51 and scans[0]["bytes"] <= 51000, scans)
+    equal(found[-1]["files"], 51, "files")
+
+
+@case
+def what_is_not_verified_does_not_count(top):
+    """What lies on the way is not there: the destination is held up, and progress with it."""
+    os.mkdir(f"{top}/export")
+    daemon = Daemon(f"{top}/export")
+    make_file(f"{top}/f", 16 << 20)
+    proxy = rftptest.Proxy(daemon.port, hold=4 << 20)
+    client = start_rftp("--json", f"{top}/f", proxy.url("f"))
+    lines = []
+    rftptest.threading.Thread(target=lambda: lines.extend(iter(client.stdout.readline, b"")), daemon=True).start()
+    wait_until(lambda: sum(b'"progress"' in line for line in lines) >= 2, "two progress events", 30)
+    for e in [json.loads(line) for line in lines if b'"progress"' in line]:
+        check(e["bytes"] <= 4 << 20, "more than has crossed:", e)
+    proxy.release()
+    client.wait(30 * rftptest.PATIENCE)
+    wait_until(lambda: lines and b'"done"' in lines[-1], "done")
+    equal(json.loads(lines[-1])["bytes"], 16 << 20, "bytes")
+    proxy.close()
 
 
 rftptest.main()

@@ -81,7 +81,7 @@ write("fuzz_message", {
     "send-copy": frame(29, text(b"192.0.2.1") + pack("H", 7387) + text(b"SHA256:x") + pack("BQ", 1, 1 << 20)
                        + text(bytes(56)) + pack("I", 3) + text(b"/to")
                        + pack("BIBHIIIBQQ", 1, 3, 0, 0, 0, 0, 0, 0, 0, 1 << 20) + text(b"/f") + bytes(4)),
-    "send-copy-reply": frame(29 | REPLY, pack("BBH", 0, 2, 300) + text(b"full") + bytes(72) + bytes(13) + text(b"soft")
+    "send-copy-reply": frame(29 | REPLY, pack("BBH", 0, 2, 300) + text(b"full") + bytes(80) + text(b"a") + bytes(13) + text(b"soft")
                              + pack("H", 2) + pack("BHQ", 0, 0, 5) + text(b"a") + text(b"")
                              + pack("BHQ", 4, 300, 0) + text(b"b/c") + text(b"full")),
     "sum": frame(25, pack("BH", 2, 2) + text(b"/a") + text(b"/b")),

@@ -299,6 +299,80 @@ static const char *one(
 	return wrong;
 }
 
+/* ---- progress ---- */
+
+struct watched {
+	const struct side *sink;
+	unsigned looks, partly; /* partly: that said something, and not all */
+	bool ahead;
+	uint64_t last;
+};
+
+/* In the source's thread: never more than the sink has verified by now. */
+static void look(void *ctx, const struct transfer_stats *stats)
+{
+	struct watched *w = ctx;
+
+	w->looks++;
+	w->ahead |= stats->verified_bytes > w->sink->stats.bytes;
+	w->ahead |= stats->verified_bytes < w->last;
+	w->partly += stats->verified_bytes && stats->verified_bytes < stats->total_bytes;
+	w->last = stats->verified_bytes;
+}
+
+static void progress_is_what_the_sink_has(void)
+{
+	const uint64_t size = 6u << 20;
+	const struct loop_faults none = {0};
+
+	make_dirs();
+	for (uint8_t engine = MESSAGE_ENGINE_CREDIT; engine <= MESSAGE_ENGINE_WINDOW; engine++) {
+		struct transfer_params params = {
+			.block = 65536,
+			.depth = 8,
+			.max_block = 1 << 20,
+			.max_depth = RAIL_DEPTH,
+			.engine = engine,
+			.cancel_fd = -1,
+		};
+		struct side source, sink;
+		struct watched watched = {.sink = &sink};
+		struct worker other = {0};
+		struct fabric *fabric;
+		struct bucket bucket;
+		struct pair pair;
+
+		wipe(from_dir);
+		wipe(to_dir);
+		write_file(from_dir, 0, size, 1);
+		CHECK_EQ(loop_open(&none, &fabric), 0);
+		CHECK_EQ(pair_open(&pair, fabric, 2), 0);
+		CHECK_EQ(bucket_init(&bucket, size, 8 * 65536), 0); /* it takes a second */
+		sink = (struct side){.link = pair.daemon, .params = params, .dir = to_dir};
+		sink.params.bucket = &bucket;
+		source = (struct side){.source = true,
+			.link = pair.client,
+			.params = params,
+			.dir = from_dir,
+			.files = 1};
+		source.params.progress = look;
+		source.params.progress_ctx = &watched;
+		CHECK_EQ(worker_start(&other, "source", run_side, &source), 0);
+		run_side(&sink);
+		worker_stop(&other);
+		pair_close(&pair);
+		bucket_fini(&bucket);
+		CHECK_EQ(source.result, 0);
+		CHECK(!watched.ahead);
+		CHECK(watched.looks > 4);
+		CHECK(watched.partly > 2);
+		CHECK_EQ(watched.last, size);
+		CHECK(!strcmp(source.stats.current, "f0"));
+		CHECK(!strcmp(sink.stats.current, "")); /* nobody asked there */
+	}
+	remove_dirs();
+}
+
 static unsigned transfers(void)
 {
 	const char *s = getenv("RFTP_TRANSFERS");
@@ -389,6 +463,7 @@ int main(int argc, char **argv)
 		{"transfers with cuts and errors", with_cuts_and_errors},
 		{"transfers with a channel that stalls", with_a_channel_that_stalls},
 		{"transfers with a bit that changes", with_a_bit_that_changes},
+		{"progress is what the sink has verified", progress_is_what_the_sink_has},
 		{NULL, NULL},
 	};
 

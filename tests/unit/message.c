@@ -80,8 +80,9 @@
 	"01 00003f13 01 0004 00080000 00000010 000003e8 01 0000000000000000 0000000000100000 "     \
 	"0002 2f61 0001 0002 2f62 0001 00 0003 2a2e6f"
 #define COPY_NUMBERS                                                                               \
-	"0000000000000001 0000000000000002 0000000000000003 0000000000000004 ffffffffffffffff "    \
-	"0000000000000005 0000000000000006 ffffffffffffffff 0000000000000007 "
+	"0000000000000001 0000000000000001 0000000000000002 0000000000000003 0000000000000004 "    \
+	"ffffffffffffffff 0000000000000005 0000000000000006 ffffffffffffffff 0000000000000007 "    \
+	"0001 61 "
 #define COPY_REPLY                                                                                 \
 	"00 03 00ce 0003 617761 " COPY_NUMBERS "01 02 01 0004 00080000 00000010 0004 736f6674 "    \
 	"0002 00 0000 0000000000000005 0001 61 0000 07 0130 0000000000000000 0003 622f63 0002 "    \
@@ -89,6 +90,7 @@
 #define COPY_NONE                                                                                  \
 	"01 00 0000 0000 0000000000000000 0000000000000000 0000000000000000 0000000000000000 "     \
 	"0000000000000000 0000000000000000 0000000000000000 0000000000000000 0000000000000000 "    \
+	"0000000000000000 0000 "                                                                   \
 	"00 00 00 0000 00000000 00000000 "
 #define COPY_LONG "00 0000 0000000000000000 0000 0200 61*512 "
 /* FILE of PUT and GET without its name: number, kind, mode, time, size */
@@ -226,7 +228,7 @@ static const struct sample samples[] = {
 		COPY_NONE "0000 007d " X25(COPY_LONG) X25(COPY_LONG) X25(COPY_LONG) X25(COPY_LONG)
 			X5(COPY_LONG) X5(COPY_LONG) X5(COPY_LONG) X5(COPY_LONG)
 				COPY_LONG COPY_LONG COPY_LONG COPY_LONG
-		"00 0000 0000000000000000 0000 004e 61*78"},
+		"00 0000 0000000000000000 0000 0044 61*68"},
 	{MESSAGE_STORE, NULL, FILES},
 	{MESSAGE_STORE, NULL, NULLS},
 	{MESSAGE_STORE, NULL,
@@ -512,16 +514,16 @@ static const struct tweak tweaks[] = {
 	{recode_message_copy_reply, COPY_REPLY, 1, 1, 0, BAD}, /* failed, and nowhere */
 	{recode_message_copy_reply, COPY_REPLY, 1, 1, 4, BAD},
 	{recode_message_copy_reply, COPY_REPLY, 2, 2, 0, BAD}, /* somewhere, and not failed */
-	{recode_message_copy_reply, COPY_REPLY, 81, 1, 5, BAD},
-	{recode_message_copy_reply, COPY_REPLY, 82, 1, 3, BAD},
-	{recode_message_copy_reply, COPY_REPLY, 83, 1, 2, BAD},
-	{recode_message_copy_reply, COPY_REPLY, 96, 1, ' ', BAD}, /* the fabric's name */
-	{recode_message_copy_reply, COPY_REPLY, 100, 2, 1, BAD},
-	{recode_message_copy_reply, COPY_REPLY, 100, 2, 3, BAD},
-	{recode_message_copy_reply, COPY_REPLY, 102, 1, 8, BAD},
-	{recode_message_copy_reply, COPY_REPLY, 115, 1, '/', BAD},
-	{recode_message_copy_reply, COPY_REPLY, 119, 2, 0, 0},
-	{recode_message_copy_reply, COPY_REPLY, 128, 1, 1, BAD}, /* failed, and has bytes */
+	{recode_message_copy_reply, COPY_REPLY, 92, 1, 5, BAD},
+	{recode_message_copy_reply, COPY_REPLY, 93, 1, 3, BAD},
+	{recode_message_copy_reply, COPY_REPLY, 94, 1, 2, BAD},
+	{recode_message_copy_reply, COPY_REPLY, 107, 1, ' ', BAD}, /* the fabric's name */
+	{recode_message_copy_reply, COPY_REPLY, 111, 2, 1, BAD},
+	{recode_message_copy_reply, COPY_REPLY, 111, 2, 3, BAD},
+	{recode_message_copy_reply, COPY_REPLY, 113, 1, 8, BAD},
+	{recode_message_copy_reply, COPY_REPLY, 126, 1, '/', BAD},
+	{recode_message_copy_reply, COPY_REPLY, 130, 2, 0, 0},
+	{recode_message_copy_reply, COPY_REPLY, 139, 1, 1, BAD}, /* failed, and has bytes */
 	/* STORE, RETRIEVE */
 	{recode_message_data_request, APPEND, 1, 4, 0x108008, 0},
 	{recode_message_data_request, APPEND, 1, 4, 0x8001, BAD},

@@ -4,6 +4,7 @@
  */
 #include "engine/credit/credit_engine.h"
 
+#include "base/clock.h"
 #include "block/credit.h"
 #include "proto/status.h"
 #include "proto/transfer.h"
@@ -15,11 +16,13 @@
 
 #define INITIAL_GRANT 16u /* blocks; the window doubles from here */
 #define POLL_BATCH 32
+#define HOLD_NS (NS_PER_S / 5) /* grants that are worth no message yet: no longer than this */
 
 struct credit_sink {
 	struct engine_sink base;
 	struct engine_env env;
 	struct credit_meter meter;
+	uint64_t held_ns;       /* since when grants are held back; 0: none are */
 	struct block **noticed; /* landed and not yielded yet: a ring */
 	uint32_t noticed_head, noticed_count;
 	uint32_t batch[TRANSFER_GRANTS_MAX];        /* a GRANT under construction */
@@ -145,10 +148,31 @@ static int take_request(struct engine_sink *e, const uint8_t *data, size_t len)
 	return 0;
 }
 
+/* From a source that is slow, and will not ask for long, they are not held back for ever: it learns
+ * from them what was verified. */
+static uint32_t grants_now(struct credit_sink *c)
+{
+	uint32_t free_blocks = pool_free_count(c->env.pool);
+	uint32_t grants = credit_meter_grant(&c->meter, free_blocks);
+	uint64_t now;
+
+	if (!grants && c->meter.debt && free_blocks) {
+		now = clock_now_ns();
+		if (!c->held_ns)
+			c->held_ns = now;
+		if (now - c->held_ns < HOLD_NS)
+			return 0;
+		c->meter.asked = true;
+		grants = credit_meter_grant(&c->meter, free_blocks);
+	}
+	c->held_ns = 0;
+	return grants;
+}
+
 static int sink_flush(struct engine_sink *e)
 {
 	struct credit_sink *c = self(e);
-	uint32_t grants = credit_meter_grant(&c->meter, pool_free_count(c->env.pool));
+	uint32_t grants = grants_now(c);
 
 	while (grants) {
 		uint32_t count = 0;

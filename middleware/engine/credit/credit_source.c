@@ -39,8 +39,11 @@ static int send_batch(struct credit_source *c, struct block *const *blocks, unsi
 	uint32_t indices[BATCH_BLOCKS_MAX];
 	int err = 0;
 
-	for (unsigned i = 0; i < count && !err; i++)
+	for (unsigned i = 0; i < count && !err; i++) {
 		err = credit_book_spend(c->book, &indices[i]);
+		if (!err)
+			slots_fill(&c->base.slots, indices[i], blocks[i]->length);
+	}
 	return err ? err
 		   : notice_post_gathered(&c->env, c->base.sender, sender_pick(c->base.sender),
 			     blocks, indices, count);
@@ -52,6 +55,8 @@ static int send_alone(struct credit_source *c, struct block *b)
 	uint32_t index;
 	int err = credit_book_spend(c->book, &index);
 
+	if (!err)
+		slots_fill(&c->base.slots, index, b->length);
 	return err ? err
 		   : notice_post(&c->env, c->base.sender, sender_pick(c->base.sender), b, index);
 }
@@ -94,6 +99,8 @@ static int take_grant(struct engine_source *e, const uint8_t *data, size_t len)
 				"the sink granted a block twice, or one that it does not have");
 			return -EBADMSG;
 		}
+		while (n)
+			slots_empty(&c->base.slots, indices[--n]);
 	}
 	c->asked = false;
 	return 0;
@@ -148,6 +155,7 @@ static void source_close(struct engine_source *e)
 	struct credit_source *c = self(e);
 
 	credit_book_free(c->book);
+	slots_fini(&c->base.slots);
 	sender_free(c->base.sender);
 	free(c);
 }
@@ -166,6 +174,8 @@ static int source_open(const struct engine_env *env, struct engine_source **out)
 	c->env = *env;
 	c->limit = batch_limit_for(env);
 	err = sender_of(env, &c->base.sender);
+	if (!err)
+		err = slots_init(&c->base.slots, env->remote_depth);
 	if (!err)
 		err = credit_book_new(env->remote_depth, &c->book);
 	if (err) {

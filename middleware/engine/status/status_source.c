@@ -81,6 +81,7 @@ static void source_close(struct engine_source *e)
 	sender_free(s->base.sender);
 	free(s->bytes);
 	free(s->slots);
+	slots_fini(&s->base.slots);
 	free(s->free);
 	free(s);
 }
@@ -88,6 +89,7 @@ static void source_close(struct engine_source *e)
 static void put_free(struct status_source *s, uint32_t index)
 {
 	s->slots[index].byte = TRANSFER_BYTE_FREE;
+	slots_empty(&s->base.slots, index);
 	s->free[(s->free_head + s->free_count++) % s->depth] = index;
 }
 
@@ -168,6 +170,7 @@ static int send_batch(struct status_source *s, struct block *const *blocks, unsi
 
 	for (unsigned i = 0; i < count; i++) {
 		slots[i] = take_free(s);
+		slots_fill(&s->base.slots, slots[i], blocks[i]->length);
 		s->slots[slots[i]] = (struct slot){
 			.byte = TRANSFER_BYTE_DATA,
 			.channel = (uint8_t)channel->number,
@@ -392,7 +395,7 @@ static int source_open(const struct engine_env *env, struct engine_source **out)
 	s->bytes = calloc(1, bytes);
 	s->slots = calloc(s->depth, sizeof *s->slots);
 	s->free = calloc(s->depth, sizeof *s->free);
-	if (!s->bytes || !s->slots || !s->free)
+	if (!s->bytes || !s->slots || !s->free || slots_init(&s->base.slots, s->depth))
 		goto err_close;
 	for (unsigned i = 0; i < READS_MAX; i++)
 		s->reads[i].bytes = s->bytes + i * (size_t)s->span;

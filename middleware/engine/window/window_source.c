@@ -15,7 +15,8 @@ struct window_source {
 	struct engine_env env;
 	uint32_t depth;
 	struct acks *acks;
-	uint64_t tail; /* slots ever used: the next to fill */
+	uint64_t tail;    /* slots ever used: the next to fill */
+	uint64_t emptied; /* of these: known to be empty */
 };
 
 static struct window_source *self(struct engine_source *e)
@@ -28,7 +29,9 @@ static int source_room(struct engine_source *e, unsigned wanted)
 	struct window_source *w = self(e);
 
 	(void)wanted; /* the ACKs come unasked */
-	return (int)(w->depth - (uint32_t)(w->tail - acks_head(w->acks)));
+	for (uint64_t head = acks_head(w->acks); w->emptied < head; w->emptied++)
+		slots_empty(&e->slots, (uint32_t)(w->emptied % w->depth));
+	return (int)(w->depth - (uint32_t)(w->tail - w->emptied));
 }
 
 static int source_send(struct engine_source *e, struct block *const *blocks, unsigned count)
@@ -41,6 +44,8 @@ static int source_send(struct engine_source *e, struct block *const *blocks, uns
 		acks_expect(w->acks, w->tail + 1);
 		err = notice_post(&w->env, e->sender, sender_pick(e->sender), blocks[i],
 			(uint32_t)(w->tail % w->depth));
+		if (!err)
+			slots_fill(&e->slots, (uint32_t)(w->tail % w->depth), blocks[i]->length);
 		w->tail += !err;
 	}
 	return err;
@@ -99,6 +104,7 @@ static void source_close(struct engine_source *e)
 	if (w->acks)
 		source_stop(e);
 	acks_free(w->acks);
+	slots_fini(&e->slots);
 	sender_free(e->sender);
 	free(w);
 }
@@ -117,6 +123,8 @@ static int source_open(const struct engine_env *env, struct engine_source **out)
 	w->env = *env;
 	w->depth = env->remote_depth;
 	err = sender_of(env, &w->base.sender);
+	if (!err)
+		err = slots_init(&w->base.slots, w->depth);
 	if (!err)
 		err = window_post_receives(env, w->depth);
 	if (!err)
