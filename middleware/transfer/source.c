@@ -344,7 +344,8 @@ static void observe(struct run *run)
 	observe_current((struct source *)run);
 	if (!run->source || run->source->ops->room(run->source, 0) < 0)
 		return; /* the loop will see why */
-	known = stats->bytes - run->source->slots.full_bytes;
+	/* of what went early nothing is told but with its file */
+	known = stats->bytes - run->source->slots.full_bytes - stats->early_bytes;
 	arrived = arrived > stats->had_bytes ? arrived - stats->had_bytes : 0;
 	known = known > arrived ? known : arrived;
 	if (known > stats->verified_bytes)
