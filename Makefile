@@ -6,6 +6,7 @@
 # make check-rdma   the programs on Linux's RDMA drivers, in a virtual machine  RIG_ARGS=--short
 # make bench-rdma   speed in it, beside others, as tables
 # make bench        speed against peers, in one run, as a table      BENCH_ARGS=--quick
+# make bench-early    early data over long lines, as a table
 # make bench-clients  8, 100 and 500 clients at once, as a table
 # make bench-engines  the engines against each other, as tables and plots
 # make fuzz         each fuzz target for FUZZ_SECONDS=10 (needs clang)
@@ -163,6 +164,9 @@ bench: all $(B)/tests/bench/delay
 bench-clients: all
 	$(Q)RFTP_BUILD=$(abspath $(B)) python3 tests/bench/clients.py $(BENCH_ARGS)
 
+bench-early: all $(B)/tests/bench/delay
+	$(Q)RFTP_BUILD=$(abspath $(B)) python3 tests/bench/early.py $(BENCH_ARGS)
+
 # what it simulates needs logarithms
 $(B)/tests/bench/admission_sim: LDLIBS += -lm
 
@@ -275,5 +279,5 @@ clean:
 	rm -rf build build-*
 
 -include $(shell find $(B) -name '*.d' 2>/dev/null)
-.PHONY: all check check-c check-cli check-rdma demo bench bench-admission bench-clients bench-engines bench-rdma fuzz fuzzers lint format format-check install uninstall clean
+.PHONY: all check check-c check-cli check-rdma demo bench bench-admission bench-clients bench-early bench-engines bench-rdma fuzz fuzzers lint format format-check install uninstall clean
 .SECONDARY:

@@ -88,8 +88,8 @@ static bool message_send_copy_ok(const struct message_send_copy *m)
 	       m->protect <= MESSAGE_PROTECT_PRIVATE && m->rate <= TRANSFER_SIZE_MAX &&
 	       message_grant_ok(m->grant) && !(m->to_flags & ~MESSAGE_COPY_FLAGS) &&
 	       message_path_ok(m->to) && m->request.kind == MESSAGE_DATA_FILES &&
-	       !(m->request.flags &
-		       (MESSAGE_DATA_SELECTED | MESSAGE_DATA_STREAM | MESSAGE_DATA_IN_PLACE)) &&
+	       !(m->request.flags & (MESSAGE_DATA_SELECTED | MESSAGE_DATA_STREAM |
+					    MESSAGE_DATA_IN_PLACE | MESSAGE_DATA_EARLY)) &&
 	       !m->request.size;
 }
 

@@ -118,8 +118,11 @@ int calls_retrieve(struct calls *c, unsigned transfer, const struct message_data
 {
 	uint8_t data[MESSAGE_DATA_MAX]; /* of many paths */
 
-	return calls_begin(c, transfer, MESSAGE_RETRIEVE, data,
-		message_put_data_request(request, data, sizeof data));
+	ssize_t len = message_put_data_request(request, data, sizeof data);
+
+	if (request->flags & MESSAGE_DATA_EARLY)
+		return calls_begin_early(c, transfer, MESSAGE_RETRIEVE, data, len);
+	return calls_begin(c, transfer, MESSAGE_RETRIEVE, data, len);
 }
 
 /* The sums of one frame.  1: more frames follow. */

@@ -125,14 +125,14 @@ static const struct engine_source_ops *source_half(
 	return engine_source_half(engine_by_id(hs->offer.engine), link_was_called(run->link));
 }
 
-static int plan_transfer(struct run *run, const struct transfer_source *from,
-	const struct engine_source_ops *half, struct plan_facts *facts, struct plan *out)
+static int plan_transfer(struct run *run, const struct transfer_source *from, struct handshake *hs)
 {
 	const struct transfer_params *p = run->params;
+	struct plan_facts *facts = &hs->facts;
 
 	*facts = (struct plan_facts){
-		.block = p->block,
-		.depth = p->depth,
+		.block = hs->wishes ? p->block : 0,
+		.depth = hs->wishes ? p->depth : 0,
 		.channels = p->channels,
 		.workers = p->workers,
 		.max_block = p->max_block ? p->max_block : BLOCK_BYTES_MAX,
@@ -145,13 +145,13 @@ static int plan_transfer(struct run *run, const struct transfer_source *from,
 		.rtt_ns = p->rtt_ns,
 		.early_bytes = p->early_bytes,
 		.cpus = worker_cpus(),
-		.delivered = caps_of(run)->write_delivered || half->is_fetched,
+		.delivered = caps_of(run)->write_delivered || source_half(run, hs)->is_fetched,
 	};
 
 	if (!facts->open_channels)
 		return run_fail(
 			run, VERDICT_SESSION, STATUS_DISCONNECTED, "no data channel is open");
-	plan_make(facts, out);
+	plan_make(facts, hs->plan);
 	return 0;
 }
 
@@ -222,7 +222,8 @@ int handshake_offer(struct run *run, const struct transfer_source *from, struct 
 	};
 	if (getrandom(offer->salt, sizeof offer->salt, 0) != sizeof offer->salt)
 		return -EIO;
-	r = plan_transfer(run, from, source_half(run, hs), &hs->facts, hs->plan);
+	hs->wishes = !p->early || p->answered || from->total_bytes <= (uint64_t)p->block * p->depth;
+	r = plan_transfer(run, from, hs);
 	if (!r)
 		r = check_engine(run, offer->engine, offer->notice, hs->plan->channels);
 	if (r)
@@ -232,6 +233,7 @@ int handshake_offer(struct run *run, const struct transfer_source *from, struct 
 	offer->channels = hs->plan->channels;
 	offer->block = hs->plan->block;
 	offer->depth = hs->plan->depth;
+	hs->invited = p->early && !p->answered && handshake_matches(offer, p);
 	r = run_put(run, TRANSFER_OFFER, out, transfer_put_offer(offer, out, sizeof out));
 	return r ? r : take_keys(run, offer);
 }
@@ -365,18 +367,86 @@ static int answer(struct run *run, const struct transfer_offer *offer, bool imm,
 	return run_put(run, TRANSFER_ACCEPT, data, transfer_put_accept(&accept, data, sizeof data));
 }
 
-int handshake_accept(struct run *run, bool bundles, uint32_t *block_bytes)
+static bool takes_imm(const struct run *run, const struct transfer_offer *offer)
 {
-	const struct engine_ops *ops;
-	const struct engine_sink_ops *half;
-	struct transfer_offer offer;
-	struct message_header h;
-	struct engine_env env;
-	const uint8_t *data;
-	uint32_t depth;
-	bool imm;
-	int r = run_get_wait(run, &h, &data);
+	return (offer->flags & TRANSFER_OFFER_IMM) && offer->notice == TRANSFER_NOTICE_BEHIND &&
+	       engine_by_id(offer->engine)->notices && caps_of(run)->has_imm;
+}
 
+/* Pool and engine for what is offered, or will be; and the answer. */
+static int open_sink(struct run *run, const struct transfer_offer *offer, bool bundles)
+{
+	const struct engine_ops *ops = engine_by_id(offer->engine);
+	const struct engine_sink_ops *half = engine_sink_half(ops, link_was_called(run->link));
+	bool imm = takes_imm(run, offer);
+	uint32_t depth = choose_depth(run, offer);
+	struct engine_env env;
+	int r = run_make_pool(run, depth, offer->block, half->access);
+
+	if (r)
+		return run_fail(run, VERDICT_TRANSFER, status_from_errno(r),
+			"memory for %u blocks of %u bytes", depth, offer->block);
+	env = make_env(run, offer->channels, offer->notice, imm);
+	run_count_requests(run, offer->channels);
+	r = half->open(&env, &run->sink);
+	if (r)
+		return r;
+	run->engine = ops;
+	run->common = &run->sink->common;
+	return answer(run, offer, imm, bundles);
+}
+
+/* What was made for another offer goes; the source has not used it. */
+static void close_sink(struct run *run)
+{
+	run_revoke(run);
+	run->sink->ops->close(run->sink);
+	run->sink = NULL;
+	run->common = NULL;
+	pool_free(run->pool);
+	run->pool = NULL;
+	memory_give(run->memory);
+}
+
+/* What the request asks for, as an offer: the answer to that leaves ahead of it. */
+static int invite(struct run *run, bool bundles, struct transfer_offer *wanted)
+{
+	const struct transfer_params *p = run->params;
+	int r;
+
+	*wanted = (struct transfer_offer){
+		.engine = p->engine,
+		.notice = default_notice(p),
+		.channels = p->channels,
+		.block = p->block,
+		.depth = p->depth,
+		.protect = p->protect,
+	};
+	r = check_offer(run, wanted);
+	if (r)
+		return r;
+	if (p->protect) /* its keys come with OFFER */
+		run->prefix_bytes = SEAL_PREFIX_BYTES;
+	r = open_sink(run, wanted, bundles);
+	return r ? r : engine_sink_flush(run->sink);
+}
+
+bool handshake_matches(const struct transfer_offer *offer, const struct transfer_params *p)
+{
+	return offer->engine == p->engine && offer->notice == default_notice(p) &&
+	       offer->channels == p->channels && offer->block == p->block &&
+	       offer->depth == p->depth && offer->protect == p->protect;
+}
+
+int handshake_accept(struct run *run, bool bundles, bool *invited, uint32_t *block_bytes)
+{
+	struct transfer_offer offer, wanted;
+	struct message_header h;
+	const uint8_t *data;
+	int r = *invited ? invite(run, bundles, &wanted) : 0;
+
+	if (!r)
+		r = run_get_wait(run, &h, &data);
 	if (r < 0)
 		return r;
 	if (h.type != TRANSFER_OFFER || transfer_get_offer(&offer, data, h.length))
@@ -387,21 +457,13 @@ int handshake_accept(struct run *run, bool bundles, uint32_t *block_bytes)
 		r = take_keys(run, &offer);
 	if (r)
 		return r;
-	ops = engine_by_id(offer.engine);
-	half = engine_sink_half(ops, link_was_called(run->link));
-	imm = (offer.flags & TRANSFER_OFFER_IMM) && offer.notice == TRANSFER_NOTICE_BEHIND &&
-	      ops->notices && caps_of(run)->has_imm;
-	depth = choose_depth(run, &offer);
-	r = run_make_pool(run, depth, offer.block, half->access);
-	if (r)
-		return run_fail(run, VERDICT_TRANSFER, status_from_errno(r),
-			"memory for %u blocks of %u bytes", depth, offer.block);
-	env = make_env(run, offer.channels, offer.notice, imm);
-	run_count_requests(run, offer.channels);
-	r = half->open(&env, &run->sink);
-	if (!r) {
-		run->engine = ops;
-		run->common = &run->sink->common;
+	if (*invited && !handshake_matches(&offer, run->params)) {
+		close_sink(run);
+		*invited = false;
+	}
+	if (!*invited)
+		r = open_sink(run, &offer, bundles);
+	if (!r)
 		r = io_pool_new(
 			&(struct io_pool_params){
 				.workers = plan_workers(run->params->workers, worker_cpus()),
@@ -413,10 +475,10 @@ int handshake_accept(struct run *run, bool bundles, uint32_t *block_bytes)
 				.seal = run->seal_key,
 				.queued_jobs = HANDSHAKE_JOBS_MAX},
 			&run->io_pool);
-	}
-	if (!r)
-		r = answer(run, &offer, imm, bundles);
+	if (r)
+		return r;
 	*block_bytes = offer.block;
-	fill_stats(run, ops, &offer, pool_count(run->pool), imm);
-	return r;
+	fill_stats(run, run->engine, &offer, pool_count(run->pool),
+		!*invited && takes_imm(run, &offer));
+	return 0;
 }

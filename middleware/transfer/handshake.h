@@ -19,7 +19,12 @@ struct handshake {
 	struct plan *plan; /* the source's */
 	struct plan_facts facts;
 	struct transfer_offer offer;
+	bool wishes;  /* the request's block and depth are what is offered, if they can be */
+	bool invited; /* what is offered is what the request asked for: the answer came with it */
+	bool passed;  /* it was not, and that answer has gone by */
 };
+/* Whether an offer is what the request of an early get asked for: both sides see the same. */
+bool handshake_matches(const struct transfer_offer *, const struct transfer_params *);
 /* Source: plans, and offers. */
 int handshake_offer(struct run *, const struct transfer_source *, struct handshake *);
 /* Memory, registered, and workers, for a sink of `depth` blocks: once, before or after its answer.
@@ -31,7 +36,8 @@ struct engine_env handshake_env(struct run *, const struct handshake *);
 /* The answer: checks it, and opens the engine.  `bundles`: whether the sink takes them. */
 int handshake_take_accept(struct run *, const struct transfer_source *, struct handshake *,
 	const struct message_header *, const uint8_t *data, bool *bundles);
-/* Sink: waits for the offer and answers it; `bundles`: whether it takes them. */
-int handshake_accept(struct run *, bool bundles, uint32_t *block_bytes);
+/* Sink: waits for the offer and answers it; `bundles`: whether it takes them.  `invited`: answers
+ * what the request asked for at once; set to whether that was what was offered. */
+int handshake_accept(struct run *, bool bundles, bool *invited, uint32_t *block_bytes);
 
 #endif

@@ -153,6 +153,25 @@ struct plan_early plan_early(const struct plan_early_facts *f)
 	return p;
 }
 
+struct plan_early plan_early_get(const struct plan_early_facts *f)
+{
+	struct plan_early p = {.why = waits_for_answer(f)};
+
+	if (!p.why && f->several)
+		p.why = "several files";
+	if (!p.why && f->stream)
+		p.why = "to a stream";
+	if (!p.why && f->mode == PLAN_EARLY_TIMEOUT)
+		p.why = "the server chooses, and waits for nothing";
+	if (p.why)
+		return p;
+	return (struct plan_early){
+		.ahead = true,
+		.bytes = (uint64_t)PLAN_EARLY_BLOCK * PLAN_EARLY_DEPTH,
+		.why = f->mode == PLAN_EARLY_ALWAYS ? "asked for" : "round trips are saved",
+	};
+}
+
 uint64_t plan_share(uint64_t wanted, uint64_t spare)
 {
 	return at_most(wanted, at_least(spare / SPARE_PART, LOCAL_WINDOW));

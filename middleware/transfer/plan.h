@@ -73,6 +73,12 @@ struct plan_early {
 	const char *why;   /* for people: what decided */
 };
 struct plan_early plan_early(const struct plan_early_facts *);
+/* The same of a sink that asks another side for files: whether it has memory for a few blocks
+ * before it asks, and says so with it.  Of the facts it looks at mode, several, stream, resting,
+ * in_line and rtt; `bytes` are those of that memory. */
+struct plan_early plan_early_get(const struct plan_early_facts *);
+#define PLAN_EARLY_BLOCK (512u << 10)
+#define PLAN_EARLY_DEPTH 8u
 
 /* Bytes that the blocks of one side may have, of `wanted`, where the host can spare so many: a part
  * of those, as others need some, and the next transfer; but always what a short link needs. */

@@ -25,6 +25,7 @@
 #define STILL_FACTOR 10u        /* a peer that lives may move nothing for so many idle time-outs */
 #define SLOW_BYTES_PER_S 16384u /* the slowest way that is not taken for a broken one */
 #define BLOCKS_MIN 2u
+#define UNANSWERED_MS 100 /* whether it is too late for an answer is looked at so often */
 
 int run_init(struct run *run, struct link *link, const struct transfer_params *params,
 	struct transfer_stats *stats)
@@ -162,6 +163,15 @@ int run_get_wait(struct run *run, struct message_header *h, const uint8_t **data
 	int r;
 
 	for (;;) {
+		struct demux_port *next = run->port;
+
+		r = run_answered(run);
+		if (r < 0)
+			return r;
+		if (!r) { /* the answer comes before all that is the transfer's */
+			next = demux_dialogue(link_demux(run->link));
+			until_ns = clock_now_ns() + (uint64_t)run->idle_timeout_ms * NS_PER_MS;
+		}
 		r = run_get(run, h, data);
 		if (r)
 			return r;
@@ -170,7 +180,8 @@ int run_get_wait(struct run *run, struct message_header *h, const uint8_t **data
 				"no answer from the peer for %d ms", run->idle_timeout_ms);
 		if (cancelled(run))
 			return fail_cancelled(run);
-		r = demux_wait(run->port, clock_until_ms(until_ns), run->params->cancel_fd);
+		r = demux_wait(next, run->unanswered ? UNANSWERED_MS : clock_until_ms(until_ns),
+			run->params->cancel_fd);
 		if (r == -ECANCELED)
 			return fail_cancelled(run);
 		if (r && r != -ETIMEDOUT)

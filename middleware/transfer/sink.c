@@ -209,7 +209,7 @@ static void count_landed(struct sink *s, const struct block *b)
 {
 	uint32_t bytes = b->length;
 
-	if (sink_early_is(b))
+	if (sink_early_is(b) || s->ahead.invited)
 		s->run.stats->early_bytes += bytes;
 	if (!s->run.bucket)
 		return;
@@ -305,10 +305,10 @@ int sink_take_block(struct sink *s, struct block *b)
 	if (!r)
 		count_landed(s, b);
 	if (!r)
-		r = sink_early_is(b) ? sink_early_landed(s, f, b)
-		    : !f             ? sink_keep_early(s, b)
-		    : f->bundle      ? sink_take_bundle_block(s, f, b)
-				     : sink_accept_block(s, f, b);
+		r = sink_early_is(b) || s->ahead.invited ? sink_early_landed(s, f, b)
+		    : !f                                 ? sink_keep_early(s, b)
+		    : f->bundle                          ? sink_take_bundle_block(s, f, b)
+							 : sink_accept_block(s, f, b);
 	if (r == -EBADMSG)
 		return run_fail(&s->run, VERDICT_SESSION, STATUS_PROTOCOL,
 			"a block's header is not allowed: file %u, sequence %u, offset %llu, "
@@ -595,7 +595,7 @@ static void observe(struct run *run)
 enum verdict_scope transfer_receive(struct link *link, const struct transfer_params *params,
 	const struct transfer_sink *to, struct transfer_stats *stats)
 {
-	struct sink s = {.to = to};
+	struct sink s = {.to = to, .ahead.invited = params->early && params->answered};
 	enum verdict_scope outcome;
 	int r;
 
@@ -607,7 +607,7 @@ enum verdict_scope transfer_receive(struct link *link, const struct transfer_par
 	if (!r && sink_takes_bundles(&s))
 		r = end_null_open(UINT64_MAX, &s.nowhere);
 	if (!r)
-		r = handshake_accept(&s.run, sink_takes_bundles(&s), &s.block);
+		r = handshake_accept(&s.run, sink_takes_bundles(&s), &s.ahead.invited, &s.block);
 	if (!r)
 		r = make_held(&s);
 	if (!r)

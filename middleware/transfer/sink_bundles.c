@@ -324,7 +324,8 @@ int sink_take_bundle(struct sink *s, const uint8_t *data, size_t len)
 	r = parse(data, len, s->block, &bundle, &number);
 	if (r)
 		return r;
-	r = sink_early_has(s, number) ? -EBADMSG : sink_take_slot(s, number, &slot);
+	r = sink_early_has(s, number) && !s->ahead.invited ? -EBADMSG
+							   : sink_take_slot(s, number, &slot);
 	f = r ? NULL : calloc(1, sizeof *f);
 	if (!f) {
 		bundle_free(bundle);
@@ -350,6 +351,10 @@ int sink_take_bundle(struct sink *s, const uint8_t *data, size_t len)
 		*early = NULL;
 		s->early_count--;
 		r = take_block(s, f, b);
+	} else if (s->ahead.invited) {
+		struct block *b = sink_early_waiting(s, number);
+
+		r = b ? take_block(s, f, b) : 0;
 	}
 	sink_offer_bundles(s);
 	return r;

@@ -76,6 +76,10 @@ int sink_early_landed(struct sink *s, struct sink_file *f, struct block *b)
 {
 	if (!f && (b->session <= s->last_number || b->session - s->last_number > TRANSFER_OPEN_MAX))
 		return -EBADMSG;
+	if (f && f->bundle && s->ahead.invited)
+		return sink_take_bundle_block(s, f, b);
+	if (f && (f->ready || f->refused) && s->ahead.invited)
+		return f->refused ? go_by(s, f, b) : sink_accept_block(s, f, b);
 	if (f && (f->bundle || transfer_is_bare(&f->file) || sink_file_is_stream(f)))
 		return -EBADMSG; /* their blocks are never early */
 	if (f && f->refused)
@@ -84,6 +88,8 @@ int sink_early_landed(struct sink *s, struct sink_file *f, struct block *b)
 		return sink_accept_block(s, f, b);
 	b->next = s->ahead.waiting;
 	s->ahead.waiting = b;
+	if (!sink_early_is(b))
+		engine_sink_retain(s->run.sink, b);
 	return 0;
 }
 
@@ -95,7 +101,7 @@ bool sink_early_has(const struct sink *s, uint32_t number)
 	return false;
 }
 
-static struct block *take_waiting(struct sink *s, uint32_t number)
+struct block *sink_early_waiting(struct sink *s, uint32_t number)
 {
 	struct block **at = &s->ahead.waiting, *b;
 
@@ -112,7 +118,7 @@ int sink_early_ready(struct sink *s, struct sink_file *f)
 	struct block *b;
 	int r = 0;
 
-	while (!r && (b = take_waiting(s, f->file.file))) {
+	while (!r && (b = sink_early_waiting(s, f->file.file))) {
 		if (sink_file_is_stream(f))
 			r = -EBADMSG;
 		else
@@ -130,7 +136,7 @@ int sink_early_refuse(struct sink *s, struct sink_file *f)
 	int r = sink_tell_result(s, f);
 
 	f->refused = true;
-	while ((b = take_waiting(s, f->file.file))) {
+	while ((b = sink_early_waiting(s, f->file.file))) {
 		f->landed++;
 		sink_give(s, b);
 	}

@@ -27,7 +27,8 @@ struct sink_flush {
 
 /* The area that the source may fill ahead: its slots, each of which it uses once in a transfer. */
 struct sink_early {
-	bool on; /* that was agreed on */
+	bool on;      /* that was agreed on */
+	bool invited; /* of a get: blocks that come early are in slots of the sink itself */
 	uint32_t slots;
 	struct block blocks[TRANSFER_EARLY_MAX];
 	bool used[TRANSFER_EARLY_MAX];
@@ -105,6 +106,8 @@ int sink_early_ready(struct sink *, struct sink_file *);
  * uses the file after that. */
 int sink_early_refuse(struct sink *, struct sink_file *);
 bool sink_early_has(const struct sink *, uint32_t number);
+/* One of these, which is nobody's then; NULL: there is none. */
+struct block *sink_early_waiting(struct sink *, uint32_t number);
 
 /* ---- sink_files.c ---- */
 

@@ -113,6 +113,19 @@ static int take_closed(struct source *s, const uint8_t *data, size_t len)
 		(uintmax_t)sums.files, (uintmax_t)sums.bytes, (uintmax_t)sums.errors);
 }
 
+/* Of an early get, the answer to another offer than there is, and the credits behind it; they were
+ * well-formed or not. */
+static bool passes_by(const struct run *run, struct handshake *hs, const struct message_header *h)
+{
+	bool early = run->params->early && !run->params->answered && !hs->invited;
+	bool first = h->type == TRANSFER_ACCEPT && !hs->passed;
+
+	if (!early || !(first || (hs->passed && h->type == TRANSFER_GRANT)))
+		return false;
+	hs->passed = true;
+	return true;
+}
+
 /* What was decided before it about the first file stays: it is no bundle's. */
 static int take_accept(struct source *s, const struct message_header *h, const uint8_t *data)
 {
@@ -121,6 +134,8 @@ static int take_accept(struct source *s, const struct message_header *h, const u
 
 	if (r <= 0)
 		return r ? r : -EBADMSG;
+	if (passes_by(&s->run, &s->handshake, h))
+		return 0;
 	r = handshake_take_accept(&s->run, s->from, &s->handshake, h, data, &bundles);
 	if (!r && !s->last_number && !s->no_more)
 		r = source_make_gathers(s, bundles);

@@ -283,7 +283,7 @@ static bool first_is_early(const struct source *s)
 {
 	const struct source_file *f = s->filled[s->filled_head]->owner;
 
-	return !f->ready;
+	return !f->ready && !s->handshake.invited;
 }
 
 /* It leaves, unless it is too early even for that.  1, 0 or -errno. */
@@ -321,7 +321,7 @@ int source_send_blocks(struct source *s)
 	int n = 0, r = find_first(s, &n);
 
 	s->run.wake_ns = 0;
-	while (s->filled_count && !r && may_send(s)) {
+	while (s->filled_count && (s->run.source || first_is_early(s)) && !r && may_send(s)) {
 		struct block *blocks[BATCH];
 		uint32_t bytes = 0;
 		unsigned count = 0;

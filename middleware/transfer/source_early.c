@@ -47,6 +47,8 @@ bool source_early_may_read(const struct source *s, const struct source_file *f, 
 	if (!s->run.params->early || source_file_open_ended(f) ||
 		f->item.file.has & TRANSFER_HAS_HOLES)
 		return false;
+	if (s->handshake.invited) /* it has given slots of its own, and keeps what comes in them */
+		return s->from->total_files == 1 && f->item.file.size < s->run.params->early_resume;
 	return !left || s->early.read < s->early.slots;
 }
 

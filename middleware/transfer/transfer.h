@@ -115,13 +115,19 @@ struct transfer_params {
 	unsigned jobs;        /* sink: threads that sync and rename, at most; 0 = choose */
 	/*
 	 * The request said EARLY: the source tells of its first file, and ends it, without waiting
-	 * for answers.  Of a source besides (transfer/plan has plan_early): bytes of blocks that
+	 * for answers.
+	 *
+	 * Of a get, engine, channels, block and depth are what the sink has memory for: its ACCEPT
+	 * and credits follow the request, and if OFFER is of that, blocks follow FILE, of files
+	 * below early_resume bytes.
+	 *
+	 * Of a put's source besides (transfer/plan has plan_early): bytes of blocks that
 	 * may leave so early, if it is a while after the request; and how it learns of the answer
 	 * to that, from the transfer's thread: 1: it is there; 0: not yet; -EREMOTEIO: refused, and
 	 * the transfer ends; another -errno: the session is lost.  NULL: it is answered already.
 	 */
 	bool early;
-	uint64_t early_bytes, early_after_ns;
+	uint64_t early_bytes, early_after_ns, early_resume;
 	int (*answered)(void *ctx);
 	int cancel_fd; /* readable = stop: ABORT, -ECANCELED; -1 = none */
 	/* what the peer is then told; NULL = STATUS_CANCELLED.  Set before cancel_fd is readable */

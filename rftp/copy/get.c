@@ -199,6 +199,7 @@ static int get_request(struct get *g, const struct wire_bytes *more, struct aske
 	};
 	struct incoming *incoming;
 	uint8_t *rules = NULL;
+	bool refused;
 	int err = get_incoming(g, &params, path, &incoming);
 
 	if (err)
@@ -209,14 +210,18 @@ static int get_request(struct get *g, const struct wire_bytes *more, struct aske
 		err = rules_request(c, &g->filter, &request, &rules);
 	if (!err) {
 		mover_request(&g->mover, MESSAGE_RETRIEVE, &request);
+		mover_early_get(&g->mover, asked->count > 1 || c->settings.recursive,
+			g->kind == INCOMING_STREAM, &request);
 		err = calls_retrieve(c->session, c->transfer, &request);
-		if (err == -EISDIR && !c->settings.recursive && !calls_lost(c->session))
+		refused = err;
+		if (!err)
+			err = get_receive(g, incoming, asked);
+		refused |= g->mover.refused != 0;
+		if (refused && err == -EISDIR && !c->settings.recursive && !calls_lost(c->session))
 			report_error(&c->report, EXIT_CODE_OK, STATUS_IS_DIRECTORY, path,
 				MOVER_WITHOUT_R);
-		else if (err)
+		else if (refused)
 			client_report(c, path, err);
-		else
-			err = get_receive(g, incoming, asked);
 	}
 	incoming_free(incoming);
 	free(rules);

@@ -546,18 +546,53 @@ void mover_early(struct mover *m, struct outgoing *outgoing, struct message_data
 		.rtt_ns = calls_info(c->session)->rtt_ns,
 	};
 
-	c->early_rest -= c->early_rest > 0;
-	m->early = plan_early(&facts);
 	m->answered = false;
 	m->refused = 0;
+	if (request->flags & MESSAGE_DATA_IN_PLACE) /* there is an old file, which changes */
+		return;
+	c->early_rest -= c->early_rest > 0;
+	m->early = plan_early(&facts);
 	request->flags |= m->early.ahead ? MESSAGE_DATA_EARLY : 0;
 }
 
-/* Others may use the dialogue from then on. */
-static int mover_answered(void *ctx)
+void mover_early_get(
+	struct mover *m, bool several, bool stream, struct message_data_request *request)
 {
-	struct mover *m = ctx;
-	int r = calls_answered(m->client->session, MESSAGE_STORE);
+	struct client *c = m->client;
+	const struct settings *s = &c->settings;
+	const struct plan_early_facts facts = {
+		.mode = s->early,
+		.several = several,
+		.stream = stream,
+		.resting = c->early_rest,
+		.in_line = c->early_in_line,
+		.rtt_ns = calls_info(c->session)->rtt_ns,
+	};
+
+	m->answered = false;
+	m->refused = 0;
+	if (s->block || s->depth || s->limit_rate) /* its own idea of memory */
+		return;
+	c->early_rest -= c->early_rest > 0;
+	m->early = plan_early_get(&facts);
+	if (!m->early.ahead)
+		return;
+	request->flags |= MESSAGE_DATA_EARLY;
+	request->engine = s->engine ? s->engine : MESSAGE_ENGINE_CREDIT;
+	request->block = PLAN_EARLY_BLOCK;
+	request->depth = PLAN_EARLY_DEPTH;
+	request->resume = s->resume_bytes;
+	if (request->block > calls_info(c->session)->max_block)
+		request->block = calls_info(c->session)->max_block;
+	if (request->depth > calls_info(c->session)->max_depth)
+		request->depth = calls_info(c->session)->max_depth;
+	m->early_request = *request;
+}
+
+/* Others may use the dialogue from then on. */
+static int mover_answered(struct mover *m, uint16_t type)
+{
+	int r = calls_answered(m->client->session, type);
 
 	if (r < 0) { /* or it never will be */
 		m->refused = r;
@@ -569,23 +604,56 @@ static int mover_answered(void *ctx)
 	return r;
 }
 
+static int mover_put_answered(void *ctx)
+{
+	return mover_answered(ctx, MESSAGE_STORE);
+}
+
+static int mover_get_answered(void *ctx)
+{
+	return mover_answered(ctx, MESSAGE_RETRIEVE);
+}
+
+/* A transfer that did not wait for its answer is over: the lock is ours again. */
+static void mover_over(struct mover *m, uint16_t type)
+{
+	struct client *c = m->client;
+
+	if (m->answered)
+		client_lock(c);
+	else if (!m->refused) /* it was given up; the answer may have crossed that */
+		calls_answered(c->session, type);
+	if (m->refused)
+		c->early_rest = PLAN_EARLY_REST;
+}
+
 static enum verdict_scope mover_send_early(struct mover *m, struct transfer_params *params,
 	const struct transfer_source *source, struct transfer_stats *stats)
 {
-	struct client *c = m->client;
 	enum verdict_scope outcome;
 
 	params->early = true;
 	params->early_bytes = m->early.bytes;
 	params->early_after_ns = m->early.after_ns;
-	params->answered = mover_answered;
-	outcome = transfer_send(calls_link(c->session), params, source, stats);
-	if (m->answered)
-		client_lock(c);
-	else if (!m->refused) /* it was given up; the answer may have crossed that */
-		calls_answered(c->session, MESSAGE_STORE);
-	if (m->refused)
-		c->early_rest = PLAN_EARLY_REST;
+	params->answered = mover_put_answered;
+	outcome = transfer_send(calls_link(m->client->session), params, source, stats);
+	mover_over(m, MESSAGE_STORE);
+	return outcome;
+}
+
+static enum verdict_scope mover_receive_early(struct mover *m, struct transfer_params *params,
+	const struct transfer_sink *sink, struct transfer_stats *stats)
+{
+	enum verdict_scope outcome;
+
+	params->early = true;
+	params->engine = m->early_request.engine;
+	params->channels = m->early_request.channels;
+	params->block = m->early_request.block;
+	params->depth = m->early_request.depth;
+	params->answered = mover_get_answered;
+	outcome = transfer_receive(calls_link(m->client->session), params, sink, stats);
+	mover_over(m, MESSAGE_RETRIEVE);
 	return outcome;
 }
 
@@ -634,14 +702,26 @@ int mover_receive(struct mover *m, struct incoming *incoming, const char *object
 	m->params = &params;
 	if (m->client->settings.recursive) /* it adds sizes up before it begins */
 		progress_say(&m->client->report.progress, "the server is scanning");
-	client_unlock(m->client);
-	outcome = transfer_receive(
-		calls_link(m->client->session), &params, incoming_sink(incoming), &stats);
+	if (m->early.ahead) {
+		outcome = mover_receive_early(m, &params, incoming_sink(incoming), &stats);
+	} else {
+		client_unlock(m->client);
+		outcome = transfer_receive(
+			calls_link(m->client->session), &params, incoming_sink(incoming), &stats);
+		client_lock(m->client);
+	}
 	m->params = NULL;
-	if (outcome <= VERDICT_FILE)
+	if (outcome <= VERDICT_FILE) {
+		client_unlock(m->client);
 		incoming_is_over(incoming);
-	client_lock(m->client);
-	err = mover_ended(m, &stats, object, outcome);
+		client_lock(m->client);
+	}
+	if (m->early.why)
+		m->done.early_why = m->early.why;
+	err = m->refused ? m->refused : mover_ended(m, &stats, object, outcome);
+	m->early = (struct plan_early){0};
+	if (m->refused)
+		return err;
 	/* the server tells the others one by one; of these no name can cross */
 	failures = m->failures - failures + m->skipped;
 	if (outcome == VERDICT_FILE && stats.errors > failures)

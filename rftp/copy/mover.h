@@ -42,11 +42,12 @@ struct mover {
 	bool stdout_stream;   /* bytes go to stdout */
 	struct bucket bucket; /* of limit-rate */
 	bool has_bucket;
-	struct plan_early early; /* of the transfer that runs, */
-	bool answered;           /* and whether its request is answered */
-	int refused;             /* -errno, calls_error says more: nothing of it was done */
-	bool leaving;            /* outcomes are of no account: another way has them */
-	bool quiet;              /* no line for people at the end: the caller has its own (bench) */
+	struct plan_early early;                   /* of the transfer that runs, */
+	struct message_data_request early_request; /* of a get that does not wait */
+	bool answered;                             /* and whether its request is answered */
+	int refused;  /* -errno, calls_error says more: nothing of it was done */
+	bool leaving; /* outcomes are of no account: another way has them */
+	bool quiet;   /* no line for people at the end: the caller has its own (bench) */
 };
 
 /* `command`: what the user asked for, "get". */
@@ -72,6 +73,9 @@ void mover_request_size(struct message_data_request *, struct outgoing *);
 /* Before calls_store, if mover_send is next: whether that waits for the answer; flags of the
  * request. */
 void mover_early(struct mover *, struct outgoing *, struct message_data_request *request);
+/* The same before calls_retrieve and mover_receive, of what mover_request has filled in. */
+void mover_early_get(
+	struct mover *, bool several, bool stream, struct message_data_request *request);
 /* After the OK reply, or after mover_early: then `refused` may be set, and nothing is reported of
  * that.  Errors are reported; `object` names the whole. */
 int mover_send(struct mover *, struct outgoing *, const char *object);

@@ -170,9 +170,11 @@ static void job_wants(struct transfer_job *job, const struct message_data_reques
 	const struct daemon_session *s = job->session;
 	unsigned channels = session_transfers_channels(s, job->number);
 	bool sink = !transfer_job_sends(job);
+	/* an early get says what the client has at once, and may be offered more */
+	bool chosen = sink || !(request->flags & MESSAGE_DATA_EARLY);
 	struct plan_facts facts = {
-		.block = request->block,
-		.depth = request->depth,
+		.block = chosen ? request->block : 0,
+		.depth = chosen ? request->depth : 0,
 		.max_block = s->max_block,
 		.max_depth = s->max_depth,
 		.open_channels = (uint16_t)(channels ? channels : 1),
@@ -278,6 +280,7 @@ static int job_new(struct daemon_session *s, uint16_t type,
 		.cancel_fd = job->cancel_fd,
 		.patient = request->flags & MESSAGE_DATA_STREAM,
 		.early = request->flags & MESSAGE_DATA_EARLY,
+		.early_resume = request->resume ? request->resume : UINT64_MAX,
 		.progress = note_progress,
 		.released = note_released,
 		.progress_ctx = job,

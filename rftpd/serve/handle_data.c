@@ -200,9 +200,14 @@ int handle_retrieve(struct daemon_session *s, const uint8_t *data, size_t len)
 	struct transfer_job *job;
 	int r = message_get_data_request(&request, data, len);
 
-	if (!r && ((request.kind == MESSAGE_DATA_FILES && request.size) || request.resume ||
-			  request.flags & (MESSAGE_DATA_EARLY | MESSAGE_DATA_IN_PLACE)))
+	if (!r && ((request.kind == MESSAGE_DATA_FILES && request.size) ||
+			  (request.resume && !(request.flags & MESSAGE_DATA_EARLY)) ||
+			  request.flags & MESSAGE_DATA_IN_PLACE))
 		r = -EBADMSG; /* that is a STORE's */
+	if (!r && request.flags & MESSAGE_DATA_EARLY)
+		r = request.engine && request.channels && request.block && request.depth
+			    ? session_transfers_early(s)
+			    : -EBADMSG;
 	if (!r)
 		r = refuse_request(s, MESSAGE_RETRIEVE, &request);
 	if (r)

@@ -136,5 +136,55 @@ def a_read_only_export_takes_nothing(top):
     equal(tree(daemon.top), {})
 
 
+def get(daemon, name, local, *options):
+    said = done(works("--json", *options, daemon.url(name), local))
+    same_files(daemon.path(name), local, f"get {options}")
+    return said
+
+
+@case
+def a_get_names_its_memory_with_the_request(top):
+    daemon, local = places(top)
+    for size in (0, 1, 128 * K, M, 4 * M, 5 * M):
+        make_file(daemon.path("f"), size)
+        for delay in (0, 0.02):
+            proxy = Proxy(daemon.port, delay=delay)
+            said = done(works("--json", "--early=always", proxy.url("f"), f"{local}/f"))
+            proxy.close()
+            same_files(daemon.path("f"), f"{local}/f")
+            # a larger one gets the window that suits it
+            equal((said["early_bytes"], said["early_why"]), (size if size <= 4 * M else 0, "asked for"), size)
+    make_file(daemon.path("f"), 3 * M)
+    for options in (("--protect", "safe"), ("--protect", "private"), ("--engine", "status"), ("--engine", "window"),
+                    ("--channels", "1"), ("--resume", "1M"), ("--resume", "never")):
+        equal(get(daemon, "f", f"{local}/f", "--early=always", *options)["early_bytes"], 3 * M, options)
+    equal(get(daemon, "f", f"{local}/f", "--early=never")["early_bytes"], 0)
+    equal(get(daemon, "f", f"{local}/f", "--early=always", "--block", "1M")["early_bytes"], 0)
+    equal(os.listdir(local), ["f"])
+
+
+@case
+def a_get_that_is_refused(top):
+    """Leaves nothing, and the session goes on."""
+    daemon, local = places(top)
+    make_file(daemon.path("f"), 128 * K)
+    os.mkdir(daemon.path("d"))
+    for delay in (0, 0.02):
+        proxy = Proxy(daemon.port, delay=delay)
+        fails(NO_FILE, "--early=always", proxy.url("none"), f"{local}/x", says="no such file")
+        fails(KIND, "--early=always", proxy.url("d"), f"{local}/x", says="use -r")
+        equal(os.listdir(local), [])
+        make_file(f"{local}/old", 10)
+        fails(KIND, "--early=always", "--no-replace", proxy.url("f"), f"{local}/old", says="exist")
+        equal(os.path.getsize(f"{local}/old"), 10)
+        works("--early=always", "-c", f"set ignore-existing on; get f {local}/old; get f {local}/f; set replace on; "
+              f"set ignore-existing off; get f {local}/old; put {local}/f g; get g {local}/g", proxy.url())
+        for name in ("old", "f", "g"):
+            same_files(daemon.path("f"), f"{local}/{name}")
+            os.unlink(f"{local}/{name}")
+        proxy.close()
+        os.unlink(daemon.path("g"))
+
+
 if __name__ == "__main__":
     rftptest.main()

@@ -21,6 +21,7 @@ from rftptest import PATIENCE, check, finish, start_rftp, tree
 CREDITS = 16
 IDENTITY = Identity()
 NONCE = bytes(range(16))
+EARLY = 1 << 25  # of the flags of a request
 KEY, BASE = 0x1234, 1 << 20  # of the memory that a server names as a sink
 BLOCK = 65536
 
@@ -65,6 +66,19 @@ class ServerSession(Frames):
         self.arrived = queue.Queue()  # data channels
         self.channels = []
         self.sink = None
+        self.early = False
+        self.passing = []  # frames of an early get, which names memory that no OFFER here is for
+
+    def get(self):
+        while True:
+            type_, response, data = super().get()
+            if type_ == iwarp.RETRIEVE:
+                self.early = int.from_bytes(data[1:5], "big") & EARLY
+            if type_ == iwarp.RETRIEVE and self.early:
+                self.passing = [iwarp.ACCEPT, iwarp.GRANT]
+            if self.passing[:1] != [type_]:
+                return type_, response, data
+            self.passing.pop(0)
 
     # ---- what a right server does ----
 
@@ -150,7 +164,12 @@ class ServerSession(Frames):
             if any(answer[4:6]):
                 raise Refused(f"RESULT: {answer!r}")
             return answer
-        self.until(iwarp.READY)
+        try:
+            self.until(iwarp.READY)
+        except Refused:
+            if self.early:
+                self.put(iwarp.FILE_END, iwarp.file_end(number=number, size=0, blocks=0))
+            raise
         if payload:
             self.block(payload, session=number)
         right = {"number": number, "size": len(payload), "blocks": 1 if payload else 0,
@@ -220,6 +239,11 @@ RIGHT = {
     iwarp.LIST: lambda s, data: s.reply(iwarp.LIST, listing([b"report"])),
     iwarp.RETRIEVE: right_retrieve,
     iwarp.STORE: right_store,
+    # of what was refused and did not wait for that
+    iwarp.OFFER: lambda s, data: None,
+    iwarp.FILE: lambda s, data: None,
+    iwarp.FILE_END: lambda s, data: None,
+    iwarp.ABORT: lambda s, data: s.put(iwarp.ABORT, iwarp.abort()),
 }
 
 

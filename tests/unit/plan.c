@@ -256,6 +256,26 @@ static void early_where_it_pays_or_is_asked_for(void)
 	CHECK(!plan_early(&all).ahead);
 }
 
+static void an_early_get_has_memory_for_a_few_blocks(void)
+{
+	struct plan_early_facts f = {.rtt_ns = 10000000};
+
+	CHECK(plan_early_get(&f).ahead);
+	CHECK_EQ(plan_early_get(&f).bytes, 4 << 20);
+	f.stream = true;
+	CHECK(!plan_early_get(&f).ahead && plan_early_get(&f).why);
+	f = (struct plan_early_facts){.rtt_ns = 10000000, .several = true};
+	CHECK(!plan_early_get(&f).ahead);
+	f = (struct plan_early_facts){.rtt_ns = PLAN_EARLY_RTT_NS - 1};
+	CHECK(!plan_early_get(&f).ahead);
+	f.mode = PLAN_EARLY_ALWAYS;
+	CHECK(plan_early_get(&f).ahead);
+	f.mode = PLAN_EARLY_NEVER;
+	CHECK(!plan_early_get(&f).ahead);
+	f.mode = PLAN_EARLY_TIMEOUT;
+	CHECK(!plan_early_get(&f).ahead);
+}
+
 static void early_after_two_time_outs(void)
 {
 	struct plan_early_facts f = early_facts();
@@ -295,6 +315,7 @@ static void early_blocks_fill_an_area(void)
 HARNESS_MAIN({"early as far as area and file go", early_as_far_as_area_and_file_go},
 	{"early where it pays or is asked for", early_where_it_pays_or_is_asked_for},
 	{"early after two time-outs", early_after_two_time_outs},
+	{"an early get has memory for a few blocks", an_early_get_has_memory_for_a_few_blocks},
 	{"early blocks fill an area", early_blocks_fill_an_area},
 	{"local transfers stay in cache", local_transfers_stay_in_cache},
 	{"small blocks are more", small_blocks_are_more},
