@@ -105,6 +105,12 @@ static void give_back(struct run *run)
 	run->pool = NULL;
 }
 
+static void hear_abort(struct run *run)
+{
+	if (await_abort(run, ABORT_TIMEOUT_MS))
+		verdict_set(&run->verdict, VERDICT_SESSION, STATUS_DISCONNECTED, "%s", "");
+}
+
 /* All that others may need goes before the peer's answer is waited for, which may not come. */
 static void end_early(struct run *run, int error)
 {
@@ -120,11 +126,17 @@ static void end_early(struct run *run, int error)
 	if (told && !run->peer_aborted && run->verdict.scope == VERDICT_SESSION &&
 		run->verdict.status == STATUS_DISCONNECTED)
 		learn_why(run);
+	else if (told && run->unanswered && run->verdict.scope < VERDICT_SESSION)
+		hear_abort(run);
+	/* a refusal may have been overtaken by what it does, the end of the data channels: it came
+	 * before the peer's ABORT, and files are not told of anything else */
+	if (run->unanswered)
+		run_answered(run);
 	run->drop_files(run);
 	if (run->params->released)
 		run->params->released(run->params->progress_ctx);
-	if (told && run->verdict.scope < VERDICT_SESSION && await_abort(run, ABORT_TIMEOUT_MS))
-		verdict_set(&run->verdict, VERDICT_SESSION, STATUS_DISCONNECTED, "%s", "");
+	if (told && run->verdict.scope < VERDICT_SESSION)
+		hear_abort(run);
 }
 
 enum verdict_scope run_end(struct run *run, int error)

@@ -3,10 +3,11 @@
 """Early data: what a client sends before the daemon has answered."""
 
 import os
+import shutil
 
 import rftptest
-from rftptest import Daemon, Failure, Proxy, case, check, equal, fails, leftovers, make_file, same_files, tree, \
-    works, DENIED, KIND, NO_FILE
+from rftptest import Daemon, Failure, Proxy, case, check, equal, fails, leftovers, make_file, same_files, scaled, \
+    start_rftp, tree, wait_until, works, DENIED, KIND, NO_FILE
 
 K, M = 1 << 10, 1 << 20
 AREA = M
@@ -184,6 +185,45 @@ def a_get_that_is_refused(top):
             os.unlink(f"{local}/{name}")
         proxy.close()
         os.unlink(daemon.path("g"))
+
+
+@case(seconds=120)
+def killed_or_cut_at_any_byte(top):
+    """The old file, or the whole new one, and nothing else; on either side."""
+    daemon, local = places(top)
+    for path, size in ((f"{local}/new", 100 * K), (f"{local}/old", 5 * K)):
+        make_file(path, size)
+    wanted = [open(f"{local}/{name}", "rb").read() for name in ("old", "new")]
+    for put in (True, False):
+        here, there = (f"{local}/new", "f") if put else (f"{top}/got/f", "new")
+        os.makedirs(f"{top}/got", exist_ok=True)
+        if not put:
+            shutil.copy(f"{local}/new", daemon.path("new"))
+        target = daemon.path("f") if put else here
+
+        def ends(proxy):
+            return (here, proxy.url(there)) if put else (proxy.url(there), here)
+        shutil.copy(f"{local}/old", target)
+        proxy = Proxy(daemon.port)
+        works("--early=always", *ends(proxy))
+        proxy.close()
+        whole = proxy.carried
+        for part in range(1, scaled(12, 4)):
+            shutil.copy(f"{local}/old", target)
+            proxy = Proxy(daemon.port, hold=whole * part // scaled(12, 4))
+            client = start_rftp("--early=always", "--retries", "0", *ends(proxy))
+            check(proxy.held.wait(60), "it was never held")
+            if part % 2:
+                rftptest.kill(client)
+            proxy.reset()
+            client.wait(60)
+            # what a get leaves when it is killed the next one sweeps up
+            if put:
+                wait_until(lambda: not leftovers(daemon.top), "temporary files are gone")
+            with open(target, "rb") as file:
+                check(file.read() in wanted, "half a file", put, part)
+    works("--early=always", daemon.url("new"), f"{top}/got/f")
+    equal(os.listdir(f"{top}/got"), ["f"])
 
 
 if __name__ == "__main__":
