@@ -318,6 +318,11 @@ static int calls_send_for(
 	return err ? calls_lose(c, err, message_name(type)) : 0;
 }
 
+int calls_send(struct calls *c, uint16_t type, const void *data, ssize_t len)
+{
+	return calls_send_for(c, 0, type, data, len);
+}
+
 int calls_ask(struct calls *c, uint16_t type, const void *data, ssize_t len, const uint8_t **reply,
 	size_t *reply_len)
 {
@@ -503,13 +508,6 @@ static struct message_hello calls_our_hello(
 			 MESSAGE_HELLO_QUEUED,
 		.agent = {(const uint8_t *)params->agent, strlen(params->agent)},
 	};
-}
-
-int calls_send(struct calls *c, uint16_t type, const void *data, ssize_t len)
-{
-	int err = len < 0 ? (int)len : demux_put(calls_port(c), type, 0, data, (size_t)len);
-
-	return err ? calls_lose(c, err, message_name(type)) : 0;
 }
 
 /* A request and its reply took so long. */
