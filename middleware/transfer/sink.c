@@ -523,6 +523,8 @@ static int close_transfer(struct sink *s)
 	uint8_t data[64];
 
 	run_revoke(&s->run);
+	if (s->to->over)
+		s->to->over(s->to->ctx);
 	return run_put(
 		&s->run, TRANSFER_CLOSED, data, transfer_put_complete(&closed, data, sizeof data));
 }

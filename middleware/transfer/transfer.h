@@ -306,6 +306,9 @@ struct transfer_sink {
 	 * the transfer is over.  0, or -errno: it is cut short.  In a worker thread; NULL: none is.
 	 */
 	int (*flush)(void *ctx);
+	/* The transfer has come to its end and was not cut short, which the source is told next:
+	 * what was kept for going on goes.  In the transfer's thread; may be NULL. */
+	void (*over)(void *ctx);
 	const struct transfer_resume *resume; /* NULL: no file does */
 	/* `discard` keeps what was written: when the transfer is cut short, what has landed is
 	 * written first. Ends never wait for a peer of theirs. */

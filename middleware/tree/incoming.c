@@ -667,6 +667,28 @@ static int incoming_check(struct incoming *in)
 	return -EINVAL;
 }
 
+/* The mark of several files goes, or stays for whoever goes on. */
+static void incoming_end_mark(struct incoming *in)
+{
+	/* one that somebody else had, who was just being cut off */
+	if (in->over && in->busy && tree_mark_open(in->dir, in->first, &in->began, &in->mark))
+		in->mark = NULL;
+	/* only what has landed need not come again, and of a server that can be believed */
+	incoming_unmark(in, in->over || in->refused || !in->landed);
+	in->busy = false;
+}
+
+void incoming_is_over(struct incoming *in)
+{
+	in->over = true;
+	incoming_end_mark(in);
+}
+
+static void incoming_over(void *ctx)
+{
+	incoming_is_over(ctx);
+}
+
 int incoming_new(const struct incoming_params *params, struct incoming **out)
 {
 	struct incoming *in = calloc(1, sizeof(*in));
@@ -695,6 +717,7 @@ int incoming_new(const struct incoming_params *params, struct incoming **out)
 		.commit = incoming_commit,
 		.discard = incoming_discard,
 		.done = incoming_done,
+		.over = incoming_over,
 		.ctx = in};
 	/* a file that may stay away, as it has landed before, is asked for before its bytes are
 	 * sent */
@@ -723,17 +746,6 @@ err_free:
 	return err;
 }
 
-/* The mark of several files goes, or stays for whoever goes on. */
-static void incoming_end_mark(struct incoming *in)
-{
-	/* one that somebody else had, who was just being cut off */
-	if (in->over && in->busy && tree_mark_open(in->dir, in->first, &in->began, &in->mark))
-		in->mark = NULL;
-	/* only what has landed need not come again, and of a server that can be believed */
-	incoming_unmark(in, in->over || in->refused || !in->landed);
-	in->busy = false;
-}
-
 void incoming_free(struct incoming *in)
 {
 	struct incoming_file *f;
@@ -756,12 +768,6 @@ void incoming_free(struct incoming *in)
 	incoming_links_fini(&in->links);
 	free(in->path);
 	free(in);
-}
-
-void incoming_is_over(struct incoming *in)
-{
-	in->over = true;
-	incoming_end_mark(in);
 }
 
 const struct transfer_sink *incoming_sink(struct incoming *in)

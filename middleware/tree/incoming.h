@@ -66,7 +66,7 @@ struct incoming_params {
 /* -ENOENT, -ENOTDIR, -EXDEV ...: the destination can not be one. */
 int incoming_new(const struct incoming_params *, struct incoming **out);
 void incoming_free(struct incoming *);
-/* The transfer came to its end, and was not cut short: nobody goes on with it. */
+/* What came did not come by a transfer, which says so itself: nobody goes on with it. */
 void incoming_is_over(struct incoming *);
 const struct transfer_sink *incoming_sink(struct incoming *);
 

@@ -711,11 +711,6 @@ int mover_receive(struct mover *m, struct incoming *incoming, const char *object
 		client_lock(m->client);
 	}
 	m->params = NULL;
-	if (outcome <= VERDICT_FILE) {
-		client_unlock(m->client);
-		incoming_is_over(incoming);
-		client_lock(m->client);
-	}
 	if (m->early.why)
 		m->done.early_why = m->early.why;
 	err = m->refused ? m->refused : mover_ended(m, &stats, object, outcome);

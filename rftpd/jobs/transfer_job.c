@@ -635,8 +635,6 @@ static void run(void *arg)
 	if (job->type == MESSAGE_STORE) {
 		job->outcome = transfer_receive(
 			link, &job->params, incoming_sink(job->incoming), &job->stats);
-		if (job->outcome <= VERDICT_FILE)
-			incoming_is_over(job->incoming);
 	} else if (job->type == MESSAGE_FEED) {
 		job->outcome = transfer_receive(
 			link, &job->params, segments_sink(job->segments), &job->stats);
