@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "rftp/copy/between.h"
 #include "rftp/copy/get.h"
+#include "rftp/copy/mover_inline.h"
 #include "rftp/copy/put.h"
 #include "rftp/copy/retry.h"
 #include "rftp/remote/remote_path.h"
@@ -35,6 +36,7 @@ static int copy_parse(struct client *c, const char *name, struct url *url)
 struct copy_ahead {
 	const struct client *client;
 	const char *path; /* that is looked at; NULL: none */
+	bool small;       /* all that there is, so that no data channels may be needed */
 };
 
 static void copy_ahead(void *ctx, struct calls *calls)
@@ -43,7 +45,7 @@ static void copy_ahead(void *ctx, struct calls *calls)
 
 	if (a->path)
 		calls_stat_ahead(calls, a->path);
-	if (!a->client->settings.dry_run)
+	if (!a->client->settings.dry_run && !a->small)
 		calls_channels_ahead(calls, a->client->transfer, a->client->settings.channels);
 }
 
@@ -58,6 +60,21 @@ static int copy_open(struct client *c, const struct url *url, struct copy_ahead 
 	return err;
 }
 
+/* Whether all of it is small files, for single requests. */
+static bool copy_is_small(const struct client *c, char *const *names, int count)
+{
+	const struct settings *s = &c->settings;
+	struct stat st;
+
+	if (!mover_inline_suits(s) || s->in_place || count > (int)MOVER_INLINE_FILES)
+		return false;
+	for (int i = 0; i < count; i++)
+		if (!strcmp(names[i], "-") || stat(names[i], &st) || !S_ISREG(st.st_mode) ||
+			st.st_size > (off_t)s->inline_max)
+			return false;
+	return true;
+}
+
 static int copy_put(struct client *c, char *const *names, int count)
 {
 	struct copy_ahead ahead = {.client = c};
@@ -68,6 +85,7 @@ static int copy_put(struct client *c, char *const *names, int count)
 		return err;
 	if (!url.ssh) /* else it begins where the server says */
 		ahead.path = url.path;
+	ahead.small = copy_is_small(c, names, count - 1);
 	err = copy_open(c, &url, url.ssh ? NULL : &ahead);
 	if (!err)
 		err = client_place(c, &url);

@@ -20,6 +20,11 @@ static bool wants_transfer(const struct settings *s)
 	       s->depth || s->in_place || s->early != PLAN_EARLY_AUTO;
 }
 
+bool mover_inline_suits(const struct settings *s)
+{
+	return s->inline_max && !wants_transfer(s);
+}
+
 uint32_t mover_inline_most(const struct mover *m)
 {
 	const struct settings *s = &m->client->settings;

@@ -14,6 +14,8 @@
 #define MOVER_INLINE_FILES CALLS_INLINE_FILES
 #define MOVER_INLINE_BYTES CALLS_INLINE_BYTES
 
+/* Whether small files go so by these settings, where the server takes them. */
+bool mover_inline_suits(const struct settings *);
 /* Bytes that a file may have; 0: not now: data channels are open, the server has no such requests,
  * or what the user wants is for transfers. */
 uint32_t mover_inline_most(const struct mover *);

@@ -13,7 +13,7 @@ import rftptest
 from iwarp import Dropped, Session
 from rftptest import (INTEGRITY, NO_FILE, NO_SPACE, OK, PROTOCOL, Daemon, Proxy, case, check, equal, fails, leftovers,
                       make_file, rng, same_files, scaled, skip, tree, works)
-from rogue import Rogue
+from rogue import Rogue, ServerSession
 from rude import WAIT
 
 MOST = 60 << 10
@@ -419,14 +419,14 @@ def a_server_that_sends_something_else(top):
                ("neither", b"\2", PROTOCOL), ("a wrong digest", b"\1" + iwarp.whole(content, digest=1), INTEGRITY))
     os.mkdir(f"{top}/in")
     for what, answer, code in answers:
-        rogue = Rogue({iwarp.LOGIN: lambda s, d: s.login(d, max_inline=MOST),
+        rogue = Rogue({iwarp.LOGIN: lambda s, d: s.login(d, max_inline=MOST), iwarp.CHANNELS: ServerSession.grant_channels,
                        iwarp.GET: lambda s, d, a=answer: s.reply(iwarp.GET, a)})
         for target in (f"{top}/in/f", f"{top}/in/"):
             result = rftptest.rftp(rogue.url("report"), target)
             equal(result.code, code, what, result)
             equal(os.listdir(f"{top}/in"), [], what)
         rogue.close()
-    rogue = Rogue({iwarp.LOGIN: lambda s, d: s.login(d, max_inline=MOST),
+    rogue = Rogue({iwarp.LOGIN: lambda s, d: s.login(d, max_inline=MOST), iwarp.CHANNELS: ServerSession.grant_channels,
                    iwarp.GET: lambda s, d: s.reply(iwarp.GET, right)})
     works(rogue.url("report"), f"{top}/in/f")
     equal(open(f"{top}/in/f", "rb").read(), content, "the right answer")
@@ -435,7 +435,7 @@ def a_server_that_sends_something_else(top):
     for what, answer, code in (("another digest", struct.pack(">BHQ", 0, 0, 1) + iwarp.text(b""), PROTOCOL),
                                ("neither", struct.pack(">BHQ", 2, 0, 1) + iwarp.text(b""), PROTOCOL),
                                ("no space", struct.pack(">BHQ", 0, 300, 0) + iwarp.text(b"\x1b[2J"), NO_SPACE)):
-        rogue = Rogue({iwarp.LOGIN: lambda s, d: s.login(d, max_inline=MOST),
+        rogue = Rogue({iwarp.LOGIN: lambda s, d: s.login(d, max_inline=MOST), iwarp.CHANNELS: ServerSession.grant_channels,
                        iwarp.PUT: lambda s, d, a=answer: s.reply(iwarp.PUT, a)})
         result = rftptest.rftp(f"{top}/f", rogue.url("x"))
         equal(result.code, code, what, result)

@@ -108,9 +108,14 @@ class ServerSession(Frames):
     def login(self, _, **fields):
         self.reply(iwarp.LOGIN, iwarp.login_reply(**fields))
 
-    def open_channels(self, data, **fields):
+    def grant_channels(self, _, **fields):
+        """The answer alone: a client that has asked ahead may need none."""
         fields = {"count": 1, "first": 0} | fields
         self.reply(iwarp.CHANNELS, struct.pack(">HH", fields["count"], fields["first"]) + NONCE + bytes(16))
+
+    def open_channels(self, data, **fields):
+        fields = {"count": 1, "first": 0} | fields
+        self.grant_channels(data, **fields)
         for _ in range(fields["count"]):
             self.channels.append(self.arrived.get(timeout=20 * PATIENCE))
 
