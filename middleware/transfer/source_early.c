@@ -39,7 +39,7 @@ int source_early_begin(struct source *s)
 	e->slots = count_slots(s, area);
 	e->after_ns =
 		s->run.params->early_after_ns ? clock_now_ns() + s->run.params->early_after_ns : 0;
-	return sender_new(&e->env, &s->run.sender);
+	return e->slots ? sender_new(&e->env, &s->run.sender) : 0;
 }
 
 bool source_early_may_read(const struct source *s, const struct source_file *f, uint64_t left)
