@@ -54,7 +54,8 @@ def blocks_go_early_as_far_as_there_is_room(top):
         make_file(f"{local}/f", size)
         early(daemon, f"{local}/f", "f", min(size, 900 * K))
     early(daemon, f"{local}/f", "f", 900 * K, "--block", "64K")
-    for options in ("--protect", "safe"), ("--protect", "private"), ("--engine", "status"), ("--engine", "window"):
+    for options in ("--protect", "safe"), ("--protect", "private"), ("--engine", "status"), ("--engine", "window"), \
+            ("--engine", "pull"):
         early(daemon, f"{local}/f", "f", 900 * K, *options)
     equal(put(daemon, f"{local}/f", "f", "--early=never")["early_bytes"], 0)
 
