@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RECEIVER_MANY 16u /* under way, and flushed together */
+#define RECEIVER_MANY 64u /* under way, and flushed together */
 #define RECEIVER_OPEN_MAX 32u
 
 struct receiver {
