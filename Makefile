@@ -180,7 +180,7 @@ bench-engines: $(BENCHES)
 RIG_PEER    := $(B)/tests/rig/peer
 RIG_PEERD   := $(B)/tests/rig/peerd
 RIG_WRAPPED := fabric_post_send fabric_post_recv fabric_mr_new credit_book_add notice_post \
-	notice_post_gathered channel_take_notice transfer_send
+	notice_post_gathered channel_take_notice transfer_send message_put_greeting
 $(RIG_PEER): $(B)/obj/tests/rig/peer.o $(B)/obj/rftp/main.o $(CLIENT_LIB) $(LIB)
 $(RIG_PEERD): $(B)/obj/tests/rig/peer.o $(B)/obj/rftpd/main.o $(DAEMON_LIB) $(LIB)
 $(RIG_PEER) $(RIG_PEERD):

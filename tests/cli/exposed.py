@@ -250,6 +250,55 @@ def a_key_of_another_session(top):
     place.whole()
 
 
+@case
+def a_key_of_an_earlier_transfer(top):
+    """Of the same session, while another transfer of it runs, to which it means nothing."""
+    place = Place(top)
+    with Beside(place):
+        for engine in ENGINES:
+            for what, action in ACCESSES if engine == iwarp.ENGINE_STATUS else ACCESSES[:3]:
+                store = Store(place, engine=engine)
+                store.offer().file(size=32)
+                whole_store(place, store, "stored")
+                old = {name: getattr(store, name) for name in ("key", "base", "status_key", "status_base")}
+                close_transfer(store)
+                store.credits = []
+                status, data = store.session.ask(iwarp.STORE, iwarp.data_request(path=b"second", engine=engine))
+                equal(status, 0, "another STORE", data)
+                store.offer().file(size=32)
+                check(store.key != old["key"], f"engine {engine}: the second transfer has the key of the first")
+                for name, value in old.items():
+                    setattr(store, name, value)
+                action(store)
+                check(store.channels[0].dropped_within(WAIT), f"engine {engine}: {what} by the key of before")
+                place.said(store.session, BROKEN, what)
+                store.close()
+                check(not os.path.exists(place.daemon.path("second")), f"engine {engine}: {what}: a file is there")
+    place.whole()
+
+
+@case(seconds=120)
+def keys_that_are_guessed(top):
+    """Each guess costs its session; a transfer beside it, whose key is among the neighbours, is not touched."""
+    place = Place(top)
+    rng = rftptest.rng()
+    with Beside(place):
+        near = [lambda k, d=d: (k + d) % (1 << 32) for d in (-0x200, -0x100, -2, -1, 1, 2, 0x100, 0x200)]
+        bits = [lambda k, b=b: k ^ 1 << b for b in rng.sample(range(32), 8)]
+        far = [lambda k: rng.randrange(1 << 32), lambda k: 0, lambda k: (1 << 32) - 1, lambda k: 1]
+        for guess in near + bits + far * scaled(2):
+            store = Store(place)
+            store.offer().file(size=32)
+            key = guess(store.key)
+            if key != store.key:
+                what = f"a write by key {key:#x}, near {store.key:#x}"
+                store.channels[0].write(key, store.base, rng.randbytes(4096))
+                check(store.channels[0].dropped_within(WAIT), what)
+                place.said(store.session, BROKEN, what)
+            store.close()
+    place.whole()
+
+
 # ---- the source's ----
 
 class Retrieve:
