@@ -92,4 +92,57 @@ def replaced_or_deleted(top):
                 equal(rftptest.digest(copy), old, way, "the old copy")
 
 
+@case(seconds=180)
+def in_a_tree(top):
+    """What vanishes, shrinks or is written to fails alone, or arrives as it was; the others go on."""
+    for way in ("put", "get", "sync-put", "sync-get"):
+        where = f"{top}/{way}"
+        os.makedirs(f"{where}/export")
+        daemon = Daemon(f"{where}/export")
+        source, copy = f"{where}/t", f"{where}/export/t"
+        if way.endswith("get"):
+            source, copy = f"{where}/export/t", f"{where}/t"
+        os.makedirs(source)
+        names = ["a", "fine", "gone", "shrunk", "written"] + [f"small-{i:03}" for i in range(400)] + ["z", "z-gone"]
+        for name in names:
+            make_file(f"{source}/{name}", 300 if name.startswith(("small", "z-")) else SIZE)
+        new = {name: rftptest.digest(f"{source}/{name}") for name in names}
+        proxy = Proxy(daemon.port, hold=2 << 20)
+        if way == "put":
+            arguments = ["-r", source, proxy.url()]
+        elif way == "get":
+            arguments = ["-r", proxy.url("t"), where]
+        else:
+            arguments = ["sync"] + ([source, proxy.url("t")] if way == "sync-put" else [proxy.url("t"), copy])
+        client = rftptest.start_rftp(*SMALL, *arguments)
+        wait_until(lambda: proxy.held.is_set() or client.poll() is not None, "the transfer begins")
+        check(proxy.held.is_set(), way, "ended before it was held:", client.poll())
+        os.unlink(f"{source}/gone")
+        os.unlink(f"{source}/z-gone")
+        os.truncate(f"{source}/shrunk", 100)
+        with open(f"{source}/written", "r+b") as f:
+            f.seek(SIZE - 10)
+            f.write(b"something")
+        proxy.release()
+        result = rftptest.finish(client, timeout=120)
+        proxy.close()
+        failed = set()
+        for name in names:
+            there = os.path.exists(f"{copy}/{name}")
+            if not there:
+                failed.add(name)
+                check(f"/{name}:".encode() in result.err, way, name, "is not there, and nothing says so:", result.err)
+            elif name == "written" and rftptest.digest(f"{copy}/{name}") != new[name]:
+                rftptest.same_files(f"{copy}/{name}", f"{source}/{name}")  # it was opened later
+            elif name == "shrunk" and os.path.getsize(f"{copy}/{name}") == 100:
+                rftptest.same_files(f"{copy}/{name}", f"{source}/{name}")
+            else:
+                equal(rftptest.digest(f"{copy}/{name}"), new[name], way, name)
+        check(failed <= {"gone", "z-gone", "shrunk", "written"}, way, "others failed:", failed)
+        check(failed, way, "all arrived, as if nothing had happened")
+        check(result.code not in (rftptest.OK, rftptest.LOST, rftptest.PROTOCOL), way, "exit code", result)
+        wait_until(lambda w=where: not [n for n in leftovers(w) if not n.endswith(b".tree")], "no temporary files")
+        daemon.stop()
+
+
 rftptest.main()

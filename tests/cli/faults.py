@@ -187,6 +187,56 @@ class GetTree(PutTree):
         return ("-aXAH", self.daemon.url("source"), self.local)
 
 
+class SyncTo(PutTree):
+    """Of the directory that is there some files are as they should be, others older, of another mode, extra, or
+    called otherwise: copied, changed, removed, renamed; nothing that was not meant to be."""
+    options = (*Put.options, "--compare=digest", "--delete", "--detect-renames")
+
+    def make(self):
+        super().make()
+        self.was = f"{self.local}/was"
+        shutil.rmtree(self.was, ignore_errors=True)
+        shutil.copytree(self.source, self.was, symlinks=True, copy_function=shutil.copy2)
+        with open(f"{self.was}/d1/f4", "wb") as f:
+            f.write(b"older")
+        os.chmod(f"{self.was}/d2/f5", 0o640)
+        os.utime(f"{self.was}/d0/f6", (5, 5))
+        os.makedirs(f"{self.was}/extra/deep")
+        make_file(f"{self.was}/extra/deep/file", 100)
+        os.rename(f"{self.was}/d1/f7", f"{self.was}/extra/seven")
+        os.unlink(f"{self.was}/d2/f8")
+        self.files = {hash for tree in (self.source, self.was) for hash in rftptest.tree(tree).values()}
+
+    def prepare(self):
+        super().prepare()
+        shutil.copytree(self.was, self.target, symlinks=True, copy_function=shutil.copy2)
+
+    def arguments(self):
+        return ("sync", self.source, self.daemon.url("tree"))
+
+    def verify(self, code):
+        wanted, found = rftptest.tree(self.source), rftptest.tree(self.target)
+        if not code:
+            equal(found, wanted, "the tree")
+            equal(os.stat(f"{self.target}/d2/f5").st_mode, os.stat(f"{self.source}/d2/f5").st_mode, "a mode alone")
+        for name, digest in found.items():
+            if not os.path.basename(name).startswith(b".rftp-"):
+                check(digest in self.files, "what was in no file is there:", name)
+        # what both sides had is never lost
+        for name in rftptest.tree(self.was).keys() & wanted.keys():
+            check(name in found, "a file is gone:", name)
+
+
+class SyncFrom(SyncTo):
+    def __init__(self, top, daemon):
+        super().__init__(top, daemon)
+        self.source, self.target = daemon.path("source"), f"{self.local}/tree"
+        self.make()
+
+    def arguments(self):
+        return ("sync", self.daemon.url("source"), self.target)
+
+
 class Feed(Put):
     """Two streams, kept as segments."""
 
@@ -379,7 +429,7 @@ def in_the_daemon(top, kind, **how):
 
 
 for where in (in_the_client, in_the_daemon):
-    for kind in (Put, Get, PrivateGet, SqueezedPut, PutTree, GetTree, Feed, Names, Sums):
+    for kind in (Put, Get, PrivateGet, SqueezedPut, PutTree, GetTree, SyncTo, SyncFrom, Feed, Names, Sums):
         def one_case(top, where=where, kind=kind):
             where(top, kind)
         one_case.__name__ = f"{kind.__name__.lower()}_{where.__name__}"
