@@ -39,6 +39,10 @@ static const struct command command_table[] = {
 	{"put", "[-rnuaogXAHz] SRC... [DST]",
 		"copy to the server; the last of several names is remote", COMMAND_LOCAL,
 		COMMAND_EITHER, 1, UINT_MAX, command_put},
+	{"mget", "[-rnuaogXAHz] SRC...", "copy all these from the server to the local directory",
+		COMMAND_REMOTE, COMMAND_REMOTE, 1, UINT_MAX, command_mget},
+	{"mput", "[-rnuaogXAHz] SRC...", "copy all these to the remote directory", COMMAND_LOCAL,
+		COMMAND_LOCAL, 1, UINT_MAX, command_mput},
 	{"append", "[-o OFFSET] LOCAL [REMOTE]",
 		"add LOCAL, or - for standard input, to the end of a remote file; -o: write it "
 		"there",
@@ -189,6 +193,8 @@ static const char *command_flags_text(const char *name)
 		{"df", "    -h  sizes as 1.5G instead of bytes\n"},
 	};
 
+	if (!strcmp(name, "mget") || !strcmp(name, "mput"))
+		name++;
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
 		if (!strcmp(texts[i].name, name))
 			return texts[i].text;

@@ -70,13 +70,15 @@ static int data_flags(struct client *c, const struct lexer_command *line)
 	return first;
 }
 
-int command_get(struct client *c, const struct lexer_command *line)
+/* `many`: all names are sources. */
+static int data_get(struct client *c, const struct lexer_command *line, bool many)
 {
 	const struct settings saved = c->settings;
 	struct names patterns = {0}, target = {0};
 	int first = data_flags(c, line), err = first < 0 ? first : 0;
 	/* one name alone is the source; of several the last is the destination */
-	size_t end = first >= 0 && line->count - (size_t)first > 1 ? line->count - 1 : line->count;
+	size_t end = first >= 0 && line->count - (size_t)first > 1 && !many ? line->count - 1
+									    : line->count;
 
 	for (size_t i = (size_t)first; !err && i < end; i++)
 		if (names_add(&patterns, command_remote_pattern(c, &line->words[i])))
@@ -95,6 +97,16 @@ int command_get(struct client *c, const struct lexer_command *line)
 	names_fini(&target);
 	c->settings = saved;
 	return err;
+}
+
+int command_get(struct client *c, const struct lexer_command *line)
+{
+	return data_get(c, line, false);
+}
+
+int command_mget(struct client *c, const struct lexer_command *line)
+{
+	return data_get(c, line, true);
 }
 
 int command_mirror(struct client *c, const struct lexer_command *line)
@@ -164,13 +176,14 @@ int command_cat(struct client *c, const struct lexer_command *line)
 	return err;
 }
 
-int command_put(struct client *c, const struct lexer_command *line)
+static int data_put(struct client *c, const struct lexer_command *line, bool many)
 {
 	const struct settings saved = c->settings;
 	struct names sources = {0};
 	char *target = NULL;
 	int first = data_flags(c, line), err = first < 0 ? first : 0;
-	size_t end = first >= 0 && line->count - (size_t)first > 1 ? line->count - 1 : line->count;
+	size_t end = first >= 0 && line->count - (size_t)first > 1 && !many ? line->count - 1
+									    : line->count;
 
 	for (size_t i = (size_t)first; !err && i < end; i++)
 		err = command_expand_local(c, &line->words[i], &sources);
@@ -185,6 +198,16 @@ int command_put(struct client *c, const struct lexer_command *line)
 	names_fini(&sources);
 	c->settings = saved;
 	return err;
+}
+
+int command_put(struct client *c, const struct lexer_command *line)
+{
+	return data_put(c, line, false);
+}
+
+int command_mput(struct client *c, const struct lexer_command *line)
+{
+	return data_put(c, line, true);
 }
 
 int command_append(struct client *c, const struct lexer_command *line)

@@ -60,6 +60,8 @@ int command_ln(struct client *, const struct lexer_command *);
 int command_cat(struct client *, const struct lexer_command *);
 int command_get(struct client *, const struct lexer_command *);
 int command_put(struct client *, const struct lexer_command *);
+int command_mget(struct client *, const struct lexer_command *);
+int command_mput(struct client *, const struct lexer_command *);
 int command_append(struct client *, const struct lexer_command *);
 int command_mirror(struct client *, const struct lexer_command *);
 int command_feed(struct client *, const struct lexer_command *);

@@ -98,6 +98,9 @@ def patterns(top):
     for name in ("ra1", "rb1"):
         check(os.path.exists(f"{local}/{name}"), name, "did not come back")
     check(not os.path.exists(daemon.path("b1")), "b1 came over")
+    works("-c", f"mkdir m; cd m; lcd {local}; mput a1 b*; mget ../ra1 ../r[[]x]", daemon.url(""))
+    equal(sorted(os.listdir(daemon.path("m"))), ["a1", "b1"], "mput: the last name is a source, too")
+    check(os.path.exists(f"{local}/r[x]") and os.path.exists(f"{local}/ra1"), "mget")
     fails((NO_FILE, FAILED), "-c", f"lcd {local}; put z*", daemon.url(""), says="z*")
 
 
