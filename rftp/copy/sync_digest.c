@@ -64,12 +64,17 @@ static void digest_done(void *ctx, const struct sums_item *item)
 	memcpy(e->sum, item->sum, sizeof e->sum);
 }
 
-static int digest_run(struct digests *d)
+/* Ends it, also after an error. */
+static int digest_run(struct digests *d, int err)
 {
-	int err = d->count ? sums_run(&d->sums, digest_done, d) : 0;
+	if (!err && d->count)
+		err = sums_run(&d->sums, digest_done, d);
 
 	sums_fini(&d->sums);
 	free(d->entries);
+	/* it was told; what comes next would be another session's */
+	if (!err && (!d->client->session || calls_lost(d->client->session)))
+		err = -ENOTCONN;
 	return err;
 }
 
@@ -85,10 +90,10 @@ static bool digest_is_file(const struct compare_entry *e)
 	return e->type == MESSAGE_FILE && !e->failed;
 }
 
-int sync_digest_same(struct client *c, const struct sync_params *params, struct compare_list *from,
-	struct compare_list *to)
+/* Those of one side: of one server as many as can be are asked for at once. */
+static int digest_add_same(
+	struct digests *d, struct compare_list *from, struct compare_list *to, bool source)
 {
-	struct digests d = digest_begin(c, params);
 	int err = 0;
 
 	for (size_t f = 0, t = 0; f < from->count && t < to->count && !err;) {
@@ -97,18 +102,22 @@ int sync_digest_same(struct client *c, const struct sync_params *params, struct 
 
 		f += order <= 0;
 		t += order >= 0;
-		if (order || !digest_is_file(a) || !digest_is_file(b) || a->size != b->size ||
-			(a->has_sum && b->has_sum))
-			continue;
-		err = digest_add(&d, a, true);
-		if (!err)
-			err = digest_add(&d, b, false);
+		if (!order && digest_is_file(a) && digest_is_file(b) && a->size == b->size &&
+			!(a->has_sum && b->has_sum))
+			err = digest_add(d, source ? a : b, source);
 	}
-	if (!err)
-		return digest_run(&d);
-	sums_fini(&d.sums);
-	free(d.entries);
 	return err;
+}
+
+int sync_digest_same(struct client *c, const struct sync_params *params, struct compare_list *from,
+	struct compare_list *to)
+{
+	struct digests d = digest_begin(c, params);
+	int err = digest_add_same(&d, from, to, true);
+
+	if (!err)
+		err = digest_add_same(&d, from, to, false);
+	return digest_run(&d, err);
 }
 
 /* ---- renames ---- */
@@ -151,22 +160,19 @@ static int lone_find(
 }
 
 /* The sums of those of which the other side has some of the same size. */
-static int lone_sum(struct digests *d, const struct lone *from, const struct lone *to)
+static int lone_sum(
+	struct digests *d, const struct lone *mine, const struct lone *other, bool source)
 {
-	size_t f = 0, t = 0;
+	size_t k = 0;
 	int err = 0;
 
-	while (f < from->count && t < to->count && !err) {
-		const uint64_t size = from->entries[f]->size;
+	for (size_t i = 0; i < mine->count && !err; i++) {
+		const uint64_t size = mine->entries[i]->size;
 
-		if (size != to->entries[t]->size) {
-			*(size < to->entries[t]->size ? &f : &t) += 1;
-			continue;
-		}
-		for (; f < from->count && from->entries[f]->size == size && !err; f++)
-			err = digest_add(d, from->entries[f], true);
-		for (; t < to->count && to->entries[t]->size == size && !err; t++)
-			err = digest_add(d, to->entries[t], false);
+		while (k < other->count && other->entries[k]->size < size)
+			k++;
+		if (k < other->count && other->entries[k]->size == size)
+			err = digest_add(d, mine->entries[i], source);
 	}
 	return err;
 }
@@ -367,13 +373,10 @@ int sync_digest_renames(struct client *c, const struct sync_params *params,
 	if (err || !pairs)
 		err = client_no_memory(c);
 	if (!err)
-		err = lone_sum(&d, &news, &olds);
-	if (!err) {
-		err = digest_run(&d);
-	} else {
-		sums_fini(&d.sums);
-		free(d.entries);
-	}
+		err = lone_sum(&d, &news, &olds, true);
+	if (!err)
+		err = lone_sum(&d, &olds, &news, false);
+	err = digest_run(&d, err);
 	if (!err)
 		count = renames_match(&news, &olds, to, pairs);
 	if (!err)
