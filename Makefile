@@ -6,8 +6,9 @@
 # make check-rdma   the programs on Linux's RDMA drivers, in a virtual machine  RIG_ARGS=--short
 # make bench-rdma   speed in it, beside others, as tables
 # make bench        speed against peers, in one run, as a table      BENCH_ARGS=--quick
-# make bench-early    early data over long lines, as a table
+# make bench-early  early data over long lines, as a table
 # make bench-clients  8, 100 and 500 clients at once, as a table
+# make bench-pull   what the engine pull costs the daemon, beside the others, as a table
 # make bench-engines  the engines against each other, as tables and plots
 # make fuzz         each fuzz target for FUZZ_SECONDS=10 (needs clang)
 # make install      DESTDIR= prefix=/usr/local; uninstall takes it away again
@@ -161,6 +162,9 @@ BENCH_ARGS  ?=
 bench: all $(B)/tests/bench/delay
 	$(Q)RFTP_BUILD=$(abspath $(B)) python3 tests/bench/bench.py $(BENCH_ARGS)
 
+bench-pull: all
+	$(Q)RFTP_BUILD=$(abspath $(B)) python3 tests/bench/pull.py $(BENCH_ARGS)
+
 bench-clients: all
 	$(Q)RFTP_BUILD=$(abspath $(B)) python3 tests/bench/clients.py $(BENCH_ARGS)
 
@@ -279,5 +283,5 @@ clean:
 	rm -rf build build-*
 
 -include $(shell find $(B) -name '*.d' 2>/dev/null)
-.PHONY: all check check-c check-cli check-rdma demo bench bench-admission bench-clients bench-early bench-engines bench-rdma fuzz fuzzers lint format format-check install uninstall clean
+.PHONY: all check check-c check-cli check-rdma demo bench bench-admission bench-clients bench-early bench-engines bench-pull bench-rdma fuzz fuzzers lint format format-check install uninstall clean
 .SECONDARY:
