@@ -3,6 +3,7 @@
 """Users of the host: their passwords are PAM's business, their files are opened as they may open them, and rftpd is
 not root.  Needs root, and makes users that go again."""
 
+import ctypes
 import os
 import pwd
 import re
@@ -14,6 +15,27 @@ import rftptest
 from rftptest import DENIED, Daemon, case, check, equal, fails, make_file, same_files, skip, wait_until, works
 
 PASSWORD = "correct horse"
+CLONE_NEWNS = 0x20000
+
+
+def own_etc(top):
+    """From here on /etc is a copy, of this process and what it starts alone.  A daemon of another test, which
+    is confined, would know no user any more once /etc/passwd is another file."""
+    if own_etc.done:
+        return
+    own_etc.done = True
+    if ctypes.CDLL(None).unshare(CLONE_NEWNS):
+        return
+    os.mkdir(f"{top}/etc")
+    for command in (["mount", "--make-rprivate", "/"], ["mount", "-t", "tmpfs", "etc", f"{top}/etc"],
+                    ["cp", "-a", "/etc/.", f"{top}/etc"], ["mount", "--bind", f"{top}/etc", "/etc"],
+                    ["umount", f"{top}/etc"]):
+        if subprocess.run(command, capture_output=True).returncode:
+            return  # not allowed here: it is the host's own, then
+    os.rmdir(f"{top}/etc")
+
+
+own_etc.done = False
 
 
 class Users:
@@ -26,6 +48,7 @@ class Users:
         if not os.path.exists("/lib/x86_64-linux-gnu/security/pam_unix.so") and \
                 not shutil.which("pam-auth-update") and not os.path.exists("/lib/security/pam_unix.so"):
             skip("no pam_unix")
+        own_etc(top)
         self.names = [f"rftp-{what}-{os.getpid()}" for what in ("ann", "bob", "run")]
         for name in self.names:
             done = subprocess.run(["useradd", "-M", "-N", "-s", "/usr/sbin/nologin", name], capture_output=True)
