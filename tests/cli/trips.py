@@ -10,8 +10,10 @@ from lockstep import least_trips
 from rftptest import Daemon, case, check, make_file, same_files, tree, equal
 
 # round trips, at most
-PUT, GET, LS, NEXT_PUT, NEXT_GET, TREE = 7, 7, 5, 3, 3, 9
+PUT, GET, LS, NEXT_PUT, NEXT_GET, TREE = 6, 6, 5, 2, 2, 9
+MIDDLE_PUT, MIDDLE_GET = 7, 9  # over data channels
 SMALL = 4000
+MIDDLE = 200000
 TREE_FILES = 1000
 
 
@@ -32,6 +34,17 @@ def one_put(top):
     daemon = exported(top)
     within(PUT, least_trips(daemon, PUT, f"{top}/small", "{url}put"), "a put")
     same_files(f"{top}/small", daemon.path("put"))
+
+
+@case(seconds=120)
+def middle_sizes(top):
+    """Files that are too large to be part of a request."""
+    daemon = exported(top)
+    make_file(f"{top}/middle", MIDDLE)
+    within(MIDDLE_PUT, least_trips(daemon, MIDDLE_PUT, f"{top}/middle", "{url}put"), f"a put of {MIDDLE} bytes")
+    same_files(f"{top}/middle", daemon.path("put"))
+    within(MIDDLE_GET, least_trips(daemon, MIDDLE_GET, "{url}put", f"{top}/got"), f"a get of {MIDDLE} bytes")
+    same_files(f"{top}/middle", f"{top}/got")
 
 
 @case(seconds=120)
