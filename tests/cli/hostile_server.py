@@ -276,7 +276,7 @@ def a_server_that_goes_before_the_data_channels_come(top):
                                                    says=("data channels can not be opened: refused",
                                                          "data channels can not be opened: connection lost",
                                                          # they had come, since they are dialled with the request
-                                                         "timed out: n"))
+                                                         "timed out: n", "no answer to "))
 
 
 # ---- what does not add up ----
