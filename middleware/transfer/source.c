@@ -361,6 +361,8 @@ static void observe(struct run *run)
 		return; /* the loop will see why */
 	/* of what went early nothing is told but with its file */
 	known = stats->bytes - run->source->slots.full_bytes - stats->early_bytes;
+	if (run->source->ops->is_fetched) /* a block that was fetched is not verified yet */
+		known = 0;
 	arrived = arrived > stats->had_bytes ? arrived - stats->had_bytes : 0;
 	known = known > arrived ? known : arrived;
 	if (known > stats->verified_bytes)
