@@ -74,19 +74,19 @@ int audit_use(struct audit_file *a, const char *path)
 int audit_check(const char *name, const char *path)
 {
 	char directory[PATH_MAX];
-	int r = 0;
+	int err = 0;
 
 	if (!path || !strcmp(path, STDERR_NAME))
 		return 0;
 	if (faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) < 0)
-		r = -errno;
-	if (r == -ENOENT) {
+		err = -errno;
+	if (err == -ENOENT) {
 		snprintf(directory, sizeof directory, "%s", path);
-		r = faccessat(AT_FDCWD, dirname(directory), W_OK | X_OK, AT_EACCESS) ? -errno : 0;
+		err = faccessat(AT_FDCWD, dirname(directory), W_OK | X_OK, AT_EACCESS) ? -errno : 0;
 	}
-	if (r)
-		log_error("%s %s: %s", name, path, strerror(-r));
-	return r;
+	if (err)
+		log_error("%s %s: %s", name, path, strerror(-err));
+	return err;
 }
 
 /* ---- a line ---- */
@@ -175,14 +175,14 @@ static void write_line(struct audit_file *a, const struct audit_event *e,
 	char *line = NULL;
 	size_t size = 0;
 	FILE *out = open_memstream(&line, &size);
-	int r;
+	int err;
 
 	if (out)
 		put(out, e);
-	r = !out || fclose(out) ? -ENOMEM : write_all(a->fd, line, size);
+	err = !out || fclose(out) ? -ENOMEM : write_all(a->fd, line, size);
 	free(line);
-	if (r && !atomic_exchange(&a->failed, true))
-		log_error("%s: a line is lost: %s", a->name, strerror(-r));
+	if (err && !atomic_exchange(&a->failed, true))
+		log_error("%s: a line is lost: %s", a->name, strerror(-err));
 }
 
 static void put_xferlog(FILE *out, const struct audit_event *e)

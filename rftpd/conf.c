@@ -73,7 +73,7 @@ static int parse_line(struct span line, conf_set *set, void *ctx, char *why)
 	char name[CONF_VALUE_MAX], value[CONF_VALUE_MAX];
 	const char *equals;
 	struct span left;
-	int r;
+	int err;
 
 	line = trim(line);
 	if (!line.len || line.at[0] == '#' || line.at[0] == ';')
@@ -90,14 +90,14 @@ static int parse_line(struct span line, conf_set *set, void *ctx, char *why)
 		snprintf(why, 256, "no name before the =");
 		return -EINVAL;
 	}
-	r = copy_span(name, left, "name", why);
-	if (r)
-		return r;
-	r = copy_span(value,
+	err = copy_span(name, left, "name", why);
+	if (err)
+		return err;
+	err = copy_span(value,
 		trim((struct span){equals + 1, line.len - (size_t)(equals + 1 - line.at)}), "value",
 		why);
-	if (r)
-		return r;
+	if (err)
+		return err;
 	return set(ctx, name, value, why);
 }
 
@@ -112,11 +112,11 @@ int conf_parse(const char *text, size_t len, const char *file, conf_set *set, vo
 	for (unsigned line = 1; at < end; line++) {
 		const char *newline = memchr(at, '\n', (size_t)(end - at));
 		const char *stop = newline ? newline : end;
-		int r = parse_line((struct span){at, (size_t)(stop - at)}, set, ctx, reason);
+		int err = parse_line((struct span){at, (size_t)(stop - at)}, set, ctx, reason);
 
-		if (r) {
+		if (err) {
 			snprintf(why, CONF_WHY_MAX, "%.200s:%u: %s", file, line, reason);
-			return r;
+			return err;
 		}
 		at = newline ? newline + 1 : end;
 	}

@@ -15,12 +15,12 @@ static int set_from_file(void *ctx, const char *name, const char *value, char *w
 
 static int load(const struct configuration *c, struct daemon_options *o, char why[CONF_WHY_MAX])
 {
-	int r = daemon_options_parse(o, c->argc, c->argv, why);
+	int err = daemon_options_parse(o, c->argc, c->argv, why);
 
-	if (r || o->action == DAEMON_ACTION_HELP || o->action == DAEMON_ACTION_VERSION)
-		return r;
-	r = o->config ? conf_load(o->config, set_from_file, &o->settings, why) : 0;
-	return r ? r : activation_use(&c->activation, &o->settings, why);
+	if (err || o->action == DAEMON_ACTION_HELP || o->action == DAEMON_ACTION_VERSION)
+		return err;
+	err = o->config ? conf_load(o->config, set_from_file, &o->settings, why) : 0;
+	return err ? err : activation_use(&c->activation, &o->settings, why);
 }
 
 int configuration_load(struct configuration *c, int argc, char **argv, char why[CONF_WHY_MAX])
@@ -40,13 +40,13 @@ int configuration_reread(
 	const struct configuration *c, struct daemon_settings *out, char why[CONF_WHY_MAX])
 {
 	struct daemon_options again;
-	int r = load(c, &again, why);
+	int err = load(c, &again, why);
 
-	if (r)
+	if (err)
 		daemon_options_fini(&again);
 	else
 		*out = again.settings;
-	return r;
+	return err;
 }
 
 void configuration_replace(struct configuration *c, struct daemon_settings *settings)

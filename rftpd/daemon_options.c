@@ -122,13 +122,13 @@ int daemon_options_parse(struct daemon_options *o, int argc, char **argv, char w
 	opterr = 0;
 	optind = 0; /* glibc: forget an earlier command line */
 	while ((c = getopt_long(argc, argv, LETTERS, table, NULL)) != -1) {
-		int r;
+		int err;
 
 		if (c == '?' || c == ':')
 			return refuse_option(argc, argv, c, why);
-		r = take(o, c, why);
-		if (r)
-			return r;
+		err = take(o, c, why);
+		if (err)
+			return err;
 	}
 	if (optind < argc) {
 		snprintf(why, DAEMON_WHY_MAX,

@@ -291,15 +291,15 @@ static int set_number(
 	uint64_t *field, const struct row *row, const char *value, char why[DAEMON_WHY_MAX])
 {
 	uint64_t n = 0;
-	int r = row->kind == KIND_SIZE ? number_parse_size(value, &n)
-				       : number_parse(value, 0, UINT64_MAX, &n);
+	int err = row->kind == KIND_SIZE ? number_parse_size(value, &n)
+					 : number_parse(value, 0, UINT64_MAX, &n);
 
-	if (r == -EINVAL) {
+	if (err == -EINVAL) {
 		snprintf(why, DAEMON_WHY_MAX, "%s: \"%.60s\" is not a %s", row->name, value,
 			row->kind == KIND_SIZE ? "size (such as 4096, 512K, 64M)" : "number");
-		return r;
+		return err;
 	}
-	if (r || n < row->min || n > row->max) {
+	if (err || n < row->min || n > row->max) {
 		snprintf(why, DAEMON_WHY_MAX, "%s: %.60s is outside %llu..%llu", row->name, value,
 			(unsigned long long)row->min, (unsigned long long)row->max);
 		return -EINVAL;
@@ -397,7 +397,7 @@ static int set_turn(
 static int set_class(struct daemon_settings *s, const char *value, char why[DAEMON_WHY_MAX])
 {
 	struct admission_rule *rule;
-	int r;
+	int err;
 
 	if (!s->classes)
 		s->classes = calloc(ADMISSION_RULES_MAX, sizeof *s->classes);
@@ -408,9 +408,9 @@ static int set_class(struct daemon_settings *s, const char *value, char why[DAEM
 		return -ENOSPC;
 	}
 	rule = &s->classes[s->class_count];
-	r = admission_rule_parse(value, rule, why);
-	if (r)
-		return r;
+	err = admission_rule_parse(value, rule, why);
+	if (err)
+		return err;
 	for (unsigned i = 0; i < s->class_count; i++)
 		if (!strcmp(s->classes[i].name, rule->name) && s->classes[i].rank != rule->rank) {
 			snprintf(why, DAEMON_WHY_MAX, "class %s: has two ranks, %u and %u",
@@ -424,7 +424,7 @@ static int set_class(struct daemon_settings *s, const char *value, char why[DAEM
 
 static int set_limit(struct daemon_settings *s, const char *value, char why[DAEMON_WHY_MAX])
 {
-	int r;
+	int err;
 
 	if (!s->limits)
 		s->limits = calloc(LIMIT_RULES_MAX, sizeof *s->limits);
@@ -434,24 +434,24 @@ static int set_limit(struct daemon_settings *s, const char *value, char why[DAEM
 		snprintf(why, DAEMON_WHY_MAX, "limit: more than %u", LIMIT_RULES_MAX);
 		return -ENOSPC;
 	}
-	r = limit_rule_parse(value, &s->limits[s->limit_count], why);
-	if (!r)
+	err = limit_rule_parse(value, &s->limits[s->limit_count], why);
+	if (!err)
 		s->limit_count++;
-	return r;
+	return err;
 }
 
 static int set_export(struct daemon_settings *s, const char *value, char why[DAEMON_WHY_MAX])
 {
 	struct export_rule *rule;
-	int r;
+	int err;
 
 	if (s->export_count == DAEMON_EXPORTS_MAX) {
 		snprintf(why, DAEMON_WHY_MAX, "export: more than %u", DAEMON_EXPORTS_MAX);
 		return -ENOSPC;
 	}
-	r = export_rule_parse(value, &rule, why, DAEMON_WHY_MAX);
-	if (r)
-		return r;
+	err = export_rule_parse(value, &rule, why, DAEMON_WHY_MAX);
+	if (err)
+		return err;
 	/* nobody means to lose an export */
 	if (s->export_count && (!rule->name || !s->exports[0]->name)) {
 		snprintf(why, DAEMON_WHY_MAX,
@@ -700,7 +700,7 @@ int daemon_settings_set(struct daemon_settings *s, enum daemon_origin origin, co
 {
 	struct daemon_settings scratch;
 	unsigned i = 0;
-	int r;
+	int err;
 
 	snprintf(why, DAEMON_WHY_MAX, "out of memory");
 	while (i < ROWS && strcmp(rows[i].name, name) != 0)
@@ -716,9 +716,9 @@ int daemon_settings_set(struct daemon_settings *s, enum daemon_origin origin, co
 	}
 	if (s->origin[i] > origin) { /* it does not count, but must be right */
 		daemon_settings_init(&scratch);
-		r = set_row(&scratch, &rows[i], value, why);
+		err = set_row(&scratch, &rows[i], value, why);
 		daemon_settings_fini(&scratch);
-		return r;
+		return err;
 	}
 	if (rows[i].kind == KIND_LISTEN && s->origin[i] < origin)
 		clear_listen(s);
@@ -728,10 +728,10 @@ int daemon_settings_set(struct daemon_settings *s, enum daemon_origin origin, co
 		clear_limits(s);
 	if (rows[i].kind == KIND_EXPORT && s->origin[i] < origin)
 		clear_exports(s);
-	r = set_row(s, &rows[i], value, why);
-	if (!r)
+	err = set_row(s, &rows[i], value, why);
+	if (!err)
 		s->origin[i] = origin;
-	return r;
+	return err;
 }
 
 bool daemon_settings_has_logins(const struct daemon_settings *s)

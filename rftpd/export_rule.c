@@ -124,16 +124,16 @@ static int add_list(struct export_rule *e, char *list,
 {
 	unsigned count = 0;
 	char *one;
-	int r = 0;
+	int err = 0;
 
-	while (!r && (one = strsep(&list, ",")))
+	while (!err && (one = strsep(&list, ",")))
 		if (++count > EXPORT_RULE_LIST_MAX) {
 			snprintf(why, size, "export: more than %u in a list", EXPORT_RULE_LIST_MAX);
-			r = -EINVAL;
+			err = -EINVAL;
 		} else {
-			r = add(e, one, why, size);
+			err = add(e, one, why, size);
 		}
-	return r;
+	return err;
 }
 
 static int set_option(struct export_rule *e, char *word, char *why, size_t size)
@@ -174,7 +174,7 @@ static bool is_named(const char *text)
 static int parse_named(struct export_rule *e, char *rest, char *why, size_t size)
 {
 	char *word = next_word(&rest);
-	int r = 0;
+	int err = 0;
 
 	if (!is_name(word)) {
 		snprintf(why, size,
@@ -190,9 +190,9 @@ static int parse_named(struct export_rule *e, char *rest, char *why, size_t size
 	e->rights = PLACE_READ_ONLY;
 	if (!e->name || !e->directory)
 		return -ENOMEM;
-	while (!r && (word = next_word(&rest)))
-		r = set_option(e, word, why, size);
-	return r;
+	while (!err && (word = next_word(&rest)))
+		err = set_option(e, word, why, size);
+	return err;
 }
 
 static int parse_top(struct export_rule *e, const char *text, char *why, size_t size)
@@ -218,17 +218,17 @@ int export_rule_parse(const char *text, struct export_rule **out, char *why, siz
 {
 	struct export_rule *e = calloc(1, sizeof *e);
 	char *copy = strdup(text);
-	int r = e && copy && (e->text = strdup(text)) ? 0 : -ENOMEM;
+	int err = e && copy && (e->text = strdup(text)) ? 0 : -ENOMEM;
 
-	if (!r)
-		r = is_named(text) ? parse_named(e, copy, why, size)
-				   : parse_top(e, text, why, size);
+	if (!err)
+		err = is_named(text) ? parse_named(e, copy, why, size)
+				     : parse_top(e, text, why, size);
 	free(copy);
-	if (r)
+	if (err)
 		export_rule_free(e);
 	else
 		*out = e;
-	return r;
+	return err;
 }
 
 /* ---- who ---- */

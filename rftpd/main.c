@@ -65,21 +65,21 @@ static int announce(struct daemon *d)
 static int serve(struct configuration *configuration)
 {
 	struct daemon d;
-	int r = daemon_init(&d, &configuration->options.settings, configuration->options.config);
-	int code = r ? failure_code(r) : CODE_FAILED;
+	int err = daemon_init(&d, &configuration->options.settings, configuration->options.config);
+	int code = err ? failure_code(err) : CODE_FAILED;
 
-	if (r)
+	if (err)
 		goto out;
 	d.configuration = d.settings->once_key ? NULL : configuration;
-	r = announce(&d);
-	if (r) {
-		log_error("cannot say that it is ready: %s", strerror(-r));
+	err = announce(&d);
+	if (err) {
+		log_error("cannot say that it is ready: %s", strerror(-err));
 		goto out;
 	}
 	notify_send("READY=1");
-	r = daemon_run(&d);
-	code = r && r != -ETIMEDOUT ? CODE_FAILED : CODE_OK;
-	if (r) /* threads still use what daemon_fini would free */
+	err = daemon_run(&d);
+	code = err && err != -ETIMEDOUT ? CODE_FAILED : CODE_OK;
+	if (err) /* threads still use what daemon_fini would free */
 		_exit(code);
 out:
 	daemon_fini(&d);
@@ -89,11 +89,11 @@ out:
 /* Where messages go from now on: they are no longer for somebody who waits for an answer. */
 static int start_log(const struct daemon_settings *settings)
 {
-	int r = settings->log_file ? log_to_file(settings->log_file) : 0;
+	int err = settings->log_file ? log_to_file(settings->log_file) : 0;
 
-	if (r) {
-		log_error("log-file %s: %s", settings->log_file, strerror(-r));
-		return r;
+	if (err) {
+		log_error("log-file %s: %s", settings->log_file, strerror(-err));
+		return err;
 	}
 	log_stamp(true);
 	if (!settings->log_file && log_to_journal(NULL) && getenv("JOURNAL_STREAM"))

@@ -38,9 +38,9 @@ static int send_to(const char *name, const char *state)
 int notify_send(const char *state)
 {
 	const char *name = getenv("NOTIFY_SOCKET");
-	int r = name && *name ? send_to(name, state) : 0;
+	int err = name && *name ? send_to(name, state) : 0;
 
-	if (r)
-		log_warning("cannot tell %s that %s: %s", name, state, strerror(-r));
-	return r;
+	if (err)
+		log_warning("cannot tell %s that %s: %s", name, state, strerror(-err));
+	return err;
 }

@@ -50,40 +50,41 @@ static int parse(int argc, char **argv, struct asked *a)
 static int ask_twice(char password[PASSWORD_BYTES])
 {
 	char again[PASSWORD_BYTES];
-	int r = secret_ask("New password: ", -1, password, PASSWORD_BYTES);
+	int err = secret_ask("New password: ", -1, password, PASSWORD_BYTES);
 
-	if (!r)
-		r = secret_ask("Once more: ", -1, again, sizeof again);
-	if (!r && strcmp(password, again) != 0) {
+	if (!err)
+		err = secret_ask("Once more: ", -1, again, sizeof again);
+	if (!err && strcmp(password, again) != 0) {
 		log_error("passwd: the two are not the same");
-		r = -EKEYREJECTED;
+		err = -EKEYREJECTED;
 	}
 	explicit_bzero(again, sizeof again);
-	return r;
+	return err;
 }
 
 /* From the terminal where a person sits there, else a line of standard input. */
 static int read_password(char password[PASSWORD_BYTES])
 {
-	int r = isatty(STDIN_FILENO) ? ask_twice(password)
-				     : secret_read_line(STDIN_FILENO, -1, password, PASSWORD_BYTES);
+	int err = isatty(STDIN_FILENO)
+			  ? ask_twice(password)
+			  : secret_read_line(STDIN_FILENO, -1, password, PASSWORD_BYTES);
 
-	if (r && r != -EKEYREJECTED)
-		log_error("passwd: no password: %s", r == -ENODATA ? "it is empty"
-						     : r == -E2BIG ? "it is too long"
-								   : strerror(-r));
-	return r;
+	if (err && err != -EKEYREJECTED)
+		log_error("passwd: no password: %s", err == -ENODATA ? "it is empty"
+						     : err == -E2BIG ? "it is too long"
+								     : strerror(-err));
+	return err;
 }
 
 int passwd_run(int argc, char **argv)
 {
 	char password[PASSWORD_BYTES] = "", hash[USERS_HASH_MAX], why[USERS_WHY_MAX];
 	struct asked a;
-	int r = parse(argc, argv, &a);
+	int err = parse(argc, argv, &a);
 
-	if (r) {
+	if (err) {
 		log_error("%s", usage);
-		return r;
+		return err;
 	}
 	if (!users_name_ok(a.user)) {
 		log_error("passwd: \"%.100s\" can be no user's name: no blanks, slashes or colons, "
@@ -93,18 +94,18 @@ int passwd_run(int argc, char **argv)
 		return -EINVAL;
 	}
 	if (!a.delete) {
-		r = read_password(password);
-		if (r)
-			return r;
-		r = users_hash(password, hash);
+		err = read_password(password);
+		if (err)
+			return err;
+		err = users_hash(password, hash);
 		explicit_bzero(password, sizeof password);
-		if (r) {
-			log_error("passwd: no hash can be made: %s", strerror(-r));
-			return r;
+		if (err) {
+			log_error("passwd: no hash can be made: %s", strerror(-err));
+			return err;
 		}
 	}
-	r = users_set(a.file, a.user, a.delete ? NULL : hash, why);
-	if (r)
+	err = users_set(a.file, a.user, a.delete ? NULL : hash, why);
+	if (err)
 		log_error("passwd: %s", why);
-	return r;
+	return err;
 }

@@ -38,11 +38,11 @@ int secret_read_line(int fd, int cancel_fd, char *line, size_t size)
 {
 	size_t len = 0;
 	char byte;
-	int r;
+	int err;
 
-	while ((r = next_byte(fd, cancel_fd, &byte)) == 1 && byte != '\n') {
+	while ((err = next_byte(fd, cancel_fd, &byte)) == 1 && byte != '\n') {
 		if (len == size - 1) {
-			r = -E2BIG;
+			err = -E2BIG;
 			break;
 		}
 		line[len++] = byte;
@@ -50,11 +50,11 @@ int secret_read_line(int fd, int cancel_fd, char *line, size_t size)
 	if (len && line[len - 1] == '\r')
 		len--;
 	line[len] = '\0';
-	if (r >= 0)
-		r = memchr(line, '\0', len) ? -EINVAL : len ? 0 : -ENODATA;
-	if (r)
+	if (err >= 0)
+		err = memchr(line, '\0', len) ? -EINVAL : len ? 0 : -ENODATA;
+	if (err)
 		explicit_bzero(line, size);
-	return r;
+	return err;
 }
 
 int secret_ask(const char *prompt, int cancel_fd, char *line, size_t size)

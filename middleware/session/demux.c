@@ -496,28 +496,28 @@ static int wait_until(struct demux_port *p, bool frames, bool room, int timeout_
 	struct demux *d = p->demux;
 
 	for (;;) {
-		int r = demux_arm(p);
+		int err = demux_arm(p);
 		bool met;
 
-		if (r < 0)
-			return r;
+		if (err < 0)
+			return err;
 		pthread_mutex_lock(&d->lock);
 		/* the last transfer has closed its port meanwhile: nobody else takes in what the
 		 * control's descriptor tells of */
 		if (!d->open)
 			take_in(d, p);
-		r = r || has_frame(p);
-		met = (frames && r) || d->error || (room && !control_pending_bytes(d->control));
+		err = err || has_frame(p);
+		met = (frames && err) || d->error || (room && !control_pending_bytes(d->control));
 		p->wants_room = room && !met;
 		pthread_mutex_unlock(&d->lock);
 		if (met)
 			return 0;
-		r = poll(fds, 3, timeout_ms < 0 ? -1 : clock_until_ms(deadline));
+		err = poll(fds, 3, timeout_ms < 0 ? -1 : clock_until_ms(deadline));
 		if (fds[2].revents)
 			return -ECANCELED;
-		if (!r)
+		if (!err)
 			return -ETIMEDOUT;
-		if (r < 0 && errno != EINTR)
+		if (err < 0 && errno != EINTR)
 			return -errno;
 	}
 }

@@ -60,11 +60,11 @@ int pipe_new(struct fabric_chan *chan, struct pipe **out)
 		.recv_depth = PIPE_CREDITS,
 		.context = fabric_chan_context(chan),
 	};
-	int r = -ENOMEM;
+	int err = -ENOMEM;
 
 	if (!p) {
 		fabric_chan_free(chan);
-		return r;
+		return err;
 	}
 	p->chan = chan;
 	p->memory = mmap(
@@ -73,26 +73,26 @@ int pipe_new(struct fabric_chan *chan, struct pipe **out)
 		p->memory = NULL;
 		goto err_free;
 	}
-	r = fabric_pd_new(chan, &p->pd);
-	if (!r)
-		r = fabric_cq_new(p->pd, COMPLETIONS, &p->cq);
-	if (!r)
-		r = fabric_mr_new(p->pd, p->memory, MAPPED_BYTES, FABRIC_LOCAL, &p->mr);
-	if (r)
+	err = fabric_pd_new(chan, &p->pd);
+	if (!err)
+		err = fabric_cq_new(p->pd, COMPLETIONS, &p->cq);
+	if (!err)
+		err = fabric_mr_new(p->pd, p->memory, MAPPED_BYTES, FABRIC_LOCAL, &p->mr);
+	if (err)
 		goto err_free;
 	attr.pd = p->pd;
 	attr.cq = p->cq;
-	r = fabric_chan_setup(chan, &attr);
-	for (unsigned i = 0; i < PIPE_CREDITS && !r; i++)
-		r = post_receive(p, i);
-	if (r)
+	err = fabric_chan_setup(chan, &attr);
+	for (unsigned i = 0; i < PIPE_CREDITS && !err; i++)
+		err = post_receive(p, i);
+	if (err)
 		goto err_free;
 	*out = p;
 	return 0;
 
 err_free:
 	pipe_free(p);
-	return r;
+	return err;
 }
 
 void pipe_start(struct pipe *p, uint16_t peer_credits)
@@ -159,16 +159,16 @@ static int send_piece(struct pipe *p, size_t len)
 		.sge_count = 1,
 	};
 	struct wire w;
-	int r;
+	int err;
 
 	wire_init_put(&w, slot, HEAD_BYTES);
 	wire_put_u16(&w, (uint16_t)p->owed);
 	wire_put_u16(&w, (uint16_t)len);
 	if (len)
 		memcpy(slot + HEAD_BYTES, buffer_front(&p->out), len);
-	r = fabric_post_send(p->chan, &wr);
-	if (r)
-		return r;
+	err = fabric_post_send(p->chan, &wr);
+	if (err)
+		return err;
 	p->send_busy |= UINT64_C(1) << i;
 	p->credits--;
 	p->owed = 0;
@@ -214,7 +214,7 @@ static int receive(struct pipe *p, unsigned slot, uint32_t bytes)
 {
 	struct wire w;
 	uint32_t credits, len;
-	int r;
+	int err;
 
 	wire_init_get(&w, receive_slot(p, slot), bytes);
 	credits = wire_get_u16(&w);
@@ -231,16 +231,16 @@ static int receive(struct pipe *p, unsigned slot, uint32_t bytes)
 		log_error("control channel: more than %u bytes before an answer", PIPE_INPUT_MAX);
 		return -EBADMSG;
 	}
-	r = buffer_append(&p->in, w.at, len);
-	if (r)
-		return r;
+	err = buffer_append(&p->in, w.at, len);
+	if (err)
+		return err;
 	p->owed++;
-	r = post_receive(p, slot);
-	if (r == -ENOTCONN) { /* it has ended, but what came before that is all there */
-		p->error = r;
-		r = 0;
+	err = post_receive(p, slot);
+	if (err == -ENOTCONN) { /* it has ended, but what came before that is all there */
+		p->error = err;
+		err = 0;
 	}
-	return r;
+	return err;
 }
 
 /* All completions that are there.  0 or -errno: it has ended, and there are no more. */
@@ -267,20 +267,20 @@ static int take_completions(struct pipe *p)
 
 int pipe_progress(struct pipe *p)
 {
-	int r;
+	int err;
 
 	if (p->over)
 		return p->error;
-	r = take_completions(p);
+	err = take_completions(p);
 	/* who learns of the end by posting takes in what had come by then, once more */
-	if (!r && (p->error || pipe_push(p))) {
-		r = take_completions(p);
-		if (!r)
-			r = -ECONNRESET;
+	if (!err && (p->error || pipe_push(p))) {
+		err = take_completions(p);
+		if (!err)
+			err = -ECONNRESET;
 	}
-	if (r) {
+	if (err) {
 		p->over = true;
-		p->error = r == -EBADMSG || r == -ENOMEM ? r : -ECONNRESET;
+		p->error = err == -EBADMSG || err == -ENOMEM ? err : -ECONNRESET;
 	}
 	return p->error;
 }

@@ -130,23 +130,23 @@ static int use_key(struct tls_context *c, const struct tls_files *files, char wh
 {
 	EVP_PKEY *pkey = files->key ? tls_key_load(files->key, why)
 				    : EVP_PKEY_Q_keygen(NULL, NULL, "ED25519");
-	int r;
+	int err;
 
 	if (!pkey)
 		return files->key ? -errno : out_of_memory(why);
-	r = use_certificate(c, pkey, files->certificate, why);
-	if (!r && SSL_CTX_use_PrivateKey(c->ssl, pkey) != 1) {
+	err = use_certificate(c, pkey, files->certificate, why);
+	if (!err && SSL_CTX_use_PrivateKey(c->ssl, pkey) != 1) {
 		snprintf(why, TLS_WHY_MAX, "%s: not the private key of the certificate in %s: %s",
 			files->key, files->certificate ? files->certificate : "itself",
 			tls_error_text());
-		r = -EINVAL;
+		err = -EINVAL;
 	}
-	if (!r && tls_key_from_pkey(&c->key, pkey)) {
+	if (!err && tls_key_from_pkey(&c->key, pkey)) {
 		snprintf(why, TLS_WHY_MAX, "%s: a kind of key that cannot be used", files->key);
-		r = -EINVAL;
+		err = -EINVAL;
 	}
 	EVP_PKEY_free(pkey);
-	return r;
+	return err;
 }
 
 static int use_authorities(struct tls_context *c, const char *path, char why[TLS_WHY_MAX])
@@ -162,10 +162,10 @@ static int use_authorities(struct tls_context *c, const char *path, char why[TLS
 static int ask_clients(struct tls_context *c, const char *path, char why[TLS_WHY_MAX])
 {
 	STACK_OF(X509_NAME) * names;
-	int r = use_authorities(c, path, why);
+	int err = use_authorities(c, path, why);
 
-	if (r)
-		return r;
+	if (err)
+		return err;
 	names = SSL_load_client_CA_file(path);
 	if (!names)
 		return out_of_memory(why);
@@ -178,16 +178,16 @@ int tls_context_new_server(
 	const struct tls_files *files, struct tls_context **out, char why[TLS_WHY_MAX])
 {
 	struct tls_context *c = context_new(TLS_server_method(), true);
-	int r;
+	int err;
 
 	if (!c)
 		return out_of_memory(why);
-	r = use_key(c, files, why);
-	if (!r && files->ca)
-		r = ask_clients(c, files->ca, why);
-	if (r) {
+	err = use_key(c, files, why);
+	if (!err && files->ca)
+		err = ask_clients(c, files->ca, why);
+	if (err) {
 		tls_context_free(c);
-		return r;
+		return err;
 	}
 	SSL_CTX_set_alpn_select_cb(c->ssl, choose_alpn, NULL);
 	*out = c;
@@ -203,7 +203,7 @@ int tls_context_new_client(
 	const struct tls_files *files, struct tls_context **out, char why[TLS_WHY_MAX])
 {
 	struct tls_context *c = context_new(TLS_client_method(), false);
-	int r = 0;
+	int err = 0;
 
 	if (!c || SSL_CTX_set_alpn_protos(c->ssl, alpn, sizeof alpn)) {
 		tls_context_free(c);
@@ -211,12 +211,12 @@ int tls_context_new_client(
 	}
 	SSL_CTX_set_verify(c->ssl, SSL_VERIFY_PEER, accept_any);
 	if (files->ca)
-		r = use_authorities(c, files->ca, why);
-	if (!r && files->key)
-		r = use_key(c, files, why);
-	if (r) {
+		err = use_authorities(c, files->ca, why);
+	if (!err && files->key)
+		err = use_key(c, files, why);
+	if (err) {
 		tls_context_free(c);
-		return r;
+		return err;
 	}
 	*out = c;
 	return 0;
@@ -327,15 +327,15 @@ static bool agreed_alpn(const struct tls *t)
 
 int tls_handshake(struct tls *t, struct buffer *in, struct buffer *out)
 {
-	int r = feed(t, in), done;
+	int err = feed(t, in), done;
 
-	if (r)
-		return r;
+	if (err)
+		return err;
 	ERR_clear_error();
 	done = SSL_do_handshake(t->ssl);
-	r = drain(t, out);
-	if (r)
-		return r;
+	err = drain(t, out);
+	if (err)
+		return err;
 	if (done != 1) {
 		int error = SSL_get_error(t->ssl, done);
 
@@ -375,30 +375,30 @@ int tls_write(struct tls *t, const void *data, size_t len, struct buffer *out)
 int tls_read(
 	struct tls *t, struct buffer *in, struct buffer *plain, size_t most, struct buffer *out)
 {
-	int r = feed(t, in), error;
+	int err = feed(t, in), error;
 
-	while (!r && buffer_bytes(plain) < most) {
+	while (!err && buffer_bytes(plain) < most) {
 		uint8_t record[RECORD_BYTES]; /* room for one in `plain` would stay there */
 		int n;
 
 		ERR_clear_error();
 		n = SSL_read(t->ssl, record, (int)sizeof record);
 		if (n > 0) {
-			r = buffer_append(plain, record, (size_t)n);
+			err = buffer_append(plain, record, (size_t)n);
 			continue;
 		}
 		error = SSL_get_error(t->ssl, n);
 		if (error == SSL_ERROR_WANT_READ)
 			break;
 		if (error == SSL_ERROR_ZERO_RETURN) {
-			r = -ENOTCONN;
+			err = -ENOTCONN;
 		} else {
 			log_error("control channel: TLS refuses what came: %s", tls_error_text());
-			r = -EBADMSG;
+			err = -EBADMSG;
 		}
 	}
 	error = drain(t, out);
-	return r ? r : error;
+	return err ? err : error;
 }
 
 void tls_describe(const struct tls *t, char *text, size_t size)
@@ -410,10 +410,10 @@ int tls_peer_key(const struct tls *t, struct tls_key *key)
 {
 	X509 *cert = SSL_get0_peer_certificate(t->ssl);
 	EVP_PKEY *pkey = cert ? X509_get0_pubkey(cert) : NULL;
-	int r = pkey ? tls_key_from_pkey(key, pkey) : -EPROTO;
+	int err = pkey ? tls_key_from_pkey(key, pkey) : -EPROTO;
 
 	ERR_clear_error();
-	return r;
+	return err;
 }
 
 bool tls_peer_verified(const struct tls *t, char why[TLS_WHY_MAX])

@@ -150,7 +150,7 @@ static int write_key(int fd, EVP_PKEY *pkey)
 {
 	int copy = dup(fd);
 	FILE *file = copy < 0 ? NULL : fdopen(copy, "w");
-	int r = 0;
+	int err = 0;
 
 	if (!file) {
 		if (copy >= 0)
@@ -158,12 +158,12 @@ static int write_key(int fd, EVP_PKEY *pkey)
 		return -ENOMEM;
 	}
 	if (PEM_write_PrivateKey(file, pkey, NULL, NULL, 0, NULL, NULL) != 1)
-		r = -EIO;
-	if (fclose(file) && !r)
-		r = -errno;
-	if (!r && fsync(fd))
-		r = -errno;
-	return r;
+		err = -EIO;
+	if (fclose(file) && !err)
+		err = -errno;
+	if (!err && fsync(fd))
+		err = -errno;
+	return err;
 }
 
 int tls_key_create(const char *path)

@@ -43,11 +43,11 @@ int tls_key_from_base64(struct tls_key *key, const char *text, size_t len)
 int tls_key_from_seed(struct tls_key *key, const uint8_t seed[TLS_SEED_BYTES])
 {
 	EVP_PKEY *pkey = EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, NULL, seed, TLS_SEED_BYTES);
-	int r = pkey ? tls_key_from_pkey(key, pkey) : -ENOMEM;
+	int err = pkey ? tls_key_from_pkey(key, pkey) : -ENOMEM;
 
 	EVP_PKEY_free(pkey);
 	ERR_clear_error();
-	return r;
+	return err;
 }
 
 static int digit(char c)
@@ -144,8 +144,8 @@ bool tls_mac_equal(const uint8_t a[TLS_MAC_BYTES], const uint8_t b[TLS_MAC_BYTES
 
 int tls_random(void *out, size_t len)
 {
-	int r = RAND_bytes(out, (int)len);
+	int err = RAND_bytes(out, (int)len);
 
 	ERR_clear_error();
-	return r == 1 ? 0 : -EIO;
+	return err == 1 ? 0 : -EIO;
 }

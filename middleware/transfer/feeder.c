@@ -364,10 +364,10 @@ static int watch(struct feeder *f, int fd, uint32_t what)
 int feeder_new(const struct feeder_params *params, struct feeder **out)
 {
 	struct feeder *f = calloc(1, sizeof *f);
-	int r = -ENOMEM;
+	int err = -ENOMEM;
 
 	if (!f)
-		return r;
+		return err;
 	f->params = *params;
 	f->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	f->epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -376,16 +376,16 @@ int feeder_new(const struct feeder_params *params, struct feeder **out)
 	f->stock = calloc(params->blocks, sizeof(struct block *));
 	pthread_mutex_init(&f->lock, NULL);
 	if (f->wake_fd < 0 || f->epoll < 0)
-		r = -EMFILE;
+		err = -EMFILE;
 	else if (f->streams && f->orders && f->stock)
-		r = watch(f, f->wake_fd, WAKE);
-	if (!r && params->stop_fd >= 0)
-		r = watch(f, params->stop_fd, STOP);
-	if (!r)
-		r = worker_start(&f->thread, "rftp-feed", run, f);
-	if (r) {
+		err = watch(f, f->wake_fd, WAKE);
+	if (!err && params->stop_fd >= 0)
+		err = watch(f, params->stop_fd, STOP);
+	if (!err)
+		err = worker_start(&f->thread, "rftp-feed", run, f);
+	if (err) {
 		feeder_free(f);
-		return r;
+		return err;
 	}
 	*out = f;
 	return 0;

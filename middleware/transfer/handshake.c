@@ -80,21 +80,21 @@ static struct engine_env make_env(struct run *run, unsigned channels, uint8_t no
 static int take_keys(struct run *run, const struct transfer_offer *offer)
 {
 	uint8_t secret[SEAL_SECRET_BYTES];
-	int r;
+	int err;
 
 	if (offer->protect == MESSAGE_PROTECT_CLEAR)
 		return 0;
-	r = demux_export(link_demux(run->link), TRANSFER_SECRET_LABEL, offer->salt,
+	err = demux_export(link_demux(run->link), TRANSFER_SECRET_LABEL, offer->salt,
 		sizeof offer->salt, secret, sizeof secret);
-	if (!r)
-		r = seal_key_new(
+	if (!err)
+		err = seal_key_new(
 			offer->protect == MESSAGE_PROTECT_PRIVATE ? SEAL_PRIVATE : SEAL_SAFE,
 			secret, &run->seal_key);
 	explicit_bzero(secret, sizeof secret);
-	if (!r)
-		r = seal_new(run->seal_key, &run->seal);
-	if (r)
-		return run_fail(run, VERDICT_TRANSFER, status_from_errno(r),
+	if (!err)
+		err = seal_new(run->seal_key, &run->seal);
+	if (err)
+		return run_fail(run, VERDICT_TRANSFER, status_from_errno(err),
 			"the keys that protect blocks could not be made");
 	run->prefix_bytes = SEAL_PREFIX_BYTES;
 	return 0;
@@ -211,7 +211,7 @@ int handshake_offer(struct run *run, const struct transfer_source *from, struct 
 	const struct engine_ops *ops = engine_by_id(p->engine ? p->engine : MESSAGE_ENGINE_CREDIT);
 	struct transfer_offer *offer = &hs->offer;
 	uint8_t out[64];
-	int r;
+	int err;
 
 	*offer = (struct transfer_offer){
 		.engine = p->engine ? p->engine : MESSAGE_ENGINE_CREDIT,
@@ -223,19 +223,19 @@ int handshake_offer(struct run *run, const struct transfer_source *from, struct 
 	if (getrandom(offer->salt, sizeof offer->salt, 0) != sizeof offer->salt)
 		return -EIO;
 	hs->wishes = !p->early || p->answered || from->total_bytes <= (uint64_t)p->block * p->depth;
-	r = plan_transfer(run, from, hs);
-	if (!r)
-		r = check_engine(run, offer->engine, offer->notice, hs->plan->channels);
-	if (r)
-		return r;
+	err = plan_transfer(run, from, hs);
+	if (!err)
+		err = check_engine(run, offer->engine, offer->notice, hs->plan->channels);
+	if (err)
+		return err;
 	if (ops->notices && offer->notice == TRANSFER_NOTICE_BEHIND && caps_of(run)->has_imm)
 		offer->flags = TRANSFER_OFFER_IMM;
 	offer->channels = hs->plan->channels;
 	offer->block = hs->plan->block;
 	offer->depth = hs->plan->depth;
 	hs->invited = p->early && !p->answered && handshake_matches(offer, p);
-	r = run_put(run, TRANSFER_OFFER, out, transfer_put_offer(offer, out, sizeof out));
-	return r ? r : take_keys(run, offer);
+	err = run_put(run, TRANSFER_OFFER, out, transfer_put_offer(offer, out, sizeof out));
+	return err ? err : take_keys(run, offer);
 }
 
 int handshake_prepare(
@@ -243,14 +243,14 @@ int handshake_prepare(
 {
 	const struct engine_source_ops *half = source_half(run, hs);
 	struct plan *plan = hs->plan;
-	int r;
+	int err;
 
 	plan->source_blocks = plan_source_blocks(&hs->facts, plan->block, depth);
 	if (half->is_fetched && plan->source_blocks > depth) /* each is a slot of the sink's */
 		plan->source_blocks = depth;
-	r = run_make_pool(run, plan->source_blocks, plan->block, half->access);
-	if (r)
-		return run_fail(run, VERDICT_TRANSFER, status_from_errno(r),
+	err = run_make_pool(run, plan->source_blocks, plan->block, half->access);
+	if (err)
+		return run_fail(run, VERDICT_TRANSFER, status_from_errno(err),
 			"memory for %u blocks of %u bytes", plan->source_blocks, plan->block);
 	run_count_requests(run, plan->channels);
 	return make_io_pool(run, from, half, plan);
@@ -276,18 +276,18 @@ int handshake_take_accept(struct run *run, const struct transfer_source *from, s
 	const struct engine_source_ops *half = source_half(run, hs);
 	struct transfer_accept accept;
 	struct engine_env env;
-	int r;
+	int err;
 
 	if (h->type != TRANSFER_ACCEPT || transfer_get_accept(&accept, data, h->length) ||
 		!accept_ok(&hs->offer, half, &accept))
 		return run_fail(run, VERDICT_SESSION, STATUS_PROTOCOL,
 			"the sink answered OFFER with a bad %s", message_name(h->type));
 	*bundles = accept.flags & TRANSFER_ACCEPT_BUNDLES;
-	r = wait_greeted(run, hs->plan->channels); /* they came while the sink got ready */
-	if (!r && !run->pool)
-		r = handshake_prepare(run, from, hs, accept.depth);
-	if (r)
-		return r;
+	err = wait_greeted(run, hs->plan->channels); /* they came while the sink got ready */
+	if (!err && !run->pool)
+		err = handshake_prepare(run, from, hs, accept.depth);
+	if (err)
+		return err;
 	env = handshake_env(run, hs);
 	env.imm = accept.flags & TRANSFER_ACCEPT_IMM;
 	env.sender = run->sender;
@@ -298,13 +298,13 @@ int handshake_take_accept(struct run *run, const struct transfer_source *from, s
 	env.remote_status_base = accept.status_base;
 	env.remote_status_key = accept.status_key;
 	run->sender = NULL; /* it is the engine's */
-	r = half->open(&env, &run->source);
-	if (!r) {
+	err = half->open(&env, &run->source);
+	if (!err) {
 		run->engine = ops;
 		run->common = &run->source->common;
 	}
 	fill_stats(run, ops, &hs->offer, accept.depth, env.imm);
-	return r;
+	return err;
 }
 
 /* ---- sink ---- */
@@ -381,16 +381,16 @@ static int open_sink(struct run *run, const struct transfer_offer *offer, bool b
 	bool imm = takes_imm(run, offer);
 	uint32_t depth = choose_depth(run, offer);
 	struct engine_env env;
-	int r = run_make_pool(run, depth, offer->block, half->access);
+	int err = run_make_pool(run, depth, offer->block, half->access);
 
-	if (r)
-		return run_fail(run, VERDICT_TRANSFER, status_from_errno(r),
+	if (err)
+		return run_fail(run, VERDICT_TRANSFER, status_from_errno(err),
 			"memory for %u blocks of %u bytes", depth, offer->block);
 	env = make_env(run, offer->channels, offer->notice, imm);
 	run_count_requests(run, offer->channels);
-	r = half->open(&env, &run->sink);
-	if (r)
-		return r;
+	err = half->open(&env, &run->sink);
+	if (err)
+		return err;
 	run->engine = ops;
 	run->common = &run->sink->common;
 	return answer(run, offer, imm, bundles);
@@ -412,7 +412,7 @@ static void close_sink(struct run *run)
 static int invite(struct run *run, bool bundles, struct transfer_offer *wanted)
 {
 	const struct transfer_params *p = run->params;
-	int r;
+	int err;
 
 	*wanted = (struct transfer_offer){
 		.engine = p->engine,
@@ -422,13 +422,13 @@ static int invite(struct run *run, bool bundles, struct transfer_offer *wanted)
 		.depth = p->depth,
 		.protect = p->protect,
 	};
-	r = check_offer(run, wanted);
-	if (r)
-		return r;
+	err = check_offer(run, wanted);
+	if (err)
+		return err;
 	if (p->protect) /* its keys come with OFFER */
 		run->prefix_bytes = SEAL_PREFIX_BYTES;
-	r = open_sink(run, wanted, bundles);
-	return r ? r : engine_sink_flush(run->sink);
+	err = open_sink(run, wanted, bundles);
+	return err ? err : engine_sink_flush(run->sink);
 }
 
 bool handshake_matches(const struct transfer_offer *offer, const struct transfer_params *p)
@@ -443,28 +443,28 @@ int handshake_accept(struct run *run, bool bundles, bool *invited, uint32_t *blo
 	struct transfer_offer offer, wanted;
 	struct message_header h;
 	const uint8_t *data;
-	int r = *invited ? invite(run, bundles, &wanted) : 0;
+	int err = *invited ? invite(run, bundles, &wanted) : 0;
 
-	if (!r)
-		r = run_get_wait(run, &h, &data);
-	if (r < 0)
-		return r;
+	if (!err)
+		err = run_get_wait(run, &h, &data);
+	if (err < 0)
+		return err;
 	if (h.type != TRANSFER_OFFER || transfer_get_offer(&offer, data, h.length))
 		return run_fail(run, VERDICT_SESSION, STATUS_PROTOCOL,
 			"no well-formed OFFER, but %s", message_name(h.type));
-	r = check_offer(run, &offer);
-	if (!r)
-		r = take_keys(run, &offer);
-	if (r)
-		return r;
+	err = check_offer(run, &offer);
+	if (!err)
+		err = take_keys(run, &offer);
+	if (err)
+		return err;
 	if (*invited && !handshake_matches(&offer, run->params)) {
 		close_sink(run);
 		*invited = false;
 	}
 	if (!*invited)
-		r = open_sink(run, &offer, bundles);
-	if (!r)
-		r = io_pool_new(
+		err = open_sink(run, &offer, bundles);
+	if (!err)
+		err = io_pool_new(
 			&(struct io_pool_params){
 				.workers = plan_workers(run->params->workers, worker_cpus()),
 				.in_place = plan_in_place(
@@ -475,8 +475,8 @@ int handshake_accept(struct run *run, bool bundles, bool *invited, uint32_t *blo
 				.seal = run->seal_key,
 				.queued_jobs = HANDSHAKE_JOBS_MAX},
 			&run->io_pool);
-	if (r)
-		return r;
+	if (err)
+		return err;
 	*block_bytes = offer.block;
 	fill_stats(run, run->engine, &offer, pool_count(run->pool),
 		!*invited && takes_imm(run, &offer));

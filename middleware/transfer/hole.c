@@ -14,18 +14,18 @@ int hole_add(struct hole_leaves *h, struct digest_tree *tree, uint64_t offset, u
 {
 	const uint64_t first = offset / block_bytes, whole = length / block_bytes;
 	uint64_t leaf;
-	int r = 0;
+	int err = 0;
 
 	if (whole && !h->known) {
-		r = digest_zeros(block_bytes, &h->leaf);
-		h->known = !r;
+		err = digest_zeros(block_bytes, &h->leaf);
+		h->known = !err;
 	}
-	if (!r)
-		r = digest_tree_add_run(tree, first, whole, h->leaf);
-	if (!r && length % block_bytes) {
-		r = digest_zeros(length % block_bytes, &leaf);
-		if (!r)
-			r = digest_tree_add(tree, first + whole, leaf);
+	if (!err)
+		err = digest_tree_add_run(tree, first, whole, h->leaf);
+	if (!err && length % block_bytes) {
+		err = digest_zeros(length % block_bytes, &leaf);
+		if (!err)
+			err = digest_tree_add(tree, first + whole, leaf);
 	}
-	return r;
+	return err;
 }

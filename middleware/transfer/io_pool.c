@@ -147,15 +147,15 @@ static void run_jobs(void *arg)
 static int make_worker(struct io_pool *c, unsigned i, const struct io_pool_params *p)
 {
 	struct io_pool_worker *w = &c->workers[i];
-	int r;
+	int err;
 
 	w->io_pool = c;
-	r = queue_new(p->blocks, &w->inbox);
-	if (!r)
-		r = end_queue_new(p->blocks, &w->io);
-	if (!r)
-		r = coder_init(&w->coder, p->seal, p->squeeze);
-	return r;
+	err = queue_new(p->blocks, &w->inbox);
+	if (!err)
+		err = end_queue_new(p->blocks, &w->io);
+	if (!err)
+		err = coder_init(&w->coder, p->seal, p->squeeze);
+	return err;
 }
 
 static int start_worker(struct io_pool *c, unsigned i)
@@ -171,10 +171,10 @@ static int start_worker(struct io_pool *c, unsigned i)
 
 static int start_job_thread(struct io_pool *c)
 {
-	int r = worker_start(&c->job_threads[c->job_count], "rftp-file", run_jobs, c);
+	int err = worker_start(&c->job_threads[c->job_count], "rftp-file", run_jobs, c);
 
-	c->job_count += !r;
-	return r;
+	c->job_count += !err;
+	return err;
 }
 
 /* The feeder's calls. */
@@ -209,35 +209,35 @@ static int start_feeder(struct io_pool *c, const struct io_pool_feed *feed, uint
 int io_pool_new(const struct io_pool_params *p, struct io_pool **out)
 {
 	struct io_pool *c = calloc(1, sizeof *c);
-	int r;
+	int err;
 
 	if (!c)
 		return -ENOMEM;
 	c->reading = p->reading;
-	r = wakeup_init(&c->wakeup);
-	if (!r)
-		r = queue_new(p->blocks, &c->outbox);
-	if (!r)
-		r = coder_init(&c->coder, p->seal, p->squeeze);
-	if (!r && p->in_place && !p->feed)
-		r = end_queue_new(p->blocks, &c->here);
-	if (!r && p->feed)
-		r = start_feeder(c, p->feed, p->blocks);
+	err = wakeup_init(&c->wakeup);
+	if (!err)
+		err = queue_new(p->blocks, &c->outbox);
+	if (!err)
+		err = coder_init(&c->coder, p->seal, p->squeeze);
+	if (!err && p->in_place && !p->feed)
+		err = end_queue_new(p->blocks, &c->here);
+	if (!err && p->feed)
+		err = start_feeder(c, p->feed, p->blocks);
 	else
 		c->worker_count = p->workers < WORKERS_MAX ? p->workers : WORKERS_MAX;
-	for (unsigned i = 0; i < c->worker_count && !r; i++)
-		r = make_worker(c, i, p);
-	if (!r && p->jobs) {
+	for (unsigned i = 0; i < c->worker_count && !err; i++)
+		err = make_worker(c, i, p);
+	if (!err && p->jobs) {
 		c->jobs_max = p->jobs < WORKERS_MAX ? p->jobs : WORKERS_MAX;
-		r = queue_new(p->queued_jobs, &c->jobs);
-		if (!r)
-			r = queue_new(p->queued_jobs, &c->jobs_done);
-		if (!r)
-			r = start_job_thread(c); /* one is enough to do all jobs */
+		err = queue_new(p->queued_jobs, &c->jobs);
+		if (!err)
+			err = queue_new(p->queued_jobs, &c->jobs_done);
+		if (!err)
+			err = start_job_thread(c); /* one is enough to do all jobs */
 	}
-	if (r) {
+	if (err) {
 		io_pool_free(c);
-		return r;
+		return err;
 	}
 	*out = c;
 	return 0;
@@ -305,7 +305,7 @@ void io_pool_submit(struct io_pool *c, unsigned worker, struct block *b)
 {
 	struct end *end;
 	unsigned i;
-	int r;
+	int err;
 
 	if (c->feeder) { /* whose the block will be is the feeder's to say */
 		feeder_submit(c->feeder, b);
@@ -317,15 +317,15 @@ void io_pool_submit(struct io_pool *c, unsigned worker, struct block *b)
 		return;
 	}
 	i = worker % c->worker_count;
-	r = start_worker(c, i);
-	if (r) {
-		b->error = r;
+	err = start_worker(c, i);
+	if (err) {
+		b->error = err;
 		hand_out(c, &c->coder, &b, 1);
 		return;
 	}
-	r = queue_push(c->workers[i].inbox, (void *const *)&b, 1);
-	assert(!r);
-	(void)r;
+	err = queue_push(c->workers[i].inbox, (void *const *)&b, 1);
+	assert(!err);
+	(void)err;
 }
 
 unsigned io_pool_collect(struct io_pool *c, struct block **done, unsigned max)
@@ -350,10 +350,10 @@ bool io_pool_feed_hungry(const struct io_pool *c)
 
 void io_pool_submit_job(struct io_pool *c, struct io_pool_job *job)
 {
-	int r = queue_push(c->jobs, (void *const *)&job, 1);
+	int err = queue_push(c->jobs, (void *const *)&job, 1);
 
-	assert(!r);
-	(void)r;
+	assert(!err);
+	(void)err;
 	if (++c->jobs_out > c->job_count && c->job_count < c->jobs_max)
 		start_job_thread(c); /* if not, those that run do it */
 }

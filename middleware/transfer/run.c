@@ -109,35 +109,35 @@ static int take_paused(struct run *run, const uint8_t *data, size_t len)
 int run_get(struct run *run, struct message_header *h, const uint8_t **data)
 {
 	for (;;) {
-		int r = demux_get(run->port, h, data);
+		int err = demux_get(run->port, h, data);
 
-		if (r <= 0)
-			return r;
+		if (err <= 0)
+			return err;
 		run->heard = true;
 		if (h->type == TRANSFER_ABORT)
 			return take_abort(run, *data, h->length);
 		if (h->type != TRANSFER_PAUSED)
 			return 1;
-		r = take_paused(run, *data, h->length);
-		if (r)
-			return r;
+		err = take_paused(run, *data, h->length);
+		if (err)
+			return err;
 	}
 }
 
 int run_answered(struct run *run)
 {
-	int r;
+	int err;
 
 	if (!run->unanswered)
 		return 1;
-	r = run->params->answered(run->params->progress_ctx);
-	if (r == -EREMOTEIO)
+	err = run->params->answered(run->params->progress_ctx);
+	if (err == -EREMOTEIO)
 		return run_fail(run, VERDICT_TRANSFER, STATUS_REFUSED, "%s", "");
-	if (r < 0)
+	if (err < 0)
 		return -ENOTCONN;
-	run->unanswered = !r;
-	run->moved |= r;
-	return r;
+	run->unanswered = !err;
+	run->moved |= err;
+	return err;
 }
 
 static int fail_cancelled(struct run *run)
@@ -160,32 +160,32 @@ static bool cancelled(const struct run *run)
 int run_get_wait(struct run *run, struct message_header *h, const uint8_t **data)
 {
 	uint64_t until_ns = clock_now_ns() + (uint64_t)run->idle_timeout_ms * NS_PER_MS;
-	int r;
+	int err;
 
 	for (;;) {
 		struct demux_port *next = run->port;
 
-		r = run_answered(run);
-		if (r < 0)
-			return r;
-		if (!r) { /* the answer comes before all that is the transfer's */
+		err = run_answered(run);
+		if (err < 0)
+			return err;
+		if (!err) { /* the answer comes before all that is the transfer's */
 			next = demux_dialogue(link_demux(run->link));
 			until_ns = clock_now_ns() + (uint64_t)run->idle_timeout_ms * NS_PER_MS;
 		}
-		r = run_get(run, h, data);
-		if (r)
-			return r;
+		err = run_get(run, h, data);
+		if (err)
+			return err;
 		if (!clock_until_ms(until_ns))
 			return run_fail(run, VERDICT_SESSION, STATUS_TIMEOUT,
 				"no answer from the peer for %d ms", run->idle_timeout_ms);
 		if (cancelled(run))
 			return fail_cancelled(run);
-		r = demux_wait(next, run->unanswered ? UNANSWERED_MS : clock_until_ms(until_ns),
+		err = demux_wait(next, run->unanswered ? UNANSWERED_MS : clock_until_ms(until_ns),
 			run->params->cancel_fd);
-		if (r == -ECANCELED)
+		if (err == -ECANCELED)
 			return fail_cancelled(run);
-		if (r && r != -ETIMEDOUT)
-			return r;
+		if (err && err != -ETIMEDOUT)
+			return err;
 	}
 }
 
@@ -213,27 +213,27 @@ static uint32_t affordable(uint32_t blocks, uint32_t block_bytes)
 int run_make_pool(struct run *run, uint32_t blocks, uint32_t block_bytes, unsigned access)
 {
 	uint32_t wanted;
-	int r = -ENOMEM;
+	int err = -ENOMEM;
 
 	wanted = blocks = affordable(blocks, block_bytes);
 	for (; blocks >= BLOCKS_MIN; blocks /= 2) {
 		uint8_t *base;
 
-		r = memory_take(
+		err = memory_take(
 			run->memory, run->rail->pd, pool_bytes(blocks, block_bytes), access, &base);
-		if (!r) {
-			r = pool_new(base, blocks, block_bytes, &run->pool);
+		if (!err) {
+			err = pool_new(base, blocks, block_bytes, &run->pool);
 			break;
 		}
-		if (r != -ENOMEM)
-			return r;
+		if (err != -ENOMEM)
+			return err;
 	}
-	if (!r && blocks < wanted)
+	if (!err && blocks < wanted)
 		log_warning("memory for %u blocks of %u bytes could not be had or locked: using "
 			    "%u, which may "
 			    "slow a long link down (raise the limit: ulimit -l unlimited)",
 			wanted, block_bytes, blocks);
-	return r;
+	return err;
 }
 
 unsigned run_open_files(const struct run *run)
@@ -414,15 +414,15 @@ int run_tick(struct run *run)
 	if (demux_heard_ns(demux) > run->heard_ns) /* another transfer's, or a keep-alive */
 		run->heard_ns = demux_heard_ns(demux);
 	if (now >= run->report_ns) {
-		int r = check_moves(run, now);
+		int err = check_moves(run, now);
 
 		run_report(run, now);
 		if (cancelled(run))
 			return fail_cancelled(run);
-		if (!r && run->bucket && run->params->queue_class)
-			r = tell_place(run);
-		if (r)
-			return r;
+		if (!err && run->bucket && run->params->queue_class)
+			err = tell_place(run);
+		if (err)
+			return err;
 	}
 	if (now > run->heard_ns + (uint64_t)run->idle_timeout_ms * NS_PER_MS)
 		return run_fail(run, VERDICT_SESSION, STATUS_TIMEOUT,
@@ -461,11 +461,11 @@ static int spin(struct run *run, int (*again)(struct run *))
 {
 	uint32_t budget = run->rail->caps->spin_ns;
 	uint64_t end = budget ? clock_now_ns() + budget : 0;
-	int r = 0;
+	int err = 0;
 
-	while (!r && budget && clock_now_ns() < end)
-		r = again(run);
-	return r;
+	while (!err && budget && clock_now_ns() < end)
+		err = again(run);
+	return err;
 }
 
 int run_wait(struct run *run, int (*again)(struct run *))
@@ -482,30 +482,30 @@ int run_wait(struct run *run, int (*again)(struct run *))
 		{run->unanswered ? demux_port_fd(dialogue) : -1, POLLIN, 0},
 	};
 	uint64_t longer = run->source ? engine_source_moderation_ns(run->source) : 0;
-	int r;
+	int err;
 
 	if (longer) {
-		r = sleep_on(run, fds, 1, (int64_t)longer);
-		return r >= 0 && fds[0].revents ? fail_cancelled(run) : r;
+		err = sleep_on(run, fds, 1, (int64_t)longer);
+		return err >= 0 && fds[0].revents ? fail_cancelled(run) : err;
 	}
 	if (run->common && !engine_sleep_ns(run->common))
 		return 0;
-	r = spin(run, again);
-	if (r)
-		return r < 0 ? r : 0;
+	err = spin(run, again);
+	if (err)
+		return err < 0 ? err : 0;
 	io_pool_arm(run->io_pool);
 	if (run->bucket)
 		wakeup_arm(&run->bucket->wakeup);
-	r = demux_arm(run->port);
-	if (r >= 0 && run->unanswered)
-		r = demux_arm(dialogue);
-	if (r >= 0)
-		r = fabric_cq_arm(run->rail->cq);
-	if (!r)
-		r = again(run);
-	if (!r) {
+	err = demux_arm(run->port);
+	if (err >= 0 && run->unanswered)
+		err = demux_arm(dialogue);
+	if (err >= 0)
+		err = fabric_cq_arm(run->rail->cq);
+	if (!err)
+		err = again(run);
+	if (!err) {
 		/* the engine is asked again: `again` may have taken in what it was waiting for */
-		r = sleep_on(run, fds, 8, run->common ? engine_sleep_ns(run->common) : -1);
+		err = sleep_on(run, fds, 8, run->common ? engine_sleep_ns(run->common) : -1);
 		/* the channels' state is in their channels then; the control channel tells of its
 		 * own end itself */
 		if (fds[4].revents)
@@ -514,9 +514,9 @@ int run_wait(struct run *run, int (*again)(struct run *))
 	io_pool_disarm(run->io_pool);
 	if (run->bucket)
 		wakeup_disarm(&run->bucket->wakeup);
-	if (r >= 0 && fds[0].revents)
+	if (err >= 0 && fds[0].revents)
 		return fail_cancelled(run);
-	return r < 0 ? r : 0;
+	return err < 0 ? err : 0;
 }
 
 int run_fail(struct run *run, enum verdict_scope scope, uint16_t status, const char *format, ...)

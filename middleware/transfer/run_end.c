@@ -39,19 +39,19 @@ static int await_abort(struct run *run, uint64_t timeout_ms)
 	for (;;) {
 		struct message_header h;
 		const uint8_t *frame;
-		int r = 0;
+		int err = 0;
 
 		while (!run->peer_aborted && clock_until_ms(deadline) &&
-			(r = run_get(run, &h, &frame)) == 1)
+			(err = run_get(run, &h, &frame)) == 1)
 			;
-		if (r < 0 && !run->peer_aborted)
-			return r;
+		if (err < 0 && !run->peer_aborted)
+			return err;
 		if (run->peer_aborted)
 			return demux_flush(run->port, clock_until_ms(deadline));
-		r = clock_until_ms(deadline) ? demux_wait(run->port, clock_until_ms(deadline), -1)
-					     : -ETIMEDOUT;
-		if (r)
-			return r;
+		err = clock_until_ms(deadline) ? demux_wait(run->port, clock_until_ms(deadline), -1)
+					       : -ETIMEDOUT;
+		if (err)
+			return err;
 	}
 }
 

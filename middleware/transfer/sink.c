@@ -50,36 +50,36 @@ int sink_check_finished(struct sink *s, struct sink_file *f)
 /* A failure in the middle of a file: the source is told at once, so that it stops. */
 static int fail_early(struct sink *s, struct sink_file *f)
 {
-	int r = sink_tell_result(s, f);
+	int err = sink_tell_result(s, f);
 
-	return r ? r : sink_check_finished(s, f);
+	return err ? err : sink_check_finished(s, f);
 }
 
 static int take_file(struct sink *s, const uint8_t *data, size_t len)
 {
 	struct transfer_file file;
-	int r;
+	int err;
 
 	if (transfer_get_file(&file, data, len))
 		return -EBADMSG;
-	r = sink_add_file(s, &file, digest_leaf(data, len));
-	if (!r)
-		r = sink_open_files(s);
-	return r < 0 ? r : 0;
+	err = sink_add_file(s, &file, digest_leaf(data, len));
+	if (!err)
+		err = sink_open_files(s);
+	return err < 0 ? err : 0;
 }
 
 static int take_hole(struct sink *s, const uint8_t *data, size_t len)
 {
 	struct transfer_hole hole;
 	struct sink_file *f;
-	int r;
+	int err;
 
 	if (transfer_get_hole(&hole, data, len))
 		return -EBADMSG;
 	f = sink_find_file(s, hole.file);
-	r = f ? sink_file_hole(f, &hole, &s->hole_leaves, s->block) : -EBADMSG;
-	if (r)
-		return r;
+	err = f ? sink_file_hole(f, &hole, &s->hole_leaves, s->block) : -EBADMSG;
+	if (err)
+		return err;
 	atomic_fetch_add_explicit(&s->run.stats->bytes, hole.length, memory_order_relaxed);
 	s->run.stats->hole_bytes += hole.length;
 	return f->verdict.status ? fail_early(s, f) : 0;
@@ -123,10 +123,10 @@ static int take_complete(struct sink *s, const uint8_t *data, size_t len)
 
 static int take_frame(struct sink *s, const struct message_header *h, const uint8_t *data)
 {
-	int r = engine_sink_frame(s->run.sink, h->type, data, h->length);
+	int err = engine_sink_frame(s->run.sink, h->type, data, h->length);
 
-	if (r)
-		return r < 0 ? r : 0;
+	if (err)
+		return err < 0 ? err : 0;
 	switch (h->type) {
 	case TRANSFER_FILE:
 		return take_file(s, data, h->length);
@@ -252,7 +252,7 @@ int sink_accept_block(struct sink *s, struct sink_file *f, struct block *b)
 		.length = b->length,
 	};
 	struct block *first;
-	int r;
+	int err;
 
 	if (!sink_file_takes(f, &h, s->block))
 		return -EBADMSG;
@@ -266,8 +266,8 @@ int sink_accept_block(struct sink *s, struct sink_file *f, struct block *b)
 		submit(s, f, b);
 		return 0;
 	}
-	r = reorder_put(f->reorder, b);
-	if (r)
+	err = reorder_put(f->reorder, b);
+	if (err)
 		return run_fail(&s->run, VERDICT_SESSION, STATUS_PROTOCOL,
 			"file %u: sequence %u came twice or out of "
 			"the window",
@@ -285,7 +285,7 @@ int sink_take_block(struct sink *s, struct block *b)
 	struct transfer_block h;
 	uint8_t copy[SEAL_PREFIX_BYTES], *prefix = copy + s->run.prefix_bytes - BLOCK_PREFIX_BYTES;
 	struct sink_file *f;
-	int r;
+	int err;
 
 	/* copied once: the peer can write there again, and what was checked must be what is used */
 	memcpy(copy, b->payload - s->run.prefix_bytes, s->run.prefix_bytes);
@@ -293,7 +293,7 @@ int sink_take_block(struct sink *s, struct block *b)
 		return run_fail(&s->run, VERDICT_SESSION, STATUS_CHECKSUM,
 			"a block's header is not what the source sealed: it was changed on its "
 			"way");
-	r = transfer_get_block(&h, prefix, s->block);
+	err = transfer_get_block(&h, prefix, s->block);
 	b->session = h.session;
 	b->sequence = h.sequence;
 	b->offset = h.offset;
@@ -301,31 +301,31 @@ int sink_take_block(struct sink *s, struct block *b)
 	b->stored = h.stored;
 	s->run.stats->crossed_bytes += block_crossing(b);
 	b->leaf = digest_block_sum(h.sum, prefix); /* xor undoes itself: what the leaf must be */
-	f = r ? NULL : sink_find_file(s, h.session);
-	if (!r)
+	f = err ? NULL : sink_find_file(s, h.session);
+	if (!err)
 		count_landed(s, b);
-	if (!r)
-		r = sink_early_is(b) || s->ahead.invited ? sink_early_landed(s, f, b)
-		    : !f                                 ? sink_keep_early(s, b)
-		    : f->bundle                          ? sink_take_bundle_block(s, f, b)
-							 : sink_accept_block(s, f, b);
-	if (r == -EBADMSG)
+	if (!err)
+		err = sink_early_is(b) || s->ahead.invited ? sink_early_landed(s, f, b)
+		      : !f                                 ? sink_keep_early(s, b)
+		      : f->bundle                          ? sink_take_bundle_block(s, f, b)
+							   : sink_accept_block(s, f, b);
+	if (err == -EBADMSG)
 		return run_fail(&s->run, VERDICT_SESSION, STATUS_PROTOCOL,
 			"a block's header is not allowed: file %u, sequence %u, offset %llu, "
 			"length %u",
 			h.session, h.sequence, (unsigned long long)h.offset, h.length);
-	return r;
+	return err;
 }
 
 static int take_landed(struct sink *s)
 {
 	struct block *done[BATCH];
 	int n = run_poll(&s->run, done, io_pool_batch(s->run.io_pool));
-	int r = 0;
+	int err = 0;
 
-	for (int i = 0; i < n && !r; i++)
-		r = sink_take_block(s, done[i]);
-	return r ? r : n;
+	for (int i = 0; i < n && !err; i++)
+		err = sink_take_block(s, done[i]);
+	return err ? err : n;
 }
 
 /* A block that was damaged on its way is fetched once more, and lands as if it had not come. */
@@ -369,11 +369,11 @@ static int take_all_drained(struct sink *s)
 {
 	struct block *done[BATCH];
 	unsigned n = io_pool_collect(s->run.io_pool, done, BATCH);
-	int r = 0;
+	int err = 0;
 
-	for (unsigned i = 0; i < n && !r; i++)
-		r = take_drained(s, done[i]);
-	return r ? r : (int)n;
+	for (unsigned i = 0; i < n && !err; i++)
+		err = take_drained(s, done[i]);
+	return err ? err : (int)n;
 }
 
 static void run_flush(struct io_pool_job *job)
@@ -431,11 +431,11 @@ static int take_jobs(struct sink *s)
 {
 	struct io_pool_job *done[BATCH];
 	unsigned n = io_pool_collect_jobs(s->run.io_pool, done, BATCH);
-	int r = 0;
+	int err = 0;
 
-	for (unsigned i = 0; i < n && !r; i++)
-		r = take_job(s, done[i]);
-	return r ? r : (int)n;
+	for (unsigned i = 0; i < n && !err; i++)
+		err = take_job(s, done[i]);
+	return err ? err : (int)n;
 }
 
 static int flush(struct sink *s)
@@ -502,16 +502,16 @@ static int work(struct run *run)
 
 static int loop(struct sink *s)
 {
-	int r = 0;
+	int err = 0;
 
-	while (!s->completed && r >= 0) {
-		r = work(&s->run);
-		if (!r)
-			r = run_wait(&s->run, work);
-		if (r >= 0)
-			r = run_tick(&s->run);
+	while (!s->completed && err >= 0) {
+		err = work(&s->run);
+		if (!err)
+			err = run_wait(&s->run, work);
+		if (err >= 0)
+			err = run_tick(&s->run);
 	}
-	return r < 0 ? r : 0;
+	return err < 0 ? err : 0;
 }
 
 /* ---- the end ---- */
@@ -599,31 +599,31 @@ enum verdict_scope transfer_receive(struct link *link, const struct transfer_par
 {
 	struct sink s = {.to = to, .ahead.invited = params->early && params->answered};
 	enum verdict_scope outcome;
-	int r;
+	int err;
 
-	r = run_init(&s.run, link, params, stats);
+	err = run_init(&s.run, link, params, stats);
 	s.run.waits = sink_waits;
 	s.run.drop_files = drop_files;
 	s.run.observe = observe;
 	sink_files_init(&s);
-	if (!r && sink_takes_bundles(&s))
-		r = end_null_open(UINT64_MAX, &s.nowhere);
-	if (!r)
-		r = handshake_accept(&s.run, sink_takes_bundles(&s), &s.ahead.invited, &s.block);
-	if (!r)
-		r = make_held(&s);
-	if (!r)
+	if (!err && sink_takes_bundles(&s))
+		err = end_null_open(UINT64_MAX, &s.nowhere);
+	if (!err)
+		err = handshake_accept(&s.run, sink_takes_bundles(&s), &s.ahead.invited, &s.block);
+	if (!err)
+		err = make_held(&s);
+	if (!err)
 		sink_early_begin(&s);
-	if (!r)
-		r = loop(&s);
-	if (r)
+	if (!err)
+		err = loop(&s);
+	if (err)
 		sink_stop_reading(&s);
-	if (r && (to->keeps || to->resume) && s.run.io_pool)
+	if (err && (to->keeps || to->resume) && s.run.io_pool)
 		salvage(&s);
-	if (!r)
-		r = close_transfer(&s);
+	if (!err)
+		err = close_transfer(&s);
 	free(s.held);
-	outcome = run_end(&s.run, r);
+	outcome = run_end(&s.run, err);
 	end_free(s.nowhere);
 	return outcome;
 }

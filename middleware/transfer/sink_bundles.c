@@ -108,28 +108,28 @@ static int parse(
 	struct sink_bundle *bundle = calloc(1, sizeof *bundle);
 	struct bundle_head head = {0};
 	struct wire w;
-	int r = 0;
+	int err = 0;
 
 	if (!bundle)
 		return -ENOMEM;
 	bundle->frame = malloc(len);
 	if (!bundle->frame)
-		r = -ENOMEM;
+		err = -ENOMEM;
 	else
 		memcpy(bundle->frame, data, len);
-	if (!r && bundle_get_head(&head, &w, bundle->frame, len))
-		r = -EBADMSG;
-	if (!r) {
+	if (!err && bundle_get_head(&head, &w, bundle->frame, len))
+		err = -EBADMSG;
+	if (!err) {
 		bundle->entries = malloc(head.count * sizeof *bundle->entries);
-		r = bundle->entries ? 0 : -ENOMEM;
+		err = bundle->entries ? 0 : -ENOMEM;
 	}
-	for (unsigned i = 0; i < head.count && !r; i++)
-		r = parse_entry(bundle, &w, block);
-	if (!r && wire_finish(&w))
-		r = -EBADMSG;
-	if (r) {
+	for (unsigned i = 0; i < head.count && !err; i++)
+		err = parse_entry(bundle, &w, block);
+	if (!err && wire_finish(&w))
+		err = -EBADMSG;
+	if (err) {
 		bundle_free(bundle);
-		return r;
+		return err;
 	}
 	/* the byte behind each of them has been read, and is always there */
 	for (unsigned i = 0; i < bundle->count; i++) {
@@ -317,19 +317,19 @@ int sink_take_bundle(struct sink *s, const uint8_t *data, size_t len)
 	struct sink_file **slot, *f;
 	struct block **early;
 	uint32_t number;
-	int r;
+	int err;
 
 	if (!sink_takes_bundles(s))
 		return -EBADMSG;
-	r = parse(data, len, s->block, &bundle, &number);
-	if (r)
-		return r;
-	r = sink_early_has(s, number) && !s->ahead.invited ? -EBADMSG
-							   : sink_take_slot(s, number, &slot);
-	f = r ? NULL : calloc(1, sizeof *f);
+	err = parse(data, len, s->block, &bundle, &number);
+	if (err)
+		return err;
+	err = sink_early_has(s, number) && !s->ahead.invited ? -EBADMSG
+							     : sink_take_slot(s, number, &slot);
+	f = err ? NULL : calloc(1, sizeof *f);
 	if (!f) {
 		bundle_free(bundle);
-		return r ? r : -ENOMEM;
+		return err ? err : -ENOMEM;
 	}
 	bundle->to = s->to;
 	bundle->open_max = s->opened_max / LANDING_PART;
@@ -350,14 +350,14 @@ int sink_take_bundle(struct sink *s, const uint8_t *data, size_t len)
 
 		*early = NULL;
 		s->early_count--;
-		r = take_block(s, f, b);
+		err = take_block(s, f, b);
 	} else if (s->ahead.invited) {
 		struct block *b = sink_early_waiting(s, number);
 
-		r = b ? take_block(s, f, b) : 0;
+		err = b ? take_block(s, f, b) : 0;
 	}
 	sink_offer_bundles(s);
-	return r;
+	return err;
 }
 
 bool sink_bundle_misses_block(const struct sink_file *f)
@@ -383,7 +383,7 @@ static int put_results(struct sink *s, const struct sink_file *f)
 	const struct sink_bundle *bundle = f->bundle;
 	uint8_t frame[RESULTS_BYTES];
 	struct bundle_writer writer;
-	int r;
+	int err;
 
 	bundle_results_begin(&writer, frame, sizeof frame);
 	for (unsigned i = 0; i < bundle->count; i++) {
@@ -396,10 +396,10 @@ static int put_results(struct sink *s, const struct sink_file *f)
 
 		if ((!a->status && !a->text) || !bundle_results_add(&writer, &result))
 			continue;
-		r = run_put(&s->run, TRANSFER_RESULTS, frame,
+		err = run_put(&s->run, TRANSFER_RESULTS, frame,
 			bundle_results_end(&writer, f->file.file, true, 0));
-		if (r)
-			return r;
+		if (err)
+			return err;
 		bundle_results_begin(&writer, frame, sizeof frame);
 		bundle_results_add(&writer, &result);
 	}
@@ -430,10 +430,10 @@ static void finish(struct sink *s, struct sink_file *f)
 
 static int finish_bundle(struct sink *s, struct sink_file *f)
 {
-	int r = put_results(s, f);
+	int err = put_results(s, f);
 
 	finish(s, f);
-	return r;
+	return err;
 }
 
 int sink_bundle_landed(struct sink *s, struct sink_file *f)

@@ -53,11 +53,11 @@ int sink_early_take(struct sink *s)
 		uint32_t slot;
 
 		while (channel_take_early(s->run.rail->channels[i], &slot)) {
-			int r = take_slot(s, slot);
+			int err = take_slot(s, slot);
 
 			s->run.heard = s->run.moved = true;
-			if (r)
-				return r;
+			if (err)
+				return err;
 			n++;
 		}
 	}
@@ -116,29 +116,29 @@ struct block *sink_early_waiting(struct sink *s, uint32_t number)
 int sink_early_ready(struct sink *s, struct sink_file *f)
 {
 	struct block *b;
-	int r = 0;
+	int err = 0;
 
-	while (!r && (b = sink_early_waiting(s, f->file.file))) {
+	while (!err && (b = sink_early_waiting(s, f->file.file))) {
 		if (sink_file_is_stream(f))
-			r = -EBADMSG;
+			err = -EBADMSG;
 		else
-			r = sink_accept_block(s, f, b);
+			err = sink_accept_block(s, f, b);
 	}
-	if (r == -EBADMSG)
+	if (err == -EBADMSG)
 		return run_fail(&s->run, VERDICT_SESSION, STATUS_PROTOCOL,
 			"file %u: an early block that it can not have", f->file.file);
-	return r ? r : sink_check_finished(s, f);
+	return err ? err : sink_check_finished(s, f);
 }
 
 int sink_early_refuse(struct sink *s, struct sink_file *f)
 {
 	struct block *b;
-	int r = sink_tell_result(s, f);
+	int err = sink_tell_result(s, f);
 
 	f->refused = true;
 	while ((b = sink_early_waiting(s, f->file.file))) {
 		f->landed++;
 		sink_give(s, b);
 	}
-	return r ? r : sink_check_finished(s, f);
+	return err ? err : sink_check_finished(s, f);
 }

@@ -79,22 +79,22 @@ void sink_file_free(struct sink_file *f)
 int sink_file_open(struct sink_file *f, uint32_t window_blocks)
 {
 	char text[VERDICT_TEXT] = "";
-	int r = f->to->open(f->to->ctx, &f->file, &f->target.end, &f->cookie, text);
+	int err = f->to->open(f->to->ctx, &f->file, &f->target.end, &f->cookie, text);
 
-	if (r) {
-		verdict_set(&f->verdict, VERDICT_FILE, status_from_errno(r), "%s", text);
-		return r;
+	if (err) {
+		verdict_set(&f->verdict, VERDICT_FILE, status_from_errno(err), "%s", text);
+		return err;
 	}
 	f->window = window_blocks;
 	if (!f->target.end) {
 		verdict_note(&f->verdict, text, strlen(text));
 		return 0;
 	}
-	r = digest_tree_new(&f->tree);
-	if (!r && end_is_stream(f->target.end))
-		r = reorder_new(window_blocks, &f->reorder);
-	if (r)
-		verdict_set(&f->verdict, VERDICT_FILE, status_from_errno(r), "out of memory");
+	err = digest_tree_new(&f->tree);
+	if (!err && end_is_stream(f->target.end))
+		err = reorder_new(window_blocks, &f->reorder);
+	if (err)
+		verdict_set(&f->verdict, VERDICT_FILE, status_from_errno(err), "out of memory");
 	return 0; /* a failure of ours is settled as any other: it is open */
 }
 
@@ -137,12 +137,12 @@ bool sink_file_takes(
 }
 
 /* Why bytes could not be taken note of. */
-static void note_failure(struct sink_file *f, int r, unsigned long long offset)
+static void note_failure(struct sink_file *f, int err, unsigned long long offset)
 {
-	if (r == -ENOMEM)
-		verdict_set(&f->verdict, VERDICT_FILE, status_from_errno(r),
+	if (err == -ENOMEM)
+		verdict_set(&f->verdict, VERDICT_FILE, status_from_errno(err),
 			"out of memory at offset %llu", offset);
-	else if (r)
+	else if (err)
 		verdict_set(&f->verdict, VERDICT_FILE, STATUS_INCOMPLETE,
 			"bytes at offset %llu came twice", offset);
 }
@@ -151,7 +151,7 @@ int sink_file_hole(struct sink_file *f, const struct transfer_hole *h, struct ho
 	uint32_t block_bytes)
 {
 	const uint64_t end = h->offset + h->length;
-	int r;
+	int err;
 
 	if (!(f->file.has & TRANSFER_HAS_HOLES) || f->end_known || f->job_out || !f->opened ||
 		end > f->file.size || h->offset % block_bytes ||
@@ -166,10 +166,10 @@ int sink_file_hole(struct sink_file *f, const struct transfer_hole *h, struct ho
 			(unsigned long long)h->offset);
 		return 0;
 	}
-	r = ranges_add(&f->ranges, h->offset, end);
-	if (!r)
-		r = hole_add(leaves, f->tree, h->offset, h->length, block_bytes);
-	note_failure(f, r, h->offset);
+	err = ranges_add(&f->ranges, h->offset, end);
+	if (!err)
+		err = hole_add(leaves, f->tree, h->offset, h->length, block_bytes);
+	note_failure(f, err, h->offset);
 	return 0;
 }
 
@@ -177,11 +177,11 @@ int sink_file_hole(struct sink_file *f, const struct transfer_hole *h, struct ho
 static void note_block(
 	struct sink_file *f, uint64_t from, uint64_t to, uint64_t index, uint64_t leaf)
 {
-	int r = ranges_add(&f->ranges, from, to);
+	int err = ranges_add(&f->ranges, from, to);
 
-	if (!r)
-		r = digest_tree_add(f->tree, index, leaf);
-	note_failure(f, r, from);
+	if (!err)
+		err = digest_tree_add(f->tree, index, leaf);
+	note_failure(f, err, from);
 }
 
 void sink_file_found(struct sink_file *f, const struct transfer_note *note, uint32_t block_bytes)
@@ -218,7 +218,7 @@ bool sink_file_complete(const struct sink_file *f)
 void sink_file_judge(struct sink_file *f)
 {
 	const struct transfer_file_end *end = &f->end;
-	int r;
+	int err;
 
 	if (end->status)
 		verdict_set(&f->verdict, VERDICT_FILE, end->status, TRANSFER_AT_SOURCE);
@@ -232,9 +232,9 @@ void sink_file_judge(struct sink_file *f)
 			(unsigned long long)end->size);
 	if (f->verdict.status)
 		return;
-	r = digest_tree_root(
+	err = digest_tree_root(
 		f->tree, end->blocks + f->hole_blocks, end->size, f->entry, &f->digest);
-	if (r)
+	if (err)
 		verdict_set(&f->verdict, VERDICT_FILE, STATUS_INCOMPLETE,
 			"blocks are missing from its digest");
 	else if (f->digest != end->digest)
@@ -275,14 +275,14 @@ static void give_up(struct sink_file *f)
 static void read_back(struct sink_file *f)
 {
 	uint64_t root;
-	int r;
+	int err;
 
 	if (!f->to->readback || f->file.kind != TRANSFER_FILE_REGULAR || f->verdict.status)
 		return;
-	r = reread_root(f->target.end, f->end.size, f->block, f->entry, &f->stop, &root);
-	if (r)
-		verdict_set(&f->verdict, VERDICT_FILE, status_from_errno(r), "reading it back: %s",
-			strerror(-r));
+	err = reread_root(f->target.end, f->end.size, f->block, f->entry, &f->stop, &root);
+	if (err)
+		verdict_set(&f->verdict, VERDICT_FILE, status_from_errno(err),
+			"reading it back: %s", strerror(-err));
 	else if (root != f->digest)
 		verdict_set(&f->verdict, VERDICT_FILE, STATUS_DIGEST,
 			"what was read back from the disk is not what was written: digest %016llx, "
@@ -293,32 +293,32 @@ static void read_back(struct sink_file *f)
 void sink_file_settle(struct sink_file *f)
 {
 	char text[VERDICT_TEXT] = "";
-	int r;
+	int err;
 
 	if (!f->verdict.status && !f->to->unsynced) {
-		r = end_sync(f->target.end);
-		if (r)
-			verdict_set(&f->verdict, VERDICT_FILE, status_from_errno(r), "fsync: %s",
-				strerror(-r));
+		err = end_sync(f->target.end);
+		if (err)
+			verdict_set(&f->verdict, VERDICT_FILE, status_from_errno(err), "fsync: %s",
+				strerror(-err));
 	}
 	read_back(f);
-	r = end_free(f->target.end);
+	err = end_free(f->target.end);
 	f->target.end = NULL;
-	if (r)
-		verdict_set(
-			&f->verdict, VERDICT_FILE, status_from_errno(r), "close: %s", strerror(-r));
+	if (err)
+		verdict_set(&f->verdict, VERDICT_FILE, status_from_errno(err), "close: %s",
+			strerror(-err));
 	if (f->verdict.status) {
 		give_up(f);
 		return;
 	}
-	r = f->to->commit(f->to->ctx, f->cookie, &f->file, f->end.size, text);
-	if (!r)
+	err = f->to->commit(f->to->ctx, f->cookie, &f->file, f->end.size, text);
+	if (!err)
 		verdict_note(&f->verdict, text, strlen(text)); /* what of it could not be kept */
 	else if (text[0])
-		verdict_set(&f->verdict, VERDICT_FILE, status_from_errno(r), "%s", text);
+		verdict_set(&f->verdict, VERDICT_FILE, status_from_errno(err), "%s", text);
 	else
-		verdict_set(&f->verdict, VERDICT_FILE, status_from_errno(r),
-			"giving it its name: %s", strerror(-r));
+		verdict_set(&f->verdict, VERDICT_FILE, status_from_errno(err),
+			"giving it its name: %s", strerror(-err));
 }
 
 struct sink_file *sink_file_of_job(struct io_pool_job *job)

@@ -97,7 +97,7 @@ static bool comes_last(const struct sink_file *f)
 
 int sink_finish_file(struct sink *s, struct sink_file *f)
 {
-	int r = sink_tell_result(s, f);
+	int err = sink_tell_result(s, f);
 
 	if (f->verdict.status) {
 		s->run.stats->errors++;
@@ -110,7 +110,7 @@ int sink_finish_file(struct sink *s, struct sink_file *f)
 	s->to->done(s->to->ctx, &f->file, f->verdict.status, f->verdict.text);
 	sink_unlink_file(s, f);
 	sink_file_free(f);
-	return r;
+	return err;
 }
 
 /* There is no descriptor for another file.  Whether there will be one: when a file of ours ends, or
@@ -137,11 +137,11 @@ static int tell_ready(struct sink *s, struct sink_file *f)
 	struct transfer_ready ready = {.file = f->file.file, .bytes = ranges_bytes(&f->ranges)};
 	uint8_t data[32];
 
-	int r;
+	int err;
 
 	f->ready = true;
-	r = run_put(&s->run, TRANSFER_READY, data, transfer_put_ready(&ready, data, sizeof data));
-	return r || !s->ahead.on ? r : sink_early_ready(s, f);
+	err = run_put(&s->run, TRANSFER_READY, data, transfer_put_ready(&ready, data, sizeof data));
+	return err || !s->ahead.on ? err : sink_early_ready(s, f);
 }
 
 /* It is not opened, or is a directory: there is nothing more to come, but what the source has sent
@@ -156,14 +156,14 @@ static int end_unopened(struct sink *s, struct sink_file *f)
 /* Asks the caller for its end.  0, or -EAGAIN: when others have ended. */
 static int open_file(struct sink *s, struct sink_file *f)
 {
-	int r = sink_file_open(f, pool_count(s->run.pool));
+	int err = sink_file_open(f, pool_count(s->run.pool));
 
-	if ((r == -EMFILE || r == -ENFILE) && !sink_file_is_stream(f) && sink_may_wait(s)) {
+	if ((err == -EMFILE || err == -ENFILE) && !sink_file_is_stream(f) && sink_may_wait(s)) {
 		sink_file_again(f);
 		return -EAGAIN;
 	}
 	s->lacking_since_ns = 0;
-	if (r || !f->target.end)
+	if (err || !f->target.end)
 		return end_unopened(s, f);
 	f->opened = true;
 	f->block = s->block;
@@ -173,9 +173,9 @@ static int open_file(struct sink *s, struct sink_file *f)
 	if (f->file.kind != TRANSFER_FILE_REGULAR || !s->to->resume ||
 		!s->to->resume->wanted(s->to->ctx, f->cookie))
 		return tell_ready(s, f);
-	r = sink_resume_new(s->to, f->cookie, f->file.size, s->block, &f->resume);
-	if (r)
-		return r;
+	err = sink_resume_new(s->to, f->cookie, f->file.size, s->block, &f->resume);
+	if (err)
+		return err;
 	f->resume->owner = f;
 	s->resumes++;
 	sink_resume_recall(f->resume, s->run.io_pool);
@@ -234,11 +234,11 @@ int sink_tell_found(struct sink *s)
 	int n = 0;
 
 	for (unsigned i = 0; i < TRANSFER_OPEN_MAX && s->telling; i++) {
-		int r = s->files[i] ? tell_found(s, s->files[i]) : 0;
+		int err = s->files[i] ? tell_found(s, s->files[i]) : 0;
 
-		if (r < 0)
-			return r;
-		n += r;
+		if (err < 0)
+			return err;
+		n += err;
 	}
 	return n;
 }
@@ -275,7 +275,7 @@ static int open_waiting(struct sink *s)
 	while (s->waiting) {
 		struct sink_file *f = s->waiting;
 		bool full = s->opened >= s->opened_max && !comes_last(f);
-		int r;
+		int err;
 
 		if (full && !sink_file_is_stream(f))
 			return n;
@@ -294,8 +294,8 @@ static int open_waiting(struct sink *s)
 			continue;
 		}
 		f->waits = false;
-		r = full ? end_unopened(s, f) : open_file(s, f);
-		if (r == -EAGAIN) {
+		err = full ? end_unopened(s, f) : open_file(s, f);
+		if (err == -EAGAIN) {
 			f->waits = true;
 			f->next = s->waiting;
 			s->waiting = f;
@@ -303,8 +303,8 @@ static int open_waiting(struct sink *s)
 				s->waiting_tail = &f->next;
 			return n;
 		}
-		if (r)
-			return r;
+		if (err)
+			return err;
 		n++;
 	}
 	return n;
@@ -328,15 +328,15 @@ static int end_those_last(struct sink *s)
 
 	while (s->endings && sink_is_oldest(s, s->endings)) {
 		struct sink_file *f = s->endings;
-		int r;
+		int err;
 
 		s->endings = f->next;
 		if (!s->endings)
 			s->endings_tail = &s->endings;
 		f->next = NULL;
 		f->waits = false;
-		r = open_file(s, f);
-		if (r == -EAGAIN) {
+		err = open_file(s, f);
+		if (err == -EAGAIN) {
 			f->waits = true;
 			f->next = s->endings;
 			s->endings = f;
@@ -344,8 +344,8 @@ static int end_those_last(struct sink *s)
 				s->endings_tail = &f->next;
 			return n;
 		}
-		if (r)
-			return r;
+		if (err)
+			return err;
 		n++;
 	}
 	return n;
@@ -374,15 +374,15 @@ int sink_take_slot(struct sink *s, uint32_t number, struct sink_file ***slot)
 int sink_add_file(struct sink *s, const struct transfer_file *file, uint64_t entry)
 {
 	struct sink_file **slot, *f;
-	int r = sink_take_slot(s, file->file, &slot);
+	int err = sink_take_slot(s, file->file, &slot);
 
-	if (r || s->early[file->file % TRANSFER_OPEN_MAX] ||
+	if (err || s->early[file->file % TRANSFER_OPEN_MAX] ||
 		(transfer_is_bare(file) && sink_early_has(s, file->file)))
 		return -EBADMSG; /* a block came, which only a bundle's may before it is announced
 				  */
-	r = sink_file_new(s->to, file, entry, &f);
-	if (r)
-		return r;
+	err = sink_file_new(s->to, file, entry, &f);
+	if (err)
+		return err;
 	*slot = f;
 	s->last_number++;
 	s->open++;

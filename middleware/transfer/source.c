@@ -130,28 +130,28 @@ static bool passes_by(const struct run *run, struct handshake *hs, const struct 
 static int take_accept(struct source *s, const struct message_header *h, const uint8_t *data)
 {
 	bool bundles = false;
-	int r = run_answered(&s->run);
+	int err = run_answered(&s->run);
 
-	if (r <= 0)
-		return r ? r : -EBADMSG;
+	if (err <= 0)
+		return err ? err : -EBADMSG;
 	if (passes_by(&s->run, &s->handshake, h))
 		return 0;
-	r = handshake_take_accept(&s->run, s->from, &s->handshake, h, data, &bundles);
-	if (!r && !s->last_number && !s->no_more)
-		r = source_make_gathers(s, bundles);
-	return r;
+	err = handshake_take_accept(&s->run, s->from, &s->handshake, h, data, &bundles);
+	if (!err && !s->last_number && !s->no_more)
+		err = source_make_gathers(s, bundles);
+	return err;
 }
 
 static int take_frame(struct source *s, const struct message_header *h, const uint8_t *data)
 {
-	int r;
+	int err;
 
 	if (!s->run.source)
 		return take_accept(s, h, data);
-	r = engine_source_frame(s->run.source, h->type, data, h->length);
+	err = engine_source_frame(s->run.source, h->type, data, h->length);
 
-	if (r)
-		return r < 0 ? r : 0;
+	if (err)
+		return err < 0 ? err : 0;
 	switch (h->type) {
 	case TRANSFER_HAVE:
 		return take_have(s, data, h->length);
@@ -224,9 +224,9 @@ static void choose_squeeze(struct source *s)
 /* 0 or a failure. */
 static int look_for_answer(struct source *s)
 {
-	int r = run_answered(&s->run);
+	int err = run_answered(&s->run);
 
-	return r < 0 ? r : 0;
+	return err < 0 ? err : 0;
 }
 
 /* Of one file there is nothing to gather, and all that is known of the sink can come later. */
@@ -279,22 +279,22 @@ static int work(struct run *run)
 	if (s->squeeze.asked)
 		choose_squeeze(s);
 	while (may_begin(s) && source_may_start(s)) {
-		int r = source_start_file(s);
+		int err = source_start_file(s);
 
-		if (r)
-			return r;
+		if (err)
+			return err;
 		total++;
 	}
 	if (s->no_more && !s->open && source_gathered_all(s) && !s->completed && s->run.source) {
 		/* nothing of this transfer may be left on a channel for the next one */
-		int r = s->run.source->ops->settle(s->run.source);
+		int err = s->run.source->ops->settle(s->run.source);
 
-		if (r > 0)
-			r = complete(s);
-		else if (!r)
+		if (err > 0)
+			err = complete(s);
+		else if (!err)
 			return total;
-		if (r)
-			return r;
+		if (err)
+			return err;
 		total++;
 	}
 	return s->closed ? 1 : total;
@@ -302,16 +302,16 @@ static int work(struct run *run)
 
 static int loop(struct source *s)
 {
-	int r = 0;
+	int err = 0;
 
-	while (!s->closed && r >= 0) {
-		r = work(&s->run);
-		if (!r)
-			r = run_wait(&s->run, work);
-		if (r >= 0)
-			r = run_tick(&s->run);
+	while (!s->closed && err >= 0) {
+		err = work(&s->run);
+		if (!err)
+			err = run_wait(&s->run, work);
+		if (err >= 0)
+			err = run_tick(&s->run);
 	}
-	return r < 0 ? r : 0;
+	return err < 0 ? err : 0;
 }
 
 /* Nothing begins before it is there. */
@@ -319,9 +319,9 @@ static int await_accept(struct source *s)
 {
 	struct message_header h;
 	const uint8_t *data;
-	int r = run_get_wait(&s->run, &h, &data);
+	int err = run_get_wait(&s->run, &h, &data);
 
-	return r < 0 ? r : take_accept(s, &h, data);
+	return err < 0 ? err : take_accept(s, &h, data);
 }
 
 /* ---- the end ---- */
@@ -374,9 +374,9 @@ enum verdict_scope transfer_send(struct link *link, const struct transfer_params
 {
 	struct source s = {.from = from, .handshake.plan = &s.plan};
 	enum verdict_scope outcome;
-	int r;
+	int err;
 
-	r = run_init(&s.run, link, params, stats);
+	err = run_init(&s.run, link, params, stats);
 	s.run.waits = source_waits;
 	s.run.drop_files = drop_files;
 	s.run.observe = observe;
@@ -384,21 +384,21 @@ enum verdict_scope transfer_send(struct link *link, const struct transfer_params
 	s.reading_tail = &s.reading;
 	s.files = calloc(TRANSFER_OPEN_MAX, sizeof *s.files);
 	/* the peer waits for OFFER by now: it is told of this failure as of any other */
-	if (!r && !s.files)
-		r = run_fail(&s.run, VERDICT_TRANSFER, STATUS_NO_MEMORY, "the table of files");
-	if (!r)
-		r = handshake_offer(&s.run, from, &s.handshake);
-	if (!r)
-		r = params->early ? source_early_begin(&s) : await_accept(&s);
-	if (!r)
-		r = source_make_ring(&s);
-	if (!r)
+	if (!err && !s.files)
+		err = run_fail(&s.run, VERDICT_TRANSFER, STATUS_NO_MEMORY, "the table of files");
+	if (!err)
+		err = handshake_offer(&s.run, from, &s.handshake);
+	if (!err)
+		err = params->early ? source_early_begin(&s) : await_accept(&s);
+	if (!err)
+		err = source_make_ring(&s);
+	if (!err)
 		squeeze_choice_init(&s.squeeze, params->squeeze,
 			(uint64_t)pool_count(s.run.pool) * s.plan.block);
-	if (!r)
-		r = loop(&s);
+	if (!err)
+		err = loop(&s);
 	atomic_store(&s.stop, true);
-	outcome = run_end(&s.run, r);
+	outcome = run_end(&s.run, err);
 	source_free_gathers(&s);
 	free(s.filled);
 	free(s.files);

@@ -84,12 +84,12 @@ int source_fill_blocks(struct source *s)
 		if (!f->ready && !source_early_may_read(s, f, left))
 			break; /* in order: its READY is on the way */
 		if (!left) {
-			int r;
+			int err;
 
 			source_stop_reading(s, f);
-			r = source_end_file(s, f);
-			if (r)
-				return r;
+			err = source_end_file(s, f);
+			if (err)
+				return err;
 			n++;
 			continue;
 		}
@@ -178,16 +178,16 @@ int source_take_filled(struct source *s)
 {
 	struct block *done[BATCH];
 	unsigned n = io_pool_collect(s->run.io_pool, done, BATCH);
-	int r = 0;
+	int err = 0;
 
-	for (unsigned i = 0; i < n && !r; i++) {
+	for (unsigned i = 0; i < n && !err; i++) {
 		if (done[i]->squeeze && !done[i]->error)
 			squeeze_choice_note(&s->squeeze, done[i]->stored);
-		r = s->from->feed      ? take_fed(s, done[i])
-		    : done[i]->session ? take_filled(s, done[i])
-				       : source_take_gathered(s, done[i]);
+		err = s->from->feed      ? take_fed(s, done[i])
+		      : done[i]->session ? take_filled(s, done[i])
+					 : source_take_gathered(s, done[i]);
 	}
-	return r ? r : (int)n;
+	return err ? err : (int)n;
 }
 
 /* The next of its file: its header and its place in the digest. */
@@ -246,16 +246,16 @@ static int leave(struct source *s, struct block *b)
 /* The first filled block, if there is one; those that are given up are dropped before it. */
 static int find_first(struct source *s, int *dropped)
 {
-	int r = 0;
+	int err = 0;
 
-	while (s->filled_count && !r && is_given_up(s, s->filled[s->filled_head]->owner)) {
+	while (s->filled_count && !err && is_given_up(s, s->filled[s->filled_head]->owner)) {
 		struct block *b = take_first(s);
 
 		pool_give(s->run.pool, b);
-		r = leave(s, b);
+		err = leave(s, b);
 		(*dropped)++;
 	}
-	return r;
+	return err;
 }
 
 /* Whether a block may leave now.  If its turn is over, asks for another one. */
@@ -290,19 +290,19 @@ static bool first_is_early(const struct source *s)
 static int send_early(struct source *s)
 {
 	struct block *b;
-	int r;
+	int err;
 
 	if (!source_early_may_send(s))
 		return 0;
 	b = take_first(s);
-	r = prepare(s, b);
-	if (!r)
-		r = source_early_send(s, b);
+	err = prepare(s, b);
+	if (!err)
+		err = source_early_send(s, b);
 	count_sent(s, block_crossing(b));
 	s->sending++;
-	if (!r)
-		r = leave(s, b);
-	return r ? r : 1;
+	if (!err)
+		err = leave(s, b);
+	return err ? err : 1;
 }
 
 /* How many blocks the engine takes now, or -errno. */

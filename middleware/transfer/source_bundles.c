@@ -236,7 +236,7 @@ static struct source_bundle *bundle_new(void)
 int source_make_gathers(struct source *s, bool wanted)
 {
 	unsigned count = io_pool_batch(s->run.io_pool) == 1 ? 1 : 2 * s->plan.workers;
-	int r = 0;
+	int err = 0;
 
 	if (!wanted || !s->from->read || s->from->feed)
 		return 0;
@@ -245,15 +245,15 @@ int source_make_gathers(struct source *s, bool wanted)
 	s->gathers = calloc(count, sizeof *s->gathers);
 	if (!s->gathers)
 		return -ENOMEM;
-	for (unsigned i = 0; i < count && !r; i++) {
+	for (unsigned i = 0; i < count && !err; i++) {
 		struct source_gather *g = &s->gathers[i];
 
 		s->gather_count++;
 		g->from = s->from;
 		g->reading.most = s->plan.block / SMALL_PART;
-		r = end_calls_open(&gather_calls, g, &g->target.end);
+		err = end_calls_open(&gather_calls, g, &g->target.end);
 	}
-	return r;
+	return err;
 }
 
 void source_free_gathers(struct source *s)
@@ -279,22 +279,22 @@ static int gather_names(struct source *s, struct source_gather *g)
 	g->at = g->count = g->apart_at = g->apart_count = 0;
 	while (!s->no_more && g->count < BUNDLE_FILES_MAX) {
 		struct transfer_item *item = &g->items[g->count];
-		int r;
+		int err;
 
 		*item = (struct transfer_item){0};
-		r = s->from->next(s->from->ctx, item);
-		if (r < 0)
-			run_fail(&s->run, VERDICT_TRANSFER, status_from_errno(r),
+		err = s->from->next(s->from->ctx, item);
+		if (err < 0)
+			run_fail(&s->run, VERDICT_TRANSFER, status_from_errno(err),
 				"reading the list of files");
-		s->no_more |= r <= 0;
-		if (r > 0 && item->error && !transfer_name_ok(item->file.name)) {
+		s->no_more |= err <= 0;
+		if (err > 0 && item->error && !transfer_name_ok(item->file.name)) {
 			/* no name that could cross: COMPLETE's count of errors tells */
 			s->run.stats->errors++;
 			s->from->done(s->from->ctx, item, status_from_errno(item->error), "");
-		} else if (r > 0) {
+		} else if (err > 0) {
 			g->count++;
 		}
-		if (r < 0)
+		if (err < 0)
 			return RUN_FAILED;
 	}
 	return (int)g->count;
@@ -354,7 +354,7 @@ static int send_bundle(struct source *s, struct source_gather *g)
 	struct source_bundle *bundle = g->bundle;
 	struct source_file *f = free_slot(s);
 	struct source_entry *fewer;
-	int r;
+	int err;
 
 	if (!f)
 		return 0;
@@ -368,15 +368,16 @@ static int send_bundle(struct source *s, struct source_gather *g)
 	};
 	g->bundle = NULL;
 	s->bundles++;
-	r = run_put(&s->run, TRANSFER_FILES, bundle->frame, bundle_end(&bundle->writer, f->number));
+	err = run_put(
+		&s->run, TRANSFER_FILES, bundle->frame, bundle_end(&bundle->writer, f->number));
 	free(bundle->frame);
 	bundle->frame = NULL;
 	fewer = realloc(bundle->entries, bundle->count * sizeof *bundle->entries);
 	if (fewer)
 		bundle->entries = fewer;
-	if (r || !bundle->bytes) {
+	if (err || !bundle->bytes) {
 		pool_give(s->run.pool, g->block);
-		return r ? r : 1;
+		return err ? err : 1;
 	}
 	g->block->owner = f;
 	g->block->session = f->number;
@@ -390,14 +391,14 @@ static int begin_apart(struct source *s, struct source_gather *g)
 {
 	while (g->apart_at < g->apart_count) {
 		struct source_file *f = free_slot(s);
-		int r;
+		int err;
 
 		if (!f || !source_may_begin(s))
 			return 0;
 		*f = (struct source_file){.item = g->apart[g->apart_at++]};
-		r = source_begin_file(s, f);
-		if (r)
-			return r;
+		err = source_begin_file(s, f);
+		if (err)
+			return err;
 	}
 	g->apart_at = g->apart_count = 0;
 	return 1;
@@ -406,20 +407,20 @@ static int begin_apart(struct source *s, struct source_gather *g)
 /* The first gather goes on as far as it can.  1: it has nothing left; 0: not yet; -errno. */
 static int advance_first(struct source *s, struct source_gather *g, int *did)
 {
-	int r = 1;
+	int err = 1;
 
-	while (!g->filling && r > 0) {
+	while (!g->filling && err > 0) {
 		if (g->bundle)
-			r = send_bundle(s, g);
+			err = send_bundle(s, g);
 		else if (g->apart_count)
-			r = begin_apart(s, g);
+			err = begin_apart(s, g);
 		else if (g->at < g->count)
-			r = begin_fill(s, g, true);
+			err = begin_fill(s, g, true);
 		else
 			return 1;
-		*did += r > 0;
+		*did += err > 0;
 	}
-	return r < 0 ? r : 0;
+	return err < 0 ? err : 0;
 }
 
 int source_gather(struct source *s)

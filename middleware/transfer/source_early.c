@@ -27,10 +27,10 @@ int source_early_begin(struct source *s)
 {
 	const struct rail_area *area = &s->run.rail->remote_area;
 	struct source_early *e = &s->early;
-	int r = handshake_prepare(&s->run, s->from, &s->handshake, s->plan.depth);
+	int err = handshake_prepare(&s->run, s->from, &s->handshake, s->plan.depth);
 
-	if (r)
-		return r;
+	if (err)
+		return err;
 	e->env = handshake_env(&s->run, &s->handshake);
 	e->env.remote_base = area->base;
 	e->env.remote_key = area->key;

@@ -67,24 +67,24 @@ static void set_open_error(struct source_file *f)
 int source_start_file(struct source *s)
 {
 	struct source_file *f = &s->files[(s->last_number + 1) % TRANSFER_OPEN_MAX];
-	int r;
+	int err;
 
 	assert(!f->used);
 	*f = (struct source_file){0};
 	f->item.file.file = s->last_number + 1;
-	r = s->from->next(s->from->ctx, &f->item);
-	if (r <= 0) {
+	err = s->from->next(s->from->ctx, &f->item);
+	if (err <= 0) {
 		s->no_more = true;
-		return r < 0 ? run_fail(&s->run, VERDICT_TRANSFER, status_from_errno(r),
-				       "reading the list of files")
-			     : 0;
+		return err < 0 ? run_fail(&s->run, VERDICT_TRANSFER, status_from_errno(err),
+					 "reading the list of files")
+			       : 0;
 	}
 	return source_begin_file(s, f);
 }
 
 int source_begin_file(struct source *s, struct source_file *f)
 {
-	int r;
+	int err;
 
 	f->number = f->item.file.file = s->last_number + 1;
 	ranges_init(&f->had, HAD_SPANS_MAX);
@@ -112,9 +112,9 @@ int source_begin_file(struct source *s, struct source_file *f)
 		f->read_all = true;
 	}
 	s->last_number++;
-	r = announce(s, f);
-	if (r || f->read_all)
-		return r;
+	err = announce(s, f);
+	if (err || f->read_all)
+		return err;
 	if (f->bare) { /* only its RESULT is to come */
 		f->ended = true;
 		return 0;
@@ -158,7 +158,7 @@ enum run_wait source_waits(const struct run *run)
 int source_take_have(struct source *s, struct source_file *f, const struct transfer_have *have)
 {
 	uint64_t size = f->item.file.size, from = have->first * s->plan.block, to;
-	int r;
+	int err;
 
 	/* whole blocks of a file that is not empty and has no holes, each of them once; of what is
 	 * sent early a sink has nothing */
@@ -168,11 +168,11 @@ int source_take_have(struct source *s, struct source_file *f, const struct trans
 		return -EBADMSG;
 	to = from + (uint64_t)have->count * s->plan.block;
 	to = to < size ? to : size;
-	r = ranges_add(&f->had, from, to);
-	for (unsigned i = 0; i < have->count && !r; i++)
-		r = digest_tree_add(f->tree, have->first + i, transfer_have_leaf(have, i));
+	err = ranges_add(&f->had, from, to);
+	for (unsigned i = 0; i < have->count && !err; i++)
+		err = digest_tree_add(f->tree, have->first + i, transfer_have_leaf(have, i));
 	f->had_blocks += have->count;
-	return r == -ENOMEM ? r : r ? -EBADMSG : 0;
+	return err == -ENOMEM ? err : err ? -EBADMSG : 0;
 }
 
 int source_take_ready(struct source *s, struct source_file *f, const struct transfer_ready *ready)
@@ -257,18 +257,18 @@ int source_take_rereads(struct source *s)
 {
 	struct io_pool_job *done[16];
 	unsigned n = s->from->reread ? io_pool_collect_jobs(s->run.io_pool, done, 16) : 0;
-	int r = 0;
+	int err = 0;
 
-	for (unsigned i = 0; i < n && !r; i++) {
+	for (unsigned i = 0; i < n && !err; i++) {
 		struct source_file *f =
 			(struct source_file *)((char *)done[i] -
 					       offsetof(struct source_file, reread));
 
 		f->reread_out = false;
 		f->reread_done = true;
-		r = source_end_file(s, f);
+		err = source_end_file(s, f);
 	}
-	return r ? r : (int)n;
+	return err ? err : (int)n;
 }
 
 /* All of it that will be sent is sent: FILE_END, once the sink has said READY, or may yet. */
@@ -277,7 +277,7 @@ int source_end_file(struct source *s, struct source_file *f)
 	struct transfer_file_end end = {
 		.file = f->number, .size = f->bytes, .blocks = f->sequence + f->had_blocks};
 	uint8_t data[64];
-	int r;
+	int err;
 
 	if (f->ended || !(f->ready || s->run.params->early) || !f->read_all || f->in_io ||
 		wants_reread(s, f))
@@ -286,27 +286,27 @@ int source_end_file(struct source *s, struct source_file *f)
 		verdict_set(&f->verdict, VERDICT_FILE, STATUS_CHANGED,
 			"shrank to %llu bytes while it was read", (unsigned long long)f->bytes);
 	if (!f->verdict.status && s->from->check) {
-		r = s->from->check(s->from->ctx, &f->item);
-		if (r)
-			verdict_set(&f->verdict, VERDICT_FILE, status_from_errno(r),
+		err = s->from->check(s->from->ctx, &f->item);
+		if (err)
+			verdict_set(&f->verdict, VERDICT_FILE, status_from_errno(err),
 				"changed while it was read");
 	}
 	if (!f->verdict.status) { /* a file that failed may have holes */
-		r = digest_tree_root(
+		err = digest_tree_root(
 			f->tree, end.blocks + f->hole_blocks, f->bytes, f->entry, &f->digest);
-		if (r)
-			return r;
+		if (err)
+			return err;
 	}
 	if (f->reread_done && !f->verdict.status)
 		judge_reread(f);
 	end.status = f->verdict.status;
 	end.digest = f->digest;
 	f->ended = true;
-	r = run_put(
+	err = run_put(
 		&s->run, TRANSFER_FILE_END, data, transfer_put_file_end(&end, data, sizeof data));
-	if (!r && f->answered)
+	if (!err && f->answered)
 		source_file_finish(s, f);
-	return r;
+	return err;
 }
 
 struct source_file *source_find_file(struct source *s, uint32_t number)

@@ -21,7 +21,7 @@ int source_skip_hole(struct source *s, struct source_file *f)
 	struct transfer_hole hole = {.file = f->number, .offset = f->next_offset};
 	uint8_t data[32];
 	uint64_t end;
-	int r;
+	int err;
 
 	if (!(f->item.file.has & TRANSFER_HAS_HOLES))
 		return 0;
@@ -35,9 +35,9 @@ int source_skip_hole(struct source *s, struct source_file *f)
 	s->unread_bytes -= hole.length;
 	atomic_fetch_add_explicit(&s->run.stats->bytes, hole.length, memory_order_relaxed);
 	s->run.stats->hole_bytes += hole.length;
-	r = hole_add(&s->hole_leaves, f->tree, hole.offset, hole.length, s->plan.block);
-	if (!r)
-		r = run_put(
+	err = hole_add(&s->hole_leaves, f->tree, hole.offset, hole.length, s->plan.block);
+	if (!err)
+		err = run_put(
 			&s->run, TRANSFER_HOLE, data, transfer_put_hole(&hole, data, sizeof data));
-	return r ? r : 1;
+	return err ? err : 1;
 }

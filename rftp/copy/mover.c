@@ -592,16 +592,16 @@ void mover_early_get(
 /* Others may use the dialogue from then on. */
 static int mover_answered(struct mover *m, uint16_t type)
 {
-	int r = calls_answered(m->client->session, type);
+	int err = calls_answered(m->client->session, type);
 
-	if (r < 0) { /* or it never will be */
-		m->refused = r;
+	if (err < 0) { /* or it never will be */
+		m->refused = err;
 		return calls_lost(m->client->session) ? -ENOTCONN : -EREMOTEIO;
 	}
-	m->answered = r;
-	if (r)
+	m->answered = err;
+	if (err)
 		client_unlock(m->client);
-	return r;
+	return err;
 }
 
 static int mover_put_answered(void *ctx)

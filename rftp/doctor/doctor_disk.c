@@ -62,15 +62,15 @@ static int disk_open(const char *directory)
 static int disk_one(io_context_t ctx, struct iocb *request)
 {
 	struct io_event event;
-	int r = io_submit(ctx, 1, &request);
+	int err = io_submit(ctx, 1, &request);
 
-	if (r == 1)
-		r = io_getevents(ctx, 1, 1, &event, NULL);
-	if (r < 0)
-		return r;
-	return r == 1 && (long)event.res == (long)DISK_TRIAL_BYTES ? 0
-	       : (long)event.res < 0                               ? (int)(long)event.res
-								   : -EIO;
+	if (err == 1)
+		err = io_getevents(ctx, 1, 1, &event, NULL);
+	if (err < 0)
+		return err;
+	return err == 1 && (long)event.res == (long)DISK_TRIAL_BYTES ? 0
+	       : (long)event.res < 0                                 ? (int)(long)event.res
+								     : -EIO;
 }
 
 /* Writes a pattern and reads it back. */

@@ -106,7 +106,7 @@ int known_hosts_find(const char *path, const char *name, const struct tls_key *k
 	char *text = NULL;
 	size_t room = 0;
 	unsigned number = 0;
-	int r = 0;
+	int err = 0;
 
 	*answer = KNOWN_HOSTS_NEW;
 	*line = 0;
@@ -123,10 +123,10 @@ int known_hosts_find(const char *path, const char *name, const struct tls_key *k
 		*line = number;
 	}
 	if (!feof(file))
-		r = errno ? -errno : -EIO;
+		err = errno ? -errno : -EIO;
 	free(text);
 	fclose(file);
-	return r;
+	return err;
 }
 
 static int make_directory(const char *path)
@@ -157,25 +157,25 @@ static bool ends_within_line(int fd)
 int known_hosts_add(const char *path, const char *name, const struct tls_key *key)
 {
 	char line[KNOWN_HOSTS_NAME_MAX + TLS_KEY_TYPE_MAX + BASE64_MAX + 8], base64[BASE64_MAX];
-	int r = make_directory(path), fd, len;
+	int err = make_directory(path), fd, len;
 
-	if (r)
-		return r;
+	if (err)
+		return err;
 	fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
 	if (flock(fd, LOCK_EX)) {
-		r = -errno;
+		err = -errno;
 		goto out;
 	}
 	EVP_EncodeBlock((unsigned char *)base64, key->blob, (int)key->len);
 	len = snprintf(line, sizeof line, "%s%s %s %s\n", ends_within_line(fd) ? "\n" : "", name,
 		key->type, base64);
 	if (write(fd, line, (size_t)len) != len)
-		r = errno ? -errno : -EIO;
+		err = errno ? -errno : -EIO;
 	else if (fsync(fd))
-		r = -errno;
+		err = -errno;
 out:
 	close(fd);
-	return r;
+	return err;
 }

@@ -295,7 +295,7 @@ int login_next(void *login, const struct tls *tls, unsigned methods, struct mess
 	l->shown = 0;
 	while (l->step < STEPS) {
 		uint8_t method = steps[l->step].method;
-		int r;
+		int err;
 
 		if (methods != UNKNOWN && !(methods & 1u << method)) {
 			note(l, "login: the server does not know the method %s",
@@ -304,16 +304,16 @@ int login_next(void *login, const struct tls *tls, unsigned methods, struct mess
 				l->step++;
 			continue;
 		}
-		r = steps[l->step].run(l, &s);
-		if (r == -EAGAIN)
+		err = steps[l->step].run(l, &s);
+		if (err == -EAGAIN)
 			return 0;
-		if (r == 1) {
+		if (err == 1) {
 			l->shown = method;
 			note(l, "login: %s%s%s", message_login_name(method), *l->name ? " of " : "",
 				l->name);
 		}
-		if (r)
-			return r;
+		if (err)
+			return err;
 	}
 	return 0;
 }

@@ -51,7 +51,7 @@ int over_ssh_parse(const char *line, struct over_ssh_line *out)
 	char copy[512], *rest = copy, *words[7] = {NULL};
 	uint64_t port;
 	unsigned n = 0;
-	int r = -EPROTO;
+	int err = -EPROTO;
 
 	if (strncmp(line, GREETING " ", strlen(GREETING) + 1) != 0)
 		return -ENOENT;
@@ -66,10 +66,10 @@ int over_ssh_parse(const char *line, struct over_ssh_line *out)
 		out->port = (uint16_t)port;
 		strcpy(out->fingerprint, words[3]);
 		strcpy(out->address, words[5]);
-		r = 0;
+		err = 0;
 	}
 	explicit_bzero(copy, sizeof copy);
-	return r;
+	return err;
 }
 
 /* ---- processes ---- */
@@ -87,7 +87,7 @@ static int spawn(const char *ssh, const char *const *arguments, int in, int out,
 	sigset_t defaults, none;
 	void (*before)(int);
 	unsigned n = 4;
-	int r;
+	int err;
 
 	if (asprintf(&script, "exec %s \"$@\"", ssh) < 0)
 		return -ENOMEM;
@@ -108,13 +108,13 @@ static int spawn(const char *ssh, const char *const *arguments, int in, int out,
 	posix_spawnattr_setsigmask(&attributes, &none);
 	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
 	before = signal(SIGINT, SIG_IGN); /* which is inherited */
-	r = posix_spawn(pid, "/bin/sh", &files, &attributes, (char *const *)argv, environ);
+	err = posix_spawn(pid, "/bin/sh", &files, &attributes, (char *const *)argv, environ);
 	if (before != SIG_ERR)
 		signal(SIGINT, before);
 	posix_spawnattr_destroy(&attributes);
 	posix_spawn_file_actions_destroy(&files);
 	free(script);
-	return -r;
+	return -err;
 }
 
 static void wait_for(pid_t pid)
@@ -222,19 +222,20 @@ static int hear(int fd, int cancel_fd, struct over_ssh_line *said, char why[OVER
 {
 	size_t budget = OUTPUT_MAX;
 	char line[512], last[200] = "";
-	int r;
+	int err;
 
-	while ((r = next_line(fd, cancel_fd, &budget, line, sizeof line)) == 1) {
-		r = over_ssh_parse(line, said);
-		explicit_bzero(line, r == -ENOENT ? 0 : sizeof line);
-		if (r == -EPROTO)
-			return refuse(why, r, "the rftpd at the other side is of another version");
-		if (!r)
+	while ((err = next_line(fd, cancel_fd, &budget, line, sizeof line)) == 1) {
+		err = over_ssh_parse(line, said);
+		explicit_bzero(line, err == -ENOENT ? 0 : sizeof line);
+		if (err == -EPROTO)
+			return refuse(
+				why, err, "the rftpd at the other side is of another version");
+		if (!err)
 			return 0;
 		snprintf(last, sizeof last, "%.190s", line);
 	}
-	if (r == -ECANCELED)
-		return refuse(why, r, "interrupted");
+	if (err == -ECANCELED)
+		return refuse(why, err, "interrupted");
 	snprintf(why, OVER_SSH_WHY_MAX,
 		"ssh has ended, or said too much, before rftpd listened there%s%s: is rftpd "
 		"installed "

@@ -22,14 +22,14 @@ int password_open_private(const char *path, char why[PASSWORD_WHY_MAX])
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	struct stat st;
-	int r;
+	int err;
 
 	if (fd < 0 || fstat(fd, &st)) {
-		r = -errno;
-		snprintf(why, PASSWORD_WHY_MAX, "%.300s: %s", path, strerror(-r));
+		err = -errno;
+		snprintf(why, PASSWORD_WHY_MAX, "%.300s: %s", path, strerror(-err));
 	} else if (!S_ISREG(st.st_mode) || st.st_mode & 077 ||
 		   (st.st_uid != geteuid() && st.st_uid)) {
-		r = -EPERM;
+		err = -EPERM;
 		snprintf(why, PASSWORD_WHY_MAX,
 			"%.300s: others may read or change it (mode %04o, owner %u): chmod 600 it",
 			path, (unsigned)st.st_mode & 07777, (unsigned)st.st_uid);
@@ -38,18 +38,18 @@ int password_open_private(const char *path, char why[PASSWORD_WHY_MAX])
 	}
 	if (fd >= 0)
 		close(fd);
-	return r;
+	return err;
 }
 
-static int explain(int r, const char *what, char why[PASSWORD_WHY_MAX])
+static int explain(int err, const char *what, char why[PASSWORD_WHY_MAX])
 {
-	if (r)
+	if (err)
 		snprintf(why, PASSWORD_WHY_MAX, "%.300s: %s", what,
-			r == -ENODATA  ? "there is no password in its first line"
-			: r == -E2BIG  ? "its first line is too long for a password"
-			: r == -EINVAL ? "its first line has a NUL"
-				       : strerror(-r));
-	return r;
+			err == -ENODATA  ? "there is no password in its first line"
+			: err == -E2BIG  ? "its first line is too long for a password"
+			: err == -EINVAL ? "its first line has a NUL"
+					 : strerror(-err));
+	return err;
 }
 
 int password_read_file(const char *path, char password[PASSWORD_MAX], char why[PASSWORD_WHY_MAX])
@@ -70,7 +70,7 @@ static int start_shell(const char *command, int to, pid_t *pid)
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t attributes;
 	sigset_t all, none;
-	int r;
+	int err;
 
 	sigfillset(&all);
 	sigemptyset(&none);
@@ -80,10 +80,10 @@ static int start_shell(const char *command, int to, pid_t *pid)
 	posix_spawnattr_setsigdefault(&attributes, &all);
 	posix_spawnattr_setsigmask(&attributes, &none);
 	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
-	r = posix_spawn(pid, "/bin/sh", &files, &attributes, argv, environ);
+	err = posix_spawn(pid, "/bin/sh", &files, &attributes, argv, environ);
 	posix_spawnattr_destroy(&attributes);
 	posix_spawn_file_actions_destroy(&files);
-	return -r;
+	return -err;
 }
 
 int password_read_command(

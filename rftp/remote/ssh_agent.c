@@ -187,23 +187,23 @@ static ssize_t ask(int fd, int cancel_fd, const uint8_t *request, size_t len, ui
 {
 	uint8_t head[4];
 	uint32_t n;
-	int r = send_all(fd, request, len);
+	int err = send_all(fd, request, len);
 
-	if (!r)
-		r = receive_all(fd, cancel_fd, head, sizeof head);
-	if (r)
-		return r;
+	if (!err)
+		err = receive_all(fd, cancel_fd, head, sizeof head);
+	if (err)
+		return err;
 	n = number_at(head);
 	if (!n || n > SSH_AGENT_REPLY_MAX)
 		return -EPROTO;
 	*reply = malloc(n);
 	if (!*reply)
 		return -ENOMEM;
-	r = receive_all(fd, cancel_fd, *reply, n);
-	if (!r)
+	err = receive_all(fd, cancel_fd, *reply, n);
+	if (!err)
 		return n;
 	free(*reply);
-	return r;
+	return err;
 }
 
 int ssh_agent_keys(int fd, int cancel_fd, struct tls_key keys[SSH_AGENT_KEYS_MAX])
@@ -211,13 +211,13 @@ int ssh_agent_keys(int fd, int cancel_fd, struct tls_key keys[SSH_AGENT_KEYS_MAX
 	static const uint8_t request[] = {0, 0, 0, 1, REQUEST_IDENTITIES};
 	uint8_t *reply;
 	ssize_t len = ask(fd, cancel_fd, request, sizeof request, &reply);
-	int r;
+	int err;
 
 	if (len < 0)
 		return (int)len;
-	r = ssh_agent_parse_keys(reply, (size_t)len, keys);
+	err = ssh_agent_parse_keys(reply, (size_t)len, keys);
 	free(reply);
-	return r;
+	return err;
 }
 
 static uint8_t *put_number(uint8_t *to, size_t n)
@@ -239,7 +239,7 @@ int ssh_agent_sign(int fd, int cancel_fd, const struct tls_key *key, const void 
 {
 	uint8_t request[MESSAGE_BYTES], *end = request + 4, *reply;
 	ssize_t n;
-	int r;
+	int err;
 
 	if (4 + 1 + 4 + key->len + 4 + len + 4 > sizeof request)
 		return -EMSGSIZE;
@@ -251,7 +251,7 @@ int ssh_agent_sign(int fd, int cancel_fd, const struct tls_key *key, const void 
 	n = ask(fd, cancel_fd, request, (size_t)(end - request), &reply);
 	if (n < 0)
 		return (int)n;
-	r = ssh_agent_parse_signature(reply, (size_t)n, signature);
+	err = ssh_agent_parse_signature(reply, (size_t)n, signature);
 	free(reply);
-	return r;
+	return err;
 }

@@ -143,7 +143,7 @@ int ssh_key_parse(const char *text, size_t len, struct ssh_key *key, char why[SS
 	char *base64 = malloc(len + 1);
 	uint8_t *bytes = malloc(len + 1);
 	ssize_t n;
-	int r;
+	int err;
 
 	*key = (struct ssh_key){.encrypted = false};
 	if (!base64 || !bytes) {
@@ -154,16 +154,16 @@ int ssh_key_parse(const char *text, size_t len, struct ssh_key *key, char why[SS
 	n = gather(text, len, base64);
 	if (n >= 0)
 		n = tls_base64_decode(base64, (size_t)n, bytes, len);
-	r = n < 0 ? refuse(why, -EINVAL,
-			    "not a private key of OpenSSH (" BEGIN "), as ssh-keygen makes it")
-		  : parse_bytes(bytes, (size_t)n, key, why);
-	if (r)
+	err = n < 0 ? refuse(why, -EINVAL,
+			      "not a private key of OpenSSH (" BEGIN "), as ssh-keygen makes it")
+		    : parse_bytes(bytes, (size_t)n, key, why);
+	if (err)
 		explicit_bzero(key, sizeof *key);
 	explicit_bzero(base64, len + 1);
 	explicit_bzero(bytes, len + 1);
 	free(base64);
 	free(bytes);
-	return r;
+	return err;
 }
 
 int ssh_key_load(const char *path, struct ssh_key *key, char why[SSH_KEY_WHY_MAX])

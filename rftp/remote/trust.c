@@ -95,7 +95,7 @@ static int ask(struct trust *t, const struct subject *s)
 static int remember(struct trust *t, const struct subject *s, char why[TLS_WHY_MAX])
 {
 	char text[KNOWN_HOSTS_NAME_MAX + PATH_MAX + 128];
-	int r;
+	int err;
 
 	if (!*s->file) {
 		snprintf(why, TLS_WHY_MAX,
@@ -103,11 +103,11 @@ static int remember(struct trust *t, const struct subject *s, char why[TLS_WHY_M
 			"directory; give --known-hosts FILE");
 		return -ENOENT;
 	}
-	r = known_hosts_add(s->file, s->name, &s->key);
-	if (r) {
+	err = known_hosts_add(s->file, s->name, &s->key);
+	if (err) {
 		snprintf(why, TLS_WHY_MAX, "the host key cannot be remembered in %.150s: %s",
-			s->file, strerror(-r));
-		return r;
+			s->file, strerror(-err));
+		return err;
 	}
 	if (t->note && !t->asked) {
 		snprintf(text, sizeof text, "%s is new: its host key %s is remembered in %s",
@@ -129,7 +129,7 @@ static int refuse(const struct subject *s, char why[TLS_WHY_MAX], const char *te
 static int meet_new(struct trust *t, const struct subject *s, const struct sockaddr *address,
 	char why[TLS_WHY_MAX])
 {
-	int r;
+	int err;
 
 	switch (t->policy) {
 	case TRUST_AUTO:
@@ -143,14 +143,14 @@ static int meet_new(struct trust *t, const struct subject *s, const struct socka
 	default:
 		break;
 	}
-	r = ask(t, s);
-	if (r == -ENOTTY)
+	err = ask(t, s);
+	if (err == -ENOTTY)
 		return refuse(s, why, ", and there is no terminal to ask on");
-	if (r < 0) {
+	if (err < 0) {
 		snprintf(why, TLS_WHY_MAX, "interrupted");
-		return r;
+		return err;
 	}
-	if (!r) {
+	if (!err) {
 		snprintf(why, TLS_WHY_MAX, "the host key of %.200s is not trusted", s->name);
 		return -EKEYREJECTED;
 	}
@@ -162,12 +162,12 @@ static int look_up(const struct subject *s, const char *path, enum known_hosts_a
 	char where[256], char why[TLS_WHY_MAX])
 {
 	unsigned line;
-	int r = known_hosts_find(path, s->name, &s->key, answer, &line);
+	int err = known_hosts_find(path, s->name, &s->key, answer, &line);
 
-	if (r)
-		snprintf(why, TLS_WHY_MAX, "%.200s: %s", path, strerror(-r));
+	if (err)
+		snprintf(why, TLS_WHY_MAX, "%.200s: %s", path, strerror(-err));
 	snprintf(where, 256, "%.230s:%u", path, line);
-	return r;
+	return err;
 }
 
 /* And, where that is bad, `why`. */
@@ -179,10 +179,10 @@ static int ask_files(struct trust *t, const struct subject *s, enum known_hosts_
 
 	*answer = KNOWN_HOSTS_NEW;
 	for (int i = 0; i < 2 && *answer == KNOWN_HOSTS_NEW; i++) {
-		int r = *paths[i] ? look_up(s, paths[i], answer, where, why) : 0;
+		int err = *paths[i] ? look_up(s, paths[i], answer, where, why) : 0;
 
-		if (r)
-			return r;
+		if (err)
+			return err;
 		if (*t->known_hosts)
 			break; /* the user's own choice of a file is the only one */
 	}
@@ -203,9 +203,9 @@ int trust_check(struct trust *t, const struct tls *tls, const struct sockaddr *a
 	char ca_why[TLS_WHY_MAX];
 	enum known_hosts_answer answer;
 	struct subject s;
-	int r = tls_peer_key(tls, &s.key);
+	int err = tls_peer_key(tls, &s.key);
 
-	if (r) {
+	if (err) {
 		snprintf(why, TLS_WHY_MAX, "the server shows a key that is not understood");
 		return -EKEYREJECTED;
 	}
@@ -225,9 +225,9 @@ int trust_check(struct trust *t, const struct tls *tls, const struct sockaddr *a
 			s.fingerprint);
 		return -EKEYREJECTED;
 	}
-	r = ask_files(t, &s, &answer, why);
-	if (r || answer == KNOWN_HOSTS_SAME)
-		return r;
+	err = ask_files(t, &s, &answer, why);
+	if (err || answer == KNOWN_HOSTS_SAME)
+		return err;
 	if (answer == KNOWN_HOSTS_REVOKED)
 		return -EKEYREJECTED;
 	if (t->has_ca && tls_peer_verified(tls, ca_why))

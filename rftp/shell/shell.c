@@ -31,11 +31,11 @@ static void shell_say_dropped(struct client *c, const char *rest)
 	const char *at = rest, *why;
 	struct lexer_command line;
 	struct text text = {0};
-	int r = lexer_next(&at, &line, &why);
+	int err = lexer_next(&at, &line, &why);
 
-	if (r == 1)
+	if (err == 1)
 		lexer_command_fini(&line);
-	if (r != 1 && r != -EINVAL)
+	if (err != 1 && err != -EINVAL)
 		return;
 	rest += strspn(rest, " \t\r\n;");
 	escape_display(&text, rest, strcspn(rest, "\r\n"));

@@ -64,13 +64,13 @@ static int make_parents(const char *path)
 
 static int find_path(const struct daemon_settings *settings, char path[PATH_MAX])
 {
-	int r = host_key_path(settings, path, PATH_MAX);
+	int err = host_key_path(settings, path, PATH_MAX);
 
-	if (r)
+	if (err)
 		log_error("the environment names no directory for the host key (%s): say "
 			  "host-key = FILE",
-			strerror(-r));
-	return r;
+			strerror(-err));
+	return err;
 }
 
 static int load(const struct daemon_settings *settings, const char *path, struct tls_context **out)
@@ -78,11 +78,11 @@ static int load(const struct daemon_settings *settings, const char *path, struct
 	char why[TLS_WHY_MAX];
 	const struct tls_files files = {
 		.key = path, .certificate = settings->certificate, .ca = settings->client_ca};
-	int r = tls_context_new_server(&files, out, why);
+	int err = tls_context_new_server(&files, out, why);
 
-	if (r)
+	if (err)
 		log_error("host key: %s", why);
-	return r;
+	return err;
 }
 
 /* Whether the directory of the file is the exported one or beneath it: a client could fetch the
@@ -140,11 +140,11 @@ static int refuse_exported(const struct daemon_settings *settings, const char *p
 static int make_for_once(struct tls_context **out)
 {
 	char why[TLS_WHY_MAX];
-	int r = tls_context_new_once(out, why);
+	int err = tls_context_new_once(out, why);
 
-	if (r)
+	if (err)
 		log_error("host key: %s", why);
-	return r;
+	return err;
 }
 
 int host_key_open(const struct daemon_settings *settings, struct tls_context **out)
@@ -152,33 +152,33 @@ int host_key_open(const struct daemon_settings *settings, struct tls_context **o
 	char path[PATH_MAX], fingerprint[TLS_FINGERPRINT_MAX];
 	struct tls_key key;
 	bool made = false;
-	int r;
+	int err;
 
 	if (settings->once_key)
 		return make_for_once(out);
-	r = find_path(settings, path);
-	if (r)
-		return r;
+	err = find_path(settings, path);
+	if (err)
+		return err;
 	if (access(path, F_OK) && errno == ENOENT) {
-		r = make_parents(path);
-		if (!r && refuse_exported(settings, path))
+		err = make_parents(path);
+		if (!err && refuse_exported(settings, path))
 			return -EINVAL;
-		if (!r)
-			r = tls_key_create(path);
-		made = !r;
-		if (r && r != -EEXIST) { /* another daemon was faster: its key is as good */
-			log_error("%s: a host key cannot be made: %s", path, strerror(-r));
-			return r;
+		if (!err)
+			err = tls_key_create(path);
+		made = !err;
+		if (err && err != -EEXIST) { /* another daemon was faster: its key is as good */
+			log_error("%s: a host key cannot be made: %s", path, strerror(-err));
+			return err;
 		}
 	}
-	r = refuse_exported(settings, path);
-	if (!r)
-		r = load(settings, path, out);
-	if (r)
-		return r;
-	r = tls_context_key(*out, &key);
-	if (r)
-		return r;
+	err = refuse_exported(settings, path);
+	if (!err)
+		err = load(settings, path, out);
+	if (err)
+		return err;
+	err = tls_context_key(*out, &key);
+	if (err)
+		return err;
 	tls_key_fingerprint(&key, fingerprint);
 	log_info("host key %s (%s%s)", fingerprint, path, made ? ", made now" : "");
 	return 0;
@@ -188,14 +188,14 @@ int host_key_check(const struct daemon_settings *settings)
 {
 	struct tls_context *context;
 	char path[PATH_MAX];
-	int r = find_path(settings, path);
+	int err = find_path(settings, path);
 
-	if (!r)
-		r = refuse_exported(settings, path);
-	if (!r && (!access(path, F_OK) || settings->certificate)) {
-		r = load(settings, path, &context);
-		if (!r)
+	if (!err)
+		err = refuse_exported(settings, path);
+	if (!err && (!access(path, F_OK) || settings->certificate)) {
+		err = load(settings, path, &context);
+		if (!err)
 			tls_context_free(context);
 	}
-	return r ? -EINVAL : 0;
+	return err ? -EINVAL : 0;
 }

@@ -149,19 +149,19 @@ static bool check_password(struct login_attempt *a)
 {
 	char hash[USERS_HASH_MAX] = "";
 	bool right;
-	int r;
+	int err;
 
 	if (!a->users && !a->system_users)
 		return fail(a, "there are no passwords here (users)");
-	r = !a->users ? 0 : users_find(a->users, a->shown.user, hash, a->why);
-	if (r)
+	err = !a->users ? 0 : users_find(a->users, a->shown.user, hash, a->why);
+	if (err)
 		log_error("users: %s", a->why);
 	/* who has an entry in the file is that user, and nobody of this host */
-	if (!r && !*hash && a->system_users)
+	if (!err && !*hash && a->system_users)
 		return !monitor_login(
 			a->shown.user, (const char *)a->data, &a->opener, a->why, sizeof a->why);
 	right = users_verify((const char *)a->data, hash);
-	if (r)
+	if (err)
 		return false;
 	if (!right)
 		fail(a, *hash ? "the password is wrong" : "there is no such user");

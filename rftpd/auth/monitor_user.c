@@ -76,18 +76,18 @@ static int authenticate(const char *service)
 {
 	const struct pam_conv conv = {converse, NULL};
 	pam_handle_t *pam = NULL;
-	int r = start(service, &conv, &pam);
+	int err = start(service, &conv, &pam);
 
-	if (r == PAM_SUCCESS)
-		r = pam_authenticate(pam, PAM_SILENT | PAM_DISALLOW_NULL_AUTHTOK);
-	if (r == PAM_SUCCESS)
-		r = pam_acct_mgmt(pam, PAM_SILENT | PAM_DISALLOW_NULL_AUTHTOK);
-	if (r != PAM_SUCCESS)
-		snprintf(answer.why, sizeof answer.why, "PAM: %s", pam_strerror(pam, r));
+	if (err == PAM_SUCCESS)
+		err = pam_authenticate(pam, PAM_SILENT | PAM_DISALLOW_NULL_AUTHTOK);
+	if (err == PAM_SUCCESS)
+		err = pam_acct_mgmt(pam, PAM_SILENT | PAM_DISALLOW_NULL_AUTHTOK);
+	if (err != PAM_SUCCESS)
+		snprintf(answer.why, sizeof answer.why, "PAM: %s", pam_strerror(pam, err));
 	if (pam)
-		pam_end(pam, r);
+		pam_end(pam, err);
 	explicit_bzero(&ask.password, sizeof ask.password);
-	return r == PAM_SUCCESS ? 0 : -EACCES;
+	return err == PAM_SUCCESS ? 0 : -EACCES;
 }
 
 /* ---- root is given up ---- */
@@ -95,23 +95,23 @@ static int authenticate(const char *service)
 static int confine(const struct monitor_export *exports, unsigned count)
 {
 	struct landlock l;
-	int r = landlock_open(&l, false, false);
+	int err = landlock_open(&l, false, false);
 
-	if (r == -EOPNOTSUPP) /* the daemon says so at its start, or does not start */
+	if (err == -EOPNOTSUPP) /* the daemon says so at its start, or does not start */
 		return 0;
-	for (unsigned i = 0; !r && i < count; i++)
-		r = landlock_allow_at(
+	for (unsigned i = 0; !err && i < count; i++)
+		err = landlock_allow_at(
 			&l, exports[i].top, exports[i].writable ? EXPORT_WRITE : EXPORT_READ);
-	if (!r)
-		r = landlock_enter(&l);
+	if (!err)
+		err = landlock_enter(&l);
 	landlock_close(&l);
-	return r;
+	return err;
 }
 
 static int become(const struct monitor_export *exports, unsigned count)
 {
 	const struct passwd *user = getpwnam(ask.user);
-	int r;
+	int err;
 
 	if (!user)
 		return -ENOENT;
@@ -128,12 +128,12 @@ static int become(const struct monitor_export *exports, unsigned count)
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) ||
 		chdir("/"))
 		return -errno;
-	r = confine(exports, count);
+	err = confine(exports, count);
 	answer.uid = user->pw_uid;
 	for (unsigned i = 0; i < count; i++)
 		close(exports[i].top);
 	umask(022);
-	return r;
+	return err;
 }
 
 static bool is_well_formed(void)

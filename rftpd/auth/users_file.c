@@ -131,11 +131,11 @@ int users_find(
 {
 	size_t len;
 	char *text;
-	int r = read_file(path, &text, &len, why);
+	int err = read_file(path, &text, &len, why);
 
 	hash[0] = '\0';
-	if (r)
-		return r;
+	if (err)
+		return err;
 	users_find_in(text, len, user, hash);
 	explicit_bzero(text, len);
 	free(text);
@@ -256,7 +256,7 @@ int users_hash(const char *password, char hash[USERS_HASH_MAX])
 	char setting[CRYPT_GENSALT_OUTPUT_SIZE];
 	struct crypt_data *data = calloc(1, sizeof *data);
 	const char *made;
-	int r = 0;
+	int err = 0;
 
 	if (!data)
 		return -ENOMEM;
@@ -266,10 +266,10 @@ int users_hash(const char *password, char hash[USERS_HASH_MAX])
 	if (made && *made != '*')
 		snprintf(hash, USERS_HASH_MAX, "%s", made);
 	else
-		r = errno ? -errno : -EINVAL;
+		err = errno ? -errno : -EINVAL;
 	explicit_bzero(data, sizeof *data);
 	free(data);
-	return r;
+	return err;
 }
 
 /* Takes a time that does not depend on where they differ. */

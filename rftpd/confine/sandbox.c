@@ -65,17 +65,17 @@ static const struct {
 static int allow_holder(struct landlock *l, const char *what, const char *file, uint64_t rights)
 {
 	char path[PATH_MAX];
-	int r;
+	int err;
 
 	if (!file)
 		return 0;
 	snprintf(path, sizeof path, "%s", file);
-	r = landlock_allow(l, dirname(path), rights);
-	if (!r && realpath(file, path)) /* a link leads elsewhere */
-		r = landlock_allow(l, dirname(path), rights);
-	if (r)
-		log_error("sandbox: the directory of %s %s: %s", what, file, strerror(-r));
-	return r;
+	err = landlock_allow(l, dirname(path), rights);
+	if (!err && realpath(file, path)) /* a link leads elsewhere */
+		err = landlock_allow(l, dirname(path), rights);
+	if (err)
+		log_error("sandbox: the directory of %s %s: %s", what, file, strerror(-err));
+	return err;
 }
 
 /* What stands before the user's name in it. */
@@ -116,11 +116,11 @@ static bool connects_anywhere(const struct daemon_settings *s)
 
 static int allow_connects(struct landlock *l, const struct copy_rule *rule)
 {
-	int r = 0;
+	int err = 0;
 
-	for (unsigned port = rule->first; !r && port <= rule->last; port++)
-		r = landlock_allow_connect(l, (uint16_t)port);
-	return r;
+	for (unsigned port = rule->first; !err && port <= rule->last; port++)
+		err = landlock_allow_connect(l, (uint16_t)port);
+	return err;
 }
 
 static int allow_log(struct landlock *l, const char *what, const char *file)
@@ -134,51 +134,52 @@ static int allow_all(struct sandbox *box, struct landlock *l, const struct daemo
 	const char *config)
 {
 	char control[PATH_MAX];
-	int r = 0;
+	int err = 0;
 
-	for (unsigned i = 0; !r && i < box->export_count; i++)
-		r = landlock_allow_at(
+	for (unsigned i = 0; !err && i < box->export_count; i++)
+		err = landlock_allow_at(
 			l, box->exports[i].top, box->exports[i].writable ? READ_WRITE : READ_ONLY);
-	for (unsigned i = 0; !r && i < sizeof system_paths / sizeof *system_paths; i++) {
-		r = landlock_allow(l, system_paths[i].path, system_paths[i].rights);
-		if (r == -ENOENT || r == -ENOTDIR || r == -EACCES)
-			r = 0; /* not on this host */
+	for (unsigned i = 0; !err && i < sizeof system_paths / sizeof *system_paths; i++) {
+		err = landlock_allow(l, system_paths[i].path, system_paths[i].rights);
+		if (err == -ENOENT || err == -ENOTDIR || err == -EACCES)
+			err = 0; /* not on this host */
 	}
-	if (!r)
-		r = allow_holder(l, "log-file", s->log_file, APPEND);
-	if (!r)
-		r = allow_log(l, "audit-log", s->audit_log);
-	if (!r)
-		r = allow_log(l, "xferlog", s->xferlog);
-	if (!r)
-		r = allow_holder(l, "config", config, LANDLOCK_READ_FILE);
-	if (!r)
-		r = allow_holder(l, "users", s->users, LANDLOCK_READ_FILE);
-	if (!r)
-		r = allow_holder(l, "certificate-users", s->certificate_users, LANDLOCK_READ_FILE);
-	if (!r)
-		r = allow_keys(l, s->authorized_keys);
-	if (!r && control_socket_path(s, control, sizeof control))
-		r = allow_holder(l, "control", control, SOCKET);
-	if (!r && l->ports && !each_port(s, l))
-		r = -EINVAL;
-	if (!r && s->copies_to && !connects_anywhere(s))
-		r = allow_connects(l, s->copies_to);
-	return r;
+	if (!err)
+		err = allow_holder(l, "log-file", s->log_file, APPEND);
+	if (!err)
+		err = allow_log(l, "audit-log", s->audit_log);
+	if (!err)
+		err = allow_log(l, "xferlog", s->xferlog);
+	if (!err)
+		err = allow_holder(l, "config", config, LANDLOCK_READ_FILE);
+	if (!err)
+		err = allow_holder(l, "users", s->users, LANDLOCK_READ_FILE);
+	if (!err)
+		err = allow_holder(
+			l, "certificate-users", s->certificate_users, LANDLOCK_READ_FILE);
+	if (!err)
+		err = allow_keys(l, s->authorized_keys);
+	if (!err && control_socket_path(s, control, sizeof control))
+		err = allow_holder(l, "control", control, SOCKET);
+	if (!err && l->ports && !each_port(s, l))
+		err = -EINVAL;
+	if (!err && s->copies_to && !connects_anywhere(s))
+		err = allow_connects(l, s->copies_to);
+	return err;
 }
 
 /* The version that holds, or -errno. */
 static int confine_files(struct sandbox *box, const struct daemon_settings *s, const char *config)
 {
 	struct landlock l;
-	int r = landlock_open(&l, each_port(s, NULL), connects_anywhere(s));
+	int err = landlock_open(&l, each_port(s, NULL), connects_anywhere(s));
 
-	if (!r)
-		r = allow_all(box, &l, s, config);
-	if (!r)
-		r = landlock_enter(&l);
+	if (!err)
+		err = allow_all(box, &l, s, config);
+	if (!err)
+		err = landlock_enter(&l);
 	landlock_close(&l);
-	return r ? r : l.version;
+	return err ? err : l.version;
 }
 
 int sandbox_add(struct sandbox *box, int top, bool writable)

@@ -293,9 +293,9 @@ static int allow(
 	scmp_filter_ctx ctx, const char *name, unsigned count, const struct scmp_arg_cmp *args)
 {
 	int number = seccomp_syscall_resolve_name(name);
-	int r = number < 0 ? 0 : seccomp_rule_add_array(ctx, SCMP_ACT_ALLOW, number, count, args);
+	int err = number < 0 ? 0 : seccomp_rule_add_array(ctx, SCMP_ACT_ALLOW, number, count, args);
 
-	return r ? r : number >= 0;
+	return err ? err : number >= 0;
 }
 
 /* Calls that depend on what they are asked for.  How many, or -errno. */
@@ -339,11 +339,11 @@ static int allow_some(scmp_filter_ctx ctx)
 
 	(void)kinds;
 	for (unsigned i = 0; i < sizeof some / sizeof *some; i++) {
-		int r = allow(ctx, some[i].name, 1, &some[i].arg);
+		int err = allow(ctx, some[i].name, 1, &some[i].arg);
 
-		if (r < 0)
-			return r;
-		count += r && (!i || strcmp(some[i].name, some[i - 1].name) != 0);
+		if (err < 0)
+			return err;
+		count += err && (!i || strcmp(some[i].name, some[i - 1].name) != 0);
 	}
 	return count;
 }

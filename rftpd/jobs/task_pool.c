@@ -50,13 +50,13 @@ static struct task *next_task(struct task_pool *p)
 {
 	struct timespec until;
 	struct task *t;
-	int r = 0;
+	int err = 0;
 
 	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_sec += TASK_IDLE_S;
-	while (!(t = STAILQ_FIRST(&p->waiting)) && !p->closing && r != ETIMEDOUT) {
+	while (!(t = STAILQ_FIRST(&p->waiting)) && !p->closing && err != ETIMEDOUT) {
 		p->idle++;
-		r = pthread_cond_timedwait(&p->work, &p->lock, &until);
+		err = pthread_cond_timedwait(&p->work, &p->lock, &until);
 		p->idle--;
 	}
 	if (t) {
@@ -109,7 +109,7 @@ static void reap(struct task_pool *p)
 static int grow(struct task_pool *p)
 {
 	struct pool_thread *thread = calloc(1, sizeof *thread);
-	int r;
+	int err;
 
 	if (!thread)
 		return -ENOMEM;
@@ -117,15 +117,15 @@ static int grow(struct task_pool *p)
 	pthread_mutex_lock(&p->lock); /* the thread may end before worker_start returns */
 	LIST_INSERT_HEAD(&p->running, thread, entry);
 	p->threads++;
-	r = worker_start(&thread->worker, "task", pool_thread_run, thread);
-	if (r) {
+	err = worker_start(&thread->worker, "task", pool_thread_run, thread);
+	if (err) {
 		p->threads--;
 		LIST_REMOVE(thread, entry);
 	}
 	pthread_mutex_unlock(&p->lock);
-	if (r)
+	if (err)
 		free(thread);
-	return r;
+	return err;
 }
 
 int task_pool_new(unsigned few, unsigned most, struct task_pool **out)
@@ -182,15 +182,15 @@ void task_pool_free(struct task_pool *p)
 int task_pool_start(struct task_pool *p, struct task *t, uint64_t now_ns)
 {
 	bool short_of_threads, stuck;
-	int r = 0;
+	int err = 0;
 
 	pthread_mutex_lock(&p->lock);
 	short_of_threads = p->idle <= p->waiting_count && p->threads < p->few;
 	pthread_mutex_unlock(&p->lock);
 	if (short_of_threads)
-		r = grow(p);
+		err = grow(p);
 	pthread_mutex_lock(&p->lock);
-	stuck = r && !p->threads;
+	stuck = err && !p->threads;
 	if (!stuck) {
 		t->since_ns = now_ns;
 		STAILQ_INSERT_TAIL(&p->waiting, t, entry);
@@ -199,7 +199,7 @@ int task_pool_start(struct task_pool *p, struct task *t, uint64_t now_ns)
 	}
 	pthread_mutex_unlock(&p->lock);
 	if (stuck)
-		return r;
+		return err;
 	p->under_way++;
 	return 0;
 }

@@ -229,9 +229,9 @@ bool transfer_job_lease(struct transfer_job *job)
 static int job_find(const struct transfer_job *job, const char *path,
 	const struct view_entry **entry, const char **beneath)
 {
-	int r = session_limits_find(job->session, path, entry, beneath);
+	int err = session_limits_find(job->session, path, entry, beneath);
 
-	return r == VIEW_TOP ? -EACCES : r;
+	return err == VIEW_TOP ? -EACCES : err;
 }
 
 static int job_new(struct daemon_session *s, uint16_t type,
@@ -239,7 +239,7 @@ static int job_new(struct daemon_session *s, uint16_t type,
 	struct transfer_job **out)
 {
 	struct transfer_job *job = calloc(1, sizeof *job);
-	int r;
+	int err;
 
 	if (!job)
 		return -ENOMEM;
@@ -252,7 +252,7 @@ static int job_new(struct daemon_session *s, uint16_t type,
 	job->request.path = job->request.more = job->request.rules = (struct wire_bytes){0};
 	job->path = strdup(path);
 	if (!job->path) {
-		r = -ENOMEM;
+		err = -ENOMEM;
 		goto err_job;
 	}
 	/* memory is nowhere, and of many one is the first: they count with the first export */
@@ -261,7 +261,7 @@ static int job_new(struct daemon_session *s, uint16_t type,
 		job->error = job_find(job, job->path, &job->entry, &job->beneath);
 	job->cancel_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (job->cancel_fd < 0) {
-		r = -errno;
+		err = -errno;
 		goto err_path;
 	}
 	job->params = (struct transfer_params){
@@ -285,8 +285,8 @@ static int job_new(struct daemon_session *s, uint16_t type,
 		.released = note_released,
 		.progress_ctx = job,
 	};
-	r = job_turns_init(job, s->daemon->settings);
-	if (r)
+	err = job_turns_init(job, s->daemon->settings);
+	if (err)
 		goto err_cancel;
 	*out = job;
 	return 0;
@@ -297,7 +297,7 @@ err_path:
 	free(job->path);
 err_job:
 	free(job);
-	return r;
+	return err;
 }
 
 /* Files of a tree that may be open at once. */
@@ -338,11 +338,11 @@ static enum end_direct direct_of(const struct message_data_request *request)
 int transfer_job_new_store(struct daemon_session *s, const struct message_data_request *request,
 	const char *path, struct transfer_job **out)
 {
-	int r = job_new(s, MESSAGE_STORE, request, path, 0, out);
+	int err = job_new(s, MESSAGE_STORE, request, path, 0, out);
 
-	if (!r)
+	if (!err)
 		job_wants(*out, request, 0, many_files(s, request->kind));
-	return r;
+	return err;
 }
 
 bool transfer_job_sends(const struct transfer_job *job)
@@ -412,10 +412,10 @@ int transfer_job_new_feed(struct daemon_session *s, const struct message_feed *f
 	const char *path, struct transfer_job **out)
 {
 	const struct message_data_request any = {.kind = MESSAGE_DATA_FILES};
-	int r = job_new(s, MESSAGE_FEED, &any, path, 0, out);
+	int err = job_new(s, MESSAGE_FEED, &any, path, 0, out);
 
-	if (r)
-		return r;
+	if (err)
+		return err;
 	(*out)->feed = *feed;
 	(*out)->feed.path = (struct wire_bytes){0};
 	job_wants(*out, &any, feed->streams, feed->streams);
@@ -457,7 +457,7 @@ static int open_store(struct transfer_job *job, const struct place *place)
 		.ctx = job,
 	};
 	const bool in_place = request->flags & MESSAGE_DATA_IN_PLACE;
-	int r;
+	int err;
 
 	if (in_place) {
 		params.resume_bytes = 0;
@@ -465,15 +465,15 @@ static int open_store(struct transfer_job *job, const struct place *place)
 			.create = !place_allows(place, PLACE_WRITE),
 			.offset = request->resume};
 		/* at an offset what is there is written over */
-		r = place_top(place,
+		err = place_top(place,
 			PLACE_APPEND | (request->resume == MESSAGE_UNKNOWN ? 0 : PLACE_WRITE),
 			&params.top);
-		return r ? r : incoming_new(&params, &job->incoming);
+		return err ? err : incoming_new(&params, &job->incoming);
 	}
-	r = place_top(place, null ? 0 : PLACE_WRITE, &params.top);
-	if (!r && !null)
-		r = place_check_writable(place, job->beneath);
-	return r ? r : incoming_new(&params, &job->incoming);
+	err = place_top(place, null ? 0 : PLACE_WRITE, &params.top);
+	if (!err && !null)
+		err = place_check_writable(place, job->beneath);
+	return err ? err : incoming_new(&params, &job->incoming);
 }
 
 /* One of several that cannot be had keeps the others not back: it is told as theirs are. */
@@ -556,9 +556,9 @@ static int open_feed(struct transfer_job *job, const struct place *place)
 		.ctx = job,
 	};
 
-	int r = place_top(place, PLACE_WRITE, &params.top);
+	int err = place_top(place, PLACE_WRITE, &params.top);
 
-	return r ? r : segments_new(&params, &job->segments);
+	return err ? err : segments_new(&params, &job->segments);
 }
 
 static int open_any(struct transfer_job *job)
@@ -578,11 +578,11 @@ static int open_any(struct transfer_job *job)
 
 int transfer_job_open(struct transfer_job *job)
 {
-	int r = job->error ? job->error : open_any(job);
+	int err = job->error ? job->error : open_any(job);
 
-	if (r)
-		audit(job, &(struct outcome){.path = job->path, .status = status_from_errno(r)});
-	return r;
+	if (err)
+		audit(job, &(struct outcome){.path = job->path, .status = status_from_errno(err)});
+	return err;
 }
 
 void transfer_job_free(struct transfer_job *job)

@@ -101,11 +101,11 @@ static int resolve(const struct daemon_settings *settings, struct addr *out)
 	char host[256], shown[ADDR_TEXT_MAX];
 	uint16_t port;
 	size_t count = 0;
-	int r = addr_split(settings->metrics, host, sizeof host, 0, &port);
+	int err = addr_split(settings->metrics, host, sizeof host, 0, &port);
 
-	if (!r)
-		r = addr_resolve(host, port, false, out, 1, &count);
-	if (r || !count) {
+	if (!err)
+		err = addr_resolve(host, port, false, out, 1, &count);
+	if (err || !count) {
 		log_error("metrics %s: no such address", settings->metrics);
 		return -EINVAL;
 	}
@@ -121,17 +121,17 @@ static int resolve(const struct daemon_settings *settings, struct addr *out)
 static int listen_tcp(struct addr *at)
 {
 	int fd = socket(at->ss.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), one = 1;
-	int r = 0;
+	int err = 0;
 
 	if (fd < 0)
 		return -errno;
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
 	if (bind(fd, (struct sockaddr *)&at->ss, at->len) < 0 || listen(fd, 16) < 0 ||
 		getsockname(fd, (struct sockaddr *)&at->ss, &at->len) < 0)
-		r = -errno;
-	if (r)
+		err = -errno;
+	if (err)
 		close(fd);
-	return r ? r : fd;
+	return err ? err : fd;
 }
 
 /* ---- both ---- */
@@ -188,11 +188,11 @@ static int open_metrics(struct daemon *d)
 
 int control_socket_open(struct daemon *d)
 {
-	int r = open_control(d);
+	int err = open_control(d);
 
-	if (!r && d->settings->metrics)
-		r = open_metrics(d);
-	return r;
+	if (!err && d->settings->metrics)
+		err = open_metrics(d);
+	return err;
 }
 
 int control_socket_check(const struct daemon_settings *settings)

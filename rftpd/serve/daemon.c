@@ -51,27 +51,27 @@
 int daemon_check(const struct daemon_settings *settings)
 {
 	struct exports *exports;
-	int r = exports_open(settings, &exports);
+	int err = exports_open(settings, &exports);
 
-	if (r)
-		return r;
+	if (err)
+		return err;
 	exports_close(exports);
 	exports_free(exports);
-	r = host_key_check(settings);
-	if (!r)
-		r = sandbox_check(settings);
-	if (!r)
-		r = login_check_settings(settings);
-	if (!r)
-		r = monitor_check(settings);
-	if (!r)
-		r = audit_check("audit-log", settings->audit_log) ||
-				    audit_check("xferlog", settings->xferlog)
-			    ? -EINVAL
-			    : 0;
-	if (!r)
-		r = control_socket_check(settings);
-	return r ? r : listen_trial(settings);
+	err = host_key_check(settings);
+	if (!err)
+		err = sandbox_check(settings);
+	if (!err)
+		err = login_check_settings(settings);
+	if (!err)
+		err = monitor_check(settings);
+	if (!err)
+		err = audit_check("audit-log", settings->audit_log) ||
+				      audit_check("xferlog", settings->xferlog)
+			      ? -EINVAL
+			      : 0;
+	if (!err)
+		err = control_socket_check(settings);
+	return err ? err : listen_trial(settings);
 }
 
 /* ---- signals ---- */
@@ -192,10 +192,10 @@ static void take_checks(void *owner)
 static int start_checks(struct daemon *d)
 {
 	unsigned threads = (worker_cpus() + 1) / 2;
-	int r = task_pool_new(threads, threads, &d->checks);
+	int err = task_pool_new(threads, threads, &d->checks);
 
-	if (r)
-		return r;
+	if (err)
+		return err;
 	return poller_add(&d->poller, &d->checks_done, task_pool_fd(d->checks), take_checks, d);
 }
 
@@ -203,11 +203,11 @@ static int start_tasks(struct daemon *d)
 {
 	unsigned few = worker_cpus() < TASK_THREADS_FEW ? worker_cpus() : TASK_THREADS_FEW;
 	uint64_t most = d->settings->max_per_address + TASK_THREADS_SPARE;
-	int r = task_pool_new(
+	int err = task_pool_new(
 		few + 1, most < TASK_THREADS_MOST ? (unsigned)most : TASK_THREADS_MOST, &d->tasks);
 
-	if (r)
-		return r;
+	if (err)
+		return err;
 	return poller_add(&d->poller, &d->tasks_done, task_pool_fd(d->tasks), take_tasks, d);
 }
 
@@ -253,7 +253,7 @@ int daemon_init(struct daemon *d, const struct daemon_settings *settings, const 
 	struct admission_limits limits;
 	struct budget total;
 	struct budget_host host;
-	int r;
+	int err;
 
 	*d = (struct daemon){
 		.settings = settings,
@@ -295,47 +295,47 @@ int daemon_init(struct daemon *d, const struct daemon_settings *settings, const 
 	quotas_init(&d->quotas);
 	job_turns_check(settings);
 
-	r = exports_open(settings, &d->exports);
-	if (!r)
-		r = login_check_settings(settings);
-	if (!r)
-		r = audit_use(&d->audit.json, settings->audit_log);
-	if (!r)
-		r = audit_use(&d->audit.xferlog, settings->xferlog);
-	if (!r)
-		r = host_key_open(settings, &d->tls);
-	if (!r)
-		r = exports_confine(d->exports, &d->sandbox);
-	if (!r)
-		r = sandbox_check(settings);
-	if (!r) /* no thread has been started yet, and the key need not be read again */
-		r = sandbox_enter(&d->sandbox, settings, config);
-	if (r)
-		return r;
-	r = poller_init(&d->poller);
-	if (!r)
-		r = watch_signals(d);
-	if (!r)
-		r = daemon_jobs_watch(d);
-	if (!r)
-		r = start_tasks(d);
-	if (!r)
-		r = start_checks(d);
-	if (r) {
-		log_error("cannot set up the event loop: %s", strerror(-r));
-		return r == -EINVAL ? -EIO : r;
+	err = exports_open(settings, &d->exports);
+	if (!err)
+		err = login_check_settings(settings);
+	if (!err)
+		err = audit_use(&d->audit.json, settings->audit_log);
+	if (!err)
+		err = audit_use(&d->audit.xferlog, settings->xferlog);
+	if (!err)
+		err = host_key_open(settings, &d->tls);
+	if (!err)
+		err = exports_confine(d->exports, &d->sandbox);
+	if (!err)
+		err = sandbox_check(settings);
+	if (!err) /* no thread has been started yet, and the key need not be read again */
+		err = sandbox_enter(&d->sandbox, settings, config);
+	if (err)
+		return err;
+	err = poller_init(&d->poller);
+	if (!err)
+		err = watch_signals(d);
+	if (!err)
+		err = daemon_jobs_watch(d);
+	if (!err)
+		err = start_tasks(d);
+	if (!err)
+		err = start_checks(d);
+	if (err) {
+		log_error("cannot set up the event loop: %s", strerror(-err));
+		return err == -EINVAL ? -EIO : err;
 	}
 	exports_sweep(d->exports, d->settings->keep_partial_s);
 	quotas_use(d);
-	r = control_socket_open(d);
-	if (!r)
-		r = listen_open(d);
-	if (!r) {
+	err = control_socket_open(d);
+	if (!err)
+		err = listen_open(d);
+	if (!err) {
 		budget_measure_host(&host);
 		d->descriptors = host.descriptors;
 		d->own_descriptors = host.descriptors - limit_free_files() + SPARE_DESCRIPTORS;
 	}
-	return r;
+	return err;
 }
 
 static void bury(struct daemon *d)
@@ -432,7 +432,7 @@ int daemon_run(struct daemon *d)
 		const unsigned count = sizeof lists / sizeof *lists;
 		uint64_t until_ns = MIN(MIN(d->stop_by_ns, d->drain_by_ns), once_next_ns(d)),
 			 now_ns;
-		int r;
+		int err;
 
 		for (unsigned i = 0; i < count; i++)
 			if (deadline_first_ns(lists[i]) < until_ns)
@@ -447,10 +447,11 @@ int daemon_run(struct daemon *d)
 			until_ns = task_pool_next_ns(d->tasks);
 		if (!TAILQ_EMPTY(&d->busy))
 			until_ns = 0;
-		r = poller_wait(&d->poller, until_ns == UINT64_MAX ? -1 : clock_until_ms(until_ns));
-		if (r) {
-			log_error("event loop: %s", strerror(-r));
-			return r;
+		err = poller_wait(
+			&d->poller, until_ns == UINT64_MAX ? -1 : clock_until_ms(until_ns));
+		if (err) {
+			log_error("event loop: %s", strerror(-err));
+			return err;
 		}
 		give_turns(d);
 		now_ns = clock_now_ns();

@@ -65,7 +65,7 @@ void daemon_session_open(
 	struct daemon *d, struct fabric_chan *chan, const struct message_greeting *greeting)
 {
 	struct daemon_session *s = calloc(1, sizeof *s);
-	int r;
+	int err;
 
 	if (!s) {
 		log_error("no memory for another session");
@@ -83,9 +83,9 @@ void daemon_session_open(
 	s->started_ns = clock_now_ns();
 	addr_format(fabric_chan_peer(chan), s->peer);
 	fabric_chan_set_owner(chan, s);
-	r = link_accept(chan, greeting, d->tls, &s->link);
-	if (r) {
-		log_warning("%s: cannot be accepted: %s", s->peer, strerror(-r));
+	err = link_accept(chan, greeting, d->tls, &s->link);
+	if (err) {
+		log_warning("%s: cannot be accepted: %s", s->peer, strerror(-err));
 		free(s);
 		return;
 	}
@@ -387,7 +387,7 @@ static int step(struct daemon_session *s)
 	struct demux *demux = link_demux(s->link);
 	struct message_header h;
 	const uint8_t *data;
-	int r;
+	int err;
 
 	if (demux_pending_bytes(demux) > PENDING_HIGH) {
 		demux_push(demux);
@@ -395,29 +395,29 @@ static int step(struct daemon_session *s)
 			return 0;
 	}
 	if (s->listing)
-		r = listing_more(s);
+		err = listing_more(s);
 	else {
-		r = demux_get(dialogue(s), &h, &data);
-		if (r >= 0 && inline_batch_waits(s) && (!r || !inline_batch_takes(h.type))) {
-			if (r)
-				r = demux_unget(dialogue(s));
-			return r ? r : inline_batch_begin(s);
+		err = demux_get(dialogue(s), &h, &data);
+		if (err >= 0 && inline_batch_waits(s) && (!err || !inline_batch_takes(h.type))) {
+			if (err)
+				err = demux_unget(dialogue(s));
+			return err ? err : inline_batch_begin(s);
 		}
-		if (r != 1)
-			return r;
+		if (err != 1)
+			return err;
 		if (must_wait(s, &h))
 			return demux_unget(dialogue(s));
-		r = handle_frame(s, &h, data);
+		err = handle_frame(s, &h, data);
 	}
-	if (!r && !s->dead && s->state == SESSION_READY)
+	if (!err && !s->dead && s->state == SESSION_READY)
 		become_idle(s);
-	return r ? r : 1;
+	return err ? err : 1;
 }
 
 void daemon_session_turn(struct daemon_session *s)
 {
 	unsigned left = TURN_FRAMES;
-	int r;
+	int err;
 
 	if (s->busy) {
 		TAILQ_REMOVE(&s->daemon->busy, s, busy_entry);
@@ -429,7 +429,7 @@ void daemon_session_turn(struct daemon_session *s)
 	if (s->dead)
 		return;
 	/* armed first: what comes from here on makes the descriptor readable again */
-	r = demux_arm(dialogue(s));
+	err = demux_arm(dialogue(s));
 	if (s->state &
 		(SESSION_TASK |
 			SESSION_CHECKING)) { /* frames wait; replies to earlier ones may leave */
@@ -437,24 +437,24 @@ void daemon_session_turn(struct daemon_session *s)
 			demux_push(link_demux(s->link));
 		return;
 	}
-	r = r < 0 ? r : 0;
-	while (!r && !s->dead &&
+	err = err < 0 ? err : 0;
+	while (!err && !s->dead &&
 		s->state & (SESSION_NEW | SESSION_GREETED | SESSION_READY | SESSION_RUNNING |
 				   SESSION_WAITING)) {
 		if (!left--) {
 			become_busy(s);
 			return;
 		}
-		r = step(s);
-		if (!r)
+		err = step(s);
+		if (!err)
 			return;
-		if (r == 1)
-			r = 0;
+		if (err == 1)
+			err = 0;
 	}
 	if (s->state == SESSION_CLOSING)
 		finish_closing(s);
-	else if (r)
-		daemon_session_break(s, r);
+	else if (err)
+		daemon_session_break(s, err);
 }
 
 static void frames_ready(void *owner)
@@ -557,10 +557,10 @@ void daemon_session_expired(struct daemon_session *s, struct deadline *d)
 		return;
 	}
 	if (d == &s->refusal) {
-		int r = handle_login_refuse(s);
+		int err = handle_login_refuse(s);
 
-		if (r)
-			daemon_session_break(s, r);
+		if (err)
+			daemon_session_break(s, err);
 		return;
 	}
 	switch (s->state) {

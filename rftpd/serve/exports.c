@@ -17,56 +17,56 @@
 
 static int open_place(const struct export_rule *rule, struct place *place)
 {
-	int r = place_open(place, rule->directory, rule->rights);
+	int err = place_open(place, rule->directory, rule->rights);
 
-	if (r == -ENOSYS) {
+	if (err == -ENOSYS) {
 		log_error("this kernel has no openat2 (Linux 5.6, or it is filtered), which keeps "
 			  "clients inside the export");
 		return -EINVAL;
 	}
-	if (r) {
-		log_error("export %s: %s", rule->directory, strerror(-r));
+	if (err) {
+		log_error("export %s: %s", rule->directory, strerror(-err));
 		return -EINVAL;
 	}
-	r = rule->rights & PLACE_WRITE ? place_check_writable(place, "") : 0;
-	if (r)
+	err = rule->rights & PLACE_WRITE ? place_check_writable(place, "") : 0;
+	if (err)
 		log_warning("export %s is %s, but its top is not writable here: %s",
-			rule->directory, rule->name ? "for writing" : ":rw", strerror(-r));
+			rule->directory, rule->name ? "for writing" : ":rw", strerror(-err));
 	return 0;
 }
 
 static int open_all(const struct daemon_settings *settings, struct exports *e)
 {
 	char why[DAEMON_WHY_MAX];
-	int r = 0;
+	int err = 0;
 
-	for (unsigned i = 0; !r && i < settings->export_count; i++) {
+	for (unsigned i = 0; !err && i < settings->export_count; i++) {
 		struct daemon_export *one = &e->all[i];
 		const struct export_rule *rule;
 
-		r = export_rule_parse(settings->exports[i]->text, &e->rules[i], why, sizeof why);
-		if (r)
+		err = export_rule_parse(settings->exports[i]->text, &e->rules[i], why, sizeof why);
+		if (err)
 			break;
 		rule = e->rules[i];
 		one->place = (struct place){.top = -1};
 		e->count++;
 		e->named = rule->name;
 		one->label = strdup(rule->name ? rule->name : rule->directory);
-		r = one->label ? open_place(rule, &one->place) : -ENOMEM;
+		err = one->label ? open_place(rule, &one->place) : -ENOMEM;
 	}
-	if (r == -ENOMEM)
+	if (err == -ENOMEM)
 		log_error("no memory for the exports");
-	return r;
+	return err;
 }
 
 /* All names of the host, as the user of the process may use them. */
 static int open_own(struct exports *e)
 {
 	char why[DAEMON_WHY_MAX];
-	int r = export_rule_parse("/:rw", &e->rules[0], why, sizeof why);
+	int err = export_rule_parse("/:rw", &e->rules[0], why, sizeof why);
 
-	if (r)
-		return r;
+	if (err)
+		return err;
 	e->count = 1;
 	e->all[0].place = (struct place){.top = AT_FDCWD, .rights = PLACE_ALL};
 	e->all[0].label = strdup("/");
@@ -78,7 +78,7 @@ int exports_open(const struct daemon_settings *settings, struct exports **out)
 	bool own = settings->once_key;
 	unsigned count = own ? 1 : settings->export_count;
 	struct exports *e;
-	int r;
+	int err;
 
 	if (!count) {
 		log_error("nothing to serve: name a directory with --export DIR");
@@ -90,11 +90,11 @@ int exports_open(const struct daemon_settings *settings, struct exports **out)
 	e->references = 1;
 	e->rules = calloc(count, sizeof(struct export_rule *));
 	e->all = calloc(count, sizeof *e->all);
-	r = !e->rules || !e->all ? -ENOMEM : own ? open_own(e) : open_all(settings, e);
-	if (r) {
+	err = !e->rules || !e->all ? -ENOMEM : own ? open_own(e) : open_all(settings, e);
+	if (err) {
 		exports_close(e);
 		exports_free(e);
-		return r;
+		return err;
 	}
 	*out = e;
 	return 0;
@@ -107,11 +107,11 @@ static bool is_changed(const struct exports *e, unsigned i)
 
 int exports_confine(const struct exports *e, struct sandbox *box)
 {
-	int r = 0;
+	int err = 0;
 
-	for (unsigned i = 0; !r && i < e->count && e->all[i].place.top >= 0; i++)
-		r = sandbox_add(box, e->all[i].place.top, is_changed(e, i));
-	return r;
+	for (unsigned i = 0; !err && i < e->count && e->all[i].place.top >= 0; i++)
+		err = sandbox_add(box, e->all[i].place.top, is_changed(e, i));
+	return err;
 }
 
 bool exports_are_within(const struct exports *e, const struct sandbox *box)

@@ -78,7 +78,7 @@ static bool came_with_refused_login(struct daemon_session *s, const struct row *
 int handle_frame(struct daemon_session *s, const struct message_header *h, const uint8_t *data)
 {
 	const struct row *row = NULL;
-	int r;
+	int err;
 
 	for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++)
 		if (rows[i].type == h->type)
@@ -103,10 +103,10 @@ int handle_frame(struct daemon_session *s, const struct message_header *h, const
 		return daemon_session_refuse(s, h->type, STATUS_DENIED,
 			"who logged in with a grant may store what was granted, and do no more");
 	s->asked = h->response;
-	r = row->run(s, data, h->length);
-	if (r == -EBADMSG || r == -EMSGSIZE)
+	err = row->run(s, data, h->length);
+	if (err == -EBADMSG || err == -EMSGSIZE)
 		return violate(s, h->type, "is malformed");
-	return r;
+	return err;
 }
 
 /* ---- for all handlers ---- */

@@ -123,11 +123,11 @@ static int answer_set_attr(struct session_task *task)
 	struct change_task *t = of(task);
 	const struct message_set_attr_reply m = {.count = t->count};
 	uint8_t reply[2 + 2 * MESSAGE_CHANGES_MAX];
-	int r = daemon_session_reply(task->session, MESSAGE_SETATTR, reply,
+	int err = daemon_session_reply(task->session, MESSAGE_SETATTR, reply,
 		message_put_set_attr_reply(&m, t->statuses, reply, sizeof reply));
 
 	free(t);
-	return r;
+	return err;
 }
 
 int handle_set_attr(struct daemon_session *s, const uint8_t *data, size_t len)
@@ -135,10 +135,10 @@ int handle_set_attr(struct daemon_session *s, const uint8_t *data, size_t len)
 	struct message_change change;
 	char path[MESSAGE_PATH_MAX + 1];
 	struct message_set_attr m;
-	int r = message_get_set_attr(&m, data, len);
+	int err = message_get_set_attr(&m, data, len);
 
-	if (r)
-		return r;
+	if (err)
+		return err;
 	while (message_next_change(&m.changes, &change)) {
 		handle_path(path, change.path);
 		if (enter(s, path) == -EUSERS)
@@ -182,25 +182,25 @@ static int answer_make_link(struct session_task *task)
 	struct daemon_session *s = task->session;
 	char path[MESSAGE_PATH_MAX + 1] = "";
 	struct message_make_link m;
-	int r;
+	int err;
 
 	if (!message_get_make_link(&m, t->data.data, t->data.len))
 		handle_path(path, m.path);
-	r = t->statuses[0] ? handle_refuse_path(
-				     s, MESSAGE_MAKE_LINK, status_to_errno(t->statuses[0]), path)
-			   : daemon_session_reply(s, MESSAGE_MAKE_LINK, NULL, 0);
+	err = t->statuses[0] ? handle_refuse_path(
+				       s, MESSAGE_MAKE_LINK, status_to_errno(t->statuses[0]), path)
+			     : daemon_session_reply(s, MESSAGE_MAKE_LINK, NULL, 0);
 	free(t);
-	return r;
+	return err;
 }
 
 int handle_make_link(struct daemon_session *s, const uint8_t *data, size_t len)
 {
 	char path[MESSAGE_PATH_MAX + 1];
 	struct message_make_link m;
-	int r = message_get_make_link(&m, data, len);
+	int err = message_get_make_link(&m, data, len);
 
-	if (r)
-		return r;
+	if (err)
+		return err;
 	handle_path(path, m.path);
 	if (enter(s, path) == -EUSERS)
 		return handle_refuse_path(s, MESSAGE_MAKE_LINK, -EUSERS, path);

@@ -24,10 +24,10 @@ static int check_path(const struct daemon_session *s, const char *path)
 {
 	const struct view_entry *entry;
 	const char *beneath;
-	int r = view_find(s->view, path, &entry, &beneath);
+	int err = view_find(s->view, path, &entry, &beneath);
 
-	if (r)
-		return r == VIEW_TOP ? -EACCES : r;
+	if (err)
+		return err == VIEW_TOP ? -EACCES : err;
 	return place_allows(&entry->place, PLACE_WRITE);
 }
 
@@ -38,23 +38,23 @@ int handle_grant_copy(struct daemon_session *s, const uint8_t *data, size_t len)
 	uint8_t bytes[GRANTS_BYTES], reply[10 + GRANTS_BYTES];
 	char path[MESSAGE_PATH_MAX + 1];
 	struct message_grant_copy m;
-	int r = message_get_grant_copy(&m, data, len);
+	int err = message_get_grant_copy(&m, data, len);
 
-	if (r)
-		return r;
+	if (err)
+		return err;
 	if (!settings->copies_from || s->daemon->once.active)
 		return daemon_session_refuse(s, MESSAGE_GRANT_COPY, STATUS_DENIED,
 			"this server takes no copies from other servers (copies-from)");
 	handle_path(path, m.path);
-	r = check_path(s, path);
-	if (!r)
-		r = grants_give(&s->daemon->grants, s->number, &s->who, s->opener, path, m.flags,
+	err = check_path(s, path);
+	if (!err)
+		err = grants_give(&s->daemon->grants, s->number, &s->who, s->opener, path, m.flags,
 			expires_s, bytes);
-	if (r == -EUSERS)
+	if (err == -EUSERS)
 		return daemon_session_refuse(s, MESSAGE_GRANT_COPY, STATUS_LIMIT,
 			"the session has as many grants as it may have");
-	if (r)
-		return handle_refuse_path(s, MESSAGE_GRANT_COPY, r, path);
+	if (err)
+		return handle_refuse_path(s, MESSAGE_GRANT_COPY, err, path);
 	session_log(s, LOG_LEVEL_INFO, "grants another server to store once: %.300s", path);
 	return daemon_session_reply(s, MESSAGE_GRANT_COPY, reply,
 		message_put_grant_copy_reply(
@@ -112,27 +112,28 @@ static int refuse_destination(
 	const struct copy_rule *rule = s->daemon->settings->copies_to;
 	char host[MESSAGE_COPY_HOST_MAX + 1], shown[ADDR_TEXT_MAX];
 	size_t count;
-	int r;
+	int err;
 
 	snprintf(host, sizeof host, "%.*s", (int)m->host.len, (const char *)m->host.data);
 	if (!rule || s->daemon->once.active)
-		r = daemon_session_refuse(s, MESSAGE_SEND_COPY, STATUS_DENIED,
+		err = daemon_session_refuse(s, MESSAGE_SEND_COPY, STATUS_DENIED,
 			"this server sends nothing to other servers (copies-to)");
 	else if (addr_resolve(host, m->port, true, to, 1, &count) || !count)
-		r = daemon_session_refuse(s, MESSAGE_SEND_COPY, STATUS_INVALID,
+		err = daemon_session_refuse(s, MESSAGE_SEND_COPY, STATUS_INVALID,
 			"%s is no address of the destination", host);
 	else if (!copy_rule_allows(rule, (const struct sockaddr *)&to->ss)) {
 		addr_format((const struct sockaddr *)&to->ss, shown);
 		session_log(s, LOG_LEVEL_WARNING,
 			"asks for a copy to %s, which copies-to does not have", shown);
-		r = daemon_session_refuse(s, MESSAGE_SEND_COPY, STATUS_DENIED,
+		err = daemon_session_refuse(s, MESSAGE_SEND_COPY, STATUS_DENIED,
 			"%s is none of the servers that this one may send to (copies-to)", shown);
 	} else if (daemon_session_is_ending(s)) {
-		r = daemon_session_refuse(s, MESSAGE_SEND_COPY, STATUS_SHUTDOWN, "the daemon ends");
+		err = daemon_session_refuse(
+			s, MESSAGE_SEND_COPY, STATUS_SHUTDOWN, "the daemon ends");
 	} else {
 		return 0;
 	}
-	return r ? r : 1;
+	return err ? err : 1;
 }
 
 int handle_send_copy(struct daemon_session *s, const uint8_t *data, size_t len)
@@ -142,23 +143,23 @@ int handle_send_copy(struct daemon_session *s, const uint8_t *data, size_t len)
 	struct transfer_job *job;
 	struct copy_job *copy;
 	struct addr to;
-	int r = message_get_send_copy(&m, data, len);
+	int err = message_get_send_copy(&m, data, len);
 
-	if (r)
-		return r;
-	r = refuse_destination(s, &m, &to);
-	if (r)
-		return r < 0 ? r : 0;
+	if (err)
+		return err;
+	err = refuse_destination(s, &m, &to);
+	if (err)
+		return err < 0 ? err : 0;
 	copy = copy_job_new(&m, (const struct sockaddr *)&to.ss);
 	if (!copy)
 		return -ENOMEM;
 	handle_path(path, m.request.path);
-	r = transfer_job_new_copy(s, &m, path, copy, &job);
-	if (r)
-		return handle_refuse_path(s, MESSAGE_SEND_COPY, r, path);
-	r = handle_add_paths(s, MESSAGE_SEND_COPY, &m.request, job);
-	if (!r)
+	err = transfer_job_new_copy(s, &m, path, copy, &job);
+	if (err)
+		return handle_refuse_path(s, MESSAGE_SEND_COPY, err, path);
+	err = handle_add_paths(s, MESSAGE_SEND_COPY, &m.request, job);
+	if (!err)
 		return handle_open_job(s, job);
 	transfer_job_free(job);
-	return r < 0 ? handle_refuse_path(s, MESSAGE_SEND_COPY, r, path) : 0;
+	return err < 0 ? handle_refuse_path(s, MESSAGE_SEND_COPY, err, path) : 0;
 }

@@ -42,17 +42,17 @@ static int answer_open(struct session_task *task)
 {
 	struct open_task *t = (struct open_task *)task;
 	struct daemon_session *s = task->session;
-	int r = 0;
+	int err = 0;
 
 	if (t->error) {
-		r = handle_refuse_path(
+		err = handle_refuse_path(
 			s, transfer_job_type(t->job), t->error, transfer_job_path(t->job));
 	} else {
 		session_transfers_start(s, t->job);
 		t->job = NULL;
 	}
 	forget_open(task);
-	return r;
+	return err;
 }
 
 int handle_open_job(struct daemon_session *s, struct transfer_job *job)
@@ -90,24 +90,24 @@ static int refuse_request(
 	struct daemon_session *s, uint16_t type, const struct message_data_request *request)
 {
 	unsigned open = session_transfers_channels(s, s->asked);
-	int r = 0;
+	int err = 0;
 
 	if (request->kind == MESSAGE_DATA_FILES && !message_path_ok(request->path))
-		r = daemon_session_refuse(s, type, STATUS_NAME, "no path is named");
+		err = daemon_session_refuse(s, type, STATUS_NAME, "no path is named");
 	else if (request->engine && !(s->engines & 1u << request->engine))
-		r = daemon_session_refuse(s, type, STATUS_UNSUPPORTED,
+		err = daemon_session_refuse(s, type, STATUS_UNSUPPORTED,
 			"engine %u is not what was agreed", request->engine);
 	else if (request->channels > open &&
 		 request->channels > session_transfers_asked(s)->channels_accepted)
-		r = daemon_session_refuse(s, type, STATUS_INVALID,
+		err = daemon_session_refuse(s, type, STATUS_INVALID,
 			"%u data channels are asked for, %u are open", request->channels, open);
 	else if (request->block > s->max_block || request->depth > s->max_depth)
-		r = daemon_session_refuse(s, type, STATUS_INVALID,
+		err = daemon_session_refuse(s, type, STATUS_INVALID,
 			"%u blocks of %u bytes are over what was agreed: %u of %u", request->depth,
 			request->block, s->max_depth, s->max_block);
 	else
 		return handle_refuse_transfer(s, type);
-	return r ? r : 1;
+	return err ? err : 1;
 }
 
 /*
@@ -139,22 +139,22 @@ int handle_store(struct daemon_session *s, const uint8_t *data, size_t len)
 	char path[MESSAGE_PATH_MAX + 1];
 	struct message_data_request request;
 	struct transfer_job *job;
-	int r = message_get_data_request(&request, data, len);
+	int err = message_get_data_request(&request, data, len);
 
-	if (!r &&
+	if (!err &&
 		(request.more_count || request.rule_count || request.flags & MESSAGE_DATA_SELECTED))
-		r = -EBADMSG; /* these are a RETRIEVE's */
-	if (!r && request.flags & MESSAGE_DATA_EARLY)
-		r = session_transfers_early(s);
-	if (!r)
-		r = refuse_request(s, MESSAGE_STORE, &request);
-	if (!r && s->grant)
-		r = handle_use_grant(s, &request);
-	if (r)
-		return r < 0 ? r : 0;
+		err = -EBADMSG; /* these are a RETRIEVE's */
+	if (!err && request.flags & MESSAGE_DATA_EARLY)
+		err = session_transfers_early(s);
+	if (!err)
+		err = refuse_request(s, MESSAGE_STORE, &request);
+	if (!err && s->grant)
+		err = handle_use_grant(s, &request);
+	if (err)
+		return err < 0 ? err : 0;
 	handle_path(path, request.path);
-	r = transfer_job_new_store(s, &request, path, &job);
-	return r ? handle_refuse_path(s, MESSAGE_STORE, r, path) : handle_open_job(s, job);
+	err = transfer_job_new_store(s, &request, path, &job);
+	return err ? handle_refuse_path(s, MESSAGE_STORE, err, path) : handle_open_job(s, job);
 }
 
 /* One path of them: 0; 1: refused, and answered; -errno. */
@@ -178,19 +178,19 @@ int handle_add_paths(struct daemon_session *s, uint16_t type,
 {
 	struct wire_bytes more = request->more, next;
 	char path[MESSAGE_PATH_MAX + 1];
-	int r;
+	int err;
 
 	handle_path(path, request->path);
-	r = add_path(s, type, request, path, job);
-	while (!r && message_next_path(&more, &next)) {
+	err = add_path(s, type, request, path, job);
+	while (!err && message_next_path(&more, &next)) {
 		if (request->flags & MESSAGE_DATA_SELECTED) {
-			r = selection_add(&job->selection, (const char *)next.data, next.len);
+			err = selection_add(&job->selection, (const char *)next.data, next.len);
 			continue;
 		}
 		handle_path(path, next);
-		r = add_path(s, type, request, path, job);
+		err = add_path(s, type, request, path, job);
 	}
-	return r ? r : handle_rules(&job->filter, request->rules);
+	return err ? err : handle_rules(&job->filter, request->rules);
 }
 
 int handle_retrieve(struct daemon_session *s, const uint8_t *data, size_t len)
@@ -198,27 +198,27 @@ int handle_retrieve(struct daemon_session *s, const uint8_t *data, size_t len)
 	char path[MESSAGE_PATH_MAX + 1];
 	struct message_data_request request;
 	struct transfer_job *job;
-	int r = message_get_data_request(&request, data, len);
+	int err = message_get_data_request(&request, data, len);
 
-	if (!r && ((request.kind == MESSAGE_DATA_FILES && request.size) ||
-			  (request.resume && !(request.flags & MESSAGE_DATA_EARLY)) ||
-			  request.flags & MESSAGE_DATA_IN_PLACE))
-		r = -EBADMSG; /* that is a STORE's */
-	if (!r && request.flags & MESSAGE_DATA_EARLY)
-		r = request.engine && request.channels && request.block && request.depth
-			    ? session_transfers_early(s)
-			    : -EBADMSG;
-	if (!r)
-		r = refuse_request(s, MESSAGE_RETRIEVE, &request);
-	if (r)
-		return r < 0 ? r : 0;
+	if (!err && ((request.kind == MESSAGE_DATA_FILES && request.size) ||
+			    (request.resume && !(request.flags & MESSAGE_DATA_EARLY)) ||
+			    request.flags & MESSAGE_DATA_IN_PLACE))
+		err = -EBADMSG; /* that is a STORE's */
+	if (!err && request.flags & MESSAGE_DATA_EARLY)
+		err = request.engine && request.channels && request.block && request.depth
+			      ? session_transfers_early(s)
+			      : -EBADMSG;
+	if (!err)
+		err = refuse_request(s, MESSAGE_RETRIEVE, &request);
+	if (err)
+		return err < 0 ? err : 0;
 	handle_path(path, request.path);
-	r = transfer_job_new_retrieve(s, &request, path, &job);
-	if (r)
-		return handle_refuse_path(s, MESSAGE_RETRIEVE, r, path);
-	r = handle_add_paths(s, MESSAGE_RETRIEVE, &request, job);
-	if (!r)
+	err = transfer_job_new_retrieve(s, &request, path, &job);
+	if (err)
+		return handle_refuse_path(s, MESSAGE_RETRIEVE, err, path);
+	err = handle_add_paths(s, MESSAGE_RETRIEVE, &request, job);
+	if (!err)
 		return handle_open_job(s, job);
 	transfer_job_free(job);
-	return r < 0 ? handle_refuse_path(s, MESSAGE_RETRIEVE, r, path) : 0;
+	return err < 0 ? handle_refuse_path(s, MESSAGE_RETRIEVE, err, path) : 0;
 }

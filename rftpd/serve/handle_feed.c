@@ -12,14 +12,14 @@ int handle_feed(struct daemon_session *s, const uint8_t *data, size_t len)
 	char path[MESSAGE_PATH_MAX + 1];
 	struct message_feed request;
 	struct transfer_job *job;
-	int r = message_get_feed(&request, data, len);
+	int err = message_get_feed(&request, data, len);
 
-	if (r)
-		return r;
-	r = handle_refuse_transfer(s, MESSAGE_FEED);
-	if (r)
-		return r < 0 ? r : 0;
+	if (err)
+		return err;
+	err = handle_refuse_transfer(s, MESSAGE_FEED);
+	if (err)
+		return err < 0 ? err : 0;
 	handle_path(path, request.path);
-	r = transfer_job_new_feed(s, &request, path, &job);
-	return r ? handle_refuse_path(s, MESSAGE_FEED, r, path) : handle_open_job(s, job);
+	err = transfer_job_new_feed(s, &request, path, &job);
+	return err ? handle_refuse_path(s, MESSAGE_FEED, err, path) : handle_open_job(s, job);
 }

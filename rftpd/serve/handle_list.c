@@ -77,12 +77,12 @@ static void list_fill(struct listing *listing)
 {
 	struct list *l = (struct list *)listing;
 	struct message_list_writer writer;
-	int r = l->dir || listing->found == VIEW_TOP
-			? 1
-			: place_list(listing->place, listing->beneath, &l->dir);
+	int err = l->dir || listing->found == VIEW_TOP
+			  ? 1
+			  : place_list(listing->place, listing->beneath, &l->dir);
 
-	if (r < 0) {
-		listing->result = r;
+	if (err < 0) {
+		listing->result = err;
 		return;
 	}
 	message_list_begin(&writer, listing->frame, sizeof listing->frame);
@@ -90,20 +90,20 @@ static void list_fill(struct listing *listing)
 		struct message_entry entry;
 
 		if (!l->has_entry) {
-			r = next_entry(l);
-			if (r != 1)
+			err = next_entry(l);
+			if (err != 1)
 				break;
 			l->has_entry = true;
 		}
 		entry = (struct message_entry){
 			l->attr, {(const uint8_t *)l->name, strlen(l->name)}};
-		r = 1;
+		err = 1;
 		if (message_list_add(&writer, &entry) == -EMSGSIZE && writer.count)
 			break;
 		l->has_entry = false;
 	}
-	listing->result = r;
-	listing->frame_bytes = message_list_end(&writer, r == 1);
+	listing->result = err;
+	listing->frame_bytes = message_list_end(&writer, err == 1);
 }
 
 static const struct listing_ops list_ops = {
@@ -113,10 +113,10 @@ int handle_list(struct daemon_session *s, const uint8_t *data, size_t len)
 {
 	struct message_path m;
 	struct list *l;
-	int r = message_get_path(&m, data, len);
+	int err = message_get_path(&m, data, len);
 
-	if (r)
-		return r;
+	if (err)
+		return err;
 	l = calloc(1, sizeof *l);
 	if (!l)
 		return -ENOMEM;

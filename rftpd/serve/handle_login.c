@@ -103,7 +103,7 @@ static int welcome(struct daemon_session *s, struct login_attempt *a)
 static int turn_away(
 	struct daemon_session *s, struct login_attempt *a, const struct limit_rule *rule)
 {
-	int r;
+	int err;
 
 	if (rule)
 		snprintf(a->why, sizeof a->why,
@@ -113,11 +113,11 @@ static int turn_away(
 			"he has as many sessions as a user may have (max-per-user)");
 	session_log(s, LOG_LEVEL_WARNING, "login as %.64s refused: %s", a->identity.user, a->why);
 	audit(s, a, false);
-	r = daemon_session_refuse(s, MESSAGE_LOGIN, STATUS_LIMIT, "%s",
+	err = daemon_session_refuse(s, MESSAGE_LOGIN, STATUS_LIMIT, "%s",
 		rule ? "there are as many sessions of your user, address, or in all, as may be"
 		     : "you have as many sessions as a user may have");
 	daemon_session_close(s, "there are as many sessions as may be");
-	return r;
+	return err;
 }
 
 static void hold_back(struct daemon_session *s, const struct login_check *c)
@@ -141,14 +141,14 @@ static void hold_back(struct daemon_session *s, const struct login_check *c)
 int handle_login_refuse(struct daemon_session *s)
 {
 	bool last = s->login_guesses >= GUESSES_MAX || s->login_tries >= TRIES_MAX;
-	int r = daemon_session_refuse(s, MESSAGE_LOGIN, STATUS_LOGIN, "%s",
+	int err = daemon_session_refuse(s, MESSAGE_LOGIN, STATUS_LOGIN, "%s",
 		last ? "the login is refused, and there were too many" : "the login is refused");
 
-	if (!r && last)
+	if (!err && last)
 		daemon_session_close(s, "too many logins were refused");
-	else if (!r)
+	else if (!err)
 		daemon_session_await_login(s);
-	return r;
+	return err;
 }
 
 /* ---- grants ---- */
@@ -194,13 +194,13 @@ static void limit_to_grant(struct daemon_session *s, struct login_check *c)
 
 static int refuse_grant(struct daemon_session *s, const struct login_check *c)
 {
-	int r;
+	int err;
 
 	session_log(s, LOG_LEVEL_WARNING, "login refused (grant): %s", c->attempt->why);
 	audit(s, c->attempt, false);
-	r = daemon_session_refuse(s, MESSAGE_LOGIN, c->status, "%s", c->attempt->why);
+	err = daemon_session_refuse(s, MESSAGE_LOGIN, c->status, "%s", c->attempt->why);
 	daemon_session_close(s, "its grant is not good any more");
-	return r;
+	return err;
 }
 
 /* Takes the check over. */
@@ -208,39 +208,39 @@ static int conclude(struct daemon_session *s, struct login_check *c)
 {
 	struct login_attempt *a = c->attempt;
 	const struct limit_rule *rule = NULL;
-	int r = 0;
+	int err = 0;
 
 	if (c->right) {
 		s->view = view_new(s->daemon->exports, identity_user(&a->identity),
 			fabric_chan_peer(control_chan(link_control(s->link))),
-			!daemon_settings_has_logins(s->daemon->settings), &r);
-		if (r == -EACCES) { /* a right password must not show by it */
+			!daemon_settings_has_logins(s->daemon->settings), &err);
+		if (err == -EACCES) { /* a right password must not show by it */
 			snprintf(a->why, sizeof a->why,
 				"no export is for this user from this address");
 			c->right = false;
-			r = 0;
+			err = 0;
 		}
 	}
-	if (!r && c->right && c->grant)
+	if (!err && c->right && c->grant)
 		limit_to_grant(s, c);
-	if (!r && c->status) {
-		r = refuse_grant(s, c);
+	if (!err && c->status) {
+		err = refuse_grant(s, c);
 		free_check(c);
-		return r;
+		return err;
 	}
-	if (!r && c->right)
+	if (!err && c->right)
 		rule = session_limits_login(s->daemon, identity_user(&a->identity),
 			fabric_chan_peer(control_chan(link_control(s->link))));
-	if (!r && c->right &&
+	if (!err && c->right &&
 		(rule || (identity_user(&a->identity) &&
 				 admit_user_is_full(s->daemon, identity_user(&a->identity)))))
-		r = turn_away(s, a, rule);
-	else if (!r && c->right)
-		r = welcome(s, a);
-	else if (!r)
+		err = turn_away(s, a, rule);
+	else if (!err && c->right)
+		err = welcome(s, a);
+	else if (!err)
 		hold_back(s, c);
 	free_check(c);
-	return r;
+	return err;
 }
 
 /* ---- the check ---- */
@@ -256,7 +256,7 @@ static void end_check(struct task *task)
 {
 	struct login_check *c = (struct login_check *)task;
 	struct daemon_session *s = c->session;
-	int r;
+	int err;
 
 	c->daemon->check_count--;
 	if (!s) {
@@ -265,41 +265,41 @@ static void end_check(struct task *task)
 	}
 	assert(s->state == SESSION_CHECKING && s->check == c);
 	s->check = NULL;
-	r = conclude(s, c);
-	if (r)
-		daemon_session_break(s, r);
+	err = conclude(s, c);
+	if (err)
+		daemon_session_break(s, err);
 }
 
 static int start_check(struct daemon_session *s, struct login_check *c)
 {
 	struct daemon *d = s->daemon;
-	int r = d->check_count >= CHECKS_MAX ? -EUSERS : 0;
+	int err = d->check_count >= CHECKS_MAX ? -EUSERS : 0;
 
 	c->task.run = run_check;
 	c->task.done = end_check;
-	if (!r)
-		r = task_pool_start(d->checks, &c->task, c->since_ns);
-	if (!r) {
+	if (!err)
+		err = task_pool_start(d->checks, &c->task, c->since_ns);
+	if (!err) {
 		d->check_count++;
 		s->check = c;
 		return 0;
 	}
 	free_check(c);
 	session_log(s, LOG_LEVEL_WARNING, "its login is not checked: %s",
-		r == -EUSERS ? "too many wait" : strerror(-r));
-	r = daemon_session_refuse(s, MESSAGE_LOGIN, STATUS_LIMIT, "too many log in now");
+		err == -EUSERS ? "too many wait" : strerror(-err));
+	err = daemon_session_refuse(s, MESSAGE_LOGIN, STATUS_LIMIT, "too many log in now");
 	daemon_session_close(s, "too many log in");
-	return r;
+	return err;
 }
 
 int handle_login(struct daemon_session *s, const uint8_t *data, size_t len)
 {
 	struct message_login login;
 	struct login_check *c;
-	int r = message_get_login(&login, data, len);
+	int err = message_get_login(&login, data, len);
 
-	if (r)
-		return r;
+	if (err)
+		return err;
 	c = calloc(1, sizeof *c);
 	if (!c)
 		return -ENOMEM;

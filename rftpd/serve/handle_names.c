@@ -108,10 +108,10 @@ static int begin(struct daemon_session *s, const struct asked *asked)
 static int begin_path(struct daemon_session *s, struct asked asked, const uint8_t *data, size_t len)
 {
 	struct message_path m;
-	int r = message_get_path(&m, data, len);
+	int err = message_get_path(&m, data, len);
 
 	asked.path = m.path;
-	return r ? r : begin(s, &asked);
+	return err ? err : begin(s, &asked);
 }
 
 /* The answer to a request that has no result but that it was done.  The calls' -EINVAL says that
@@ -120,12 +120,12 @@ static int answer_done(struct session_task *task)
 {
 	struct name_task *t = of(task);
 	struct daemon_session *s = task->session;
-	int r = t->error ? handle_refuse_path(s, t->type,
-				   t->error == -EINVAL ? -ENAMETOOLONG : t->error, t->path)
-			 : daemon_session_reply(s, t->type, NULL, 0);
+	int err = t->error ? handle_refuse_path(s, t->type,
+				     t->error == -EINVAL ? -ENAMETOOLONG : t->error, t->path)
+			   : daemon_session_reply(s, t->type, NULL, 0);
 
 	free(t);
-	return r;
+	return err;
 }
 
 /* What changes names is noted, also what was refused. */
@@ -169,15 +169,15 @@ static int answer_stat(struct session_task *task)
 	struct name_task *t = of(task);
 	struct message_attr attr;
 	uint8_t reply[33];
-	int r;
+	int err;
 
 	if (t->error)
 		return answer_done(task);
 	handle_attr(&attr, &t->st);
-	r = daemon_session_reply(
+	err = daemon_session_reply(
 		task->session, MESSAGE_STAT, reply, message_put_attr(&attr, reply, sizeof reply));
 	free(t);
-	return r;
+	return err;
 }
 
 int handle_stat(struct daemon_session *s, const uint8_t *data, size_t len)
@@ -201,11 +201,11 @@ static void work_mkdir(struct session_task *t)
 int handle_mkdir(struct daemon_session *s, const uint8_t *data, size_t len)
 {
 	struct message_mkdir m;
-	int r = message_get_mkdir(&m, data, len);
+	int err = message_get_mkdir(&m, data, len);
 	struct asked asked = {.type = MESSAGE_MKDIR, .work = work_mkdir, .answer = answer_done};
 
-	if (r)
-		return r;
+	if (err)
+		return err;
 	asked.mode = m.mode & MODE_ALLOWED;
 	asked.flag = m.flags & MESSAGE_MKDIR_PARENTS;
 	asked.path = m.path;
@@ -264,17 +264,17 @@ static int answer_remove_tree(struct session_task *task)
 	struct name_task *t = of(task);
 	struct message_removed m = {.removed = t->removal.removed, .more = t->removal.more};
 	uint8_t reply[16];
-	int r;
+	int err;
 
 	if (t->error)
-		r = handle_refuse_path(task->session, t->type,
+		err = handle_refuse_path(task->session, t->type,
 			t->error == -EINVAL ? -ENAMETOOLONG : t->error,
 			t->removal.fault ? t->removal.fault : t->path);
 	else
-		r = daemon_session_reply(task->session, t->type, reply,
+		err = daemon_session_reply(task->session, t->type, reply,
 			message_put_removed(&m, reply, sizeof reply));
 	forget_removal(task);
-	return r;
+	return err;
 }
 
 int handle_remove_tree(struct daemon_session *s, const uint8_t *data, size_t len)
@@ -304,30 +304,30 @@ static void work_rename(struct session_task *task)
 static int answer_rename(struct session_task *task)
 {
 	struct name_task *t = of(task);
-	int r;
+	int err;
 
 	if (t->error == -EINVAL)
-		r = daemon_session_refuse(task->session, MESSAGE_RENAME, STATUS_INVALID,
+		err = daemon_session_refuse(task->session, MESSAGE_RENAME, STATUS_INVALID,
 			"%.240s to %.240s: a directory cannot go beneath itself, nor the top be "
 			"renamed",
 			t->path, t->to);
 	else if (t->error)
-		r = handle_refuse_path(task->session, MESSAGE_RENAME, t->error,
+		err = handle_refuse_path(task->session, MESSAGE_RENAME, t->error,
 			t->to_is_at_fault ? t->to : t->path);
 	else
-		r = daemon_session_reply(task->session, MESSAGE_RENAME, NULL, 0);
+		err = daemon_session_reply(task->session, MESSAGE_RENAME, NULL, 0);
 	free(t);
-	return r;
+	return err;
 }
 
 int handle_rename(struct daemon_session *s, const uint8_t *data, size_t len)
 {
 	struct message_rename m;
-	int r = message_get_rename(&m, data, len);
+	int err = message_get_rename(&m, data, len);
 	struct asked asked = {.type = MESSAGE_RENAME, .work = work_rename, .answer = answer_rename};
 
-	if (r)
-		return r;
+	if (err)
+		return err;
 	asked.flag = m.flags & MESSAGE_RENAME_REPLACE;
 	asked.path = m.from;
 	asked.to = m.to;
@@ -366,7 +366,7 @@ static int answer_statfs(struct session_task *task)
 	const struct statvfs *fs = &t->fs;
 	struct message_statfs_reply m;
 	uint8_t reply[40];
-	int r;
+	int err;
 
 	if (t->error)
 		return answer_done(task);
@@ -378,10 +378,10 @@ static int answer_statfs(struct session_task *task)
 		.free_files = fs->f_ffree,
 	};
 	within_quota(t->place, &m);
-	r = daemon_session_reply(task->session, MESSAGE_STATFS, reply,
+	err = daemon_session_reply(task->session, MESSAGE_STATFS, reply,
 		message_put_statfs_reply(&m, reply, sizeof reply));
 	free(t);
-	return r;
+	return err;
 }
 
 int handle_statfs(struct daemon_session *s, const uint8_t *data, size_t len)

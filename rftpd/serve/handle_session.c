@@ -45,10 +45,10 @@ int handle_hello(struct daemon_session *s, const uint8_t *data, size_t len)
 	uint8_t reply[28 + MESSAGE_NAME_MAX];
 	char agent[MESSAGE_NAME_MAX + 1];
 	struct message_hello hello;
-	int r = message_get_hello(&hello, data, len);
+	int err = message_get_hello(&hello, data, len);
 
-	if (r)
-		return r;
+	if (err)
+		return err;
 	s->max_channels = (uint16_t)MIN(hello.max_channels, settings->max_channels);
 	s->max_block = (uint32_t)MIN(hello.max_block, settings->max_block_bytes);
 	s->max_block = MIN(s->max_block, job_turns_max_block(settings));
@@ -62,12 +62,12 @@ int handle_hello(struct daemon_session *s, const uint8_t *data, size_t len)
 	if (s->protect < settings->protect)
 		s->protect = settings->protect;
 	if (!s->engines) {
-		r = daemon_session_refuse(s, MESSAGE_HELLO, STATUS_UNSUPPORTED,
+		err = daemon_session_refuse(s, MESSAGE_HELLO, STATUS_UNSUPPORTED,
 			"no engine that both sides have (client 0x%" PRIx32 ", daemon 0x%" PRIx32
 			")",
 			hello.engines, our_engines());
 		daemon_session_close(s, "no common engine");
-		return r;
+		return err;
 	}
 	session_log(s, LOG_LEVEL_INFO, "connected: %s, %s, %.*s", link_fabric_name(s->link),
 		message_protect_name(s->protect), (int)hello.agent.len,
@@ -99,22 +99,22 @@ int handle_hello(struct daemon_session *s, const uint8_t *data, size_t len)
 
 int handle_bye(struct daemon_session *s, const uint8_t *data, size_t len)
 {
-	int r = daemon_session_reply(s, MESSAGE_BYE, NULL, 0);
+	int err = daemon_session_reply(s, MESSAGE_BYE, NULL, 0);
 
 	(void)data;
 	(void)len;
 	daemon_session_close(s, "bye");
-	return r;
+	return err;
 }
 
 int handle_ping(struct daemon_session *s, const uint8_t *data, size_t len)
 {
 	struct message_ping ping;
 	uint8_t reply[8];
-	int r = message_get_ping(&ping, data, len);
+	int err = message_get_ping(&ping, data, len);
 
-	if (r)
-		return r;
+	if (err)
+		return err;
 	if (!ping.cookie)
 		return 0; /* a transfer's keep-alive that crossed its end: it is not answered */
 	return daemon_session_reply(
@@ -128,16 +128,16 @@ int handle_channels(struct daemon_session *s, const uint8_t *data, size_t len)
 	struct message_channels_reply channels;
 	uint8_t reply[36];
 	unsigned count;
-	int r = message_get_channels(&wanted, data, len);
+	int err = message_get_channels(&wanted, data, len);
 
-	if (r)
-		return r;
+	if (err)
+		return err;
 	session_transfers_expect_channels(s, t, 0);
 	count = admit_channels(s->daemon, MIN(wanted.count, s->max_channels));
-	r = link_expect_channels(s->link, s->asked, s->number, count, &channels);
-	if (r)
-		return daemon_session_refuse(s, MESSAGE_CHANNELS, status_from_errno(r),
-			"data channels: %s", strerror(-r));
+	err = link_expect_channels(s->link, s->asked, s->number, count, &channels);
+	if (err)
+		return daemon_session_refuse(s, MESSAGE_CHANNELS, status_from_errno(err),
+			"data channels: %s", strerror(-err));
 	session_transfers_expect_channels(s, t, channels.count);
 	return daemon_session_reply(s, MESSAGE_CHANNELS, reply,
 		message_put_channels_reply(&channels, reply, sizeof reply));
@@ -149,10 +149,10 @@ int handle_admit(struct daemon_session *s, const uint8_t *data, size_t len)
 	const struct daemon_settings *settings = s->daemon->settings;
 	char class[MESSAGE_CLASS_MAX + 1], names[MESSAGE_TEXT_MAX / 2];
 	struct message_admit admit;
-	int r = message_get_admit(&admit, data, len);
+	int err = message_get_admit(&admit, data, len);
 
-	if (r)
-		return r;
+	if (err)
+		return err;
 	snprintf(class, sizeof class, "%.*s", (int)admit.class.len, (const char *)admit.class.data);
 	if (*class && !settings->bandwidth)
 		return daemon_session_refuse(s, MESSAGE_ADMIT, STATUS_UNSUPPORTED,
@@ -173,10 +173,10 @@ int handle_admit(struct daemon_session *s, const uint8_t *data, size_t len)
 int handle_abort(struct daemon_session *s, const uint8_t *data, size_t len)
 {
 	struct transfer_abort abort;
-	int r = transfer_get_abort(&abort, data, len);
+	int err = transfer_get_abort(&abort, data, len);
 
-	if (r)
-		return r;
+	if (err)
+		return err;
 	if (session_transfers_abort_copy(s))
 		return 0;
 	if (s->transfers.waits == session_transfers_asked(s))

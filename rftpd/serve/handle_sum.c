@@ -169,18 +169,18 @@ static void sum_give_turns(struct daemon *d)
 {
 	const unsigned cpus = worker_cpus(), most = cpus < SUM_RUNNING_MAX ? cpus : SUM_RUNNING_MAX;
 	struct sum_lane *l;
-	int r;
+	int err;
 
 	while (d->sums_running < most && (l = TAILQ_FIRST(&d->sums_waiting))) {
 		TAILQ_REMOVE(&d->sums_waiting, l, turn);
 		/* from here on its thread writes the result */
-		r = sum_is_over(l->summing) ? -ECANCELED
-					    : task_pool_start(d->tasks, &l->task, clock_now_ns());
-		if (!r) {
+		err = sum_is_over(l->summing) ? -ECANCELED
+					      : task_pool_start(d->tasks, &l->task, clock_now_ns());
+		if (!err) {
 			d->sums_running++;
 			continue;
 		}
-		l->result = r;
+		l->result = err;
 		sum_finish(l); /* there is no thread for it, or nobody waits for it */
 		sum_next(l);
 	}
@@ -210,10 +210,10 @@ int handle_sum(struct daemon_session *s, const uint8_t *data, size_t len)
 {
 	struct message_sum_request request;
 	struct summing *m;
-	int r = message_get_sum_request(&request, data, len);
+	int err = message_get_sum_request(&request, data, len);
 
-	if (r)
-		return r;
+	if (err)
+		return err;
 	m = malloc(sizeof *m + request.paths.len);
 	if (!m)
 		return -ENOMEM;

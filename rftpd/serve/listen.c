@@ -31,14 +31,14 @@ static int resolve(
 	char host[256], shown[ADDR_TEXT_MAX];
 	uint16_t port;
 	size_t count;
-	int r = addr_split(text, host, sizeof host, ADDR_DEFAULT_PORT, &port);
+	int err = addr_split(text, host, sizeof host, ADDR_DEFAULT_PORT, &port);
 
-	if (!r)
-		r = addr_resolve(host, port, false, out, RESOLVED_MAX, &count);
-	if (!r && !count)
-		r = -ENOENT;
-	if (r) {
-		log_error("listen %s: %s", text, r == -ENOENT ? "no such host" : strerror(-r));
+	if (!err)
+		err = addr_resolve(host, port, false, out, RESOLVED_MAX, &count);
+	if (!err && !count)
+		err = -ENOENT;
+	if (err) {
+		log_error("listen %s: %s", text, err == -ENOENT ? "no such host" : strerror(-err));
 		return -EINVAL;
 	}
 	for (size_t i = 0; i < count; i++) {
@@ -138,17 +138,17 @@ static void take_events(void *owner)
 	struct daemon_transport *t = owner;
 	struct daemon *d = t->daemon;
 	struct fabric_event ev;
-	int r;
+	int err;
 
-	while ((r = fabric_eq_get(t->eq, &ev)) == 1) {
+	while ((err = fabric_eq_get(t->eq, &ev)) == 1) {
 		if (ev.type == FABRIC_EVENT_REQUEST)
 			take_request(d, &ev);
 		else if (ev.owner)
 			daemon_session_event(ev.owner, &ev);
 	}
-	if (r < 0) {
-		log_error(
-			"%s: no more connection events: %s", fabric_name(t->fabric), strerror(-r));
+	if (err < 0) {
+		log_error("%s: no more connection events: %s", fabric_name(t->fabric),
+			strerror(-err));
 		poller_remove(&d->poller, &t->watch);
 	}
 }
@@ -185,19 +185,19 @@ int listen_open_transport(struct daemon *d, const char *name)
 		.inherited = d->settings->inherited,
 		.inherited_count = d->settings->inherited_count,
 	};
-	int r;
+	int err;
 
 	if (d->transport_count == DAEMON_TRANSPORTS_MAX)
 		return -ENOSPC;
 	*t = (struct daemon_transport){.daemon = d, .watch = {.fd = -1}};
-	r = select_open(name, &config, &t->fabric);
-	if (r)
-		return r;
-	r = fabric_eq_new(t->fabric, &t->eq);
-	if (r)
+	err = select_open(name, &config, &t->fabric);
+	if (err)
+		return err;
+	err = fabric_eq_new(t->fabric, &t->eq);
+	if (err)
 		goto err_close;
-	r = poller_add(&d->poller, &t->watch, fabric_eq_fd(t->eq), take_events, t);
-	if (r)
+	err = poller_add(&d->poller, &t->watch, fabric_eq_fd(t->eq), take_events, t);
+	if (err)
 		goto err_eq;
 	d->transport_count++;
 	return 0;
@@ -206,7 +206,7 @@ err_eq:
 	fabric_eq_free(t->eq);
 err_close:
 	fabric_close(t->fabric);
-	return r;
+	return err;
 }
 
 static int open_transports(struct daemon *d)
@@ -214,16 +214,16 @@ static int open_transports(struct daemon *d)
 	const char *name;
 
 	for (unsigned i = 0; (name = select_name(i)); i++) {
-		int r = listen_wants(d, name) ? listen_open_transport(d, name) : 0;
+		int err = listen_wants(d, name) ? listen_open_transport(d, name) : 0;
 
-		if (!r)
+		if (!err)
 			continue;
 		if (!is_automatic(d) || !select_is_plugged(name)) {
-			log_error("fabric %s: %s", name, select_open_text(r));
-			return r == -EINVAL ? -EIO : r;
+			log_error("fabric %s: %s", name, select_open_text(err));
+			return err == -EINVAL ? -EIO : err;
 		}
-		log_write(r == -ENODEV ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARNING,
-			"fabric %s is not served: %s", name, select_open_text(r));
+		log_write(err == -ENODEV ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARNING,
+			"fabric %s is not served: %s", name, select_open_text(err));
 	}
 	if (!d->transport_count) {
 		log_error("no fabric can be served on this host");
@@ -241,17 +241,17 @@ static void close_address(struct daemon *d, struct daemon_address *a)
 
 /* Whether the others may go on without this transport, on an address where `r` was its error. */
 static bool is_spared(
-	const struct daemon *d, const struct addr *addr, const char *name, int r, bool any)
+	const struct daemon *d, const struct addr *addr, const char *name, int err, bool any)
 {
 	char shown[ADDR_TEXT_MAX];
 
 	addr_format((const struct sockaddr *)&addr->ss, shown);
 	/* rdma_cm's other word for it */
-	if (r == -ENODEV || (r == -EADDRNOTAVAIL && select_is_plugged(name))) {
+	if (err == -ENODEV || (err == -EADDRNOTAVAIL && select_is_plugged(name))) {
 		log_debug("listen %s: fabric %s: no device has this address", shown, name);
 		return true;
 	}
-	if (r == -EADDRINUSE && any && select_port_is_shared(name)) {
+	if (err == -EADDRINUSE && any && select_port_is_shared(name)) {
 		log_info(
 			"listen %s: the TCP port belongs to an RDMA device (iWARP), whose listener "
 			"serves the clients of fabric %s there, too",
@@ -259,7 +259,7 @@ static bool is_spared(
 		return true;
 	}
 	if (is_automatic(d) && select_is_plugged(name)) {
-		log_warning("listen %s: fabric %s is not served: %s", shown, name, strerror(-r));
+		log_warning("listen %s: fabric %s is not served: %s", shown, name, strerror(-err));
 		return true;
 	}
 	return false;
@@ -278,22 +278,22 @@ static int listen_at(struct daemon *d, struct daemon_address *a, const struct ad
 	*a = (struct daemon_address){0};
 	for (unsigned i = 0; i < d->transport_count; i++) {
 		struct daemon_transport *t = &d->transports[i];
-		int r = fabric_listen(
+		int err = fabric_listen(
 			t->eq, (struct sockaddr *)&addr.ss, addr.len, &a->listeners[i]);
 
-		if (!r)
-			r = fabric_listener_addr(a->listeners[i], &addr.ss);
-		if (!r) {
+		if (!err)
+			err = fabric_listener_addr(a->listeners[i], &addr.ss);
+		if (!err) {
 			any = true;
-		} else if (is_spared(d, &addr, fabric_name(t->fabric), r, any)) {
-			error = error ? error : r;
+		} else if (is_spared(d, &addr, fabric_name(t->fabric), err, any)) {
+			error = error ? error : err;
 		} else {
 			close_address(d, a);
 			/* worth another free port only if this one was had from another fabric */
-			return r == -EADDRINUSE && any &&
+			return err == -EADDRINUSE && any &&
 					       !addr_port((const struct sockaddr *)&wanted->ss)
 				       ? -EAGAIN
-				       : r;
+				       : err;
 		}
 	}
 	if (!any)
@@ -306,35 +306,35 @@ static int listen_at(struct daemon *d, struct daemon_address *a, const struct ad
 static int listen_on(struct daemon *d, const struct addr *wanted)
 {
 	char shown[ADDR_TEXT_MAX];
-	int r = -EAGAIN;
+	int err = -EAGAIN;
 
 	if (d->address_count == DAEMON_LISTENERS_MAX)
 		return -ENOSPC;
-	for (unsigned i = 0; i < PORT_TRIES && r == -EAGAIN; i++)
-		r = listen_at(d, &d->addresses[d->address_count], wanted);
-	if (!r) {
+	for (unsigned i = 0; i < PORT_TRIES && err == -EAGAIN; i++)
+		err = listen_at(d, &d->addresses[d->address_count], wanted);
+	if (!err) {
 		d->address_count++;
 		return 0;
 	}
 	addr_format((const struct sockaddr *)&wanted->ss, shown);
 	log_error("listen %s: %s", shown,
-		r == -ENODEV   ? "no device of the fabrics to serve has this address"
-		: r == -EAGAIN ? "no port is free on all fabrics"
-			       : strerror(-r));
-	return r;
+		err == -ENODEV   ? "no device of the fabrics to serve has this address"
+		: err == -EAGAIN ? "no port is free on all fabrics"
+				 : strerror(-err));
+	return err;
 }
 
 int listen_open(struct daemon *d)
 {
 	struct addr addrs[RESOLVED_MAX];
 	const char *text;
-	int r;
+	int err;
 
-	r = listen_check(d->settings);
-	if (!r)
-		r = open_transports(d);
-	if (r)
-		return r;
+	err = listen_check(d->settings);
+	if (!err)
+		err = open_transports(d);
+	if (err)
+		return err;
 	for (unsigned i = 0; (text = listen_text(d->settings, i)); i++) {
 		int count = resolve(d->settings, text, addrs);
 		unsigned before = d->address_count;
@@ -348,10 +348,10 @@ int listen_open(struct daemon *d)
 				!addr_port((struct sockaddr *)&addrs[k].ss))
 				addr_set_port((struct sockaddr *)&addrs[k].ss,
 					addr_port((struct sockaddr *)&d->addresses[before].ss));
-			r = listen_on(d, &addrs[k]);
+			err = listen_on(d, &addrs[k]);
 		}
 		if (d->address_count == before)
-			return r == -EINVAL ? -EIO : r;
+			return err == -EINVAL ? -EIO : err;
 	}
 	return listen_devices_start(d);
 }

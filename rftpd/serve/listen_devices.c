@@ -47,15 +47,15 @@ static bool any_lost(const struct daemon *d)
 /* The fabric's transport, opened if need be; NULL: it has no device. */
 static struct daemon_transport *transport_of(struct daemon *d, const char *name)
 {
-	int r;
+	int err;
 
 	for (unsigned i = 0; i < d->transport_count; i++)
 		if (!strcmp(fabric_name(d->transports[i].fabric), name))
 			return &d->transports[i];
-	r = listen_open_transport(d, name);
-	if (!r)
+	err = listen_open_transport(d, name);
+	if (!err)
 		return &d->transports[d->transport_count - 1];
-	log_debug("fabric %s: %s", name, select_open_text(r));
+	log_debug("fabric %s: %s", name, select_open_text(err));
 	return NULL;
 }
 
@@ -81,7 +81,7 @@ static void look_at(struct daemon_transport *t, struct daemon_address *a)
 	const char *name = fabric_name(t->fabric);
 	struct sockaddr_storage ignored;
 	char shown[ADDR_TEXT_MAX];
-	int r;
+	int err;
 
 	if (*listener && !fabric_listener_addr(*listener, &ignored))
 		return;
@@ -90,13 +90,13 @@ static void look_at(struct daemon_transport *t, struct daemon_address *a)
 		log_warning("listen %s: fabric %s has lost its device", shown, name);
 	fabric_listener_free(*listener);
 	*listener = NULL;
-	r = fabric_listen(t->eq, (const struct sockaddr *)&a->ss, a->len, listener);
-	if (r == -EADDRINUSE && select_is_plugged(name) && give_way(t->daemon, a))
-		r = fabric_listen(t->eq, (const struct sockaddr *)&a->ss, a->len, listener);
-	if (!r)
+	err = fabric_listen(t->eq, (const struct sockaddr *)&a->ss, a->len, listener);
+	if (err == -EADDRINUSE && select_is_plugged(name) && give_way(t->daemon, a))
+		err = fabric_listen(t->eq, (const struct sockaddr *)&a->ss, a->len, listener);
+	if (!err)
 		log_info("listen %s: fabric %s listens now", shown, name);
 	else
-		log_debug("listen %s: fabric %s: %s", shown, name, strerror(-r));
+		log_debug("listen %s: fabric %s: %s", shown, name, strerror(-err));
 }
 
 static void look_for(struct daemon *d, const char *name)
@@ -132,7 +132,7 @@ int listen_devices_start(struct daemon *d)
 {
 	const struct itimerspec every = {{LOOK_S, 0}, {LOOK_S, 0}};
 	bool any = false;
-	int r = 0;
+	int err = 0;
 
 	for (unsigned i = 0; select_name(i); i++)
 		any |= select_is_plugged(select_name(i)) && listen_wants(d, select_name(i));
@@ -141,12 +141,12 @@ int listen_devices_start(struct daemon *d)
 	d->devices.stamp = stamp_all(d);
 	d->devices.fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	if (d->devices.fd < 0 || timerfd_settime(d->devices.fd, 0, &every, NULL) < 0)
-		r = -errno;
-	if (!r)
-		r = poller_add(&d->poller, &d->devices.watch, d->devices.fd, look, d);
-	if (r)
-		log_error("cannot watch for devices: %s", strerror(-r));
-	return r == -EINVAL ? -EIO : r;
+		err = -errno;
+	if (!err)
+		err = poller_add(&d->poller, &d->devices.watch, d->devices.fd, look, d);
+	if (err)
+		log_error("cannot watch for devices: %s", strerror(-err));
+	return err == -EINVAL ? -EIO : err;
 }
 
 void listen_devices_stop(struct daemon *d)

@@ -11,13 +11,13 @@ int listen_trial(const struct daemon_settings *settings)
 {
 	struct daemon d = {
 		.settings = settings, .poller = {-1}, .devices = {.fd = -1, .watch = {.fd = -1}}};
-	int r = poller_init(&d.poller);
+	int err = poller_init(&d.poller);
 
-	if (r)
-		log_error("cannot set up the event loop: %s", strerror(-r));
+	if (err)
+		log_error("cannot set up the event loop: %s", strerror(-err));
 	else
-		r = listen_open(&d);
+		err = listen_open(&d);
 	listen_fini(&d);
 	poller_fini(&d.poller);
-	return r ? -EINVAL : 0;
+	return err ? -EINVAL : 0;
 }

@@ -64,28 +64,28 @@ static int go_home(void)
 int once_prepare(struct daemon_settings *s, uint8_t key[MESSAGE_LOGIN_ONCE_BYTES])
 {
 	char why[DAEMON_WHY_MAX], address[ADDR_TEXT_MAX], listen[ADDR_TEXT_MAX + 8];
-	int r;
+	int err;
 
 	if (s->export_count || s->listen_count || s->users || s->authorized_keys || s->client_ca) {
 		log_error("--serve-once goes without export, listen and logins: it serves what its "
 			  "user may use, to himself");
 		return -EINVAL;
 	}
-	r = make_key(key);
-	if (!r)
-		r = go_home();
-	if (r) {
-		log_error("cannot serve: %s", strerror(-r));
-		return r;
+	err = make_key(key);
+	if (!err)
+		err = go_home();
+	if (err) {
+		log_error("cannot serve: %s", strerror(-err));
+		return err;
 	}
 	server_address(address);
 	snprintf(listen, sizeof listen, "%s:0", address);
-	r = daemon_settings_set(s, DAEMON_ORIGIN_COMMAND, "listen", listen, why);
-	if (!r)
-		r = daemon_settings_set(s, DAEMON_ORIGIN_COMMAND, "anonymous", "no", why);
-	if (r) {
+	err = daemon_settings_set(s, DAEMON_ORIGIN_COMMAND, "listen", listen, why);
+	if (!err)
+		err = daemon_settings_set(s, DAEMON_ORIGIN_COMMAND, "anonymous", "no", why);
+	if (err) {
 		log_error("%s", why);
-		return r;
+		return err;
 	}
 	one_key = key;
 	s->sandbox = s->require_sandbox = false; /* all that its user may use is served */
@@ -111,10 +111,10 @@ static void take_input(void *owner)
 /* Its end is what counts; a file, which epoll does not take, has it at once. */
 static int watch_input(struct daemon *d)
 {
-	int r = poller_add(&d->poller, &d->once.input, STDIN_FILENO, take_input, d);
+	int err = poller_add(&d->poller, &d->once.input, STDIN_FILENO, take_input, d);
 
-	if (r != -EPERM)
-		return r;
+	if (err != -EPERM)
+		return err;
 	d->once.over = true;
 	return 0;
 }
@@ -123,18 +123,18 @@ int once_begin(struct daemon *d, const uint8_t key[MESSAGE_LOGIN_ONCE_BYTES], FI
 {
 	char fingerprint[TLS_FINGERPRINT_MAX], address[ADDR_TEXT_MAX];
 	struct tls_key host_key;
-	int r = tls_context_key(d->tls, &host_key);
+	int err = tls_context_key(d->tls, &host_key);
 
-	if (r)
-		return r;
+	if (err)
+		return err;
 	tls_key_fingerprint(&host_key, fingerprint);
 	server_address(address);
 	d->once = (struct once){.active = true,
 		.by_ns = clock_now_ns() + ONCE_WAIT_S * NS_PER_S,
 		.input = {.fd = -1}};
-	r = watch_input(d);
-	if (r)
-		return r;
+	err = watch_input(d);
+	if (err)
+		return err;
 	fprintf(out, ONCE_GREETING " 1 %u %s ",
 		(unsigned)addr_port((struct sockaddr *)&d->addresses[0].ss), fingerprint);
 	for (unsigned i = 0; i < MESSAGE_LOGIN_ONCE_BYTES; i++)

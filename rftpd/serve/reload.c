@@ -54,13 +54,13 @@ void reload_tidy(struct daemon *d)
 static int replace_exports(struct daemon *d, const struct daemon_settings *settings)
 {
 	struct exports *e;
-	int r;
+	int err;
 
 	if (!d->exports || exports_are(d->exports, settings)) /* NULL: the daemon ends */
 		return 0;
-	r = exports_open(settings, &e);
-	if (r)
-		return r;
+	err = exports_open(settings, &e);
+	if (err)
+		return err;
 	if (!exports_are_within(e, &d->sandbox)) {
 		exports_close(e);
 		exports_free(e);
@@ -128,26 +128,26 @@ static void use_limits(struct daemon *d)
 
 int reload_limit(struct daemon *d, const char *name, const char *value, char why[CONF_WHY_MAX])
 {
-	int r = daemon_settings_set_limit(&d->configuration->options.settings, name, value, why);
+	int err = daemon_settings_set_limit(&d->configuration->options.settings, name, value, why);
 
-	if (!r)
+	if (!err)
 		use_limits(d);
-	return r;
+	return err;
 }
 
 int reload_use(struct daemon *d, struct daemon_settings *settings, char why[CONF_WHY_MAX])
 {
 	bool exports_failed = false;
-	int r = login_check_settings(settings);
+	int err = login_check_settings(settings);
 
-	if (!r && daemon_settings_is_open(settings) && !settings->insecure &&
+	if (!err && daemon_settings_is_open(settings) && !settings->insecure &&
 		!daemon_settings_is_open(d->settings)) {
 		log_error("reload: nobody would have to log in any more: that needs a new start");
-		r = -EINVAL;
+		err = -EINVAL;
 	}
-	if (!r)
-		exports_failed = (r = replace_exports(d, settings));
-	if (r) {
+	if (!err)
+		exports_failed = (err = replace_exports(d, settings));
+	if (err) {
 		if (exports_failed && d->sandbox.files)
 			snprintf(why, CONF_WHY_MAX,
 				"an export can not be opened from within the sandbox: one that is "
@@ -156,7 +156,7 @@ int reload_use(struct daemon *d, struct daemon_settings *settings, char why[CONF
 			snprintf(why, CONF_WHY_MAX,
 				"exports or logins can not be used; the log says why");
 		daemon_settings_fini(settings);
-		return r;
+		return err;
 	}
 	say_what_waits(d->settings, settings);
 	configuration_replace(d->configuration, settings);
@@ -167,17 +167,17 @@ int reload_use(struct daemon *d, struct daemon_settings *settings, char why[CONF
 
 static void open_log_anew(const char *file)
 {
-	int r = log_to_file(file);
+	int err = log_to_file(file);
 
-	if (r)
-		log_error("log-file %s: %s", file, strerror(-r));
+	if (err)
+		log_error("log-file %s: %s", file, strerror(-err));
 }
 
 int reload(struct daemon *d, char why[CONF_WHY_MAX])
 {
 	struct daemon_settings settings;
 	char state[80];
-	int r;
+	int err;
 
 	snprintf(
 		state, sizeof state, "RELOADING=1\nMONOTONIC_USEC=%" PRIu64, clock_now_ns() / 1000);
@@ -186,20 +186,20 @@ int reload(struct daemon *d, char why[CONF_WHY_MAX])
 		open_log_anew(d->settings->log_file);
 	audit_use(&d->audit.json, d->settings->audit_log);
 	audit_use(&d->audit.xferlog, d->settings->xferlog);
-	r = configuration_reread(d->configuration, &settings, why);
-	if (!r && !is_same_text(settings.log_file, d->settings->log_file))
+	err = configuration_reread(d->configuration, &settings, why);
+	if (!err && !is_same_text(settings.log_file, d->settings->log_file))
 		open_log_anew(settings.log_file);
-	if (!r && !is_same_text(settings.audit_log, d->settings->audit_log))
+	if (!err && !is_same_text(settings.audit_log, d->settings->audit_log))
 		audit_use(&d->audit.json, settings.audit_log);
-	if (!r && !is_same_text(settings.xferlog, d->settings->xferlog))
+	if (!err && !is_same_text(settings.xferlog, d->settings->xferlog))
 		audit_use(&d->audit.xferlog, settings.xferlog);
-	if (!r)
-		r = reload_use(d, &settings, why);
-	if (r)
+	if (!err)
+		err = reload_use(d, &settings, why);
+	if (err)
 		log_error("reload: %s; all stays as it was", why);
 	else
 		log_info(
 			"reload: the configuration is in use; %u sessions go on", d->session_count);
 	notify_send("READY=1");
-	return r;
+	return err;
 }

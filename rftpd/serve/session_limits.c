@@ -117,11 +117,11 @@ static const struct limit_rule *refusal(
 int session_limits_find(struct daemon_session *s, const char *path, const struct view_entry **out,
 	const char **beneath)
 {
-	int r = view_find(s->view, path, out, beneath);
+	int err = view_find(s->view, path, out, beneath);
 	const struct limit_rule *rule;
 
-	if (r || (*out)->is_used)
-		return r;
+	if (err || (*out)->is_used)
+		return err;
 	rule = refusal(s, *out);
 	if (rule) {
 		session_log(s, LOG_LEVEL_WARNING,

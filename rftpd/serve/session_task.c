@@ -35,12 +35,12 @@ static void task_left(struct daemon_session *s)
 }
 
 /* What it asked for was answered, or could not be. */
-static void task_answered(struct daemon_session *s, int r)
+static void task_answered(struct daemon_session *s, int err)
 {
 	if (s->dead)
 		return;
-	if (r)
-		daemon_session_break(s, r);
+	if (err)
+		daemon_session_break(s, err);
 	else if (daemon_session_is_ending(s))
 		daemon_session_stop(s);
 	else if (s->state & (SESSION_READY | SESSION_RUNNING))
@@ -79,16 +79,16 @@ static void task_done(struct task *task)
 int session_task_start(struct session_task *t, uint16_t type)
 {
 	struct daemon_session *s = t->session;
-	int r;
+	int err;
 
 	t->task.run = task_run;
 	t->task.done = task_done;
-	r = task_pool_start(s->daemon->tasks, &t->task, clock_now_ns());
-	if (!r) {
+	err = task_pool_start(s->daemon->tasks, &t->task, clock_now_ns());
+	if (!err) {
 		session_task_enter(s);
 		return 0;
 	}
 	t->forget(t);
 	return daemon_session_refuse(
-		s, type, status_from_errno(r), "no thread can be started: %s", strerror(-r));
+		s, type, status_from_errno(err), "no thread can be started: %s", strerror(-err));
 }

@@ -111,19 +111,19 @@ static void take_connection(void *owner)
 int text_server_open(struct text_server *t, struct poller *poller, int fd, const char *end,
 	void (*answer_fn)(void *owner, int fd, char *question, FILE *out), void *owner)
 {
-	int r;
+	int err;
 
 	*t = (struct text_server){
 		.poller = poller, .fd = fd, .end = end, .answer = answer_fn, .owner = owner};
 	for (unsigned i = 0; i < TEXT_CONNECTIONS_MAX; i++)
 		t->connections[i] =
 			(struct text_connection){.server = t, .fd = -1, .watch = {.fd = -1}};
-	r = poller_add(poller, &t->watch, fd, take_connection, t);
-	if (r) {
+	err = poller_add(poller, &t->watch, fd, take_connection, t);
+	if (err) {
 		close(fd);
 		*t = (struct text_server){.fd = -1};
 	}
-	return r;
+	return err;
 }
 
 void text_server_close(struct text_server *t)
