@@ -571,7 +571,8 @@ void mover_early_get(
 
 	m->answered = false;
 	m->refused = 0;
-	if (s->block || s->depth || s->limit_rate) /* its own idea of memory */
+	/* its own idea of memory; or it is the server that names some */
+	if (s->block || s->depth || s->limit_rate || s->engine == MESSAGE_ENGINE_PULL)
 		return;
 	c->early_rest -= c->early_rest > 0;
 	m->early = plan_early_get(&facts);

@@ -205,7 +205,8 @@ int handle_retrieve(struct daemon_session *s, const uint8_t *data, size_t len)
 			    request.flags & MESSAGE_DATA_IN_PLACE))
 		err = -EBADMSG; /* that is a STORE's */
 	if (!err && request.flags & MESSAGE_DATA_EARLY)
-		err = request.engine && request.channels && request.block && request.depth
+		err = request.engine && request.engine != MESSAGE_ENGINE_PULL && request.channels &&
+				      request.block && request.depth
 			      ? session_transfers_early(s)
 			      : -EBADMSG;
 	if (!err)

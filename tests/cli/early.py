@@ -161,6 +161,8 @@ def a_get_names_its_memory_with_the_request(top):
                     ("--channels", "1"), ("--resume", "1M"), ("--resume", "never")):
         equal(get(daemon, "f", f"{local}/f", "--early=always", *options)["early_bytes"], 3 * M, options)
     equal(get(daemon, "f", f"{local}/f", "--early=never")["early_bytes"], 0)
+    # there the server names memory
+    equal(get(daemon, "f", f"{local}/f", "--early=always", "--engine", "pull")["early_bytes"], 0)
     equal(get(daemon, "f", f"{local}/f", "--early=always", "--block", "1M")["early_bytes"], 0)
     equal(os.listdir(local), ["f"])
 
