@@ -287,7 +287,7 @@ static int file_reserve(
 	struct end_file *file, const struct stat *st, const struct statfs *fs, uint64_t size)
 {
 	bool device = file_on_device(st, fs);
-	struct statvfs vfs;
+	struct statvfs vfs = {0};
 	int n;
 
 	if (size > FILE_SIZE_MAX)
@@ -299,6 +299,10 @@ static int file_reserve(
 		(uint64_t)vfs.f_bfree * vfs.f_frsize + (uint64_t)st->st_blocks * 512 < size)
 		return -ENOSPC;
 	if (!device)
+		return 0;
+	/* what only root may have, if we may, is written to when it comes, and not set aside:
+	 * others would have none meanwhile, whatever becomes of this file */
+	if (vfs.f_blocks && (uint64_t)vfs.f_bavail * vfs.f_frsize < size)
 		return 0;
 	do
 		n = fallocate(
