@@ -1160,7 +1160,7 @@ def random_frames(top):
                 type_ = rng().choice(types)
                 data = bytearray((REQUESTS | TRANSFERS)[type_][0])
                 if type_ in (iwarp.MKDIR, iwarp.RENAME, iwarp.REMOVE, iwarp.RMDIR, iwarp.REMOVE_TREE,
-                             iwarp.SETATTR, iwarp.MAKE_LINK):
+                             iwarp.SETATTR, iwarp.MAKE_LINK, iwarp.PUT):
                     type_ = iwarp.STAT  # not what random paths would change
                 for _ in range(rng().randrange(0, 4)):
                     if data:
