@@ -593,7 +593,8 @@ void mover_early_get(
 /* Others may use the dialogue from then on. */
 static int mover_answered(struct mover *m, uint16_t type)
 {
-	int err = calls_answered(m->client->session, type);
+	/* the first answer holds: behind a refusal the server may close the session */
+	int err = m->refused ? m->refused : calls_answered(m->client->session, type);
 
 	if (err < 0) { /* or it never will be */
 		m->refused = err;
