@@ -380,7 +380,7 @@ class Blocks:
         self.attack = attack
         self.data = b""
         self.greeted = False
-        self.old, self.held = [], []
+        self.old, self.held, self.kept = [], [], None
         self.done = 0
 
     def feed(self, data):
@@ -440,16 +440,18 @@ def notices(*blocks):
 
 
 def swap(blocks, block, head=True):
-    """Two blocks change places, before either is told of, once the window is open."""
+    """Two blocks change places, before either is told of, once the window is open.  A notice may be of several blocks,
+    and which of them lie side by side depends on time: so the next two are tried where these are not alike."""
     blocks.old.append(block)
-    if len(blocks.old) == 9:
-        return []
-    if len(blocks.old) != 10:
+    if blocks.done or len(blocks.old) < 4:
         return block
-    first, second = blocks.old[8:10]
+    if not blocks.kept:
+        blocks.kept = block
+        return []
+    first, second, blocks.kept = blocks.kept, block, None
     one, two = with_payload(first, second, head), with_payload(second, first, head)
     blocks.done += one is not None
-    return (one + two if one else first + second) + notices(first, second)
+    return (one + two if one else first[:-1] + second[:-1]) + notices(first, second)
 
 
 def swap_slots(blocks, block):
@@ -457,11 +459,14 @@ def swap_slots(blocks, block):
 
 
 def replay(blocks, block):
-    """One that has crossed crosses again, in the place of the tenth."""
+    """One that has crossed crosses again, in the place of a later one."""
     blocks.old.append(block)
-    again = with_payload(block, blocks.old[0], head=False) if len(blocks.old) == 10 else None
-    blocks.done += again is not None
-    return again + notices(block) if again else block
+    for other in blocks.old[:-1] if len(blocks.old) >= 4 and not blocks.done else []:
+        again = with_payload(block, other, head=False)
+        if again:
+            blocks.done += 1
+            return again + notices(block)
+    return block
 
 
 class Rewriter(Middle):
@@ -490,7 +495,7 @@ def blocks_that_are_swapped_or_replayed(top):
     lie in any slot."""
     place = Place(top)
     with open(place.file, "wb") as f:
-        f.write(rng().randbytes(2 << 20))
+        f.write(rng().randbytes(8 << 20))
     for protect in ("safe", "private", "clear"):
         # in the clear a block's header crosses with its notice
         for attack in (swap, replay, swap_slots)[:2 if protect == "clear" else 3]:
