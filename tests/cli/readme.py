@@ -14,9 +14,9 @@ from rftptest import Daemon, case, check, equal, finish, make_file, same_files, 
 SMALLER = (("16G", "16M"), ("/run/cam1.fifo", "cam1.fifo"))
 # what the reader is taken to have, and the names that the examples must leave at the server
 LOCAL = ("results.tar", "a.dat", "b.dat", "c.dat", "experiment/run1/log", "src/main.c",
-         "results/one", "results/two/three")
+         "results/one", "results/two/three", "today.log")
 REMOTE = ("results.tar", "2024/experiment/run1/log", "incoming/a.dat", "incoming/b.dat", "incoming/c.dat",
-          "src.tar", "src/main.c", "results/two/three", "from-batch",
+          "src.tar", "src/main.c", "results/two/three", "from-batch", "all.log",
           "cams/cam1/00000001.seg", "cams/cam2/00000001.seg")
 
 
