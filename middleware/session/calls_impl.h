@@ -60,8 +60,7 @@ int calls_take_reply(struct calls *, uint16_t type, const struct message_header 
 	const uint8_t *data, const uint8_t **reply, size_t *reply_len);
 /* A request is on its way: sent now, or before.  `len` may be the error of what encoded it.  0 or
  * -errno. */
-int calls_send_for(
-	struct calls *, unsigned transfer, uint16_t type, const void *data, ssize_t len);
+int calls_send_for(struct calls *, unsigned transfer, uint16_t type, const void *data, ssize_t len);
 /* Takes the replies in that nobody asks for any more.  0, or -errno of the connection. */
 int calls_settle(struct calls *);
 /* Forgets the first request that was sent ahead. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * session/calls_open: how a session of a client begins, with HELLO, the login and what is sent ahead
- * with them, and how it ends; see calls.h.
+ * session/calls_open: how a session of a client begins, with HELLO, the login and what is sent
+ * ahead with them, and how it ends; see calls.h.
  */
 #include "session/calls_impl.h"
 

@@ -665,6 +665,7 @@ static void a_number_that_is_missing_is_waited_for(void)
 static void a_torn_record(void)
 {
 	const struct transfer_record torn = {.sequence = 1, .length = RIG_BLOCK};
+	const struct transfer_record mixed = {.sequence = 1, .length = 1156};
 	const uint64_t wrong = transfer_put_record(&torn) ^ 1; /* of the sequence, in memory */
 	struct block *b = NULL, *none[1];
 	struct transfer_record got;
@@ -684,6 +685,18 @@ static void a_torn_record(void)
 	fake_publish(&f, 4, 1, RIG_BLOCK);
 	CHECK_EQ(rig_land(&f.rig, &b), 0);
 	CHECK(rig_holds(b, 1));
+
+	/* the number is still the old one, and the length not */
+	CHECK_EQ(rig_drain(&f.rig, b), 0);
+	while (!__atomic_load_n(&f.given[4], __ATOMIC_ACQUIRE))
+		usleep(50);
+	fake_word(&f, 4, transfer_put_record(&mixed));
+	reads = counts_of(&f.rig.sink, 1).reads;
+	while (counts_of(&f.rig.sink, 1).reads < reads + 2)
+		CHECK_EQ(f.rig.to->ops->poll(f.rig.to, none, 1), 0);
+	fake_publish(&f, 4, 2, RIG_BLOCK);
+	CHECK_EQ(rig_land(&f.rig, &b), 0);
+	CHECK(rig_holds(b, 2));
 	fake_close(&f);
 
 	fake_open(&f);

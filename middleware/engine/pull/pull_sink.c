@@ -181,12 +181,15 @@ static int take_records(struct pull_sink *s)
 		struct transfer_record r;
 		int err = transfer_get_record(&r, s->records[i]);
 
+		/* a number is given once: one with another length was read while it changed */
+		if (!err && r.sequence == s->slot[i].sequence && r.length != s->slot[i].length)
+			err = -EAGAIN;
 		if (err && ++s->slot[i].torn > TORN_MAX)
 			return broken(s, i, &r);
 		if (err)
 			continue; /* the next READ finds it whole */
 		s->slot[i].torn = 0;
-		if (r.sequence == s->slot[i].sequence && r.length == s->slot[i].length)
+		if (r.sequence == s->slot[i].sequence)
 			continue;
 		err = learn(s, i, &r);
 		if (err)

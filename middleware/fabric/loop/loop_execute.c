@@ -250,9 +250,15 @@ __attribute__((noinline, no_sanitize("thread"))) static void copy_wild(
 			to + i, __atomic_load_n(from + i, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
 }
 
+static bool is_of_words(const uint8_t *to, const uint8_t *from, size_t bytes)
+{
+	return !(((uintptr_t)to | (uintptr_t)from | bytes) % sizeof(uint64_t));
+}
+
 /*
  * Small pieces move byte by byte and atomically, in order: a peer may watch the bytes of a small
- * WRITE with acquire loads, and change those that a READ fetches with release stores.
+ * WRITE with acquire loads, and change those that a READ fetches with release stores.  A READ finds
+ * a word whole, as adapters do.
  */
 static void copy_piece(const struct flight *f, uint8_t *to, const uint8_t *from, size_t bytes)
 {
@@ -261,6 +267,11 @@ static void copy_piece(const struct flight *f, uint8_t *to, const uint8_t *from,
 	} else if (f->req->opcode == FABRIC_WRITE && bytes <= ATOMIC_WRITE_BYTES) {
 		for (size_t i = 0; i < bytes; i++)
 			__atomic_store_n(to + i, from[i], __ATOMIC_RELEASE);
+	} else if (f->req->opcode == FABRIC_READ && bytes <= ATOMIC_READ_BYTES &&
+		   is_of_words(to, from, bytes)) {
+		for (size_t i = 0; i < bytes; i += sizeof(uint64_t))
+			*(uint64_t *)(void *)(to + i) = __atomic_load_n(
+				(const uint64_t *)(const void *)(from + i), __ATOMIC_ACQUIRE);
 	} else if (f->req->opcode == FABRIC_READ && bytes <= ATOMIC_READ_BYTES) {
 		for (size_t i = 0; i < bytes; i++)
 			to[i] = __atomic_load_n(from + i, __ATOMIC_ACQUIRE);
