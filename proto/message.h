@@ -111,9 +111,11 @@ struct message_greeting {
 };
 #define MESSAGE_GREETING_BYTES 30u
 #define MESSAGE_CREDITS_MIN 2u /* of a control channel: the last one carries credits only */
-/* What the accepting side answers: magic, version, 8 reserved, credits 16, status 16, token. */
+/* What the accepting side answers: magic, version, flags 8, credits 16, status 16, token. */
+#define MESSAGE_WELCOME_AHEAD 1u /* TCP may connect before there is a greeting to show, or go */
 struct message_welcome {
 	uint8_t version;
+	uint8_t flags;                      /* MESSAGE_WELCOME_* */
 	uint16_t credits;                   /* control: receives it has posted */
 	uint16_t status;                    /* of a refusal; else 0 */
 	uint8_t token[MESSAGE_TOKEN_BYTES]; /* of an accepted data channel; else zeros */

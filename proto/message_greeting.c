@@ -68,7 +68,7 @@ ssize_t message_put_greeting(const struct message_greeting *m, void *buf, size_t
 /* A refusal need not name a version: the other side may not speak any of ours. */
 static bool message_welcome_ok(const struct message_welcome *m)
 {
-	return m->version != 0 || m->status != 0;
+	return (m->version != 0 || m->status != 0) && !(m->flags & ~MESSAGE_WELCOME_AHEAD);
 }
 
 int message_get_welcome(struct message_welcome *m, const void *buf, size_t len)
@@ -78,7 +78,7 @@ int message_get_welcome(struct message_welcome *m, const void *buf, size_t len)
 	wire_init_get(&w, buf, len);
 	wire_require(&w, wire_get_u32(&w) == MESSAGE_MAGIC);
 	m->version = wire_get_u8(&w);
-	wire_require(&w, wire_get_u8(&w) == 0);
+	m->flags = wire_get_u8(&w);
 	m->credits = wire_get_u16(&w);
 	m->status = wire_get_u16(&w);
 	wire_get_raw(&w, m->token, sizeof(m->token));
@@ -95,7 +95,7 @@ ssize_t message_put_welcome(const struct message_welcome *m, void *buf, size_t s
 	wire_require(&w, message_welcome_ok(m));
 	wire_put_u32(&w, MESSAGE_MAGIC);
 	wire_put_u8(&w, m->version);
-	wire_put_u8(&w, 0);
+	wire_put_u8(&w, m->flags);
 	wire_put_u16(&w, m->credits);
 	wire_put_u16(&w, m->status);
 	wire_put_raw(&w, m->token, sizeof(m->token));

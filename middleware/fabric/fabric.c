@@ -114,6 +114,12 @@ int fabric_dial(struct fabric_eq *eq, const struct sockaddr *dst, const struct s
 	return err ? err : eq->fabric->ops->dial(eq, dst, src, timeout_ms, out);
 }
 
+void fabric_chan_reach(struct fabric_chan *chan)
+{
+	if (chan->fabric->ops->chan_reach)
+		chan->fabric->ops->chan_reach(chan);
+}
+
 int fabric_chan_setup(struct fabric_chan *chan, const struct fabric_chan_attr *attr)
 {
 	if (!attr->pd || !attr->cq)

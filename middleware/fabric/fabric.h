@@ -129,6 +129,13 @@ void fabric_listener_free(struct fabric_listener *);
 int fabric_dial(struct fabric_eq *, const struct sockaddr *dst, const struct sockaddr *src,
 	int timeout_ms, struct fabric_chan **out);
 
+/*
+ * What the network takes before a connection is asked for may pass from now on: TCP's handshake
+ * with soft, nothing with the others.  Once, before connect, which tells what goes wrong.  Only for
+ * a peer that bears to be connected to and then asked for nothing for a while, or ever.
+ */
+void fabric_chan_reach(struct fabric_chan *);
+
 struct fabric_chan_attr {
 	struct fabric_pd *pd;
 	struct fabric_cq *cq;  /* send and receive completions; it must have room for both depths */

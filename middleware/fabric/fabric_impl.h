@@ -27,6 +27,7 @@ struct fabric_ops {
 
 	int (*dial)(struct fabric_eq *, const struct sockaddr *dst, const struct sockaddr *src, int,
 		struct fabric_chan **);
+	void (*chan_reach)(struct fabric_chan *); /* may be NULL */
 	int (*chan_setup)(struct fabric_chan *, const struct fabric_chan_attr *);
 	int (*chan_connect)(struct fabric_chan *, const void *, size_t);
 	int (*chan_accept)(struct fabric_chan *, const void *, size_t);

@@ -52,7 +52,10 @@ int greeting_wait_answer(struct fabric_eq *eq, const struct fabric_chan *chan, u
 int greeting_welcome(
 	struct fabric_chan *chan, uint16_t credits, const uint8_t token[MESSAGE_TOKEN_BYTES])
 {
-	struct message_welcome welcome = {.version = MESSAGE_VERSION, .credits = credits};
+	/* the kernel's siw stops listening when somebody connects and goes without a request */
+	struct message_welcome welcome = {.version = MESSAGE_VERSION,
+		.flags = fabric_chan_caps(chan)->is_device ? 0 : MESSAGE_WELCOME_AHEAD,
+		.credits = credits};
 	uint8_t bytes[FABRIC_PRIVATE_MAX];
 	ssize_t len;
 

@@ -61,6 +61,7 @@ int link_connect(struct fabric *fabric, const struct link_target *target, int ti
 		uint64_t began = clock_now_ns();
 
 		control_start(l->control, welcome.credits);
+		l->may_reach = welcome.flags & MESSAGE_WELCOME_AHEAD;
 		err = control_secure(l->control, clock_until_ms(deadline), -1);
 		l->secured_in_ns = clock_now_ns() - began;
 		if (err == -ECONNRESET || err == -ENOTCONN) /* it has said already that it is one */
@@ -96,8 +97,11 @@ void link_dial_ahead(struct link *l, unsigned count, int timeout_ms)
 	link_hang_up(l);
 	l->dialled_ns = clock_now_ns();
 	while (l->dialled_count < count && l->dialled_count < MESSAGE_CHANNELS_MAX &&
-		!dial(l, timeout_ms, &l->dialled[l->dialled_count]))
+		!dial(l, timeout_ms, &l->dialled[l->dialled_count])) {
+		if (l->may_reach)
+			fabric_chan_reach(l->dialled[l->dialled_count]);
 		l->dialled_count++;
+	}
 }
 
 void link_hang_up(struct link *l)

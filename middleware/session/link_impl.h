@@ -39,6 +39,7 @@ struct link {
 	/* client: dialled before it was known what they are to show */
 	struct fabric_chan *dialled[MESSAGE_CHANNELS_MAX];
 	unsigned dialled_count;
+	bool may_reach; /* TCP may connect to the peer ahead: its welcome says so */
 	uint64_t dialled_ns;
 	/* daemon: by transfer and number; as many as its rail has channels */
 	struct tokens *tokens[MESSAGE_TRANSFERS_MAX];

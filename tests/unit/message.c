@@ -374,7 +374,8 @@ static const struct tweak tweaks[] = {
 	/* welcome */
 	{recode_message_welcome, WELCOME, 3, 1, 0x70, BAD},
 	{recode_message_welcome, WELCOME, 4, 1, 0, BAD},
-	{recode_message_welcome, WELCOME, 5, 1, 1, BAD},
+	{recode_message_welcome, WELCOME, 5, 1, 1, 0},
+	{recode_message_welcome, WELCOME, 5, 1, 2, BAD},
 	{recode_message_welcome, WELCOME, 6, 2, 0, 0},
 	{recode_message_welcome, WELCOME, 8, 2, 105, 0},
 	/* HELLO */

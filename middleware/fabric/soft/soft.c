@@ -37,6 +37,7 @@ static const struct fabric_ops soft_ops = {
 	.listener_addr = soft_listener_addr,
 	.listener_free = soft_listener_free,
 	.dial = soft_dial,
+	.chan_reach = soft_chan_reach,
 	.chan_setup = soft_chan_setup,
 	.chan_connect = soft_chan_connect,
 	.chan_accept = soft_chan_accept,

@@ -30,11 +30,6 @@ int soft_dial(struct fabric_eq *eq, const struct sockaddr *dst, const struct soc
 		err = -errno;
 		goto err_fd;
 	}
-	/* TCP's round trip passes while the caller sets the channel up; what goes wrong is told
-	 * where it connects */
-	soft_socket_tune(chan->fd);
-	if (connect(chan->fd, dst, soft_addr_bytes(dst)) < 0 && errno != EINPROGRESS)
-		chan->dial_error = -errno;
 	*out = &chan->base;
 	return 0;
 
@@ -45,9 +40,24 @@ err_chan:
 	return err;
 }
 
+void soft_chan_reach(struct fabric_chan *base)
+{
+	struct soft_chan *chan = (struct soft_chan *)base;
+	const struct sockaddr *dst = (const struct sockaddr *)&chan->base.peer;
+
+	soft_socket_tune(chan->fd);
+	if (connect(chan->fd, dst, soft_addr_bytes(dst)) < 0 && errno != EINPROGRESS)
+		chan->reach_error = -errno;
+	chan->reached = true;
+}
+
 void soft_cm_connect(struct soft_chan *chan)
 {
-	int err = chan->dial_error;
+	int err;
+
+	if (!chan->reached)
+		soft_chan_reach(&chan->base);
+	err = chan->reach_error;
 
 	chan->phase = SOFT_PHASE_TCP;
 	chan->deadline_ns = soft_cm_deadline(chan->soft);

@@ -275,7 +275,8 @@ struct soft_chan {
 
 	/* progress thread */
 	int fd;
-	int dial_error; /* of TCP's connect; -errno */
+	bool reached;    /* TCP's connect was called */
+	int reach_error; /* by that; -errno */
 	enum soft_phase phase;
 	bool orphan;  /* no user any more: the thread frees it */
 	bool running; /* on thread->run */
@@ -357,6 +358,7 @@ void soft_listener_put(struct soft_listener *);
 void soft_listeners_resume(struct soft_thread *, uint64_t now_ns);
 int soft_dial(struct fabric_eq *, const struct sockaddr *, const struct sockaddr *, int,
 	struct fabric_chan **out);
+void soft_chan_reach(struct fabric_chan *);
 void soft_cm_commands(struct soft_chan *, unsigned commands);
 /* Goes on with the set-up of a channel that is not yet in PHASE_STREAM. */
 void soft_cm_turn(struct soft_chan *);
