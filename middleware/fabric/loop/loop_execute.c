@@ -250,6 +250,19 @@ __attribute__((noinline, no_sanitize("thread"))) static void copy_wild(
 			to + i, __atomic_load_n(from + i, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
 }
 
+/* A word whole, and each of its bytes as who changes single bytes gives them: a load of one says
+ * nothing of stores to the other. */
+static void copy_word(uint8_t *to, const uint8_t *from)
+{
+	uint64_t word;
+
+	do {
+		word = __atomic_load_n((const uint64_t *)(const void *)from, __ATOMIC_ACQUIRE);
+		for (size_t i = 0; i < sizeof word; i++)
+			to[i] = __atomic_load_n(from + i, __ATOMIC_ACQUIRE);
+	} while (memcmp(to, &word, sizeof word));
+}
+
 static bool is_of_words(const uint8_t *to, const uint8_t *from, size_t bytes)
 {
 	return !(((uintptr_t)to | (uintptr_t)from | bytes) % sizeof(uint64_t));
@@ -270,8 +283,7 @@ static void copy_piece(const struct flight *f, uint8_t *to, const uint8_t *from,
 	} else if (f->req->opcode == FABRIC_READ && bytes <= ATOMIC_READ_BYTES &&
 		   is_of_words(to, from, bytes)) {
 		for (size_t i = 0; i < bytes; i += sizeof(uint64_t))
-			*(uint64_t *)(void *)(to + i) = __atomic_load_n(
-				(const uint64_t *)(const void *)(from + i), __ATOMIC_ACQUIRE);
+			copy_word(to + i, from + i);
 	} else if (f->req->opcode == FABRIC_READ && bytes <= ATOMIC_READ_BYTES) {
 		for (size_t i = 0; i < bytes; i++)
 			to[i] = __atomic_load_n(from + i, __ATOMIC_ACQUIRE);
