@@ -337,12 +337,14 @@ def run(job, env=None):
 
 def judge(job, fault, result):
     check(result.code == 0 or result.err.strip(), "no message:", result)
-    job.verify(result.code)
-    if fault.name not in CLEANERS:
+    if fault.name in CLEANERS:
+        job.daemon.settled()
+    else:
         for place in job.places():
             # the mark of a tree stays, to be gone on with
             wait_until(lambda p=place: not [n for n in leftovers(p) if not n.endswith(b".tree")],
                        f"temporary files in {place} are gone")
+    job.verify(result.code)  # with nobody at work there any more
     for place in job.places():
         for path in leftovers(place):
             os.unlink(path)
