@@ -22,7 +22,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BETWEEN_LIST_BYTES 24576u /* of paths in one request, beside the first one */
 #define BETWEEN_PING_NS                                                                            \
 	(30 * NS_PER_S) /* the destination's session is idle meanwhile, and stays                  \
 			 */
@@ -312,29 +311,12 @@ out:
 static int between_some(struct between *b, char *const *paths, size_t *count)
 {
 	struct asked asked = {.tree = b->client->settings.recursive};
-	uint8_t *list = malloc(BETWEEN_LIST_BYTES);
-	size_t most = *count < MESSAGE_PATHS_MAX ? *count : MESSAGE_PATHS_MAX, used = 0, len = 0;
-	int err = list ? 0 : -ENOMEM;
+	struct wire_bytes more;
+	int err = sources_gather(paths, count, b->into, &asked, &more);
 
-	*count = 0;
-	while (!err && *count < most) {
-		const char *path = paths[*count];
-		struct wire_bytes bytes = {(const uint8_t *)path, strlen(path)};
-		const char *name = targets_name(path, &len);
-
-		len = b->into ? len : 0;
-		if (*count && (!len || message_add_path(list, BETWEEN_LIST_BYTES, &used, bytes)))
-			break;
-		err = asked_add(&asked, name, len, path);
-		(*count)++;
-		if (!len)
-			break;
-	}
-	err = err ? client_no_memory(b->client)
-		  : between_request(b, &(struct wire_bytes){list, used}, &asked);
+	err = err ? client_no_memory(b->client) : between_request(b, &more, &asked);
 	asked_fini(&asked);
-	free(list);
-	*count += !*count; /* none could be collected */
+	free((void *)more.data);
 	return err;
 }
 

@@ -22,7 +22,6 @@
 #include <unistd.h>
 
 /* Of paths in one request, beside what else is in it. */
-#define GET_LIST_BYTES 24576u /* of paths, beside the first one and the rules */
 
 struct get {
 	struct mover mover;
@@ -234,29 +233,12 @@ static int get_request(struct get *g, const struct wire_bytes *more, struct aske
 static int get_some(struct get *g, char *const *paths, size_t *count)
 {
 	struct asked asked = {.tree = g->client->settings.recursive};
-	uint8_t *list = malloc(GET_LIST_BYTES);
-	size_t most = *count < MESSAGE_PATHS_MAX ? *count : MESSAGE_PATHS_MAX, used = 0, len = 0;
-	int err = list ? 0 : -ENOMEM;
+	struct wire_bytes more;
+	int err = sources_gather(paths, count, g->kind == INCOMING_INTO, &asked, &more);
 
-	*count = 0;
-	while (!err && *count < most) {
-		const char *path = paths[*count];
-		struct wire_bytes bytes = {(const uint8_t *)path, strlen(path)};
-		const char *name = targets_name(path, &len);
-
-		len = g->kind == INCOMING_INTO ? len : 0;
-		if (*count && (!len || message_add_path(list, GET_LIST_BYTES, &used, bytes)))
-			break;
-		err = asked_add(&asked, name, len, path);
-		(*count)++;
-		if (!len)
-			break;
-	}
-	err = err ? client_no_memory(g->client)
-		  : get_request(g, &(struct wire_bytes){list, used}, &asked);
+	err = err ? client_no_memory(g->client) : get_request(g, &more, &asked);
 	asked_fini(&asked);
-	free(list);
-	*count += !*count; /* none could be collected */
+	free((void *)more.data);
 	return err;
 }
 

@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define LIST_BYTES 24576u /* of paths in one request, beside the first one and the rules */
+
 int sources_expand(struct client *c, const char *const *patterns, size_t count, char ***paths,
 	size_t *path_count)
 {
@@ -102,5 +104,31 @@ int sources_check_names(struct client *c, char *const *paths, size_t count, cons
 			clash[0].name, clash[0].source, clash[1].source);
 	}
 	targets_fini(&targets);
+	return err;
+}
+
+int sources_gather(
+	char *const *paths, size_t *count, bool into, struct asked *asked, struct wire_bytes *more)
+{
+	uint8_t *list = malloc(LIST_BYTES);
+	size_t most = *count < MESSAGE_PATHS_MAX ? *count : MESSAGE_PATHS_MAX, used = 0, len = 0;
+	int err = list ? 0 : -ENOMEM;
+
+	*count = 0;
+	while (!err && *count < most) {
+		const char *path = paths[*count];
+		struct wire_bytes bytes = {(const uint8_t *)path, strlen(path)};
+		const char *name = targets_name(path, &len);
+
+		len = into ? len : 0;
+		if (*count && (!len || message_add_path(list, LIST_BYTES, &used, bytes)))
+			break;
+		err = asked_add(asked, name, len, path);
+		(*count)++;
+		if (!len)
+			break;
+	}
+	*more = (struct wire_bytes){list, used};
+	*count += !*count; /* none could be collected */
 	return err;
 }
