@@ -221,7 +221,7 @@ static int renames_make(struct digests *d, struct compare_list *to, const char *
 	made.name = strndup(name, len);
 	path = made.name ? digest_path(d, made.name, false) : NULL;
 	if (!path)
-		err = client_no_memory(c);
+		err = -ENOMEM;
 	else if (c->settings.dry_run)
 		sync_plan_print_mkdir(c, d->params, made.name);
 	else if (d->params->to_server)
@@ -229,7 +229,7 @@ static int renames_make(struct digests *d, struct compare_list *to, const char *
 	else
 		err = beneath_mkdir(AT_FDCWD, path, 0777, false);
 	if (!err && compare_list_append(to, &made))
-		err = client_no_memory(c);
+		err = -ENOMEM;
 	if (err)
 		free(made.name);
 	free(path);
@@ -256,7 +256,7 @@ static int renames_do(struct digests *d, const char *from, const char *to)
 {
 	struct client *c = d->client;
 	char *a = digest_path(d, from, false), *b = digest_path(d, to, false);
-	int err = a && b ? 0 : client_no_memory(c);
+	int err = a && b ? 0 : -ENOMEM;
 
 	if (!err && c->settings.dry_run)
 		sync_plan_print_rename(c, d->params, from, to);
@@ -340,7 +340,7 @@ static int renames_carry_out(
 		to->entries[pairs[i].old].renamed = false; /* it is copied */
 		if (err != -ENOMEM && c->session && !calls_lost(c->session) && !interrupt_signal())
 			err = 0;
-		else if (err != -ENOMEM)
+		else /* of the server's memory, or of ours */
 			client_report(c, new, err);
 	}
 	for (size_t i = 0; i < count; i++) {
