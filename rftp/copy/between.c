@@ -31,6 +31,7 @@ struct between {
 	struct client *client, *there;
 	const char *target;
 	bool into, make;
+	char *made; /* the directory that was made for a request that is not answered yet */
 	struct filter filter;
 	struct asked *asked; /* of the request that runs */
 	uint64_t pinged_ns;
@@ -43,7 +44,7 @@ struct between {
 
 /* Whether the target is a directory to put things into; one that is not there is made later.  1, 0,
  * -errno (reported). */
-static int between_into(struct between *b, char *const *paths, size_t path_count, size_t count)
+static int between_into(struct between *b, char *const *paths, size_t count)
 {
 	struct client *d = b->there;
 	bool several = count > 1 || b->target[strlen(b->target) - 1] == '/';
@@ -68,7 +69,6 @@ static int between_into(struct between *b, char *const *paths, size_t path_count
 		return -ENOTDIR;
 	}
 	b->make = true;
-	(void)path_count;
 	return 1;
 }
 
@@ -87,8 +87,23 @@ static int between_make(struct between *b)
 			client_report(d, path, err);
 	}
 	b->make = false;
-	free(path);
+	if (err || !b->into) { /* of what a file goes into it is not known whether it was there */
+		free(path);
+		path = NULL;
+	}
+	b->made = path;
 	return err;
+}
+
+/* A request is answered: one that was refused leaves no directory behind that is empty. */
+static void between_settle(struct between *b, int err)
+{
+	if (b->made && err && b->outcome == VERDICT_NONE && !calls_lost(b->there->session)) {
+		(void)calls_rmdir(b->there->session, b->made);
+		b->make = true;
+	}
+	free(b->made);
+	b->made = NULL;
 }
 
 /* ---- how it goes on ---- */
@@ -302,6 +317,7 @@ static int between_request(struct between *b, const struct wire_bytes *more, str
 	err = between_ask(b, &m, path);
 	explicit_bzero(&grant, sizeof grant);
 out:
+	between_settle(b, err);
 	free(rules);
 	return err;
 }
@@ -340,7 +356,7 @@ int between_files(struct client *c, struct client *there, const char *const *pat
 	if (!err)
 		err = sources_expand(c, patterns, count, &paths, &path_count);
 	if (!err && path_count)
-		err = between_into(&b, paths, path_count, path_count > count ? path_count : count);
+		err = between_into(&b, paths, path_count > count ? path_count : count);
 	b.into = err == 1;
 	err = err < 0 ? err : 0;
 	if (!err && b.into)

@@ -184,6 +184,8 @@ def the_administrators_decide(top):
     place.file()
     urls = place.source.url("f"), place.there.url("f")
     fails(DENIED, *urls, says="sends nothing to other servers")
+    fails(DENIED, "-r", place.source.url(""), place.there.url("tree"), says="sends nothing to other servers")
+    check(not os.path.exists(place.there.path("tree")), "a directory for what was refused")
     place.source.stop()
     for rule in ("192.0.2.0/24 ports=1-65535", "127.0.0.1", f"127.0.0.1 ports=1-{place.there.port - 1}"):
         source = Daemon(f"{top}/from", "ro", "--copies-to", rule)
