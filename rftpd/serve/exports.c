@@ -54,8 +54,6 @@ static int open_all(const struct daemon_settings *settings, struct exports *e)
 		one->label = strdup(rule->name ? rule->name : rule->directory);
 		err = one->label ? open_place(rule, &one->place) : -ENOMEM;
 	}
-	if (err == -ENOMEM)
-		log_error("no memory for the exports");
 	return err;
 }
 
@@ -85,19 +83,23 @@ int exports_open(const struct daemon_settings *settings, struct exports **out)
 		return -EINVAL;
 	}
 	e = calloc(1, sizeof *e);
-	if (!e)
-		return -ENOMEM;
-	e->references = 1;
-	e->rules = calloc(count, sizeof(struct export_rule *));
-	e->all = calloc(count, sizeof *e->all);
-	err = !e->rules || !e->all ? -ENOMEM : own ? open_own(e) : open_all(settings, e);
-	if (err) {
+	if (e) {
+		e->references = 1;
+		e->rules = calloc(count, sizeof(struct export_rule *));
+		e->all = calloc(count, sizeof *e->all);
+	}
+	err = !e || !e->rules || !e->all ? -ENOMEM : own ? open_own(e) : open_all(settings, e);
+	if (!err) {
+		*out = e;
+		return 0;
+	}
+	if (err == -ENOMEM)
+		log_error("no memory for the exports");
+	if (e) {
 		exports_close(e);
 		exports_free(e);
-		return err;
 	}
-	*out = e;
-	return 0;
+	return err;
 }
 
 static bool is_changed(const struct exports *e, unsigned i)
