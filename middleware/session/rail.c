@@ -66,6 +66,12 @@ unsigned rail_channels(const struct rail *rail)
 	return n;
 }
 
+bool rail_broke(const struct rail *rail, unsigned number)
+{
+	return number < rail->channel_count && rail->channels[number] &&
+	       rail->channels[number]->dead;
+}
+
 unsigned rail_take(struct rail *rail, struct channel *channels[MESSAGE_CHANNELS_MAX])
 {
 	unsigned count = rail->channel_count;

@@ -51,6 +51,8 @@ int rail_add(struct rail *, struct fabric_chan *, unsigned number, struct channe
 struct channel *rail_find(const struct rail *, const struct fabric_chan *);
 /* Data channels that work, from the first on: open, or accepted and about to be. */
 unsigned rail_channels(const struct rail *);
+/* Whether this channel was there, and has broken or was closed by the peer. */
+bool rail_broke(const struct rail *, unsigned number);
 
 /*
  * Takes the channels out of the rail, to be given to rail_close: how many there are in `channels`,

@@ -313,11 +313,14 @@ int handshake_take_accept(struct run *run, const struct transfer_source *from, s
 static int check_offer(struct run *run, const struct transfer_offer *offer)
 {
 	const struct transfer_params *p = run->params;
+	const unsigned open = rail_channels(run->rail);
 
-	if (offer->channels > link_channel_count(run->link, run->params->transfer))
+	if (open < offer->channels && rail_broke(run->rail, open))
+		return run_fail(run, VERDICT_SESSION, STATUS_DISCONNECTED,
+			"data channel %u broke, or the peer has closed it", open);
+	if (offer->channels > open)
 		return run_fail(run, VERDICT_TRANSFER, STATUS_INVALID,
-			"%u channels offered, %u are open", offer->channels,
-			link_channel_count(run->link, run->params->transfer));
+			"%u channels offered, %u are open", offer->channels, open);
 	if (p->max_block && offer->block > p->max_block)
 		return run_fail(run, VERDICT_TRANSFER, STATUS_LIMIT,
 			"blocks of %u bytes offered, %u is the limit", offer->block, p->max_block);

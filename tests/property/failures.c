@@ -14,6 +14,7 @@
 #include "end/end_impl.h"
 #include "engine/engine.h"
 #include "fabric/loop/loop.h"
+#include "proto/status.h"
 #include "transfer/transfer.h"
 
 #define FILES 700u
@@ -185,6 +186,7 @@ struct source_thread {
 	struct transfer_params params;
 	struct script *script;
 	int result;
+	uint16_t status;
 };
 
 static void run_source(void *arg)
@@ -200,6 +202,7 @@ static void run_source(void *arg)
 	struct transfer_stats stats;
 
 	t->result = transfer_send(t->link, &t->params, &from, &stats);
+	t->status = stats.verdict.status;
 }
 
 static void make_script(struct script *s, uint64_t *rng, unsigned permille)
@@ -283,9 +286,57 @@ static void one_bad_file_costs_only_itself(void)
 	}
 }
 
+/*
+ * A data channel breaks before its transfer is offered: with early data, much may have gone by
+ * then. The connection is lost; nobody was asked for more channels than there are.
+ */
+static void a_channel_lost_before_the_offer_is_a_lost_connection(void)
+{
+	uint64_t rng = harness_seed();
+	static struct script script;
+
+	for (unsigned lost = 0; lost < 2; lost++) {
+		struct loop_faults faults = {.seed = harness_random(&rng)};
+		struct transfer_params params = {.engine = engine_at(0)->id,
+			.block = 65536,
+			.depth = 8,
+			.channels = 2,
+			.max_block = 1 << 20,
+			.max_depth = RAIL_DEPTH,
+			.cancel_fd = -1};
+		struct transfer_sink to = {.open = sink_open,
+			.commit = commit,
+			.discard = discard,
+			.done = sink_done,
+			.ctx = &script};
+		struct source_thread t = {.params = params, .script = &script};
+		struct worker thread = {0};
+		struct transfer_stats stats;
+		struct fabric *fabric;
+		struct pair pair;
+
+		CHECK_EQ(loop_open(&faults, &fabric), 0);
+		CHECK_EQ(pair_open(&pair, fabric, 2), 0);
+		t.link = pair.client;
+		fabric_chan_disconnect(link_rail(pair.client, 0)->channels[lost]->chan);
+		while (!pair.broken) /* the accepting side has heard of it */
+			sched_yield();
+		make_script(&script, &rng, 0);
+		CHECK_EQ(worker_start(&thread, "source", run_source, &t), 0);
+		CHECK_EQ(transfer_receive(pair.daemon, &params, &to, &stats), VERDICT_SESSION);
+		worker_stop(&thread);
+		CHECK_EQ(stats.verdict.status, STATUS_DISCONNECTED);
+		CHECK(t.result == VERDICT_TRANSFER || t.result == VERDICT_SESSION);
+		CHECK_EQ(t.status, STATUS_DISCONNECTED);
+		pair_close(&pair);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	static const struct harness_case cases[] = {
+		{"a channel lost before the offer is a lost connection",
+			a_channel_lost_before_the_offer_is_a_lost_connection},
 		{"one bad file costs only itself", one_bad_file_costs_only_itself},
 		{NULL, NULL},
 	};
