@@ -469,19 +469,31 @@ int sync_listed(struct client *c, const struct sync_params *params)
 	return mover_finish(&s.mover, err);
 }
 
-static int sync_once(struct client *c, const struct url *url, struct sync_params *params)
+static int sync_once(struct client *c, const char *name, struct sync_params *params)
 {
-	int err = client_open(c, url);
+	struct url url;
+	const char *why;
+	int err = url_parse(name, &url, &why);
 
-	params->remote = url->path;
-	return err ? err : sync_run(c, params);
+	if (err == -ENOMEM)
+		return client_no_memory(c);
+	if (err) {
+		report_error(&c->report, EXIT_CODE_USAGE, STATUS_INVALID, name, why);
+		return err;
+	}
+	err = client_open(c, &url);
+	if (!err)
+		err = client_place(c, &url);
+	params->remote = url.path;
+	if (!err)
+		err = sync_run(c, params);
+	url_fini(&url);
+	return err;
 }
 
 int sync_main(struct client *c, char *const *names, int count)
 {
 	struct sync_params params = {.to_server = count == 2 && url_is(names[1])};
-	const char *why;
-	struct url url;
 	uint64_t began_ns = clock_now_ns();
 	unsigned done = 0;
 	int err;
@@ -491,18 +503,9 @@ int sync_main(struct client *c, char *const *names, int count)
 					 "rftp://HOST[:PORT]/PATH");
 		return -EINVAL;
 	}
-	err = url_parse(names[params.to_server], &url, &why);
-	if (err == -ENOMEM)
-		return client_no_memory(c);
-	if (err) {
-		report_error(
-			&c->report, EXIT_CODE_USAGE, STATUS_INVALID, names[params.to_server], why);
-		return err;
-	}
 	params.local = names[!params.to_server];
 	do {
-		err = sync_once(c, &url, &params);
+		err = sync_once(c, names[params.to_server], &params);
 	} while (retry_again(c, err, done++, began_ns));
-	url_fini(&url);
 	return err;
 }

@@ -137,6 +137,24 @@ def through_sshd(top):
 
 
 @case
+def a_tree_is_kept_the_same_in_the_home(top):
+    """sync and feed: their paths begin where those of a copy do, also when something is removed."""
+    sshd = Sshd(top)
+    os.makedirs(f"{top}/tree/sub")
+    make_file(f"{top}/tree/sub/a", 5000)
+    os.makedirs(f"{sshd.home}/copy/old")
+    works(*sshd.options(), "--delete", "sync", f"{top}/tree", sshd.url("copy"))
+    same_files(f"{sshd.home}/copy/sub/a", f"{top}/tree/sub/a")
+    check(not os.path.exists(f"{sshd.home}/copy/old"), "what is extra stays")
+    works(*sshd.options(), "sync", sshd.url("copy"), f"{top}/back")
+    same_files(f"{top}/back/sub/a", f"{top}/tree/sub/a")
+    works(*sshd.options(), "sync", sshd.url(f"/{top.lstrip('/')}/tree"), f"{top}/back2")
+    same_files(f"{top}/back2/sub/a", f"{top}/tree/sub/a")
+    works(*sshd.options(), "feed", f"a={top}/tree/sub/a", sshd.url("streams"))
+    check(os.listdir(f"{sshd.home}/streams/a"), "no segment of the feed")
+
+
+@case
 def what_keeps_it_from_starting(top):
     sshd = Sshd(top)
     fails(CONNECT, "--ssh", sshd.ssh, "--rftpd-path", f"{top}/missing", sshd.url("x"), f"{top}/y", says="is rftpd installed")
