@@ -5,6 +5,7 @@
 #include "rftpd/jobs/job_turns.h"
 
 #include "base/clock.h"
+#include "rftpd/jobs/job_lease.h"
 #include "rftpd/jobs/transfer_job.h"
 #include "rftpd/serve/daemon_jobs.h"
 
@@ -159,7 +160,7 @@ static bool claim_ready(struct claim *c)
 {
 	struct transfer_job *job = of(c);
 
-	return job->turns.is_asked && transfer_job_lease(job);
+	return job->turns.is_asked && job_lease_ask(job);
 }
 
 static void claim_granted(struct claim *c)

@@ -93,8 +93,6 @@ int transfer_job_queue(struct transfer_job *);
 /* Asks for its lease, once, and for its turn: true: it has both; false: session_transfers_granted
  * will be called. */
 bool transfer_job_ask(struct transfer_job *);
-/* Asks for its lease alone. */
-bool transfer_job_lease(struct transfer_job *);
 /* The lease is held, and the transfer's port is open.  Replies OK to the request; the thread moves
  * the data; then daemon_jobs_finished. */
 int transfer_job_start(struct transfer_job *);
@@ -108,8 +106,6 @@ void transfer_job_kill(struct transfer_job *);
 void transfer_job_give_up(struct transfer_job *);
 /* The same, as the session it is of breaks off. */
 void transfer_job_break(struct transfer_job *);
-/* After daemon_jobs_released: what it has given back is for others. */
-void transfer_job_reduce(struct transfer_job *);
 /* After daemon_jobs_finished: joins the thread, logs, adds up what was moved.  How
  * much of it failed, and why. */
 enum verdict_scope transfer_job_finish(

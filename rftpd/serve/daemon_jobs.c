@@ -6,6 +6,7 @@
  */
 #include "rftpd/serve/daemon_jobs.h"
 
+#include "rftpd/jobs/job_lease.h"
 #include "rftpd/jobs/transfer_job.h"
 #include "rftpd/serve/daemon_session.h"
 
@@ -79,7 +80,7 @@ static void take_told(void *owner)
 			continue;
 		}
 		if (is_released)
-			transfer_job_reduce(job);
+			job_lease_reduce(job);
 		if (wants_turn)
 			job_turns_again(job);
 		if (has_news)

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rftpd/jobs/job_outcome: see job_outcome.h.
+ */
+#include "rftpd/jobs/job_outcome.h"
+
+#include "base/clock.h"
+#include "proto/status.h"
+#include "rftpd/jobs/transfer_job.h"
+#include "rftpd/serve/session_log.h"
+
+#include <inttypes.h>
+
+void job_outcome_audit(const struct transfer_job *job, const struct outcome *o)
+{
+	const struct daemon_session *s = job->session;
+
+	audit_write(&s->daemon->audit,
+		&(struct audit_event){.event = job->type == MESSAGE_STORE      ? "put"
+					       : job->type == MESSAGE_RETRIEVE ? "get"
+					       : job->copy                     ? "copy"
+									       : "feed",
+			.session = s->number,
+			.peer = s->peer,
+			.user = daemon_session_user(s),
+			.export_name = transfer_job_sends(job) ? o->place
+				       : job->error            ? NULL
+							       : job->entry->name,
+			.path = *o->path ? o->path : NULL,
+			.to = job->copy ? job->copy->address : NULL,
+			.moved = true,
+			.files = !o->status,
+			.bytes = o->bytes,
+			.since_ns = job->stats.started_ns ? job->stats.started_ns : clock_now_ns(),
+			.status = o->status,
+			.text = o->text});
+}
+
+/* The path comes last: a long one is cut by the log, nothing else is. */
+void job_outcome_tell(void *ctx, const struct outcome *o)
+{
+	struct transfer_job *job = ctx;
+	const struct daemon_session *s = job->session;
+	const char *verb = transfer_job_sends(job) ? "sent" : "stored";
+	double seconds = (double)(clock_now_ns() - job->stats.started_ns) / 1e9;
+
+	if (job->copy)
+		copy_job_note(job, o);
+	if (job->silent)
+		return;
+	if (o->special && !o->status) {
+		session_log(s, LOG_LEVEL_INFO, "left out, a device, FIFO or socket: %s", o->path);
+		return;
+	}
+	if (o->status == STATUS_CHECKSUM || o->status == STATUS_DIGEST)
+		job->verify_errors++;
+	if (!o->status)
+		session_log(s, LOG_LEVEL_INFO, "%s %" PRIu64 " bytes in %.3f s%s%.300s: %s", verb,
+			o->bytes, seconds, *o->text ? ", but " : "", o->text,
+			*o->path ? o->path : "(memory)");
+	else
+		session_log(s, o->status == STATUS_THERE ? LOG_LEVEL_INFO : LOG_LEVEL_WARNING,
+			"not %s after %.3f s (%s%s%.300s): %s", verb, seconds,
+			status_text(o->status), *o->text ? ": " : "", o->text,
+			*o->path ? o->path : "(memory)");
+	job_outcome_audit(job, o);
+}
