@@ -4,20 +4,15 @@
  *
  * Owns the destination's descriptor and, of each file on its way, its landing.  A peer's name is
  * resolved beneath that descriptor, whatever links are there and whoever moves directories
- * meanwhile. Knows no session; what a name means on the other side is not its business.
+ * meanwhile.
  */
 #include "tree/incoming_impl.h"
 
-#include "base/log.h"
-#include "base/opener.h"
 #include "tree/beneath.h"
 #include "tree/incoming_keep.h"
 #include "tree/incoming_links.h"
 #include "tree/landing.h"
-#include "tree/leftover.h"
 #include "tree/metadata.h"
-#include "tree/place.h"
-#include "tree/temporary.h"
 #include "tree/tree_mark.h"
 
 #include <errno.h>
@@ -26,13 +21,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-/* For opening names beneath it; we need not be allowed to read it. */
-static int incoming_open_dir(struct incoming *in)
-{
-	in->dir = beneath_open(in->params.top, in->path, O_PATH | O_DIRECTORY, 0);
-	return in->dir < 0 ? in->dir : 0;
-}
 
 /* The file's path as people here know it. */
 static void incoming_path(const struct incoming *in, const char *name, char *out, size_t size)
@@ -50,73 +38,6 @@ static void incoming_path(const struct incoming *in, const char *name, char *out
 			length && in->path[length - 1] != '/' ? "/" : "", name);
 }
 
-/* Opens a directory of the transfer: one in the destination, or that itself. */
-static int incoming_directory(struct incoming *in, const char *name, int flags)
-{
-	return in->dir < 0 && *name ? -ENOTDIR
-	       : in->dir >= 0       ? beneath_open(in->dir, name, flags | O_DIRECTORY, 0)
-			      : beneath_open(in->params.top, in->path, flags | O_DIRECTORY, 0);
-}
-
-/* Its mode is its owner's affair: the administrator's, for an export's top. */
-static bool incoming_is_top(const struct incoming *in, const struct stat *st)
-{
-	struct stat top;
-
-	return in->params.top != AT_FDCWD && !fstat(in->params.top, &top) &&
-	       top.st_dev == st->st_dev && top.st_ino == st->st_ino;
-}
-
-/* Of a descriptor of O_PATH, also where the kernel has no call for that (before Linux 6.6). */
-static int incoming_chmod(int fd, mode_t mode)
-{
-	char path[32];
-
-	if (!opener_chmod(fd, mode))
-		return 0;
-	if ((errno != ENOSYS && errno != EOPNOTSUPP) || opener_mine())
-		return -errno;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	return chmod(path, mode) ? -errno : 0;
-}
-
-/* One of ours that was there already may keep us out; it gets its mode when it is filled. */
-static void incoming_unlock(struct incoming *in, const char *name)
-{
-	struct stat st;
-	int fd = incoming_directory(in, name, O_PATH);
-
-	if (fd < 0)
-		return;
-	/* if it fails, the files that go into it say so */
-	if (!fstat(fd, &st) && st.st_uid == opener_uid() && (st.st_mode & 0700) != 0700 &&
-		!incoming_is_top(in, &st) && incoming_chmod(fd, (st.st_mode & 07777) | 0700))
-		log_debug("a directory of ours that keeps us out stays as it is");
-	close(fd);
-}
-
-static int incoming_mkdir(struct incoming *in, int top, const char *path, mode_t mode)
-{
-	const struct place place = {.top = top, .rights = PLACE_WRITE, .space = in->params.space};
-
-	return place_mkdir(&place, path, mode, true);
-}
-
-static int incoming_make_directory(struct incoming *in, const char *name, mode_t mode)
-{
-	int err = 0;
-
-	mode = (mode & 0777) | 0700;
-	if (*name)
-		err = in->dir < 0 ? -ENOTDIR : incoming_mkdir(in, in->dir, name, mode);
-	else if (in->dir < 0)
-		err = incoming_mkdir(in, in->params.top, in->path, mode);
-	if (err)
-		return err;
-	incoming_unlock(in, name);
-	return in->dir < 0 ? incoming_open_dir(in) : 0;
-}
-
 int incoming_metadata(
 	struct incoming *in, const struct transfer_file *file, struct metadata *metadata)
 {
@@ -128,89 +49,7 @@ int incoming_metadata(
 	return err;
 }
 
-static void incoming_sweep(const struct incoming *in, int dir)
-{
-	struct temporary_swept swept = {0};
-
-	if (in->params.sweep && temporary_sweep(dir, LEFTOVER_KEEP_S, NULL, &swept))
-		log_debug("a directory that may not be read is not swept");
-	if (swept.files)
-		log_debug("removed %llu temporary files that were left behind",
-			(unsigned long long)swept.files);
-}
-
-/* Where a single file went, and what names go beneath. */
-static void incoming_sweep_destination(struct incoming *in)
-{
-	char last[256];
-	int dir;
-
-	if (in->dir >= 0) {
-		incoming_sweep(in, in->dir);
-	} else if (in->params.kind == INCOMING_AS) {
-		dir = beneath_open_parent(in->params.top, in->path, last);
-		if (dir < 0)
-			return;
-		incoming_sweep(in, dir);
-		close(dir);
-	}
-}
-
-/* Several files have a mark: from the second one on, for a directory is one, too. */
-static void incoming_mark(struct incoming *in, const struct transfer_file *file, const char *name)
-{
-	int err;
-
-	if (file->file == 1)
-		snprintf(in->first, sizeof(in->first), "%.*s", (int)strcspn(name, "/"), name);
-	if (in->marked || !in->sink.resume || in->dir < 0 ||
-		(file->kind != TRANSFER_FILE_DIRECTORY && file->file == 1))
-		return;
-	in->marked = true;
-	err = tree_mark_open(in->dir, in->first, &in->began, &in->mark);
-	in->busy = err == -EBUSY;
-	if (err)
-		log_debug("the transfer can not be marked: if it is cut off, files that have "
-			  "landed will come again");
-}
-
-static void incoming_unmark(struct incoming *in, bool over)
-{
-	tree_mark_close(in->mark, over);
-	in->mark = NULL;
-}
-
-/* All that is in it has arrived. */
-static int incoming_leave_directory(
-	struct incoming *in, const struct transfer_file *file, const char *name, char text[512])
-{
-	struct metadata metadata;
-	struct stat st;
-	int fd = incoming_directory(in, name, O_RDONLY), err = 0;
-
-	/* it could not be made, and that was told */
-	if (fd == -ENOENT || fd == -ENOTDIR)
-		return 0;
-	if (fd == -EACCES) {
-		snprintf(text, 512, "its permissions and time are not kept: it can not be opened");
-		return 0;
-	}
-	if (fd < 0)
-		return fd;
-	incoming_sweep(in, fd); /* which would change its time */
-	if (!*name)
-		incoming_unmark(in, true); /* so would that: it is the last one */
-	err = incoming_metadata(in, file, &metadata);
-	if (!err && fstat(fd, &st))
-		err = -errno;
-	else if (!err && !incoming_is_top(in, &st))
-		err = metadata_set(fd, &metadata, text);
-	close(fd);
-	return err;
-}
-
-/* Whether what is there stays: a file, or a link, that is not older than what comes. */
-static bool incoming_is_new(const struct landing_params *lp, const struct transfer_file *file)
+bool incoming_is_new(const struct landing_params *lp, const struct transfer_file *file)
 {
 	struct stat st;
 
@@ -220,122 +59,15 @@ static bool incoming_is_new(const struct landing_params *lp, const struct transf
 						  : (uint32_t)st.st_mtim.tv_nsec >= file->mtime_ns;
 }
 
-/* Whether a file has landed in the transfer that this one goes on with, and is as it would be now.
- */
-static bool incoming_is_there(const struct incoming *in, const struct landing_params *lp,
-	const struct transfer_file *file)
-{
-	struct stat st;
-
-	/* of one with other names, these are made of what has come */
-	return file->kind == TRANSFER_FILE_REGULAR && in->mark &&
-	       !(file->has & TRANSFER_HAS_NAMES) && !beneath_stat(lp->top, lp->path, false, &st) &&
-	       tree_mark_covers(in->mark, &st) && (uint64_t)st.st_size == file->size &&
-	       st.st_mtim.tv_sec == file->mtime_s &&
-	       (uint32_t)st.st_mtim.tv_nsec == file->mtime_ns &&
-	       (st.st_mode & 0777) == (file->mode & 0777);
-}
-
-static int incoming_make_link(
-	struct incoming *in, const struct transfer_file *file, const char *name, char text[512])
-{
-	struct landing_params lp = {.top = in->dir,
-		.path = name,
-		.replace = in->params.replace,
-		.parents = true,
-		.unsynced = in->params.fsync != INCOMING_FSYNC_FILE,
-		.space = in->params.space};
-	char target[TRANSFER_TARGET_MAX + 1];
-	int err;
-
-	if (in->dir < 0)
-		return -ENOTDIR;
-	memcpy(target, file->target.data, file->target.len);
-	target[file->target.len] = '\0';
-	if (in->params.update && incoming_is_new(&lp, file))
-		return -EEXIST;
-	err = incoming_metadata(in, file, &lp.metadata);
-	return err ? err : landing_link(&lp, target, text);
-}
-
-/* Whether this file's other names are told; where it stays as it was, they become names of that
- * one. */
-static void incoming_remember(
-	struct incoming *in, const struct transfer_file *file, const struct incoming_landed *landed)
-{
-	/* without memory for it its links fail, and say so */
-	if (landed->number && incoming_links_add(&in->links, landed))
-		log_warning("file %u: no room to remember it for its hard links", file->file);
-}
-
-static void incoming_remember_kept(
-	struct incoming *in, const struct transfer_file *file, const char *name)
-{
-	struct incoming_landed landed = {.number = file->file};
-	struct stat st;
-
-	if (!(file->has & TRANSFER_HAS_NAMES) || in->dir < 0 ||
-		beneath_stat(in->dir, name, false, &st) || !S_ISREG(st.st_mode))
-		return;
-	landed.dev = st.st_dev;
-	landed.ino = st.st_ino;
-	incoming_remember(in, file, &landed);
-}
-
-static int incoming_make_hard_link(
-	struct incoming *in, const struct transfer_file *file, const char *name, char text[512])
-{
-	const struct incoming_landed *landed = incoming_links_find(&in->links, file->first);
-	struct landing_params lp = {.top = in->dir,
-		.path = name,
-		.replace = in->params.replace,
-		.beneath = true,
-		.parents = true,
-		.space = in->params.space};
-	struct landing_file first = {.path = (const char *)file->target.data};
-	int err;
-
-	if (in->dir < 0)
-		return -ENOTDIR;
-	if (!landed) {
-		snprintf(text, 512, "the file that it is a hard link to did not arrive");
-		return -ENOENT;
-	}
-	first.dev = landed->dev;
-	first.ino = landed->ino;
-	err = landing_hard_link(&lp, &first, text);
-	if (err == -ESTALE)
-		snprintf(text, 512, "the file that it is a hard link to was replaced meanwhile");
-	return err;
-}
-
-/* Where something was written to, for incoming_flush: each file system once. */
 static void incoming_note_disk(struct incoming *in, int fd)
 {
-	struct stat st;
-
-	if (in->params.fsync != INCOMING_FSYNC_END || fstat(fd, &st))
-		return;
-	for (unsigned i = 0; i < in->disk_count; i++)
-		if (in->disks[i].device == st.st_dev)
-			return;
-	if (in->disk_count < INCOMING_DISKS_MAX)
-		in->disks[in->disk_count].fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	if (in->disk_count == INCOMING_DISKS_MAX || in->disks[in->disk_count].fd < 0)
-		in->disks_error = -EMFILE;
-	else
-		in->disks[in->disk_count++].device = st.st_dev;
+	if (in->params.fsync == INCOMING_FSYNC_END)
+		incoming_disks_note(&in->disks, fd);
 }
 
 static int incoming_flush(void *ctx)
 {
-	struct incoming *in = ctx;
-	int err = in->disks_error;
-
-	for (unsigned i = 0; i < in->disk_count; i++)
-		if (syncfs(in->disks[i].fd) && !err)
-			err = -errno;
-	return err;
+	return incoming_disks_flush(&((struct incoming *)ctx)->disks);
 }
 
 /* Whether it is not known before how much of the disk it takes. */
@@ -386,7 +118,7 @@ static int incoming_open_file(struct incoming *in, const struct transfer_file *f
 
 	if (err)
 		return err;
-	if (incoming_is_there(in, &lp, file))
+	if (incoming_mark_covers(&in->mark, file, lp.top, lp.path))
 		return -EALREADY;
 	/* of a file with holes zeros are not written: what is there must be zeros, too */
 	if (in->params.resume_bytes && file->kind == TRANSFER_FILE_REGULAR &&
@@ -472,30 +204,11 @@ static int incoming_open(void *ctx, const struct transfer_file *file, struct end
 		snprintf(text, 512, "the server sent what was not asked for");
 		return -EBADMSG;
 	}
-	incoming_mark(in, file, name);
-	if (file->kind == TRANSFER_FILE_DIRECTORY && in->params.kind != INCOMING_STREAM) {
-		err = in->params.kind == INCOMING_NULL
-			      ? 0
-			      : incoming_make_directory(in, name, (mode_t)file->mode);
-		return err ? incoming_refuse(in, name, err, text) : 0;
-	}
-	if (file->kind == TRANSFER_FILE_DIRECTORY_END) {
-		if (in->params.kind != INCOMING_INTO && in->params.kind != INCOMING_AS)
-			return 0;
-		err = incoming_leave_directory(in, file, name, text);
-		return err ? incoming_refuse(in, name, err, text) : 0;
-	}
-	if (file->kind == TRANSFER_FILE_SPECIAL && in->params.kind != INCOMING_STREAM)
-		return 0; /* it is only told of */
-	if (file->kind == TRANSFER_FILE_LINK && in->params.kind != INCOMING_STREAM) {
-		err = in->params.kind == INCOMING_NULL ? 0
-						       : incoming_make_link(in, file, name, text);
-		return err ? incoming_refuse(in, name, err, text) : 0;
-	}
-	if (file->kind == TRANSFER_FILE_HARD_LINK && in->params.kind != INCOMING_STREAM) {
-		err = in->params.kind == INCOMING_NULL
-			      ? 0
-			      : incoming_make_hard_link(in, file, name, text);
+	incoming_mark_meet(&in->mark, in->dir, file, name, in->sink.resume);
+	/* a stream takes no directory, but may be told of the end of one */
+	if (file->kind == TRANSFER_FILE_DIRECTORY_END ||
+		(transfer_is_bare(file) && in->params.kind != INCOMING_STREAM)) {
+		err = incoming_bare(in, file, name, text);
 		return err ? incoming_refuse(in, name, err, text) : 0;
 	}
 	f = calloc(1, sizeof(*f));
@@ -670,12 +383,8 @@ static int incoming_check(struct incoming *in)
 /* The mark of several files goes, or stays for whoever goes on. */
 static void incoming_end_mark(struct incoming *in)
 {
-	/* one that somebody else had, who was just being cut off */
-	if (in->over && in->busy && tree_mark_open(in->dir, in->first, &in->began, &in->mark))
-		in->mark = NULL;
 	/* only what has landed need not come again, and of a server that can be believed */
-	incoming_unmark(in, in->over || in->refused || !in->landed);
-	in->busy = false;
+	incoming_mark_end(&in->mark, in->dir, in->over, !in->over && !in->refused && in->landed);
 }
 
 void incoming_is_over(struct incoming *in)
@@ -704,7 +413,7 @@ int incoming_new(const struct incoming_params *params, struct incoming **out)
 	in->keep = (struct incoming_keep){.set_id = params->set_id, .has = params->keep};
 	if (in->keep.has)
 		in->keep.has |= TRANSFER_HAS_LOST;
-	clock_gettime(CLOCK_REALTIME_COARSE, &in->began); /* as file systems have it */
+	incoming_mark_init(&in->mark);
 	in->dir = -1;
 	in->path = strdup(params->path ? params->path : "");
 	if (!in->path)
@@ -758,8 +467,7 @@ void incoming_free(struct incoming *in)
 		free(f);
 	}
 	incoming_end_mark(in);
-	while (in->disk_count)
-		close(in->disks[--in->disk_count].fd);
+	incoming_disks_fini(&in->disks);
 	if (in->params.sweep)
 		incoming_sweep_destination(in);
 	if (in->dir >= 0)

@@ -2,7 +2,8 @@
 /*
  * tree/incoming_impl.h: a destination's state, and what its files ask of each other.
  *
- *   incoming.c         the destination, and what comes one by one
+ *   incoming.c         the destination, and the files that come one by one
+ *   incoming_bare.c    directories and links, which come without bytes
  *   incoming_bundle.c  small files and links that come together
  *   incoming_whole.c   a small file that is all there
  *
@@ -13,14 +14,15 @@
 
 #include "tree/flush.h"
 #include "tree/incoming.h"
+#include "tree/incoming_disks.h"
 #include "tree/incoming_keep.h"
 #include "tree/incoming_links.h"
+#include "tree/incoming_mark.h"
 #include "tree/landing.h"
 #include "tree/metadata.h"
 
 #include <pthread.h>
 
-#define INCOMING_DISKS_MAX 16u
 #define INCOMING_NAME_BYTES (TRANSFER_NAME_MAX + 1)
 
 /* A file on its way: the transfer's cookie. */
@@ -41,20 +43,10 @@ struct incoming {
 	int dir;                     /* what names go beneath; -1 = not there (yet) */
 	bool used;                   /* the stream */
 	struct incoming_file *files; /* of the transfer's thread */
-	/* of several files */
-	char first[256];        /* the first name, up to its '/' */
-	struct tree_mark *mark; /* NULL: nothing is gone on with */
-	bool marked, over;      /* it was tried to have a mark */
-	bool busy;              /* somebody else has it */
-	bool landed, refused;   /* some file has; or was not what was asked for */
-	struct timespec began;
-	/* file systems that are flushed at the end */
-	struct {
-		dev_t device;
-		int fd;
-	} disks[INCOMING_DISKS_MAX];
-	unsigned disk_count;
-	int disks_error; /* one of them could not be noted */
+	struct incoming_mark mark;   /* of several files */
+	bool over;                   /* all has come */
+	bool landed, refused;        /* some file has; or was not what was asked for */
+	struct incoming_disks disks; /* that are flushed at the end */
 	struct transfer_sink sink;
 	struct flush_costs costs;
 };
@@ -70,6 +62,24 @@ struct landing_params;
 /* Where a file goes, and with what.  0; -EEXIST: what is there stays; -errno. */
 int incoming_aim(
 	struct incoming *, const struct transfer_file *, const char *name, struct landing_params *);
+
+/* Whether what is there stays: a file, or a link, that is not older than what comes. */
+bool incoming_is_new(const struct landing_params *, const struct transfer_file *);
+
+/* ---- incoming_bare.c ---- */
+
+/* Makes or ends what comes without bytes; nothing where no names are kept.  0 or -errno. */
+int incoming_bare(
+	struct incoming *, const struct transfer_file *, const char *name, char text[512]);
+/* The destination is a directory that is there now: names go beneath it.  0 or -errno. */
+int incoming_open_dir(struct incoming *);
+/* Where a single file went, and what names go beneath: rid of what was left behind. */
+void incoming_sweep_destination(struct incoming *);
+/* The file has landed: its other names, if it has some, will be links to what it is now. */
+void incoming_remember(
+	struct incoming *, const struct transfer_file *, const struct incoming_landed *);
+/* The same of a file that stays as it was here. */
+void incoming_remember_kept(struct incoming *, const struct transfer_file *, const char *name);
 
 /* ---- incoming_whole.c: as `whole` of struct transfer_sink ---- */
 
