@@ -2,13 +2,13 @@
 /*
  * session/demux: see demux.h.
  *
- * Owns the lock that the control channel is used under, and the bytes of frames between it and who
- * reads them.
+ * Owns the lock that the control channel is used under, and knows whose each frame is.
  */
 #include "session/demux.h"
 
 #include "base/clock.h"
 #include "proto/transfer.h"
+#include "session/frame_queue.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -17,8 +17,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 #define TAKEN_AT_ONCE 64u /* frames, before whoever takes them in has its own turn */
 
@@ -30,14 +28,9 @@ struct demux_port {
 	/* no transfer reads it: what comes is kept for the one that is about to begin, or dropped
 	 */
 	bool parked, dropping;
-	bool signalled;         /* its descriptor is readable */
-	bool wants_room;        /* it waits until all that is queued has left */
-	struct buffer incoming; /* frames as on the wire */
-	int fd;                 /* eventfd; -1: not made yet */
-	/* its own thread's */
-	struct buffer reading;
-	size_t consumed; /* of `reading`, by the frame that was given last */
-	/* the frame that was given last, where it is the control's */
+	bool wants_room; /* it waits until all that is queued has left */
+	struct frame_queue frames;
+	/* its own thread's: the frame that was given last, where it is the control's */
 	bool direct;
 	struct message_header header;
 	const uint8_t *data;
@@ -64,28 +57,21 @@ int demux_new(struct control *control, struct demux **out)
 	if (!d)
 		return -ENOMEM;
 	d->control = control;
-	d->dialogue = (struct demux_port){.demux = d, .open = true, .fd = -1};
+	d->dialogue = (struct demux_port){.demux = d, .open = true};
+	frame_queue_init(&d->dialogue.frames);
 	pthread_mutex_init(&d->lock, NULL);
 	*out = d;
 	return 0;
-}
-
-static void port_fini(struct demux_port *p)
-{
-	if (p->fd >= 0)
-		close(p->fd);
-	buffer_fini(&p->incoming);
-	buffer_fini(&p->reading);
 }
 
 void demux_free(struct demux *d)
 {
 	if (!d)
 		return;
-	port_fini(&d->dialogue);
+	frame_queue_fini(&d->dialogue.frames);
 	for (unsigned i = 0; i < MESSAGE_TRANSFERS_MAX; i++) {
 		if (d->ports[i])
-			port_fini(d->ports[i]);
+			frame_queue_fini(&d->ports[i]->frames);
 		free(d->ports[i]);
 	}
 	pthread_mutex_destroy(&d->lock);
@@ -99,25 +85,6 @@ struct demux_port *demux_dialogue(struct demux *d)
 
 /* ---- under the lock ---- */
 
-static void wake(struct demux_port *p)
-{
-	const uint64_t one = 1;
-
-	if (p->signalled || p->fd < 0)
-		return;
-	/* full would mean that it is readable anyway */
-	p->signalled = write(p->fd, &one, sizeof one) == sizeof one || errno == EAGAIN;
-}
-
-static void unwake(struct demux_port *p)
-{
-	uint64_t count;
-
-	if (p->signalled && read(p->fd, &count, sizeof count) < 0 && errno != EAGAIN)
-		return;
-	p->signalled = false;
-}
-
 static void wake_all(struct demux *d, bool who_wants_room)
 {
 	struct demux_port *p = &d->dialogue;
@@ -125,7 +92,7 @@ static void wake_all(struct demux *d, bool who_wants_room)
 	for (unsigned i = 0;; i++) {
 		if (p && p->open && (!who_wants_room || p->wants_room)) {
 			p->wants_room = false;
-			wake(p);
+			frame_queue_wake(&p->frames);
 		}
 		if (i == MESSAGE_TRANSFERS_MAX)
 			return;
@@ -156,31 +123,18 @@ static bool is_keepalive(const struct message_header *h, const uint8_t *data)
 	return h->type == MESSAGE_PING && !memcmp(data, none, sizeof none);
 }
 
-static int append(struct buffer *to, const struct message_header *h, const uint8_t *data)
-{
-	uint8_t *bytes = buffer_reserve(to, MESSAGE_HEADER_BYTES + h->length);
-
-	if (!bytes)
-		return -ENOMEM;
-	message_put_header(h, bytes);
-	if (h->length)
-		memcpy(bytes + MESSAGE_HEADER_BYTES, data, h->length);
-	buffer_added(to, MESSAGE_HEADER_BYTES + h->length);
-	return 0;
-}
-
 /* The frame that is held goes to its port.  false: that is full. */
 static bool deliver(struct demux *d, const struct demux_port *self)
 {
 	struct demux_port *p = port_of(d, &d->header);
 
 	if (!p->dropping && (!is_keepalive(&d->header, d->data) || !d->open)) {
-		if (buffer_bytes(&p->incoming) >= DEMUX_PORT_BYTES)
+		if (frame_queue_incoming_bytes(&p->frames) >= DEMUX_PORT_BYTES)
 			return false;
-		if (append(&p->incoming, &d->header, d->data))
+		if (frame_queue_append(&p->frames, &d->header, d->data))
 			d->error = -ENOMEM;
 		if (p != self)
-			wake(p);
+			frame_queue_wake(&p->frames);
 	}
 	d->held = false;
 	return true;
@@ -212,25 +166,7 @@ static void take_in(struct demux *d, const struct demux_port *self)
 	tell_room(d);
 }
 
-/* What came for it is its thread's to read. */
-static void turn_over(struct demux_port *p)
-{
-	struct buffer empty = p->reading;
-
-	if (buffer_bytes(&p->reading))
-		return;
-	p->reading = p->incoming;
-	p->incoming = empty;
-}
-
 /* ---- ports ---- */
-
-static int make_fd(struct demux_port *p)
-{
-	if (p->fd < 0)
-		p->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	return p->fd < 0 ? -errno : 0;
-}
 
 static struct demux_port *make_port(struct demux *d, unsigned number)
 {
@@ -240,8 +176,10 @@ static struct demux_port *make_port(struct demux *d, unsigned number)
 	if (p)
 		return p;
 	p = d->ports[number] = calloc(1, sizeof *p);
-	if (p)
-		*p = (struct demux_port){.demux = d, .number = number, .fd = -1};
+	if (!p)
+		return NULL;
+	*p = (struct demux_port){.demux = d, .number = number};
+	frame_queue_init(&p->frames);
 	return p;
 }
 
@@ -251,30 +189,11 @@ static void unpark(struct demux *d, struct demux_port *p)
 	p->parked = p->dropping = false;
 }
 
-/* What was taken in for the dialogue before it was known that a transfer begins.  What lies before
- * `at` stays where it is: it may be in use. */
-static int sift(struct demux *d, struct demux_port *p, struct buffer *from, size_t at)
+static bool is_of_port(void *port, const struct message_header *h)
 {
-	uint8_t *front = buffer_front(from);
-	size_t all = buffer_bytes(from), kept = at;
-	int err = 0;
+	struct demux_port *p = port;
 
-	while (at < all) {
-		struct message_header h;
-		size_t bytes;
-
-		(void)message_get_header(&h, front + at); /* as it was written */
-		bytes = MESSAGE_HEADER_BYTES + h.length;
-		if (!err && port_of(d, &h) == p) {
-			err = p->dropping ? 0 : buffer_append(&p->incoming, front + at, bytes);
-		} else {
-			memmove(front + kept, front + at, bytes);
-			kept += bytes;
-		}
-		at += bytes;
-	}
-	from->tail -= all - kept;
-	return err;
+	return port_of(p->demux, h) == p;
 }
 
 static int keep_or_drop(struct demux *d, unsigned number, bool drop)
@@ -291,10 +210,10 @@ static int keep_or_drop(struct demux *d, unsigned number, bool drop)
 		p->parked = !drop;
 		p->dropping = drop;
 		if (drop)
-			buffer_fini(&p->incoming);
-		err = sift(d, p, &d->dialogue.reading, d->dialogue.consumed);
-		if (!err)
-			err = sift(d, p, &d->dialogue.incoming, 0);
+			frame_queue_clear(&p->frames);
+		/* what was taken in for the dialogue before it was known that a transfer begins */
+		err = frame_queue_sift(
+			&d->dialogue.frames, drop ? NULL : &p->frames, is_of_port, p);
 	}
 	pthread_mutex_unlock(&d->lock);
 	return err;
@@ -318,7 +237,7 @@ void demux_unpark(struct demux *d, unsigned number)
 	p = d->ports[number];
 	if (p && !p->open) {
 		unpark(d, p);
-		buffer_fini(&p->incoming);
+		frame_queue_clear(&p->frames);
 	}
 	pthread_mutex_unlock(&d->lock);
 }
@@ -330,9 +249,9 @@ int demux_open(struct demux *d, unsigned number, struct demux_port **out)
 
 	pthread_mutex_lock(&d->lock);
 	p = make_port(d, number);
-	err = p ? make_fd(p) : -ENOMEM;
+	err = p ? frame_queue_make_fd(&p->frames) : -ENOMEM;
 	if (!err)
-		err = make_fd(&d->dialogue);
+		err = frame_queue_make_fd(&d->dialogue.frames);
 	if (!err && !p->open) {
 		unpark(d, p);
 		p->open = true;
@@ -354,23 +273,14 @@ void demux_close(struct demux_port *p)
 	pthread_mutex_lock(&d->lock);
 	assert(p->open);
 	p->open = p->wants_room = false;
-	if (p->consumed)
-		buffer_consume(&p->reading, p->consumed);
-	p->consumed = 0;
-	for (struct buffer *b = &p->reading;; b = &p->incoming) {
-		if (buffer_bytes(b) &&
-			buffer_append(&d->dialogue.incoming, buffer_front(b), buffer_bytes(b)))
-			d->error = -ENOMEM;
-		buffer_fini(b);
-		if (b == &p->incoming)
-			break;
-	}
-	unwake(p);
+	if (frame_queue_move(&p->frames, &d->dialogue.frames))
+		d->error = -ENOMEM;
+	frame_queue_unwake(&p->frames);
 	if (--d->open)
 		control_push(d->control);
 	else
 		control_cork(d->control, false);
-	wake(&d->dialogue);
+	frame_queue_wake(&d->dialogue.frames);
 	pthread_mutex_unlock(&d->lock);
 }
 
@@ -402,31 +312,17 @@ int demux_put(struct demux_port *p, uint16_t type, uint16_t response, const void
 	return err;
 }
 
-/* The frame at the front of what is being read: 1, or 0. */
-static int give(struct demux_port *p, struct message_header *h, const uint8_t **data)
-{
-	if (!buffer_bytes(&p->reading))
-		return 0;
-	(void)message_get_header(h, buffer_front(&p->reading)); /* as it was written */
-	*data = buffer_front(&p->reading) + MESSAGE_HEADER_BYTES;
-	p->consumed = MESSAGE_HEADER_BYTES + h->length;
-	return 1;
-}
-
 int demux_get(struct demux_port *p, struct message_header *h, const uint8_t **data)
 {
 	struct demux *d = p->demux;
 	int got;
 
-	if (p->consumed)
-		buffer_consume(&p->reading, p->consumed);
-	p->consumed = 0;
+	frame_queue_consume(&p->frames);
 	p->direct = false;
-	if (give(p, h, data))
+	if (frame_queue_give(&p->frames, h, data))
 		return 1;
 	pthread_mutex_lock(&d->lock);
-	turn_over(p);
-	if (!buffer_bytes(&p->reading)) {
+	if (!frame_queue_turn(&p->frames)) {
 		if (!d->open && !d->parked && !d->held && !d->error) { /* nobody else reads */
 			got = control_get(d->control, h, data);
 			p->direct = got == 1;
@@ -436,28 +332,23 @@ int demux_get(struct demux_port *p, struct message_header *h, const uint8_t **da
 			return got;
 		}
 		take_in(d, p);
-		turn_over(p);
+		frame_queue_turn(&p->frames);
 	}
 	got = d->error;
 	pthread_mutex_unlock(&d->lock);
-	return give(p, h, data) ? 1 : got;
+	return frame_queue_give(&p->frames, h, data) ? 1 : got;
 }
 
 int demux_unget(struct demux_port *p)
 {
-	p->consumed = 0;
+	frame_queue_unget(&p->frames);
 	if (!p->direct)
 		return 0;
 	p->direct = false;
-	return append(&p->reading, &p->header, p->data);
+	return frame_queue_put_first(&p->frames, &p->header, p->data);
 }
 
 /* ---- waiting ---- */
-
-static bool has_frame(const struct demux_port *p)
-{
-	return buffer_bytes(&p->reading) > p->consumed || buffer_bytes(&p->incoming);
-}
 
 int demux_arm(struct demux_port *p)
 {
@@ -465,13 +356,13 @@ int demux_arm(struct demux_port *p)
 	int err;
 
 	pthread_mutex_lock(&d->lock);
-	unwake(p);
+	frame_queue_unwake(&p->frames);
 	err = control_arm(d->control);
 	/* who makes the descriptor unreadable takes in what it told of */
 	if (!err && d->open)
 		take_in(d, p);
 	if (!err)
-		err = has_frame(p) || (d->held && !d->open) || d->error;
+		err = frame_queue_any(&p->frames) || (d->held && !d->open) || d->error;
 	pthread_mutex_unlock(&d->lock);
 	return err;
 }
@@ -483,7 +374,7 @@ int demux_control_fd(const struct demux *d)
 
 int demux_port_fd(const struct demux_port *p)
 {
-	return p->fd;
+	return p->frames.fd;
 }
 
 /* Blocks until a frame is there (if `frames`), or until all that was queued has left (if `room`).
@@ -506,7 +397,7 @@ static int wait_until(struct demux_port *p, bool frames, bool room, int timeout_
 		 * control's descriptor tells of */
 		if (!d->open)
 			take_in(d, p);
-		err = err || has_frame(p);
+		err = err || frame_queue_any(&p->frames);
 		met = (frames && err) || d->error || (room && !control_pending_bytes(d->control));
 		p->wants_room = room && !met;
 		pthread_mutex_unlock(&d->lock);
@@ -529,7 +420,7 @@ static bool is_alone(struct demux_port *p)
 	bool alone;
 
 	pthread_mutex_lock(&d->lock);
-	alone = !d->open && !d->held && !has_frame(p);
+	alone = !d->open && !d->held && !frame_queue_any(&p->frames);
 	pthread_mutex_unlock(&d->lock);
 	return alone;
 }
