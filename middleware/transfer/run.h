@@ -140,6 +140,9 @@ int run_wait(struct run *, int (*again)(struct run *));
 int run_fail(struct run *, enum verdict_scope, uint16_t status, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 
+/* Of a transfer that was cut short: the status of its files that did not end. */
+uint16_t run_cut_status(const struct run *);
+
 /*
  * Ends the transfer on this side and frees all that `run` holds.  After an error: sends ABORT,
  * closes the data channels before any memory goes, drops files, and then waits for the peer's ABORT

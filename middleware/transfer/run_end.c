@@ -13,6 +13,11 @@
 #define ABORT_TIMEOUT_MS 10000 /* the peer answers ABORT within this, or the session is lost */
 #define ABORT_GRACE_MS 1000    /* an ABORT may come so much later than its end of a channel */
 
+uint16_t run_cut_status(const struct run *run)
+{
+	return run->verdict.status ? run->verdict.status : STATUS_DISCONNECTED;
+}
+
 /* An -errno that nobody has judged: of the channels, or of the memory. */
 static void judge(struct run *run, int error)
 {

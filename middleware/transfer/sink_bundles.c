@@ -497,14 +497,13 @@ int sink_end_bundles(struct sink *s)
 void sink_drop_bundle(struct sink *s, struct sink_file *f)
 {
 	struct sink_bundle *bundle = f->bundle;
-	const struct verdict *why = &s->run.verdict;
 
 	for (unsigned i = 0; i < bundle->count; i++) {
 		struct sink_entry *e = &bundle->entries[i];
 		bool ends = e->arrival.file.kind == TRANSFER_FILE_DIRECTORY_END;
 
 		if (!f->job_out || (ends && i >= bundle->ends_at))
-			fail(e, why->status ? why->status : STATUS_DISCONNECTED, why->text);
+			fail(e, run_cut_status(&s->run), s->run.verdict.text);
 	}
 	finish(s, f);
 }

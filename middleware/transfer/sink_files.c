@@ -431,8 +431,7 @@ static void drop_file(struct sink *s, struct sink_file *f)
 		return;
 	}
 	if (!f->job_out || f->waits) /* else its job has run to its end, one way or the other */
-		verdict_set(&f->verdict, VERDICT_FILE,
-			s->run.verdict.status ? s->run.verdict.status : STATUS_DISCONNECTED, "%s",
+		verdict_set(&f->verdict, VERDICT_FILE, run_cut_status(&s->run), "%s",
 			s->run.verdict.text);
 	f->cut = true;
 	if (f->resume) /* its job has run, for there is no I/O pool any more */

@@ -328,8 +328,7 @@ void source_drop_files(struct source *s)
 			source_drop_bundle(s, f);
 			continue;
 		}
-		verdict_set(&f->verdict, VERDICT_FILE,
-			s->run.verdict.status ? s->run.verdict.status : STATUS_DISCONNECTED, "%s",
+		verdict_set(&f->verdict, VERDICT_FILE, run_cut_status(&s->run), "%s",
 			s->run.verdict.text);
 		source_file_finish(s, f);
 	}

@@ -6,7 +6,8 @@
  *   source_files.c   starting, ending and failing files
  *   source_blocks.c  filling blocks, sending them, getting them back
  *   source_holes.c   telling what need not be sent
- *   source_bundles.c small files, read many at a time, and sent together
+ *   source_gathers.c small files, read many at a time
+ *   source_bundles.c what is sent together, and how it ended
  *   source_early.c   blocks that leave before their file is READY
  *
  * Included by these only.  One thread, the transfer's.
@@ -146,10 +147,7 @@ bool source_early_may_send(struct source *);
 /* A FILLED block with its prefix written.  0 or -errno. */
 int source_early_send(struct source *, struct block *);
 
-/* ---- source_bundles.c ---- */
-
-/* Of one that is a bundle: the name of its first file. */
-struct wire_bytes source_bundle_name(const struct source_file *);
+/* ---- source_gathers.c ---- */
 
 /* Where source and sink can do with bundles: from now on `next` is asked for names here. */
 int source_make_gathers(struct source *, bool wanted);
@@ -158,12 +156,19 @@ void source_free_gathers(struct source *);
 int source_gather(struct source *);
 /* A gather's block comes back from its worker.  0 or -errno. */
 int source_take_gathered(struct source *, struct block *);
-int source_take_results(struct source *, const uint8_t *data, size_t len);
 /* Nothing is gathered, and no bundle is on its way. */
 bool source_gathered_all(const struct source *);
 bool source_is_gathering(const struct source *); /* something is being read */
 /* A transfer that was cut short: those that were not told are. */
 void source_drop_gathers(struct source *);
+
+/* ---- source_bundles.c ---- */
+
+/* Of one that is a bundle: the name of its first file. */
+struct wire_bytes source_bundle_name(const struct source_file *);
+/* RESULTS.  0, or -EBADMSG. */
+int source_take_results(struct source *, const uint8_t *data, size_t len);
+/* A transfer that was cut short: tells the outcomes of a bundle that was sent. */
 void source_drop_bundle(struct source *, struct source_file *);
 
 #endif
