@@ -2,7 +2,8 @@
 /*
  * transfer/sink_impl.h: the sink's state, and what its files ask of each other.
  *
- *   sink.c        the loop, the frames and the blocks it takes in
+ *   sink.c        the loop, and the frames it takes in
+ *   sink_blocks.c  blocks, from their notice to their free slot
  *   sink_files.c  the table of files: opening them as descriptors allow, telling how they ended
  *   sink_bundles.c  small files that come together
  *   sink_early.c  blocks that come before their file is READY
@@ -79,14 +80,30 @@ struct sink {
 
 /* ---- sink.c ---- */
 
+/* Whether a file is all there now: what has to be done with it then.  It may be gone after that. */
+int sink_check_finished(struct sink *, struct sink_file *);
+/* A failure in the middle of a file: the source is told at once, so that it stops. */
+int sink_fail_early(struct sink *, struct sink_file *);
+
+/* ---- sink_blocks.c ---- */
+
+/* With a bucket: all slots are the source's at first.  0 or -ENOMEM. */
+int sink_make_held(struct sink *);
 /* Its slot is empty: it is free for the source, or will be in its time. */
 void sink_give(struct sink *, struct block *);
+/* Slots whose time has come.  How many. */
+int sink_give_held(struct sink *);
+/* Blocks that the engine yields.  How many, or a failure. */
+int sink_take_landed(struct sink *);
 /* A block has landed.  0 or a failure. */
 int sink_take_block(struct sink *, struct block *);
 /* The same, once its header was read and found good. */
 int sink_accept_block(struct sink *, struct sink_file *, struct block *);
-/* Whether a file is all there now: what has to be done with it then.  It may be gone after that. */
-int sink_check_finished(struct sink *, struct sink_file *);
+/* Blocks that the I/O pool has verified and written, or has not.  How many, or a failure. */
+int sink_take_drained(struct sink *);
+/* A transfer that was cut short, whose sink keeps what it has: what has landed is verified and
+ * written. */
+void sink_salvage(struct sink *);
 
 /* ---- sink_early.c ---- */
 
