@@ -54,22 +54,26 @@ int sink_give_held(struct sink *s)
 	return n;
 }
 
-/* A block of so many bytes has come into a slot that was given for a whole one. */
-static void count_landed(struct sink *s, const struct block *b)
+/* A block of so many bytes has come into a slot that was given for a whole one; nothing was given
+ * for an early one. */
+static void count_landed(struct sink *s, bool early, uint32_t bytes)
 {
-	uint32_t bytes = b->length;
-
-	if (sink_early_is(b) || s->ahead.invited)
-		s->run.stats->early_bytes += bytes;
 	if (!s->run.bucket)
 		return;
 	bucket_count(s->run.bucket, bytes);
-	if (sink_early_is(b)) { /* nothing was given for it */
+	if (early) {
 		bucket_spend(s->run.bucket, bytes, clock_now_ns());
 		return;
 	}
 	s->away++;
 	bucket_refund(s->run.bucket, s->block - bytes);
+}
+
+void sink_count_verified(struct sink *s, const struct block *b)
+{
+	atomic_fetch_add_explicit(&s->run.stats->bytes, b->length, memory_order_relaxed);
+	if (sink_early_is(b) || s->ahead.invited)
+		s->run.stats->early_bytes += b->length;
 }
 
 int sink_make_held(struct sink *s)
@@ -131,11 +135,24 @@ int sink_accept_block(struct sink *s, struct sink_file *f, struct block *b)
 	return 0;
 }
 
+/* To whoever waits for it, which checks what its header says.  0, -EBADMSG, or a failure. */
+static int hand_on(struct sink *s, struct block *b)
+{
+	struct sink_file *f = sink_find_file(s, b->session);
+
+	if (sink_early_is(b) || s->ahead.invited)
+		return sink_early_landed(s, f, b);
+	if (!f)
+		return sink_keep_early(s, b);
+	return f->bundle ? sink_take_bundle_block(s, f, b) : sink_accept_block(s, f, b);
+}
+
 int sink_take_block(struct sink *s, struct block *b)
 {
 	struct transfer_block h;
 	uint8_t copy[SEAL_PREFIX_BYTES], *prefix = copy + s->run.prefix_bytes - BLOCK_PREFIX_BYTES;
-	struct sink_file *f;
+	const bool early = sink_early_is(b);
+	uint32_t crossed;
 	int err;
 
 	/* copied once: the peer can write there again, and what was checked must be what is used */
@@ -150,22 +167,21 @@ int sink_take_block(struct sink *s, struct block *b)
 	b->offset = h.offset;
 	b->length = h.length;
 	b->stored = h.stored;
-	s->run.stats->crossed_bytes += block_crossing(b);
+	crossed = block_crossing(b);
 	b->leaf = digest_block_sum(h.sum, prefix); /* xor undoes itself: what the leaf must be */
-	f = err ? NULL : sink_find_file(s, h.session);
 	if (!err)
-		count_landed(s, b);
-	if (!err)
-		err = sink_early_is(b) || s->ahead.invited ? sink_early_landed(s, f, b)
-		      : !f                                 ? sink_keep_early(s, b)
-		      : f->bundle                          ? sink_take_bundle_block(s, f, b)
-							   : sink_accept_block(s, f, b);
+		err = hand_on(s, b);
 	if (err == -EBADMSG)
 		return run_fail(&s->run, VERDICT_SESSION, STATUS_PROTOCOL,
 			"a block's header is not allowed: file %u, sequence %u, offset %llu, "
 			"length %u",
 			h.session, h.sequence, (unsigned long long)h.offset, h.length);
-	return err;
+	if (err)
+		return err;
+	/* the block may be somebody else's by now */
+	s->run.stats->crossed_bytes += crossed;
+	count_landed(s, early, h.length);
+	return 0;
 }
 
 int sink_take_landed(struct sink *s)
@@ -208,7 +224,7 @@ static int take_drained(struct sink *s, struct block *b)
 	if (!b->error && f->resume)
 		sink_resume_add(f->resume, s->run.io_pool, b->offset / s->block, b->leaf);
 	if (!b->error)
-		atomic_fetch_add_explicit(&s->run.stats->bytes, b->length, memory_order_relaxed);
+		sink_count_verified(s, b);
 	sink_give(s, b);
 	if (!f->verdict.status)
 		return sink_check_finished(s, f);

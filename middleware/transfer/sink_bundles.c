@@ -276,7 +276,7 @@ int sink_bundle_verified(struct sink *s, struct sink_file *f, struct block *b)
 
 	bundle->block = b;
 	if (!b->error)
-		atomic_fetch_add_explicit(&s->run.stats->bytes, b->length, memory_order_relaxed);
+		sink_count_verified(s, b);
 	for (unsigned i = 0; i < bundle->count && b->error; i++)
 		if (has_bytes(&bundle->entries[i]))
 			fail(&bundle->entries[i],

@@ -101,6 +101,8 @@ int sink_take_block(struct sink *, struct block *);
 int sink_accept_block(struct sink *, struct sink_file *, struct block *);
 /* Blocks that the I/O pool has verified and written, or has not.  How many, or a failure. */
 int sink_take_drained(struct sink *);
+/* A block's bytes are verified and handed to the end. */
+void sink_count_verified(struct sink *, const struct block *);
 /* A transfer that was cut short, whose sink keeps what it has: what has landed is verified and
  * written. */
 void sink_salvage(struct sink *);
