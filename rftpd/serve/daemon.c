@@ -18,6 +18,7 @@
 #include "rftpd/serve/daemon_jobs.h"
 #include "rftpd/serve/listen.h"
 #include "rftpd/serve/reload.h"
+#include "rftpd/serve/session_turns.h"
 #include "rftpd/notify.h"
 #include "rftpd/jobs/task_pool.h"
 #include "rftpd/jobs/transfer_job.h"
@@ -401,7 +402,7 @@ static void give_turns(struct daemon *d)
 	struct daemon_session *s, *last = TAILQ_LAST(&d->busy, daemon_busy);
 
 	while ((s = TAILQ_FIRST(&d->busy))) {
-		daemon_session_turn(s);
+		session_turns_take(s);
 		if (s == last)
 			break;
 	}

@@ -2,8 +2,8 @@
 /*
  * rftpd/serve/daemon_session: see daemon_session.h.
  *
- * Owns the session's states and deadlines, and whose turn it is on the control channel.  What
- * requests mean is handle's; what a transfer does is transfer_job's.
+ * Owns the session's states and deadlines.  When its frames are read is session_turns' business,
+ * what requests mean is handle's, and what a transfer does is transfer_job's.
  */
 #include "rftpd/serve/daemon_session.h"
 
@@ -17,6 +17,7 @@
 #include "rftpd/serve/inline_batch.h"
 #include "rftpd/serve/listing.h"
 #include "rftpd/serve/session_log.h"
+#include "rftpd/serve/session_turns.h"
 #include "rftpd/jobs/transfer_job.h"
 
 #include <assert.h>
@@ -26,12 +27,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TURN_FRAMES 64u            /* then the others have theirs */
-#define PENDING_HIGH (256u * 1024) /* a client that does not take its replies gets no more */
-
-static void watch_frames(struct daemon_session *);
-
-static struct demux_port *dialogue(const struct daemon_session *s)
+struct demux_port *daemon_session_dialogue(const struct daemon_session *s)
 {
 	return demux_dialogue(link_demux(s->link));
 }
@@ -157,10 +153,7 @@ void daemon_session_drop(struct daemon_session *s, const char *why)
 	handle_login_forget(s);
 	deadline_stop(&s->login_deadline);
 	deadline_stop(&s->deadline);
-	poller_remove(&d->poller, &s->watch);
-	if (s->busy)
-		TAILQ_REMOVE(&d->busy, s, busy_entry);
-	s->busy = false;
+	session_turns_end(s);
 	admit_end(s);
 	SLIST_REMOVE(&d->numbers[s->number % DAEMON_BUCKETS], s, daemon_session, number_entry);
 	TAILQ_REMOVE(&d->sessions, s, entry);
@@ -168,9 +161,7 @@ void daemon_session_drop(struct daemon_session *s, const char *why)
 	TAILQ_INSERT_TAIL(&d->dead, s, entry);
 }
 
-/* CLOSING: once transfers have ended and the last reply has left, disconnects and waits for the
- * peer's part of it. */
-static void finish_closing(struct daemon_session *s)
+void daemon_session_go_on_closing(struct daemon_session *s)
 {
 	struct control *c = link_control(s->link);
 
@@ -204,9 +195,9 @@ void daemon_session_close(struct daemon_session *s, const char *why)
 	admit_is_set_up(s);
 	s->why = why;
 	deadline_stop(&s->deadline);
-	watch_frames(s);
+	session_turns_watch(s);
 	if (!s->dead)
-		finish_closing(s);
+		daemon_session_go_on_closing(s);
 }
 
 bool daemon_session_is_ending(const struct daemon_session *s)
@@ -287,29 +278,16 @@ void daemon_session_break(struct daemon_session *s, int error)
 	lose(s, error);
 }
 
-static void become_busy(struct daemon_session *s)
-{
-	if (s->busy)
-		return;
-	s->busy = true;
-	TAILQ_INSERT_TAIL(&s->daemon->busy, s, busy_entry);
-}
-
-static void become_idle(struct daemon_session *s)
+void daemon_session_idle(struct daemon_session *s)
 {
 	s->idle_since_ns = clock_now_ns();
 	deadline_start(&s->daemon->idle, &s->deadline, s->idle_since_ns);
 }
 
-void daemon_session_look(struct daemon_session *s)
-{
-	become_busy(s);
-}
-
 void daemon_session_await_login(struct daemon_session *s)
 {
 	s->state = SESSION_GREETED;
-	become_busy(s);
+	session_turns_look(s);
 }
 
 void daemon_session_ready(struct daemon_session *s)
@@ -317,13 +295,13 @@ void daemon_session_ready(struct daemon_session *s)
 	s->state = s->transfers.running ? SESSION_RUNNING : SESSION_READY;
 	admit_is_set_up(s);
 	if (s->state == SESSION_READY)
-		become_idle(s);
+		daemon_session_idle(s);
 	else
 		deadline_stop(&s->deadline);
-	watch_frames(s);
+	session_turns_watch(s);
 	/* frames that came meanwhile make no descriptor readable any more */
 	if (!s->dead)
-		become_busy(s);
+		session_turns_look(s);
 }
 
 /* ---- replies ---- */
@@ -332,7 +310,8 @@ int daemon_session_reply(struct daemon_session *s, uint16_t type, const void *da
 {
 	if (len < 0)
 		return (int)len;
-	return demux_put(dialogue(s), type | MESSAGE_REPLY, STATUS_OK, data, (size_t)len);
+	return demux_put(
+		daemon_session_dialogue(s), type | MESSAGE_REPLY, STATUS_OK, data, (size_t)len);
 }
 
 int daemon_session_refuse(
@@ -353,7 +332,8 @@ int daemon_session_refuse(
 		(struct wire_bytes){(const uint8_t *)text, strlen(text)}, data, sizeof data);
 	if (len < 0)
 		return (int)len;
-	return demux_put(dialogue(s), type | MESSAGE_REPLY, status, data, (size_t)len);
+	return demux_put(
+		daemon_session_dialogue(s), type | MESSAGE_REPLY, status, data, (size_t)len);
 }
 
 int daemon_session_abort(struct daemon_session *s, unsigned transfer)
@@ -363,121 +343,8 @@ int daemon_session_abort(struct daemon_session *s, unsigned transfer)
 	ssize_t n = transfer_put_abort(&abort, answer, sizeof answer);
 
 	return n < 0 ? (int)n
-		     : demux_put(
-			       dialogue(s), TRANSFER_ABORT, (uint16_t)transfer, answer, (size_t)n);
-}
-
-/* ---- turns ---- */
-
-/* What is about a transfer waits until the last one of that number is over, and BYE until all are.
- */
-static bool must_wait(const struct daemon_session *s, const struct message_header *h)
-{
-	if (h->type == TRANSFER_ABORT && session_transfers_busy(s, h->response) &&
-		s->transfers.of[h->response].job->copy)
-		return false;
-	if (message_has_number(h->type))
-		return session_transfers_busy(s, h->response);
-	return h->type == MESSAGE_BYE && s->transfers.running;
-}
-
-/* One frame, or one frame's worth of a listing: 1; 0: nothing can be done now; -errno. */
-static int step(struct daemon_session *s)
-{
-	struct demux *demux = link_demux(s->link);
-	struct message_header h;
-	const uint8_t *data;
-	int err;
-
-	if (demux_pending_bytes(demux) > PENDING_HIGH) {
-		demux_push(demux);
-		if (demux_pending_bytes(demux) > PENDING_HIGH)
-			return 0;
-	}
-	if (s->listing)
-		err = listing_more(s);
-	else {
-		err = demux_get(dialogue(s), &h, &data);
-		if (err >= 0 && inline_batch_waits(s) && (!err || !inline_batch_takes(h.type))) {
-			if (err)
-				err = demux_unget(dialogue(s));
-			return err ? err : inline_batch_begin(s);
-		}
-		if (err != 1)
-			return err;
-		if (must_wait(s, &h))
-			return demux_unget(dialogue(s));
-		err = handle_frame(s, &h, data);
-	}
-	if (!err && !s->dead && s->state == SESSION_READY)
-		become_idle(s);
-	return err ? err : 1;
-}
-
-void daemon_session_turn(struct daemon_session *s)
-{
-	unsigned left = TURN_FRAMES;
-	int err;
-
-	if (s->busy) {
-		TAILQ_REMOVE(&s->daemon->busy, s, busy_entry);
-		s->busy = false;
-	}
-	if (s->dead || s->lost)
-		return;
-	watch_frames(s); /* a transfer may have ended, or begun */
-	if (s->dead)
-		return;
-	/* armed first: what comes from here on makes the descriptor readable again */
-	err = demux_arm(dialogue(s));
-	if (s->state &
-		(SESSION_TASK |
-			SESSION_CHECKING)) { /* frames wait; replies to earlier ones may leave */
-		if (demux_pending_bytes(link_demux(s->link)))
-			demux_push(link_demux(s->link));
-		return;
-	}
-	err = err < 0 ? err : 0;
-	while (!err && !s->dead &&
-		s->state & (SESSION_NEW | SESSION_GREETED | SESSION_READY | SESSION_RUNNING |
-				   SESSION_WAITING)) {
-		if (!left--) {
-			become_busy(s);
-			return;
-		}
-		err = step(s);
-		if (!err)
-			return;
-		if (err == 1)
-			err = 0;
-	}
-	if (s->state == SESSION_CLOSING)
-		finish_closing(s);
-	else if (err)
-		daemon_session_break(s, err);
-}
-
-static void frames_ready(void *owner)
-{
-	daemon_session_turn(owner);
-}
-
-/* Where the dialogue's frames show: in the control channel itself, or, while transfers read there,
- * in what they leave for it. */
-static void watch_frames(struct daemon_session *s)
-{
-	struct demux *demux = link_demux(s->link);
-	int fd = demux_is_shared(demux) ? demux_port_fd(dialogue(s)) : demux_control_fd(demux);
-	int err;
-
-	if (s->watch.fd == fd || s->lost)
-		return;
-	poller_remove(&s->daemon->poller, &s->watch);
-	err = poller_add(&s->daemon->poller, &s->watch, fd, frames_ready, s);
-	if (!err)
-		return;
-	log_error("session %" PRIu32 " %s: epoll: %s", s->number, s->peer, strerror(-err));
-	daemon_session_break(s, err);
+		     : demux_put(daemon_session_dialogue(s), TRANSFER_ABORT, (uint16_t)transfer,
+			       answer, (size_t)n);
 }
 
 /* ---- connection events and time ---- */
@@ -486,13 +353,13 @@ static void control_event(struct daemon_session *s, const struct fabric_event *e
 {
 	if (ev->type == FABRIC_EVENT_CONNECTED) {
 		s->connected = true;
-		watch_frames(s);
+		session_turns_watch(s);
 		if (!s->dead)
-			daemon_session_turn(s);
+			session_turns_take(s);
 		return;
 	}
 	if (s->state == SESSION_READY)
-		daemon_session_turn(s); /* what it asked for before it went */
+		session_turns_take(s); /* what it asked for before it went */
 	if (s->dead)
 		return;
 	if (s->state == SESSION_WAITING)
@@ -512,35 +379,23 @@ void daemon_session_event(struct daemon_session *s, const struct fabric_event *e
 		session_transfers_event(s, ev);
 }
 
-/* A client that is done does not wait for the end of what it need not know of any more. */
-static bool said_bye(struct daemon_session *s)
-{
-	struct message_header h;
-	const uint8_t *data;
-
-	while (demux_get(dialogue(s), &h, &data) == 1)
-		if (h.type == MESSAGE_BYE)
-			return true;
-	return false;
-}
-
 void daemon_session_over(struct daemon_session *s)
 {
 	if (s->lost) {
 		if (!is_leased(s))
-			daemon_session_drop(s, said_bye(s) ? "bye" : s->why);
+			daemon_session_drop(s, session_turns_said_bye(s) ? "bye" : s->why);
 		return;
 	}
 	if (s->state == SESSION_CLOSING) {
-		watch_frames(s);
-		finish_closing(s);
+		session_turns_watch(s);
+		daemon_session_go_on_closing(s);
 		return;
 	}
 	if (s->state == SESSION_RUNNING) {
 		daemon_session_ready(s);
 	} else {
-		watch_frames(s);
-		become_busy(s);
+		session_turns_watch(s);
+		session_turns_look(s);
 	}
 	if (daemon_session_is_ending(s) && !s->dead)
 		daemon_session_stop(s);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rftpd/serve/daemon_session: one client: its channels, its state, its turn in the event loop.
+ * rftpd/serve/daemon_session: one client: its channels and its state.
  *
  *     NEW --HELLO--> GREETED --LOGIN--> CHECKING --it is taken--> READY
  *     CHECKING --it is refused, which takes its time--> GREETED
@@ -102,11 +102,11 @@ struct daemon_session {
 void daemon_session_open(
 	struct daemon *, struct fabric_chan *chan, const struct message_greeting *);
 struct daemon_session *daemon_session_find(struct daemon *, uint32_t number);
+/* Where its requests come and are answered. */
+struct demux_port *daemon_session_dialogue(const struct daemon_session *);
 /* An event of one of its channels, whose owner it is. */
 void daemon_session_event(struct daemon_session *, const struct fabric_event *);
 void daemon_session_expired(struct daemon_session *, struct deadline *);
-/* Reads and answers what there is, for one turn. */
-void daemon_session_turn(struct daemon_session *);
 /* A thread that used it does not any more. */
 void daemon_session_over(struct daemon_session *);
 /* The daemon ends: cancels its transfer, or closes. */
@@ -123,6 +123,14 @@ void daemon_session_close(struct daemon_session *, const char *why);
 void daemon_session_drop(struct daemon_session *, const char *why);
 void daemon_session_free(struct daemon_session *);
 
+/* ---- for rftpd/serve/session_turns ---- */
+
+/* READY, and it has just done something: the time in which it may be idle begins. */
+void daemon_session_idle(struct daemon_session *);
+/* CLOSING: once transfers have ended and the last reply has left, disconnects and waits for the
+ * peer's part of it. */
+void daemon_session_go_on_closing(struct daemon_session *);
+
 /* ---- for the handlers: 0, or -errno, which ends the session ---- */
 
 /* The OK reply to a request of `type`; `len` may come from a put function. */
@@ -132,9 +140,6 @@ int daemon_session_refuse(struct daemon_session *, uint16_t type, uint16_t statu
 	const char *format, ...) __attribute__((format(printf, 4, 5)));
 /* The ABORT that answers the client's. */
 int daemon_session_abort(struct daemon_session *, unsigned transfer);
-/* Frames that came while none could be looked at make no descriptor readable: the next round does.
- */
-void daemon_session_look(struct daemon_session *);
 /* GREETED: the next frame may be LOGIN. */
 void daemon_session_await_login(struct daemon_session *);
 /* READY, or RUNNING: LOGIN is done, or what kept it from the next frame. */

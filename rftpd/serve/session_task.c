@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/opener.h"
 #include "proto/status.h"
+#include "rftpd/serve/session_turns.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -46,7 +47,7 @@ static void task_answered(struct daemon_session *s, int err)
 	else if (s->state & (SESSION_READY | SESSION_RUNNING))
 		daemon_session_ready(s);
 	else if (s->state == SESSION_WAITING)
-		daemon_session_look(s);
+		session_turns_look(s);
 }
 
 void session_task_leave(struct daemon_session *s, int error)

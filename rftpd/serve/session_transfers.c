@@ -185,8 +185,8 @@ static int put_queued(struct daemon_session *s, unsigned position, uint64_t wait
 	if (!s->takes_queued)
 		return 0;
 	return len < 0 ? (int)len
-		       : demux_put(demux_dialogue(link_demux(s->link)), MESSAGE_QUEUED, STATUS_OK,
-				 data, (size_t)len);
+		       : demux_put(daemon_session_dialogue(s), MESSAGE_QUEUED, STATUS_OK, data,
+				 (size_t)len);
 }
 
 void session_transfers_queued(struct daemon_session *s, unsigned position, uint64_t wait_ns)
