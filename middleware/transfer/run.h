@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * transfer/run: what the source's and the sink's loop share: memory, engine, I/O pool, waiting,
- * time-outs, progress, and ending in step with the peer.
+ * transfer/run: what the source's and the sink's loop share.
+ *
+ *   run.c       memory, frames, statistics
+ *   run_wait.c  sleeping, time-outs, keep-alives
+ *   run_end.c   ending in step with the peer
+ *
+ * All of it is for the transfer's thread.
  */
 #ifndef TRANSFER_RUN_H
 #define TRANSFER_RUN_H
