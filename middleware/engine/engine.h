@@ -64,7 +64,8 @@ struct engine_env {
 /* What both halves have. */
 struct engine {
 	/* When the loop is to look again although no completion has woken it, by clock_now_ns;
-	 * ENGINE_NEVER.  The engine sets it in its operations. */
+	 * ENGINE_NEVER: that is soon enough every 100 ms, as it does in any case.  The engine sets
+	 * it in its operations. */
 	uint64_t wake_ns;
 };
 

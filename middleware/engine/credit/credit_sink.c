@@ -149,7 +149,8 @@ static int take_request(struct engine_sink *e, const uint8_t *data, size_t len)
 }
 
 /* From a source that is slow, and will not ask for long, they are not held back for ever: it learns
- * from them what was verified. */
+ * from them what was verified.  No wake is set for that: the loop looks every 100 ms (engine.h), so
+ * that grants are held at most that much longer, also when the source has nothing more to send. */
 static uint32_t grants_now(struct credit_sink *c)
 {
 	uint32_t free_blocks = pool_free_count(c->env.pool);
