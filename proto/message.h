@@ -55,6 +55,7 @@ enum message_type {
 	MESSAGE_CHANNELS = 4,
 	MESSAGE_LOGIN = 5,
 	MESSAGE_ADMIT = 6,
+	MESSAGE_RING = 8,
 	MESSAGE_STAT = 16,
 	MESSAGE_LIST = 17,
 	MESSAGE_MKDIR = 18,
@@ -264,6 +265,18 @@ struct message_channels_reply {
 	uint64_t area_base;
 };
 #define MESSAGE_AREA_MAX (1u << 20)
+
+/* ---- RING: no data.  What follows the reply is not sent to the client, but lies in memory that it
+ * reads by READ on the control channel (session/reply_ring) ---- */
+struct message_ring_reply {
+	uint32_t bytes; /* a power of two, MESSAGE_RING_MIN..MESSAGE_RING_MAX */
+	uint32_t key;
+	uint64_t base;
+};
+#define MESSAGE_RING_MIN 4096u
+#define MESSAGE_RING_MAX (1u << 20)
+int message_get_ring_reply(struct message_ring_reply *, const void *, size_t len);
+ssize_t message_put_ring_reply(const struct message_ring_reply *, void *, size_t size);
 
 /* ---- names: paths are bytes without NUL, '/'-separated, absolute from the export's top ---- */
 

@@ -45,6 +45,7 @@ RECODE(login_reply, message)
 RECODE(ping, message)
 RECODE(channels, message)
 RECODE(channels_reply, message)
+RECODE(ring_reply, message)
 RECODE(path, message)
 RECODE(attr, message)
 RECODE(mkdir, message)
@@ -299,6 +300,8 @@ static const struct recode recode_table[] = {
 	{MESSAGE_FEED | MESSAGE_REPLY, recode_empty},
 	{MESSAGE_ADMIT, recode_message_admit},
 	{MESSAGE_ADMIT | MESSAGE_REPLY, recode_empty},
+	{MESSAGE_RING, recode_empty},
+	{MESSAGE_RING | MESSAGE_REPLY, recode_message_ring_reply},
 	{MESSAGE_QUEUED, recode_message_queued},
 	{TRANSFER_PAUSED, recode_message_queued},
 	{TRANSFER_OFFER, recode_transfer_offer},

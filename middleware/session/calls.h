@@ -43,6 +43,7 @@ struct calls_params {
 	void (*ahead)(void *ctx, struct calls *);
 	void *ahead_ctx;
 	uint8_t protect; /* enum message_protect: the least; the server may ask for more */
+	bool ring;       /* as calls_ring, at once */
 	bool crc;
 	int connect_timeout_ms; /* also of HELLO */
 	int reply_timeout_ms;   /* of every other request; 0: 60,000 */
@@ -80,6 +81,7 @@ struct calls_info {
 	char user[MESSAGE_NAME_MAX + 1]; /* as the server has it; "": anonymous */
 	char home[MESSAGE_PATH_MAX + 1]; /* where paths begin */
 	bool read_only;
+	bool ring; /* replies are read by READ */
 };
 
 /* How a transfer on the session's channels failed. */
@@ -109,6 +111,9 @@ const struct calls_error *calls_error(const struct calls *);
 struct link *calls_link(struct calls *);
 /* Whether nothing can be asked of it any more. */
 bool calls_lost(const struct calls *);
+/* From now on replies are read from the server's memory, if this fabric can and the server lets us;
+ * it is asked once.  While no transfer runs.  0, or -errno: the session is lost. */
+int calls_ring(struct calls *);
 /* Whether the server answers; it takes the session for one that is used.  0 or -errno. */
 int calls_ping(struct calls *);
 /* Readable when something happened to the connection; then calls_check. */

@@ -8,7 +8,7 @@
 #include "session/calls.h"
 #include "session/demux.h"
 
-#define CALLS_AHEAD_MAX 4u /* requests that leave before the first reply */
+#define CALLS_AHEAD_MAX 5u /* requests that leave before the first reply */
 
 /* Owns the fabric, the link and what HELLO agreed on. */
 struct calls {
@@ -37,6 +37,7 @@ struct calls {
 	calls_queued_function *queued;
 	void *queued_ctx;
 	uint64_t answer_by_ns; /* to calls_begin_early */
+	bool ring_asked;       /* for replies by READ: once */
 };
 
 /* Sets calls_error and gives the error back.  Status 0: that of the errno. */

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "engine/engine.h"
 #include "session/connect.h"
+#include "session/pipe_ring.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -24,6 +25,11 @@ static uint32_t calls_engines(void)
 	for (unsigned i = 0; engine_at(i); i++)
 		bits |= 1u << engine_at(i)->id;
 	return bits;
+}
+
+static bool calls_can_ring(const struct calls *c)
+{
+	return pipe_ring_is_possible(control_pipe(link_control(c->link)));
 }
 
 /* What HELLO says. */
@@ -177,6 +183,8 @@ static int calls_hello_and_login(struct calls *c, const struct calls_params *par
 	err = calls_send(c, MESSAGE_HELLO, data, message_put_hello(&ours, data, sizeof data));
 	shown = err ? err : calls_show_login(c, params, &login);
 	c->may_ahead = shown > 0;
+	if (params->ring && calls_can_ring(c))
+		calls_ahead(c, 0, MESSAGE_RING, NULL, 0);
 	if (shown > 0 && params->ahead)
 		params->ahead(params->ahead_ctx, c);
 	c->may_ahead = false;
@@ -205,6 +213,30 @@ static int calls_hello_and_login(struct calls *c, const struct calls_params *par
 		err = shown < 0 ? shown : 0;
 	}
 	return err;
+}
+
+/* ---- replies by READ ---- */
+
+int calls_ring(struct calls *c)
+{
+	struct message_ring_reply ring;
+	const uint8_t *reply;
+	size_t len;
+	int err;
+
+	if (c->ring_asked || !calls_can_ring(c))
+		return 0;
+	c->ring_asked = true;
+	err = calls_ask(c, MESSAGE_RING, NULL, 0, &reply, &len);
+	if (err)
+		return c->lost ? err : 0; /* it is told as before */
+	if (message_get_ring_reply(&ring, reply, len))
+		return calls_bad_reply(c, MESSAGE_RING);
+	err = pipe_ring_follow(control_pipe(link_control(c->link)), &ring);
+	if (err)
+		return calls_lose(c, err, message_name(MESSAGE_RING));
+	c->info.ring = true;
+	return 0;
 }
 
 int calls_ping(struct calls *c)
@@ -264,6 +296,8 @@ int calls_open(const struct calls_params *params, struct calls **out, struct cal
 	c->all_by_ns = calls_deadline(c);
 	if (!err)
 		err = calls_hello_and_login(c, params);
+	if (!err && params->ring)
+		err = calls_ring(c);
 	if (err)
 		goto err_free;
 	c->all_by_ns = 0;

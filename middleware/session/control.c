@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "session/pipe_ring.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -70,6 +71,11 @@ struct fabric_chan *control_chan(const struct control *c)
 struct fabric_pd *control_pd(const struct control *c)
 {
 	return pipe_pd(c->pipe);
+}
+
+struct pipe *control_pipe(const struct control *c)
+{
+	return c->pipe;
 }
 
 bool control_is_secured(const struct control *c)
@@ -183,6 +189,7 @@ int control_put(struct control *c, uint16_t type, uint16_t response, const void 
 		return c->error ? c->error : -ENOTCONN;
 	if (control_pending_bytes(c) + len > CONTROL_PENDING_MAX)
 		return -ENOBUFS;
+	pipe_ring_expect(c->pipe, type);
 	message_put_header(&h, bytes);
 	err = append(c, bytes, data, len);
 	if (err)
@@ -257,12 +264,12 @@ size_t control_pending_bytes(const struct control *c)
 
 int control_arm(struct control *c)
 {
-	return fabric_cq_arm(pipe_cq(c->pipe));
+	return pipe_arm(c->pipe);
 }
 
 int control_fd(const struct control *c)
 {
-	return fabric_cq_fd(pipe_cq(c->pipe));
+	return pipe_fd(c->pipe);
 }
 
 /* Whether what is waited for is there; called after the queue was armed. */

@@ -42,6 +42,8 @@ void control_free(struct control *);
 struct fabric_chan *control_chan(const struct control *);
 struct fabric_pd *control_pd(
 	const struct control *); /* the session's: its data channels share it */
+/* For session/pipe_ring: replies by READ.  Under what the control is used under. */
+struct pipe *control_pipe(const struct control *);
 
 /*
  * The client's: begins the TLS handshake and blocks until it is complete.  The server's handshake

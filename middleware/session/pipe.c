@@ -6,7 +6,7 @@
  * each have PIPE_CREDITS slots of one page in one mapping; pages that a quiet session never uses
  * are never touched, which keeps a thousand idle sessions small.
  */
-#include "session/pipe.h"
+#include "session/pipe_impl.h"
 
 #include "base/log.h"
 #include "proto/wire.h"
@@ -16,26 +16,15 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define COMPLETIONS (2u * PIPE_CREDITS + 1)
+#define COMPLETIONS (2u * PIPE_CREDITS + 2)
 #define HEAD_BYTES 4u /* credits returned, length */
+#define WORD_BYTES 4u /* behind it, where it has a word of the ring */
+#define HAS_WORD 0x8000u
+#define WORD_ASKS 0x4000u
+#define LENGTH_MASK 0x3fffu
 #define MAPPED_BYTES (2u * PIPE_CREDITS * PIPE_SEND_BYTES)
 #define ID_SEND 0x100u  /* request ids: a slot, and this bit for sends */
 #define ID_PROBE 0x200u /* pipe_probe's */
-
-struct pipe {
-	struct fabric_chan *chan;
-	struct fabric_pd *pd;
-	struct fabric_cq *cq;
-	struct fabric_mr *mr;
-	uint8_t *memory;    /* receive slots, then send slots */
-	uint64_t send_busy; /* bit per send slot */
-	uint32_t credits;   /* SENDs that the peer has receives for */
-	uint32_t owed;      /* receives posted again that the peer has not heard of */
-	bool probing;       /* a probe is out */
-	struct buffer out, in;
-	int error; /* nothing leaves any more */
-	bool over; /* and nothing comes any more */
-};
 
 static uint8_t *receive_slot(struct pipe *p, unsigned i)
 {
@@ -56,7 +45,7 @@ int pipe_new(struct fabric_chan *chan, struct pipe **out)
 {
 	struct pipe *p = calloc(1, sizeof *p);
 	struct fabric_chan_attr attr = {
-		.send_depth = PIPE_CREDITS + 1, /* a probe */
+		.send_depth = PIPE_CREDITS + 2, /* a probe, and a READ */
 		.recv_depth = PIPE_CREDITS,
 		.context = fabric_chan_context(chan),
 	};
@@ -105,6 +94,7 @@ void pipe_free(struct pipe *p)
 	if (!p)
 		return;
 	fabric_chan_free(p->chan); /* first: nothing touches the buffers afterwards */
+	pipe_ring_free(p);
 	fabric_mr_free(p->mr);
 	fabric_cq_free(p->cq);
 	fabric_pd_free(p->pd);
@@ -125,9 +115,18 @@ struct fabric_pd *pipe_pd(const struct pipe *p)
 	return p->pd;
 }
 
-struct fabric_cq *pipe_cq(const struct pipe *p)
+int pipe_fd(const struct pipe *p)
 {
-	return p->cq;
+	int fd = p->ring ? pipe_ring_fd(p) : -1;
+
+	return fd < 0 ? fabric_cq_fd(p->cq) : fd;
+}
+
+int pipe_arm(struct pipe *p)
+{
+	int err = fabric_cq_arm(p->cq);
+
+	return err || !p->ring ? err : pipe_ring_arm(p);
 }
 
 struct buffer *pipe_output(struct pipe *p)
@@ -150,7 +149,9 @@ static int send_piece(struct pipe *p, size_t len)
 {
 	unsigned i = (unsigned)__builtin_ctzll(~p->send_busy);
 	uint8_t *slot = send_slot(p, i);
-	struct fabric_sge sge = {slot, (uint32_t)(HEAD_BYTES + len), p->mr};
+	struct pipe_word word = p->ring ? pipe_ring_say(p, len) : (struct pipe_word){0};
+	uint32_t head = HEAD_BYTES + (word.has ? WORD_BYTES : 0);
+	struct fabric_sge sge = {slot, head + (uint32_t)len, p->mr};
 	struct fabric_wr wr = {
 		.id = ID_SEND | i,
 		.opcode = FABRIC_SEND,
@@ -161,11 +162,13 @@ static int send_piece(struct pipe *p, size_t len)
 	struct wire w;
 	int err;
 
-	wire_init_put(&w, slot, HEAD_BYTES);
+	wire_init_put(&w, slot, head);
 	wire_put_u16(&w, (uint16_t)p->owed);
-	wire_put_u16(&w, (uint16_t)len);
+	wire_put_u16(&w, (uint16_t)(len | (word.has ? HAS_WORD : 0) | (word.asks ? WORD_ASKS : 0)));
+	if (word.has)
+		wire_put_u32(&w, word.position);
 	if (len)
-		memcpy(slot + HEAD_BYTES, buffer_front(&p->out), len);
+		memcpy(slot + head, buffer_front(&p->out), len);
 	err = fabric_post_send(p->chan, &wr);
 	if (err)
 		return err;
@@ -176,20 +179,32 @@ static int send_piece(struct pipe *p, size_t len)
 	return 0;
 }
 
-/* The last credit is kept for returning credits, or two sides that both have bytes to send could
- * each wait for the other's credits for ever. */
+/* Bytes of the stream that the next SEND carries. */
+static size_t next_bytes(const struct pipe *p)
+{
+	size_t len = p->ring ? pipe_ring_sendable(p) : buffer_bytes(&p->out);
+	size_t most = PIPE_SEND_BYTES - HEAD_BYTES - (p->ring ? WORD_BYTES : 0);
+
+	/* The last credit is kept for returning credits, or two sides that both have bytes to send
+	 * could each wait for the other's credits for ever. */
+	if (p->credits < 2)
+		return 0;
+	return len < most ? len : most;
+}
+
 int pipe_push(struct pipe *p)
 {
 	const uint64_t all = (UINT64_C(1) << PIPE_CREDITS) - 1;
 
-	while (!p->error && p->send_busy != all) {
-		size_t len = buffer_bytes(&p->out);
+	while (!p->error) {
+		size_t len;
+		bool due;
 
-		if (len > PIPE_SEND_BYTES - HEAD_BYTES)
-			len = PIPE_SEND_BYTES - HEAD_BYTES;
-		if (p->credits < 2)
-			len = 0;
-		if (!len && (p->owed < PIPE_CREDITS / 2 || !p->credits))
+		if (p->ring)
+			pipe_ring_fill(p);
+		len = next_bytes(p);
+		due = p->ring ? pipe_ring_wants_send(p) : p->owed >= PIPE_CREDITS / 2;
+		if ((!len && !due) || !p->credits || p->send_busy == all)
 			break;
 		if (send_piece(p, len))
 			p->error = -ENOTCONN;
@@ -212,6 +227,7 @@ int pipe_probe(struct pipe *p)
 
 static int receive(struct pipe *p, unsigned slot, uint32_t bytes)
 {
+	struct pipe_word word = {0};
 	struct wire w;
 	uint32_t credits, len;
 	int err;
@@ -219,6 +235,12 @@ static int receive(struct pipe *p, unsigned slot, uint32_t bytes)
 	wire_init_get(&w, receive_slot(p, slot), bytes);
 	credits = wire_get_u16(&w);
 	len = wire_get_u16(&w);
+	if (p->ring) {
+		word.has = len & HAS_WORD;
+		word.asks = len & WORD_ASKS;
+		len &= LENGTH_MASK;
+		word.position = word.has ? wire_get_u32(&w) : 0;
+	}
 	if (w.error || len != wire_left(&w) || p->credits + credits > UINT16_MAX) {
 		log_error(
 			"control channel: SEND of %u bytes with a bad head (length %u, credits %u)",
@@ -226,6 +248,9 @@ static int receive(struct pipe *p, unsigned slot, uint32_t bytes)
 		return -EBADMSG;
 	}
 	p->credits += credits;
+	err = p->ring ? pipe_ring_heard(p, &word, len) : 0;
+	if (err)
+		return err;
 	/* a peer that sends on while its bytes are not read gets no memory for it */
 	if (buffer_bytes(&p->in) + len > PIPE_INPUT_MAX) {
 		log_error("control channel: more than %u bytes before an answer", PIPE_INPUT_MAX);
@@ -258,6 +283,8 @@ static int take_completions(struct pipe *p)
 			r = receive(p, (unsigned)wc[i].id, wc[i].bytes);
 		} else if (wc[i].id == ID_PROBE) {
 			p->probing = false;
+		} else if (wc[i].id == PIPE_ID_READ) {
+			r = pipe_ring_take(p);
 		} else {
 			p->send_busy &= ~(UINT64_C(1) << (wc[i].id & ~(uint64_t)ID_SEND));
 		}
@@ -272,6 +299,10 @@ int pipe_progress(struct pipe *p)
 	if (p->over)
 		return p->error;
 	err = take_completions(p);
+	if (!err && p->ring && pipe_ring_look(p))
+		p->error = -ENOTCONN;
+	if (!err && p->ring && pipe_ring_went_on(p))
+		err = -ENOMEM;
 	/* who learns of the end by posting takes in what had come by then, once more */
 	if (!err && (p->error || pipe_push(p))) {
 		err = take_completions(p);

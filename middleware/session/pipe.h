@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * session/pipe: a byte stream each way over the SENDs of the control channel.
+ * session/pipe: a byte stream each way over the SENDs of the control channel; the one to the client
+ * may be read by it instead (session/pipe_ring).
  *
  * The stream is cut into SENDs of at most PIPE_SEND_BYTES, with credits for the receives that the
  * other side has posted (rftp-protocol(7), "The control channel").  What the bytes mean is not its
@@ -34,7 +35,9 @@ void pipe_free(struct pipe *);
 
 struct fabric_chan *pipe_chan(const struct pipe *);
 struct fabric_pd *pipe_pd(const struct pipe *);
-struct fabric_cq *pipe_cq(const struct pipe *); /* to arm, and to wait for */
+/* To wait: arm, call pipe_progress, then wait until the descriptor is readable.  0 or -errno. */
+int pipe_arm(struct pipe *);
+int pipe_fd(const struct pipe *);
 
 /* What is to be sent is appended here, and leaves with the next pipe_push or pipe_progress. */
 struct buffer *pipe_output(struct pipe *);

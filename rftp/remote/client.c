@@ -282,6 +282,7 @@ int client_params(struct client *c, const struct url *url, struct calls_params *
 		.login = login_next,
 		.login_ctx = &peer->login,
 		.protect = c->settings.protect,
+		.ring = c->settings.engine == MESSAGE_ENGINE_PULL,
 		.crc = c->settings.crc,
 		.connect_timeout_ms = (int)c->settings.connect_timeout_ms,
 		.reply_timeout_ms = (int)c->settings.timeout_ms,
@@ -520,8 +521,12 @@ void client_url(const struct client *c, const char *path, struct text *out)
 struct calls *client_session(struct client *c)
 {
 	client_check(c);
-	if (c->session && calls_info(c->session)->protect >= c->settings.protect)
+	if (c->session && calls_info(c->session)->protect >= c->settings.protect) {
+		/* `set engine pull`; a session that is lost by it tells at the next request */
+		if (c->settings.engine == MESSAGE_ENGINE_PULL)
+			(void)calls_ring(c->session);
 		return c->session;
+	}
 	if (c->session) { /* `set protect` asks for more than was agreed on */
 		client_drop(c);
 		return client_connect(c) ? NULL : c->session;

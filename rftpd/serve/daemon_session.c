@@ -12,6 +12,7 @@
 #include "proto/status.h"
 #include "proto/transfer.h"
 #include "session/memory.h"
+#include "session/pipe_ring.h"
 #include "rftpd/serve/admit.h"
 #include "rftpd/serve/handle.h"
 #include "rftpd/serve/inline_batch.h"
@@ -148,6 +149,7 @@ void daemon_session_drop(struct daemon_session *s, const char *why)
 					       .text = why});
 	if (s->who.method == MESSAGE_LOGIN_ONCE)
 		once_ended(d);
+	statistics_add_session(&d->statistics, s);
 	end_granted(s);
 	s->dead = true;
 	handle_login_forget(s);
@@ -172,6 +174,8 @@ void daemon_session_go_on_closing(struct daemon_session *s)
 	control_push(c);
 	if (s->connected && control_pending_bytes(c))
 		return;
+	if (s->connected && !s->said_bye && !pipe_ring_is_read(control_pipe(c)))
+		return; /* what it is told last lies where it reads; it says so, or time is up */
 	s->disconnecting = true;
 	poller_remove(&s->daemon->poller, &s->watch);
 	fabric_chan_disconnect(control_chan(c));

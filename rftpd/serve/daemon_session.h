@@ -66,6 +66,7 @@ struct daemon_session {
 	bool told_queued;
 	bool takes_queued; /* the client knows QUEUED */
 	bool lost;         /* the connection has gone */
+	bool said_bye;     /* and waits for nothing any more */
 	bool killed;       /* by an administrator: it ends once no thread uses it */
 	struct watch watch;
 	struct deadline deadline; /* HELLO, idle or closing */

@@ -32,6 +32,7 @@ static const struct row {
 	{MESSAGE_PING, SESSION_READY | SESSION_RUNNING | SESSION_WAITING, handle_ping},
 	{MESSAGE_CHANNELS, SESSION_BETWEEN, handle_channels},
 	{MESSAGE_ADMIT, SESSION_BETWEEN, handle_admit},
+	{MESSAGE_RING, SESSION_BETWEEN, handle_ring},
 	{MESSAGE_STAT, SESSION_BETWEEN, handle_stat},
 	{MESSAGE_LIST, SESSION_BETWEEN, handle_list},
 	{MESSAGE_MKDIR, SESSION_BETWEEN, handle_mkdir},

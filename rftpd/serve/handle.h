@@ -27,6 +27,7 @@ int handle_bye(struct daemon_session *, const uint8_t *data, size_t len);
 int handle_ping(struct daemon_session *, const uint8_t *data, size_t len);
 int handle_channels(struct daemon_session *, const uint8_t *data, size_t len);
 int handle_admit(struct daemon_session *, const uint8_t *data, size_t len);
+int handle_ring(struct daemon_session *, const uint8_t *data, size_t len);
 int handle_abort(struct daemon_session *, const uint8_t *data, size_t len);
 
 /* handle_names.c */

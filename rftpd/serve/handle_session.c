@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rftpd/serve/handle_session: HELLO, BYE, PING, CHANNELS, and an ABORT that came too late.
+ * rftpd/serve/handle_session: HELLO, BYE, PING, CHANNELS, ADMIT, RING, and an ABORT that came too
+ * late.
  *
  * Owns what is negotiated: the minima of both sides' limits.
  */
@@ -13,6 +14,7 @@
 #include "rftpd/serve/session_log.h"
 #include "rftpd/serve/admit.h"
 #include "rftpd/serve/handle.h"
+#include "session/pipe_ring.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -103,6 +105,7 @@ int handle_bye(struct daemon_session *s, const uint8_t *data, size_t len)
 
 	(void)data;
 	(void)len;
+	s->said_bye = true;
 	daemon_session_close(s, "bye");
 	return err;
 }
@@ -166,6 +169,35 @@ int handle_admit(struct daemon_session *s, const uint8_t *data, size_t len)
 	s->admit_deadline_ns = admit.deadline_ns;
 	s->admit_fails = admit.flags & MESSAGE_ADMIT_FAIL;
 	return daemon_session_reply(s, MESSAGE_ADMIT, NULL, 0);
+}
+
+/* From the reply on the client reads what it is told; without a ring it is told as before. */
+int handle_ring(struct daemon_session *s, const uint8_t *data, size_t len)
+{
+	struct pipe *pipe = control_pipe(link_control(s->link));
+	struct message_ring_reply ring;
+	uint8_t reply[16];
+	int err;
+
+	(void)data;
+	(void)len;
+	if (!(s->engines & 1u << MESSAGE_ENGINE_PULL))
+		return daemon_session_refuse(s, MESSAGE_RING, STATUS_UNSUPPORTED,
+			"replies by READ are for sessions that have the engine pull");
+	if (s->state == SESSION_RUNNING)
+		return daemon_session_refuse(
+			s, MESSAGE_RING, STATUS_BUSY, "replies by READ begin between transfers");
+	err = pipe_ring_serve(pipe, &ring);
+	if (err == -EEXIST)
+		return -EBADMSG;
+	if (err)
+		return daemon_session_refuse(s, MESSAGE_RING, status_from_errno(err),
+			"replies by READ: %s", strerror(-err));
+	err = daemon_session_reply(
+		s, MESSAGE_RING, reply, message_put_ring_reply(&ring, reply, sizeof reply));
+	if (!err)
+		pipe_ring_begin(pipe);
+	return err;
 }
 
 /* The client gave up a transfer that had ended here: it waits for our ABORT, and has closed its

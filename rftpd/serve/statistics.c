@@ -72,6 +72,16 @@ void statistics_add_job(struct statistics *s, const struct transfer_job *job, bo
 	row->failed += failed;
 }
 
+void statistics_add_session(struct statistics *s, const struct daemon_session *session)
+{
+	struct pipe_ring_counts counts;
+
+	pipe_ring_count(control_pipe(link_control(session->link)), &counts);
+	s->replies.pieces += counts.pieces;
+	s->replies.asks += counts.asks;
+	s->replies.sends += counts.sends;
+}
+
 /* ---- what there is now ---- */
 
 static uint64_t uptime_s(const struct daemon *d)
@@ -95,6 +105,7 @@ static void look(const struct daemon *d, struct now *now)
 		const char *fabric = link_fabric_name(s->link);
 		struct statistics_row *row;
 
+		statistics_add_session(&now->counted, s);
 		now->waiting += s->state == SESSION_WAITING;
 		now->running += s->transfers.running;
 		if (!s->transfers.running)
@@ -165,10 +176,12 @@ static void print_json(const struct daemon *d, const struct now *now, FILE *out)
 	fprintf(out,
 		"{\"uptime_seconds\":%" PRIu64 ",\"sessions\":%u,\"sessions_total\":%" PRIu64
 		",\"refused_total\":%" PRIu64 ",\"killed_total\":%" PRIu64
-		",\"logins_failed_total\":%" PRIu64
+		",\"logins_failed_total\":%" PRIu64 ",\"replies_laid_out\":%" PRIu64
+		",\"replies_asked_for\":%" PRIu64 ",\"replies_sent\":%" PRIu64
 		",\"transfers_running\":%u,\"transfers_waiting\":%u,\"draining\":%s,\"by\":[",
 		uptime_s(d), now->sessions, now->counted.sessions, now->counted.refused,
-		now->counted.killed, now->counted.logins_failed, now->running, now->waiting,
+		now->counted.killed, now->counted.logins_failed, now->counted.replies.pieces,
+		now->counted.replies.asks, now->counted.replies.sends, now->running, now->waiting,
 		d->stopping ? "true" : "false");
 	for (unsigned i = 0; i < now->counted.row_count; i++) {
 		const struct statistics_row *row = &now->counted.rows[i];
@@ -200,6 +213,12 @@ void statistics_print(const struct daemon *d, bool json, FILE *out)
 		uptime_s(d), d->stopping ? ", draining" : "", now.sessions, now.counted.sessions,
 		now.counted.refused, now.counted.killed, now.counted.logins_failed, now.running,
 		now.waiting);
+	if (now.counted.replies.pieces)
+		fprintf(out,
+			"replies by READ: %" PRIu64 " laid out; %" PRIu64
+			" times a client asked to be told, %" PRIu64 " SENDs\n",
+			now.counted.replies.pieces, now.counted.replies.asks,
+			now.counted.replies.sends);
 	for (unsigned i = 0; i < now.counted.row_count; i++) {
 		const struct statistics_row *row = &now.counted.rows[i];
 
@@ -246,6 +265,13 @@ void statistics_expose(const struct daemon *d, FILE *out)
 		now.counted.killed);
 	print_one(out, "logins_failed_total", "counter", "logins that were refused",
 		now.counted.logins_failed);
+	print_one(out, "replies_laid_out_total", "counter",
+		"pieces of the dialogue that lay where clients read them by READ",
+		now.counted.replies.pieces);
+	print_one(out, "replies_asked_for_total", "counter",
+		"times that such a client asked for a SEND", now.counted.replies.asks);
+	print_one(out, "replies_sent_total", "counter", "SENDs to such clients",
+		now.counted.replies.sends);
 	print_one(out, "transfers_running", "gauge", "transfers that run", now.running);
 	print_one(out, "transfers_waiting", "gauge", "transfers that wait in line", now.waiting);
 	print_one(out, "memory_bytes", "gauge", "memory for blocks that transfers may have",

@@ -7,6 +7,8 @@
 #ifndef RFTPD_STATISTICS_H
 #define RFTPD_STATISTICS_H
 
+#include "session/pipe_ring.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -32,6 +34,7 @@ struct statistics_row {
 struct statistics {
 	uint64_t started_ns;
 	uint64_t sessions, refused, killed, logins_failed;
+	struct pipe_ring_counts replies; /* to clients that read them, of sessions that ended */
 	struct statistics_row rows[STATISTICS_ROWS_MAX];
 	unsigned row_count;
 };
@@ -40,6 +43,9 @@ void statistics_init(struct statistics *);
 void statistics_fini(struct statistics *);
 /* Before its job is freed. */
 void statistics_add_job(struct statistics *, const struct transfer_job *, bool failed);
+
+/* Before its link is freed. */
+void statistics_add_session(struct statistics *, const struct daemon_session *);
 
 /* For people, or as one JSON object. */
 void statistics_print(const struct daemon *, bool json, FILE *);

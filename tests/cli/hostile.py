@@ -263,6 +263,7 @@ REQUESTS = {
     iwarp.PING: (b"cookie 8", 8, 8),
     iwarp.CHANNELS: (b"\0\1", 2, 2),
     iwarp.ADMIT: (iwarp.admit(), 14, 14 + 31),
+    iwarp.RING: (b"", 0, 0),
     iwarp.STAT: (iwarp.text(b"/f"), 3, 2 + 4095),
     iwarp.LIST: (iwarp.text(b"/"), 3, 2 + 4095),
     iwarp.MKDIR: (struct.pack(">II", 0o755, 0) + iwarp.text(b"/x"), 11, 10 + 4095),

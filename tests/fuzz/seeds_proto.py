@@ -102,6 +102,8 @@ write("fuzz_message", {
     "feed": frame(34, pack("IHQQ", 0, 7, 64 << 20, 10**10) + text(b"/feed")),
     "paused": frame(76, pack("IQQ", 3, 5 * 10**9, 0) + text(b"")),
     "queued": frame(83, pack("IQQ", 3, 10**9, 1 << 30) + text(b"bulk")),
+    "ring": frame(8, b""),
+    "ring-reply": frame(8 | REPLY, pack("IIQ", 1 << 17, 9, 0x7F0000002000)),
     "admit": frame(6, pack("QI", 10**9, 1) + text(b"urgent")),
 })
 

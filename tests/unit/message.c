@@ -17,6 +17,7 @@
 #define LOGIN_CERTIFICATE "05 0001 61 0000"
 #define LOGIN_REPLY "0000001f 0002 0000f000 0005 616c696365 0001 2f"
 #define CHANNELS "0008"
+#define RING_REPLY "00020000 00000009 00007f0000002000"
 #define CHANNELS_REPLY "0008 0040 " TOKEN " 00100000 00000007 00007f0000001000"
 #define PATH "0003 2f6162"
 #define ATTR "01 000001a4 000003e8 000003e9 0123456789abcdef ffffffffffffffff 3b9ac9ff"
@@ -147,6 +148,8 @@ static const struct sample samples[] = {
 	{MESSAGE_ADMIT, NULL, "ffffffffffffffff 00000000 0000"},
 	{MESSAGE_ADMIT, NULL, "7fffffffffffffff 00000001 001f 5a*31"},
 	{MESSAGE_ADMIT | MESSAGE_REPLY, NULL, ""},
+	{MESSAGE_RING, NULL, ""},
+	{MESSAGE_RING | MESSAGE_REPLY, NULL, RING_REPLY},
 	{MESSAGE_STAT, NULL, PATH},
 	{MESSAGE_STAT, NULL, "0001 2f"},
 	{MESSAGE_STAT, NULL, "0fff ff*4095"},
@@ -651,6 +654,14 @@ static const struct tweak tweaks[] = {
 	{recode_list, LIST2, 38, 1, '.', BAD},
 	{recode_list, LIST2, 38, 1, 0, BAD},
 	{recode_list, LIST2, 36, 2, 0, BAD},
+	/* RING reply */
+	{recode_message_ring_reply, RING_REPLY, 0, 4, 4095, BAD},
+	{recode_message_ring_reply, RING_REPLY, 0, 4, 4096, 0},
+	{recode_message_ring_reply, RING_REPLY, 0, 4, 4096 + 2048, BAD},
+	{recode_message_ring_reply, RING_REPLY, 0, 4, 1 << 20, 0},
+	{recode_message_ring_reply, RING_REPLY, 0, 4, 2 << 20, BAD},
+	{recode_message_ring_reply, RING_REPLY, 8, 8, UINT64_MAX - 0x20000, 0},
+	{recode_message_ring_reply, RING_REPLY, 8, 8, UINT64_MAX - 0x1ffff, BAD},
 	/* text */
 	{recode_text, "0200 61*512", 0, 2, 513, BAD},
 	{recode_text, "0201 61*513", 0, 2, 513, BAD},
