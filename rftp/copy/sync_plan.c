@@ -138,6 +138,13 @@ static void add_name(struct text *line, const char *directory, const char *name)
 	text_fini(&path);
 }
 
+/* A local name that would be taken for flags: "--" before it ends them. */
+static void end_flags(struct text *line, const char *name)
+{
+	if (*name == '-' && name[1])
+		text_puts(line, " --");
+}
+
 /* One that takes what is copied, and is made if need be. */
 static void add_directory(struct text *line, const char *directory, const char *name)
 {
@@ -264,6 +271,7 @@ static void print_copy(struct client *c, const struct sync_params *p, const char
 	else
 		*parent = '\0';
 	text_puts(&line, p->to_server ? "put -r" : "get -r");
+	end_flags(&line, p->to_server ? p->local : p->remote);
 	add_name(&line, p->to_server ? p->local : p->remote, name);
 	add_directory(&line, p->to_server ? p->remote : p->local, parent);
 	print(c, &line, "copy", name);
@@ -329,7 +337,9 @@ void sync_plan_print_copy(struct client *c, const char *command, const char *fro
 {
 	struct text line = {0};
 
-	text_printf(&line, "%s%s ", command, c->settings.recursive ? " -r" : "");
+	text_printf(&line, "%s%s", command, c->settings.recursive ? " -r" : "");
+	end_flags(&line, from);
+	text_putc(&line, ' ');
 	escape_shell(&line, from, strlen(from));
 	text_putc(&line, ' ');
 	escape_shell(&line, to, strlen(to));

@@ -9,7 +9,8 @@ import stat
 import subprocess
 
 import rftptest
-from rftptest import NOBODY, OK, ROOT, Daemon, case, check, equal, fails, leftovers, rftp, rng, scaled, skip, works
+from rftptest import (NOBODY, OK, ROOT, Daemon, case, check, equal, fails, leftovers, make_file, rftp, rng, same_files, scaled, skip,
+                      works)
 
 NAMES = ["a", "b", "a-b", "c.o", "with space", "new\nline", "it's %d\\n\n", "-r", "*", "e" * 200, ".h"]
 
@@ -289,6 +290,18 @@ def a_plan_can_be_replayed(top):
     check({"copy", "remove"} >= {e["action"] for e in events if e["event"] == "plan"} - {"touch", "chmod"}, events)
     works("-b", f"{top}/plan", place.daemon.url(""))
     alike(picture(place.source), picture(place.back), "what the plan did here")
+    # a name that looks like a flag is a name, in a plan too: "put -r /" would send all of this host
+    os.chdir(top)
+    os.makedirs("dash/-r")
+    for name in ("-r", "-n", "-"):
+        make_file(f"dash/{name}/x" if os.path.isdir(f"dash/{name}") else f"dash/{name}", 30)
+    os.chdir("dash")
+    for arguments in (["-r", "--", "-r", "-n", place.daemon.url("dash/")], ["sync", "--", "-r", place.daemon.url("dash/-r")]):
+        with open(f"{top}/plan", "wb") as f:
+            f.write(works("-n", *arguments).out)
+        works("-b", f"{top}/plan", place.daemon.url(""))
+    check(sorted(os.listdir(f"{place.export}/dash")) == ["-n", "-r"], os.listdir(f"{place.export}/dash"))
+    same_files("-r/x", f"{place.export}/dash/-r/x")
     out = works("-n", "-r", place.source, place.daemon.url("copy/")).out
     check(out.startswith(b"put -r ") and not os.path.exists(f"{place.export}/copy"), out)
 
