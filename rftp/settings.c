@@ -170,7 +170,7 @@ static const struct row {
 		 .option = "dry-run",
 		 .letter = 'n',
 		 .given = "on",
-		 .help = "sync: print what would be done, as commands"},
+		 .help = "copies and sync: print what would be done, as commands"},
 		"on|off", NULL, settings_set_dry_run, settings_show_dry_run},
 	{{.name = "filter",
 		 .option = "filter",

@@ -68,6 +68,20 @@ def rftp_set_and_manual(top):
 
 
 @case
+def json_events_and_manual(top):
+    part = re.search(r"(?s)\.Sh JSON OUTPUT(.*?)\n\.Sh ", page("rftp.1"))[1]
+    said = {name for line in re.findall(r"(?m)^\.It Li (.*)$", part) for name in re.findall(r"\w+", line)}
+    written = set()
+    for where, _, names in os.walk(os.path.join(rftptest.REPOSITORY, "rftp")):
+        for name in filter(lambda n: n.endswith(".c"), names):
+            with open(os.path.join(where, name)) as f:
+                for call in re.findall(r"report_json_begin\(&\w+,([^;]*)\);", f.read()):
+                    written |= set(re.findall(r'"(\w+)"', call))
+    check({"start", "file", "directory", "done", "error"} <= written, "the programs write", written)
+    check(written <= said, "events that rftp(1) does not tell of:", written - said)
+
+
+@case
 def what_help_says_of_values_is_what_set_takes(top):
     options, shown = help_of("rftp"), settings()
     for name, (value, values) in shown.items():
