@@ -46,10 +46,10 @@ static const struct command command_table[] = {
 	{"append", "[-o OFFSET] LOCAL [REMOTE]",
 		"add LOCAL, or - for standard input, to the end of a remote file; -o: write it "
 		"there",
-		COMMAND_LOCAL, COMMAND_REMOTE, 1, 4, command_append},
+		COMMAND_LOCAL, COMMAND_REMOTE, 1, 5, command_append},
 	{"mirror", "[-Rn] SRC DST",
 		"make DST what SRC is: from the server to here; -R: from here to the server",
-		COMMAND_EITHER, COMMAND_EITHER, 2, 3, command_mirror},
+		COMMAND_EITHER, COMMAND_EITHER, 2, 5, command_mirror},
 	{"cat", "FILE...", "write remote files to standard output", COMMAND_REMOTE, COMMAND_REMOTE,
 		1, UINT_MAX, command_cat},
 	{"sum", "[-a ALGORITHM] FILE...|-c LIST",
@@ -79,7 +79,7 @@ static const struct command command_table[] = {
 	{"stat", "PATH...", "show all attributes of remote names", COMMAND_REMOTE, COMMAND_REMOTE,
 		1, UINT_MAX, command_stat},
 	{"df", "[-h] [PATH]", "show the space of a remote file system", COMMAND_REMOTE,
-		COMMAND_NOTHING, 0, 2, command_df},
+		COMMAND_NOTHING, 0, 3, command_df},
 	{"feed", "NAME=SOURCE... DIR", "send live streams; SOURCE: FIFO, file or '|COMMAND'",
 		COMMAND_LOCAL, COMMAND_EITHER, 2, UINT_MAX, command_feed},
 	{"bench", "[BYTES|FILE] [put|get]", "measure from memory, or FILE, to memory",
@@ -117,10 +117,48 @@ const struct command *command_find(const char *name)
 	return NULL;
 }
 
+static int command_run_counted(
+	struct client *c, const struct command *command, const struct lexer_command *line)
+{
+	size_t arguments = line->count - 1;
+
+	if (arguments >= command->min && arguments <= command->max)
+		return command->run(c, line);
+	report_usage(&c->report, "usage: %s %s", command->name, command->usage);
+	return -EINVAL;
+}
+
+/* Whether all words of a command are names; a "--" in front of them is left out, as others do. */
+static bool command_has_no_flags(const struct command *command)
+{
+	static const char *const names[] = {"cat", "cd", "cmp", "lcd", "stat"};
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (!strcmp(names[i], command->name))
+			return true;
+	return false;
+}
+
+/* Of a line whose second word is "--": without it. */
+static int command_run_names(
+	struct client *c, const struct command *command, const struct lexer_command *line)
+{
+	struct lexer_command names = {.count = line->count - 1};
+	int err;
+
+	names.words = calloc(names.count, sizeof *names.words);
+	if (!names.words)
+		return client_no_memory(c);
+	names.words[0] = line->words[0];
+	memcpy(names.words + 1, line->words + 2, (names.count - 1) * sizeof *names.words);
+	err = command_run_counted(c, command, &names);
+	free(names.words); /* the texts are the line's */
+	return err;
+}
+
 int command_run(struct client *c, const struct lexer_command *line)
 {
 	const struct command *command;
-	size_t arguments;
 
 	if (line->shell)
 		return command_system(c, line->shell);
@@ -129,12 +167,9 @@ int command_run(struct client *c, const struct lexer_command *line)
 		report_usage(&c->report, "%s: no such command (try help)", line->words[0].text);
 		return -EINVAL;
 	}
-	arguments = line->count - 1;
-	if (arguments < command->min || arguments > command->max) {
-		report_usage(&c->report, "usage: %s %s", command->name, command->usage);
-		return -EINVAL;
-	}
-	return command->run(c, line);
+	if (line->count > 1 && !strcmp(line->words[1].text, "--") && command_has_no_flags(command))
+		return command_run_names(c, command, line);
+	return command_run_counted(c, command, line);
 }
 
 void command_apply_settings(const struct client *c)

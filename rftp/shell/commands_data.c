@@ -213,7 +213,8 @@ int command_mput(struct client *c, const struct lexer_command *line)
 int command_append(struct client *c, const struct lexer_command *line)
 {
 	const bool at = !strcmp(line->words[1].text, "-o");
-	const size_t first = at ? 3 : 1, count = line->count;
+	const size_t count = line->count;
+	size_t first = at ? 3 : 1;
 	const struct settings saved = c->settings;
 	struct names local = {0};
 	struct text why = {0};
@@ -221,6 +222,7 @@ int command_append(struct client *c, const struct lexer_command *line)
 	size_t len;
 	int err = 0;
 
+	first += first < count && !strcmp(line->words[first].text, "--");
 	if (first >= count || count - first > 2) {
 		report_usage(&c->report, "usage: append [-o OFFSET] LOCAL [REMOTE]");
 		return -EINVAL;

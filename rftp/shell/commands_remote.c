@@ -376,8 +376,16 @@ static int rm_tree(struct client *c, const char *path)
 
 static int rm_each(struct client *c, const char *path, unsigned mask)
 {
+	size_t len;
+	const char *last = remote_last(path, &len);
 	int err;
 
+	if (!len || (len == 1 && *last == '.')) {
+		report_error(&c->report, EXIT_CODE_OK, STATUS_NAME, path,
+			len ? "a directory is removed by its name, not as ."
+			    : "the top can not be removed: name what is in it");
+		return -EINVAL;
+	}
 	if (mask)
 		return rm_tree(c, path);
 	err = calls_remove(c->session, path);
@@ -471,11 +479,18 @@ int command_df(struct client *c, const struct lexer_command *line)
 	struct message_statfs_reply fs;
 	unsigned mask;
 	int first = command_flags(c, line, "h", &mask), err;
-	struct calls *s = first < 0 ? NULL : client_session(c);
+	struct calls *s;
 	char *path;
 
+	if (first < 0)
+		return first;
+	if (line->count - (size_t)first > 1) {
+		report_usage(&c->report, "usage: df [-h] [PATH]");
+		return -EINVAL;
+	}
+	s = client_session(c);
 	if (!s)
-		return first < 0 ? first : -ENOTCONN;
+		return -ENOTCONN;
 	path = (size_t)first < line->count ? command_remote(c, &line->words[first])
 					   : command_directory(c);
 	if (!path)

@@ -153,6 +153,8 @@ static int tree_run(
 		err = names_add(&paths, strdup(c->cwd)) ? client_no_memory(c) : 0;
 	else
 		err = command_expand_remote(c, &words, first, &paths);
+	for (size_t i = 0; i < paths.count; i++)
+		remote_normalize(paths.list[i]); /* "." is the directory that one is in */
 	if (paths.count) {
 		int e = tree_each(t, &paths);
 

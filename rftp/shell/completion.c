@@ -12,6 +12,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -114,10 +115,31 @@ static void completion_remote(
 	free(head);
 }
 
-static void completion_local(struct completions *found, const char *word, bool directories)
+/* Where the names of `head` are: "~/" and "~user/" in front of it stand for a home directory. */
+static DIR *completion_open(const char *head, bool home)
+{
+	size_t user = home ? strcspn(head, "/") : 0;
+	char *tilde = strndup(head, user);
+	struct text path = {0};
+	glob_t found = {0};
+	DIR *dir = NULL;
+
+	if (tilde && (!home || !glob(tilde, GLOB_TILDE_CHECK, NULL, &found))) {
+		text_puts(&path, home ? found.gl_pathv[0] : "");
+		text_puts(&path, *head ? head + user : ".");
+		dir = path.failed ? NULL : opendir(text_str(&path));
+	}
+	text_fini(&path);
+	globfree(&found);
+	free(tilde);
+	return dir;
+}
+
+static void completion_local(
+	struct completions *found, const char *word, bool home, bool directories)
 {
 	char *head = completion_head(word);
-	DIR *dir = head ? opendir(*head ? head : ".") : NULL;
+	DIR *dir = head ? completion_open(head, home) : NULL;
 	struct dirent *entry;
 
 	while (dir && (entry = readdir(dir))) {
@@ -153,10 +175,19 @@ static void completion_values(struct completions *found, const char *word, const
 	}
 }
 
+/* Whether a word begins with a home directory: an unquoted "~" or "~user", and more behind it. */
+static bool completion_is_home(const struct lexer_word *word)
+{
+	size_t user = strcspn(word->pattern, "/");
+
+	return *word->pattern == '~' && word->pattern[user] && !memchr(word->pattern, '\\', user);
+}
+
 static void completion_argument(struct client *c, struct completions *found,
 	const struct lexer_command *line, enum command_argument kind)
 {
 	const char *word = line->words[line->count - 1].text;
+	const bool home = completion_is_home(&line->words[line->count - 1]);
 
 	switch (kind) {
 	case COMMAND_NOTHING:
@@ -167,11 +198,11 @@ static void completion_argument(struct client *c, struct completions *found,
 		break;
 	case COMMAND_LOCAL:
 	case COMMAND_LOCAL_DIR:
-		completion_local(found, word, kind == COMMAND_LOCAL_DIR);
+		completion_local(found, word, home, kind == COMMAND_LOCAL_DIR);
 		break;
 	case COMMAND_EITHER:
 		completion_remote(c, found, word, false);
-		completion_local(found, word, false);
+		completion_local(found, word, home, false);
 		break;
 	case COMMAND_SETTING:
 		if (line->count > 2)
@@ -187,7 +218,7 @@ static void completion_argument(struct client *c, struct completions *found,
 	case COMMAND_BENCH:
 		completion_add(found, word, "", "put", false);
 		completion_add(found, word, "", "get", false);
-		completion_local(found, word, false);
+		completion_local(found, word, home, false);
 		break;
 	}
 }
@@ -233,7 +264,7 @@ int completion_find(struct client *c, const char *line, size_t len, struct compl
 /* A word as it stands in a line: `whole` words are closed.  The quote that was begun is kept. */
 static void completion_quote(struct text *out, const char *word, size_t len, char quote, bool whole)
 {
-	static const char special[] = " \t\"'\\;#*?[]$!~";
+	static const char special[] = " \t\"'\\;&#*?[]$!~";
 
 	if (!escape_printable(word, len) || quote == '$') {
 		text_puts(out, "$'");
@@ -260,13 +291,17 @@ static void completion_quote(struct text *out, const char *word, size_t len, cha
 	}
 }
 
-static char *completion_line(
-	const char *prefix, size_t prefix_len, const char *word, size_t len, char quote, bool whole)
+/* What the line becomes: as it is in front of the word, which has `len` bytes now. */
+static char *completion_line(const char *line, const struct lexer_partial *partial,
+	const char *word, size_t len, bool whole)
 {
+	const struct lexer_command *words = &partial->command;
+	size_t home = completion_is_home(&words->words[words->count - 1]) ? strcspn(word, "/") : 0;
 	struct text out = {0};
 
-	text_add(&out, prefix, prefix_len);
-	completion_quote(&out, word, len, quote, whole);
+	text_add(&out, line, partial->start);
+	text_add(&out, word, home); /* in quotes it would be none */
+	completion_quote(&out, word + home, len - home, partial->quote, whole);
 	return text_take(&out);
 }
 
@@ -285,7 +320,7 @@ static char **completion_matches(const char *text, int start, int end)
 	struct lexer_partial partial;
 	struct completions found;
 	size_t len = (size_t)rl_point, common;
-	char **matches = NULL, quote;
+	char **matches = NULL;
 	bool one;
 
 	(void)text;
@@ -296,18 +331,17 @@ static char **completion_matches(const char *text, int start, int end)
 		return NULL;
 	if (lexer_partial(rl_line_buffer, len, &partial))
 		goto done;
-	quote = partial.quote;
 	one = found.count == 1;
 	matches = calloc(found.count + 2, sizeof *matches);
 	if (matches) {
 		const char *name = found.names[0];
-		size_t at = partial.start, n;
+		size_t n;
 
 		common = completion_common(&found);
 		/* a directory is gone on with */
 		one = one && (!common || name[common - 1] != '/');
 		rl_completion_append_character = one ? ' ' : '\0';
-		matches[0] = completion_line(rl_line_buffer, at, name, common, quote, one);
+		matches[0] = completion_line(rl_line_buffer, &partial, name, common, one);
 		for (n = 0; found.count > 1 && n < found.count; n++)
 			matches[n + 1] = strdup(found.names[n]);
 	}

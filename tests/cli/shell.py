@@ -185,6 +185,39 @@ def names_beneath_the_home_directory(top):
 
 
 @case
+def two_dashes_end_the_flags(top):
+    """Of every command that takes names, so that those which begin with a dash can be given."""
+    daemon, local = places(top)
+    make_file(f"{local}/-r", 30)
+    make_file(f"{local}/-n", 40)
+    os.mkdir(daemon.path("-d"))
+    works("-c", f"lcd -- {local}; put -- -r -n .; cd -- -d; append -- -r; append -o 5 -- -n other; cd -; get -- -n copy",
+          daemon.url(""))
+    for there, here in (("-r", "-r"), ("-n", "-n"), ("-d/-r", "-r")):
+        same_files(f"{local}/{here}", daemon.path(there))
+    same_files(f"{local}/-n", f"{local}/copy")
+    with open(daemon.path("-r"), "rb") as f:
+        equal(works("-c", "cat -- -r", daemon.url("")).out, f.read(), "cat")
+    for command in ("stat -- -r", f"lcd {local}; cmp -- -r", "sum -- -r", "ls -l -- -r", "du -- -d", "df -h -- -d",
+                    f"lcd {local}; mirror -R -n -- . -d", "touch -- -r", "chmod -- 600 -r", "mv -- -r -x", "rm -- -x",
+                    "rm -r -- -d", "mkdir -- -d", "rmdir -- -d"):
+        works("-c", command, daemon.url(""))
+    for command in ("cd -- a b", "df a b", "cmp --", "cat --"):
+        fails(USAGE, "-c", command, daemon.url(""), says="usage:")
+
+
+@case
+def here_is_called_by_its_name(top):
+    daemon, _ = places(top)
+    os.makedirs(daemon.path("a/b"))
+    for command, wanted in (("find .", b"/a\n/a/b\n"), ("find ./b", b"/a/b\n"), ("find ..", b"/\n/a\n/a/b\n")):
+        equal(works("-c", f"cd a; {command}", daemon.url("")).out, wanted, command)
+    fails(KIND, "-c", "rm -r /", daemon.url(""), says="the top can not be removed")
+    fails(KIND, "-c", "cd a; rm -r .", daemon.url(""), says="by its name")
+    check(os.path.isdir(daemon.path("a/b")), "something was removed")
+
+
+@case
 def the_systems_shell(top):
     daemon, local = places(top)
     result = works("-c", f"lcd {local}; !echo said; echo and >done", daemon.url(""))
@@ -419,6 +452,16 @@ def completion_of_commands_and_paths(top):
     t.type("\n")
     t.expect(t.PROMPT)
     wait_until(lambda: os.path.exists(f"{local}/inside-file"), "get of a completed remote name")
+    # "~" is a home directory (here: top) and stays what it is; the name behind it is quoted
+    os.mkdir(f"{top}/the home")
+    make_file(f"{top}/the home/in it", 77)
+    t.type("put ~/the\t")
+    t.expect(rb"~/the\\ home/")
+    t.type("in\t")
+    t.expect(rb"in\\ it ")
+    t.type("\n")
+    t.expect(t.PROMPT)
+    wait_until(lambda: os.path.exists(daemon.path("directory-one/in it")), "put of a name in the home directory")
     t.type("quit\n")
     equal(t.end(), 0, "exit code")
 

@@ -96,6 +96,15 @@ static void local_names(void)
 	CHECK(gives("put only/", ""));
 	CHECK(gives("get x on", "once\n,one,one two,only/,")); /* or remote: there is no session */
 	CHECK(gives("get on", ""));
+	/* a home directory is meant, unless it is quoted */
+	setenv("HOME", top, 1);
+	CHECK_EQ(chdir("only"), 0);
+	CHECK(gives("put ~/on", "~/once\n,~/one,~/one two,~/only/,"));
+	CHECK(gives("lcd ~/o", "~/only/,"));
+	CHECK(gives("put '~/on", ""));
+	CHECK(gives("put \\~/on", ""));
+	CHECK(gives("put ~no-user-of-this-name/on", ""));
+	CHECK_EQ(chdir(top), 0);
 	client_fini(&client);
 	for (size_t i = 0; i < 4; i++)
 		unlink(names[i]);
