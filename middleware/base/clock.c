@@ -1,25 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/clock: owns nothing; reads the kernel's clocks.  None of them is the calendar's: nothing in
- * rftp may depend on somebody setting the date.
+ * base/clock: see clock.h.  This is not the calendar's clock, so that no time-out depends on
+ * somebody setting the date.
  */
 #include "base/clock.h"
 
 #include <limits.h>
 #include <time.h>
 
-static uint64_t clock_read_ns(clockid_t id)
+uint64_t clock_now_ns(void)
 {
 	struct timespec ts = {0};
 
 	/* it exists on every Linux, so there is no error to report */
-	clock_gettime(id, &ts);
+	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return (uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec;
-}
-
-uint64_t clock_now_ns(void)
-{
-	return clock_read_ns(CLOCK_MONOTONIC);
 }
 
 int clock_until_ms(uint64_t deadline_ns)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/clock: monotonic time and CPU time in nanoseconds.
+ * base/clock: monotonic time in nanoseconds.
  */
 #ifndef BASE_CLOCK_H
 #define BASE_CLOCK_H

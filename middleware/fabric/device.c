@@ -181,7 +181,6 @@ static void find_netdev(const char *root, struct device_port *p)
 static void read_port(const char *root, struct device_port *p)
 {
 	char path[PATH_BYTES], link[PATH_BYTES], line[64];
-	double gigabits;
 	ssize_t n;
 
 	snprintf(path, sizeof path, "%s" CLASS_DIR "/%s/node_type", root, p->device);
@@ -201,8 +200,6 @@ static void read_port(const char *root, struct device_port *p)
 	drop_number(p->state);
 	port_line(root, p, "link_layer", p->link_layer, sizeof p->link_layer);
 	port_line(root, p, "rate", p->rate, sizeof p->rate);
-	if (sscanf(p->rate, "%lf Gb/sec", &gigabits) == 1 && gigabits > 0 && gigabits < 1e6)
-		p->mbps = (unsigned)(gigabits * 1000);
 	find_netdev(root, p);
 }
 

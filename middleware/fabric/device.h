@@ -27,7 +27,6 @@ struct device_port {
 	char state[24];           /* "ACTIVE", "DOWN", "INIT" */
 	char link_layer[24];      /* "Ethernet", "InfiniBand" */
 	char rate[48];            /* "100 Gb/sec (4X EDR)" */
-	unsigned mbps;            /* of it; 0: not known */
 	char netdev[IF_NAMESIZE]; /* the network interface over it; "": none found */
 	bool iwarp;               /* takes TCP ports of the host */
 	int numa_node;            /* -1: none, or not known */

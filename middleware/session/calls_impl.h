@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Private to session/calls*.c: the state of a client's dialogue, and what its parts share.
+ * session/calls_impl.h: the state of a client's dialogue, and what its files share.  Included by
+ * session/calls*.c only.
  */
 #ifndef SESSION_CALLS_IMPL_H
 #define SESSION_CALLS_IMPL_H

@@ -14,8 +14,8 @@
  * data channels are closed by both sides (link_close_channels): nothing in flight can then land
  * later.
  */
-#ifndef TRANSFER_LINK_H
-#define TRANSFER_LINK_H
+#ifndef SESSION_LINK_H
+#define SESSION_LINK_H
 
 #include "session/demux.h"
 #include "session/rail.h"

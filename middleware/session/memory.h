@@ -17,8 +17,8 @@
  *
  * Knows no blocks, and no transfers but by turns: one slice at a time.
  */
-#ifndef TRANSFER_MEMORY_H
-#define TRANSFER_MEMORY_H
+#ifndef SESSION_MEMORY_H
+#define SESSION_MEMORY_H
 
 #include "block/arena.h"
 #include "fabric/fabric.h"

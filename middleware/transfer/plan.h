@@ -44,7 +44,7 @@ void plan_make(const struct plan_facts *, struct plan *out);
 uint32_t plan_source_blocks(const struct plan_facts *, uint32_t block, uint32_t depth);
 
 /* Early data: whether a source that asks another side to take files tells of the first one, and
- * sends blocks of it, before it is answered (transfer/early). */
+ * sends blocks of it, before it is answered (transfer/source_early.c). */
 enum plan_early_mode {
 	PLAN_EARLY_AUTO,
 	PLAN_EARLY_ALWAYS,  /* wherever it can be, whether it pays or not */

@@ -8,8 +8,6 @@
 #include <errno.h>
 #include <stddef.h>
 
-#define NS_PER_SECOND UINT64_C(1000000000)
-
 void admission_init(struct admission *a, const struct admission_limits *limits)
 {
 	*a = (struct admission){.limits = *limits, .expires_ns = ADMISSION_NEVER};

@@ -317,7 +317,6 @@ bool job_turns_has(const struct transfer_job *job)
 void job_turns_start(struct transfer_job *job)
 {
 	job->turns.is_started = true;
-	job->turns.admitted_ns = clock_now_ns();
 	job->turns.claim.expires_ns = ADMISSION_NEVER;
 }
 

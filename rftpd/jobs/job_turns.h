@@ -23,7 +23,7 @@ struct job_turns { /* of a transfer_job */
 	bool is_asked;    /* it lacks nothing but its lease and its turn */
 	bool is_started;
 	uint64_t limit_rate; /* of any transfer; 0: none */
-	uint64_t asked_ns, admitted_ns;
+	uint64_t asked_ns;
 	uint64_t deadline_ns; /* MESSAGE_UNKNOWN: none */
 	bool fails_late;      /* it does not begin after that */
 };

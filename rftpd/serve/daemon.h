@@ -59,7 +59,7 @@ struct daemon_address {
 		*listeners[DAEMON_TRANSPORTS_MAX]; /* by transport; NULL: not on this one */
 };
 
-/* Looks for devices that came or went; for rftpd/listen_devices. */
+/* Looks for devices that came or went; for rftpd/serve/listen_devices. */
 struct listen_devices {
 	int fd; /* a timer; -1: no fabric has devices */
 	struct watch watch;

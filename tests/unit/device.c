@@ -54,7 +54,6 @@ static void roce(void)
 	CHECK(!strcmp(ports[1].state, "ACTIVE"));
 	CHECK(!strcmp(ports[1].netdev, "eth7"));
 	CHECK_EQ(ports[1].port, 1);
-	CHECK_EQ(ports[1].mbps, 100000);
 	CHECK_EQ(ports[1].numa_node, 1);
 	CHECK(!ports[1].iwarp && !device_any_iwarp(root));
 
@@ -82,7 +81,6 @@ static void iwarp_is_found_by_its_link_address(void)
 	CHECK_EQ(device_ports(root, ports), 1);
 	CHECK(ports[0].iwarp && device_any_iwarp(root));
 	CHECK(!strcmp(ports[0].netdev, "ens3"));
-	CHECK_EQ(ports[0].mbps, 2500);
 	CHECK_EQ(device_gids(root, &ports[0], gids), 1);
 	CHECK(device_pick_gid(&ports[0], gids, 1, NULL) == &gids[0]);
 }
@@ -130,11 +128,9 @@ static void more_ports_than_there_is_room_for(void)
 
 	for (unsigned i = 0; i < DEVICE_PORTS_MAX + 5; i++) {
 		snprintf(name, sizeof name, "dev%u", i);
-		fake_port(root,
-			&(struct fake_port){.device = name, .rate = i % 2 ? "fast" : "-1 Gb/sec"});
+		fake_port(root, &(struct fake_port){.device = name});
 	}
 	CHECK_EQ(device_ports(root, ports), DEVICE_PORTS_MAX);
-	CHECK_EQ(ports[0].mbps, 0);
 }
 
 static void routes(void)
