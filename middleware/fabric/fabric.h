@@ -60,8 +60,8 @@ struct fabric_caps {
 	uint32_t max_channels;      /* that one peer should open; a hint */
 	bool has_imm;               /* WRITE_IMM works */
 	bool has_read;              /* READ works */
-	uint16_t max_reads; /* that may be under way on a channel, once it is connected; what is
-			       posted behind one more waits for the first of them */
+	uint16_t max_reads; /* that may be under way on a channel; what is posted behind one more
+			       waits for the first of them */
 	bool read_rights;   /* READ asks for FABRIC_REMOTE_READ (on the kernel's siw, any memory
 			       of the protection domain can be read by who has its key) */
 	bool read_in_order; /* a peer's READ here is carried out before a SEND behind it arrives (on
@@ -172,7 +172,8 @@ void fabric_chan_free(struct fabric_chan *);
 void *fabric_chan_context(const struct fabric_chan *);
 /* Whose it is, for its events; NULL until then.  By the thread that takes the events. */
 void fabric_chan_set_owner(struct fabric_chan *, void *owner);
-/* Capabilities of this channel; inline_max is final after setup. */
+/* Capabilities of this channel.  inline_max is final after setup; what is said of READ once it is
+ * connected, and for who accepts from its REQUEST on. */
 const struct fabric_caps *fabric_chan_caps(const struct fabric_chan *);
 /* The name of its fabric. */
 const char *fabric_chan_name(const struct fabric_chan *);

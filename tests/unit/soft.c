@@ -33,6 +33,7 @@ static void test_revision_1_accept(void)
 	CHECK_EQ(ev.priv_len, 5);
 	CHECK(!memcmp(ev.priv, "hello", 5));
 	rig.chan = ev.chan;
+	CHECK(!fabric_chan_caps(rig.chan)->has_read); /* known before it is accepted */
 	CHECK(rig_setup(&rig, 1));
 	CHECK_EQ(fabric_chan_accept(rig.chan, "ok", 2), 0);
 	CHECK(raw_recv(rig.fd, in, sizeof(reply) - 1));

@@ -101,6 +101,12 @@ void soft_cm_note_local(struct soft_chan *chan)
 	pthread_mutex_unlock(&chan->lock);
 }
 
+void soft_cm_agree_on_reads(struct soft_chan *chan)
+{
+	chan->base.caps.has_read = chan->ord > 0;
+	chan->base.caps.max_reads = chan->ord;
+}
+
 void soft_cm_begin(struct soft_chan *chan, bool initiator)
 {
 	struct soft_event *event = &chan->events[0];
@@ -114,8 +120,6 @@ void soft_cm_begin(struct soft_chan *chan, bool initiator)
 	chan->phase = SOFT_PHASE_STREAM;
 	soft_chan_move(chan, &chan->thread->others);
 	pthread_mutex_lock(&chan->lock);
-	chan->base.caps.has_read = chan->ord > 0;
-	chan->base.caps.max_reads = chan->ord;
 	chan->base.rtt_ns = soft_rtt_ns(chan->fd);
 	chan->base.local_port = addr_port(&chan->local.sa);
 	chan->open = true;

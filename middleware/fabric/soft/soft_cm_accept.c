@@ -58,10 +58,13 @@ static void request_note(struct soft_chan *chan, const struct mpa_frame *request
 	chan->revision = request->revision == 1 ? 1 : 2;
 	chan->enhanced = request->enhanced;
 	chan->crc = request->crc || chan->soft->config.crc;
+	if (request->enhanced) {
+		chan->ird = soft_cm_depth(request->ord, SOFT_READS_MAX);
+		chan->ord = soft_cm_depth(request->ird, SOFT_READS_MAX);
+	}
+	soft_cm_agree_on_reads(chan); /* the user may look as soon as it has the request */
 	if (!request->enhanced)
 		return;
-	chan->ird = soft_cm_depth(request->ord, SOFT_READS_MAX);
-	chan->ord = soft_cm_depth(request->ird, SOFT_READS_MAX);
 	/* Of the messages by which an initiator shows that it is ready, a write costs least. */
 	chan->peer_to_peer = request->peer_to_peer;
 	chan->rtr_read = request->peer_to_peer && request->rtr_read && !request->rtr_write;

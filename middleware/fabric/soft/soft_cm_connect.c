@@ -150,6 +150,7 @@ void soft_cm_take_reply(struct soft_chan *chan)
 	pthread_mutex_lock(&chan->lock);
 	chan->crc = reply.crc || chan->soft->config.crc;
 	pthread_mutex_unlock(&chan->lock);
+	soft_cm_agree_on_reads(chan);
 	soft_cm_note_private(chan, &reply);
 	soft_cm_begin(chan, true);
 }

@@ -22,6 +22,8 @@ int soft_cm_send_frame(struct soft_chan *, const struct mpa_frame *);
 /* Takes note of our own address, and of the private data that came. */
 void soft_cm_note_local(struct soft_chan *);
 void soft_cm_note_private(struct soft_chan *, const struct mpa_frame *);
+/* How many reads each may ask is known: so the channel's caps say. */
+void soft_cm_agree_on_reads(struct soft_chan *);
 /* The exchange is done: from here on FPDUs. */
 void soft_cm_begin(struct soft_chan *, bool initiator);
 
