@@ -153,7 +153,7 @@ int sink_file_hole(struct sink_file *f, const struct transfer_hole *h, struct ho
 	const uint64_t end = h->offset + h->length;
 	int err;
 
-	if (!(f->file.has & TRANSFER_HAS_HOLES) || f->end_known || f->job_out || !f->opened ||
+	if (!(f->file.has & TRANSFER_HAS_HOLES) || f->end_known || f->job_out || !f->ready ||
 		end > f->file.size || h->offset % block_bytes ||
 		(end % block_bytes && end != f->file.size))
 		return -EBADMSG;
@@ -220,6 +220,8 @@ void sink_file_judge(struct sink_file *f)
 	const struct transfer_file_end *end = &f->end;
 	int err;
 
+	/* of what has failed here the source says the same, once it has heard of it */
+	f->at_source = end->status && !f->verdict.status;
 	if (end->status)
 		verdict_set(&f->verdict, VERDICT_FILE, end->status, TRANSFER_AT_SOURCE);
 	else if (f->file.size != MESSAGE_UNKNOWN && end->size != f->file.size)
@@ -257,7 +259,7 @@ static bool outlives(const struct sink_file *f)
 	case STATUS_CHANGED:
 		return false;
 	default: /* reading it may succeed the next time */
-		return f->cut || (f->end_known && f->end.status == f->verdict.status);
+		return f->cut || f->at_source;
 	}
 }
 

@@ -430,10 +430,10 @@ static void drop_file(struct sink *s, struct sink_file *f)
 		sink_drop_bundle(s, f);
 		return;
 	}
+	f->cut = !f->verdict.status; /* what had failed before did not fail for this */
 	if (!f->job_out || f->waits) /* else its job has run to its end, one way or the other */
 		verdict_set(&f->verdict, VERDICT_FILE, run_cut_status(&s->run), "%s",
 			s->run.verdict.text);
-	f->cut = true;
 	if (f->resume) /* its job has run, for there is no I/O pool any more */
 		f->resume->out = false;
 	if (!f->job_out && !f->waits && !f->refused) /* else nothing was begun */
