@@ -160,9 +160,9 @@ int source_take_have(struct source *s, struct source_file *f, const struct trans
 	uint64_t size = f->item.file.size, from = have->first * s->plan.block, to;
 	int err;
 
-	/* whole blocks of a file that is not empty and has no holes, each of them once; of what is
-	 * sent early a sink has nothing */
-	if (s->early.read || f->item.file.has & TRANSFER_HAS_HOLES || f->ready || f->read_all ||
+	/* whole blocks of a file that is not empty, each of them once; of what is sent early a sink
+	 * has nothing */
+	if (s->early.read || f->ready || f->read_all ||
 		f->item.file.kind != TRANSFER_FILE_REGULAR || from >= size ||
 		have->count - 1u > (size - from - 1) / s->plan.block)
 		return -EBADMSG;

@@ -6,14 +6,19 @@
 
 #include <errno.h>
 
-/* Where the hole that begins at the next block ends, by whole blocks; there: no hole. */
+/* Where the hole that begins at the next block ends, by whole blocks, or where the sink has a block
+ * already; there: no hole. */
 static uint64_t hole_end(struct source *s, struct source_file *f)
 {
 	const uint64_t at = f->next_offset, size = f->item.file.size;
+	uint64_t end;
 
 	if (at >= f->data_to)
 		end_file_data(f->target.end, at, &f->data_from, &f->data_to);
-	return f->data_from >= size ? size : f->data_from - f->data_from % s->plan.block;
+	end = f->data_from >= size ? size : f->data_from - f->data_from % s->plan.block;
+	if (f->had_next < f->had.count && f->had.spans[f->had_next].from < end)
+		end = f->had.spans[f->had_next].from;
+	return end;
 }
 
 int source_skip_hole(struct source *s, struct source_file *f)

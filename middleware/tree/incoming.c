@@ -120,9 +120,8 @@ static int incoming_open_file(struct incoming *in, const struct transfer_file *f
 		return err;
 	if (incoming_mark_covers(&in->mark, file, lp.top, lp.path))
 		return -EALREADY;
-	/* of a file with holes zeros are not written: what is there must be zeros, too */
 	if (in->params.resume_bytes && file->kind == TRANSFER_FILE_REGULAR &&
-		file->size >= in->params.resume_bytes && !(file->has & TRANSFER_HAS_HOLES))
+		file->size >= in->params.resume_bytes)
 		lp.resume = file;
 	err = landing_open(&lp, landing);
 	if (err)

@@ -130,6 +130,7 @@ int journal_open(int dir, const char *name, const struct transfer_file *file,
 		return -ENOMEM;
 	j->dir = dir;
 	strcpy(j->name, name);
+	j->holes = file->has & TRANSFER_HAS_HOLES;
 	j->file = (struct journal_file){.version = JOURNAL_VERSION,
 		.size = file->size,
 		.mtime_s = file->mtime_s,
@@ -181,7 +182,12 @@ void journal_remove(struct journal *j)
 
 bool journal_is_of_use(const struct journal *j)
 {
-	return j->noted && !j->broken;
+	return j->noted && !j->broken && !j->fault;
+}
+
+int journal_fault(const struct journal *j)
+{
+	return j ? j->fault : 0;
 }
 
 static void journal_write(struct journal *j, const uint8_t *record, ssize_t length)

@@ -47,10 +47,14 @@ void journal_remove(struct journal *);
 
 /* Reads the partial file, for a while: adds what the journal says of it and is true, in blocks of
  * that size.  true: there is more, it is to be called again; false: that was all, and the journal
- * says the same. */
+ * says the same; of a file with holes nothing else is in the partial file, unless there is a fault.
+ */
 bool journal_recall(struct journal *, int fd, uint32_t block_bytes, struct transfer_notes *found);
 /* Adds to it.  What can not be written is not noted, and sent again by the next transfer. */
 void journal_note(struct journal *, const struct transfer_note *, size_t count);
+/* -errno: what is not proved could not be emptied, and the file may not get its name.  0: it may.
+ * Takes NULL. */
+int journal_fault(const struct journal *);
 /* Whether it says anything that is of use to another transfer. */
 bool journal_is_of_use(const struct journal *);
 

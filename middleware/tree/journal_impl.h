@@ -4,6 +4,7 @@
  *
  *   journal.c         the two files, the lock, and what is written
  *   journal_recall.c  what is read, and proved by the partial file
+ *   journal_gaps.c    of a file with holes, what is not proved becomes a hole
  *
  * Included by these only.
  */
@@ -23,6 +24,8 @@ struct journal {
 	off_t end;                /* where the next record goes */
 	bool noted;               /* there is something in it */
 	bool broken;              /* it could not be written */
+	bool holes;               /* the file has some: zeros of it are not written */
+	int fault;                /* what is not proved of such a file could not be made a hole */
 	struct recall *recall;    /* that is under way */
 };
 

@@ -9,8 +9,10 @@
 #include "tree/journal_impl.h"
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "block/digest.h"
 #include "block/ranges.h"
+#include "tree/journal_gaps.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -230,18 +232,26 @@ static int recall_begin(struct journal *j, int fd, uint32_t block_bytes)
 	ranges_init(&r->ranges, SPANS_MAX);
 	j->file.block = block_bytes;
 	j->end = recall_read(r);
+	if (j->holes && r->count && journal_gaps_check(fd, j->file.size)) {
+		log_debug("a file with holes begins anew: its file system can not make holes");
+		j->end = 0;
+		r->torn = true;
+		r->count = 0;
+	}
 	recall_sort(r);
 	r->buffer = malloc(r->block > block_bytes ? r->block : block_bytes);
 	return r->buffer ? 0 : -ENOMEM;
 }
 
 /* All is read: the journal says what is true.  Stopped before, it stays as it is. */
-static void recall_end(struct journal *j, struct transfer_notes *found)
+static void recall_end(struct journal *j, int fd, struct transfer_notes *found)
 {
 	struct recall *r = j->recall;
 
 	j->noted = found->count || (r && r->count && recall_is_stopped(r));
 	if (!r || !recall_is_stopped(r)) {
+		if (j->holes)
+			j->fault = journal_gaps_empty(fd, j->file.size, found, j->file.block);
 		if (!r || r->block != j->file.block || found->count != r->count || r->torn) {
 			if (ftruncate(j->fd, j->end))
 				j->broken = true;
@@ -270,6 +280,6 @@ bool journal_recall(struct journal *j, int fd, uint32_t block_bytes, struct tran
 		if (!recall_is_stopped(r) && (r->at < r->count || r->span < r->ranges.count))
 			return true;
 	}
-	recall_end(j, found);
+	recall_end(j, fd, found);
 	return false;
 }

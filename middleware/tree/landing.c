@@ -278,6 +278,13 @@ int landing_commit(struct landing *landing, char text[512])
 	int err = 0;
 
 	text[0] = '\0';
+	err = journal_fault(landing->journal);
+	if (err) {
+		snprintf(text, 512, "what an earlier transfer left of it could not be emptied: %s",
+			strerror(-err));
+		landing_discard(landing);
+		return err;
+	}
 	space_look(landing->space, landing->dir, landing->last, &old);
 	/* journaling file systems keep the order of these and the rename, so the one fsync below is
 	 * enough: the data were flushed before */

@@ -73,8 +73,8 @@ int landing_fill(struct landing *, const void *data, uint64_t bytes, char text[5
 int landing_write(int fd, const void *data, uint64_t bytes);
 /* Sets mode and time, renames, fsyncs the directory.  The caller has fsynced the file.  0: freed,
  * with a note in `text` as of metadata_set.  -errno: the temporary file is removed and the landing
- * freed; only with -ENOTRECOVERABLE the file has its name, since it was the fsync of the directory
- * that failed, as `text` says. */
+ * freed, `text` may say more; only with -ENOTRECOVERABLE the file has its name, since it was the
+ * fsync of the directory that failed, as `text` says. */
 int landing_commit(struct landing *, char text[512]);
 void landing_discard(struct landing *); /* removes the temporary file */
 /* Whether it can be suspended: these three are for such ones (transfer_resume, tree/journal). */

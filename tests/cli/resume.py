@@ -364,6 +364,65 @@ def protected_and_compressed(top):
             daemon.stop()
 
 
+def make_sparse(path):
+    """Data in every second piece of five blocks; some of it is zeros, and some no whole block."""
+    make_file(path, 0)
+    with open(path, "r+b") as f:
+        for at in range(0, SIZE - 5 * BLOCK, 10 * BLOCK):
+            f.seek(at + rng().randrange(BLOCK))
+            f.write(bytes(rng().randrange(BLOCK)) + rng().randbytes(4 * BLOCK))
+        f.truncate(SIZE)
+
+
+def garble_gaps(partial):
+    """Where no data is there is something else, as after a host stopped in the middle of it."""
+    with open(partial, "r+b") as f:
+        at, end = 0, os.path.getsize(partial)
+        while at < end:
+            hole = os.lseek(f.fileno(), at, os.SEEK_HOLE)
+            if hole >= end:
+                return
+            f.seek(hole)
+            try:
+                at = os.lseek(f.fileno(), hole, os.SEEK_DATA)
+            except OSError:
+                at = end
+            f.seek(hole)
+            f.write(b"garbage"[:at - hole])
+
+
+@case(seconds=100)
+def files_with_holes(top):
+    """They are gone on with, and stay as they are on the disk; what is in a hole by then is not believed."""
+    for way in ("put", "get"):
+        for how, block in (("cut", "64K"), ("client", "64K"), ("daemon", "64K"), ("cut", "128K")):
+            where = f"{top}/{way}-{how}-{block}"
+            place = Place(where, way)
+            make_sparse(place.source)
+            if os.stat(place.source).st_blocks * 512 > SIZE * 3 // 4:
+                rftptest.skip("no holes in files here")
+            daemon = Daemon(place.export)
+            what = f"{way}, {how}, {block}:"
+            break_off_later(place, daemon, how, SIZE // 4)
+            there = place.noted()
+            check(there > SIZE // 8, what, "only", there, "bytes are noted")
+            if how == "daemon":
+                daemon = Daemon(place.export)
+            partial, = (n for n in leftovers(place.sink) if n.endswith(b".partial"))
+            exact = (how, block) == ("cut", "64K")
+            if not exact:
+                garble_gaps(partial)
+            done = works("--json", *place.arguments(daemon.url), "--block", block).done()
+            place.check(what)
+            if exact:
+                check(done["sent_bytes"] + done["hole_bytes"] <= SIZE - there, what, done, "there were", there)
+            check(done["sent_bytes"] < SIZE // 2, what, "of the data some was there:", done)
+            blocks = [os.stat(name).st_blocks for name in (place.source, place.copy)]
+            check(blocks[1] <= blocks[0] + 16, what, "blocks on the disk", blocks)
+            daemon.stop()
+            shutil.rmtree(where)
+
+
 @case
 def two_at_once_on_one_name(top):
     """Neither uses what the other one writes to."""
