@@ -75,6 +75,7 @@ enum message_type {
 	MESSAGE_STORE = 32,
 	MESSAGE_RETRIEVE = 33,
 	MESSAGE_FEED = 34,
+	MESSAGE_LEFTOVERS = 35, /* proto/message_leftovers.h */
 	/* 64..95 are the transfer messages: proto/transfer.h; and, before one begins: */
 	MESSAGE_QUEUED = 83,
 };

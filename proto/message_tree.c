@@ -19,8 +19,8 @@ static bool message_tree_ok(const struct message_tree *m)
 {
 	const uint32_t links = MESSAGE_TREE_FOLLOW_LINKS | MESSAGE_TREE_SKIP_LINKS;
 
-	return !(m->flags & ~links) && m->flags != links && message_path_ok(m->path) &&
-	       message_rules_ok(m->rules, m->rule_count);
+	return !(m->flags & ~(links | MESSAGE_TREE_TOP)) && (m->flags & links) != links &&
+	       message_path_ok(m->path) && message_rules_ok(m->rules, m->rule_count);
 }
 
 int message_get_tree(struct message_tree *m, const void *buf, size_t len)
@@ -52,7 +52,7 @@ static bool message_tree_entry_ok(const struct message_tree_entry *e)
 {
 	bool link = e->attr.type == MESSAGE_SYMLINK && !e->status;
 
-	return e->name.len && transfer_name_ok(e->name) &&
+	return (e->name.len || e->attr.type == MESSAGE_DIRECTORY) && transfer_name_ok(e->name) &&
 	       (link ? e->target.len > 0 : !e->target.len) &&
 	       (!e->target.len || !memchr(e->target.data, '\0', e->target.len));
 }

@@ -2,11 +2,12 @@
 /*
  * proto/message_tree: TREE, the listing of a directory with all that is beneath it.
  *
- * The request names the directory, what is to be done with symbolic links, and which names are left
- * out.  Replies: any number of frames, `more` is 1 in all but the last.  Entries come as the walk
- * of tree/walk comes to them: a directory before what is in it, entries of a directory sorted by
- * their bytes; each name is beneath the directory asked for.  A name begins with so many bytes of
- * the one before it in the same frame, and only the rest crosses.
+ * The request names the directory, what is to be done with symbolic links, which names are left
+ * out, and whether the directory is wanted, too.  Replies: any number of frames, `more` is 1 in all
+ * but the last.  Entries come as the walk of tree/walk comes to them: a directory before what is in
+ * it, entries of a directory sorted by their bytes; each name is beneath the directory asked for.
+ * A name begins with so many bytes of the one before it in the same frame, and only the rest
+ * crosses.
  *
  * Functions as in proto/message.h.
  */
@@ -20,9 +21,10 @@
 
 #define MESSAGE_TREE_FOLLOW_LINKS 1u /* a link is what it leads to */
 #define MESSAGE_TREE_SKIP_LINKS 2u   /* links are left out; without either they are told as links */
+#define MESSAGE_TREE_TOP 4u          /* the directory itself is told of, too: first */
 
 struct message_tree {
-	uint32_t flags; /* MESSAGE_TREE_*, one of them at most */
+	uint32_t flags; /* MESSAGE_TREE_*, of those for links one at most */
 	struct wire_bytes path;
 	uint16_t rule_count; /* as in message_data_request */
 	struct wire_bytes rules;
@@ -31,7 +33,8 @@ struct message_tree {
 struct message_tree_entry {
 	struct message_attr attr;
 	uint16_t status; /* not 0: it could not be looked at, or into; only the type is known */
-	struct wire_bytes name;   /* 1..MESSAGE_TREE_NAME_MAX bytes, as transfer_name_ok has it */
+	struct wire_bytes name;   /* at most MESSAGE_TREE_NAME_MAX bytes, as transfer_name_ok has
+				     it; empty: the directory itself */
 	struct wire_bytes target; /* what a link says; else empty */
 };
 

@@ -13,6 +13,7 @@
 #include "proto/message_change.h"
 #include "proto/message_copy.h"
 #include "proto/message_inline.h"
+#include "proto/message_leftovers.h"
 #include "proto/message_tree.h"
 #include "proto/transfer_expose.h"
 
@@ -56,6 +57,7 @@ RECODE(set_attr, message)
 RECODE(make_link, message)
 RECODE(data_request, message)
 RECODE(tree, message)
+RECODE(leftovers, message)
 RECODE(sum_request, message)
 RECODE(grant_copy, message)
 RECODE(grant_copy_reply, message)
@@ -149,6 +151,28 @@ static inline ssize_t recode_tree(const uint8_t *in, size_t len, uint8_t *out, s
 	}
 	error = message_tree_finish(&reader);
 	return error ? error : message_tree_end(&writer, head.more);
+}
+
+static inline ssize_t recode_leftovers(const uint8_t *in, size_t len, uint8_t *out, size_t size)
+{
+	struct message_leftovers_writer writer;
+	struct message_list_reply head;
+	struct message_leftover entry;
+	struct wire w;
+	int error = message_get_leftovers_head(&head, &w, in, len);
+
+	if (error)
+		return error;
+	message_leftovers_begin(&writer, out, size);
+	for (unsigned i = 0; i < head.count; i++) {
+		error = message_get_leftover(&entry, &w);
+		if (!error)
+			error = message_leftovers_add(&writer, &entry);
+		if (error)
+			return error;
+	}
+	error = wire_finish(&w);
+	return error ? error : message_leftovers_end(&writer, head.more);
 }
 
 static inline ssize_t recode_sum(const uint8_t *in, size_t len, uint8_t *out, size_t size)
@@ -298,6 +322,8 @@ static const struct recode recode_table[] = {
 	{MESSAGE_RETRIEVE | MESSAGE_REPLY, recode_empty},
 	{MESSAGE_FEED, recode_message_feed},
 	{MESSAGE_FEED | MESSAGE_REPLY, recode_empty},
+	{MESSAGE_LEFTOVERS, recode_message_leftovers},
+	{MESSAGE_LEFTOVERS | MESSAGE_REPLY, recode_leftovers},
 	{MESSAGE_ADMIT, recode_message_admit},
 	{MESSAGE_ADMIT | MESSAGE_REPLY, recode_empty},
 	{MESSAGE_RING, recode_empty},

@@ -7,8 +7,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* The entries of one frame.  1: more frames follow. */
-static int calls_tree_frame(struct calls *c, struct message_tree_reader *reader,
+/* The entries of one frame; `top`: it may begin with the directory itself.  1: more frames follow.
+ */
+static int calls_tree_frame(struct calls *c, struct message_tree_reader *reader, bool top,
 	const uint8_t *reply, size_t len, calls_tree_entry *told, void *ctx)
 {
 	struct message_list_reply head;
@@ -19,7 +20,7 @@ static int calls_tree_frame(struct calls *c, struct message_tree_reader *reader,
 	for (unsigned i = 0; i < head.count; i++) {
 		int err;
 
-		if (message_tree_next(reader, &entry))
+		if (message_tree_next(reader, &entry) || (!entry.name.len && (!top || i)))
 			return calls_bad_reply(c, MESSAGE_TREE);
 		err = told(ctx, &entry);
 		if (err) {
@@ -36,6 +37,7 @@ int calls_tree(
 {
 	uint8_t *data = malloc(MESSAGE_DATA_MAX);
 	struct message_tree_reader *reader = malloc(sizeof *reader);
+	bool top = request->flags & MESSAGE_TREE_TOP;
 	const uint8_t *reply;
 	size_t len;
 	int err = data && reader ? 0 : -ENOMEM;
@@ -44,7 +46,8 @@ int calls_tree(
 		err = calls_ask(c, MESSAGE_TREE, data,
 			message_put_tree(request, data, MESSAGE_DATA_MAX), &reply, &len);
 	while (!err) {
-		err = calls_tree_frame(c, reader, reply, len, entry, ctx);
+		err = calls_tree_frame(c, reader, top, reply, len, entry, ctx);
+		top = false;
 		if (err <= 0)
 			break;
 		err = calls_reply(c, MESSAGE_TREE, &reply, &len);

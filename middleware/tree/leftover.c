@@ -76,10 +76,11 @@ int leftover_get(int dir, const char *journal, struct leftover *l)
 		return fd;
 	err = fstat(fd, &st) ? -errno : S_ISREG(st.st_mode) ? leftover_read(fd, l) : -ENXIO;
 	l->changed_s = st.st_mtim.tv_sec;
-	l->busy = flock(fd, LOCK_SH | LOCK_NB) && errno == EWOULDBLOCK;
 	journal_other_name(journal, partial);
-	if (!err && !opener_fstatat(dir, partial, &st, AT_SYMLINK_NOFOLLOW))
+	if ((!err || err == -ENODATA) && !opener_fstatat(dir, partial, &st, AT_SYMLINK_NOFOLLOW))
 		l->partial_bytes = (uint64_t)st.st_blocks * 512;
+	/* for no longer than it takes to ask: who wants it meanwhile finds it taken */
+	l->busy = flock(fd, LOCK_SH | LOCK_NB) && errno == EWOULDBLOCK;
 	close(fd);
 	return err;
 }
@@ -91,41 +92,75 @@ static bool leftover_is_old(const struct stat *st, uint64_t age_s)
 	return now >= st->st_mtim.tv_sec && (uint64_t)(now - st->st_mtim.tv_sec) >= age_s;
 }
 
-bool leftover_sweep(int dir, const char *name, uint64_t keep_s, uint64_t *bytes)
+/* One that has no journal: under the lock that who makes another of that name would take. */
+static int leftover_sweep_alone(
+	int dir, const char *partial, const char *journal, uint64_t keep_s, uint64_t *bytes)
 {
-	bool is_journal = journal_is_name(name, true), whole, old;
+	struct stat st, locked;
+	int fd, err;
+
+	if (opener_fstatat(dir, partial, &st, AT_SYMLINK_NOFOLLOW))
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -EPERM;
+	if (!leftover_is_old(&st, keep_s < ALONE_S ? keep_s : ALONE_S))
+		return -EAGAIN;
+	err = journal_lock_file(dir, journal, &fd);
+	if (err)
+		return err;
+	if (fstat(fd, &locked))
+		err = -errno;
+	else if (locked.st_size)
+		err = -EAGAIN; /* somebody has made one meanwhile, and left again */
+	else if (opener_unlinkat(dir, partial, 0) || opener_unlinkat(dir, journal, 0))
+		err = -errno;
+	else
+		*bytes = (uint64_t)st.st_blocks * 512;
+	close(fd);
+	return err;
+}
+
+/* A journal, which is open, and its partial file, if that is there. */
+static int leftover_sweep_both(
+	int dir, int fd, const char *journal, const char *partial, uint64_t keep_s, uint64_t *bytes)
+{
+	struct stat st, data;
+	bool whole = !opener_fstatat(dir, partial, &data, AT_SYMLINK_NOFOLLOW);
+
+	if (fstat(fd, &st))
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -EPERM;
+	if (!leftover_is_old(&st, whole || keep_s < ALONE_S ? keep_s : ALONE_S))
+		return -EAGAIN;
+	if (flock(fd, LOCK_EX | LOCK_NB))
+		return errno == EWOULDBLOCK ? -EBUSY : -errno;
+	if (whole && opener_unlinkat(dir, partial, 0))
+		return -errno;
+	if (whole)
+		*bytes = (uint64_t)data.st_blocks * 512;
+	return opener_unlinkat(dir, journal, 0) ? -errno : 0;
+}
+
+int leftover_sweep(int dir, const char *name, uint64_t keep_s, uint64_t *bytes)
+{
+	bool is_journal = journal_is_name(name, true);
 	char other[JOURNAL_PATH_BYTES];
-	const char *journal = is_journal ? name : other, *partial = is_journal ? other : name;
-	struct stat st, data = {0};
-	int fd;
+	int fd, err;
 
 	*bytes = 0;
 	journal_other_name(name, other);
-	fd = leftover_open(dir, journal, O_RDWR);
-	/* a partial file with a journal is swept with that */
-	if (!is_journal && fd != -ENOENT) {
-		if (fd >= 0)
-			close(fd);
-		return false;
+	fd = leftover_open(dir, is_journal ? name : other, O_RDWR);
+	if (is_journal) {
+		if (fd < 0)
+			return fd;
+		err = leftover_sweep_both(dir, fd, name, other, keep_s, bytes);
+	} else {
+		if (fd == -ENOENT)
+			return leftover_sweep_alone(dir, name, other, keep_s, bytes);
+		err = -EAGAIN; /* it is swept with its journal */
 	}
-	whole = is_journal && !opener_fstatat(dir, partial, &data, AT_SYMLINK_NOFOLLOW);
-	if (!is_journal) {
-		if (opener_fstatat(dir, partial, &st, AT_SYMLINK_NOFOLLOW) ||
-			!S_ISREG(st.st_mode) ||
-			!leftover_is_old(&st, keep_s < ALONE_S ? keep_s : ALONE_S) ||
-			opener_unlinkat(dir, partial, 0))
-			return false;
-		*bytes = (uint64_t)st.st_blocks * 512;
-		return true;
-	}
-	if (fd < 0)
-		return false;
-	old = !fstat(fd, &st) && S_ISREG(st.st_mode) &&
-	      leftover_is_old(&st, whole || keep_s < ALONE_S ? keep_s : ALONE_S) &&
-	      !flock(fd, LOCK_EX | LOCK_NB);
-	if (old && whole && !opener_unlinkat(dir, partial, 0))
-		*bytes = (uint64_t)data.st_blocks * 512;
-	old = old && (!whole || *bytes || !data.st_blocks) && !opener_unlinkat(dir, journal, 0);
-	close(fd);
-	return old;
+	if (fd >= 0)
+		close(fd);
+	return err;
 }

@@ -27,8 +27,8 @@ bool leftover_is_name(const char *name);
 int leftover_get(int dir, const char *journal, struct leftover *);
 
 /* Of a journal's or a partial file's name: removes both, if nobody writes to them and the last note
- * is older than `keep_s`, or if one of them is there alone.  Whether it did; *bytes: what that gave
- * back. */
-bool leftover_sweep(int dir, const char *name, uint64_t keep_s, uint64_t *bytes);
+ * is older than `keep_s`, or if one of them is there alone.  0: *bytes is what that gave back;
+ * -EBUSY: somebody writes to them; -EAGAIN: it is too young, or goes with its journal; -errno. */
+int leftover_sweep(int dir, const char *name, uint64_t keep_s, uint64_t *bytes);
 
 #endif

@@ -138,39 +138,57 @@ int temporary_create(int dir, mode_t mode, char name[TEMPORARY_NAME_BYTES])
 	return err;
 }
 
-/* Whether nobody writes to it.  Where its writer's lock is seen, the lock says so, and is ours
- * then. */
-static bool temporary_is_left(int fd, const char *name, const struct stat *st)
+/* 0: nobody writes to it; -EBUSY: somebody does; -EAGAIN: nobody can tell.  Where its writer's lock
+ * is seen, the lock says so, and is ours then. */
+static int temporary_is_used(int fd, const char *name, const struct stat *st)
 {
 	char host[TEMPORARY_HOST_DIGITS + 1];
 	bool old = time(NULL) - st->st_mtim.tv_sec > TEMPORARY_OLD_S;
 
 	snprintf(host, sizeof(host), "%08x", temporary_host());
 	if (flock(fd, LOCK_EX | LOCK_NB))
-		return errno != EWOULDBLOCK && old;
-	return old || !strncmp(name + strlen(TEMPORARY_PREFIX), host, TEMPORARY_HOST_DIGITS);
+		return errno == EWOULDBLOCK ? -EBUSY : old ? 0 : -EAGAIN;
+	return old || !strncmp(name + strlen(TEMPORARY_PREFIX), host, TEMPORARY_HOST_DIGITS)
+		       ? 0
+		       : -EAGAIN;
+}
+
+int temporary_check(int dir, const char *name, bool remove, struct stat *st)
+{
+	const int flags = O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+	/* for writing: some file systems give the lock for nothing less */
+	int fd = opener_openat(dir, name, O_RDWR | flags, 0), err;
+
+	if (fd < 0 && !remove && (errno == EACCES || errno == EROFS))
+		fd = opener_openat(dir, name, O_RDONLY | flags, 0);
+	if (fd < 0) { /* a link, which has no lock, not ours, or gone */
+		err = -errno;
+		if (opener_fstatat(dir, name, st, AT_SYMLINK_NOFOLLOW))
+			return -errno;
+		if (err != -ELOOP || !S_ISLNK(st->st_mode))
+			return err;
+		err = time(NULL) - st->st_ctim.tv_sec > TEMPORARY_OLD_S ? 0 : -EAGAIN;
+	} else if (fstat(fd, st)) {
+		err = -errno;
+	} else {
+		err = S_ISREG(st->st_mode) ? temporary_is_used(fd, name, st) : -EPERM;
+	}
+	if (!err && remove && opener_unlinkat(dir, name, 0))
+		err = -errno;
+	if (fd >= 0)
+		close(fd);
+	return err;
 }
 
 static void temporary_sweep_one(int dir, const char *name, struct temporary_swept *swept)
 {
-	/* for writing: some file systems give the lock for nothing less */
-	int fd = opener_openat(
-		dir, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0);
 	struct stat st;
 
-	if (fd < 0) { /* a link, not ours, or gone */
-		if (errno == ELOOP && !opener_fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) &&
-			S_ISLNK(st.st_mode) && time(NULL) - st.st_ctim.tv_sec > TEMPORARY_OLD_S &&
-			!opener_unlinkat(dir, name, 0))
-			swept->files++;
+	if (temporary_check(dir, name, true, &st))
 		return;
-	}
-	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && temporary_is_left(fd, name, &st) &&
-		!opener_unlinkat(dir, name, 0)) {
-		swept->files++;
+	swept->files++;
+	if (S_ISREG(st.st_mode))
 		swept->bytes += (uint64_t)st.st_blocks * 512;
-	}
-	close(fd);
 }
 
 static void temporary_sweep_leftover(
@@ -178,8 +196,8 @@ static void temporary_sweep_leftover(
 {
 	uint64_t bytes = 0;
 
-	if (tree_mark_is_name(name) ? tree_mark_sweep(dir, name, keep_s)
-				    : leftover_sweep(dir, name, keep_s, &bytes)) {
+	if (!(tree_mark_is_name(name) ? tree_mark_sweep(dir, name, keep_s)
+				      : leftover_sweep(dir, name, keep_s, &bytes))) {
 		swept->files++;
 		swept->bytes += bytes;
 	}

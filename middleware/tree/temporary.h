@@ -15,6 +15,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #define TEMPORARY_NAME_BYTES sizeof(".rftp-0123456789abcdef.part")
@@ -32,6 +33,11 @@ int temporary_symlink(int dir, const char *target, char name[TEMPORARY_NAME_BYTE
 
 /* Makes another name, of that form, of the file `last` in `from`; likewise. */
 int temporary_link(int from, const char *last, int dir, char name[TEMPORARY_NAME_BYTES]);
+
+/* Whether one is left behind: 0, and it is gone if it was to be; -EBUSY: its writer has it open;
+ * -EAGAIN: it may be in use, at another host; -errno.  *st is set but for names that can not be
+ * looked at. */
+int temporary_check(int dir, const char *name, bool remove, struct stat *st);
 
 struct temporary_swept {
 	uint64_t files, bytes; /* removed */

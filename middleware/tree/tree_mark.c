@@ -143,19 +143,60 @@ bool tree_mark_covers(const struct tree_mark *m, const struct stat *now)
 			       now->st_ctim.tv_nsec >= m->began.tv_nsec));
 }
 
-bool tree_mark_sweep(int dir, const char *name, uint64_t keep_s)
+static int mark_open(int dir, const char *name, int flags)
 {
-	int fd = opener_openat(
-		dir, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0);
+	int fd =
+		opener_openat(dir, name, flags | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0);
+
+	return fd < 0 ? -errno : fd;
+}
+
+int tree_mark_get(int dir, const char *name, char first[256], int64_t *used_s, bool *busy)
+{
+	uint8_t buf[JOURNAL_RECORD_MORE + 64 + JOURNAL_NAME_MAX];
+	int fd = mark_open(dir, name, O_RDONLY), err = 0;
+	struct journal_record r;
+	struct stat st;
+	ssize_t n;
+
+	*first = '\0';
+	if (fd < 0)
+		return fd;
+	n = pread(fd, buf, sizeof(buf), 0);
+	if (fstat(fd, &st)) {
+		err = -errno;
+	} else if (!S_ISREG(st.st_mode)) {
+		err = -EPERM;
+	} else {
+		*used_s = st.st_ctim.tv_sec;
+		*busy = flock(fd, LOCK_SH | LOCK_NB) && errno == EWOULDBLOCK;
+		if (n <= 0 || journal_record_get(&r, buf, (size_t)n) <= 0 || r.type != JOURNAL_TREE)
+			err = -ENODATA;
+		else if (r.name.len)
+			snprintf(first, 256, "%.*s", (int)r.name.len, (const char *)r.name.data);
+	}
+	close(fd);
+	return err;
+}
+
+int tree_mark_sweep(int dir, const char *name, uint64_t keep_s)
+{
+	int fd = mark_open(dir, name, O_RDWR), err = 0;
 	time_t now = time(NULL);
 	struct stat st;
-	bool swept;
 
 	if (fd < 0)
-		return false;
-	swept = !fstat(fd, &st) && S_ISREG(st.st_mode) && now >= st.st_ctim.tv_sec &&
-		(uint64_t)(now - st.st_ctim.tv_sec) >= keep_s && !flock(fd, LOCK_EX | LOCK_NB) &&
-		!opener_unlinkat(dir, name, 0);
+		return fd;
+	if (fstat(fd, &st))
+		err = -errno;
+	else if (!S_ISREG(st.st_mode))
+		err = -EPERM;
+	else if (now < st.st_ctim.tv_sec || (uint64_t)(now - st.st_ctim.tv_sec) < keep_s)
+		err = -EAGAIN;
+	else if (flock(fd, LOCK_EX | LOCK_NB))
+		err = errno == EWOULDBLOCK ? -EBUSY : -errno;
+	else if (opener_unlinkat(dir, name, 0))
+		err = -errno;
 	close(fd);
-	return swept;
+	return err;
 }

@@ -35,7 +35,11 @@ void tree_mark_close(struct tree_mark *, bool over);
 /* Whether one was left behind, and what is now called like a file has landed since. */
 bool tree_mark_covers(const struct tree_mark *, const struct stat *now);
 
-/* Removes one that nobody uses, and that was last used `keep_s` ago.  Whether it did. */
-bool tree_mark_sweep(int dir, const char *name, uint64_t keep_s);
+/* What one is called after, in `first` (256 bytes), when it was last used, and whether somebody
+ * uses it now.  0 or -errno: it can not be read; -ENODATA: it says nothing. */
+int tree_mark_get(int dir, const char *name, char first[256], int64_t *used_s, bool *busy);
+/* Removes one that nobody uses, and that was last used `keep_s` ago.  0; -EBUSY: somebody uses it;
+ * -EAGAIN: it is too young; -errno. */
+int tree_mark_sweep(int dir, const char *name, uint64_t keep_s);
 
 #endif

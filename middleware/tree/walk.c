@@ -47,7 +47,7 @@ struct walk {
 	struct walk_text path, name;
 	struct walk_list *stack;
 	size_t depth, room;
-	bool alone;
+	bool alone, hidden;
 };
 
 static int walk_append(struct walk_text *t, const char *text)
@@ -117,7 +117,7 @@ static void walk_list_fini(struct walk_list *list)
 }
 
 /* Reads an open directory; takes over `fd`. */
-static int walk_list_read(struct walk_list *list, int fd)
+static int walk_list_read(struct walk_list *list, int fd, bool hidden)
 {
 	DIR *dir = fdopendir(fd);
 	struct dirent *entry;
@@ -137,7 +137,7 @@ static int walk_list_read(struct walk_list *list, int fd)
 			break;
 		}
 		if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, "..") &&
-			!temporary_is_hidden(entry->d_name))
+			(hidden || !temporary_is_hidden(entry->d_name)))
 			err = walk_list_add(list, entry);
 	}
 	closedir(dir);
@@ -185,6 +185,11 @@ void walk_alone(struct walk *walk)
 void walk_look(struct walk *walk)
 {
 	walk->look = true;
+}
+
+void walk_hidden(struct walk *walk)
+{
+	walk->hidden = true;
 }
 
 void walk_free(struct walk *walk)
@@ -241,7 +246,7 @@ static int walk_enter(struct walk *walk, struct walk_entry *entry, int flags)
 	list.ino = entry->st.st_ino;
 	list.mode = entry->st.st_mode;
 	list.mtime = entry->st.st_mtim;
-	entry->error = walk_list_read(&list, fd);
+	entry->error = walk_list_read(&list, fd, walk->hidden);
 	if (entry->error) {
 		walk_list_fini(&list);
 		return entry->error == -ENOMEM ? -ENOMEM : 0;

@@ -5,7 +5,7 @@
  *
  * Holds the names of the directories it is in, and no descriptor between calls, or one where it
  * looks at each entry.  Leaves out
- * the names of tree/temporary.  One that is followed
+ * the names of tree/temporary, unless they are asked for.  One that is followed
  * into a directory above it is -ELOOP.  The start may be a link itself.
  */
 #ifndef TREE_WALK_H
@@ -52,6 +52,8 @@ void walk_alone(struct walk *);
 /* Looks at each entry: `st` is set of files and links, too, and what has gone meanwhile does not
  * come.  Before the first walk_next. */
 void walk_look(struct walk *);
+/* The names of tree/temporary come, too.  Before the first walk_next. */
+void walk_hidden(struct walk *);
 void walk_free(struct walk *);
 /* The next name: 1; 0 at the end; -ENOMEM. */
 int walk_next(struct walk *, struct walk_entry *);

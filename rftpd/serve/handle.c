@@ -52,6 +52,7 @@ static const struct row {
 	{MESSAGE_STORE, SESSION_BETWEEN, handle_store},
 	{MESSAGE_RETRIEVE, SESSION_BETWEEN, handle_retrieve},
 	{MESSAGE_FEED, SESSION_BETWEEN, handle_feed},
+	{MESSAGE_LEFTOVERS, SESSION_BETWEEN, handle_leftovers},
 	{TRANSFER_ABORT, SESSION_READY | SESSION_RUNNING | SESSION_WAITING, handle_abort},
 };
 

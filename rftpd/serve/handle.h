@@ -48,6 +48,9 @@ int handle_list(struct daemon_session *, const uint8_t *data, size_t len);
 /* handle_tree.c */
 int handle_tree(struct daemon_session *, const uint8_t *data, size_t len);
 
+/* handle_leftovers.c */
+int handle_leftovers(struct daemon_session *, const uint8_t *data, size_t len);
+
 /* handle_sum.c */
 int handle_sum(struct daemon_session *, const uint8_t *data, size_t len);
 

@@ -73,8 +73,12 @@ static int tree_next(struct tree *t)
 		if (n <= 0)
 			return n;
 		if (!*t->entry.name) { /* the directory itself */
-			if (t->entry.error && t->entry.kind != WALK_LEAVE)
+			if (t->entry.kind == WALK_LEAVE)
+				continue;
+			if (t->entry.error)
 				return t->entry.error;
+			if (t->flags & MESSAGE_TREE_TOP)
+				return 1;
 			continue;
 		}
 		if (t->entry.kind != WALK_LEAVE &&

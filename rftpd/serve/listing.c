@@ -52,6 +52,7 @@ int listing_start(struct daemon_session *s, struct listing *l, const struct list
 		.forget = listing_forget};
 	l->found = session_limits_find(s, l->path, &entry, &l->beneath);
 	l->place = l->found ? NULL : &entry->place;
+	l->export_name = l->found ? NULL : entry->name;
 	s->listing = l;
 	return listing_more(s);
 }

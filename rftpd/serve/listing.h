@@ -33,6 +33,7 @@ struct listing { /* who makes one embeds it first */
 	char path[MESSAGE_PATH_MAX + 1];
 	/* where it leads: a directory of an export, or the one that lists them */
 	const struct place *place;
+	const char *export_name; /* NULL: exports have no names */
 	const char *beneath;
 	int found; /* 0, -errno, or VIEW_TOP */
 };

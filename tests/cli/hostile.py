@@ -273,6 +273,7 @@ REQUESTS = {
     iwarp.STATFS: (iwarp.text(b"/"), 3, 2 + 4095),
     iwarp.REMOVE_TREE: (iwarp.text(b"/x"), 3, 2 + 4095),
     iwarp.TREE: (struct.pack(">I", 0) + iwarp.text(b"/") + b"\0\0", 9, 65536),
+    iwarp.LEFTOVERS: (struct.pack(">IQ", 0, 0) + iwarp.text(b"/"), 15, 14 + 4095),
     iwarp.SUM: (struct.pack(">BH", 1, 1) + iwarp.text(b"/f"), 6, 65536),
     iwarp.SETATTR: (struct.pack(">HBIqI", 1, 1, 0o644, 0, 0) + iwarp.text(b"/x"), 22, 65536),
     iwarp.MAKE_LINK: (struct.pack(">I", 0) + iwarp.text(b"/etc") + iwarp.text(b"/x"), 10, 8 + 2 * 4095),
@@ -482,8 +483,10 @@ def requests_with_wrong_values(top):
         (1, 2, 0, 0, 10**9, b"f"), (1, 6, 0, 0, 0, b"f"), (1, 32, 0, 0, 0, b"f"), (1, 1, 0, 0, 0, b"a\0b"),
         (1, 17, 0, 0, 0, b"f"), (1, 1, 0, 0, 0, b""))]
     bad += [(iwarp.TREE, struct.pack(">I", flags) + text(path) + rules) for flags, path, rules in (
-        (3, b"/", b"\0\0"), (4, b"/", b"\0\0"), (0, b"a\0b", b"\0\0"), (0, b"../x", b"\0\0"), (0, b"/", b"\0\1"),
+        (3, b"/", b"\0\0"), (7, b"/", b"\0\0"), (8, b"/", b"\0\0"), (0, b"a\0b", b"\0\0"), (0, b"../x", b"\0\0"), (0, b"/", b"\0\1"),
         (0, b"/", b"\0\1\2" + text(b"x")), (0, b"/", b"\0\1\0" + text(b"")), (0, b"/", b"\0\0x"))]
+    bad += [(iwarp.LEFTOVERS, struct.pack(">IQ", flags, age) + text(path)) for flags, age, path in (
+        (2, 0, b"/"), (0, 1, b"/"), (1, 1 << 63, b"/"), (0, 0, b""), (0, 0, b"a\0b"))]
     bad.append((iwarp.STORE, iwarp.data_request(flags=130, more=[b"g"])))
     bad += [(iwarp.GRANT_COPY, iwarp.grant_copy(*f)) for f in (
         (b"a\0b",), (b"/x", 8), (b"/x", 0x80000000))]

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fuzz_calls: replies of a server, on the client's side (session/calls, session/calls_names).
+ * fuzz_calls: replies of a server, on the client's side (session/calls, session/calls_names,
+ * session/calls_leftovers).
  *
  * Input: a byte that says what is asked, with bit 7: HELLO, LOGIN and the PINGs behind them are
  * answered by the input, too; then frames: a byte (0: the reply that is due; 1: PING; 2: QUEUED;
@@ -8,6 +9,7 @@
  * bytes.
  */
 #include "tests/calls_stub.h"
+#include "session/calls_leftovers.h"
 #include "tests/fuzz/fuzz.h"
 
 static struct fuzz_input frames;
@@ -66,8 +68,16 @@ static int calls_stub_frame(struct message_header *h, const uint8_t **data)
 	return message_check(h) ? -EBADMSG : 1; /* as control_get has it */
 }
 
+static int found(void *ctx, const struct message_leftover *m)
+{
+	(void)ctx;
+	must(!m || (m->path.len && m->verified_bytes <= m->size));
+	return 0;
+}
+
 static void ask(struct calls *c, unsigned what)
 {
+	const struct message_leftovers leftovers = {.path = {(const uint8_t *)"/", 1}};
 	const struct message_data_request request = {
 		.kind = MESSAGE_DATA_FILES, .path = {(const uint8_t *)"/f", 2}};
 	const struct message_feed feed = {.streams = 1, .path = {(const uint8_t *)"/f", 2}};
@@ -76,7 +86,7 @@ static void ask(struct calls *c, unsigned what)
 	struct calls_list list;
 	int err = 0;
 
-	switch (what % 8) {
+	switch (what % 9) {
 	case 0:
 		err = calls_stat(c, "/f", &attr);
 		must(err || (attr.mode <= 07777 && attr.mtime_ns < NS_PER_S));
@@ -104,6 +114,9 @@ static void ask(struct calls *c, unsigned what)
 		break;
 	case 6:
 		err = calls_feed(c, 0, &feed);
+		break;
+	case 8:
+		err = calls_leftovers(c, &leftovers, found, NULL);
 		break;
 	default:
 		err = calls_channels(c, 0, 2);

@@ -76,6 +76,10 @@ write("fuzz_message", {
     "tree": frame(24, pack("I", 1) + text(b"/a") + pack("HB", 1, 0) + text(b"*.o")),
     "tree-reply": frame(24 | REPLY, pack("BH", 1, 2) + ATTR + pack("HH", 0, 0) + text(b"ab") + text(b"")
                         + pack("BIIIQqI", 3, 0o777, 0, 0, 1, 7, 9) + pack("HH", 0, 1) + text(b"c") + text(b"x")),
+    "tree-top": frame(24 | REPLY, pack("BH", 0, 1) + b"\2" + ATTR[1:] + bytes(8)),
+    "leftovers": frame(35, pack("IQ", 1, 3600) + text(b"/a")),
+    "leftovers-reply": frame(35 | REPLY, pack("BH", 1, 2) + pack("BBHqQQQ", 2, 1, 0, 1700000000, 65536, 1024, 4096) + text(b"a/b")
+                             + text(b"c") + pack("BBHqQQQ", 3, 4, 0, -1, 512, 0, 0) + text(b"a") + text(b"")),
     "grant-copy": frame(28, pack("I", 3) + text(b"/d")),
     "grant-copy-reply": frame(28 | REPLY, pack("Q", 4102444800) + text(bytes(56))),
     "send-copy": frame(29, text(b"192.0.2.1") + pack("H", 7387) + text(b"SHA256:x") + pack("BQ", 1, 1 << 20)
@@ -173,6 +177,7 @@ write("fuzz_daemon", {
                                                                             + text(b"d/g"))
              + frame(16, text(b"d/g")) + frame(20, text(b"d/g")) + frame(19, text(b"d/e")),
     "listings": READY + frame(17, text(b"/")) + frame(22, text(b"d")) + frame(17, text(b"out")),
+    "leftovers": READY + frame(35, pack("IQ", 0, 0) + text(b"/")) + frame(35, pack("IQ", 1, 0) + text(b"a")),
     "trees": READY + frame(18, pack("II", 0o755, 1) + text(b"a/b/c")) + frame(23, text(b"a")) + frame(23, text(b"out")),
     "store": READY + frame(32, FILES),
     "expecting": EXPECTING + frame(4, pack("H", 8)) + frame(33, NULLS),

@@ -329,12 +329,13 @@ static void what_is_old_is_swept(void)
 
 	begin(&o, dir, "name", &source);
 	CHECK_EQ(utimensat(dir, o.path, old, 0), 0);
-	CHECK(!leftover_sweep(dir, o.path, 900, &bytes)); /* somebody writes to it */
-	CHECK(!leftover_sweep(dir, o.partial, 900, &bytes));
+	CHECK_EQ(leftover_sweep(dir, o.path, 900, &bytes), -EBUSY); /* somebody writes to it */
+	CHECK_EQ(leftover_sweep(dir, o.partial, 900, &bytes), -EAGAIN);
 	end(&o);
-	CHECK(!leftover_sweep(dir, o.path, 1100, &bytes));
-	CHECK(!leftover_sweep(dir, o.partial, 900, &bytes)); /* with its journal, or not */
-	CHECK(leftover_sweep(dir, o.path, 900, &bytes));
+	CHECK_EQ(leftover_sweep(dir, o.path, 1100, &bytes), -EAGAIN);
+	CHECK_EQ(leftover_sweep(dir, o.partial, 900, &bytes),
+		-EAGAIN); /* with its journal, or not */
+	CHECK_EQ(leftover_sweep(dir, o.path, 900, &bytes), 0);
 	CHECK(bytes >= 4 * BLOCK);
 	CHECK_EQ(faccessat(dir, o.partial, F_OK, 0), -1);
 	CHECK_EQ(faccessat(dir, o.path, F_OK, 0), -1);
@@ -356,12 +357,80 @@ static void what_is_alone_is_swept(void)
 		end(&o);
 		stays = k ? o.path : o.partial;
 		CHECK_EQ(unlinkat(dir, k ? o.partial : o.path, 0), 0);
-		CHECK(!leftover_sweep(dir, stays, 1u << 20, &bytes));
+		CHECK_EQ(leftover_sweep(dir, stays, 1u << 20, &bytes), -EAGAIN);
 		CHECK_EQ(utimensat(dir, stays, old, 0), 0);
-		CHECK(leftover_sweep(dir, stays, 1u << 20, &bytes));
+		CHECK_EQ(leftover_sweep(dir, stays, 1u << 20, &bytes), 0);
 		CHECK_EQ(faccessat(dir, stays, F_OK, 0), -1);
+		CHECK_EQ(faccessat(dir, k ? o.partial : o.path, F_OK, 0), -1);
 		close(dir);
 	}
+}
+
+/* One whose writer is there is nobody else's, though its journal is not to be seen. */
+static void what_is_alone_and_locked_stays(void)
+{
+	int dir = left_behind();
+	uint64_t bytes;
+	struct one o;
+
+	begin(&o, dir, "name", &source);
+	CHECK_EQ(leftover_sweep(dir, o.partial, 0, &bytes), -EAGAIN);
+	CHECK_EQ(faccessat(dir, o.partial, F_OK, 0), 0);
+	end(&o);
+	CHECK_EQ(leftover_sweep(dir, o.path, 0, &bytes), 0);
+	close(dir);
+}
+
+static bool is_zero(int fd, off_t from, off_t to)
+{
+	uint8_t byte;
+
+	for (; from < to; from++)
+		if (pread(fd, &byte, 1, from) != 1 || byte)
+			return false;
+	return true;
+}
+
+/* Of a file with holes nothing is left but what is proved: zeros of it are not written. */
+static void of_a_file_with_holes_the_rest_is_zeros(void)
+{
+	struct transfer_file sparse = source;
+	struct one o;
+	int dir;
+
+	sparse.has = TRANSFER_HAS_HOLES;
+	dir = left_behind(); /* blocks 0, 1, 2, 5 and 9 */
+	begin(&o, dir, "name", &source);
+	CHECK_EQ(pwrite(o.fd, "garbage", 7, 3 * BLOCK + 100), 7);
+	CHECK_EQ(pwrite(o.fd, "garbage", 7, 5 * BLOCK + 100), 7); /* of one that was noted */
+	CHECK_EQ(pwrite(o.fd, "garbage", 7, 8 * BLOCK), 7);
+	end(&o);
+	begin(&o, dir, "name", &sparse);
+	CHECK_EQ(recall(&o, BLOCK), LEFT & ~(1u << 5));
+	CHECK_EQ(journal_fault(o.journal), 0);
+	CHECK(is_zero(o.fd, 3 * BLOCK, 9 * BLOCK));
+	CHECK(!is_zero(o.fd, 0, 3 * BLOCK) && !is_zero(o.fd, 9 * BLOCK, SIZE));
+	end(&o);
+	CHECK_EQ(recall_again(dir, &sparse, BLOCK), LEFT & ~(1u << 5));
+	close(dir);
+}
+
+/* Of which nothing is known all is zeros, and it has its size. */
+static void of_a_file_with_holes_nothing_is_known(void)
+{
+	struct transfer_file sparse = source;
+	struct stat st;
+	struct one o;
+	int dir = left_behind();
+
+	sparse.has = TRANSFER_HAS_HOLES;
+	sparse.mtime_ns++;
+	begin(&o, dir, "name", &sparse);
+	CHECK_EQ(pwrite(o.fd, "garbage", 7, 100), 7);
+	CHECK_EQ(recall(&o, BLOCK), 0);
+	CHECK(!fstat(o.fd, &st) && st.st_size == SIZE && is_zero(o.fd, 0, SIZE));
+	end(&o);
+	close(dir);
 }
 
 /* The bytes themselves, as the page says them. */
@@ -405,4 +474,7 @@ HARNESS_MAIN({"what_was_noted_is_there", what_was_noted_is_there},
 	{"names_are_known", names_are_known}, {"what_people_see", what_people_see},
 	{"what_is_old_is_swept", what_is_old_is_swept},
 	{"what_is_alone_is_swept", what_is_alone_is_swept},
+	{"what_is_alone_and_locked_stays", what_is_alone_and_locked_stays},
+	{"of_a_file_with_holes_the_rest_is_zeros", of_a_file_with_holes_the_rest_is_zeros},
+	{"of_a_file_with_holes_nothing_is_known", of_a_file_with_holes_nothing_is_known},
 	{"records_are_as_documented", records_are_as_documented})

@@ -56,12 +56,28 @@
 #define TREE "00000001 0002 2f61 0001 00 0003 2a2e6f"
 #define TREE2 "01 0002 " ATTR " 0000 0000 0002 6162 0000 " LINK " 0000 0001 0001 63 0001 78"
 #define TREE_MAX ATTR " 0000 0000 00ff 62*255 0000 " ATTR " 0007 0000 00ff 63*255 0000 "
+#define TREE_TOP                                                                                   \
+	"00 0001 02 000001a4 000003e8 000003e9 0123456789abcdef ffffffffffffffff 3b9ac9ff "        \
+	"0000 0000 0000 0000"
+#define LEFTOVERS "00000001 0000000000000e10 0002 2f61"
+#define LEFTOVER                                                                                   \
+	"02 01 0000 000000006553f100 0000000000010000 0000000000000400 0000000000001000 "          \
+	"0003 612f62 0001 63 "
+#define LEFTOVERS_REPLY                                                                            \
+	"01 0002 " LEFTOVER                                                                        \
+	"03 04 0000 ffffffffffffffff 0000000000000200 0000000000000000 0000000000000000 "          \
+	"0001 61 0000"
 #define LIST2 "01 0002 " ENTRY ENTRY
 #define ENTRY_MAX ATTR " 00ff 62*255 "
 #define X5(x) x x x x x
 #define X25(x) X5(x) X5(x) X5(x) X5(x) X5(x)
 #define X200(x) X25(x) X25(x) X25(x) X25(x) X25(x) X25(x) X25(x) X25(x)
 #define X225(x) X25(x) X25(x) X25(x) X25(x) X25(x) X25(x) X25(x) X25(x) X25(x)
+#define COMPONENT "61*255 2f "
+#define COMPONENTS63                                                                               \
+	X25(COMPONENT) X25(COMPONENT) X5(COMPONENT) X5(COMPONENT) COMPONENT COMPONENT COMPONENT
+#define UNREADABLE "01 03 00c8 0000000000000000 0000000000000000 0000000000000000 0000000000000000 "
+#define LEFTOVER_MAX UNREADABLE "3fff " COMPONENTS63 "61*255 0000 "
 
 #define SUMS "02 0002 0002 2f61 0002 2f62"
 #define SUM_MAX "0fff 0000 7fffffffffffffff 0020 5a*32 "
@@ -190,6 +206,16 @@ static const struct sample samples[] = {
 	{MESSAGE_TREE | MESSAGE_REPLY, NULL,
 		"01 00dd " X25(TREE_MAX) X25(TREE_MAX) X25(TREE_MAX) X25(TREE_MAX) X5(TREE_MAX)
 			X5(TREE_MAX) ATTR " 0000 0000 0174 61*255 2f 61*116 0000"},
+	{MESSAGE_TREE, NULL, "00000005 0001 2f 0000"},
+	{MESSAGE_TREE | MESSAGE_REPLY, NULL, TREE_TOP},
+	{MESSAGE_LEFTOVERS, NULL, LEFTOVERS},
+	{MESSAGE_LEFTOVERS, NULL, "00000000 0000000000000000 0001 2f"},
+	{MESSAGE_LEFTOVERS, NULL, "00000001 7fffffffffffffff 0fff 61*4095"},
+	{MESSAGE_LEFTOVERS | MESSAGE_REPLY, NULL, "01 0000"},
+	{MESSAGE_LEFTOVERS | MESSAGE_REPLY, NULL, LEFTOVERS_REPLY},
+	{MESSAGE_LEFTOVERS | MESSAGE_REPLY, NULL,
+		"00 0004 " LEFTOVER_MAX LEFTOVER_MAX LEFTOVER_MAX UNREADABLE "3f60 " COMPONENTS63
+		"61*96 0000"},
 	{MESSAGE_SUM, NULL, "01 0001 0001 2f"},
 	{MESSAGE_SUM, NULL, SUMS},
 	/* paths that fill a frame to the last byte */
@@ -479,7 +505,9 @@ static const struct tweak tweaks[] = {
 	/* TREE, and its reply: entries at 3 and 46 */
 	{recode_message_tree, TREE, 0, 4, 0, 0},
 	{recode_message_tree, TREE, 0, 4, 3, BAD},
-	{recode_message_tree, TREE, 0, 4, 4, BAD},
+	{recode_message_tree, TREE, 0, 4, 4, 0},
+	{recode_message_tree, TREE, 0, 4, 7, BAD},
+	{recode_message_tree, TREE, 0, 4, 8, BAD},
 	{recode_message_tree, TREE, 4, 2, 0, -EMSGSIZE},
 	{recode_message_tree, TREE, 8, 2, 0, BAD},
 	{recode_message_tree, TREE, 8, 2, 2, -EMSGSIZE},
@@ -496,6 +524,32 @@ static const struct tweak tweaks[] = {
 	{recode_tree, TREE2, 85, 1, 'b', BAD}, /* more is shared than is said */
 	{recode_tree, TREE2, 46, 1, 1, BAD},   /* a file says nothing */
 	{recode_tree, TREE2, 79, 2, 7, BAD},   /* nor what could not be read */
+	{recode_tree, TREE_TOP, 3, 1, 1, BAD}, /* what has no name is the directory itself */
+	/* LEFTOVERS, and its reply: entries at 3 and 47 */
+	{recode_message_leftovers, LEFTOVERS, 0, 4, 2, BAD},
+	{recode_message_leftovers, LEFTOVERS, 0, 4, 0, BAD}, /* an age without removing */
+	{recode_message_leftovers, LEFTOVERS, 4, 8, UINT64_MAX, BAD},
+	{recode_message_leftovers, LEFTOVERS, 4, 8, 0, 0},
+	{recode_message_leftovers, LEFTOVERS, 12, 2, 0, BAD},
+	{recode_leftovers, LEFTOVERS_REPLY, 0, 1, 0, 0},
+	{recode_leftovers, LEFTOVERS_REPLY, 0, 1, 2, BAD},
+	{recode_leftovers, LEFTOVERS_REPLY, 1, 2, 1, BAD},
+	{recode_leftovers, LEFTOVERS_REPLY, 1, 2, 3, -EMSGSIZE},
+	{recode_leftovers, LEFTOVERS_REPLY, 3, 1, 0, BAD},
+	{recode_leftovers, LEFTOVERS_REPLY, 3, 1, 5, BAD},
+	{recode_leftovers, LEFTOVERS_REPLY, 3, 1, 1, BAD}, /* a directory has no size */
+	{recode_leftovers, LEFTOVERS_REPLY, 3, 1, 3,
+		BAD}, /* nor one that can not be gone on with */
+	{recode_leftovers, LEFTOVERS_REPLY, 4, 1, 0, BAD},
+	{recode_leftovers, LEFTOVERS_REPLY, 4, 1, 5, BAD},
+	{recode_leftovers, LEFTOVERS_REPLY, 5, 2, 200, 0},
+	{recode_leftovers, LEFTOVERS_REPLY, 15, 8, UINT64_MAX, BAD},
+	{recode_leftovers, LEFTOVERS_REPLY, 23, 8, 0x1001, BAD}, /* more than there is */
+	{recode_leftovers, LEFTOVERS_REPLY, 31, 8, UINT64_MAX, BAD},
+	{recode_leftovers, LEFTOVERS_REPLY, 42, 1, 0, BAD},
+	{recode_leftovers, LEFTOVERS_REPLY, 41, 1, '/', BAD},
+	{recode_leftovers, LEFTOVERS_REPLY, 46, 1, '/', BAD},
+	{recode_leftovers, LEFTOVERS_REPLY, 49, 2, 200, BAD}, /* it was removed, and was not */
 	/* GRANT_COPY, SEND_COPY and its replies */
 	{recode_message_grant_copy, GRANT_COPY, 0, 4, 8, BAD},
 	{recode_message_grant_copy, GRANT_COPY, 4, 2, 0, BAD},
