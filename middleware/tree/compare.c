@@ -16,6 +16,7 @@ void compare_list_fini(struct compare_list *list)
 		free(list->entries[i].target);
 	}
 	free(list->entries);
+	free(list->top.name);
 	*list = (struct compare_list){0};
 }
 
@@ -46,6 +47,14 @@ int compare_list_add(struct compare_list *list, const struct message_tree_entry 
 		.size = from->attr.size};
 
 	e.name = strndup((const char *)from->name.data, from->name.len);
+	if (!from->name.len && e.name) {
+		if (list->top.name) {
+			free(e.name);
+			return -EPROTO;
+		}
+		list->top = e;
+		return 0;
+	}
 	if (from->target.len)
 		e.target = strndup((const char *)from->target.data, from->target.len);
 	if (!e.name || (from->target.len && !e.target) || compare_list_append(list, &e)) {
@@ -97,8 +106,7 @@ static bool same_time(const struct compare_entry *a, const struct compare_entry 
 	       (a->mtime_ns == b->mtime_ns || !a->mtime_ns || !b->mtime_ns);
 }
 
-/* Whether modes and times count, too. */
-static bool is_judged(enum compare_level level)
+bool compare_is_judged(enum compare_level level)
 {
 	return level == COMPARE_MTIME || level == COMPARE_DIGEST;
 }
@@ -121,8 +129,8 @@ static bool same(
 {
 	switch (from->type) {
 	case MESSAGE_DIRECTORY:
-		return !to->touched &&
-		       (!is_judged(level) || (from->mode == to->mode && same_time(from, to)));
+		return !to->touched && (!compare_is_judged(level) ||
+					       (from->mode == to->mode && same_time(from, to)));
 	case MESSAGE_SYMLINK:
 		return from->target && to->target && !strcmp(from->target, to->target);
 	default:
@@ -215,7 +223,7 @@ static int pass_same(
 	struct pass *p, const struct compare_entry *from, const struct compare_entry *to)
 {
 	struct compare_pairs *attrs = &p->plan->attrs;
-	const bool judged = is_judged(p->params->level);
+	const bool judged = compare_is_judged(p->params->level);
 	const struct compare_pair pair = {
 		.from = from,
 		.mode = judged && from->type == MESSAGE_FILE &&

@@ -33,10 +33,12 @@ struct compare_entry {
 struct compare_list { /* zeroed: empty */
 	struct compare_entry *entries;
 	size_t count, room;
-	size_t failed; /* of them */
+	size_t failed;            /* of them */
+	struct compare_entry top; /* the directory itself; its name is "", or NULL: not known */
 };
 
-/* Appends one, copied.  0; -ENOMEM; -EPROTO: it does not come behind the last one. */
+/* Appends one, copied; one without a name is the top.  0; -ENOMEM; -EPROTO: it does not come behind
+ * the last one. */
 int compare_list_add(struct compare_list *, const struct message_tree_entry *);
 /* Appends one as it is, wherever its place would be; its name is taken over.  0 or -ENOMEM. */
 int compare_list_append(struct compare_list *, const struct compare_entry *);
@@ -91,6 +93,8 @@ struct compare_params {
 	/* Mode and time alone can not be set: a file with another mode is copied. */
 	bool whole;
 };
+/* Whether modes and times count, too. */
+bool compare_is_judged(enum compare_level);
 /* 0 or -ENOMEM.  `copy` is sorted. */
 int compare_make(const struct compare_list *from, const struct compare_list *to,
 	const struct compare_params *, struct compare_plan *);

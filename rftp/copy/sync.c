@@ -14,6 +14,7 @@
 #include "rftp/copy/sync_attrs.h"
 #include "rftp/copy/sync_digest.h"
 #include "rftp/copy/sync_plan.h"
+#include "rftp/copy/sync_top.h"
 #include "rftp/remote/url.h"
 #include "rftp/shell/interrupt.h"
 #include "tree/beneath.h"
@@ -39,6 +40,7 @@ struct sync {
 	struct compare_plan plan;
 	bool missing; /* the destination is not there */
 	bool listed;  /* the names are not what a comparison found */
+	bool renamed; /* something may have another name in the destination */
 };
 
 /* ---- what is there ---- */
@@ -343,9 +345,39 @@ static int make_destination(struct sync *s)
 	return err;
 }
 
+/* Whether names in the destination itself may have come or gone. */
+static bool changes_names(const struct sync *s)
+{
+	return s->plan.copy.count || s->plan.in_the_way.count || s->renamed ||
+	       (s->client->settings.delete &&s->plan.extra.count);
+}
+
+/* What the destination itself gets: of a list of names nothing. */
+static bool top_differs(struct sync *s, struct compare_pair *top)
+{
+	return !s->listed && !s->client->settings.files_from[0] &&
+	       sync_top_differs(s->client, s->params, &s->from, &s->to, changes_names(s), top);
+}
+
+/* In the end; also when some files have failed. */
+static int finish_top(struct sync *s, int err)
+{
+	struct compare_pair top;
+	struct compare_pairs pairs = {.entries = &top, .count = 1};
+	int last;
+
+	if ((err && err != -EREMOTEIO) || !top_differs(s, &top))
+		return err;
+	last = sync_attrs(s->client, s->params, &pairs);
+	return err ? err : last;
+}
+
 static int carry_out(struct sync *s)
 {
 	int err = make_destination(s);
+
+	if (!err && changes_names(s))
+		sync_top_open(s->client, s->params, &s->to);
 
 	if (!err)
 		err = remove_names(s, &s->plan.in_the_way);
@@ -355,7 +387,7 @@ static int carry_out(struct sync *s)
 		err = sync_attrs(s->client, s->params, &s->plan.attrs);
 	if (!err && s->plan.copy.count)
 		err = s->params->to_server ? copy_to(s) : copy_from(s);
-	return err;
+	return finish_top(s, err);
 }
 
 int sync_run(struct client *c, const struct sync_params *asked)
@@ -370,6 +402,7 @@ int sync_run(struct client *c, const struct sync_params *asked)
 		.whole = c->settings.acls};
 	struct sync s = {.client = c, .params = params};
 	struct selection listed = {0};
+	struct compare_pair top;
 	int err;
 
 	if (mover_is_for_put(c))
@@ -392,8 +425,10 @@ int sync_run(struct client *c, const struct sync_params *asked)
 		}
 	}
 	if (!err && c->settings.detect_renames && c->settings.delete &&!s.from.failed &&
-		!s.to.failed)
+		!s.to.failed) {
+		s.renamed = true;
 		err = sync_digest_renames(c, params, &s.from, &s.to);
+	}
 	if (!err && c->settings.compare == COMPARE_DIGEST)
 		err = sync_digest_same(c, params, &s.from, &s.to);
 	if (!err && compare_make(&s.from, &s.to, &compare, &s.plan))
@@ -409,10 +444,13 @@ int sync_run(struct client *c, const struct sync_params *asked)
 			s.plan.special);
 		s.mover.done.skipped += s.plan.same;
 	}
-	if (!err && c->settings.dry_run)
+	if (!err && c->settings.dry_run) {
 		sync_plan_print(c, params, &s.from, &s.plan, c->settings.delete);
-	else if (!err)
+		if (top_differs(&s, &top) && (!s.missing || s.plan.copy.count))
+			sync_plan_print_attrs(c, params, &top);
+	} else if (!err) {
 		err = carry_out(&s);
+	}
 	selection_fini(&listed);
 	compare_plan_fini(&s.plan);
 	compare_list_fini(&s.from);

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 static int attrs_remote(
@@ -28,11 +29,14 @@ static int attrs_remote(
 			.flags = (uint8_t)((pair->mode ? MESSAGE_CHANGE_MODE : 0) |
 					   (pair->mtime ? MESSAGE_CHANGE_MTIME : 0) |
 					   (link ? MESSAGE_CHANGE_LINK : 0)),
-			.mode = pair->mode ? e->mode & p->mode_mask : 0,
+			.mode = !pair->mode               ? 0
+				: e->type == MESSAGE_FILE ? e->mode & p->mode_mask
+							  : e->mode,
 			.mtime_s = pair->mtime ? e->mtime_s : 0,
 			.mtime_ns = pair->mtime ? e->mtime_ns : 0,
 		};
-		char *path = remote_join(p->remote, e->name);
+		/* the directory itself has no name in it */
+		char *path = *e->name ? remote_join(p->remote, e->name) : strdup(p->remote);
 
 		err = path ? changes_add(changes, path, change) : client_no_memory(c);
 		free(path);
@@ -67,7 +71,7 @@ static int attrs_local(
 
 		if (!err)
 			continue;
-		text_printf(&path, "%s/%s", p->local, e->name);
+		text_printf(&path, "%s%s%s", p->local, *e->name ? "/" : "", e->name);
 		report_errorf(&c->report, err, text_str(&path), "%s",
 			status_text(status_from_errno(err)));
 		text_fini(&path);

@@ -70,7 +70,7 @@ int sync_plan_list_local(struct client *c, const char *directory, const struct f
 	while ((n = walk_next(walk, &entry)) > 0) {
 		if (entry.kind == WALK_LEAVE)
 			continue;
-		n = *entry.name ? add_walked(list, top, &entry) : entry.error;
+		n = *entry.name || !entry.error ? add_walked(list, top, &entry) : entry.error;
 		if (n)
 			break;
 		report_scan(&c->report, list->count, MESSAGE_UNKNOWN);
@@ -98,9 +98,10 @@ int sync_plan_list_remote(struct client *c, const char *directory, const struct 
 {
 	struct message_data_request rules = {.kind = 0};
 	struct message_tree request = {
-		.flags = c->settings.links == WALK_LINKS_FOLLOW ? MESSAGE_TREE_FOLLOW_LINKS
-			 : c->settings.links == WALK_LINKS_SKIP ? MESSAGE_TREE_SKIP_LINKS
-								: 0,
+		.flags = MESSAGE_TREE_TOP |
+			 (c->settings.links == WALK_LINKS_FOLLOW        ? MESSAGE_TREE_FOLLOW_LINKS
+				 : c->settings.links == WALK_LINKS_SKIP ? MESSAGE_TREE_SKIP_LINKS
+									: 0),
 		.path = bytes_of(directory),
 	};
 	uint8_t *memory;
@@ -313,8 +314,7 @@ void sync_plan_print_rename(
 	print(c, &line, "rename", to);
 }
 
-/* Mode, time or both of a name that is there. */
-static void print_attrs(
+void sync_plan_print_attrs(
 	struct client *c, const struct sync_params *p, const struct compare_pair *pair)
 {
 	const struct compare_entry *e = pair->from;
@@ -398,7 +398,7 @@ static void print_touched(struct client *c, const struct sync_params *p,
 				     from->entries[at - 1].name[len]))
 			at--;
 		if (at)
-			print_attrs(c, p,
+			sync_plan_print_attrs(c, p,
 				&(struct compare_pair){
 					&from->entries[at - 1], is_copied(plan, name), true});
 	}
@@ -411,7 +411,7 @@ void sync_plan_print(struct client *c, const struct sync_params *p, const struct
 	for (size_t i = 0; i < plan->in_the_way.count; i++)
 		print_remove(c, p, plan->in_the_way.entries[i]);
 	for (size_t i = 0; i < plan->attrs.count; i++)
-		print_attrs(c, p, &plan->attrs.entries[i]);
+		sync_plan_print_attrs(c, p, &plan->attrs.entries[i]);
 	for (size_t i = 0; i < plan->copy.count; i++) {
 		const char *name = plan->copy.names[i];
 

@@ -21,6 +21,9 @@ int sync_plan_list_remote(
 void sync_plan_print_mkdir(struct client *, const struct sync_params *, const char *name);
 void sync_plan_print_rename(
 	struct client *, const struct sync_params *, const char *from, const char *to);
+/* Mode, time or both of a name that is there. */
+void sync_plan_print_attrs(
+	struct client *, const struct sync_params *, const struct compare_pair *);
 /* What a copy of one source would be: a line. */
 void sync_plan_print_copy(struct client *, const char *command, const char *from, const char *to);
 /* Each command a line; with `json` an event.  `remove`: extra names, too. */

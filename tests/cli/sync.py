@@ -108,8 +108,7 @@ def random_trees(top):
         if shutil.which("rsync"):
             said = subprocess.run(["rsync", "-naic", "--delete", f"{place.source}/", f"{place.export}/t/"],
                                   capture_output=True, text=True, check=True).stdout
-            # the two directories themselves keep their times
-            equal([line for line in said.splitlines() if line[11:] != " ./"], [], "rsync", i)
+            equal(said, "", "rsync", i)
         equal(leftovers(top), [], "temporary files")
 
 
@@ -191,6 +190,57 @@ def mode_and_time_alone(top):
         done = rftp("sync", place.url, place.back, user=4711)
         check(done.code != OK and b"/a:" in done.err and b"/b:" not in done.err, done)
         equal(os.stat(f"{place.back}/d/b").st_mode & 0o777, 0o640, "the other file")
+
+
+@case
+def the_directories_themselves(top):
+    """The destination has mode and time of the source, whether it was there or not, and whatever changed."""
+    place = Place(top)
+    ways = ((place.source, place.url, f"{place.export}/t"), (f"{place.url}", place.back, place.back))
+
+    def same(*what):
+        for names in ways:
+            works("sync", "--delete", *names[:2])
+            st = [os.stat(where) for where in (place.source, names[2])]
+            equal([(s.st_mode, s.st_mtime_ns) for s in st][1], (st[0].st_mode, st[0].st_mtime_ns), *what, names[2])
+            plan = works("sync", "-n", "--delete", *names[:2])
+            equal(plan.out, b"", *what, "nothing is left to do")
+
+    os.mkdir(place.source)
+    with open(f"{place.source}/a", "w") as f:
+        f.write("a")
+    os.chmod(place.source, 0o2751)
+    os.utime(place.source, ns=(5, 1234567890123456789))
+    same("new")
+    os.utime(f"{place.export}/t", (9, 9))
+    os.chmod(place.back, 0o700)
+    same("of another time, or mode")
+    os.unlink(f"{place.source}/a")
+    os.utime(place.source, ns=(5, 5))
+    same("something was removed")
+    os.chmod(place.source, 0o555)  # who is not root could not work in its copy
+    same("read-only")
+    os.chmod(place.source, 0o755)
+    with open(f"{place.source}/b", "w") as f:
+        f.write("b")
+    os.chmod(place.source, 0o555)
+    same("read-only, and something new")
+    os.chmod(place.source, 0o755)
+    os.utime(place.source, (3, 3))
+    plan = works("sync", "-n", place.source, place.url).out
+    equal(plan.splitlines(), [b"chmod 0755 /t/", b"touch -c -d @3.000000000 /t/"], "the plan")
+    works("-b", "-", place.url, input=plan)
+    st = os.stat(f"{place.export}/t")
+    equal((st.st_mode & 0o7777, st.st_mtime), (0o755, 3), "after the plan")
+    # the top of an export is its administrator's; other levels look at neither
+    before = os.stat(place.export)
+    works("sync", f"{place.source}/", place.daemon.url("/"))
+    equal((os.stat(place.export).st_mode, works("sync", "-n", f"{place.source}/", place.daemon.url("/")).out), (before.st_mode, b""),
+          "the top")
+    os.utime(place.source, (4, 4))
+    for level in ("size", "exists"):
+        works("sync", "--compare", level, place.source, place.url)
+        equal(os.stat(f"{place.export}/t").st_mtime, 3, level)
 
 
 @case

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rftp/copy/sync_top: see sync_top.h.
+ */
+#include "rftp/copy/sync_top.h"
+
+#include "proto/message_change.h"
+#include "rftp/remote/remote_path.h"
+#include "tree/change.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TOP_OURS 0700u /* without these we could not work in it */
+
+static bool is_export(struct client *c, const char *path)
+{
+	char *plain = strdup(path);
+	bool top = true; /* without memory it stays as it is */
+
+	if (plain) {
+		remote_normalize(plain);
+		top = !plain[1] || (calls_info(c->session)->exports && !strchr(plain + 1, '/'));
+	}
+	free(plain);
+	return top;
+}
+
+static void ignore(void *ctx, unsigned index, uint16_t status)
+{
+	(void)ctx;
+	(void)index;
+	(void)status;
+}
+
+/* If it is not ours to change, who works in it says what is wrong. */
+static void open_remote(struct client *c, const char *path, unsigned mode)
+{
+	uint8_t list[MESSAGE_PATH_MAX + 64];
+	const struct message_change change = {.flags = MESSAGE_CHANGE_MODE,
+		.mode = mode,
+		.path = {(const uint8_t *)path, strlen(path)}};
+	struct message_set_attr request = {.count = 1};
+	size_t len = 0;
+
+	if (message_add_change(list, sizeof list, &len, &change))
+		return;
+	request.changes = (struct wire_bytes){list, len};
+	(void)calls_changes(c->session, &request, ignore, NULL);
+}
+
+void sync_top_open(struct client *c, const struct sync_params *p, struct compare_list *to)
+{
+	const unsigned mode = to->top.mode | TOP_OURS;
+	const struct change change = {.has_mode = true, .set_id = true, .mode = mode};
+
+	if (!to->top.name || to->top.mode == mode)
+		return;
+	if (!p->to_server)
+		(void)change_run(AT_FDCWD, p->local, &change);
+	else if (!is_export(c, p->remote))
+		open_remote(c, p->remote, mode);
+	else
+		return;
+	to->top.mode = (uint16_t)mode;
+}
+
+bool sync_top_differs(struct client *c, const struct sync_params *p,
+	const struct compare_list *from, const struct compare_list *to, bool changed,
+	struct compare_pair *pair)
+{
+	const struct compare_entry *a = &from->top, *b = &to->top;
+	const bool made = !b->name;
+
+	if (!a->name || (p->to_server && (!c->session || is_export(c, p->remote))) ||
+		(!made && !compare_is_judged(c->settings.compare)))
+		return false;
+	*pair = (struct compare_pair){.from = a,
+		.mode = made || a->mode != b->mode,
+		.mtime = made || changed || a->mtime_s != b->mtime_s || a->mtime_ns != b->mtime_ns};
+	return pair->mode || pair->mtime;
+}

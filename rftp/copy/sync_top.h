@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rftp/copy/sync_top: the mode and time of the directory that a sync makes what another one is.
+ *
+ * The top of an export is its administrator's, and stays as it is.
+ */
+#ifndef RFTP_SYNC_TOP_H
+#define RFTP_SYNC_TOP_H
+
+#include "rftp/copy/sync.h"
+#include "tree/compare.h"
+
+/* Before names in it are changed: one of ours that would keep us out does not any more. */
+void sync_top_open(struct client *, const struct sync_params *, struct compare_list *to);
+
+/* What it gets when all in it is done, which has `changed` its time, in *pair.  false: nothing. */
+bool sync_top_differs(struct client *, const struct sync_params *, const struct compare_list *from,
+	const struct compare_list *to, bool changed, struct compare_pair *pair);
+
+#endif
