@@ -8,6 +8,7 @@
 #include "rftp/remote/client.h"
 #include "rftp/shell/commands.h"
 #include "rftp/copy/copy.h"
+#include "rftp/copy/leftovers.h"
 #include "rftp/copy/sync.h"
 #include "rftp/doctor/doctor.h"
 #include "rftp/feed/feed.h"
@@ -123,7 +124,14 @@ static int main_run(struct client *c, const struct options *o)
 		break;
 	case OPTIONS_SUM:
 		err = sum_command(c,
-			&(struct sum_params){.algorithm = o->algorithm, .list = o->list},
+			&(struct sum_params){.algorithm = o->algorithm,
+				.list = o->list,
+				.recursive = c->settings.recursive},
+			(const char *const *)o->names, (size_t)o->count);
+		break;
+	case OPTIONS_LEFTOVERS:
+		err = leftovers_command(c,
+			&(struct leftovers_command){.remove = o->remove, .older = o->older},
 			(const char *const *)o->names, (size_t)o->count);
 		break;
 	case OPTIONS_CMP:

@@ -20,6 +20,8 @@ enum {
 	OPTION_EXCLUDE_FROM,
 	OPTION_NO_RESUME,
 	OPTION_APPEND,
+	OPTION_REMOVE,
+	OPTION_OLDER,
 	OPTION_SETTING
 }; /* + row: beyond any letter */
 
@@ -67,12 +69,14 @@ static const char options_text[] =
 	"       rftp [OPTIONS] -c 'CMD; CMD' [URL]\n"
 	"       rftp [OPTIONS] -b FILE [URL]    run commands, stop at the first error\n"
 	"       rftp [OPTIONS] login URL        try to log in, and say what that gives\n"
-	"       rftp [OPTIONS] sum [-a xxh128|sha256|crc32|md5] FILE|URL...\n"
+	"       rftp [OPTIONS] sum [-r] [-a xxh128|sha256|crc32|md5] FILE|URL...\n"
 	"       rftp [OPTIONS] sum [-a ...] -c LIST [DIRECTORY|URL]\n"
 	"                                       sums of files, computed where they lie; check a "
 	"list\n"
 	"       rftp [OPTIONS] cmp FILE|URL FILE|URL\n"
 	"                                       compare two files by their sums\n"
+	"       rftp [OPTIONS] leftovers [--remove [--older TIME]] [DIRECTORY|URL]...\n"
+	"                                       what transfers that were cut off have left\n"
 	"       rftp [OPTIONS] doctor [URL] [DIRECTORY]\n"
 	"                                       what keeps rftp from working well, and how to mend "
 	"it\n\n";
@@ -127,7 +131,7 @@ void options_help(struct text *out)
 
 /* What getopt_long asks for, from both tables. */
 struct known {
-	struct option names[OWN + SETTINGS_MAX + 3];
+	struct option names[OWN + SETTINGS_MAX + 5];
 	char letters[3 * (OWN + SETTINGS_MAX + 2) + 3];
 };
 
@@ -152,15 +156,20 @@ static int settings_value_of(const struct setting *s)
 	return !s->given ? required_argument : s->optional ? optional_argument : no_argument;
 }
 
-/* `order`: "+" to stop at the first name.  `sum`: that command's own letters come before those of
- * the table. */
-static void know_all(struct known *k, const char *order, bool sum)
+/* `order`: "+" to stop at the first name.  A command's own letters come before those of the table.
+ */
+static void know_all(struct known *k, const char *order, enum options_action action)
 {
+	const bool sum = action == OPTIONS_SUM;
+
 	*k = (struct known){0};
 	snprintf(k->letters, sizeof k->letters, "%s:", order);
 	if (sum) {
 		know(k, "algorithm", 'a', required_argument, 0);
 		know(k, "check", 'c', required_argument, 0);
+	} else if (action == OPTIONS_LEFTOVERS) {
+		know(k, "remove", 0, no_argument, OPTION_REMOVE);
+		know(k, "older", 0, required_argument, OPTION_OLDER);
 	}
 	for (size_t i = 0; i < OWN; i++)
 		if (!sum || !own[i].letter || !strchr("abc", own[i].letter))
@@ -342,6 +351,12 @@ static int options_read(
 			o->settings.in_place = true;
 			o->settings.offset = MESSAGE_UNKNOWN;
 			break;
+		case OPTION_REMOVE:
+			o->remove = true;
+			break;
+		case OPTION_OLDER:
+			o->older = optarg;
+			break;
 		case OPTION_NO_RESUME:
 			o->settings.resume_bytes = 0;
 			break;
@@ -385,9 +400,10 @@ static enum options_action options_word(const struct options *o, const char *wor
 {
 	if (o->commands || o->batch || !word)
 		return OPTIONS_SHELL;
-	return !strcmp(word, "sum")   ? OPTIONS_SUM
-	       : !strcmp(word, "cmp") ? OPTIONS_CMP
-				      : OPTIONS_SHELL;
+	return !strcmp(word, "sum")         ? OPTIONS_SUM
+	       : !strcmp(word, "cmp")       ? OPTIONS_CMP
+	       : !strcmp(word, "leftovers") ? OPTIONS_LEFTOVERS
+					    : OPTIONS_SHELL;
 }
 
 int options_parse(int argc, char **argv, struct options *o, struct text *why)
@@ -401,7 +417,7 @@ int options_parse(int argc, char **argv, struct options *o, struct text *why)
 	if (argc < 1)
 		return 0;
 	/* up to the first name: it may be a command with letters of its own */
-	know_all(&known, "+", false);
+	know_all(&known, "+", OPTIONS_SHELL);
 	err = options_read(o, &known, argc, argv, why);
 	if (err)
 		return err < 0 ? err : 0;
@@ -417,7 +433,7 @@ int options_parse(int argc, char **argv, struct options *o, struct text *why)
 	}
 	optind = 1;
 	if (!ended || o->action != OPTIONS_SHELL) {
-		know_all(&known, "", o->action == OPTIONS_SUM);
+		know_all(&known, "", o->action);
 		err = options_read(o, &known, argc, argv, why);
 		if (err)
 			return err < 0 ? err : 0;

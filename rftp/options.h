@@ -8,14 +8,15 @@
 #include "rftp/settings.h"
 
 enum options_action {
-	OPTIONS_SHELL,  /* names: none, or a URL to open */
-	OPTIONS_COPY,   /* names: SRC... DST */
-	OPTIONS_DOCTOR, /* names: a URL and a directory, or one of them, or none */
-	OPTIONS_FEED,   /* names: NAME=SOURCE... DST */
-	OPTIONS_LOGIN,  /* names: a URL */
-	OPTIONS_SYNC,   /* names: SRC DST */
-	OPTIONS_SUM,    /* names: files and URLs; with a list none or one */
-	OPTIONS_CMP,    /* names: two files or URLs */
+	OPTIONS_SHELL,     /* names: none, or a URL to open */
+	OPTIONS_COPY,      /* names: SRC... DST */
+	OPTIONS_DOCTOR,    /* names: a URL and a directory, or one of them, or none */
+	OPTIONS_FEED,      /* names: NAME=SOURCE... DST */
+	OPTIONS_LOGIN,     /* names: a URL */
+	OPTIONS_SYNC,      /* names: SRC DST */
+	OPTIONS_SUM,       /* names: files and URLs; with a list none or one */
+	OPTIONS_CMP,       /* names: two files or URLs */
+	OPTIONS_LEFTOVERS, /* names: directories and URLs, or none */
 	OPTIONS_HELP,
 	OPTIONS_VERSION,
 };
@@ -27,6 +28,8 @@ struct options {
 	const char *batch;     /* -b; "-" is stdin; NULL: none */
 	const char *algorithm; /* sum -a; NULL: not given */
 	const char *list;      /* sum -c; NULL: none */
+	bool remove;           /* leftovers --remove */
+	const char *older;     /* leftovers --older; NULL: none */
 	char **names;          /* point into argv */
 	int count;
 };

@@ -52,7 +52,7 @@ static const struct command command_table[] = {
 		COMMAND_EITHER, COMMAND_EITHER, 2, 5, command_mirror},
 	{"cat", "FILE...", "write remote files to standard output", COMMAND_REMOTE, COMMAND_REMOTE,
 		1, UINT_MAX, command_cat},
-	{"sum", "[-a ALGORITHM] FILE...|-c LIST",
+	{"sum", "[-r] [-a ALGORITHM] FILE...|-c LIST",
 		"sums of remote files, computed there; or check a list", COMMAND_REMOTE,
 		COMMAND_REMOTE, 1, UINT_MAX, command_sum},
 	{"cmp", "REMOTE [LOCAL]", "compare a remote file with one here, by their sums",
@@ -82,6 +82,9 @@ static const struct command command_table[] = {
 		COMMAND_NOTHING, 0, 3, command_df},
 	{"feed", "NAME=SOURCE... DIR", "send live streams; SOURCE: FIFO, file or '|COMMAND'",
 		COMMAND_LOCAL, COMMAND_EITHER, 2, UINT_MAX, command_feed},
+	{"leftovers", "[--remove] [--older TIME] [DIR...]",
+		"what transfers that were cut off have left at the server", COMMAND_REMOTE_DIR,
+		COMMAND_REMOTE_DIR, 0, UINT_MAX, command_leftovers},
 	{"bench", "[BYTES|FILE] [put|get]", "measure from memory, or FILE, to memory",
 		COMMAND_BENCH, COMMAND_BENCH, 0, 2, command_bench},
 	{"jobs", "", "list what runs in the background: commands that ended in '&'",
@@ -219,6 +222,9 @@ static const char *command_flags_text(const char *name)
 		{"mkdir",
 			"    -p  with the parents that are missing; one that exists is no error\n"},
 		{"rm", "    -r  directories, too, with all that is in them\n"},
+		{"sum", "    -r            of a directory all files in it\n"
+			"    -a ALGORITHM  xxh128, sha256, crc32 or md5\n"
+			"    -c LIST       check what a list says\n"},
 		{"mv", "    -n  an existing target is an error\n"},
 		{"chmod", "    -R  with all that is beneath PATH, but for symbolic links\n"},
 		{"touch", "    -c  a name that is not there is not made\n"
@@ -226,6 +232,9 @@ static const char *command_flags_text(const char *name)
 			  "    -d TIME   '2026-11-24 03:18:00.5', 2026-11-24T03:18Z, @SECONDS\n"
 			  "    -t STAMP  [[CC]YY]MMDDhhmm[.ss]\n"},
 		{"df", "    -h  sizes as 1.5G instead of bytes\n"},
+		{"leftovers",
+			"    --remove      remove what nobody uses\n"
+			"    --older TIME  of that, what was not written to for so long: 7d\n"},
 	};
 
 	if (!strcmp(name, "mget") || !strcmp(name, "mput"))

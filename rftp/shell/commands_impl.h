@@ -52,6 +52,7 @@ int command_df(struct client *, const struct lexer_command *);
 /* commands_tree.c */
 int command_du(struct client *, const struct lexer_command *);
 int command_find_names(struct client *, const struct lexer_command *);
+int command_leftovers(struct client *, const struct lexer_command *);
 /* commands_change.c */
 int command_chmod(struct client *, const struct lexer_command *);
 int command_touch(struct client *, const struct lexer_command *);

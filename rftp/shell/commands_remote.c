@@ -99,26 +99,26 @@ static int ls_directory(
 static int ls_beneath(struct client *c, const char *path, unsigned mask, const char *title,
 	const struct calls_list *list)
 {
-	int err = 0;
+	int first = 0;
 
 	for (size_t i = 0; i < list->count && c->session && !interrupt_signal(); i++) {
 		const struct calls_entry *e = &list->entries[i];
 		struct text shown = {0};
 		char *inner;
-		int r;
+		int err;
 
 		if (e->attr.type != MESSAGE_DIRECTORY || (e->name[0] == '.' && !(mask & LS_ALL)))
 			continue;
 		inner = remote_join(path, e->name);
 		text_printf(&shown, "%s%s%s", title,
 			*title && title[strlen(title) - 1] == '/' ? "" : "/", e->name);
-		r = inner ? ls_directory(c, inner, mask, text_str(&shown), false)
-			  : client_no_memory(c);
-		err = err ? err : r;
+		err = inner ? ls_directory(c, inner, mask, text_str(&shown), false)
+			    : client_no_memory(c);
+		first = first ? first : err;
 		text_fini(&shown);
 		free(inner);
 	}
-	return err;
+	return first;
 }
 
 /* `title`: stands above it, unless NULL.  `first`: nothing was listed before. */

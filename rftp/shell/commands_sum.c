@@ -11,23 +11,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* "-a X" and "-c X" in front.  The first other word, or -EINVAL (reported). */
+/* "-r", "-a X" and "-c X" in front.  The first other word, or -EINVAL (reported). */
 static int sum_flags(struct client *c, const struct lexer_command *line, struct sum_params *params)
 {
 	size_t i = 1;
 
-	for (; i < line->count && line->words[i].text[0] == '-' && line->words[i].text[1]; i += 2) {
+	for (; i < line->count && line->words[i].text[0] == '-' && line->words[i].text[1]; i++) {
 		const char *word = line->words[i].text;
 
 		if (!strcmp(word, "--"))
 			return (int)i + 1;
+		if (!strcmp(word, "-r")) {
+			params->recursive = true;
+			continue;
+		}
 		if ((strcmp(word, "-a") && strcmp(word, "-c")) || i + 1 == line->count) {
 			report_usage(&c->report,
-				"usage: sum [-a xxh128|sha256|crc32|md5] FILE..., or sum -c LIST "
-				"[DIRECTORY]");
+				"usage: sum [-r] [-a xxh128|sha256|crc32|md5] FILE..., or sum -c "
+				"LIST [DIRECTORY]");
 			return -EINVAL;
 		}
-		*(word[1] == 'a' ? &params->algorithm : &params->list) = line->words[i + 1].text;
+		*(word[1] == 'a' ? &params->algorithm : &params->list) = line->words[++i].text;
 	}
 	return (int)i;
 }

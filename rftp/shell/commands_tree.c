@@ -5,6 +5,7 @@
  */
 #include "rftp/shell/commands_impl.h"
 
+#include "rftp/copy/leftovers.h"
 #include "rftp/remote/remote_path.h"
 #include "rftp/shell/interrupt.h"
 #include "rftp/ui/escape.h"
@@ -213,4 +214,48 @@ int command_find_names(struct client *c, const struct lexer_command *line)
 	if (find_conditions(&t, line, end))
 		return -EINVAL;
 	return tree_run(&t, line, 1, end);
+}
+
+/* --remove and --older TIME in front.  The first other word, or -EINVAL, reported. */
+static int leftovers_flags(
+	struct client *c, const struct lexer_command *line, struct leftovers_command *command)
+{
+	size_t i = 1;
+
+	for (; i < line->count && line->words[i].text[0] == '-'; i++) {
+		const char *word = line->words[i].text;
+
+		if (!strcmp(word, "--"))
+			return (int)i + 1;
+		if (!strcmp(word, "--remove")) {
+			command->remove = true;
+		} else if (!strncmp(word, "--older=", strlen("--older="))) {
+			command->older = word + strlen("--older=");
+		} else if (!strcmp(word, "--older") && i + 1 < line->count) {
+			command->older = line->words[++i].text;
+		} else {
+			report_usage(
+				&c->report, "usage: leftovers [--remove] [--older TIME] [DIR...]");
+			return -EINVAL;
+		}
+	}
+	return (int)i;
+}
+
+int command_leftovers(struct client *c, const struct lexer_command *line)
+{
+	struct leftovers_command command = {.shell = true};
+	int first = leftovers_flags(c, line, &command), err = first < 0 ? first : 0;
+	struct names paths = {0};
+
+	if (!err && !client_session(c))
+		err = -ENOTCONN;
+	if (!err && (size_t)first == line->count)
+		err = names_add(&paths, strdup(c->cwd)) ? client_no_memory(c) : 0;
+	else if (!err)
+		err = command_expand_remote(c, line, (size_t)first, &paths);
+	if (!err)
+		err = leftovers_command(c, &command, (const char *const *)paths.list, paths.count);
+	names_fini(&paths);
+	return err;
 }

@@ -4,6 +4,7 @@
  */
 #include "rftp/sum/sum_command.h"
 
+#include "rftp/copy/rules.h"
 #include "rftp/remote/remote_path.h"
 #include "rftp/remote/url.h"
 #include "rftp/sum/sum_list.h"
@@ -26,7 +27,9 @@ struct sum_state {
 
 static const char *sum_why(const struct sums_item *item)
 {
-	return item->text ? item->text : NULL;
+	return item->text                            ? item->text
+	       : item->status == STATUS_IS_DIRECTORY ? "is a directory (-r: all files in it)"
+						     : NULL;
 }
 
 /* An error of one file; one that was cancelled was told of as a whole. */
@@ -264,30 +267,40 @@ int sum_command(
 	struct client *c, const struct sum_params *p, const char *const *names, size_t count)
 {
 	struct sum_state s = {.client = c, .sums.client = c};
+	struct filter filter = {0};
 	int err = sum_algorithm(c, p, &s.sums.algorithm), first = 0;
 
 	if (err)
 		return err;
+	if (p->list && p->recursive) {
+		report_usage(
+			&c->report, "sum -c takes the names of its list: -r does not go with it");
+		return -EINVAL;
+	}
 	if (p->list ? count > 1 : !count) {
 		report_usage(&c->report, p->list ? "sum -c LIST takes one name more: where the "
 						   "relative names of the list begin"
-						 : "usage: sum [-a xxh128|sha256|crc32|md5] "
-						   "FILE..., or sum -c LIST");
+						 : "usage: sum [-r] [-a xxh128|sha256|crc32|"
+						   "md5] FILE..., or sum -c LIST");
 		return -EINVAL;
 	}
-	if (p->list)
+	s.sums.recursive = p->recursive;
+	s.sums.filter = &filter;
+	err = p->recursive ? rules_read(c, &filter) : 0;
+	if (!err && p->list)
 		err = sum_read_list(&s, p, count ? names[0] : NULL);
-	for (size_t i = 0; i < count && !p->list && err != -ENOMEM; i++) {
-		err = p->shell ? sum_add_pattern(&s, names[i]) : sum_add(&s, false, names[i]);
-		first = first ? first : err;
+	for (size_t i = 0; i < count && !p->list && !err; i++) {
+		int one = p->shell ? sum_add_pattern(&s, names[i]) : sum_add(&s, false, names[i]);
+
+		first = first ? first : one;
+		err = one == -ENOMEM ? one : 0;
 	}
-	if (!p->list)
-		err = err == -ENOMEM ? err : 0;
 	if (!err)
 		err = sums_run(&s.sums, sum_done, &s);
 	if (!err && p->list)
 		err = sum_verdict(&s, p->list);
 	sums_fini(&s.sums);
+	filter_fini(&filter);
 	free(s.lines);
 	if (!err && !first && c->report.code)
 		first = -EREMOTEIO;

@@ -11,6 +11,7 @@
 struct sum_params {
 	const char *algorithm; /* NULL: xxh128, or with `list` what the length of its sums says */
 	const char *list;      /* check what it says; "-": standard input; NULL: print sums */
+	bool recursive;        /* of a directory all files in it, as the setting `filter` has it */
 	bool shell;            /* names are of the server that is open */
 };
 

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/worker.h"
 #include "rftp/remote/remote_path.h"
+#include "rftp/sum/sums_tree.h"
 #include "rftp/shell/interrupt.h"
 
 #include <errno.h>
@@ -53,7 +54,7 @@ void sums_fini(struct sums *s)
 	s->count = s->room = s->servers_count = 0;
 }
 
-int sums_add(struct sums *s, const char *shown, const char *path, bool remote)
+int sums_add_item(struct sums *s, const struct sums_item *item)
 {
 	struct sums_item *items = s->items;
 
@@ -64,8 +65,10 @@ int sums_add(struct sums *s, const char *shown, const char *path, bool remote)
 		s->items = items;
 		s->room = s->room * 2 + 16;
 	}
-	items[s->count] =
-		(struct sums_item){.shown = strdup(shown), .path = strdup(path), .remote = remote};
+	items[s->count] = (struct sums_item){.shown = strdup(item->shown),
+		.path = strdup(item->path),
+		.server = item->server,
+		.remote = item->remote};
 	if (!items[s->count].shown || !items[s->count].path) {
 		free(items[s->count].shown);
 		free(items[s->count].path);
@@ -73,6 +76,19 @@ int sums_add(struct sums *s, const char *shown, const char *path, bool remote)
 	}
 	s->count++;
 	return 0;
+}
+
+/* One file, or, if that is wanted, all of a directory. */
+static int sums_add_any(struct sums *s, const struct sums_item *item)
+{
+	return s->recursive ? sums_tree_add(s, item) : sums_add_item(s, item);
+}
+
+int sums_add(struct sums *s, const char *shown, const char *path, bool remote)
+{
+	return sums_add_any(
+		s, &(struct sums_item){
+			   .shown = (char *)shown, .path = (char *)path, .remote = remote});
 }
 
 static bool sums_is_server(const struct url *a, const struct url *b)
@@ -115,11 +131,12 @@ static const struct url *sums_server(struct sums *s, const struct url *url)
 static int sums_add_at(struct sums *s, const struct url *url, const char *shown, const char *path)
 {
 	const struct url *server = sums_server(s, url);
-	int err = server ? sums_add(s, shown, path, true) : -ENOMEM;
 
-	if (!err)
-		s->items[s->count - 1].server = server;
-	return err;
+	return server ? sums_add_any(s, &(struct sums_item){.shown = (char *)shown,
+						.path = (char *)path,
+						.server = server,
+						.remote = true})
+		      : -ENOMEM;
 }
 
 static int sums_add_pattern(struct sums *s, const struct url *url, const char *given)
@@ -157,8 +174,9 @@ int sums_add_url(struct sums *s, const char *given)
 		report_error(&c->report, EXIT_CODE_USAGE, STATUS_INVALID, given, why);
 		return err;
 	}
-	/* what matches, and where a user's home is, only the server knows */
-	if (url.ssh || remote_has_magic(url.pattern)) {
+	/* what matches, what is in a directory, and where a user's home is, only the server knows
+	 */
+	if (url.ssh || s->recursive || remote_has_magic(url.pattern)) {
 		err = sums_open(c, &url);
 		if (!err)
 			err = client_place(c, &url);
@@ -310,24 +328,24 @@ static int sums_ask(struct sums_run *run, size_t first, size_t *count)
 static int sums_ask_all(struct sums_run *run)
 {
 	struct sums *s = run->sums;
-	int err = 0;
+	int first = 0;
 
 	for (size_t i = 0, count = 1; i < s->count && !interrupt_signal(); i += count) {
-		int r = 0;
+		int err = 0;
 
 		count = 1;
 		if (s->items[i].remote)
-			r = sums_ask(run, i, &count);
+			err = sums_ask(run, i, &count);
 		count = count ? count : 1; /* without memory it did not come to count */
-		for (size_t k = i; r && k < i + count; k++)
+		for (size_t k = i; err && k < i + count; k++)
 			if (!run->known[k]) {
 				s->items[k].status = STATUS_CANCELLED; /* it was said why */
 				sums_mark(run, k);
 			}
-		err = err ? err : r;
+		first = first ? first : err;
 		sums_tell(run);
 	}
-	return err;
+	return first;
 }
 
 /* Until the threads are done, or the user has enough of it. */

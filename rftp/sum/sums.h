@@ -22,9 +22,13 @@ struct sums_item {
 	uint8_t sum[SUM_BYTES_MAX];
 };
 
-struct sums { /* zeroed but for the first two */
+struct filter;
+
+struct sums { /* zeroed but for the first ones */
 	struct client *client;
 	uint8_t algorithm;
+	bool recursive;              /* a directory stands for the files in it (sums_tree) */
+	const struct filter *filter; /* of these; NULL: all of them */
 	struct sums_item *items;
 	size_t count, room;
 	struct url **servers; /* without paths */
@@ -33,7 +37,10 @@ struct sums { /* zeroed but for the first two */
 
 void sums_fini(struct sums *);
 
-/* A file here, or of the server that is open; the names are copied.  0 or -ENOMEM (reported). */
+/* One file.  Of the item shown, path, server and remote count; the names are copied.  0 or -ENOMEM
+ * (reported). */
+int sums_add_item(struct sums *, const struct sums_item *);
+/* A name here, or of the server that is open.  0 or -errno (reported). */
 int sums_add(struct sums *, const char *shown, const char *path, bool remote);
 /* What a URL stands for: with a pattern, all that matches.  0; -errno (reported): the URL can not
  * be used; what is at its server, sums_run finds out. */

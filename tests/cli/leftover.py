@@ -4,6 +4,8 @@
 and people can see and remove them by hand."""
 
 import os
+import re
+import shutil
 import signal
 
 import rftptest
@@ -159,6 +161,79 @@ def people_see_and_remove_them(top):
     equal(os.listdir(f"{local}/got"), ["f"], "a tree goes without")
     works("-c", f"rm {name}", daemon.url(""))
     equal(os.listdir(export), ["f"], "after rm")
+
+
+def told(*arguments):
+    return [e for e in works("--json", "leftovers", *arguments).events() if e["event"] == "leftover"]
+
+
+@case
+def the_command_lists_and_removes_them(top):
+    """On either side, with what each belongs to; what is in use stays."""
+    export, local = places(top)
+    make_file(f"{local}/f", SIZE)
+    os.makedirs(f"{export}/a/b")
+    shutil.copy(f"{local}/f", f"{export}/g")
+    daemon = Daemon(export)
+    equal(told(daemon.url("")), [], "nothing yet")
+    check(b"nothing is left over" in works("leftovers", export).err, "and it is said")
+    ways = (([f"{local}/f", "@a/b/f"], f"{export}/a/b/f", [daemon.url("")], [export]),
+            (["@g", f"{local}/g"], f"{local}/g", [local], []))
+    for names, copy, here, there in ways:
+        proxy, client = half_way(daemon, "--resume", "1M", *names)
+        where = os.path.dirname(copy)
+        journal = leftovers(where)[0].decode()
+        wait_until(lambda w=here: told(*w)[0]["verified_bytes"], "some of it is noted")
+        for _ in range(2):
+            one, = told(*here, "--remove")
+            equal((one["state"], one["kind"], one["file_bytes"]), ("busy", "file", SIZE), "while it is written to", one)
+        rftptest.kill(client, signal.SIGKILL)
+        rftptest.finish(client)
+        proxy.close()
+        wait_until(lambda w=here: told(*w)[0]["state"] == "idle", "it is left behind")
+        for arguments in (here, there):
+            if arguments:
+                one, = told(*arguments)
+                check(0 < one["verified_bytes"] < SIZE and one["bytes"] >= one["verified_bytes"] and one["changed_s"], one)
+                base = arguments[0] if "://" not in arguments[0] else arguments[0].rstrip("/")
+                wanted = os.path.join(base, os.path.relpath(copy, export if where != local else local))
+                equal((one["belongs_to"], os.path.basename(one["path"])[:22]), (wanted, os.path.basename(journal)[:22]), one)
+        text = works("leftovers", *here)
+        check(re.search(rb"idle .*/[fg] [(][0-9]+ % of 8 MiB is there[)]", text.out), text)
+        check(b"1 left over" in text.err, text)
+        equal([e["state"] for e in told("--remove", "--older", "1h", *here)], ["idle"], "they are too young")
+        equal(len(leftovers(where)), 2, "both are there")
+        result = works("leftovers", "--remove", *here)
+        check(b"1 removed" in result.err and b"removed" in result.out, result)
+        equal(leftovers(where), [], "after that")
+    audit = rftptest.rftp("-c", "leftovers --remove; leftovers a", daemon.url(""))
+    equal((audit.code, audit.out), (OK, b""), "in the shell", audit)
+    for arguments in (("--older", "1h"), ("--older", "soon", "--remove"), ("--remove=x",)):
+        rftptest.fails(rftptest.USAGE, "leftovers", *arguments, export)
+    rftptest.fails(rftptest.NO_FILE, "leftovers", f"{export}/none", says=b"none")
+    rftptest.fails(rftptest.KIND, "leftovers", daemon.url("g"), says=b"g")
+
+
+@case
+def who_may_not_remove_them_sees_them(top):
+    export, _ = places(top)
+    os.makedirs(f"{export}/d")
+    for name in (".rftp-0123456789abcdef.part", ".rftp-0123456789abcdef.partial"):
+        make_file(f"{export}/d/{name}", 10)
+        os.utime(f"{export}/d/{name}", (5, 5))
+    daemon = Daemon(export, "ro")
+    equal([e["state"] for e in told(daemon.url(""))], ["idle", "idle"], "read-only")
+    result = rftptest.rftp("leftovers", "--remove", daemon.url(""))
+    check(result.code != OK and b"read-only" in result.err, result)
+    equal(len(leftovers(export)), 2, "both are there")
+    daemon.stop()
+    os.makedirs(f"{top}/other")
+    daemon = Daemon(top, command=["--listen", "127.0.0.1:0", "--export", f"one {export} rights=read,list",
+                                  "--export", f"two {top}/other rights=read,list"])
+    make_file(f"{top}/other/.rftp-0123456789abcdef.partial", 10)
+    equal(sorted(e["path"].split("/", 3)[3] for e in told(daemon.url(""))),
+          ["one/d/.rftp-0123456789abcdef.part", "one/d/.rftp-0123456789abcdef.partial",
+           "two/.rftp-0123456789abcdef.partial"], "of all exports")
 
 
 rftptest.main()

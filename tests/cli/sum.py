@@ -83,6 +83,53 @@ def output_as_of_sha256sum(top):
 
 
 @case
+def trees(top):
+    """-r: all files of a directory, sorted, as sha256sum says them; the list is read by -c."""
+    daemon = places(top)
+    for where in (f"{top}/export", f"{top}/local"):
+        for name in ("a/b/x", "a-b", "a/c", "a.d/y", "new\nline d/z"):
+            os.makedirs(os.path.dirname(f"{where}/{name}"), exist_ok=True)
+            make_file(f"{where}/{name}", 1000)
+        os.symlink("plain", f"{where}/link")
+        os.mkfifo(f"{where}/a/fifo")
+        os.makedirs(f"{where}/empty")
+        names = sorted((os.fsencode(os.path.join(d, n)) for d, _, files in os.walk(where) for n in files
+                        if os.path.isfile(os.path.join(d, n)) and not os.path.islink(os.path.join(d, n))))
+        wanted = subprocess.check_output([b"sha256sum", *names])
+        ours = works("sum", "-r", "-a", "sha256", where).out
+        equal(ours, wanted, "of", where)
+    relative = subprocess.check_output([b"sha256sum", *(os.path.relpath(n, os.fsencode(where)) for n in names)], cwd=where)
+    equal(works("sum", "-r", "-a", "sha256", where + "/").out, wanted, "with a slash")
+    there = works("sum", "-r", "-a", "sha256", daemon.url(""))
+    equal(len(there.out.splitlines()), len(names), "at the server")
+    for name, text in (("there", there.out), ("relative", relative), ("here", wanted)):
+        with open(f"{top}/{name}", "wb") as f:
+            f.write(text)
+    equal(works("sum", "-c", f"{top}/there").out.count(b": OK\n"), len(names), "their list")
+    equal(works("sum", "-c", f"{top}/here").out.count(b": OK\n"), len(names), "our list")
+    fails(INTEGRITY, "sum", "-c", f"{top}/relative", daemon.url(""), says="did not match")  # others are there
+    # the same in the shell; a file among the names; rules; two directories
+    shell = works("-c", "sum -r -a sha256 /", daemon.url("")).out
+    equal([sorted(line.split(b"  ")[0].lstrip(b"\\") for line in text.splitlines()) for text in (shell, there.out)],
+          2 * [sorted(line.split(b"  ")[0].lstrip(b"\\") for line in there.out.splitlines())], "in the shell")
+    equal(len(lines("-r", f"{where}/a", f"{where}/plain", daemon.url("a.d"))), 4, "several")
+    equal(len(lines("-r", "--exclude=a/*", "--exclude=new*", where)), len(NAMES) + 1, "rules")
+    equal(len(lines("-r", "--exclude=a/*", "--exclude=new*", daemon.url(""))), len(NAMES) + 1, "rules there")
+    equal(lines("-r", f"{where}/empty"), [], "an empty one")
+    fails(KIND, "sum", where, says="-r")
+    fails(KIND, "sum", daemon.url("a"), says="-r")
+    fails(USAGE, "sum", "-r", "-c", f"{top}/here", says="-r")
+    fails(NO_FILE, "sum", "-r", f"{top}/none", says="none")
+    fails(NO_FILE, "sum", "-r", daemon.url("none"), says="none")
+    if os.getuid() == 0:
+        os.chmod(f"{top}/local/a/b", 0)
+        os.chmod(top, 0o755)
+        result = rftp("sum", "-r", f"{top}/local", user=4711)
+        check(result.code != OK and b"/a/b" in result.err, result)
+        equal(len(result.out.splitlines()), len(names) - 1, "the others")
+
+
+@case
 def what_does_not_match(top):
     daemon = places(top)
     with open(f"{top}/list", "wb") as f:
