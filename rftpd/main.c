@@ -10,6 +10,7 @@
 #include "session/tls.h"
 #include "rftpd/auth/monitor.h"
 #include "rftpd/configuration.h"
+#include "rftpd/confine/lookup_process.h"
 #include "rftpd/serve/daemon.h"
 #include "rftpd/notify.h"
 #include "rftpd/passwd.h"
@@ -146,6 +147,8 @@ int main(int argc, char **argv)
 			goto out;
 	}
 	r = monitor_start(&options->settings);
+	if (!r && options->settings.sandbox)
+		r = lookup_process_start();
 	if (r) {
 		code = failure_code(r);
 		goto out;

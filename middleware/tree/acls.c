@@ -5,12 +5,12 @@
 #include "tree/acls.h"
 
 #include "base/opener.h"
+#include "tree/acl_names.h"
 
 #include <acl/libacl.h>
 #include <endian.h>
 #include <errno.h>
 #include <linux/posix_acl_xattr.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,30 +20,7 @@
 #define ACLS_ACCESS "system.posix_acl_access"
 #define ACLS_DEFAULT "system.posix_acl_default"
 #define ACLS_PATH_BYTES 32
-
-/* libacl asks for names by getpwnam and its like, whose answers stand in memory that all threads
- * share; so one at a time makes text of a list, or a list of text. */
-static pthread_mutex_t acls_names = PTHREAD_MUTEX_INITIALIZER;
-
-static char *acls_text(acl_t acl, bool numeric)
-{
-	char *text;
-
-	pthread_mutex_lock(&acls_names);
-	text = acl_to_any_text(acl, NULL, ',', TEXT_ABBREVIATE | (numeric ? TEXT_NUMERIC_IDS : 0));
-	pthread_mutex_unlock(&acls_names);
-	return text;
-}
-
-static acl_t acls_parse(const char *text)
-{
-	acl_t acl;
-
-	pthread_mutex_lock(&acls_names);
-	acl = acl_from_text(text);
-	pthread_mutex_unlock(&acls_names);
-	return acl;
-}
+#define ACLS_NUMBERS_MAX 16384u /* of a list of TRANSFER_ACL_MAX with numbers instead of names */
 
 /* libacl takes a descriptor for the access list alone. */
 static void acls_path(int fd, char path[ACLS_PATH_BYTES])
@@ -62,7 +39,7 @@ static bool acls_is_none(int error)
 static int acls_to_text(acl_t acl, bool bits, bool numeric, const struct acls_text *text, char *out)
 {
 	char *made;
-	int lost = 1;
+	int lost;
 
 	if (!acl)
 		return !acls_is_none(errno);
@@ -70,11 +47,13 @@ static int acls_to_text(acl_t acl, bool bits, bool numeric, const struct acls_te
 		acl_free(acl);
 		return 0;
 	}
-	made = acls_text(acl, numeric);
-	if (made && strlen(made) < text->size) {
+	made = acl_to_any_text(acl, NULL, ',', TEXT_ABBREVIATE | TEXT_NUMERIC_IDS);
+	lost = !made ||
+	       (numeric ? strlen(made) >= text->size : acl_names_put(made, out, text->size) != 0);
+	if (lost)
+		*out = '\0';
+	else if (numeric)
 		strcpy(out, made);
-		lost = 0;
-	}
 	if (made)
 		acl_free(made);
 	acl_free(acl);
@@ -170,9 +149,13 @@ static int acls_set(int fd, const char *name, acl_t acl)
 
 static int acls_write_one(int fd, const char *name, const char *text)
 {
-	acl_t acl = acls_parse(text);
-	int err;
+	char numbers[ACLS_NUMBERS_MAX];
+	int err = acl_names_get(text, numbers, sizeof numbers);
+	acl_t acl;
 
+	if (err)
+		return EINVAL;
+	acl = acl_from_text(numbers);
 	if (!acl)
 		return errno ? errno : EINVAL;
 	err = acl_valid(acl) ? EINVAL : acls_set(fd, name, acl);

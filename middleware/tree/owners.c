@@ -4,15 +4,16 @@
  */
 #include "tree/owners.h"
 
+#include "base/lookup.h"
+
 #include <errno.h>
-#include <grp.h>
-#include <pwd.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define OWNERS_KEPT 32u        /* of each kind and direction */
-#define OWNERS_ROOM (1u << 16) /* for what the name services say of one */
+#define OWNERS_KEPT 32u /* of each kind and direction */
+
+_Static_assert(OWNERS_NAME_MAX == LOOKUP_NAME_MAX, "an entry has room for any name");
 
 struct owners_entry {
 	bool used, found;
@@ -27,8 +28,10 @@ struct owners_table {
 
 struct owners {
 	struct owners_table names[2], ids[2]; /* by enum owners_kind */
-	char room[OWNERS_ROOM];
 };
+
+static const enum lookup_kind owners_kinds[] = {
+	[OWNERS_USER] = LOOKUP_USER, [OWNERS_GROUP] = LOOKUP_GROUP};
 
 int owners_new(struct owners **out)
 {
@@ -49,39 +52,10 @@ static struct owners_entry *owners_replace(struct owners_table *t)
 	return e;
 }
 
-/* NULL: it has none. */
-static const char *owners_ask_name(struct owners *o, enum owners_kind kind, uint32_t id)
-{
-	struct passwd user, *u = NULL;
-	struct group group, *g = NULL;
-
-	if (kind == OWNERS_USER)
-		return getpwuid_r(id, &user, o->room, sizeof o->room, &u) || !u ? NULL : u->pw_name;
-	return getgrgid_r(id, &group, o->room, sizeof o->room, &g) || !g ? NULL : g->gr_name;
-}
-
-static bool owners_ask_id(struct owners *o, enum owners_kind kind, const char *name, uint32_t *id)
-{
-	struct passwd user, *u = NULL;
-	struct group group, *g = NULL;
-
-	if (kind == OWNERS_USER) {
-		if (getpwnam_r(name, &user, o->room, sizeof o->room, &u) || !u)
-			return false;
-		*id = u->pw_uid;
-		return true;
-	}
-	if (getgrnam_r(name, &group, o->room, sizeof o->room, &g) || !g)
-		return false;
-	*id = g->gr_gid;
-	return true;
-}
-
 const char *owners_name(struct owners *o, enum owners_kind kind, uint32_t id)
 {
 	struct owners_table *t = &o->names[kind];
 	struct owners_entry *e;
-	const char *name;
 
 	if (!id)
 		return "";
@@ -90,9 +64,8 @@ const char *owners_name(struct owners *o, enum owners_kind kind, uint32_t id)
 			return t->entries[i].name;
 	e = owners_replace(t);
 	e->id = id;
-	name = owners_ask_name(o, kind, id);
-	if (name && strlen(name) <= OWNERS_NAME_MAX)
-		strcpy(e->name, name);
+	if (lookup_name(owners_kinds[kind], id, e->name))
+		*e->name = '\0';
 	return e->name;
 }
 
@@ -108,6 +81,6 @@ uint32_t owners_id(struct owners *o, enum owners_kind kind, const char *name, ui
 			return t->entries[i].found ? t->entries[i].id : id;
 	e = owners_replace(t);
 	strcpy(e->name, name);
-	e->found = owners_ask_id(o, kind, name, &e->id);
+	e->found = !lookup_id(owners_kinds[kind], name, &e->id);
 	return e->found ? e->id : id;
 }

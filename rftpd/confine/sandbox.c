@@ -31,8 +31,8 @@
 #define CONNECT_RULES_MAX 1024
 #define SOCKET (LANDLOCK_MAKE_SOCK | LANDLOCK_REMOVE_FILE)
 
-/* What libraries read once more later: names of hosts and users, the host's devices and its memory.
- */
+/* What libraries read once more later: names of hosts, the host's devices and its memory.  Users
+ * and groups are looked up outside (confine/lookup_process). */
 static const struct {
 	const char *path;
 	uint64_t rights;
@@ -43,9 +43,6 @@ static const struct {
 	{"/etc/resolv.conf", LANDLOCK_READ_FILE},
 	{"/etc/gai.conf", LANDLOCK_READ_FILE},
 	{"/etc/services", LANDLOCK_READ_FILE},
-	{"/etc/passwd", LANDLOCK_READ_FILE},
-	{"/etc/group", LANDLOCK_READ_FILE},
-	{"/var/lib/sss/mc", READ_ONLY},
 	{"/etc/localtime", LANDLOCK_READ_FILE},
 	{"/etc/ld.so.cache", LANDLOCK_READ_FILE},
 	{"/etc/libibverbs.d", READ_ONLY},

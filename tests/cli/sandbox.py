@@ -9,7 +9,7 @@ import signal
 import subprocess
 
 import rftptest
-from rftptest import Daemon, NotReady, case, check, equal, make_file, same_files, skip, wait_until, works
+from rftptest import NOBODY, Daemon, NotReady, case, check, equal, make_file, same_files, skip, wait_until, works
 from rftptest import BUILD
 
 WITHOUT = os.path.join(BUILD, "tests/preload/old_kernel.so")
@@ -164,6 +164,63 @@ def what_a_client_asks_for_works_inside(top):
     for protect in ("safe", "private"):
         works("--protect", protect, f"{top}/f", daemon.url(protect))
         same_files(f"{top}/f", daemon.path(protect))
+
+
+def children(pid):
+    """{process: its name}"""
+    found = {}
+    for entry in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{entry}/stat") as f:
+                name, rest = f.read().split("(", 1)[1].rsplit(")", 1)
+        except OSError:
+            continue
+        if int(rest.split()[1]) == pid:
+            found[int(entry)] = name
+    return found
+
+
+@case
+def who_looks_up_names(top):
+    """A process outside, which has nothing but that to do, and nothing to do it harm with."""
+    daemon = served(top)
+    pid = daemon.process.pid
+    found = children(pid)
+    equal(list(found.values()), ["rftpd-lookup"], "processes of the daemon's")
+    helper = next(iter(found))
+    with open(f"/proc/{helper}/status") as f:
+        text = f.read()
+    equal(re.search(r"(?m)^NoNewPrivs:\s(.*)$", text)[1], "1", "NoNewPrivs")
+    if rftptest.ROOT:
+        equal(set(re.search(r"(?m)^Uid:\s(.*)$", text)[1].split()), {str(NOBODY)}, "its user ids")
+        equal(set(re.search(r"(?m)^Gid:\s(.*)$", text)[1].split()), {str(NOBODY)}, "its group ids")
+        equal(re.search(r"(?m)^CapEff:\s(.*)$", text)[1], "0" * 16, "its capabilities")
+        equal(re.search(r"(?m)^Groups:[ \t]*(.*)$", text)[1].strip(), "", "its groups")
+        links = {os.readlink(f"/proc/{helper}/fd/{fd}").split(":")[0] for fd in os.listdir(f"/proc/{helper}/fd")}
+        equal(links, {"/dev/null", "socket"}, "what it has open")
+    make_file(f"{top}/f", 1000)
+    works("-a", f"{top}/f", daemon.url("f"))
+    works("-a", daemon.url("f"), f"{top}/g")
+    # a daemon that is killed, too, leaves none behind; nor does one that ends
+    daemon.kill()
+    wait_until(lambda: not os.path.exists(f"/proc/{helper}"), "it ends with the daemon")
+    daemon = served(top)
+    helper = next(iter(children(daemon.process.pid)))
+    os.kill(helper, signal.SIGTERM)  # as a service manager does to all of a service
+    works("-a", f"{top}/f", daemon.url("f"))
+    daemon.stop()
+    wait_until(lambda: not os.path.exists(f"/proc/{helper}"), "it ends with the daemon")
+    # where it has gone, owners are numbers, and that is said
+    daemon = served(top)
+    os.kill(next(iter(children(daemon.process.pid))), signal.SIGKILL)
+    if rftptest.ROOT:
+        os.chown(f"{top}/f", 1, 1)
+    works("-a", f"{top}/f", daemon.url("f"))
+    works("-a", daemon.url("f"), f"{top}/g")
+    if rftptest.ROOT:
+        check(b"looks up users and groups has ended" in daemon.stderr(), daemon.stderr())
+    daemon.stop()
+    equal(children(served(top, "--sandbox=no").process.pid), {}, "processes without a sandbox")
 
 
 if __name__ == "__main__":

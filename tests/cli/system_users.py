@@ -211,6 +211,80 @@ def access_control_lists_are_kept(top):
         users.close()
 
 
+class Elsewhere:
+    """A host where a user and a group of this one have other numbers."""
+
+    def __init__(self, top, name, number):
+        self.files = []
+        for path in ("/etc/passwd", "/etc/group"):
+            with open(path) as f:
+                lines = [line.split(":") for line in f.read().splitlines()]
+            for line in lines:
+                if line[0] == name:
+                    line[2] = str(number)
+            self.files.append(f"{top}/{os.path.basename(path)}-elsewhere")
+            with open(self.files[-1], "w") as f:
+                f.writelines(":".join(line) + "\n" for line in lines)
+
+    def works(self, *arguments):
+        mount = 'mount --bind "$1" /etc/passwd && mount --bind "$2" /etc/group && shift 2 && exec "$@"'
+        result = rftptest.finish(rftptest.spawn(
+            ["unshare", "--mount", "sh", "-c", mount, "sh", *self.files, *rftptest.client_command(arguments)],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            env=rftptest.clean_environment()))
+        equal(result.code, 0, "exit code elsewhere", result)
+
+
+@case(seconds=90)
+def users_made_later(top):
+    """The daemon knows them, though it is confined: owners and lists have the numbers of who has the name."""
+    users = Users(top)
+    late = f"rftp-late-{os.getpid()}"
+    try:
+        if subprocess.run(["unshare", "--mount", "true"], capture_output=True).returncode:
+            skip("no mount namespace can be made")
+        os.makedirs(f"{top}/roots")
+        roots = Daemon(f"{top}/roots", "rw")
+        theirs = served(top, users)
+        # what was not known is not remembered
+        make_file(f"{top}/before", 10)
+        os.chown(f"{top}/before", 71001, 71001)
+        works("-a", f"{top}/before", roots.url("before"))
+        equal(os.stat(roots.path("before")).st_uid, 71001, "the number of nobody")
+        users.names.append(late)
+        subprocess.run(["useradd", "-M", "-U", "-s", "/usr/sbin/nologin", late], check=True, capture_output=True)
+        uid, gid = pwd.getpwnam(late).pw_uid, pwd.getpwnam(late).pw_gid
+        elsewhere = Elsewhere(top, late, 71001)
+        make_file(f"{top}/file", 300000)
+        os.chown(f"{top}/file", 71001, 71001)
+        lists = shutil.which("setfacl") and not subprocess.run(
+            ["setfacl", "-m", "u:71001:r,g:71001:r", f"{top}/file"], capture_output=True).returncode
+        elsewhere.works("-a", *(["-A"] if lists else []), f"{top}/file", roots.url("file"))
+        st = os.stat(roots.path("file"))
+        equal((st.st_uid, st.st_gid), (uid, gid), "whose the file is here")
+        if lists:
+            text = subprocess.run(["getfacl", "-n", "-c", roots.path("file")], capture_output=True, check=True).stdout
+            check(f"user:{uid}:r".encode() in text and f"group:{gid}:r".encode() in text, "the list here", text)
+        # and back, from this daemon and from one that serves users of the host
+        shutil.copy(f"{top}/file", theirs.path("file"))
+        os.chown(theirs.path("file"), uid, gid)
+        os.chmod(theirs.path("file"), 0o644)
+        for i, (daemon, url_, more) in enumerate(((roots, roots.url("file"), ()),
+                                                  (theirs, url(theirs, users.ann, "file"), mine(top)))):
+            elsewhere.works(*more, "-a", url_, f"{top}/back{i}")
+            st = os.stat(f"{top}/back{i}")
+            equal((st.st_uid, st.st_gid), (71001, 71001), "whose it is elsewhere")
+            same_files(f"{top}/file", f"{top}/back{i}")
+        # who is made later logs in
+        subprocess.run(["chpasswd"], input=f"{late}:{PASSWORD}\n".encode(), check=True)
+        works(*mine(top), "-c", "ls", url(theirs, late))
+        roots.stop()
+        theirs.stop()
+    finally:
+        rftptest.kill_all()
+        users.close()
+
+
 @case(seconds=90)
 def who_is_let_in(top):
     users = Users(top)

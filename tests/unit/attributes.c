@@ -7,6 +7,7 @@
 
 #include "proto/attributes.h"
 #include "tests/scratch.h"
+#include "tree/acl_names.h"
 #include "tree/acls.h"
 #include "tree/metadata.h"
 #include "tree/owners.h"
@@ -113,6 +114,56 @@ static void lists_as_text(void)
 	close(fd);
 }
 
+/* 0, or how many bytes of room; then what comes of it, or "" */
+static const struct {
+	const char *text, *out;
+	size_t room;
+	int put, get;
+} named[] = {
+	{"u::rw-,u:0:r--,g::r--,m::r--,o::---", "u::rw-,u:root:r--,g::r--,m::r--,o::---", 100, 0,
+		0},
+	{"user::rwx,group:0:x,mask::rwx,other::r", "user::rwx,group:root:x,mask::rwx,other::r", 100,
+		0, 0},
+	{"u:4000000000:rwx", "u:4000000000:rwx", 100, 0, 0},
+	{"u:0:r--", "u:root:r--", 11, 0, 0},
+	{"u:0:r--", "", 10, ENOSPC, 0},
+	{"u:4294967296:r--", "", 100, EINVAL, 0}, /* libacl refuses it */
+	{"u:nobody-is-called-this:r--", "", 100, EINVAL, EINVAL},
+	{"u:no\\body:r--", "", 100, EINVAL, EINVAL},
+	{"u:\\000:r--", "", 100, EINVAL, EINVAL},
+	{"u:\\1:r--", "", 100, EINVAL, EINVAL},
+	{"u:99999999999:r--", "", 100, EINVAL, EINVAL},
+	{" u:0:r--", "", 100, EINVAL, EINVAL},
+	{"d:u:0:r--", "", 100, EINVAL, EINVAL},
+	{"u:0:r--#root", "", 100, EINVAL, EINVAL},
+	{"u:0:r--\nu:root:r--", "", 100, EINVAL, EINVAL},
+	{"u:0:rwxr", "", 100, EINVAL, EINVAL},
+	{"m:0:r--", "", 100, EINVAL, EINVAL},
+	{"x:0:r--", "", 100, EINVAL, EINVAL},
+	{"u:0", "", 100, EINVAL, EINVAL},
+	{"u", "", 100, EINVAL, EINVAL},
+	{",", "", 100, EINVAL, EINVAL},
+	{"", "", 100, 0, 0},
+};
+
+static void names_in_lists(void)
+{
+	char out[128], back[128];
+
+	for (size_t i = 0; i < sizeof named / sizeof *named; i++) {
+		printf("# %s\n", named[i].text);
+		CHECK_EQ(acl_names_put(named[i].text, out, named[i].room), named[i].put);
+		CHECK(named[i].put || !strcmp(out, named[i].out));
+		CHECK_EQ(acl_names_get(named[i].text, back, sizeof back), named[i].get);
+		if (!named[i].put) {
+			CHECK_EQ(acl_names_get(out, back, sizeof back), 0);
+			CHECK(!strcmp(back, named[i].text));
+		}
+	}
+	CHECK_EQ(acl_names_get("u:r\\157ot:r--", back, sizeof back), 0);
+	CHECK(!strcmp(back, "u:0:r--"));
+}
+
 static void names_of_users(void)
 {
 	struct owners *o;
@@ -163,5 +214,5 @@ static void notes(void)
 }
 
 HARNESS_MAIN({"a list, whole and cut", a_list}, {"attributes of users alone", of_users_alone},
-	{"access control lists as text", lists_as_text},
+	{"access control lists as text", lists_as_text}, {"names in their text", names_in_lists},
 	{"names of users and groups", names_of_users}, {"what is not kept is noted", notes})
