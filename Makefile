@@ -43,7 +43,7 @@ RFTP_CFLAGS := -std=c11 -D_GNU_SOURCE -DRFTP_VERSION='"$(VERSION)"' -I. -Imiddle
                -fno-strict-aliasing -fstack-protector-strong -MMD -MP $(WARN) \
                $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer)
 LDLIBS      := -laio -lxxhash -lssl -lcrypto -lacl -lz -pthread
-CLIENT_LIBS := -lreadline
+CLIENT_LIBS := -lreadline -ldl
 DAEMON_LIBS := -lseccomp -lpam -lcrypt
 
 Q           := $(if $(V),,@)
@@ -118,7 +118,7 @@ $(B)/obj/%.o: %.c | $(B)/needed
 # compiler and headers are there, or the message says which packages bring them
 NEEDED      := libaio.h:libaio-dev xxhash.h:libxxhash-dev acl/libacl.h:libacl1-dev zlib.h:zlib1g-dev \
                readline/readline.h:libreadline-dev seccomp.h:libseccomp-dev \
-               security/pam_appl.h:libpam0g-dev crypt.h:libcrypt-dev
+               security/pam_appl.h:libpam0g-dev crypt.h:libcrypt-dev libssh/libssh.h:libssh-dev
 $(B)/needed:
 	@mkdir -p $(@D)
 	@command -v $(firstword $(CC)) >/dev/null || { \

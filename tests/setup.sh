@@ -12,7 +12,7 @@
 # Needs root, or sudo.  What is there already stays as it is.
 set -eu
 
-packages="gcc libc6-dev make libaio-dev libssl-dev libxxhash-dev libreadline-dev libseccomp-dev libpam0g-dev libcrypt-dev openssl python3
+packages="gcc libc6-dev make libaio-dev libssl-dev libxxhash-dev libreadline-dev libseccomp-dev libpam0g-dev libcrypt-dev libssh-dev openssl python3
 	libibverbs-dev librdmacm-dev libacl1-dev zlib1g-dev rsync acl attr openssh-server openssh-client"
 for what in "$@"; do
 	case $what in

@@ -7,6 +7,7 @@
 #include "rftp/remote/login.h"
 
 #include "base/secret.h"
+#include "rftp/remote/ssh_unlock.h"
 #include "rftp/ui/escape.h"
 
 #include <errno.h>
@@ -85,7 +86,10 @@ void login_fini(struct login *l)
 
 void login_again(struct login *l)
 {
-	forget_keys(l);
+	if (l->unlocked)
+		login_keys_again(l->keys);
+	else
+		forget_keys(l);
 	l->step = 0;
 	l->shown = 0;
 	text_clear(&l->tried);
@@ -136,10 +140,32 @@ static int step_certificate(struct login *l, const struct showing *s)
 	return 1;
 }
 
-static int step_keys(struct login *l, const struct showing *s)
+/* The next one.  0: there is none. */
+static int show_key(struct login *l, const struct showing *s)
 {
 	char shown[TLS_FINGERPRINT_MAX], why[SSH_KEY_WHY_MAX];
 	struct wire_bytes data;
+	int err;
+
+	while ((err = login_keys_next(l->keys, s->tls, l->name, l->cancel_fd, &data, shown, why)) <
+		0) {
+		if (err == -ECANCELED) {
+			snprintf(s->why, TLS_WHY_MAX, "interrupted");
+			return err;
+		}
+		note(l, "login: %s", why);
+	}
+	if (!err)
+		return 0;
+	note(l, "login: key %s", shown);
+	*s->out = (struct message_login){
+		.method = MESSAGE_LOGIN_KEY, .user = bytes_of(l->name), .data = data};
+	return 1;
+}
+
+static int step_keys(struct login *l, const struct showing *s)
+{
+	char why[SSH_KEY_WHY_MAX];
 	int err = 0;
 
 	if (!*l->name || (is_explicit(l) && !*l->settings->identity)) {
@@ -156,22 +182,10 @@ static int step_keys(struct login *l, const struct showing *s)
 		snprintf(s->why, TLS_WHY_MAX, "%s", why);
 		return err;
 	}
-	while ((err = login_keys_next(l->keys, s->tls, l->name, l->cancel_fd, &data, shown, why)) <
-		0) {
-		if (err == -ECANCELED) {
-			snprintf(s->why, TLS_WHY_MAX, "interrupted");
-			return err;
-		}
-		note(l, "login: %s", why);
-	}
-	if (!err) {
+	err = show_key(l, s);
+	if (!err)
 		l->step++;
-		return 0;
-	}
-	note(l, "login: key %s", shown);
-	*s->out = (struct message_login){
-		.method = MESSAGE_LOGIN_KEY, .user = bytes_of(l->name), .data = data};
-	return 1;
+	return err;
 }
 
 /* What was typed before the connection was lost. */
@@ -216,6 +230,83 @@ static int step_credentials(struct login *l, const struct showing *s)
 		return 0;
 	memcpy(l->password, l->kept.password, sizeof l->password);
 	return show_password(l, s);
+}
+
+/* A password may do instead, unless the key was named. */
+static int cannot_ask(struct login *l, const struct showing *s, const char *reason)
+{
+	note(l, "login: %s has a passphrase, and %s", l->keys->locked, reason);
+	if (!*l->settings->identity)
+		return 0;
+	snprintf(s->why, TLS_WHY_MAX, "%.200s has a passphrase, and %s: use ssh-agent (ssh-add)",
+		l->keys->locked, reason);
+	return -EACCES;
+}
+
+/* One try.  -EKEYREJECTED: it is wrong; `why` of what else is in the way. */
+static int try_passphrase(struct login *l, bool again, char why[SSH_KEY_WHY_MAX])
+{
+	char prompt[PATH_MAX + 100], passphrase[PASSWORD_MAX];
+	struct text path = {0};
+	int err;
+
+	escape_display(&path, l->keys->locked, strlen(l->keys->locked));
+	snprintf(prompt, sizeof prompt,
+		"%sEnter passphrase for key '%.*s': ", again ? "The passphrase is wrong. " : "",
+		PATH_MAX, text_str(&path));
+	text_fini(&path);
+	err = secret_ask(prompt, l->cancel_fd, passphrase, sizeof passphrase);
+	if (err) {
+		snprintf(why, SSH_KEY_WHY_MAX, "%s",
+			err == -ECANCELED ? "interrupted" : strerror(-err));
+		return err;
+	}
+	l->asked = true;
+	err = login_keys_unlock(l->keys, passphrase, why);
+	explicit_bzero(passphrase, sizeof passphrase);
+	if (err)
+		note(l, "login: %s", why);
+	return err;
+}
+
+/* 0: the key is open, or stays locked and something else may do. */
+static int ask_passphrase(struct login *l, const struct showing *s)
+{
+	char why[SSH_KEY_WHY_MAX];
+	int err = -EKEYREJECTED;
+
+	if (!ssh_unlock_ready())
+		return cannot_ask(l, s, "libssh, which opens it, is not installed");
+	for (unsigned i = 0; i < LOGIN_PROMPTS && err == -EKEYREJECTED; i++)
+		err = try_passphrase(l, i, why);
+	l->unlocked = !err;
+	l->wrong_passphrase = err == -EKEYREJECTED;
+	if (err == -ENOTTY)
+		return cannot_ask(l, s, "there is no terminal to ask for it on");
+	if (!err || err == -EKEYREJECTED || err == -ENODATA)
+		return 0;
+	if (err != -ECANCELED && !*l->settings->identity)
+		return 0; /* it was a usual one, which nobody asked for */
+	snprintf(s->why, TLS_WHY_MAX, "%s", why);
+	return err == -ECANCELED ? err : -EACCES;
+}
+
+/* As with ssh, an empty one goes on to the next method. */
+static int step_passphrase(struct login *l, const struct showing *s)
+{
+	int err;
+
+	if (!l->keys || !*l->keys->locked) {
+		l->step++;
+		return 0;
+	}
+	if (s->methods == UNKNOWN)
+		return -EAGAIN;
+	l->step++;
+	err = ask_passphrase(l, s);
+	if (!err && l->unlocked)
+		err = show_key(l, s);
+	return err;
 }
 
 static int step_prompt(struct login *l, const struct showing *s)
@@ -270,6 +361,7 @@ static const struct {
 	{MESSAGE_LOGIN_PASSWORD, step_password_file},
 	{MESSAGE_LOGIN_PASSWORD, step_password_command},
 	{MESSAGE_LOGIN_PASSWORD, step_credentials},
+	{MESSAGE_LOGIN_KEY, step_passphrase},
 	{MESSAGE_LOGIN_PASSWORD, step_prompt},
 	{MESSAGE_LOGIN_ANONYMOUS, step_anonymous},
 };
@@ -331,5 +423,7 @@ void login_explain(const struct login *l, struct text *out)
 		text_printf(out, " (tried: %s)", text_str(&l->tried));
 	else if (*l->name)
 		text_puts(out, ": there is nothing to show that the server takes (-vv says more)");
+	if (l->wrong_passphrase)
+		text_puts(out, "; the passphrase of its key was wrong");
 	text_fini(&name);
 }

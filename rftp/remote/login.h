@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * rftp/remote/login: what is shown at a login, one thing after the other, as ssh does it: keys
- * first, then a password; anonymous when no user is named.
+ * first, then a password; anonymous when no user is named.  Before anything is asked for, all is
+ * shown that needs no asking.
  *
  * It goes with one attempt to connect; a second one, after the user was asked, begins with what he
  * said.
@@ -37,6 +38,8 @@ struct login {
 	char password[PASSWORD_MAX];
 	struct credentials kept; /* of the user's file */
 	struct login_keys *keys; /* NULL: not looked for yet */
+	bool unlocked;           /* the user typed the passphrase of one of them */
+	bool wrong_passphrase;   /* none of those that he typed was right */
 	struct text tried;       /* for people: what was refused */
 };
 

@@ -21,19 +21,24 @@ static bool has_key(const struct login_keys *l, const struct tls_key *key)
 	return false;
 }
 
-/* With a key of a file whose passphrase nobody was asked for only the agent can sign. */
+/* Which it has now: with its seed, or with the agent to sign, or it waits for its passphrase. */
 static int add_file(struct login_keys *l, const char *path, char why[SSH_KEY_WHY_MAX])
 {
 	int err = ssh_key_load(path, &l->file, why);
 
 	if (err)
 		return err;
-	if (l->file.encrypted && !has_key(l, &l->file.public)) {
+	l->has_file = !l->file.encrypted;
+	if (!l->file.encrypted || has_key(l, &l->file.public))
+		return 0;
+	if (l->file.is_strange) {
 		snprintf(why, SSH_KEY_WHY_MAX,
-			"%.200s has a passphrase: use ssh-agent (ssh-add %.200s)", path, path);
+			"%.200s has a passphrase, in a way that is not known here: use ssh-agent "
+			"(ssh-add)",
+			path);
 		return -EACCES;
 	}
-	l->has_file = !l->file.encrypted;
+	snprintf(l->locked, sizeof l->locked, "%s", path);
 	return 0;
 }
 
@@ -45,7 +50,7 @@ static int use_identity(struct login_keys *l, const char *path, char why[SSH_KEY
 	if (err)
 		return err;
 	l->keys[0] = l->file.public;
-	l->count = 1;
+	l->count = !*l->locked;
 	return 0;
 }
 
@@ -87,6 +92,24 @@ void login_keys_close(struct login_keys *l)
 		close(l->agent);
 	explicit_bzero(l, sizeof *l);
 	l->agent = -1;
+}
+
+void login_keys_again(struct login_keys *l)
+{
+	l->at = 0;
+}
+
+int login_keys_unlock(struct login_keys *l, const char *passphrase, char why[SSH_KEY_WHY_MAX])
+{
+	int err = ssh_key_unlock(l->locked, passphrase, &l->file, why);
+
+	if (err)
+		return err;
+	*l->locked = '\0';
+	l->has_file = true;
+	l->at = l->count;
+	l->keys[l->count++] = l->file.public;
+	return 0;
 }
 
 static int sign(struct login_keys *l, const struct tls_key *key, int cancel_fd,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * rftp/remote/login_keys: the Ed25519 keys that a user can log in with, and LOGIN messages that
- * they sign: the one of --identity, or those of ssh-agent(1) and then ~/.ssh/id_ed25519.
+ * they sign: the one of --identity, or those of ssh-agent(1) and then ~/.ssh/id_ed25519.  One with
+ * a passphrase comes when somebody has said that.
  */
 #ifndef RFTP_LOGIN_KEYS_H
 #define RFTP_LOGIN_KEYS_H
@@ -11,14 +12,18 @@
 #include "rftp/remote/ssh_key.h"
 #include "session/tls.h"
 
+#include <limits.h>
+
 #define LOGIN_KEYS_MAX 6u /* that are shown: a server ends a session that shows many */
 
 struct login_keys {
 	int agent; /* -1: none */
 	struct tls_key keys[SSH_AGENT_KEYS_MAX + 1];
 	unsigned count, at;
-	bool has_file;       /* the last one is of a file: */
-	struct ssh_key file; /* with its seed, if there is one */
+	bool has_file;         /* the last one is of a file: */
+	struct ssh_key file;   /* with its seed, if there is one */
+	char locked[PATH_MAX]; /* a file whose key has a passphrase, and no agent has it; "": none
+				*/
 	uint8_t data[TLS_KEY_MAX + 2 + 2 +
 		     TLS_SIGNATURE_BYTES]; /* of LOGIN, as it was shown last */
 };
@@ -28,6 +33,11 @@ struct login_keys {
 int login_keys_open(
 	struct login_keys *, const char *identity, int cancel_fd, char why[SSH_KEY_WHY_MAX]);
 void login_keys_close(struct login_keys *); /* wipes it */
+/* From the first one again. */
+void login_keys_again(struct login_keys *);
+
+/* Opens the key of `locked`, which login_keys_next then gives.  As ssh_key_unlock. */
+int login_keys_unlock(struct login_keys *, const char *passphrase, char why[SSH_KEY_WHY_MAX]);
 
 /*
  * The next key's login for the user: 1 and its data, which stay until the next call; 0: there is no

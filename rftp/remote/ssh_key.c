@@ -5,6 +5,7 @@
 #include "rftp/remote/ssh_key.h"
 
 #include "rftp/remote/password.h"
+#include "rftp/remote/ssh_unlock.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -90,6 +91,18 @@ static int parse_private(struct string part, struct ssh_key *key, char why[SSH_K
 	return 0;
 }
 
+/* Of those that ssh-keygen -Z takes, libssh has these. */
+static bool is_known(struct string cipher)
+{
+	static const char *const known[] = {
+		"aes256-ctr", "aes192-ctr", "aes128-ctr", "aes256-cbc", "aes192-cbc", "aes128-cbc"};
+
+	for (unsigned i = 0; i < sizeof known / sizeof *known; i++)
+		if (is(cipher, known[i]))
+			return true;
+	return false;
+}
+
 static int parse_bytes(
 	const uint8_t *bytes, size_t len, struct ssh_key *key, char why[SSH_KEY_WHY_MAX])
 {
@@ -107,12 +120,14 @@ static int parse_bytes(
 	count = get_number(&r);
 	public = get_string(&r);
 	private = get_string(&r);
-	if (r.bad || r.left || count != 1)
+	/* ciphers that authenticate have a tag behind it */
+	if (r.bad || (r.left && is(cipher, "none")) || count != 1)
 		return refuse(why, -EINVAL, "not a key of the form openssh-key-v1");
 	if (tls_key_from_blob(&key->public, public.at, public.len))
 		return refuse(why, -EOPNOTSUPP,
 			"not an Ed25519 key: other kinds are not used (ssh-keygen -t ed25519)");
 	key->encrypted = !is(cipher, "none");
+	key->is_strange = !is(kdf, "bcrypt") || !is_known(cipher);
 	if (key->encrypted)
 		return 0;
 	if (!is(kdf, "none"))
@@ -166,31 +181,90 @@ int ssh_key_parse(const char *text, size_t len, struct ssh_key *key, char why[SS
 	return err;
 }
 
-int ssh_key_load(const char *path, struct ssh_key *key, char why[SSH_KEY_WHY_MAX])
+/* NUL behind it; for forget_file. */
+static int read_file(const char *path, char **out, size_t *len, char why[SSH_KEY_WHY_MAX])
 {
-	char text[PASSWORD_WHY_MAX], *file;
+	char text[PASSWORD_WHY_MAX];
 	int fd = password_open_private(path, text), r = 0;
-	size_t len = 0;
 	ssize_t n = 1;
 
+	*out = NULL;
+	*len = 0;
 	if (fd < 0) {
 		snprintf(why, SSH_KEY_WHY_MAX, "%s", text);
 		return fd;
 	}
-	file = malloc(SSH_KEY_FILE_MAX);
-	while (file && len < SSH_KEY_FILE_MAX &&
-		(n = read(fd, file + len, SSH_KEY_FILE_MAX - len)) > 0)
-		len += (size_t)n;
-	r = !file ? -ENOMEM : n < 0 ? -errno : len == SSH_KEY_FILE_MAX ? -EFBIG : 0;
+	*out = malloc(SSH_KEY_FILE_MAX);
+	while (*out && *len < SSH_KEY_FILE_MAX &&
+		(n = read(fd, *out + *len, SSH_KEY_FILE_MAX - *len)) > 0)
+		*len += (size_t)n;
+	r = !*out ? -ENOMEM : n < 0 ? -errno : *len == SSH_KEY_FILE_MAX ? -EFBIG : 0;
 	close(fd);
 	if (r)
-		snprintf(text, sizeof text, "%s", strerror(-r));
+		snprintf(why, SSH_KEY_WHY_MAX, "%.200s: %s", path, strerror(-r));
 	else
-		r = ssh_key_parse(file, len, key, text);
-	if (r)
-		snprintf(why, SSH_KEY_WHY_MAX, "%.200s: %.250s", path, text);
+		(*out)[*len] = '\0';
+	return r;
+}
+
+static void forget_file(char *file)
+{
 	if (file)
 		explicit_bzero(file, SSH_KEY_FILE_MAX);
 	free(file);
+}
+
+int ssh_key_load(const char *path, struct ssh_key *key, char why[SSH_KEY_WHY_MAX])
+{
+	char text[SSH_KEY_WHY_MAX], *file;
+	size_t len;
+	int r = read_file(path, &file, &len, why);
+
+	if (!r) {
+		r = ssh_key_parse(file, len, key, text);
+		if (r)
+			snprintf(why, SSH_KEY_WHY_MAX, "%.200s: %.250s", path, text);
+	}
+	forget_file(file);
+	return r;
+}
+
+/* Of the key without its passphrase. */
+static int take_plain(char *plain, struct ssh_key *key, char why[SSH_KEY_WHY_MAX])
+{
+	struct tls_key public = key->public;
+	int r = ssh_key_parse(plain, strlen(plain), key, why);
+
+	if (!r && (key->encrypted || !tls_key_equal(&public, &key->public)))
+		r = refuse(why, -EINVAL, "its private and its public key do not belong together");
+	ssh_unlock_free(plain);
+	return r;
+}
+
+int ssh_key_unlock(
+	const char *path, const char *passphrase, struct ssh_key *key, char why[SSH_KEY_WHY_MAX])
+{
+	char text[SSH_KEY_WHY_MAX], *file, *plain;
+	size_t len;
+	int r = read_file(path, &file, &len, why);
+
+	if (r)
+		goto out;
+	r = ssh_key_parse(file, len, key, text);
+	if (!r && key->encrypted) {
+		r = ssh_unlock(file, passphrase, &plain);
+		if (!r)
+			r = take_plain(plain, key, text);
+		else if (r == -EKEYREJECTED)
+			snprintf(text, sizeof text, "the passphrase is wrong");
+		else
+			snprintf(text, sizeof text, "%s", strerror(-r));
+	}
+	if (r) {
+		explicit_bzero(key, sizeof *key);
+		snprintf(why, SSH_KEY_WHY_MAX, "%.200s: %.250s", path, text);
+	}
+out:
+	forget_file(file);
 	return r;
 }

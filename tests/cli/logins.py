@@ -166,12 +166,12 @@ def type_at(fd, wanted, answer):
     return seen
 
 
-def on_terminal(*arguments, answers):
+def on_terminal(*arguments, answers, env=None):
     """A client whose terminal is ours -> (what it says there, its exit code)"""
     pid, fd = os.forkpty()
     if not pid:
         rftptest.before_exec()
-        os.execve(os.path.join(rftptest.BUILD, "rftp"), ["rftp", *arguments], rftptest.clean_environment())
+        os.execve(os.path.join(rftptest.BUILD, "rftp"), ["rftp", *arguments], rftptest.clean_environment(env))
     seen = b""
     try:
         for wanted, answer in answers:
@@ -280,6 +280,93 @@ def keys_that_cannot_be_used(top):
     fails((REFUSED, USAGE), "--identity", private(f"{top}/text", "hello\n"), "-c", "ls", url(daemon, "alice"),
           says="not a private key of OpenSSH")
     fails((NO_FILE, rftptest.CONNECT, REFUSED), "--identity", f"{top}/missing", "-c", "ls", url(daemon, "alice"), says="missing")
+
+
+def asks(path):
+    return f"Enter passphrase for key '{path}': ".encode()
+
+
+@case
+def a_key_with_a_passphrase(top):
+    needs("ssh-keygen")
+    path, secret = f"{top}/locked", "open sesame"
+    daemon = keyed(top, "--users", users(top, alice="a-word"), alice=keygen(path, passphrase=secret))
+    right, wrong = (asks(path), secret.encode() + b"\n"), (asks(path), b"sesame open\n")
+    ask = b"alice@127.0.0.1's password: "
+
+    def tries(code, *answers, arguments=("-i", path), env=None, at=daemon):
+        seen, got = on_terminal(*arguments, "-vv", "-c", "ls", url(at, "alice"), answers=answers, env=env)
+        equal(got, code, "exit code", seen)
+        for word in (b"sesame", b"a-word"):
+            check(word not in seen, "what was typed is on the terminal", seen)
+        return seen
+    tries(0, right)
+    seen = tries(0, wrong, wrong, right)
+    equal(seen.count(b"The passphrase is wrong. "), 2, "what is said of wrong ones", seen)
+    # after three, or an empty one, comes the next thing that can be asked for
+    tries(0, wrong, wrong, wrong, (ask, b"a-word\n"))
+    tries(0, (asks(path), b"\n"), (ask, b"a-word\n"))
+    tries(rftptest.INTERRUPTED, (asks(path), b"\x03"))
+    tries(rftptest.INTERRUPTED, wrong, (asks(path), b"\x03"))
+    # what needs no asking comes before
+    word = private(f"{top}/word", "a-word\n")
+    works("-i", path, "--password-file", word, "-c", "ls", url(daemon, "alice"))
+    # the usual key
+    home = f"{top}/home"
+    os.makedirs(f"{home}/.ssh")
+    usual = f"{home}/.ssh/id_ed25519"
+    shutil.copy(path, usual)
+    env = {"HOME": home, "XDG_CONFIG_HOME": f"{home}/.config"}
+    tries(0, (asks(usual), right[1]), arguments=("--accept-new",), env=env)
+    os.makedirs(f"{home}/.config/rftp", exist_ok=True)
+    kept = private(f"{home}/.config/rftp/credentials", f"machine 127.0.0.1:{daemon.port} login alice password a-word\n")
+    works("-c", "ls", url(daemon, "alice"), env=env)
+    os.unlink(kept)
+    result = fails(REFUSED, "-vv", "-c", "ls", url(daemon, "alice"), env=env)
+    check(b"has a passphrase, and there is no terminal" in result.err, result)
+    # with an identity that is named, that is why it fails
+    fails(REFUSED, "-i", path, "-c", "ls", url(daemon, "alice"), says="there is no terminal to ask for it on")
+    # not the user's key: refused, and on to the password
+    other = f"{top}/other"
+    keygen(other, passphrase="x")
+    tries(0, (asks(other), b"x\n"), (ask, b"a-word\n"), arguments=("-i", other))
+    # where there are no passwords
+    keys = keyed(f"{top}/2", alice=open(f"{path}.pub").read())
+    check(b"the passphrase of its key was wrong" in tries(REFUSED, wrong, wrong, wrong, at=keys), "the reason")
+    tries(REFUSED, (asks(path), b"\n"), at=keys)
+    tries(0, wrong, right, at=keys)
+
+
+@case
+def how_a_key_is_locked(top):
+    """All that ssh-keygen has for it that libssh knows; of the rest, and without libssh, a clear word."""
+    needs("ssh-keygen")
+    keys = {}
+    for cipher in ("aes256-ctr", "aes128-ctr", "aes256-cbc", "chacha20-poly1305@openssh.com"):
+        keys[cipher] = keygen(f"{top}/{cipher}", "-Z", cipher, "-a", "2", passphrase="pass")
+    daemon = keyed(top, alice="\n".join(keys.values()))
+
+    def tried(name, env=None):
+        return on_terminal("-i", f"{top}/{name}", "-c", "ls", url(daemon, "alice"),
+                           answers=[(asks(f"{top}/{name}"), b"pass\n")], env=env)
+    for cipher in list(keys)[:3]:
+        seen, code = tried(cipher)
+        equal(code, 0, cipher, seen)
+    fails(REFUSED, "-i", f"{top}/chacha20-poly1305@openssh.com", "-c", "ls", url(daemon, "alice"),
+          says="in a way that is not known here: use ssh-agent")
+    # a damaged one
+    with open(f"{top}/aes256-ctr") as f:
+        lines = f.read().splitlines()
+    lines[3] = lines[3][:50] + ("B" if lines[3][50] != "B" else "C") + lines[3][51:]
+    private(f"{top}/damaged", "\n".join(lines) + "\n")
+    seen, code = on_terminal("-i", f"{top}/damaged", "-c", "ls", url(daemon, "alice"),
+                             answers=[(asks(f"{top}/damaged"), b"pass\n")] * 3)
+    equal(code, REFUSED, "exit code", seen)
+    if not rftptest.SANITIZED:
+        os.makedirs(f"{top}/none")
+        open(f"{top}/none/libssh.so.4", "w").close()
+        fails(REFUSED, "-i", f"{top}/aes256-ctr", "-c", "ls", url(daemon, "alice"),
+              says="libssh, which opens it, is not installed: use ssh-agent", env={"LD_LIBRARY_PATH": f"{top}/none"})
 
 
 @case
