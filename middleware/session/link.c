@@ -61,6 +61,15 @@ void link_free(struct link *l)
 	free(l);
 }
 
+bool link_takes_time(const struct link *l)
+{
+	bool any = fabric_chan_caps(control_chan(l->control))->is_device;
+
+	for (unsigned i = 0; i < MESSAGE_TRANSFERS_MAX; i++)
+		any |= l->rails[i] != NULL;
+	return any;
+}
+
 struct control *link_control(const struct link *l)
 {
 	return l->control;
@@ -121,6 +130,11 @@ unsigned link_suggest_channels(const struct link *l, uint64_t rtt_ns)
 unsigned link_channel_count(const struct link *l, unsigned transfer)
 {
 	return l->rails[transfer] ? rail_channels(l->rails[transfer]) : 0;
+}
+
+bool link_has_channels(const struct link *l, unsigned transfer)
+{
+	return l->rails[transfer] && l->rails[transfer]->cq;
 }
 
 void link_close_channels(struct link *l, unsigned transfer)

@@ -30,9 +30,13 @@ struct control *link_control(const struct link *);
 struct demux *link_demux(const struct link *);
 /* Data channels of a transfer: open, or accepted and about to be. */
 unsigned link_channel_count(const struct link *, unsigned transfer);
+/* Whether there is anything to close, were it broken, or expected only. */
+bool link_has_channels(const struct link *, unsigned transfer);
 void link_close_channels(struct link *, unsigned transfer);
 /* Breaks what is connected and frees all. */
 void link_free(struct link *);
+/* Whether that may take its time: a device has a part in it, or there is much memory. */
+bool link_takes_time(const struct link *);
 /* The data channels of a transfer, and the memory of its blocks.  NULL: it never had any. */
 struct rail *link_rail(const struct link *, unsigned transfer);
 /* rail_max_depth of any rail. */

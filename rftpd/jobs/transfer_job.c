@@ -286,6 +286,13 @@ const char *transfer_job_path(const struct transfer_job *job)
 	return job->path;
 }
 
+/* Pages that stayed pinned would be held without a lease.  Here: a device takes its time for it. */
+static void unpin(struct rail *rail)
+{
+	if (rail->caps->is_device)
+		memory_unregister(&rail->memory);
+}
+
 static void run(void *arg)
 {
 	struct transfer_job *job = arg;
@@ -313,6 +320,8 @@ static void run(void *arg)
 			job->outcome = transfer_send(
 				link, &job->params, outgoing_source(job->outgoing), &job->stats);
 	}
+	if (!job->copy)
+		unpin(link_rail(link, job->number));
 	daemon_jobs_finished(job->session->daemon, job);
 }
 

@@ -12,6 +12,7 @@
 #include "rftpd/auth/host_key.h"
 #include "rftpd/auth/monitor.h"
 #include "rftpd/serve/admit.h"
+#include "rftpd/serve/burials.h"
 #include "rftpd/auth/login.h"
 #include "rftpd/serve/daemon_session.h"
 #include "rftpd/serve/control_socket.h"
@@ -233,7 +234,8 @@ void daemon_budget(const struct daemon_settings *settings, struct budget *total)
 
 uint64_t daemon_session_descriptors(const struct daemon *d)
 {
-	return d->own_descriptors + (uint64_t)d->session_count * SESSION_DESCRIPTORS +
+	return d->own_descriptors +
+	       ((uint64_t)d->session_count + d->burials) * SESSION_DESCRIPTORS +
 	       d->channels_expected;
 }
 
@@ -341,12 +343,7 @@ int daemon_init(struct daemon *d, const struct daemon_settings *settings, const 
 
 static void bury(struct daemon *d)
 {
-	struct daemon_session *s;
-
-	while ((s = TAILQ_FIRST(&d->dead))) {
-		TAILQ_REMOVE(&d->dead, s, entry);
-		daemon_session_free(s);
-	}
+	burials_begin(d);
 	if (!SLIST_EMPTY(&d->replaced))
 		reload_tidy(d);
 }
@@ -370,7 +367,7 @@ void daemon_fini(struct daemon *d)
 
 	while ((s = TAILQ_FIRST(&d->sessions)))
 		daemon_session_drop(s, "the daemon ends");
-	bury(d);
+	burials_finish(d);
 	control_socket_close(d);
 	listen_fini(d);
 	task_pool_free(d->tasks);
@@ -477,8 +474,8 @@ int daemon_run(struct daemon *d)
 				log_warning("%u sessions did not end in time", d->session_count);
 			else
 				log_warning(
-					"the export's file system does not answer: it is left as "
-					"it is");
+					"the export's file system, or a device, does not answer: "
+					"it is left as it is");
 			return -ETIMEDOUT;
 		}
 	}

@@ -101,6 +101,7 @@ struct daemon {
 	TAILQ_HEAD(daemon_busy, daemon_session) busy; /* have used up their turn and want another */
 	TAILQ_HEAD(, daemon_session) dead;            /* freed when the round ends */
 	unsigned session_count;
+	unsigned burials; /* of sessions that have ended, under way (rftpd/serve/burials) */
 	uint32_t next_session;
 
 	struct statistics statistics;

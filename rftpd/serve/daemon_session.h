@@ -46,6 +46,7 @@ enum daemon_session_state { /* bits: the dispatch table names sets of them */
 struct daemon_session {
 	TAILQ_ENTRY(daemon_session) entry; /* in daemon->sessions, or in daemon->dead */
 	TAILQ_ENTRY(daemon_session) busy_entry;
+	struct task burial;
 	TAILQ_ENTRY(daemon_session) half_open_entry; /* for rftpd/serve/admit, as are these */
 	struct admit_source *source;
 	bool is_half_open;
@@ -120,7 +121,7 @@ bool daemon_session_is_ending(const struct daemon_session *);
 const char *daemon_session_user(const struct daemon_session *);
 /* Sends what is queued, then closes.  `why` is for the log. */
 void daemon_session_close(struct daemon_session *, const char *why);
-/* Ends it now; it is freed when the loop's round ends. */
+/* Ends it now; it is freed from when the loop's round ends on (rftpd/serve/burials). */
 void daemon_session_drop(struct daemon_session *, const char *why);
 void daemon_session_free(struct daemon_session *);
 

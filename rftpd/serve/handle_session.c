@@ -14,10 +14,12 @@
 #include "rftpd/serve/session_log.h"
 #include "rftpd/serve/admit.h"
 #include "rftpd/serve/handle.h"
+#include "rftpd/serve/session_task.h"
 #include "session/pipe_ring.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define AGENT "rftpd/" RFTP_VERSION
@@ -124,26 +126,76 @@ int handle_ping(struct daemon_session *s, const uint8_t *data, size_t len)
 		s, MESSAGE_PING, reply, message_put_ping(&ping, reply, sizeof reply));
 }
 
-int handle_channels(struct daemon_session *s, const uint8_t *data, size_t len)
+/* ---- data channels ---- */
+
+/* Those that there are go, by a task: a device may take its time for it. */
+struct close_task {
+	struct session_task base; /* first */
+	unsigned transfer;
+	unsigned wanted; /* new ones, by CHANNELS; 0: it was an ABORT */
+};
+
+static int expect_channels(struct daemon_session *s, unsigned transfer, unsigned wanted)
 {
-	struct message_channels wanted;
-	struct session_transfer *t = session_transfers_asked(s);
 	struct message_channels_reply channels;
 	uint8_t reply[36];
-	unsigned count;
-	int err = message_get_channels(&wanted, data, len);
+	unsigned count = admit_channels(s->daemon, MIN(wanted, s->max_channels));
+	int err = link_expect_channels(s->link, transfer, s->number, count, &channels);
 
-	if (err)
-		return err;
-	session_transfers_expect_channels(s, t, 0);
-	count = admit_channels(s->daemon, MIN(wanted.count, s->max_channels));
-	err = link_expect_channels(s->link, s->asked, s->number, count, &channels);
 	if (err)
 		return daemon_session_refuse(s, MESSAGE_CHANNELS, status_from_errno(err),
 			"data channels: %s", strerror(-err));
-	session_transfers_expect_channels(s, t, channels.count);
+	session_transfers_expect_channels(s, &s->transfers.of[transfer], channels.count);
 	return daemon_session_reply(s, MESSAGE_CHANNELS, reply,
 		message_put_channels_reply(&channels, reply, sizeof reply));
+}
+
+static int are_closed(struct daemon_session *s, unsigned transfer, unsigned wanted)
+{
+	return wanted ? expect_channels(s, transfer, wanted) : daemon_session_abort(s, transfer);
+}
+
+static void work_close(struct session_task *task)
+{
+	link_close_channels(task->session->link, ((struct close_task *)task)->transfer);
+}
+
+static void forget_close(struct session_task *task)
+{
+	free(task);
+}
+
+static int answer_close(struct session_task *task)
+{
+	struct close_task t = *(struct close_task *)task;
+
+	free(task);
+	return are_closed(t.base.session, t.transfer, t.wanted);
+}
+
+static int close_channels(struct daemon_session *s, unsigned wanted)
+{
+	struct close_task *t;
+
+	session_transfers_expect_channels(s, session_transfers_asked(s), 0);
+	if (!link_has_channels(s->link, s->asked))
+		return are_closed(s, s->asked, wanted);
+	t = calloc(1, sizeof *t);
+	if (!t)
+		return -ENOMEM;
+	t->base = (struct session_task){
+		.session = s, .work = work_close, .answer = answer_close, .forget = forget_close};
+	t->transfer = s->asked;
+	t->wanted = wanted;
+	return session_task_do(&t->base);
+}
+
+int handle_channels(struct daemon_session *s, const uint8_t *data, size_t len)
+{
+	struct message_channels wanted;
+	int err = message_get_channels(&wanted, data, len);
+
+	return err ? err : close_channels(s, wanted.count);
 }
 
 /* Which class there is, a daemon with bandwidth knows; without, all are one. */
@@ -213,9 +265,9 @@ int handle_abort(struct daemon_session *s, const uint8_t *data, size_t len)
 		return 0;
 	if (s->transfers.waits == session_transfers_asked(s))
 		session_transfers_give_up(s);
+	if (s->dead)
+		return 0;
 	session_transfers_asked(s)->early = false;
 	demux_unpark(link_demux(s->link), s->asked);
-	link_close_channels(s->link, s->asked);
-	session_transfers_expect_channels(s, session_transfers_asked(s), 0);
-	return daemon_session_abort(s, s->asked);
+	return close_channels(s, 0);
 }

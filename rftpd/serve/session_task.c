@@ -77,18 +77,35 @@ static void task_done(struct task *task)
 	task_ended(t->session, t);
 }
 
-int session_task_start(struct session_task *t, uint16_t type)
+static int start(struct session_task *t)
 {
-	struct daemon_session *s = t->session;
 	int err;
 
 	t->task.run = task_run;
 	t->task.done = task_done;
-	err = task_pool_start(s->daemon->tasks, &t->task, clock_now_ns());
-	if (!err) {
-		session_task_enter(s);
+	err = task_pool_start(t->session->daemon->tasks, &t->task, clock_now_ns());
+	if (!err)
+		session_task_enter(t->session);
+	return err;
+}
+
+int session_task_do(struct session_task *t)
+{
+	bool may_start = t->session->state & (SESSION_READY | SESSION_RUNNING);
+
+	if (may_start && !start(t))
 		return 0;
-	}
+	t->work(t);
+	return t->answer(t);
+}
+
+int session_task_start(struct session_task *t, uint16_t type)
+{
+	struct daemon_session *s = t->session;
+	int err = start(t);
+
+	if (!err)
+		return 0;
 	t->forget(t);
 	return daemon_session_refuse(
 		s, type, status_from_errno(err), "no thread can be started: %s", strerror(-err));

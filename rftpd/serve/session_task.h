@@ -27,6 +27,9 @@ struct session_task {
 /* Begins the work; `session` and the three functions are set.  The task is taken over: a request of
  * `type` is refused when no thread can be started.  0 or -errno as of handlers. */
 int session_task_start(struct session_task *, uint16_t type);
+/* The same; where no thread can be started, or a transfer of the session waits, it is done now, by
+ * the loop. */
+int session_task_do(struct session_task *);
 
 /* For those that have tasks of their own: SESSION_TASK from now on; or what it was that kept it
  * from its next frame is over, with 0 or -errno, and the session, if it is still there, goes on or

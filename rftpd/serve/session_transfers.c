@@ -376,7 +376,6 @@ void session_transfers_finished(struct transfer_job *job)
 {
 	struct daemon_session *s = job->session;
 	struct session_transfer *t = &s->transfers.of[job->number];
-	struct rail *rail = link_rail(s->link, job->number);
 	struct verdict why;
 	bool is_copy;
 	enum verdict_scope outcome = transfer_job_finish(job, &s->files, &s->bytes, &why);
@@ -392,9 +391,6 @@ void session_transfers_finished(struct transfer_job *job)
 		daemon_session_over(s);
 		return;
 	}
-	/* pages that are pinned would be held without a lease */
-	if (rail->caps->is_device)
-		memory_unregister(&rail->memory);
 	if (outcome > VERDICT_FILE) /* both sides have closed them */
 		session_transfers_expect_channels(s, t, 0);
 	if (outcome == VERDICT_SESSION)

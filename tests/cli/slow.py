@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""File systems that take their time, or do not answer at all: who uses one waits, and nobody else.
+"""File systems and devices that take their time, or do not answer at all: who uses one waits, and nobody else.
 
-tests/preload/hang.c makes a directory that does not answer.
+tests/preload/hang.c makes a directory that does not answer, and a device that frees nothing.
 """
 
 import glob
@@ -27,7 +27,7 @@ FEED = struct.pack(">IHQQ", 0, 1, 0, 0)
 class Slow:
     """A daemon whose directory "hangs" does not answer until the gate opens."""
 
-    def __init__(self, top, *arguments, shut=False):
+    def __init__(self, top, *arguments, shut=False, hangs={"RFTP_TEST_HANG": "hangs"}):
         if not os.path.exists(HANG):
             rftptest.skip("tests/preload is not built")
         os.makedirs(f"{top}/export/hangs/d")
@@ -36,7 +36,7 @@ class Slow:
         make_file(f"{top}/export/well/f", 300000)
         make_file(f"{top}/local", 300000)
         self.top, self.gate = top, f"{top}/gate"
-        env = {"LD_PRELOAD": HANG, "RFTP_TEST_HANG": "hangs", "RFTP_TEST_GATE": self.gate}
+        env = {"LD_PRELOAD": HANG, "RFTP_TEST_GATE": self.gate} | hangs
         for name in ("ASAN_OPTIONS", "TSAN_OPTIONS"):
             env[name] = ":".join(filter(None, (os.environ.get(name), "verify_asan_link_order=0", "halt_on_error=1")))
         if shut:  # from the beginning
@@ -196,6 +196,41 @@ def the_daemon_ends_though_it_never_answers(top):
     wait_until(lambda: slow.stuck() == 1, "the sweeper is stuck")
     slow.daemon.stop()
     check(b"does not answer" in slow.daemon.stderr(), slow.daemon.stderr()[-500:])
+
+
+@case
+def a_device_that_does_not_answer(top):
+    """To free channels takes as long as a device likes: of sessions that have ended, of transfers that are given up,
+    and of channels in whose place others are asked for."""
+    slow = Slow(top, hangs={"RFTP_TEST_HANG_FREE": "yes"})
+    other = slow.session()
+    gone, given_up, anew = (slow.session(channels=2) for _ in range(3))
+
+    def answers(what):
+        status, _ = other.ask(iwarp.STAT, iwarp.text(b"well/f"))
+        equal(status, 0, "STAT of another session while", what)
+    for channel in gone.channels:
+        channel.close()
+    gone.close()
+    wait_until(lambda: slow.stuck() == 1, "the session that ended waits")
+    answers("a session is freed")
+    given_up.put(iwarp.ABORT, struct.pack(">HH", 108, 0))
+    wait_until(lambda: slow.stuck() == 2, "the transfer that was given up waits")
+    answers("channels are closed by ABORT")
+    anew.put(iwarp.CHANNELS, struct.pack(">H", 1))
+    wait_until(lambda: slow.stuck() == 3, "who wants other channels waits")
+    answers("channels are closed by CHANNELS")
+    # one of those ends while its task runs
+    anew.channel.socket.shutdown(socket.SHUT_WR)
+    answers("the session has gone")
+    slow.open_gate()
+    equal(given_up.get()[0], iwarp.ABORT, "the answer")
+    for session in (given_up, anew, other):
+        for channel in session.channels:
+            channel.close()
+        session.close()
+    slow.daemon.back_to(slow.before, "after those that ended")
+    works(f"{top}/local", slow.daemon.url("well/again"))
 
 
 @case(seconds=180)

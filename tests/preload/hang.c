@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/preload/hang.c: a directory that does not answer, as a file server that has gone.
+ * tests/preload/hang.c: a directory that does not answer, as a file server that has gone; or a
+ * device that does not.
  *
  * Preloaded into a program, it makes every openat2 of a path with the component RFTP_TEST_HANG in
- * it wait for as long as the file RFTP_TEST_GATE is there.  Who waits makes a file beside it first,
- * RFTP_TEST_GATE.N, so that a test can see it.
+ * it wait for as long as the file RFTP_TEST_GATE is there; or, with RFTP_TEST_HANG_FREE, every
+ * close of an eventfd, which is what freeing queues of completions does.  Who waits makes a file
+ * beside it first, RFTP_TEST_GATE.N, so that a test can see it.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -29,6 +31,29 @@ static void wait_at(const char *gate)
 		close(fd);
 	while (!access(gate, F_OK)) /* the test opens it by removing the file */
 		usleep(5000);
+}
+
+static int is_eventfd(int fd)
+{
+	char name[64], target[64];
+	ssize_t n;
+
+	snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
+	n = readlink(name, target, sizeof target - 1);
+	if (n < 0)
+		return 0;
+	target[n] = '\0';
+	return !!strstr(target, "eventfd");
+}
+
+int close(int fd)
+{
+	const char *gate = getenv("RFTP_TEST_GATE");
+	int (*next)(int) = (int (*)(int))dlsym(RTLD_NEXT, "close");
+
+	if (gate && getenv("RFTP_TEST_HANG_FREE") && !access(gate, F_OK) && is_eventfd(fd))
+		wait_at(gate);
+	return next(fd);
 }
 
 long syscall(long number, ...)
