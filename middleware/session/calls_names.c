@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define CALLS_REQUEST_MAX (2 * MESSAGE_PATH_MAX + 64)
+#define CALLS_REMOVALS 64u                  /* under way at once */
 #define CALLS_LIST_BYTES_MAX (512ull << 20) /* of a listing: what a client should hold */
 
 static struct wire_bytes calls_bytes(const char *path)
@@ -62,9 +63,38 @@ int calls_rmdir(struct calls *c, const char *path)
 	return calls_path(c, MESSAGE_RMDIR, path, NULL, NULL);
 }
 
-int calls_remove(struct calls *c, const char *path)
+static int calls_send_remove(struct calls *c, const char *path)
 {
-	return calls_path(c, MESSAGE_REMOVE, path, NULL, NULL);
+	struct message_path request = {.path = calls_bytes(path)};
+	uint8_t data[CALLS_REQUEST_MAX];
+
+	return calls_send(c, MESSAGE_REMOVE, data, message_put_path(&request, data, sizeof data));
+}
+
+int calls_remove_all(struct calls *c, const struct calls_removal *r)
+{
+	size_t sent = 0, done = 0;
+	bool lost;
+	const uint8_t *reply;
+	size_t len;
+
+	while (done < r->count) {
+		int err = 0;
+
+		while (!err && sent < r->count && sent - done < CALLS_REMOVALS)
+			err = calls_send_remove(c, r->path(r->ctx, sent++));
+		if (err && !calls_lost(c) && --sent > done)
+			err = 0; /* a name that cannot be sent has its turn: it fails again then */
+		if (!err)
+			err = calls_reply(c, MESSAGE_REMOVE, &reply, &len);
+		else if (!calls_lost(c))
+			sent++;
+		lost = calls_lost(c); /* who is told may end it */
+		r->done(r->ctx, done++, err);
+		if (lost)
+			return err;
+	}
+	return 0;
 }
 
 int calls_remove_tree(struct calls *c, const char *path, struct message_removed *out)

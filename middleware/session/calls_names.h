@@ -29,7 +29,19 @@ int calls_list(struct calls *, const char *path, struct calls_list *);
 void calls_list_free(struct calls_list *);
 int calls_mkdir(struct calls *, const char *path, bool parents);
 int calls_rmdir(struct calls *, const char *path);
-int calls_remove(struct calls *, const char *path);
+/*
+ * Removes many files, whose requests need not wait for the replies to those before: `path` gives
+ * the name of each, which stays until it is `done`, told of each in its order, with its error and
+ * while calls_error says what.  0 when all were tried; -errno: the session is lost, and the last
+ * that was done lost it.
+ */
+struct calls_removal {
+	size_t count;
+	const char *(*path)(void *ctx, size_t index);
+	void (*done)(void *ctx, size_t index, int err);
+	void *ctx;
+};
+int calls_remove_all(struct calls *, const struct calls_removal *);
 /* A directory with all that is in it, a while at a time: `more` says that it is not all gone. */
 int calls_remove_tree(struct calls *, const char *path, struct message_removed *);
 int calls_rename(struct calls *, const char *from, const char *to, bool replace);

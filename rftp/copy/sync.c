@@ -14,6 +14,7 @@
 #include "rftp/copy/sync_attrs.h"
 #include "rftp/copy/sync_digest.h"
 #include "rftp/copy/sync_plan.h"
+#include "rftp/copy/sync_remove.h"
 #include "rftp/copy/sync_top.h"
 #include "rftp/remote/url.h"
 #include "rftp/shell/interrupt.h"
@@ -29,7 +30,6 @@
 #include <unistd.h>
 
 #define SYNC_LIST_BYTES 24576u /* of names in a request, beside path and rules */
-#define SYNC_REMOVE_NS UINT64_C(100000000)
 
 struct sync {
 	struct mover mover;
@@ -91,72 +91,6 @@ static void report_failed(struct sync *s, const struct compare_list *list, const
 
 /* ---- removing ---- */
 
-static int remove_remote(struct sync *s, const struct compare_entry *e, const char *path)
-{
-	struct calls *calls = s->client->session;
-	struct message_removed removed = {.more = 1};
-	int err = 0;
-
-	if (e->type != MESSAGE_DIRECTORY)
-		return calls_remove(calls, path);
-	while (!err && removed.more)
-		err = interrupt_signal() ? -ECANCELED : calls_remove_tree(calls, path, &removed);
-	return err;
-}
-
-static int remove_local(struct sync *s, const struct compare_entry *e, int top)
-{
-	struct removal removal = {.more = true};
-	int err = 0;
-
-	(void)s;
-	while (!err && removal.more)
-		err = interrupt_signal() ? -ECANCELED
-					 : removal_run(top, e->name,
-						   clock_now_ns() + SYNC_REMOVE_NS, NULL, &removal);
-	free(removal.fault);
-	return err;
-}
-
-/* All of these; what cannot be removed is reported, and the others are.  0 or -errno: it is over.
- */
-static int remove_names(struct sync *s, const struct compare_names *names)
-{
-	const struct sync_params *p = s->params;
-	struct client *c = s->client;
-	int top = -1, err = 0;
-
-	if (!names->count)
-		return 0;
-	if (!p->to_server) {
-		top = open(p->local, O_PATH | O_DIRECTORY | O_CLOEXEC);
-		if (top < 0)
-			return client_report(c, p->local, -errno);
-	}
-	for (size_t i = 0; i < names->count && !err; i++) {
-		const struct compare_entry *e = names->entries[i];
-		struct text path = {0};
-
-		text_printf(&path, "%s/%s", p->to_server ? p->remote : p->local, e->name);
-		err = p->to_server ? remove_remote(s, e, text_str(&path)) : remove_local(s, e, top);
-		if (err == -ENOENT)
-			err = 0;
-		if (!err)
-			report_verbose(&c->report, "removed %s", text_str(&path));
-		else if (p->to_server)
-			client_report(c, text_str(&path), err);
-		else
-			report_errorf(&c->report, err, text_str(&path), "%s",
-				status_text(status_from_errno(err)));
-		if (err && c->session && err != -ECANCELED)
-			err = 0;
-		text_fini(&path);
-	}
-	if (top >= 0)
-		close(top);
-	return err;
-}
-
 /* What the destination has alone goes, unless something speaks against it. */
 static int remove_extra(struct sync *s)
 {
@@ -178,7 +112,7 @@ static int remove_extra(struct sync *s)
 		text_fini(&why);
 		return 0;
 	}
-	return remove_names(s, &s->plan.extra);
+	return sync_remove(c, s->params, &s->plan.extra);
 }
 
 /* ---- copying ---- */
@@ -380,7 +314,7 @@ static int carry_out(struct sync *s)
 		sync_top_open(s->client, s->params, &s->to);
 
 	if (!err)
-		err = remove_names(s, &s->plan.in_the_way);
+		err = sync_remove(s->client, s->params, &s->plan.in_the_way);
 	if (!err)
 		err = remove_extra(s);
 	if (!err)

@@ -13,20 +13,29 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* All names from word `first` on, of which there must be one.  0 or -errno, reported. */
+static int remote_names(
+	struct client *c, const struct lexer_command *line, size_t first, struct names *names)
+{
+	int err = command_expand_remote(c, line, first, names);
+
+	if (!err && !names->count) {
+		const struct command *command = command_find(line->words[0].text);
+
+		report_usage(&c->report, "usage: %s %s", command->name, command->usage);
+		err = -EINVAL;
+	}
+	return err;
+}
+
 /* Calls `each` for all names from word `first` on; one that fails does not keep the others back.
  * The first error. */
 static int remote_each(struct client *c, const struct lexer_command *line, size_t first,
 	int (*each)(struct client *, const char *path, unsigned mask), unsigned mask)
 {
 	struct names names = {0};
-	int err = command_expand_remote(c, line, first, &names);
+	int err = remote_names(c, line, first, &names);
 
-	if (!err && !names.count) {
-		const struct command *command = command_find(line->words[0].text);
-
-		report_usage(&c->report, "usage: %s %s", command->name, command->usage);
-		err = -EINVAL;
-	}
 	for (size_t i = 0; i < names.count && (!err || c->session); i++) {
 		int e = c->session ? each(c, names.list[i], mask) : -ENOTCONN;
 
@@ -374,27 +383,81 @@ static int rm_tree(struct client *c, const char *path)
 	return err;
 }
 
-static int rm_each(struct client *c, const char *path, unsigned mask)
+/* Whether a name may be removed.  0 or -EINVAL, reported. */
+static int rm_check(struct client *c, const char *path)
 {
 	size_t len;
 	const char *last = remote_last(path, &len);
-	int err;
 
-	if (!len || (len == 1 && *last == '.')) {
-		report_error(&c->report, EXIT_CODE_OK, STATUS_NAME, path,
-			len ? "a directory is removed by its name, not as ."
-			    : "the top can not be removed: name what is in it");
-		return -EINVAL;
-	}
-	if (mask)
-		return rm_tree(c, path);
-	err = calls_remove(c->session, path);
-	if (err == -EISDIR && c->session && !calls_lost(c->session)) {
-		report_error(&c->report, EXIT_CODE_OK, STATUS_IS_DIRECTORY, path,
+	if (len && (len != 1 || *last != '.'))
+		return 0;
+	report_error(&c->report, EXIT_CODE_OK, STATUS_NAME, path,
+		len ? "a directory is removed by its name, not as ."
+		    : "the top can not be removed: name what is in it");
+	return -EINVAL;
+}
+
+static int rm_tree_each(struct client *c, const char *path, unsigned mask)
+{
+	int err = rm_check(c, path);
+
+	(void)mask;
+	return err ? err : rm_tree(c, path);
+}
+
+struct rm_names {
+	struct client *c;
+	const char **list;
+	size_t count;
+	int err; /* the first */
+};
+
+static const char *rm_path(void *ctx, size_t index)
+{
+	return ((const struct rm_names *)ctx)->list[index];
+}
+
+static void rm_done(void *ctx, size_t index, int err)
+{
+	struct rm_names *rm = ctx;
+	struct client *c = rm->c;
+
+	if (err == -EISDIR && c->session && !calls_lost(c->session))
+		report_error(&c->report, EXIT_CODE_OK, STATUS_IS_DIRECTORY, rm_path(rm, index),
 			"is a directory (remove it with rm -r, or with rmdir when it is empty)");
-		return err;
+	else if (err)
+		client_report(c, rm_path(rm, index), err);
+	rm->err = rm->err ? rm->err : err;
+}
+
+/* Files, of which as many are under way as may be: each is a request. */
+static int rm_files(struct client *c, const struct lexer_command *line, size_t first)
+{
+	struct rm_names rm = {.c = c};
+	struct names names = {0};
+	int err = remote_names(c, line, first, &names);
+
+	if (!err) {
+		rm.list = calloc(names.count, sizeof *rm.list);
+		err = rm.list ? 0 : client_no_memory(c);
 	}
-	return err ? client_report(c, path, err) : 0;
+	for (size_t i = 0; i < names.count && rm.list; i++) {
+		int wrong = rm_check(c, names.list[i]);
+
+		err = err ? err : wrong;
+		if (!wrong)
+			rm.list[rm.count++] = names.list[i];
+	}
+	if (rm.count) {
+		/* rm_done has its error, too */
+		(void)calls_remove_all(c->session,
+			&(struct calls_removal){
+				.count = rm.count, .path = rm_path, .done = rm_done, .ctx = &rm});
+		err = err ? err : rm.err;
+	}
+	free(rm.list);
+	names_fini(&names);
+	return err;
 }
 
 int command_rm(struct client *c, const struct lexer_command *line)
@@ -402,7 +465,10 @@ int command_rm(struct client *c, const struct lexer_command *line)
 	unsigned mask;
 	int first = command_flags(c, line, "r", &mask);
 
-	return first < 0 ? first : remote_each(c, line, (size_t)first, rm_each, mask);
+	if (first < 0)
+		return first;
+	return mask ? remote_each(c, line, (size_t)first, rm_tree_each, 0)
+		    : rm_files(c, line, (size_t)first);
 }
 
 /* ---- mv ---- */

@@ -30,6 +30,31 @@ def trees_files_and_links(top):
 
 
 @case
+def many_names(top):
+    """Of which some cannot go: each of those is told of, in its order, and the others go."""
+    daemon = places(top)
+    os.mkdir(daemon.path("many"))
+    for i in range(200):
+        make_file(daemon.path(f"many/f{i:03}"), 1)
+    names = [f"many/f{i:03}" for i in range(200)]
+    names[3:3] = ["many/none"]
+    names[70:70] = ["other"]
+    names[150:150] = ["many/" + "x" * 5000]
+    names[151:151] = ["many/none too"]
+    batch = f"{top}/batch"
+    with open(batch, "w") as f:
+        f.write("rm " + " ".join(f'"{n}"' for n in names) + "\n")
+    result = rftptest.rftp("-b", batch, daemon.url(""))
+    check(result.code != 0, result)
+    lines = [line for line in result.err.decode().splitlines() if "stopped at" not in line]
+    equal(len(lines), 4, "messages")
+    for line, words in zip(lines, ("many/none", "other: is a directory", "xxxx", "many/none too")):
+        check(words in line, line, words)
+    equal(os.listdir(daemon.path("many")), [], "what is left")
+    check(os.path.exists(daemon.path("other/f")), "a directory went")
+
+
+@case
 def what_is_not_allowed(top):
     daemon = places(top)
     before = tree(daemon.top)

@@ -12,9 +12,11 @@ from rftptest import Daemon, case, check, make_file, same_files, tree, equal
 # round trips, at most
 PUT, GET, LS, NEXT_PUT, NEXT_GET, TREE = 6, 6, 5, 2, 2, 9
 MIDDLE_PUT, MIDDLE_GET = 7, 9  # over data channels
+REMOVE = 14  # 64 at once
 SMALL = 4000
 MIDDLE = 200000
 TREE_FILES = 1000
+MANY = 300
 
 
 def within(bar, count, what):
@@ -103,6 +105,27 @@ def trees_of_small_files(top):
     within(TREE, least_trips(daemon, TREE, "-r", f"{top}/tree", "{url}put", tries=3),
            f"a put of {TREE_FILES} small files")
     equal(tree(daemon.path("put/tree")), tree(f"{top}/tree"), "what was put")
+
+
+def full(top, daemon):
+    """300 files at the server, and a directory here that is as empty as it was there"""
+    os.makedirs(daemon.path("many"), exist_ok=True)
+    os.makedirs(f"{top}/many", exist_ok=True)
+    for i in range(MANY):
+        make_file(daemon.path(f"many/f{i}"), 1)
+
+
+@case(seconds=240)
+def many_removals(top):
+    """Each is a request, and none waits for the reply to the one before."""
+    daemon = exported(top)
+    within(REMOVE, least_trips(daemon, REMOVE, "-c", "rm many/*", "{url}", before=lambda: full(top, daemon)),
+           f"rm of {MANY} files")
+    equal(os.listdir(daemon.path("many")), [], "what is left")
+    within(REMOVE, least_trips(daemon, REMOVE, "sync", "--delete", f"{top}/many", "{url}many",
+                               before=lambda: full(top, daemon)),
+           f"a sync that removes {MANY} files")
+    equal(os.listdir(daemon.path("many")), [], "what is left")
 
 
 rftptest.main()

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rftp/copy/sync_remove: see sync_remove.h.
+ *
+ * At the server files go first, each by a request of its own, of which many are under way; then
+ * directories, each by as many requests as it takes.
+ */
+#include "rftp/copy/sync_remove.h"
+
+#include "base/clock.h"
+#include "rftp/shell/interrupt.h"
+#include "session/calls_names.h"
+#include "tree/removal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define SYNC_REMOVE_NS UINT64_C(100000000)
+
+struct sync_remove {
+	struct client *c;
+	const struct sync_params *params;
+	char **files; /* at the server: paths of those that are no directories */
+	size_t count;
+};
+
+/* What is said of a name that was to go.  0 or -errno: it is over. */
+static int done(struct sync_remove *s, const char *path, int err)
+{
+	struct client *c = s->c;
+
+	if (err == -ENOENT)
+		err = 0;
+	if (!err)
+		report_verbose(&c->report, "removed %s", path);
+	else if (s->params->to_server)
+		client_report(c, path, err);
+	else
+		report_errorf(&c->report, err, path, "%s", status_text(status_from_errno(err)));
+	return c->session && err != -ECANCELED ? 0 : err;
+}
+
+/* Freed by the caller; NULL: no memory. */
+static char *path_of(const char *directory, const char *name)
+{
+	char *path;
+
+	return asprintf(&path, "%s/%s", directory, name) < 0 ? NULL : path;
+}
+
+/* ---- there ---- */
+
+static const char *file_path(void *ctx, size_t index)
+{
+	return ((const struct sync_remove *)ctx)->files[index];
+}
+
+static void file_done(void *ctx, size_t index, int err)
+{
+	struct sync_remove *s = ctx;
+
+	(void)done(s, s->files[index], err); /* who ends it says so, too */
+}
+
+static int remove_files(struct sync_remove *s, const struct compare_names *names)
+{
+	struct calls_removal all = {.path = file_path, .done = file_done, .ctx = s};
+	int err = 0;
+
+	s->files = calloc(names->count, sizeof *s->files);
+	if (!s->files)
+		return client_no_memory(s->c);
+	for (size_t i = 0; i < names->count && !err; i++) {
+		const struct compare_entry *e = names->entries[i];
+
+		if (e->type == MESSAGE_DIRECTORY)
+			continue;
+		s->files[s->count] = path_of(s->params->remote, e->name);
+		if (!s->files[s->count++])
+			err = client_no_memory(s->c);
+	}
+	all.count = s->count;
+	if (!err)
+		err = calls_remove_all(s->c->session, &all);
+	while (s->count)
+		free(s->files[--s->count]);
+	free(s->files);
+	return err;
+}
+
+static int remove_directory(struct client *c, const char *path)
+{
+	struct message_removed removed = {.more = 1};
+	int err = 0;
+
+	while (!err && removed.more)
+		err = interrupt_signal() ? -ECANCELED
+					 : calls_remove_tree(c->session, path, &removed);
+	return err;
+}
+
+static int remove_there(struct sync_remove *s, const struct compare_names *names)
+{
+	int err = remove_files(s, names);
+
+	for (size_t i = 0; i < names->count && !err; i++) {
+		const struct compare_entry *e = names->entries[i];
+		char *path;
+
+		if (e->type != MESSAGE_DIRECTORY)
+			continue;
+		path = path_of(s->params->remote, e->name);
+		err = path ? done(s, path, remove_directory(s->c, path)) : client_no_memory(s->c);
+		free(path);
+	}
+	return err;
+}
+
+/* ---- here ---- */
+
+static int remove_local(const char *name, int top)
+{
+	struct removal removal = {.more = true};
+	int err = 0;
+
+	while (!err && removal.more)
+		err = interrupt_signal() ? -ECANCELED
+					 : removal_run(top, name, clock_now_ns() + SYNC_REMOVE_NS,
+						   NULL, &removal);
+	free(removal.fault);
+	return err;
+}
+
+static int remove_here(struct sync_remove *s, const struct compare_names *names)
+{
+	const char *local = s->params->local;
+	int top = open(local, O_PATH | O_DIRECTORY | O_CLOEXEC), err = 0;
+
+	if (top < 0)
+		return client_report(s->c, local, -errno);
+	for (size_t i = 0; i < names->count && !err; i++) {
+		const char *name = names->entries[i]->name;
+		char *path = path_of(local, name);
+
+		err = path ? done(s, path, remove_local(name, top)) : client_no_memory(s->c);
+		free(path);
+	}
+	close(top);
+	return err;
+}
+
+int sync_remove(
+	struct client *c, const struct sync_params *params, const struct compare_names *names)
+{
+	struct sync_remove s = {.c = c, .params = params};
+
+	if (!names->count)
+		return 0;
+	return params->to_server ? remove_there(&s, names) : remove_here(&s, names);
+}

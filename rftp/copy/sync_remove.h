@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rftp/copy/sync_remove: what the destination has and the source has not goes.
+ */
+#ifndef RFTP_SYNC_REMOVE_H
+#define RFTP_SYNC_REMOVE_H
+
+#include "tree/compare.h"
+#include "rftp/copy/sync.h"
+
+/* All of these names; what cannot be removed is reported, and the others are.  0 or -errno: it is
+ * over. */
+int sync_remove(struct client *, const struct sync_params *, const struct compare_names *);
+
+#endif
