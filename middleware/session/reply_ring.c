@@ -167,7 +167,7 @@ int reply_reader_next(struct reply_reader *r, struct reply_piece *piece)
 	if (reserved || piece->len > REPLY_PIECE_MAX || piece->len > left - REPLY_HEAD_BYTES)
 		return is_torn(r);
 	if (r->wanted - r->at < REPLY_HEAD_BYTES + piece->len) {
-		r->whole = REPLY_HEAD_BYTES + piece->len;
+		r->whole = piece_bytes(piece->len);
 		return -EAGAIN;
 	}
 	piece->data = head + REPLY_HEAD_BYTES;

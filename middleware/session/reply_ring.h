@@ -19,10 +19,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define REPLY_HEAD_BYTES 24u /* number 64, length 32, credits 16, reserved 16, checksum 64 */
-#define REPLY_ALIGN 32u
+#define REPLY_HEAD_BYTES 24u   /* number 64, length 32, credits 16, reserved 16, checksum 64 */
+#define REPLY_ALIGN 64u        /* no READ is shorter: the kernel's siw may fail those */
 #define REPLY_PIECE_MAX 65536u /* bytes of the stream in one */
-#define REPLY_READ_MAX 65568u  /* of one READ: a head and those, rounded up */
+#define REPLY_READ_MAX 65600u  /* of one READ: a head and those, rounded up */
 #define REPLY_TORN_MAX 64u     /* times in a row that what is read may be wrong */
 #define REPLY_KINDS 64u
 

@@ -152,7 +152,7 @@ class Ring(Control):
         self.stream += piece
         self.credits += credits
         self.number += 1
-        self.position += -(-(24 + length) // 32) * 32
+        self.position += -(-(24 + length) // 64) * 64
         return True
 
     def pump(self):
@@ -255,9 +255,9 @@ def a_client_that_asks(top):
 
 HEADS = (
     ("a position that is no piece's", lambda r: r.head(0, position=r.position + 1)),
-    ("a position that was not written", lambda r: r.head(0, position=r.position + 32)),
+    ("a position that was not written", lambda r: r.head(0, position=r.position + 64)),
     ("a position far away", lambda r: r.head(0, position=1 << 31)),
-    ("a position that goes back", lambda r: r.head(0, position=r.position - 128)),
+    ("a position that goes back", lambda r: r.head(0, position=r.position - 256)),
     ("a request for a SEND without a position", lambda r: struct.pack(">HH", 0, ASKS)),
     ("a head without its position", lambda r: struct.pack(">HH", 0, HAS)),
     ("a length that is not the SEND's", lambda r: r.head(1)),
@@ -269,7 +269,7 @@ def heads_that_lie(top):
     place = Place(top, *control(top))
     for what, head in HEADS:
         reader = Reader(place.port)
-        reader.works(3)  # which says how far it has read
+        reader.works(8)  # which says how far it has read
         reader.channel.send(head(reader.ring))
         check(reader.channel.dropped_within(WAIT), what)
         reader.close()
