@@ -7,6 +7,7 @@
  */
 #include "proto/transfer.h"
 
+#include "proto/bundle.h"
 #include "proto/transfer_has.h"
 
 #include <errno.h>
@@ -493,6 +494,11 @@ ssize_t transfer_put_result(const struct transfer_result *m, void *buf, size_t s
 
 /* ---- the end ---- */
 
+static bool transfer_complete_ok(const struct transfer_complete *m)
+{
+	return m->open <= TRANSFER_OPEN_MAX * BUNDLE_FILES_MAX && (!m->open || !m->errors);
+}
+
 int transfer_get_complete(struct transfer_complete *m, const void *buf, size_t len)
 {
 	struct wire w;
@@ -501,6 +507,8 @@ int transfer_get_complete(struct transfer_complete *m, const void *buf, size_t l
 	m->files = wire_get_u64(&w);
 	m->bytes = wire_get_u64(&w);
 	m->errors = wire_get_u64(&w);
+	m->open = wire_get_u32(&w);
+	wire_require(&w, transfer_complete_ok(m));
 	return wire_finish(&w);
 }
 
@@ -509,9 +517,11 @@ ssize_t transfer_put_complete(const struct transfer_complete *m, void *buf, size
 	struct wire w;
 
 	wire_init_put(&w, buf, size);
+	wire_require(&w, transfer_complete_ok(m));
 	wire_put_u64(&w, m->files);
 	wire_put_u64(&w, m->bytes);
 	wire_put_u64(&w, m->errors);
+	wire_put_u32(&w, m->open);
 	return wire_put_end(&w);
 }
 

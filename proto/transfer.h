@@ -15,7 +15,8 @@
  *   status byte; engine window: K ACK, a notice's bytes, of each; engine pull: as status, or K
  *   READs of S's records and slots, and WRITEs that give them back.
  * - S FILE_END, K RESULT: of each file that was READY.
- * - S COMPLETE, K CLOSED: once; memory is revoked before CLOSED.
+ * - S COMPLETE: once, behind the last FILE_END; K CLOSED: once, behind the last RESULT; memory is
+ *   revoked before CLOSED.
  * - Either ABORT: ends the transfer, not the session; the other side answers ABORT unless it sent
  * one already.
  *
@@ -234,6 +235,7 @@ struct transfer_result {
 };
 struct transfer_complete { /* COMPLETE and CLOSED */
 	uint64_t files, bytes, errors;
+	uint32_t open; /* COMPLETE: ended, and without a RESULT yet; then there were no errors */
 };
 struct transfer_abort {
 	uint16_t status; /* why; never 0 */

@@ -80,7 +80,7 @@ struct run {
 	bool told;              /* as in transfer_stats */
 };
 
-/* What COMPLETE and CLOSED say: both sides count the same. */
+/* What COMPLETE and CLOSED say, but for what is open: both sides count the same. */
 struct transfer_complete run_sums(const struct run *);
 
 /* 0 or -errno; run_end is called either way. */

@@ -98,17 +98,29 @@ static int take_file_end(struct sink *s, const uint8_t *data, size_t len)
 	return sink_check_finished(s, f);
 }
 
+/* Whether the source has said all of a file that it can. */
+static bool is_all_said(const struct sink_file *f)
+{
+	return f->end_known || transfer_is_bare(&f->file);
+}
+
 static int take_complete(struct sink *s, const uint8_t *data, size_t len)
 {
 	struct transfer_complete complete;
+	uint32_t untold = 0;
 
-	if (s->complete_came || s->early_count || s->ahead.waiting ||
-		transfer_get_complete(&complete, data, len))
+	if (s->early_count || sink_early_beyond(s) || transfer_get_complete(&complete, data, len))
 		return -EBADMSG;
-	/* what is left may only be files that failed, and that the source was told of */
-	for (unsigned i = 0; i < TRANSFER_OPEN_MAX; i++)
-		if (s->files[i] && (!s->files[i]->told || !s->files[i]->end_known))
+	/* what is left may only be files that all was said of; of some of them the source may have
+	 * been told that they failed */
+	for (unsigned i = 0; i < TRANSFER_OPEN_MAX; i++) {
+		if (s->files[i] && !is_all_said(s->files[i]))
 			return -EBADMSG;
+		if (s->files[i] && !s->files[i]->told)
+			untold += s->files[i]->bundle ? sink_bundle_count(s->files[i]) : 1;
+	}
+	if (untold > complete.open)
+		return -EBADMSG;
 	s->complete_came = true;
 	s->source_sums = complete;
 	return 0;
@@ -142,11 +154,11 @@ static int take_frames(struct sink *s)
 	const uint8_t *data;
 	int n = 0, r;
 
-	while (!s->complete_came && n < (int)RUN_FRAMES_MAX &&
-		(r = run_get(&s->run, &h, &data)) != 0) {
+	while (n < (int)RUN_FRAMES_MAX && (r = run_get(&s->run, &h, &data)) != 0) {
 		if (r > 0) {
 			s->run.moved |= h.type != TRANSFER_REQUEST; /* asking moves nothing */
-			r = take_frame(s, &h, data);
+			/* it was the source's last word, but for ABORT */
+			r = s->complete_came ? -EBADMSG : take_frame(s, &h, data);
 		}
 		if (r == -EBADMSG)
 			return run_fail(&s->run, VERDICT_SESSION, STATUS_PROTOCOL,
@@ -228,6 +240,12 @@ static int flush(struct sink *s)
 	return engine_sink_flush(s->run.sink);
 }
 
+/* Whether a count is what the source counts, or more by what it had not heard of yet. */
+static bool lies_in(uint64_t count, uint64_t source_count, uint64_t open)
+{
+	return count >= source_count && count - source_count <= open;
+}
+
 /* What the source counts is what came.  0 or a failure. */
 static int check_sums(struct sink *s)
 {
@@ -236,13 +254,14 @@ static int check_sums(struct sink *s)
 	/* files whose names could not even cross are errors of this transfer, too */
 	if (s->run.stats->errors < sums->errors)
 		s->run.stats->errors = sums->errors;
-	if (sums->files == s->run.stats->files && sums->bytes == s->run.arrived_bytes &&
-		sums->errors == s->run.stats->errors)
+	if (lies_in(s->run.stats->files, sums->files, sums->open) &&
+		lies_in(s->run.stats->errors, sums->errors, sums->open) &&
+		lies_in(s->run.arrived_bytes, sums->bytes, sums->open ? UINT64_MAX : 0))
 		return 0;
 	return run_fail(&s->run, VERDICT_SESSION, STATUS_PROTOCOL,
-		"what the source counts does not add up: %ju files of %ju bytes and %ju that "
-		"failed, here %ju of %ju and %ju",
-		(uintmax_t)sums->files, (uintmax_t)sums->bytes, (uintmax_t)sums->errors,
+		"what the source counts does not add up: %ju files of %ju bytes, %ju that failed "
+		"and %u under way, here %ju of %ju and %ju",
+		(uintmax_t)sums->files, (uintmax_t)sums->bytes, (uintmax_t)sums->errors, sums->open,
 		(uintmax_t)s->run.stats->files, (uintmax_t)s->run.arrived_bytes,
 		(uintmax_t)s->run.stats->errors);
 }

@@ -261,7 +261,7 @@ int sink_keep_early(struct sink *s, struct block *b)
 {
 	struct block **slot = &s->early[b->session % TRANSFER_OPEN_MAX];
 
-	if (!sink_takes_bundles(s) || *slot || b->session <= s->last_number ||
+	if (!sink_takes_bundles(s) || *slot || s->complete_came || b->session <= s->last_number ||
 		b->session - s->last_number > TRANSFER_OPEN_MAX)
 		return -EBADMSG;
 	*slot = b;
@@ -363,6 +363,11 @@ int sink_take_bundle(struct sink *s, const uint8_t *data, size_t len)
 bool sink_bundle_misses_block(const struct sink_file *f)
 {
 	return f->bundle && f->bundle->bytes && !f->bundle->block_came;
+}
+
+uint32_t sink_bundle_count(const struct sink_file *f)
+{
+	return f->bundle->count;
 }
 
 /* ---- RESULTS ---- */

@@ -74,7 +74,8 @@ static int go_by(struct sink *s, struct sink_file *f, struct block *b)
 
 int sink_early_landed(struct sink *s, struct sink_file *f, struct block *b)
 {
-	if (!f && (b->session <= s->last_number || b->session - s->last_number > TRANSFER_OPEN_MAX))
+	if (!f && (s->complete_came || b->session <= s->last_number ||
+			  b->session - s->last_number > TRANSFER_OPEN_MAX))
 		return -EBADMSG;
 	if (f && f->bundle && s->ahead.invited)
 		return sink_take_bundle_block(s, f, b);
@@ -97,6 +98,14 @@ bool sink_early_has(const struct sink *s, uint32_t number)
 {
 	for (const struct block *b = s->ahead.waiting; b; b = b->next)
 		if (b->session == number)
+			return true;
+	return false;
+}
+
+bool sink_early_beyond(const struct sink *s)
+{
+	for (const struct block *b = s->ahead.waiting; b; b = b->next)
+		if (b->session > s->last_number)
 			return true;
 	return false;
 }

@@ -125,6 +125,8 @@ int sink_early_ready(struct sink *, struct sink_file *);
  * uses the file after that. */
 int sink_early_refuse(struct sink *, struct sink_file *);
 bool sink_early_has(const struct sink *, uint32_t number);
+/* Whether one of them is of a file that was not announced. */
+bool sink_early_beyond(const struct sink *);
 /* One of these, which is nobody's then; NULL: there is none. */
 struct block *sink_early_waiting(struct sink *, uint32_t number);
 
@@ -177,6 +179,8 @@ int sink_bundle_landed(struct sink *, struct sink_file *);
 /* Ends directories of bundles that have landed.  How many, or -errno. */
 int sink_end_bundles(struct sink *);
 bool sink_bundle_misses_block(const struct sink_file *);
+/* Of one that is a bundle: its entries. */
+uint32_t sink_bundle_count(const struct sink_file *);
 /* A transfer that was cut short: each of its files is told. */
 void sink_drop_bundle(struct sink *, struct sink_file *);
 

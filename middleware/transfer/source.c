@@ -8,7 +8,7 @@
  * the I/O pool to be filled, sends filled ones.  Many files are under way at once, so that a tree
  * of small files waits for no round trip; blocks are filled for the file that was started first.
  */
-#include "transfer/source_impl.h"
+#include "transfer/source_bundles.h"
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -100,7 +100,8 @@ static int take_closed(struct source *s, const uint8_t *data, size_t len)
 	const struct transfer_complete sums = run_sums(&s->run);
 	struct transfer_complete closed;
 
-	if (!s->completed || transfer_get_complete(&closed, data, len))
+	if (!s->completed || s->open || s->bundles || transfer_get_complete(&closed, data, len) ||
+		closed.open)
 		return -EBADMSG;
 	s->closed = true;
 	if (closed.files == sums.files && closed.bytes == sums.bytes &&
@@ -193,12 +194,53 @@ static int take_frames(struct source *s)
 
 /* ---- the loop ---- */
 
+/*
+ * Whether all that there is has been sent, so that only the sink's words are to come: then COMPLETE
+ * need not wait for them, which would take a round trip.  What failed is told before it.
+ */
+static bool is_all_sent(const struct source *s)
+{
+	if (!s->no_more || !source_gathered_all(s))
+		return false;
+	if (!s->open && !s->bundles)
+		return s->run.source;
+	if (s->run.stats->errors || !(s->run.source || s->run.params->answered))
+		return false;
+	for (unsigned i = 0; i < TRANSFER_OPEN_MAX; i++)
+		if (s->files[i].used && (!s->files[i].ended || s->files[i].in_io))
+			return false;
+	return true;
+}
+
+/* Files, and entries of bundles, that were sent and not heard of. */
+static uint32_t count_open(const struct source *s)
+{
+	uint32_t count = 0;
+
+	for (unsigned i = 0; i < TRANSFER_OPEN_MAX; i++) {
+		const struct source_file *f = &s->files[i];
+
+		if (f->used)
+			count += f->bundle ? f->bundle->count : 1;
+	}
+	return count;
+}
+
+/* Nothing of this transfer may be left on a channel for the next one.  1, 0: it is, or -errno. */
+static int settle(struct source *s)
+{
+	if (s->run.source)
+		return s->run.source->ops->settle(s->run.source);
+	return s->run.sender ? sender_flush(s->run.sender) : 1;
+}
+
 static int complete(struct source *s)
 {
-	const struct transfer_complete complete = run_sums(&s->run);
+	struct transfer_complete complete = run_sums(&s->run);
 	uint8_t data[64];
 
 	s->completed = true;
+	complete.open = count_open(s);
 	return run_put(&s->run, TRANSFER_COMPLETE, data,
 		transfer_put_complete(&complete, data, sizeof data));
 }
@@ -243,7 +285,8 @@ static bool may_begin(const struct source *s)
 static int await_closed(struct source *s)
 {
 	struct fabric_wc wc[16];
-	int frames = take_frames(s);
+	int err = look_for_answer(s);
+	int frames = err ? err : take_frames(s);
 	int flushed = frames < 0 ? 0 : fabric_cq_poll(s->run.rail->cq, wc, 16);
 
 	if (frames < 0)
@@ -285,9 +328,8 @@ static int work(struct run *run)
 			return err;
 		total++;
 	}
-	if (s->no_more && !s->open && source_gathered_all(s) && !s->completed && s->run.source) {
-		/* nothing of this transfer may be left on a channel for the next one */
-		int err = s->run.source->ops->settle(s->run.source);
+	if (!s->completed && is_all_sent(s)) {
+		int err = settle(s);
 
 		if (err > 0)
 			err = complete(s);

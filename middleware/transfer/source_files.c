@@ -130,8 +130,10 @@ int source_begin_file(struct source *s, struct source_file *f)
 bool source_may_begin(const struct source *s)
 {
 	uint64_t ahead = 2ull * s->plan.depth * s->plan.block;
+	/* beside the only file nothing needs a descriptor: that nothing follows is known at once */
+	bool may_open = s->open < s->open_max || s->from->total_files == 1;
 
-	return s->open < s->open_max && !s->files[(s->last_number + 1) % TRANSFER_OPEN_MAX].used &&
+	return may_open && !s->files[(s->last_number + 1) % TRANSFER_OPEN_MAX].used &&
 	       (s->unread_bytes < ahead || s->open < 2);
 }
 

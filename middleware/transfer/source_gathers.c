@@ -365,7 +365,7 @@ int source_gather(struct source *s)
 
 bool source_gathered_all(const struct source *s)
 {
-	return !s->gathers_used && !s->bundles;
+	return !s->gathers_used;
 }
 
 bool source_is_gathering(const struct source *s)

@@ -156,7 +156,7 @@ void source_free_gathers(struct source *);
 int source_gather(struct source *);
 /* A gather's block comes back from its worker.  0 or -errno. */
 int source_take_gathered(struct source *, struct block *);
-/* Nothing is gathered, and no bundle is on its way. */
+/* Nothing is gathered: all bundles are on their way, or there. */
 bool source_gathered_all(const struct source *);
 bool source_is_gathering(const struct source *); /* something is being read */
 /* A transfer that was cut short: those that were not told are. */

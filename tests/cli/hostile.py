@@ -296,8 +296,8 @@ TRANSFERS = {
     iwarp.READY: (struct.pack(">IQ", 1, 0), 12, 12),
     iwarp.FILE_END: (iwarp.file_end(), 30, 30),
     iwarp.RESULT: (struct.pack(">IHQQ", 1, 0, 0, 0) + iwarp.text(b""), 24, 24 + 512),
-    iwarp.COMPLETE: (iwarp.complete(), 24, 24),
-    iwarp.CLOSED: (iwarp.complete(), 24, 24),
+    iwarp.COMPLETE: (iwarp.complete(), 28, 28),
+    iwarp.CLOSED: (iwarp.complete(), 28, 28),
     iwarp.ABORT: (iwarp.abort(), 4, 4 + 512),
     iwarp.PAUSED: (iwarp.queued(), 22, 22 + 31),
     iwarp.QUEUED: (iwarp.queued(), 22, 22 + 31),
@@ -597,7 +597,7 @@ def next_frame(session):
             return frame
 
 
-NOTHING = struct.pack(">QQQ", 0, 0, 0)
+NOTHING = iwarp.complete(0, 0)
 
 
 @case

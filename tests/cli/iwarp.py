@@ -507,8 +507,8 @@ def file_end(number=1, status=0, size=65536, blocks=1, digest=0):
     return struct.pack(">IHQQQ", number, status, size, blocks, digest)
 
 
-def complete(files=1, bytes_=65536, errors=0):
-    return struct.pack(">QQQ", files, bytes_, errors)
+def complete(files=1, bytes_=65536, errors=0, open_=0):
+    return struct.pack(">QQQI", files, bytes_, errors, open_)
 
 
 def abort(status=108, why=b""):

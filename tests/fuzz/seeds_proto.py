@@ -184,7 +184,7 @@ write("fuzz_daemon", {
     "connected": CONNECTED + frame(34, pack("IHQQ", 0, 7, 64 << 20, 10**10) + text(b"/feed")) + frame(2, b""),
     "offer": STORING + frame(64, pack("BBHIIIQQ", 1, 1, 1, 65536, 4, 0, 1, 65536) + b"\0" + bytes(16)),
     "files": OFFERED + frame(69, FILE) + frame(71, pack("IHQQQ", 1, 0, 0, 0, 0x0123456789ABCDEF))
-             + frame(73, pack("QQQ", 1, 0, 0)),
+             + frame(73, pack("QQQI", 0, 0, 0, 1)),
     "request": OFFERED + frame(67, b"") + frame(75, pack("H", 108) + text(b"")),
     "accept": RETRIEVING + frame(65, pack("IIQIIQI", 4, 65536 + 4096, 1 << 20, 1, 0, 0, 0))
               + frame(70, pack("IQ", 1, 0)) + frame(66, pack("HIII", 3, 0, 1, 2)),

@@ -43,7 +43,8 @@
 	"0000000000000000 0001 63 00c8 0000000000000000"
 #define RESULTS_MIN "00000007 00 0123456789abcdef 0000"
 #define RESULTS "00000007 00 0123456789abcdef 0002 0001 0130 0000 0003 0000 0003 6e6f21"
-#define COMPLETE "0000000000000001 0000000000000002 0000000000000003"
+#define COMPLETE "0000000000000001 0000000000000002 0000000000000003 00000000"
+#define COMPLETE_AHEAD "0000000000000001 0000000000000002 0000000000000000 00000004"
 #define QUEUED "00000003 0000000012345678 0000000000100000 0004 62756c6b"
 #define ADMIT "00000000000f4240 00000001 0004 62756c6b"
 #define ABORT "006c 0003 6e6f21"
@@ -227,6 +228,7 @@ static const struct sample samples[] = {
 		"007a 0130 0200 21*512 007b 0130 0200 21*512 007c 0130 0200 21*512 007d 0130 "
 		"0200 21*512 007e 0130 0200 21*512 007f 0130 00f7 21*247 "},
 	{TRANSFER_COMPLETE, NULL, COMPLETE},
+	{TRANSFER_COMPLETE, NULL, COMPLETE_AHEAD},
 	{TRANSFER_CLOSED, NULL, COMPLETE},
 	{TRANSFER_ABORT, NULL, ABORT},
 	{TRANSFER_ABORT, NULL, "ffff 0000"},
@@ -392,6 +394,10 @@ static const struct tweak tweaks[] = {
 	{recode_transfer_result, RESULT, 22, 2, 513, BAD},
 	{recode_transfer_result, RESULT, 22, 2, 4, -EMSGSIZE},
 	{recode_transfer_result, RESULT, 22, 2, 2, BAD},
+	{recode_transfer_complete, COMPLETE, 24, 4, 1, BAD},
+	{recode_transfer_complete, COMPLETE_AHEAD, 16, 8, 1, BAD},
+	{recode_transfer_complete, COMPLETE_AHEAD, 24, 4, 65536, 0},
+	{recode_transfer_complete, COMPLETE_AHEAD, 24, 4, 65537, BAD},
 	{recode_transfer_abort, ABORT, 0, 2, 0, BAD},
 	{recode_transfer_abort, ABORT, 2, 2, 513, BAD},
 	/* FILES: number, count, the FILE in it, its place, its kind, and a status that goes with
@@ -521,6 +527,9 @@ static void fields(void)
 	CHECK_EQ(complete.files, 1);
 	CHECK_EQ(complete.bytes, 2);
 	CHECK_EQ(complete.errors, 3);
+	CHECK_EQ(complete.open, 0);
+	CHECK_EQ(transfer_get_complete(&complete, in, sample_parse(COMPLETE_AHEAD, in)), 0);
+	CHECK_EQ(complete.open, 4);
 	CHECK_EQ(transfer_get_abort(&ended, in, sample_parse(ABORT, in)), 0);
 	CHECK_EQ(ended.status, 108);
 	CHECK_EQ(ended.text.len, 3);
