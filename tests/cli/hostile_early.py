@@ -8,7 +8,7 @@ import struct
 import iwarp
 import rftptest
 from iwarp import Dropped, Session
-from rftptest import case, check, equal
+from rftptest import case, check, equal, leftovers, wait_until
 from rude import READS, WAIT, Answer, Place, answer, refused
 
 EARLY = 1 << 25
@@ -17,6 +17,7 @@ BLOCK, STRIDE = 65536, 65536 + 4096
 SLOTS = (1 << 20) // STRIDE
 CHECKSUM = 304
 PAYLOAD = b"early bird, worm"
+TWO = BLOCK + len(PAYLOAD)
 
 
 class Early:
@@ -24,7 +25,7 @@ class Early:
 
     def __init__(self, port, channels=1, source=None):
         self.session = Session(port, WAIT, reads=READS, source=source)
-        self.session.hello()
+        self.session.hello(block=4 << 20)
         self.open(channels)
 
     def open(self, channels=1):
@@ -63,6 +64,10 @@ class Early:
         self.session.put(iwarp.FILE_END, iwarp.file_end(**(right | fields)))
         return self
 
+    def one_of_two(self):
+        """FILE_END of a file of two blocks, of which one comes."""
+        return self.block(0, sequence=1, offset=BLOCK).end(size=TWO, blocks=2)
+
     def result(self):
         """-> the status of RESULT, past all that comes before it"""
         while True:
@@ -73,8 +78,12 @@ class Early:
                     type_ & iwarp.REPLY and status:
                 raise Dropped(f"{type_} {status} {data!r}")
 
+    def complete(self, files=0, bytes_=0, errors=0, open_=1):
+        self.session.put(iwarp.COMPLETE, iwarp.complete(files, bytes_, errors, open_))
+        return self
+
     def closed(self, bytes_=len(PAYLOAD), files=1, errors=0):
-        self.session.put(iwarp.COMPLETE, iwarp.complete(files=files, bytes_=bytes_, errors=errors))
+        self.complete(files, bytes_, errors, 0)
         while self.session.get()[0] != iwarp.CLOSED:
             pass
 
@@ -140,8 +149,8 @@ def a_large_file_in_all_slots(top):
     place.whole()
 
 
-def wrong(place, what, action, says=None):
-    """`action(early)` does something wrong, and gives the frames that follow."""
+def wrong(place, what, action, says=None, late=False):
+    """`action(early)` does something wrong, and gives the frames that follow.  `late`: once the file is stored."""
     e = Early(place.port)
     try:
         frames = action(e) or ()
@@ -151,6 +160,8 @@ def wrong(place, what, action, says=None):
     except (Dropped, OSError):  # while it still did its wrong
         seen = [Answer.DROPPED]
     check(refused(seen), what, seen)
+    if late:
+        stored(place)
     check(not os.path.exists(place.daemon.path("stored")), what, "left a file under the real name")
     if says:
         place.said(e.session, says, what)
@@ -161,8 +172,8 @@ def wrong(place, what, action, says=None):
 def slots_and_notices(top):
     place = Place(top)
 
-    def begun(e, **fields):
-        return e.store().offer(**fields).file()
+    def begun(e, size=len(PAYLOAD), **fields):
+        return e.store().offer(**fields).file(size=size)
 
     wrong(place, "a slot that the area has not", lambda e: begun(e).notice(SLOTS) and (), "is not allowed")
     wrong(place, "no slot at all", lambda e: begun(e).notice(1 << 20) and (), "is not allowed")
@@ -189,6 +200,20 @@ def slots_and_notices(top):
         e.block(1, session=2)
         return [(iwarp.COMPLETE, iwarp.complete(bytes_=len(PAYLOAD)))]
     wrong(place, "a file that is never announced", unannounced, None)
+
+    def behind_complete(e):  # the transfer is not over: a block is missing
+        return begun(e, size=TWO).one_of_two().complete()
+    wrong(place, "a slot twice, behind COMPLETE", lambda e: behind_complete(e).notice(0) and (), "is not allowed")
+    wrong(place, "a file that is never announced, behind COMPLETE",
+          lambda e: behind_complete(e).block(1, session=2) and (), "not allowed")
+    wrong(place, "FILE behind COMPLETE", lambda e: behind_complete(e).file(number=2) and (), "out of turn")
+    wrong(place, "COMPLETE twice", lambda e: behind_complete(e).complete() and (), "out of turn")
+    wrong(place, "COMPLETE before FILE_END", lambda e: begun(e).block(0).complete() and (), "out of turn")
+    wrong(place, "COMPLETE of a file that has no RESULT",
+          lambda e: begun(e, size=TWO).one_of_two().complete(files=1, bytes_=TWO, open_=0) and (), "out of turn")
+    for what, fields in (("files", {"files": 2}), ("bytes", {"files": 1, "bytes_": 17})):
+        wrong(place, f"COMPLETE that counts more {what}",
+              lambda e, fields=fields: begun(e).block(0).end().complete(**fields) and (), "does not add up", late=True)
     wrong(place, "FILE_END of more blocks than the file has", lambda e: begun(e).block(0).end(blocks=2) and (),
           "cannot have been sent")
     wrong(place, "FILE_END twice", lambda e: begun(e).end(blocks=1).end() and (), "malformed or out of turn")
@@ -227,10 +252,31 @@ def memory_that_is_not_the_areas(top):
 
 
 @case
+def blocks_that_never_come(top):
+    """FILE_END promises them: they may be late, so that the daemon waits, and forgets all when the client goes."""
+    place = Place(top)
+    old = rftptest.digest(place.daemon.path("f"))
+    for behind in (lambda e: e, lambda e: e.complete()):
+        for path in (b"f", b"stored"):
+            e = Early(place.port)
+            behind(e.store(path).offer().file(size=TWO).one_of_two())
+            e.session.put(iwarp.STAT, iwarp.text(b"/f"))
+            while (type_ := e.session.get()[0]) != iwarp.STAT | iwarp.REPLY:
+                check(type_ in (iwarp.STORE | iwarp.REPLY, iwarp.ACCEPT, iwarp.GRANT, iwarp.READY),
+                      "it ends without its block:", type_)
+            e.close()
+            wait_until(lambda: not leftovers(place.daemon.top), "temporary files are gone")
+            equal(rftptest.digest(place.daemon.path("f")), old, "the old file")
+            check(not os.path.exists(place.daemon.path("stored")), "half a file under its name")
+    place.whole()
+
+
+@case
 def offers_that_are_refused(top):
     place = Place(top)
     for what, fields in (("an engine that was not agreed on", {"engine": 2}), ("more channels", {"channels": 2}),
-                         ("a window of one", {"depth": 1}), ("another protection", {"protect": 1})):
+                         ("a window of one", {"depth": 1}), ("another protection", {"protect": 1}),
+                         ("blocks larger than was agreed on", {"block": 8 << 20})):
         wrong(place, what, lambda e, fields=fields: e.store().offer(**fields).file().block(0).end() and ())
     place.whole()
 
@@ -304,6 +350,102 @@ def cut_at_each_step(top):
                 f.write(old)
     os.utime(place.daemon.path("f"))
     place.files = rftptest.tree(place.daemon.top)
+    place.whole()
+
+
+class EarlyGet(Early):
+    """Asks for the file of 5 bytes, and names memory with it."""
+
+    def ask(self, path=b"small", **fields):
+        fields = {"flags": EARLY, "engine": 1, "channels": 1, "block": BLOCK, "depth": 4} | fields
+        self.session.put(iwarp.RETRIEVE, iwarp.data_request(path=path, **fields))
+        return self
+
+    def accept(self, **fields):
+        self.session.put(iwarp.ACCEPT, iwarp.accept(**{"base": 1 << 20, "stride": STRIDE} | fields))
+        return self
+
+    def grant(self, *indices):
+        self.session.put(iwarp.GRANT, iwarp.grant(indices))
+        return self
+
+    def until(self, wanted):
+        while True:
+            type_, status, data = self.session.get()
+            if type_ == wanted:
+                return data
+            check(type_ != iwarp.ABORT and not (type_ & iwarp.REPLY and status), type_, status, data)
+
+
+def wrong_get(place, what, action):
+    e = EarlyGet(place.port)
+    try:
+        frames = action(e) or ()
+        seen = answer(e.session, *frames)
+        while not refused(seen) and seen[-1] != Answer.QUIET:
+            seen = answer(e.session)
+    except (Dropped, OSError):
+        seen = [Answer.DROPPED]
+    check(refused(seen), what, seen)
+    e.close()
+
+
+@case(seconds=120)
+def gets_that_lie(top):
+    """What a client says with an early RETRIEVE, and behind it."""
+    place = Place(top, small=b"small")
+    for fields in ({"engine": 0}, {"channels": 0}, {"block": 0}, {"depth": 0}, {"engine": 4}, {"engine": 9},
+                   {"channels": 2}, {"block": BLOCK + 1}, {"depth": 1 << 20}):
+        wrong_get(place, f"RETRIEVE with {fields}", lambda e, f=fields: e.ask(**f).accept().grant(0) and ())
+    for fields in ({"depth": 0}, {"depth": 5}, {"stride": STRIDE - 4096}, {"stride": 0}, {"flags": 1}, {"flags": 4},
+                   {"base": (1 << 64) - 1}, {"status_key": 1}, {"status_base": 4096}):
+        wrong_get(place, f"ACCEPT with {fields}", lambda e, f=fields: e.ask().accept(**f).grant(0) and ())
+    for what, indices in (("beyond the depth", (4,)), ("of 2^32 - 1", (0xffffffff,)), ("twice", (1, 1)), ("none", ())):
+        wrong_get(place, f"GRANT {what}", lambda e, i=indices: e.ask().accept().grant(*i) and ())
+    ready, result = struct.pack(">IQ", 1, 0), struct.pack(">IHQQ", 1, 0, 5, 1) + iwarp.text(b"")
+    for what, frames in (("GRANT before ACCEPT", [(iwarp.GRANT, iwarp.grant([0])), (iwarp.ACCEPT, iwarp.accept())]),
+                         ("READY before ACCEPT", [(iwarp.READY, ready)]),
+                         ("RESULT before ACCEPT", [(iwarp.RESULT, result)]),
+                         ("CLOSED before ACCEPT", [(iwarp.CLOSED, iwarp.complete(0, 0))]),
+                         ("OFFER", [(iwarp.OFFER, iwarp.offer())])):
+        wrong_get(place, what, lambda e, f=frames: e.ask() and f)
+    for what, frames in (("ACCEPT twice", [(iwarp.ACCEPT, iwarp.accept(stride=STRIDE))]),
+                         ("HAVE of what is sent early", [(iwarp.HAVE, iwarp.have())]),
+                         ("READY with blocks that it was not told of", [(iwarp.READY, struct.pack(">IQ", 1, 4096))]),
+                         ("READY of another file", [(iwarp.READY, struct.pack(">IQ", 2, 0))]),
+                         ("CLOSED without RESULT", [(iwarp.CLOSED, iwarp.complete(1, 5))])):
+        def behind(e, f=frames):
+            e.ask().accept().grant(0, 1, 2, 3).until(iwarp.COMPLETE)
+            return f
+        wrong_get(place, what, behind)
+    # a file larger than the memory: that ACCEPT passes by, whatever it says, and then the right one counts
+    for fields in ({}, {"depth": 9999}, {"stride": 0}):
+        e = EarlyGet(place.port)
+        e.ask(path=b"f").accept(**fields).grant(*range(4))
+        data = e.until(iwarp.OFFER)
+        block, depth = struct.unpack(">II", data[4:12])
+        check((block, depth) != (BLOCK, 4), "the same offer", block, depth)
+        e.accept(depth=depth, stride=block + 4096).grant(0).until(iwarp.FILE)
+        e.close()
+        wrong_get(place, "and a wrong one then", lambda e: e.ask(path=b"f").accept().grant(0).accept(depth=0) and ())
+    place.whole()
+
+
+@case
+def gets_that_are_cut(top):
+    place = Place(top, small=b"small")
+    steps = [lambda e: e.ask(), lambda e: e.accept(), lambda e: e.grant(0, 1), lambda e: e.until(iwarp.FILE),
+             lambda e: e.until(iwarp.FILE_END), lambda e: e.until(iwarp.COMPLETE)]
+    for count in range(1, len(steps) + 1):
+        for by in ("control", "data"):
+            e = EarlyGet(place.port)
+            for step in steps[:count]:
+                step(e)
+            if by == "data":
+                e.channels[0].close()
+            e.session.close()
+            e.close()
+            place.daemon.back_to(place.before, f"after a cut behind step {count}")
     place.whole()
 
 
