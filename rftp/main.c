@@ -81,6 +81,7 @@ static int main_shell(struct client *c, const struct options *o)
 	c->interactive = !script;
 	if (script)
 		err = main_check_forgotten(c, o);
+	c->lists_first = o->commands && shell_lists_first(o->commands);
 	if (o->count && !err)
 		err = main_open(c, o->names[0]);
 	if (err && script)

@@ -15,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define CALLS_DROP_MAX (64u << 20) /* of a reply that is only read to get behind it */
+
 /* Status 0: that of the errno. */
 int calls_fail(struct calls *c, int error, uint16_t status, const char *format, ...)
 {
@@ -221,30 +223,50 @@ void calls_pop_ahead(struct calls *c)
 	memmove(c->ahead, c->ahead + 1, c->ahead_count * sizeof *c->ahead);
 }
 
-/* Takes the replies in that nobody asks for any more.  0, or -errno of the connection. */
-int calls_settle(struct calls *c)
+/* All frames of a reply that nobody asks for. */
+static void calls_drop_reply(struct calls *c, uint16_t type)
 {
+	struct message_list_reply head = {.more = 1};
 	const uint8_t *reply;
-	size_t len;
+	size_t len, bytes = 0;
+	struct wire wire;
 
-	while (c->ahead_count && !c->lost) {
-		(void)calls_reply(c, c->ahead[0].type, &reply, &len);
+	while (head.more && !calls_reply(c, type, &reply, &len)) {
+		bytes += len;
+		if (type != MESSAGE_LIST || message_get_list_head(&head, &wire, reply, len))
+			head.more = 0;
+		if (bytes > CALLS_DROP_MAX)
+			calls_too_long(c, type);
+	}
+}
+
+/* Takes in the replies to the first `count` of them. */
+static int calls_pass_by(struct calls *c, unsigned count)
+{
+	for (; count && !c->lost; count--) {
+		calls_drop_reply(c, c->ahead[0].type);
 		calls_pop_ahead(c);
 	}
 	return c->lost ? -ENOTCONN : 0;
 }
 
-/* Whether this is the next one, whose reply is then on its way. */
-static bool calls_was_sent(
-	struct calls *c, unsigned transfer, uint16_t type, const void *data, size_t len)
+int calls_settle(struct calls *c)
 {
-	const struct calls_ahead *a = c->ahead;
-	bool same = c->ahead_count && a->type == type && a->transfer == transfer && a->len == len &&
-		    (!len || !memcmp(a->data, data, len));
+	return calls_pass_by(c, c->ahead_count);
+}
 
-	if (same)
-		calls_pop_ahead(c);
-	return same;
+/* Which of them this is, counted from 0; -1: it was not sent. */
+static int calls_find_ahead(
+	const struct calls *c, unsigned transfer, uint16_t type, const void *data, size_t len)
+{
+	for (unsigned i = 0; i < c->ahead_count; i++) {
+		const struct calls_ahead *a = &c->ahead[i];
+
+		if (a->type == type && a->transfer == transfer && a->len == len &&
+			(!len || !memcmp(a->data, data, len)))
+			return (int)i;
+	}
+	return -1;
 }
 
 void calls_ahead(struct calls *c, unsigned transfer, uint16_t type, const void *data, ssize_t len)
@@ -268,17 +290,20 @@ void calls_ahead(struct calls *c, unsigned transfer, uint16_t type, const void *
 /* A request is on its way: sent now, or before.  0 or -errno. */
 int calls_send_for(struct calls *c, unsigned transfer, uint16_t type, const void *data, ssize_t len)
 {
-	int err;
+	int err, sent;
 
 	if (c->lost)
 		return calls_fail(c, -ENOTCONN, STATUS_DISCONNECTED, "not connected");
 	if (len < 0)
 		return calls_fail(c, (int)len, STATUS_NAME, "the name is too long or not allowed");
-	if (calls_was_sent(c, transfer, type, data, (size_t)len))
-		return 0;
-	err = calls_settle(c);
+	sent = calls_find_ahead(c, transfer, type, data, (size_t)len);
+	err = calls_pass_by(c, sent < 0 ? c->ahead_count : (unsigned)sent);
 	if (err) /* which has said why */
 		return err;
+	if (sent >= 0) {
+		calls_pop_ahead(c);
+		return 0;
+	}
 	err = demux_put(calls_port(c), type, (uint16_t)transfer, data, (size_t)len);
 	return err ? calls_lose(c, err, message_name(type)) : 0;
 }

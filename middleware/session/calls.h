@@ -135,8 +135,8 @@ int calls_ask_for(struct calls *, unsigned transfer, uint16_t type, const void *
 	const uint8_t **reply, size_t *reply_len);
 /*
  * For calls_params.ahead, and of no effect elsewhere: sends a request whose reply is taken when the
- * very same one is asked for.  As soon as something else is asked for, what was sent ahead and not
- * asked for is over: so it must change nothing at the server.
+ * very same one is asked for.  What was sent before that one is over then, and all of it as soon as
+ * something else is asked for: so it must change nothing at the server.
  */
 void calls_ahead(struct calls *, unsigned transfer, uint16_t type, const void *data, ssize_t len);
 /* CHANNELS; the data channels are dialled at once. */

@@ -40,6 +40,13 @@ int calls_get_send(struct calls *c, const struct message_get *m)
 	return calls_send(c, MESSAGE_GET, data, message_put_get(m, data, sizeof data));
 }
 
+void calls_get_ahead(struct calls *c, const struct message_get *m)
+{
+	uint8_t data[16 + MESSAGE_PATH_MAX];
+
+	calls_ahead(c, 0, MESSAGE_GET, data, message_put_get(m, data, sizeof data));
+}
+
 int calls_get_take(struct calls *c, struct message_get_reply *m)
 {
 	const uint8_t *reply;

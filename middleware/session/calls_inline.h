@@ -21,6 +21,8 @@ int calls_put_send(struct calls *, const struct message_put *, size_t *len);
 int calls_put_take(struct calls *, struct message_put_reply *);
 
 int calls_get_send(struct calls *, const struct message_get *);
+/* As calls_ahead. */
+void calls_get_ahead(struct calls *, const struct message_get *);
 int calls_get_take(struct calls *, struct message_get_reply *);
 
 #endif

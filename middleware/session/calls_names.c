@@ -47,6 +47,14 @@ void calls_stat_ahead(struct calls *c, const char *path)
 	calls_ahead(c, 0, MESSAGE_STAT, data, message_put_path(&request, data, sizeof data));
 }
 
+void calls_list_ahead(struct calls *c, const char *path)
+{
+	const struct message_path request = {.path = calls_bytes(path)};
+	uint8_t data[CALLS_REQUEST_MAX];
+
+	calls_ahead(c, 0, MESSAGE_LIST, data, message_put_path(&request, data, sizeof data));
+}
+
 int calls_statfs(struct calls *c, const char *path, struct message_statfs_reply *out)
 {
 	const uint8_t *reply;

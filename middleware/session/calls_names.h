@@ -24,6 +24,7 @@ struct calls_list {
 /* As calls_ahead. */
 void calls_stat_ahead(struct calls *, const char *path);
 int calls_stat(struct calls *, const char *path, struct message_attr *);
+void calls_list_ahead(struct calls *, const char *path);
 /* After an error the list is empty. */
 int calls_list(struct calls *, const char *path, struct calls_list *);
 void calls_list_free(struct calls_list *);

@@ -28,14 +28,26 @@ struct receiver {
 	unsigned came_count;
 };
 
+static struct message_get request(const struct inline_receive_params *params, const char *path)
+{
+	return (struct message_get){
+		.flags = params->flags,
+		.most = params->most,
+		.path = {(const uint8_t *)path, strlen(path)},
+	};
+}
+
+void inline_receive_ahead(
+	struct calls *calls, const struct inline_receive_params *params, const char *path)
+{
+	const struct message_get get = request(params, path);
+
+	calls_get_ahead(calls, &get);
+}
+
 static int ask(struct receiver *r)
 {
-	const struct inline_file *file = &r->files[r->asked];
-	const struct message_get get = {
-		.flags = r->params->flags,
-		.most = r->params->most,
-		.path = {(const uint8_t *)file->path, strlen(file->path)},
-	};
+	const struct message_get get = request(r->params, r->files[r->asked].path);
 	int err = calls_get_send(r->calls, &get);
 
 	if (!err)

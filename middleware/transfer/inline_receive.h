@@ -20,6 +20,9 @@ struct inline_receive_params {
 	uint32_t most;  /* bytes of a file, at most MESSAGE_INLINE_MAX */
 };
 
+/* As calls_ahead, of what inline_receive asks first for a file at `path`. */
+void inline_receive_ahead(struct calls *, const struct inline_receive_params *, const char *path);
+
 /*
  * The sink has `whole`; its `done` tells of those that came, and, where there are several, of those
  * that the server has not, as TRANSFER_AT_SOURCE.  As transfer_receive; with stats->verdict of

@@ -36,6 +36,7 @@ static int copy_parse(struct client *c, const char *name, struct url *url)
 struct copy_ahead {
 	const struct client *client;
 	const char *path; /* that is looked at; NULL: none */
+	const char *file; /* that is had in a request of its own if it is small; NULL: none */
 	bool small;       /* all that there is, so that no data channels may be needed */
 };
 
@@ -45,6 +46,8 @@ static void copy_ahead(void *ctx, struct calls *calls)
 
 	if (a->path)
 		calls_stat_ahead(calls, a->path);
+	if (a->file)
+		mover_inline_get_ahead(&a->client->settings, calls, a->file);
 	if (!a->client->settings.dry_run && !a->small)
 		calls_channels_ahead(calls, a->client->transfer, a->client->settings.channels);
 }
@@ -121,7 +124,8 @@ static int copy_to_other(
 	return err;
 }
 
-/* Whether data channels are the first thing that a get asks for, but for what its one source is. */
+/* Whether data channels are the first thing that a get asks for, but for what its one source is, or
+ * for that one itself. */
 static bool copy_knows(const struct client *c, const struct url *urls, size_t n, const char *target,
 	struct copy_ahead *ahead)
 {
@@ -133,6 +137,9 @@ static bool copy_knows(const struct client *c, const struct url *urls, size_t n,
 	for (size_t i = 0; i < n; i++)
 		if (urls[i].ssh || remote_has_magic(urls[i].pattern))
 			return false;
+	if (n == 1 && strcmp(target, "-") != 0 && get_asks_small(&c->settings) &&
+		!c->settings.files_from[0])
+		ahead->file = urls[0].path;
 	if (there || n > 1 || !c->settings.recursive)
 		return there || n == 1;
 	ahead->path = urls[0].path;

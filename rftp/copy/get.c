@@ -279,13 +279,17 @@ static int get_ask_small(
 	return err;
 }
 
+bool get_asks_small(const struct settings *s)
+{
+	return mover_inline_suits(s) && !s->recursive && !s->dry_run && !s->rules[0] &&
+	       !s->retry_from[0];
+}
+
 /* Whether the paths may be small files: the server knows. */
 static bool get_may_be_small(const struct get *g, size_t count)
 {
-	const struct settings *s = &g->client->settings;
-
-	return count <= MOVER_INLINE_FILES && g->kind != INCOMING_STREAM && !s->recursive &&
-	       !s->dry_run && !s->rules[0] && !s->retry_from[0] && mover_inline_most(&g->mover);
+	return count <= MOVER_INLINE_FILES && g->kind != INCOMING_STREAM &&
+	       get_asks_small(&g->client->settings) && mover_inline_most(&g->mover);
 }
 
 /* What is no small file, or can not be had so, is left to a transfer: *left paths, which come

@@ -13,5 +13,7 @@
  * it is the one source's new name. 0 or -errno; errors are reported.
  */
 int get_files(struct client *, const char *const *patterns, size_t count, const char *target);
+/* Whether it first tries, by these settings, to have each file in one request. */
+bool get_asks_small(const struct settings *);
 
 #endif

@@ -25,19 +25,24 @@ bool mover_inline_suits(const struct settings *s)
 	return s->inline_max && !wants_transfer(s);
 }
 
-uint32_t mover_inline_most(const struct mover *m)
+/* Bytes of a file, as far as this side decides. */
+static uint32_t wish(const struct settings *s)
 {
-	const struct settings *s = &m->client->settings;
-	struct calls *calls = m->client->session;
-	uint64_t most = calls_info(calls)->max_inline;
+	uint64_t most = wants_transfer(s) ? 0 : s->inline_max;
 
-	if (wants_transfer(s) || link_channel_count(calls_link(calls), m->client->transfer))
-		return 0;
-	if (most > s->inline_max)
-		most = s->inline_max;
 	if (s->resume_bytes && most >= s->resume_bytes)
 		most = s->resume_bytes - 1;
 	return (uint32_t)most;
+}
+
+uint32_t mover_inline_most(const struct mover *m)
+{
+	struct calls *calls = m->client->session;
+	uint32_t most = wish(&m->client->settings), there = calls_info(calls)->max_inline;
+
+	if (link_channel_count(calls_link(calls), m->client->transfer))
+		return 0;
+	return most < there ? most : there;
 }
 
 static uint32_t put_flags(const struct mover *m)
@@ -52,12 +57,15 @@ static uint32_t put_flags(const struct mover *m)
 							  : 0);
 }
 
-static uint32_t get_flags(const struct mover *m)
+/* What is asked for does not depend on the server, which has a limit of its own: so it can be asked
+ * before that is known. */
+static struct inline_receive_params get_params(const struct settings *s)
 {
-	const struct settings *s = &m->client->settings;
-
-	return (s->owner ? MESSAGE_DATA_OWNER : 0) | (s->group ? MESSAGE_DATA_GROUP : 0) |
-	       (s->numeric_ids ? MESSAGE_DATA_NUMERIC : 0);
+	return (struct inline_receive_params){
+		.flags = (s->owner ? MESSAGE_DATA_OWNER : 0) | (s->group ? MESSAGE_DATA_GROUP : 0) |
+			 (s->numeric_ids ? MESSAGE_DATA_NUMERIC : 0),
+		.most = wish(s),
+	};
 }
 
 /* What is told at the end, as of a transfer. */
@@ -101,14 +109,19 @@ int mover_inline_put(struct mover *m, const struct mover_inline_put *put)
 	return ended(m, &stats, put->object, outcome);
 }
 
+void mover_inline_get_ahead(const struct settings *s, struct calls *calls, const char *path)
+{
+	const struct inline_receive_params params = get_params(s);
+
+	if (params.most)
+		inline_receive_ahead(calls, &params, path);
+}
+
 int mover_inline_get(struct mover *m, struct incoming *incoming, struct inline_file *files,
 	unsigned count, const char *object)
 {
 	struct transfer_stats stats = {0};
-	const struct inline_receive_params params = {
-		.flags = get_flags(m),
-		.most = mover_inline_most(m),
-	};
+	const struct inline_receive_params params = get_params(&m->client->settings);
 	enum verdict_scope outcome;
 
 	mover_begin(m);

@@ -32,6 +32,8 @@ int mover_inline_put(struct mover *, const struct mover_inline_put *);
 bool mover_inline_fits(const struct mover *, struct outgoing *);
 /* These, beneath a directory at the server.  0 or -errno, as mover_send. */
 int mover_inline_tree(struct mover *, struct outgoing *, const char *directory);
+/* As calls_ahead: the request for one file, before it is known whether it is a small one. */
+void mover_inline_get_ahead(const struct settings *, struct calls *, const char *path);
 /* Files that the incoming is asked for.  0 or -errno, as mover_receive; each says whether it is
  * left. */
 int mover_inline_get(struct mover *, struct incoming *, struct inline_file *, unsigned count,

@@ -29,6 +29,8 @@ struct client {
 	/* calls_params.ahead of the next connection; NULL: nothing is known beforehand */
 	void (*ahead)(void *ctx, struct calls *);
 	void *ahead_ctx;
+	const char *opening;     /* the path of the URL that is being opened */
+	bool lists_first;        /* the first command then lists that directory */
 	unsigned transfer;       /* the number that its transfers have in the session */
 	struct tls_context *tls; /* NULL: not made yet */
 	char *tls_files;         /* that it was made with */

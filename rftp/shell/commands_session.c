@@ -39,6 +39,33 @@ static int session_go(struct client *c, char *path)
 	return 0;
 }
 
+/* What is asked for first, as far as it is known before the server has said anything. */
+static void session_ahead(void *ctx, struct calls *calls)
+{
+	const struct client *c = ctx;
+
+	if (c->opening[1])
+		calls_stat_ahead(calls, c->opening);
+	if (c->lists_first)
+		calls_list_ahead(calls, c->opening);
+}
+
+static int session_open(struct client *c, const struct url *url)
+{
+	int err;
+
+	if (!url->ssh) { /* else it begins where the server says */
+		c->opening = remote_normalize(url->path);
+		c->ahead = session_ahead;
+		c->ahead_ctx = c;
+	}
+	err = client_open(c, url);
+	c->ahead = NULL;
+	c->opening = NULL;
+	c->lists_first = false;
+	return err;
+}
+
 int command_open(struct client *c, const struct lexer_command *line)
 {
 	const char *name = line->words[1].text, *why = "";
@@ -60,7 +87,7 @@ int command_open(struct client *c, const struct lexer_command *line)
 			status_from_errno(err), name, why);
 		return err;
 	}
-	err = client_open(c, &url);
+	err = session_open(c, &url);
 	if (!err && url.path[1])
 		err = client_place(c, &url);
 	if (!err && url.path[1] && strcmp(remote_normalize(url.path), "/")) {

@@ -84,6 +84,21 @@ int shell_run_text(struct client *c, const char *text)
 	return shell_end(c, shell_lines(c, text));
 }
 
+bool shell_lists_first(const char *text)
+{
+	struct lexer_command line;
+	const char *why;
+	bool lists;
+
+	if (lexer_next(&text, &line, &why) != 1)
+		return false;
+	lists = line.count && !strcmp(line.words[0].text, "ls") && !line.background;
+	for (size_t i = 1; i < line.count; i++)
+		lists = lists && line.words[i].text[0] == '-';
+	lexer_command_fini(&line);
+	return lists;
+}
+
 int shell_run_file(struct client *c, const char *path)
 {
 	bool standard = !strcmp(path, "-");

@@ -181,6 +181,7 @@ int handle_put(struct daemon_session *s, const uint8_t *data, size_t len)
 
 int handle_get(struct daemon_session *s, const uint8_t *data, size_t len)
 {
+	const uint32_t most = inline_batch_max(s);
 	struct inline_request *r;
 	struct message_get get;
 	int err = message_get_get(&get, data, len);
@@ -191,7 +192,7 @@ int handle_get(struct daemon_session *s, const uint8_t *data, size_t len)
 		return err;
 	(void)message_get_get(&get, r->frame, len);
 	r->flags = get.flags;
-	r->most = get.most;
+	r->most = get.most < most ? get.most : most;
 	r->path = get.path;
 	judge(s, r, 0);
 	return added(s);
