@@ -203,6 +203,14 @@ def a_full_disk_at_the_daemon(top):
         fails(NO_SPACE, f"{local}/big", daemon.url("f"), says="space")
         same_files(f"{local}/small", daemon.path("f"), "the old file")
         equal(leftovers(daemon.top), [], "temporary files")
+        # also where much of it, or all, has crossed by then
+        make_file(f"{local}/more", 3500 << 10)
+        for early in ("always", "never"):
+            for name in ("big", "more"):
+                fails(NO_SPACE, "--early", early, f"{local}/{name}", daemon.url("f"), says="space")
+                fails(NO_SPACE, "--early", early, f"{local}/{name}", daemon.url("new"), says="space")
+                equal(tree(daemon.top).keys(), {b"f"}, "the export")
+                same_files(f"{local}/small", daemon.path("f"), "the old file")
         # of unknown size: the daemon finds out on the way
         with open(f"{local}/big", "rb") as f:
             fails(NO_SPACE, "-", daemon.url("f"), stdin=f, says="space")
@@ -225,6 +233,12 @@ def a_full_disk_at_the_client(top):
         before = tree(local)
         fails(NO_SPACE, daemon.url("big"), f"{local}/f", says="space")
         equal(tree(local), before, "the local directory")
+        make_file(f"{local}/g", 1 << 20)
+        make_file(daemon.path("more"), 3500 << 10)  # all of it may come before the file is opened
+        before = tree(local)
+        for early in ("always", "never"):
+            fails(NO_SPACE, "--early", early, daemon.url("more"), f"{local}/f", says="space")
+            equal(tree(local), before, "the local directory")
         daemon.stop()
 
 

@@ -27,6 +27,7 @@ class Place:
         make_file(f"{top}/new", SIZE + 123)
         make_file(f"{top}/old", 777)
         self.new, self.old = f"{top}/new", f"{top}/old"
+        self.turn = 0
         self.digests = {rftptest.digest(self.new): "new", rftptest.digest(self.old): "old"}
 
     def prepare(self, way):
@@ -43,7 +44,12 @@ class Place:
             b.write(a.read())
 
     def arguments(self, way, proxy):
-        options = ["--connect-timeout", "5", "--block", "64K", "--channels", "2"]
+        options = ["--connect-timeout", "5", "--channels", "2"]
+        self.turn += 1
+        if self.turn % 2:  # what leaves before it is asked for is of blocks of its own
+            options += ["--early", "always"] + ["--block", "64K"] * (way == "put")
+        else:
+            options += ["--block", "64K"]
         if way == "put":
             return [*options, f"{self.local}/f", proxy.url("f")]
         return [*options, proxy.url("f"), f"{self.local}/f"]
