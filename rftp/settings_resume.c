@@ -3,6 +3,7 @@
  * rftp/settings_resume: settings of rftp/settings_values that say what is made of failures, and
  * what is done so that there are none.
  */
+#include "rftp/settings_forms.h"
 #include "rftp/settings_values.h"
 
 #include "base/number.h"
@@ -23,19 +24,9 @@ static const char *const verify_names[] = {[SETTINGS_VERIFY_WIRE] = "wire",
 	[SETTINGS_VERIFY_READBACK] = "readback",
 	[SETTINGS_VERIFY_ALL] = "all"};
 
-/* Which of four names; -1: none, as `why` says. */
-static int find_name(const char *const names[4], const char *value, struct text *why)
-{
-	for (int i = 0; i < 4; i++)
-		if (!strcmp(value, names[i]))
-			return i;
-	text_printf(why, "%s, %s, %s or %s", names[0], names[1], names[2], names[3]);
-	return -1;
-}
-
 int settings_set_fsync(struct settings *s, const char *value, struct text *why)
 {
-	int i = find_name(fsync_names, value, why);
+	int i = settings_find_word(SETTINGS_WORDS(fsync_names), value, why);
 
 	if (i < 0)
 		return -EINVAL;
@@ -50,7 +41,7 @@ void settings_show_fsync(const struct settings *s, struct text *out)
 
 int settings_set_verify(struct settings *s, const char *value, struct text *why)
 {
-	int i = find_name(verify_names, value, why);
+	int i = settings_find_word(SETTINGS_WORDS(verify_names), value, why);
 
 	if (i < 0)
 		return -EINVAL;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rftp/settings_values.c: owns the forms of values.  What they are called is in rftp/settings.
+ * rftp/settings_values: see settings_values.h.  Settings of one purpose are in files of their own:
+ * settings_blocks.c, settings_login.c, settings_names.c, settings_resume.c.
  */
+#include "rftp/settings_forms.h"
 #include "rftp/settings_values.h"
 
 #include "base/number.h"
-#include "engine/engine.h"
-#include "fabric/select.h"
 #include "proto/transfer.h"
 #include "rftp/ui/units.h"
 #include "transfer/bucket.h"
@@ -19,168 +19,38 @@
 
 #define SETTINGS_NS_PER_S 1000000000ull
 
-static bool is_auto(const char *value)
+static const char *const verbosity_names[] = {"quiet", "normal", "verbose", "debug"};
+
+int settings_set_verbosity(struct settings *s, const char *value, struct text *why)
 {
-	return !strcmp(value, "auto");
-}
+	int i = settings_find_word(SETTINGS_WORDS(verbosity_names), value, why);
 
-/* Names with commas between, each of them known. */
-static bool is_fabric_list(const char *list)
-{
-	bool known;
-
-	do {
-		size_t len = strcspn(list, ",");
-
-		known = false;
-		for (unsigned i = 0; select_name(i); i++)
-			known |= strlen(select_name(i)) == len &&
-				 !strncmp(select_name(i), list, len);
-		list += len;
-	} while (known && *list++);
-	return known;
-}
-
-int settings_set_fabric(struct settings *s, const char *value, struct text *why)
-{
-	if (is_auto(value)) {
-		s->fabric[0] = '\0';
-		return 0;
-	}
-	if (is_fabric_list(value) && strlen(value) < sizeof s->fabric) {
-		strcpy(s->fabric, value);
-		return 0;
-	}
-	text_puts(why, "this build has: auto");
-	for (unsigned i = 0; select_name(i); i++)
-		text_printf(why, ", %s", select_name(i));
-	return -EINVAL;
-}
-
-void settings_show_fabric(const struct settings *s, struct text *out)
-{
-	text_puts(out, s->fabric[0] ? s->fabric : "auto");
-}
-
-int settings_set_engine(struct settings *s, const char *value, struct text *why)
-{
-	const struct engine_ops *ops = engine_by_name(value);
-
-	if (ops || is_auto(value)) {
-		s->engine = ops ? ops->id : 0;
-		return 0;
-	}
-	text_puts(why, "this build has: auto");
-	for (unsigned i = 0; engine_at(i); i++)
-		text_printf(why, ", %s", engine_at(i)->name);
-	return -EINVAL;
-}
-
-void settings_show_engine(const struct settings *s, struct text *out)
-{
-	text_puts(out, settings_engine_name(s->engine));
-}
-
-int settings_set_channels(struct settings *s, const char *value, struct text *why)
-{
-	uint64_t n = 0;
-
-	if (!is_auto(value) && number_parse(value, 1, MESSAGE_CHANNELS_MAX, &n)) {
-		text_printf(why, "auto, or 1 to %u", MESSAGE_CHANNELS_MAX);
+	if (i < 0)
 		return -EINVAL;
-	}
-	s->channels = (uint16_t)n;
+	s->verbosity = i - 1;
 	return 0;
 }
 
-static void show_number(uint32_t n, struct text *out)
+void settings_show_verbosity(const struct settings *s, struct text *out)
 {
-	if (n)
-		text_printf(out, "%u", n);
-	else
-		text_puts(out, "auto");
+	text_puts(out, verbosity_names[s->verbosity + 1]);
 }
 
-void settings_show_channels(const struct settings *s, struct text *out)
-{
-	show_number(s->channels, out);
-}
+static const char *const drop_names[] = {"none", "oldest"};
 
-int settings_set_block(struct settings *s, const char *value, struct text *why)
+int settings_set_drop(struct settings *s, const char *value, struct text *why)
 {
-	uint64_t n = 0;
+	int i = settings_find_word(SETTINGS_WORDS(drop_names), value, why);
 
-	if (!is_auto(value) && (number_parse_size(value, &n) || n < TRANSFER_BLOCK_MIN ||
-				       n > TRANSFER_BLOCK_MAX || n % 4096)) {
-		text_puts(why, "auto, or 64K to 16M in steps of 4K");
+	if (i < 0)
 		return -EINVAL;
-	}
-	s->block = (uint32_t)n;
+	s->drop_oldest = i;
 	return 0;
 }
 
-void settings_show_block(const struct settings *s, struct text *out)
+void settings_show_drop(const struct settings *s, struct text *out)
 {
-	if (s->block && s->block % (1u << 20) == 0)
-		text_printf(out, "%uM", s->block >> 20);
-	else if (s->block)
-		text_printf(out, "%uK", s->block >> 10);
-	else
-		text_puts(out, "auto");
-}
-
-int settings_set_depth(struct settings *s, const char *value, struct text *why)
-{
-	uint64_t n = 0;
-
-	if (!is_auto(value) && number_parse(value, 1, TRANSFER_DEPTH_MAX, &n)) {
-		text_printf(why, "auto, or 1 to %u blocks", TRANSFER_DEPTH_MAX);
-		return -EINVAL;
-	}
-	s->depth = (uint32_t)n;
-	return 0;
-}
-
-void settings_show_depth(const struct settings *s, struct text *out)
-{
-	show_number(s->depth, out);
-}
-
-static int parse_bool(const char *value, bool *out, struct text *why)
-{
-	if (!strcmp(value, "on") || !strcmp(value, "yes"))
-		*out = true;
-	else if (!strcmp(value, "off") || !strcmp(value, "no"))
-		*out = false;
-	else {
-		text_puts(why, "on or off");
-		return -EINVAL;
-	}
-	return 0;
-}
-
-int settings_set_direct(struct settings *s, const char *value, struct text *why)
-{
-	bool on;
-
-	if (is_auto(value)) {
-		s->direct = END_DIRECT_AUTO;
-		return 0;
-	}
-	if (parse_bool(value, &on, why)) {
-		text_clear(why);
-		text_puts(why, "auto, on or off");
-		return -EINVAL;
-	}
-	s->direct = on ? END_DIRECT_ON : END_DIRECT_OFF;
-	return 0;
-}
-
-void settings_show_direct(const struct settings *s, struct text *out)
-{
-	text_puts(out, s->direct == END_DIRECT_ON    ? "on"
-		       : s->direct == END_DIRECT_OFF ? "off"
-						     : "auto");
+	text_puts(out, drop_names[s->drop_oldest]);
 }
 
 static int parse_seconds(const char *value, unsigned *ms, struct text *why)
@@ -236,12 +106,12 @@ int settings_set_priority(struct settings *s, const char *value, struct text *wh
 {
 	const struct wire_bytes name = {(const uint8_t *)value, strlen(value)};
 
-	if (!is_auto(value) && !message_class_ok(name)) {
+	if (!settings_is_auto(value) && !message_class_ok(name)) {
 		text_puts(why,
 			"auto, or the name of a class at the server: letters, digits, '-', '_'");
 		return -EINVAL;
 	}
-	strcpy(s->priority, is_auto(value) ? "" : value);
+	strcpy(s->priority, settings_is_auto(value) ? "" : value);
 	return 0;
 }
 
@@ -351,21 +221,10 @@ int settings_set_segment(struct settings *s, const char *value, struct text *why
 	return 0;
 }
 
-/* A size as it may be given. */
-static void show_size(uint64_t n, struct text *out)
-{
-	static const char letters[] = "KMGT";
-	int letter = -1;
-
-	for (; n && n % 1024 == 0 && letter < 3; letter++)
-		n /= 1024;
-	text_printf(out, "%ju%.*s", (uintmax_t)n, letter >= 0, &letters[letter >= 0 ? letter : 0]);
-}
-
 void settings_show_segment(const struct settings *s, struct text *out)
 {
 	if (s->segment_bytes)
-		show_size(s->segment_bytes, out);
+		settings_show_size(s->segment_bytes, out);
 	if (s->segment_ns)
 		text_printf(out, "%s%jus", s->segment_bytes ? "," : "",
 			(uintmax_t)(s->segment_ns / SETTINGS_NS_PER_S));
@@ -389,300 +248,15 @@ int settings_set_resume(struct settings *s, const char *value, struct text *why)
 void settings_show_resume(const struct settings *s, struct text *out)
 {
 	if (s->resume_bytes)
-		show_size(s->resume_bytes, out);
+		settings_show_size(s->resume_bytes, out);
 	else
 		text_puts(out, "never");
-}
-
-int settings_set_inline_max(struct settings *s, const char *value, struct text *why)
-{
-	uint64_t n;
-
-	if (number_parse_size(value, &n) || n > MESSAGE_INLINE_MAX) {
-		text_puts(why, "0, or a size of at most 60K");
-		return -EINVAL;
-	}
-	s->inline_max = (uint32_t)n;
-	return 0;
-}
-
-void settings_show_inline_max(const struct settings *s, struct text *out)
-{
-	show_size(s->inline_max, out);
-}
-
-int settings_set_drop(struct settings *s, const char *value, struct text *why)
-{
-	if (strcmp(value, "none") && strcmp(value, "oldest")) {
-		text_puts(why, "none or oldest");
-		return -EINVAL;
-	}
-	s->drop_oldest = !strcmp(value, "oldest");
-	return 0;
-}
-
-void settings_show_drop(const struct settings *s, struct text *out)
-{
-	text_puts(out, s->drop_oldest ? "oldest" : "none");
-}
-
-int settings_set_verbosity(struct settings *s, const char *value, struct text *why)
-{
-	static const char *const names[] = {"quiet", "normal", "verbose", "debug"};
-
-	for (int i = 0; i < 4; i++) {
-		if (strcmp(names[i], value))
-			continue;
-		s->verbosity = i - 1;
-		return 0;
-	}
-	text_puts(why, "quiet, normal, verbose or debug");
-	return -EINVAL;
-}
-
-void settings_show_verbosity(const struct settings *s, struct text *out)
-{
-	text_puts(out, s->verbosity < 0    ? "quiet"
-		       : !s->verbosity     ? "normal"
-		       : s->verbosity == 1 ? "verbose"
-					   : "debug");
-}
-
-static const char *const host_keys_names[] = {
-	[TRUST_AUTO] = "auto",
-	[TRUST_ASK] = "ask",
-	[TRUST_ACCEPT_NEW] = "accept-new",
-	[TRUST_STRICT] = "strict",
-};
-
-int settings_set_host_keys(struct settings *s, const char *value, struct text *why)
-{
-	for (unsigned i = TRUST_AUTO; i <= TRUST_STRICT; i++) {
-		if (strcmp(host_keys_names[i], value))
-			continue;
-		s->host_keys = (enum trust_policy)i;
-		return 0;
-	}
-	text_puts(why, "auto, ask, accept-new or strict");
-	return -EINVAL;
-}
-
-void settings_show_host_keys(const struct settings *s, struct text *out)
-{
-	text_puts(out, host_keys_names[s->host_keys]);
-}
-
-static const char *const early_names[] = {
-	[PLAN_EARLY_AUTO] = "auto",
-	[PLAN_EARLY_ALWAYS] = "always",
-	[PLAN_EARLY_NEVER] = "never",
-	[PLAN_EARLY_TIMEOUT] = "timeout",
-};
-
-int settings_set_early(struct settings *s, const char *value, struct text *why)
-{
-	for (unsigned i = PLAN_EARLY_AUTO; i <= PLAN_EARLY_TIMEOUT; i++) {
-		if (strcmp(early_names[i], value))
-			continue;
-		s->early = (enum plan_early_mode)i;
-		return 0;
-	}
-	text_puts(why, "auto, always, never or timeout");
-	return -EINVAL;
-}
-
-void settings_show_early(const struct settings *s, struct text *out)
-{
-	text_puts(out, early_names[s->early]);
-}
-
-int settings_set_host_key(struct settings *s, const char *value, struct text *why)
-{
-	bool none = !strcmp(value, "none");
-
-	if (!none && (strncmp(value, "SHA256:", 7) || strlen(value) != 7 + 43)) {
-		text_puts(why, "a fingerprint (SHA256:... as rftpd logs it), or none");
-		return -EINVAL;
-	}
-	strcpy(s->host_key, none ? "" : value);
-	return 0;
-}
-
-static void show_or_none(const char *value, const char *none, struct text *out)
-{
-	text_puts(out, *value ? value : none);
-}
-
-void settings_show_host_key(const struct settings *s, struct text *out)
-{
-	show_or_none(s->host_key, "none", out);
-}
-
-static int set_path(char path[PATH_MAX], const char *value, struct text *why)
-{
-	if (!*value || strlen(value) >= PATH_MAX) {
-		text_puts(why, "a file");
-		return -EINVAL;
-	}
-	strcpy(path, value);
-	return 0;
-}
-
-int settings_set_ca(struct settings *s, const char *value, struct text *why)
-{
-	if (strcmp(value, "none"))
-		return set_path(s->ca, value, why);
-	s->ca[0] = '\0';
-	return 0;
-}
-
-void settings_show_ca(const struct settings *s, struct text *out)
-{
-	show_or_none(s->ca, "none", out);
-}
-
-int settings_set_known_hosts(struct settings *s, const char *value, struct text *why)
-{
-	if (!is_auto(value))
-		return set_path(s->known_hosts, value, why);
-	s->known_hosts[0] = '\0';
-	return 0;
-}
-
-void settings_show_known_hosts(const struct settings *s, struct text *out)
-{
-	show_or_none(s->known_hosts, "auto", out);
-}
-
-int settings_set_user(struct settings *s, const char *value, struct text *why)
-{
-	if (!strcmp(value, "none"))
-		value = "";
-	else if (!*value || strlen(value) >= sizeof s->user) {
-		text_puts(why, "the name of a user, or none");
-		return -EINVAL;
-	}
-	strcpy(s->user, value);
-	return 0;
-}
-
-void settings_show_user(const struct settings *s, struct text *out)
-{
-	show_or_none(s->user, "none", out);
-}
-
-int settings_set_ssh(struct settings *s, const char *value, struct text *why)
-{
-	return set_path(s->ssh, value, why);
-}
-
-void settings_show_ssh(const struct settings *s, struct text *out)
-{
-	text_puts(out, s->ssh);
-}
-
-int settings_set_rftpd_path(struct settings *s, const char *value, struct text *why)
-{
-	return set_path(s->rftpd_path, value, why);
-}
-
-void settings_show_rftpd_path(const struct settings *s, struct text *out)
-{
-	text_puts(out, s->rftpd_path);
-}
-
-static int set_path_or_none(char path[PATH_MAX], const char *value, struct text *why)
-{
-	if (strcmp(value, "none") != 0)
-		return set_path(path, value, why);
-	*path = '\0';
-	return 0;
-}
-
-#define PATH_OR_NONE(name)                                                                         \
-	int settings_set_##name(struct settings *s, const char *value, struct text *why)           \
-	{                                                                                          \
-		return set_path_or_none(s->name, value, why);                                      \
-	}                                                                                          \
-	void settings_show_##name(const struct settings *s, struct text *out)                      \
-	{                                                                                          \
-		show_or_none(s->name, "none", out);                                                \
-	}
-PATH_OR_NONE(identity)
-PATH_OR_NONE(cert)
-PATH_OR_NONE(key)
-PATH_OR_NONE(password_file)
-PATH_OR_NONE(password_command)
-
-static const char *const link_names[] = {
-	[WALK_LINKS_KEEP] = "keep", [WALK_LINKS_FOLLOW] = "follow", [WALK_LINKS_SKIP] = "skip"};
-
-int settings_set_links(struct settings *s, const char *value, struct text *why)
-{
-	for (unsigned i = 0; i < 3; i++) {
-		if (strcmp(link_names[i], value))
-			continue;
-		s->links = i;
-		return 0;
-	}
-	text_puts(why, "keep, follow or skip");
-	return -EINVAL;
-}
-
-void settings_show_links(const struct settings *s, struct text *out)
-{
-	text_puts(out, link_names[s->links]);
-}
-
-int settings_set_protect(struct settings *s, const char *value, struct text *why)
-{
-	for (uint8_t i = 0; message_protect_name(i); i++) {
-		if (strcmp(message_protect_name(i), value))
-			continue;
-		s->protect = i;
-		return 0;
-	}
-	text_puts(why, "clear, safe or private");
-	return -EINVAL;
-}
-
-void settings_show_protect(const struct settings *s, struct text *out)
-{
-	text_puts(out, message_protect_name(s->protect));
-}
-
-#define SETTINGS_COMPRESS_ON 1u /* the fastest: what more levels save costs far more */
-
-int settings_set_compress(struct settings *s, const char *value, struct text *why)
-{
-	bool on;
-	uint64_t n;
-
-	if (!number_parse(value, 1, MESSAGE_DATA_SQUEEZE_MAX, &n)) {
-		s->compress = (unsigned)n;
-		return 0;
-	}
-	if (parse_bool(value, &on, why)) {
-		text_clear(why);
-		text_puts(why, "on, off, or a level from 1 (fast) to 9 (small)");
-		return -EINVAL;
-	}
-	s->compress = on ? SETTINGS_COMPRESS_ON : 0;
-	return 0;
-}
-
-void settings_show_compress(const struct settings *s, struct text *out)
-{
-	if (s->compress)
-		text_printf(out, "%u", s->compress);
-	else
-		text_puts(out, "off");
 }
 
 #define BOOLEAN(name)                                                                              \
 	int settings_set_##name(struct settings *s, const char *value, struct text *why)           \
 	{                                                                                          \
-		return parse_bool(value, &s->name, why);                                           \
+		return settings_parse_bool(value, &s->name, why);                                  \
 	}                                                                                          \
 	void settings_show_##name(const struct settings *s, struct text *out)                      \
 	{                                                                                          \
@@ -708,6 +282,24 @@ BOOLEAN(dry_run)
 BOOLEAN(detect_renames)
 BOOLEAN(from0)
 
+static const char *const link_names[] = {
+	[WALK_LINKS_KEEP] = "keep", [WALK_LINKS_FOLLOW] = "follow", [WALK_LINKS_SKIP] = "skip"};
+
+int settings_set_links(struct settings *s, const char *value, struct text *why)
+{
+	int i = settings_find_word(SETTINGS_WORDS(link_names), value, why);
+
+	if (i < 0)
+		return -EINVAL;
+	s->links = (enum walk_links)i;
+	return 0;
+}
+
+void settings_show_links(const struct settings *s, struct text *out)
+{
+	text_puts(out, link_names[s->links]);
+}
+
 static const char *const compare_names[] = {[COMPARE_MTIME] = "mtime",
 	[COMPARE_SIZE] = "size",
 	[COMPARE_EXISTS] = "exists",
@@ -715,14 +307,12 @@ static const char *const compare_names[] = {[COMPARE_MTIME] = "mtime",
 
 int settings_set_compare(struct settings *s, const char *value, struct text *why)
 {
-	for (unsigned i = 0; i < sizeof compare_names / sizeof *compare_names; i++) {
-		if (strcmp(compare_names[i], value))
-			continue;
-		s->compare = i;
-		return 0;
-	}
-	text_puts(why, "mtime, size, exists or digest");
-	return -EINVAL;
+	int i = settings_find_word(SETTINGS_WORDS(compare_names), value, why);
+
+	if (i < 0)
+		return -EINVAL;
+	s->compare = (enum compare_level)i;
+	return 0;
 }
 
 void settings_show_compare(const struct settings *s, struct text *out)
