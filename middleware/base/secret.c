@@ -6,33 +6,14 @@
  */
 #include "base/secret.h"
 
+#include "base/input.h"
+
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <termios.h>
 #include <unistd.h>
-
-/* A byte: 1, 0 (the end), -ECANCELED, -errno. */
-static int next_byte(int fd, int cancel_fd, char *byte)
-{
-	struct pollfd fds[2] = {{fd, POLLIN, 0}, {cancel_fd, POLLIN, 0}};
-	ssize_t n;
-
-	for (;;) {
-		if (poll(fds, 2, -1) < 0) {
-			if (errno != EINTR)
-				return -errno;
-			continue;
-		}
-		if (fds[1].revents)
-			return -ECANCELED;
-		n = read(fd, byte, 1);
-		if (n >= 0 || errno != EINTR)
-			return n < 0 ? -errno : (int)n;
-	}
-}
 
 int secret_read_line(int fd, int cancel_fd, char *line, size_t size)
 {
@@ -40,7 +21,7 @@ int secret_read_line(int fd, int cancel_fd, char *line, size_t size)
 	char byte;
 	int err;
 
-	while ((err = next_byte(fd, cancel_fd, &byte)) == 1 && byte != '\n') {
+	while ((err = (int)input_read(fd, cancel_fd, &byte, 1)) == 1 && byte != '\n') {
 		if (len == size - 1) {
 			err = -E2BIG;
 			break;

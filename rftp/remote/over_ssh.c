@@ -5,11 +5,11 @@
 #include "rftp/remote/over_ssh.h"
 
 #include "base/addr.h"
+#include "base/input.h"
 #include "base/number.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -137,22 +137,11 @@ static int next_line(int fd, int cancel_fd, size_t *budget, char *line, size_t s
 	size_t len = 0;
 
 	for (;;) {
-		struct pollfd fds[2] = {{fd, POLLIN, 0}, {cancel_fd, POLLIN, 0}};
-		ssize_t n;
 		char byte;
+		ssize_t n = input_read(fd, cancel_fd, &byte, 1);
 
-		if (poll(fds, 2, -1) < 0) {
-			if (errno != EINTR)
-				return -errno;
-			continue;
-		}
-		if (fds[1].revents)
-			return -ECANCELED;
-		n = read(fd, &byte, 1);
-		if (n < 0 && errno == EINTR)
-			continue;
 		if (n <= 0)
-			return n ? -errno : 0;
+			return (int)n;
 		if (!(*budget)--)
 			return -E2BIG;
 		if (byte == '\n')

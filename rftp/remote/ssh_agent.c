@@ -4,8 +4,9 @@
  */
 #include "rftp/remote/ssh_agent.h"
 
+#include "base/input.h"
+
 #include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -161,21 +162,10 @@ static int send_all(int fd, const uint8_t *data, size_t len)
 static int receive_all(int fd, int cancel_fd, uint8_t *data, size_t len)
 {
 	while (len) {
-		struct pollfd fds[2] = {{fd, POLLIN, 0}, {cancel_fd, POLLIN, 0}};
-		ssize_t n;
+		ssize_t n = input_read(fd, cancel_fd, data, len);
 
-		if (poll(fds, 2, -1) < 0) {
-			if (errno != EINTR)
-				return -errno;
-			continue;
-		}
-		if (fds[1].revents)
-			return -ECANCELED;
-		n = recv(fd, data, len, 0);
-		if (n < 0 && errno == EINTR)
-			continue;
 		if (n <= 0)
-			return n ? -errno : -ECONNRESET;
+			return n ? (int)n : -ECONNRESET;
 		data += n;
 		len -= (size_t)n;
 	}

@@ -21,10 +21,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 
 #define AGENT "rftpd/" RFTP_VERSION
-
-#define MIN(a, b) ((a) < (b) ? (a) : (b))
 
 static uint32_t our_engines(void)
 {
