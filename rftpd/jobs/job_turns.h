@@ -38,7 +38,7 @@ void job_turns_fini(struct transfer_job *);
 
 /* Gets in line, in the loop.  0; -ENOSPC: too many wait; -ETIMEDOUT: it is late already. */
 int job_turns_ask(struct transfer_job *);
-/* Its channels are connected. */
+/* Its data channels are there. */
 void job_turns_connected(struct transfer_job *);
 /* Whether it may begin, as far as bandwidth goes. */
 bool job_turns_has(const struct transfer_job *);

@@ -4,7 +4,8 @@
  * from the OK reply to its end.
  *
  * Its lease (rftpd/jobs/scheduler) says how much memory, how many files and threads it may use; it
- * does not start without.  From start to finish the thread owns the link's control channel.
+ * does not start without.  From start to finish the thread has the data channels of its number, and
+ * the frames of that on the control channel (session/demux).
  */
 #ifndef RFTPD_TRANSFER_JOB_H
 #define RFTPD_TRANSFER_JOB_H

@@ -61,7 +61,8 @@ int session_transfers_early(struct daemon_session *);
 /* The transfer that is asked for is refused: what was sent early of it goes nowhere, and no channel
  * is left that more of it could come by. */
 void session_transfers_refused(struct daemon_session *);
-/* Starts the job, which waits until all its data channels are connected and its lease is held. */
+/* Starts the job, which waits until all its data channels are accepted, and for its turn and its
+ * lease. */
 void session_transfers_start(struct daemon_session *, struct transfer_job *);
 /* What the job that waits had begun goes. */
 void session_transfers_give_up(struct daemon_session *);
