@@ -67,6 +67,28 @@ int compare_list_add(struct compare_list *list, const struct message_tree_entry 
 		       : 0;
 }
 
+struct compare_entry *compare_list_find(
+	const struct compare_list *list, const char *name, size_t len)
+{
+	size_t low = 0, high = list->count;
+	char *text = strndup(name, len);
+	struct compare_entry *found = NULL;
+
+	while (text && !found && low < high) {
+		size_t middle = low + (high - low) / 2;
+		int order = selection_order(list->entries[middle].name, text);
+
+		if (!order)
+			found = &list->entries[middle];
+		else if (order < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	free(text);
+	return found;
+}
+
 static int names_add(struct compare_names *names, const struct compare_entry *entry)
 {
 	size_t room = names->room ? names->room * 2 : 64;
@@ -89,6 +111,7 @@ void compare_plan_fini(struct compare_plan *p)
 	selection_fini(&p->copy);
 	free(p->attrs.entries);
 	free(p->in_the_way.entries);
+	free(p->blocked.entries);
 	free(p->extra.entries);
 	*p = (struct compare_plan){0};
 }
@@ -141,6 +164,8 @@ static bool same(
 struct pass {
 	const struct compare_list *from, *to;
 	size_t f, t; /* the next of each */
+	/* the outermost directory of the second tree that the first one lacks, and that stays */
+	const struct compare_entry *stays;
 	const struct compare_params *params;
 	struct compare_plan *plan;
 };
@@ -166,6 +191,8 @@ static int pass_copy(struct pass *p)
 		p->plan->special++;
 		return 0;
 	}
+	if (top->part)
+		return 0; /* it is made for what follows */
 	count(p->plan, top);
 	while (top->type == MESSAGE_DIRECTORY && p->f < p->from->count &&
 		is_in(&p->from->entries[p->f], top)) {
@@ -211,11 +238,32 @@ static int pass_touch(struct pass *p, const char *name, size_t len)
 /* In the second tree alone. */
 static int pass_extra(struct pass *p)
 {
-	const char *name = p->to->entries[p->t].name, *last = strrchr(name, '/');
-	int err = pass_remove(p, &p->plan->extra, &p->plan->extra_names);
+	const struct compare_entry *e = &p->to->entries[p->t];
+	const char *name = e->name, *last = strrchr(name, '/');
+	const bool within = p->stays && is_in(e, p->stays);
+	int err;
 
-	return err || !p->params->remove || !last ? err
-						  : pass_touch(p, name, (size_t)(last - name));
+	if (e->part) {
+		p->stays = within ? p->stays : e;
+		p->t++;
+		return 0;
+	}
+	err = pass_remove(p, &p->plan->extra, &p->plan->extra_names);
+	/* the directory that it is in is one of both */
+	return err || !p->params->remove || !last || within
+		       ? err
+		       : pass_touch(p, name, (size_t)(last - name));
+}
+
+/* What is called so in the first tree has no place. */
+static int pass_blocked(struct pass *p)
+{
+	const struct compare_entry *to = &p->to->entries[p->t++];
+
+	p->f++;
+	while (p->t < p->to->count && is_in(&p->to->entries[p->t], to))
+		p->t++;
+	return names_add(&p->plan->blocked, to);
 }
 
 /* A file or link whose contents are the same.  1: it is to be copied all the same; 0; -ENOMEM. */
@@ -266,6 +314,8 @@ static int pass_both(struct pass *p)
 				p->t++;
 			return 0;
 		}
+		if (to->type == MESSAGE_DIRECTORY && to->part)
+			return pass_blocked(p);
 		if (from->type == MESSAGE_DIRECTORY || to->type == MESSAGE_DIRECTORY)
 			err = pass_remove(p, &p->plan->in_the_way, &all);
 		else

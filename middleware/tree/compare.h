@@ -19,6 +19,9 @@ struct compare_entry {
 	char *name, *target; /* target: of a link; else NULL */
 	uint8_t type;        /* enum message_file_type */
 	bool failed;         /* it could not be looked at, or into */
+	/* Only what the list has of it belongs to the tree: it is neither copied nor removed as a
+	 * whole. */
+	bool part;
 	uint16_t mode;
 	uint32_t mtime_ns;
 	int64_t mtime_s;
@@ -42,6 +45,8 @@ struct compare_list { /* zeroed: empty */
 int compare_list_add(struct compare_list *, const struct message_tree_entry *);
 /* Appends one as it is, wherever its place would be; its name is taken over.  0 or -ENOMEM. */
 int compare_list_append(struct compare_list *, const struct compare_entry *);
+/* The entry of a name whose first `len` bytes are given, in the order of walks; NULL: none. */
+struct compare_entry *compare_list_find(const struct compare_list *, const char *name, size_t len);
 void compare_list_fini(struct compare_list *);
 
 /* When two files are taken for the same. */
@@ -77,6 +82,9 @@ struct compare_plan { /* zeroed before */
 	/* In the second tree, and in the way of what comes: another kind of thing.  Removed before
 	 * anything is copied. */
 	struct compare_names in_the_way;
+	/* Directories of the second tree that are in the way, and have to stay since only a part of
+	 * them is the tree's: what is called so in the first one is not copied. */
+	struct compare_names blocked;
 	/* In the second tree alone, of a directory only itself. */
 	struct compare_names extra;
 	uint64_t extra_names; /* with all that is in directories */

@@ -107,14 +107,15 @@ int files_from_read(struct client *c, struct selection *out)
 	return err;
 }
 
-/* Whether `name` is on the way to the selected one, or that, or beneath it; 0: it is; else how it
- * stands to all of these. */
-static int files_from_order(const char *name, const char *selected)
+/* Whether `name` is on the way (*way) to the selected one, or that, or beneath it; 0: it is; else
+ * how it stands to all of these. */
+static int files_from_order(const char *name, const char *selected, bool *way)
 {
 	size_t len = strlen(name), whole = strlen(selected);
 	const bool self = whole && selected[whole - 1] == '/'; /* without what is in it */
 
 	whole -= self;
+	*way = len < whole;
 	if (!strncmp(name, selected, len < whole ? len : whole) &&
 		(len == whole || (len < whole && selected[len] == '/') ||
 			(!self && len > whole && name[whole] == '/')))
@@ -122,19 +123,23 @@ static int files_from_order(const char *name, const char *selected)
 	return selection_order(name, selected);
 }
 
-void files_from_restrict(struct compare_list *list, const struct selection *selection)
+void files_from_restrict(struct compare_list *list, const struct selection *selection, bool source)
 {
 	size_t kept = 0, at = 0;
 
 	for (size_t i = 0; i < list->count; i++) {
 		struct compare_entry *e = &list->entries[i];
+		bool way = false;
 		int order = -1;
 
 		/* both are in one order */
 		while (at < selection->count &&
-			(order = files_from_order(e->name, selection->names[at])) > 0)
+			(order = files_from_order(e->name, selection->names[at], &way)) > 0)
 			at++;
-		if (!order && at < selection->count) {
+		/* what leads nowhere is no way */
+		if (!order && at < selection->count &&
+			(!source || !way || e->type == MESSAGE_DIRECTORY)) {
+			e->part = way;
 			list->entries[kept++] = *e;
 			continue;
 		}

@@ -15,7 +15,8 @@
 int files_from_read(struct client *, struct selection *);
 
 /* Names of a listing that are neither in the selection, nor beneath, nor on the way to one of it,
- * leave the list. */
-void files_from_restrict(struct compare_list *, const struct selection *);
+ * leave the list; of what is on the way only that part belongs to it.  `source`: the listing is of
+ * what is copied. */
+void files_from_restrict(struct compare_list *, const struct selection *, bool source);
 
 #endif

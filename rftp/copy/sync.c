@@ -13,6 +13,7 @@
 #include "rftp/copy/rules.h"
 #include "rftp/copy/sync_attrs.h"
 #include "rftp/copy/sync_digest.h"
+#include "rftp/copy/sync_keep.h"
 #include "rftp/copy/sync_plan.h"
 #include "rftp/copy/sync_remove.h"
 #include "rftp/copy/sync_top.h"
@@ -354,8 +355,8 @@ int sync_run(struct client *c, const struct sync_params *asked)
 	if (!err && c->settings.files_from[0]) {
 		err = files_from_read(c, &listed);
 		if (!err) {
-			files_from_restrict(&s.from, &listed);
-			files_from_restrict(&s.to, &listed);
+			files_from_restrict(&s.from, &listed, true);
+			files_from_restrict(&s.to, &listed, false);
 		}
 	}
 	if (!err && c->settings.detect_renames && c->settings.delete &&!s.from.failed &&
@@ -367,9 +368,13 @@ int sync_run(struct client *c, const struct sync_params *asked)
 		err = sync_digest_same(c, params, &s.from, &s.to);
 	if (!err && compare_make(&s.from, &s.to, &compare, &s.plan))
 		err = client_no_memory(c);
+	if (!err)
+		err = sync_keep_excluded(c,
+			&(struct sync_keep){params, &s.filter, &s.from, &s.to, &compare}, &s.plan);
 	if (!err) {
 		report_failed(&s, &s.from, params->to_server ? params->local : params->remote);
 		report_failed(&s, &s.to, params->to_server ? params->remote : params->local);
+		sync_keep_tell(c, params, &s.plan);
 		report_verbose(&c->report,
 			"%" PRIu64 " files are the same (%zu but for mode or time), %" PRIu64
 			" are to be copied, %" PRIu64

@@ -152,7 +152,7 @@ static int lone_find(
 		while (k < other->count && selection_order(other->entries[k].name, e->name) < 0)
 			k++;
 		if ((k == other->count || strcmp(other->entries[k].name, e->name) != 0) &&
-			digest_is_file(e) && e->size)
+			digest_is_file(e) && e->size && !e->part)
 			out->entries[out->count++] = e;
 	}
 	qsort(out->entries, out->count, sizeof *out->entries, lone_by_size);
@@ -181,23 +181,9 @@ static int lone_sum(
 static struct compare_entry *renames_find(
 	const struct compare_list *list, size_t count, const char *name, size_t len)
 {
-	struct compare_entry *found = NULL;
-	char *text = strndup(name, len);
-	size_t low = 0;
+	const struct compare_list first = {.entries = list->entries, .count = count};
 
-	while (text && low < count && !found) {
-		const size_t middle = low + (count - low) / 2;
-		const int order = selection_order(list->entries[middle].name, text);
-
-		if (!order)
-			found = &list->entries[middle];
-		else if (order < 0)
-			low = middle + 1;
-		else
-			count = middle;
-	}
-	free(text);
-	return found;
+	return compare_list_find(&first, name, len);
 }
 
 /* The directory that a name is in has another time from then on. */

@@ -152,6 +152,78 @@ def what_is_removed(top):
         equal(sorted(os.listdir(where)), ["keep", "kept.o", "other"], done)
 
 
+def fill(where, *names):
+    for name in names:
+        os.makedirs(os.path.dirname(f"{where}/{name}"), exist_ok=True)
+        with open(f"{where}/{name}", "w") as f:
+            f.write(name)
+
+
+def files(where):
+    return sorted(os.path.relpath(os.path.join(at, name), where) for at, _, names in os.walk(where) for name in names)
+
+
+@case
+def what_is_excluded_stays(top):
+    """Also in a directory that would go, or make way, as a whole; that stays then, as with rsync(1)."""
+    place = Place(top)
+    os.mkdir(place.source)
+    fill(place.source, "new", "way")
+    for names, where in (((place.source, place.url), f"{place.export}/t"), ((place.url, place.back), place.back)):
+        fill(where, "gone/a/x", "gone/.git/y", "old/deep/a.o", "old/deep/a.c", "old/deep/er/b", "old/.git/x", "old/empty/z")
+        os.utime(where, (5, 5))
+        rules = ["--exclude=*.o", "--exclude=/old/.git/"]
+        plan = works("sync", "-n", "--delete", *rules, *names).out
+        done = works("sync", "--delete", *rules, *names)
+        equal(files(where), ["new", "old/.git/x", "old/deep/a.o", "way"], plan, done)
+        check(not os.path.exists(f"{where}/old/empty") and not os.path.exists(f"{where}/old/deep/er"), "a directory stays")
+        for name in ("/old/deep/a.c", "/old/empty", "/gone"):
+            check(name.encode() in plan, name, "is not in the plan:", plan)
+        check(b"a.o" not in plan and b".git" not in plan, plan)
+        os.unlink(f"{where}/way")
+        fill(where, "way/a.o", "way/b")
+        for option in ("--delete", "--compare=size"):
+            fails(rftptest.KIND, "sync", option, "--exclude=*.o", *names, says="in the way")
+            check(os.path.exists(f"{where}/way/a.o"), "what is excluded went, in the way")
+        works("sync", *names)
+        check(os.path.isfile(f"{where}/way"), "nothing is excluded, and it is in the way")
+        works("sync", "--delete", *names)
+        equal(files(where), ["new", "way"], "without rules")
+
+
+@case
+def what_is_not_named_stays(top):
+    """--files-from: of a directory on the way to a name nothing else is copied or removed."""
+    place = Place(top)
+    os.mkdir(place.source)
+    fill(place.source, "d/f", "d/g", "d/e/h", "other", "file/f")
+    with open(f"{top}/list", "w") as f:
+        f.write("d/f\nd/e\ngone/deep/x\nfile/f\n")
+    for names, where in (((place.source, place.url), f"{place.export}/t"), ((place.url, place.back), place.back)):
+        fill(where, "gone/deep/x", "gone/deep/y", "file")
+        source = place.source if where != place.back else f"{place.export}/t"
+        fill(source, "d/g", "other")
+        works("sync", "--delete", f"--files-from={top}/list", *names)
+        equal(files(where), ["d/e/h", "d/f", "file/f", "gone/deep/y"], "what came and went")
+        shutil.rmtree(f"{where}/d")
+        fill(where, "d/g", "d/f/in the way")
+        works("sync", f"--files-from={top}/list", *names)
+        equal(files(where), ["d/e/h", "d/f", "d/g", "file/f", "gone/deep/y"], "once more")
+        # a directory that is on the way there, and a file here
+        shutil.rmtree(f"{where}/file")
+        fill(where, "file/f", "file/z")
+        shutil.rmtree(f"{source}/file")
+        fill(source, "file")
+        works("sync", "--delete", f"--files-from={top}/list", *names)
+        equal(files(where), ["d/e/h", "d/f", "d/g", "file/z", "gone/deep/y"], "a file in the place of a directory")
+        os.unlink(f"{source}/file")
+        fill(source, "file/f")
+        shutil.rmtree(f"{where}/file")
+        shutil.rmtree(f"{where}/gone")
+        shutil.rmtree(f"{where}/d")
+        works("sync", f"--files-from={top}/list", *names)
+
+
 @case
 def mode_and_time_alone(top):
     """What is the same but for its mode, or a link but for its time, gets that, and is not copied."""
