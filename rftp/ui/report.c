@@ -117,7 +117,11 @@ int report_flush(struct report *r)
 		int err = errno ? errno : EIO;
 
 		clearerr(stdout);
-		report_errorf(r, err, "standard output", "%s", strerror(err));
+		/* a pipe that nobody reads any more is no lost connection */
+		if (err == EPIPE)
+			report_error(r, EXIT_CODE_IO, STATUS_IO, "standard output", strerror(err));
+		else
+			report_errorf(r, err, "standard output", "%s", strerror(err));
 		return -err;
 	}
 	return 0; /* nobody could be told */

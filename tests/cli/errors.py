@@ -270,6 +270,11 @@ def a_closed_stdout(top):
     os.close(read)
     result = rftptest.finish(client)
     check(result.code in (LOCAL_IO, FAILED), "exit code", result.code, result.err)
+    # what is listed: a pipe that nobody reads is no lost connection
+    read, write = os.pipe()
+    os.close(read)
+    fails(LOCAL_IO, "-c", "ls; ls", daemon.url(""), stdout=write, says="standard output")
+    os.close(write)
     if os.path.exists("/dev/full"):
         with open("/dev/full", "wb") as full:
             fails((NO_SPACE, LOCAL_IO), daemon.url("f"), "-", stdout=full)
