@@ -146,6 +146,15 @@ static const char *url_why(char *authority)
 	return URL_BAD_PORT;
 }
 
+/* The zone of a link-local address, "[fe80::1%25eth0]" in a URL, as the system has it: "%eth0". */
+static void url_zone(char *authority)
+{
+	char *zone = *authority == '[' ? strchr(authority, '%') : NULL;
+
+	if (zone && zone < strchrnul(authority, ']') && !strncmp(zone, "%25", 3) && zone[3] != ']')
+		memmove(zone + 1, zone + 3, strlen(zone + 3) + 1);
+}
+
 int url_parse(const char *text, struct url *out, const char **why)
 {
 	char authority[URL_AUTHORITY_MAX];
@@ -179,6 +188,7 @@ int url_parse(const char *text, struct url *out, const char **why)
 		*why = "";
 		memmove(authority, at + 1, strlen(at + 1) + 1);
 	}
+	url_zone(authority);
 	err = addr_split(authority, out->host, sizeof out->host, out->ssh ? 0 : ADDR_DEFAULT_PORT,
 		&out->port);
 	if (err) {

@@ -46,6 +46,8 @@ static void hosts(void)
 	CHECK(reads("rftp://10.0.0.1:99/a/b", "10.0.0.1", 99, "/a/b", "/a/b"));
 	CHECK(reads("rftp://[::1]/a", "::1", 7387, "/a", "/a"));
 	CHECK(reads("rftp://[fe80::1%eth0]:7000/a:b", "fe80::1%eth0", 7000, "/a:b", "/a:b"));
+	CHECK(reads("rftp://[fe80::1%25eth0]:7000/%25", "fe80::1%eth0", 7000, "/%", "/%"));
+	CHECK(reads("rftp://u@[fe80::1%25]/", "fe80::1%25", 7387, "/", "/")); /* a zone called 25 */
 }
 
 static void users(void)
