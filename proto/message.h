@@ -408,7 +408,7 @@ struct message_rule {
 };
 
 /* ---- SUM: of files, computed where they lie.  Any number of replies; `more` is 1 in all but the
- * last. They come as they are found, and now and then without any, to tell how far it is ---- */
+ * last.  They come as they are found, and now and then without any, to tell how far it is ---- */
 
 enum message_sum_algorithm {
 	MESSAGE_SUM_XXH128 = 1,

@@ -6,9 +6,11 @@
  * Leaf:  XXH3-64 (libxxhash's algorithm, seed 0) of a block's payload.
  * Tree:  binary, over the leaves in file order.  An inner node is XXH3-64 of 16 bytes: left child,
  *        right child, each 64 bits big-endian.  A node without a right sibling rises unchanged to
- * the next level (as in RFC 6962's trees). Root:  XXH3-64 of 24 bytes: file size, the top node (0
- * for an empty file and for a directory), and the entry, XXH3-64 of the bytes that say what the
- * file is called, its mode and its time; all big-endian.
+ *        the next level (as in RFC 6962's trees).
+ *
+ * Root:  XXH3-64 of 24 bytes: file size, the top node (0 for an empty file and for a directory),
+ *        and the entry, XXH3-64 of the bytes that say what the file is called, its mode and its
+ *        time; all big-endian.
  *
  * Leaves arrive in any order; a pair is folded as soon as both are there, so memory is bounded by
  * what is out of order (the window), not by the file.

@@ -64,10 +64,10 @@ int end_free(struct end *);
 /*
  * A regular file, to read or to write.  Takes over `fd` also on error.  Offsets are absolute;
  * writes may come in any order.  `size`: expected bytes (for AUTO and preallocation), UINT64_MAX =
- * unknown. O_DIRECT is used through a second descriptor (/proc/self/fd), the unaligned tail through
- * the first.  Writing with known size preallocates where the file system can do so without writing;
- * a full disk is then -ENOSPC here.  -EISDIR, -EINVAL (not a regular file, or END_DIRECT_ON
- * refused).
+ * unknown.  O_DIRECT is used through a second descriptor (/proc/self/fd), the unaligned tail
+ * through the first.  Writing with known size preallocates where the file system can do so without
+ * writing; a full disk is then -ENOSPC here.  -EISDIR, -EINVAL (not a regular file, or
+ * END_DIRECT_ON refused).
  */
 int end_file_open(int fd, bool writing, uint64_t size, enum end_direct direct, struct end **out);
 

@@ -280,8 +280,8 @@ static int file_open_direct(struct end_file *file)
  * Sees to it that `size` bytes fit.  Looks at the free space first: fallocate would fill the disk,
  * for everybody, before it says that it is too small.  Then on a device's file system it allocates:
  * with the size, if O_DIRECT follows (writes beyond the end of a file are done one by one), else
- * beyond the end. Not on tmpfs: that would touch every page, and writing to pages that were touched
- * is no faster. 0, or -ENOSPC, -EDQUOT, -EFBIG.
+ * beyond the end.  Not on tmpfs: that would touch every page, and writing to pages that were
+ * touched is no faster. 0, or -ENOSPC, -EDQUOT, -EFBIG.
  */
 static int file_reserve(
 	struct end_file *file, const struct stat *st, const struct statfs *fs, uint64_t size)

@@ -15,7 +15,7 @@
  * One thread owns an engine: the transfer's.  It sleeps on the channels' completion queue, which
  * only the engine polls.  An engine may have a thread of its own behind that, which polls the
  * queue, too: what it learns comes out of `poll`, `room` and `settle` like anything else, errors
- * included. Errors are -errno and end the transfer.  What a peer may not do, and a channel that
+ * included.  Errors are -errno and end the transfer.  What a peer may not do, and a channel that
  * broke, ends the session: the verdict of the env says what it was.
  */
 #ifndef ENGINE_ENGINE_H

@@ -3,7 +3,7 @@
  * session/calls_names: the requests for names and files at the server, one function each.
  *
  * Each blocks until its reply is here, and gives 0 or -errno with calls_error (see
- * session/calls.h). Paths are absolute, as the server resolves them.
+ * session/calls.h).  Paths are absolute, as the server resolves them.
  */
 #ifndef SESSION_CALLS_NAMES_H
 #define SESSION_CALLS_NAMES_H

@@ -83,7 +83,7 @@ size_t control_pending_bytes(const struct control *);
 
 /*
  * For event loops: arm, then call control_get until it returns 0, then wait until the fd is
- * readable. The fd also becomes readable when queued bytes could move on; control_get moves them.
+ * readable.  The fd also becomes readable when queued bytes could move on; control_get moves them.
  */
 int control_arm(struct control *);
 int control_fd(const struct control *);

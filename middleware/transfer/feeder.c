@@ -3,7 +3,7 @@
  * transfer/feeder: see feeder.h.
  *
  * epoll tells once when a stream has something (edge-triggered); it is then read until it has no
- * more. What epoll does not take (regular files, /dev/zero) has always something.
+ * more.  What epoll does not take (regular files, /dev/zero) has always something.
  *
  * Fairness is that of start-time fair queueing: each stream counts the bytes that it was served,
  * the one with the fewest is next, and one that comes back from a pause begins where the others

@@ -4,9 +4,9 @@
  *
  * I/O workers move blocks between memory and ends, and do the checksums while the bytes are warm in
  * their CPU's cache.  Job threads do what can wait long and concerns a file as a whole (fsync,
- * rename). The transfer's thread submits and collects; it never waits in here.  The first block for
- * a worker starts its thread.  One job thread is there from the start, so that no job can be left
- * undone; another starts when all that run have a job.
+ * rename).  The transfer's thread submits and collects; it never waits in here.  The first block
+ * for a worker starts its thread.  One job thread is there from the start, so that no job can be
+ * left undone; another starts when all that run have a job.
  */
 #ifndef TRANSFER_IO_POOL_H
 #define TRANSFER_IO_POOL_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * transfer/plan: block size, window, channels and workers, from what is known when a transfer
- * starts. Pure.
+ * starts.  Pure.
  */
 #ifndef TRANSFER_PLAN_H
 #define TRANSFER_PLAN_H

@@ -5,7 +5,7 @@
  *
  * Notes are gathered in the transfer's thread and handed to a worker thread all together, about
  * once a second or some dozen megabytes: what has landed since is sent again if this side is
- * killed. Knows no frames and no journal.
+ * killed.  Knows no frames and no journal.
  */
 #ifndef TRANSFER_SINK_RESUME_H
 #define TRANSFER_SINK_RESUME_H

@@ -167,7 +167,7 @@ struct transfer_item {
 /*
  * Many live streams at once.  One thread reads them all as their data come; a block is sent when it
  * is full, or when its first byte has waited for flush_ms.  Without room at the sink all are slowed
- * alike. Items are streams: ends of end_stream_open, not borrowed.
+ * alike.  Items are streams: ends of end_stream_open, not borrowed.
  */
 struct transfer_feed {
 	unsigned streams;  /* most of them, 1..TRANSFER_FEED_MAX */
@@ -197,7 +197,7 @@ struct transfer_source {
 	 * all of them, of a file that is what it was before, which is closed again; -EFBIG: it is
 	 * larger than `most`, and open now; -ENOBUFS: there is not room for it, and it is as it
 	 * was; or -errno (-ESTALE: it changed).  Runs in a worker thread, for several readings at
-	 * once. `read_end`: no more of this reading. */
+	 * once.  `read_end`: no more of this reading. */
 	int (*open)(void *ctx, struct transfer_item *);
 	int64_t (*read)(void *ctx, struct transfer_reading *, struct transfer_item *);
 	void (*read_end)(void *ctx, struct transfer_reading *);
@@ -311,7 +311,7 @@ struct transfer_sink {
 	void (*over)(void *ctx);
 	const struct transfer_resume *resume; /* NULL: no file does */
 	/* `discard` keeps what was written: when the transfer is cut short, what has landed is
-	 * written first. Ends never wait for a peer of theirs. */
+	 * written first.  Ends never wait for a peer of theirs. */
 	bool keeps;
 };
 

@@ -16,8 +16,7 @@ struct acls_text {
 };
 
 /* `numeric`: numbers in place of names.  0; 1: one does not fit, or can not be read, and is left
- * out
- * (""). */
+ * out (""). */
 int acls_read(int fd, bool directory, bool numeric, const struct acls_text *);
 
 /* Removes both, before the permission bits are set.  0 or an errno.  What has none is fine. */

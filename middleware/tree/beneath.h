@@ -32,7 +32,7 @@ ssize_t beneath_read_link(int top, const char *path, char *target, size_t size);
 /*
  * Opens the directory that holds the last component (to be created, removed or renamed) and copies
  * that component to `last`.  -EINVAL: the path has no last component of its own ("", "/", ends in
- * ".."). Trailing slashes are ignored.
+ * "..").  Trailing slashes are ignored.
  */
 int beneath_open_parent(int top, const char *path, char last[256]);
 /* With `parents`, missing directories on the way are made (0777 less umask), and one that is there

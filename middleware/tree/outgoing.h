@@ -4,7 +4,7 @@
  *
  * Give it the names; it walks, opens, checks that a file did not change while it was read, and
  * hands each outcome on.  Order: as added; a directory before what is in it and once more behind
- * that, its entries sorted by name. Symbolic links in a tree are sent as links, or followed, or
+ * that, its entries sorted by name.  Symbolic links in a tree are sent as links, or followed, or
  * left out; anything else that is neither file nor directory is told of, and not sent (where it was
  * added itself: -ENXIO).
  * Entries named like tree/temporary's are left out of walks.

@@ -20,7 +20,7 @@ struct owners;
 int owners_new(struct owners **out); /* 0 or -ENOMEM */
 void owners_free(struct owners *);
 
-/* "" when the number has no name. Valid until the next call. */
+/* "" when the number has no name.  Valid until the next call. */
 const char *owners_name(struct owners *, enum owners_kind, uint32_t id);
 /* The number of a name; `id` when there is none of that name, or the name is "". */
 uint32_t owners_id(struct owners *, enum owners_kind, const char *name, uint32_t id);

@@ -3,7 +3,7 @@
  * rftpd/serve/handle_login: LOGIN: what a client shows is checked, and it is let in or refused.
  *
  * A check that takes a while is a task of a pool of its own, which holds no more than a few
- * threads. It uses nothing of the session, which may end meanwhile.  A refusal is held back for as
+ * threads.  It uses nothing of the session, which may end meanwhile.  A refusal is held back for as
  * long as counts from the request, so that it says neither how long the check took nor how; nobody
  * else waits for that.
  */

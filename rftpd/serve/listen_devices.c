@@ -3,8 +3,8 @@
  * rftpd/serve/listen_devices: see listen_devices.h.
  *
  * Owns a slow timer.  Most of the time a look finds that nothing changed; then it touches no
- * fabric. A device that has just come gets its addresses a little later, so a change is followed by
- * several looks.
+ * fabric.  A device that has just come gets its addresses a little later, so a change is followed
+ * by several looks.
  */
 #include "rftpd/serve/listen_devices.h"
 

@@ -10,7 +10,7 @@
  * neighbouring slots by one WRITE.
  *
  * At most READS_MAX READs are under way, on one channel, so that each answer is newer than the one
- * before. A READ is carried out in order with the WRITEs of its own channel only.  With several
+ * before.  A READ is carried out in order with the WRITEs of its own channel only.  With several
  * channels a 0 may thus be older than our last WRITE to that slot, and is believed only if that
  * WRITE was surely carried out before: it is `fenced` by a READ on its own channel, or an earlier
  * answer has shown its byte.
