@@ -6,6 +6,7 @@ Whatever a server says, the client ends by itself, says what was wrong, exits wi
 has written nothing that was not asked for.
 """
 
+import json
 import socket
 import struct
 import time
@@ -309,6 +310,18 @@ def files_that_do_not_add_up(top):
         ("a failure", {"status": DIGEST, "digest": 0}, INTEGRITY, "digest"),
         ("a status of the future", {"status": 9999}, FAILED, "unknown status"),
     ])
+
+
+@case
+def a_block_that_is_refused_is_not_counted(top):
+    victim = Victim(top)
+    result = victim.suffers({iwarp.RETRIEVE: stops(
+        OFFER, FILE_COMES, lambda s: s.until(iwarp.READY),
+        lambda s: s.block(b"p" * 32, session=1, offset=65536),
+        lambda s: s.block(b"p" * 16, session=1, offset=3))}, *QUICK, "--json", *GET,
+        code=PROTOCOL, says="header is not allowed")
+    done = [json.loads(line) for line in result.out.splitlines()][-1]
+    equal((done["event"], done["crossed_bytes"]), ("done", 32), done)
 
 
 @case
