@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rftp/shell/commands_tree.c: the commands about all that is beneath a name at the server: one LIST
- * a directory, depth first, each directory behind what is in it for du, before it for find.
+ * rftp/shell/commands_tree.c: the commands about all that is beneath a name at the server: one TREE
+ * for all of it, each directory behind what is in it for du, before it for find.
  */
 #include "rftp/shell/commands_impl.h"
 
@@ -11,6 +11,7 @@
 #include "rftp/ui/escape.h"
 #include "rftp/ui/listing.h"
 #include "rftp/ui/units.h"
+#include "session/calls_tree.h"
 
 #include <errno.h>
 #include <fnmatch.h>
@@ -85,58 +86,180 @@ static void tree_print_sum(const struct tree *t, const char *path, const struct 
 	text_fini(&line);
 }
 
-/* `path` and what is beneath it, added to *sum.  What can not be read is reported, and the rest
- * goes on.  0 or the first -errno. */
-static int tree_walk(const struct tree *t, const char *path, const struct message_attr *attr,
-	bool top, struct tree_sum *sum)
+/* A directory that is not told of to its end. */
+struct tree_level {
+	char *path;
+	struct tree_sum sum;
+};
+
+struct tree_walk {
+	const struct tree *tree;
+	const char *top;
+	struct tree_level *levels; /* the top first, for du */
+	size_t depth, room;
+	int err; /* the first of what could not be read */
+};
+
+static int tree_enter(struct tree_walk *w, const char *path)
+{
+	const size_t room = w->room * 2 + 16;
+	struct tree_level *grown = w->levels;
+
+	if (w->depth == w->room) {
+		grown = realloc(w->levels, room * sizeof *grown);
+		if (!grown)
+			return -ENOMEM;
+		w->levels = grown;
+		w->room = room;
+	}
+	grown[w->depth] = (struct tree_level){.path = strdup(path), .sum.directories = 1};
+	return grown[w->depth].path ? (w->depth++, 0) : -ENOMEM;
+}
+
+/* The last directory is complete. */
+static void tree_leave(struct tree_walk *w, bool tell)
+{
+	struct tree_level *last = &w->levels[--w->depth];
+
+	if (tell && (!w->depth || !w->tree->sum_only))
+		tree_print_sum(w->tree, last->path, &last->sum);
+	if (w->depth) {
+		struct tree_sum *sum = &last[-1].sum;
+
+		sum->bytes += last->sum.bytes;
+		sum->files += last->sum.files;
+		sum->directories += last->sum.directories;
+	}
+	free(last->path);
+}
+
+static bool tree_is_in(const char *path, const char *directory)
+{
+	size_t len = strlen(directory);
+
+	len -= len && directory[len - 1] == '/';
+	return !strncmp(path, directory, len) && path[len] == '/';
+}
+
+static int tree_add(
+	struct tree_walk *w, const char *path, const struct message_attr *attr, bool failed)
+{
+	const struct tree *t = w->tree;
+
+	if (t->find) {
+		if (!failed || !report_json(&t->client->report)) /* only its type is known */
+			tree_found(t, path, attr);
+		return 0;
+	}
+	while (w->depth > 1 && !tree_is_in(path, w->levels[w->depth - 1].path))
+		tree_leave(w, true);
+	if (attr->type == MESSAGE_DIRECTORY)
+		return tree_enter(w, path);
+	w->levels[w->depth - 1].sum.files++;
+	if (attr->type == MESSAGE_FILE && !failed)
+		w->levels[w->depth - 1].sum.bytes += attr->size;
+	return 0;
+}
+
+static int tree_told(void *ctx, const struct message_tree_entry *e)
+{
+	struct tree_walk *w = ctx;
+	struct client *c = w->tree->client;
+	char *name = strndup((const char *)e->name.data, e->name.len),
+	     *path = name ? remote_join(w->top, name) : NULL;
+	int err = path ? tree_add(w, path, &e->attr, e->status) : -ENOMEM;
+
+	if (!err && e->status) {
+		report_error(&c->report, EXIT_CODE_OK, e->status, path, NULL);
+		w->err = w->err ? w->err : status_to_errno(e->status);
+	}
+	free(path);
+	free(name);
+	return err ? err : interrupt_signal() ? -ECANCELED : 0;
+}
+
+/* What is beneath a directory, in one request. */
+static int tree_ask(struct tree_walk *w, const char *path)
+{
+	const struct message_tree request = {.path = {(const uint8_t *)path, strlen(path)}};
+
+	w->top = path;
+	return calls_tree(w->tree->client->session, &request, tree_told, w);
+}
+
+/* The top of several exports is no tree: each of them is one. */
+static int tree_exports(struct tree_walk *w)
+{
+	struct calls *s = w->tree->client->session;
+	struct calls_list list = {0};
+	int err = calls_list(s, "/", &list);
+
+	for (size_t i = 0; !err && i < list.count; i++) {
+		char *path = remote_join("/", list.entries[i].name);
+
+		err = path ? tree_add(w, path, &list.entries[i].attr, false) : -ENOMEM;
+		if (!err)
+			err = tree_ask(w, path);
+		if (err && err != -ENOMEM && err != -ECANCELED && !calls_lost(s)) {
+			client_report(w->tree->client, path, err);
+			w->err = w->err ? w->err : err;
+			err = 0;
+		}
+		free(path);
+	}
+	calls_list_free(&list);
+	return err;
+}
+
+/* A directory and all that is beneath it. */
+static int tree_directory(const struct tree *t, const char *path, const struct message_attr *attr)
 {
 	struct client *c = t->client;
-	struct tree_sum own = {.bytes = attr->type == MESSAGE_FILE ? attr->size : 0};
-	struct calls_list list = {0};
+	struct tree_walk w = {.tree = t};
 	int err = 0;
 
 	if (t->find)
 		tree_found(t, path, attr);
-	if (attr->type == MESSAGE_DIRECTORY) {
-		own.directories = 1;
-		err = calls_list(c->session, path, &list);
-		if (err)
-			client_report(c, path, err);
-	} else {
-		own.files = 1;
-	}
-	for (size_t i = 0; i < list.count && c->session && !interrupt_signal(); i++) {
-		char *inner = remote_join(path, list.entries[i].name);
-		int e = inner ? tree_walk(t, inner, &list.entries[i].attr, false, &own)
-			      : client_no_memory(c);
-
-		err = err ? err : e;
-		free(inner);
-	}
-	calls_list_free(&list);
-	if (!t->find && (top || (attr->type == MESSAGE_DIRECTORY && !t->sum_only)) && c->session)
-		tree_print_sum(t, path, &own);
-	sum->bytes += own.bytes;
-	sum->files += own.files;
-	sum->directories += own.directories;
-	return interrupt_signal() ? -ECANCELED : err;
+	else
+		err = tree_enter(&w, path);
+	if (!err && calls_info(c->session)->exports && !strcmp(path, "/"))
+		err = tree_exports(&w);
+	else if (!err)
+		err = tree_ask(&w, path);
+	if (err == -ENOMEM)
+		client_no_memory(c);
+	else if (err)
+		client_report(c, path, err);
+	while (w.depth)
+		tree_leave(&w, !err);
+	free(w.levels);
+	return err ? err : w.err;
 }
 
 static int tree_each(const struct tree *t, const struct names *paths)
 {
 	struct client *c = t->client;
-	struct tree_sum sum = {0};
 	int err = 0;
 
 	for (size_t i = 0; i < paths->count && c->session && !interrupt_signal(); i++) {
+		const char *path = paths->list[i];
 		struct message_attr attr;
-		int e = calls_stat(c->session, paths->list[i], &attr);
+		int e = calls_stat(c->session, path, &attr);
 
-		e = e ? client_report(c, paths->list[i], e)
-		      : tree_walk(t, paths->list[i], &attr, true, &sum);
+		if (e)
+			client_report(c, path, e);
+		else if (attr.type == MESSAGE_DIRECTORY)
+			e = tree_directory(t, path, &attr);
+		else if (t->find)
+			tree_found(t, path, &attr);
+		else
+			tree_print_sum(t, path,
+				&(struct tree_sum){
+					.bytes = attr.type == MESSAGE_FILE ? attr.size : 0,
+					.files = 1});
 		err = err ? err : e;
 	}
-	return err;
+	return interrupt_signal() ? -ECANCELED : err;
 }
 
 /* Words from `first` up to `end`; none: the remote directory. */

@@ -5,7 +5,7 @@
 import os
 
 import rftptest
-from rftptest import KIND, NO_FILE, OK, USAGE, Daemon, case, check, equal, fails, make_file, rftp, works
+from rftptest import KIND, NO_FILE, OK, USAGE, Daemon, case, check, equal, fails, make_file, rftp, skip, works
 
 
 def places(top):
@@ -76,6 +76,37 @@ def du(top):
     equal(usage, [{"event": "usage", "path": "/t", "bytes": 3548, "files": 6, "directories": 4}], "as an event")
     result = rftp("-c", "du absent x", daemon.url(""))
     equal((result.code, result.out.split()), (NO_FILE, [b"10", b"/x"]), "one that is not there")
+
+
+@case
+def several_exports_are_one_tree_to_find_and_du(top):
+    for name in ("a", "b"):
+        os.makedirs(f"{top}/{name}/d")
+        with open(f"{top}/{name}/d/f", "w") as f:
+            f.write(name * 10)
+    daemon = Daemon(f"{top}/a", command=["--listen", "127.0.0.1:0", "--export", f"one {top}/a", "--export", f"two {top}/b"])
+    equal(lines(daemon, "find /"), ["/", "/one", "/one/d", "/one/d/f", "/two", "/two/d", "/two/d/f"], "find")
+    equal([line.split() for line in lines(daemon, "du")],
+          [["10", "/one/d"], ["10", "/one"], ["10", "/two/d"], ["10", "/two"], ["20", "/"]], "du")
+    equal([line.split() for line in lines(daemon, "du -s /one")], [["10", "/one"]], "du -s")
+
+
+@case
+def what_can_not_be_read_is_said(top):
+    if not rftptest.ROOT:
+        skip("only root can be somebody else")
+    os.chmod(top, 0o755)
+    os.makedirs(f"{top}/export/t/closed")
+    os.makedirs(f"{top}/export/t/open")
+    for name in ("closed/x", "open/y", "z"):
+        with open(f"{top}/export/t/{name}", "w") as f:
+            f.write("12345")
+    os.chmod(f"{top}/export/t/closed", 0o000)
+    daemon = Daemon(f"{top}/export", user=rftptest.NOBODY)
+    result = fails(rftptest.DENIED, "-c", "find t", daemon.url(""), says="/t/closed: permission denied")
+    equal(result.out.split(), [b"/t", b"/t/closed", b"/t/open", b"/t/open/y", b"/t/z"], "find goes on")
+    result = fails(rftptest.DENIED, "-c", "du t", daemon.url(""), says="/t/closed")
+    equal(result.out.split()[-2:], [b"10", b"/t"], "du goes on")
 
 
 @case

@@ -82,6 +82,16 @@ def one_ls(top):
     fails(KIND, "-c", "ls; pwd", daemon.url("there"), says="not a directory")
 
 
+@case(seconds=120)
+def all_beneath_a_name(top):
+    """As many directories as there are, one request."""
+    daemon = exported(top)
+    for i in range(60):
+        os.makedirs(daemon.path(f"t/{i}/x"))
+    within(LS + 2, least_trips(daemon, LS + 2, "-c", "find t", "{url}"), "a find")
+    within(LS + 2, least_trips(daemon, LS + 2, "-c", "du -s t", "{url}"), "a du")
+
+
 def next_one(top, daemon, bar, command):
     """The difference between two and one, of the least of each."""
     first = least_trips(daemon, 0, "-c", command.format("1"), "{url}", tries=3)
