@@ -8,13 +8,15 @@ arrives whole.
 """
 
 import os
+import socket
 import struct
 import subprocess
 
 import iwarp
 import rftptest
 from iwarp import Dropped, Session
-from rftptest import case, check, equal, finish, leftovers, scaled, start_rftp, wait_until
+from rftptest import (Proxy, case, check, equal, finish, leftovers, make_file, scaled, start_rftp, tree,
+                      wait_until)
 from rude import READS, WAIT, Answer, Place, Store, answer, refused, store_is_refused
 
 RIGHT, WRONG = b"r" * 32, b"w" * 32  # payloads
@@ -532,6 +534,53 @@ def who_gives_nothing_back(top):
         source.session.put(iwarp.ABORT, iwarp.abort())
         check(source.channel.dropped_within(WAIT), "the channel after ABORT")
         source.close()
+    place.whole()
+
+
+def reset(channel):
+    channel.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    channel.close()
+
+
+@case
+def who_dies_between_a_read_and_the_release(top):
+    """Its slots go with it, whatever of it goes first, and whatever is under way."""
+    place = Place(top)
+    ends = (
+        ("both channels", lambda s: s.close()),
+        ("both channels, by a reset", lambda s: (reset(s.channel), reset(s.session.channel))),
+        ("the control channel alone", lambda s: s.session.close()),
+        ("the data channel alone", lambda s: s.channel.close()),
+        ("the data channel alone, by a reset", lambda s: reset(s.channel)),
+    )
+    with Beside(place):
+        for what, die in ends:
+            source = Fetch(place)
+            slots = source.full(2)
+            for slot in slots:
+                source.block(slot, source.records()[slot][1])
+            for slot in slots:  # whose answers nobody takes
+                source.channel.read(source.key, source.base + slot * source.stride, source.stride)
+            source.give(slots[0])
+            die(source)
+            place.said(source.session, "RETRIEVE ended after", what)
+            source.close()
+    place.whole()
+
+
+@case(seconds=120)
+def a_client_that_is_killed_while_it_fetches(top):
+    place = Place(top)
+    make_file(place.daemon.path("large"), 32 << 20)
+    place.files, place.before = tree(place.daemon.top), place.daemon.settled()
+    with Beside(place):
+        for ring in ("64K", "1M"):
+            proxy = Proxy(place.port, hold=3 << 20)
+            client = start_rftp("--engine", "pull", "--block", ring, proxy.url("large"), f"{top}/got")
+            wait_until(proxy.held.is_set, "it is under way")
+            client.kill()
+            client.wait()
+            proxy.close()
     place.whole()
 
 

@@ -164,6 +164,10 @@ class Channel:
         """A WRITE of the other side came."""
         raise Dropped("a tagged segment came to a client")
 
+    def asked(self, sink, to, length, stag, offset):
+        """A READ of the other side came."""
+        raise Dropped("a READ came to who has nothing to read")
+
     def receive(self):
         """The next SEND's payload.  A Terminate is a drop."""
         while True:
@@ -174,6 +178,9 @@ class Channel:
             opcode, queue = ulpdu[1] & 15, struct.unpack(">I", ulpdu[6:10])[0]
             if opcode == TERMINATE or queue == 2:
                 raise Dropped(f"terminated: {ulpdu[18:22].hex()}")
+            if queue == 1:
+                self.asked(*struct.unpack(">IQIIQ", ulpdu[18:46]))
+                continue
             self.partial += ulpdu[18:]
             if ulpdu[0] & 0x40:
                 whole, self.partial = self.partial, b""
@@ -212,11 +219,18 @@ class Accepted(Channel):
         if self.enhanced:
             self.depths, self.private = self.private[:4], self.private[4:]
         self.written = []
+        self.memory = super().asked  # (stag, offset, length) -> what a READ of the other side is to bring
 
     def answer(self, private, reject=False):
         flags = (ENHANCED if self.enhanced else 0) | (REJECT if reject else 0)
         self.raw(mpa_frame(REPLY_KEY, flags, 2 if self.enhanced else 1,
                            (self.depths if self.enhanced else b"") + private))
+
+    def asked(self, sink, to, length, stag, offset):
+        data = self.memory(stag, offset, length)
+        for at in range(0, length, 32768):
+            piece = data[at:at + 32768]
+            self.raw(fpdu(tagged(piece, sink, to + at, opcode=READ_RESPONSE, last=at + len(piece) == length)))
 
     def placed(self, ulpdu):
         stag, offset = struct.unpack(">IQ", ulpdu[2:14])
