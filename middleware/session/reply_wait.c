@@ -4,7 +4,7 @@
  */
 #include "session/reply_wait.h"
 
-#define SAMPLES_MIN 16u     /* before them nothing is known */
+#define SAMPLES_MIN 4u      /* before them nothing is known */
 #define SAMPLES_MAX 4096u   /* then the old ones count half */
 #define UNKNOWN_NS 2000000u /* T, until then */
 #define STEP_MIN_NS 5000u   /* between two READs */
