@@ -73,7 +73,7 @@ obj          = $(patsubst %.c,$(B)/obj/%.o,$(1))
 LIB         := $(B)/librftp.a
 CLIENT_LIB  := $(B)/librftp-client.a
 DAEMON_LIB  := $(B)/librftp-daemon.a
-BENCHES     := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/bench/*.c))
+BENCHES     := $(patsubst tests/%.c,$(B)/tests/%,$(filter-out tests/bench/rftpd.c,$(wildcard tests/bench/*.c)))
 TESTS       := $(patsubst tests/%.c,$(B)/tests/%,$(TEST_SRC))
 FUZZERS     := $(patsubst tests/%.c,$(B)/tests/%,$(FUZZ_SRC))
 
@@ -168,7 +168,14 @@ bench-pull: all
 bench-clients: all
 	$(Q)RFTP_BUILD=$(abspath $(B)) python3 tests/bench/clients.py $(BENCH_ARGS)
 
-bench-early: all $(B)/tests/bench/delay
+# the daemon, some of whose memory can not be registered
+BENCH_DAEMON := $(B)/tests/bench/rftpd
+$(BENCH_DAEMON): $(B)/obj/tests/bench/rftpd.o $(B)/obj/rftpd/main.o $(DAEMON_LIB) $(LIB)
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(RFTP_CFLAGS) -Wl,--wrap=fabric_mr_new -o $@ $^ $(LDFLAGS) $(DAEMON_LIBS) $(LDLIBS)
+
+bench-early: all $(B)/tests/bench/delay $(BENCH_DAEMON)
 	$(Q)RFTP_BUILD=$(abspath $(B)) python3 tests/bench/early.py $(BENCH_ARGS)
 
 # what it simulates needs logarithms
