@@ -8,7 +8,7 @@ import struct
 import iwarp
 import rftptest
 from iwarp import Dropped, Session
-from rftptest import case, check, equal, leftovers, wait_until
+from rftptest import case, check, equal, leftovers, scaled, wait_until
 from rude import READS, WAIT, Answer, Place, answer, refused
 
 EARLY = 1 << 25
@@ -243,6 +243,12 @@ def memory_that_is_not_the_areas(top):
     e.open()
     check(e.key != old, "the key of the earlier area")
     wrong(place, "the key of an earlier area", lambda x: x.store().offer().write(0, bytes(100), key=old) and ())
+
+    def earlier(x):
+        before = x.key
+        x.open()
+        return x.store().offer().write(0, bytes(100), key=before) and ()
+    wrong(place, "the key of an earlier area of the same session", earlier)
     e.store().offer().file().block(0).end()
     equal(e.result(), 0, "RESULT")
     e.closed()
@@ -330,7 +336,9 @@ def cut_at_each_step(top):
     """The old file, or the whole new one; and nothing else."""
     place = Place(top)
     steps = [lambda e: e.store(b"f"), lambda e: e.offer(), lambda e: e.file(),
-             lambda e: e.write(0, iwarp.right_block(PAYLOAD)), lambda e: e.notice(0), lambda e: e.end()]
+             lambda e: e.write(0, iwarp.right_block(PAYLOAD)), lambda e: e.notice(0), lambda e: e.end(),
+             lambda e: e.complete()]
+    whole = 6
     with open(place.daemon.path("f"), "rb") as f:
         old = f.read()
     for count in range(len(steps) + 1):
@@ -345,7 +353,7 @@ def cut_at_each_step(top):
             place.daemon.back_to(place.before, f"after a cut behind step {count}")
             with open(place.daemon.path("f"), "rb") as f:
                 now = f.read()
-            check(now in (old, PAYLOAD) if count == len(steps) else now == old, "step", count, "by", by)
+            check(now in (old, PAYLOAD) if count >= whole else now == old, "step", count, "by", by)
             with open(place.daemon.path("f"), "wb") as f:
                 f.write(old)
     os.utime(place.daemon.path("f"))
@@ -470,6 +478,22 @@ def areas_stay_within_the_budget(top):
     # a second set of channels of one session has none while the first has
     equal(again[0].session.area[0], 1 << 20)
     for e in again:
+        e.close()
+    place.whole()
+
+
+@case(seconds=300)
+def many_silent_sessions(top):
+    """RFTP_SCALE=12: a thousand."""
+    place = Place(top)
+    count = scaled(80)
+    grown = place.daemon.resident_bytes()
+    sessions = [Early(place.port) for _ in range(count)]
+    equal(sum(e.bytes for e in sessions), min(count, 64) << 20, "areas")
+    grown = place.daemon.resident_bytes() - grown
+    print(f"# {count} sessions, {grown >> 20} MiB", flush=True)
+    check(rftptest.SANITIZED or grown < (64 << 20) + count * (512 << 10), "the daemon has grown by", grown)
+    for e in sessions:
         e.close()
     place.whole()
 

@@ -14,7 +14,7 @@ import time
 import iwarp
 import rftptest
 from rftptest import CONNECT, FAILED, INTEGRITY, KIND, LOST, PROTOCOL, REFUSED, case, check, equal
-from rogue import DIRECTORY, NONCE, Refused, Rogue, Victim, at_once, attributes, listing, result, right_result, welcome
+from rogue import DIRECTORY, NONCE, Refused, Rogue, Victim, at_once, attributes, listing, result, right_result, right_retrieve, welcome
 
 QUICK = ("--timeout", "1", "--connect-timeout", "1", "--fabric", "soft")
 
@@ -434,6 +434,35 @@ def openings_with_wrong_fields(top):
     ] + [(f"ACCEPT with {fields}", accepts(**fields), PUT) for fields in (
         {"depth": 0}, {"depth": 65536}, {"stride": 0}, {"stride": 65536}, {"stride": 1 << 31},
         {"base": (1 << 64) - 4096}, {"flags": 1}, {"flags": 4}, {"status_key": 1}, {"status_base": 1 << 20})])
+
+
+@case
+def memory_of_gets_that_is_nobodys(top):
+    """What a client named for an OFFER that it did not get, or in a transfer that is over."""
+    def writes(session, key, base):
+        session.channels[0].write(key, base + 4096, b"not wanted" * 10)
+        pings(session, 0.05)
+
+    def for_another_offer(session, _):
+        session.offer()
+        _, _, base, key = struct.unpack(">IIQI", session.named[:20])
+        check(key != session.key, "the same key", key)
+        writes(session, key, base)
+
+    def of_the_one_before(session, data):
+        if hasattr(session, "before"):
+            session.offer()
+            writes(session, *session.before)
+        right_retrieve(session, data)
+        session.before = session.key, session.base
+
+    broke = {"code": LOST, "says": ("data channel", "lost")}
+    Victim(f"{top}/a").suffers({iwarp.RETRIEVE: for_another_offer}, *QUICK, "--early", "always", *GET, **broke,
+                               what="a WRITE to what was named for another OFFER")
+    for early in ("always", "never"):
+        Victim(f"{top}/{early}").suffers({iwarp.RETRIEVE: of_the_one_before}, *QUICK, "--early", early, "-c",
+                                         "get report in/; get report in/again", "{}", **broke, new=[b"in/report"],
+                                         what="a WRITE to the memory of an earlier transfer")
 
 
 # ---- what a terminal would obey ----

@@ -67,6 +67,7 @@ class ServerSession(Frames):
         self.channels = []
         self.sink = None
         self.early = False
+        self.named = None  # the memory that passes by
         self.passing = []  # frames of an early get, which names memory that no OFFER here is for
 
     def get(self):
@@ -78,7 +79,8 @@ class ServerSession(Frames):
                 self.passing = [iwarp.ACCEPT, iwarp.GRANT]
             if self.passing[:1] != [type_]:
                 return type_, response, data
-            self.passing.pop(0)
+            if self.passing.pop(0) == iwarp.ACCEPT:
+                self.named = data
 
     # ---- what a right server does ----
 
