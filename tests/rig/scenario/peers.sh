@@ -9,10 +9,10 @@ net_up "$RIG_DRIVER" || bail "no link with $RIG_DRIVER on both ends"
 cd $HOME_DIR || exit
 disturb_files
 
-# beside_begins, beside_ends: a transfer of the daemon's first session, which has its second half to come
-# meanwhile
+# beside_begins [NUMBER], beside_ends: a transfer of the daemon's first session, or of that number, which has
+# its second half to come meanwhile
 beside_begins() {
-	session=1
+	session=${1:-1}
 	rm -f $WORK/pipe
 	mkfifo $WORK/pipe
 	background $WORK/beside.log beside_client
@@ -145,6 +145,33 @@ another_session() {
 	others_go_on
 }
 run_case "a peer that uses another session's key" another_session
+
+# Keys that were good once: of an earlier transfer of the same session, and of a session that has ended.
+earlier_transfer() {
+	fresh_files
+	beside_begins
+	bad_peer stale fails old -c "put large first; put large target" $URL
+	grep "peer: a bad request" $WORK/peer.log
+	same_files large $EXPORT/first
+	others_go_on
+}
+run_case "a peer that uses the key of an earlier transfer" earlier_transfer
+
+ended_session() {
+	DAEMON=(env RIG_PEER=tell RIG_PEER_FILE=$EXPORT/told peerd)
+	fresh_files
+	client large $URL/first
+	wait_for $PATIENCE "the daemon ends the session" session_ended 1
+	cp $EXPORT/told told
+	beside_begins 2
+	cp told $EXPORT/told
+	bad_peer other fails old large $URL/target
+	grep "peer: knows of the memory" $WORK/peer.log
+	grep "peer: a bad request" $WORK/peer.log
+	same_files large $EXPORT/first
+	others_go_on
+}
+run_case "a peer that uses the key of a session that has ended" ended_session
 
 # the transfer beside it is the only one whose memory a peer may reach
 reaching_sink() {
