@@ -108,7 +108,9 @@ $(TESTS) $(BENCHES): $(B)/tests/%: $(B)/obj/tests/%.o $(CLIENT_LIB) $(DAEMON_LIB
 $(B)/tests/property/flips: LDFLAGS += -Wl,--wrap=control_put
 $(B)/tests/property/floods: LDFLAGS += -Wl,--wrap=control_get
 # it says what no client says
-$(B)/tests/fuzz/fuzz_daemon: LDFLAGS += -Wl,--wrap=message_put_header
+$(B)/tests/fuzz/fuzz_daemon: LDFLAGS += $(foreach f,message_put_header poll select_open fabric_close \
+               connect_any tls_new tls_free tls_handshake tls_is_complete tls_write tls_read tls_describe \
+               tls_peer_key tls_peer_names tls_export,-Wl,--wrap=$(f))
 
 $(B)/obj/%.o: %.c | $(B)/needed
 	$(call say,CC,$<)

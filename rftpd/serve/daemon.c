@@ -422,62 +422,82 @@ static bool are_exports_closing(struct daemon *d)
 	return task_pool_busy(d->tasks) || task_pool_busy(d->checks);
 }
 
-int daemon_run(struct daemon *d)
-{
-	while (!d->stopping || d->session_count || are_exports_closing(d)) {
-		struct deadline_list *lists[] = {&d->handshakes, &d->idle, &d->closing, &d->logins,
-			&d->refusals[0], &d->refusals[1]};
-		const unsigned count = sizeof lists / sizeof *lists;
-		uint64_t until_ns = MIN(MIN(d->stop_by_ns, d->drain_by_ns), once_next_ns(d)),
-			 now_ns;
-		int err;
+#define LISTS 6u
 
-		for (unsigned i = 0; i < count; i++)
-			if (deadline_first_ns(lists[i]) < until_ns)
-				until_ns = deadline_first_ns(lists[i]);
-		if (scheduler_next_ns(&d->scheduler, clock_now_ns()) < until_ns)
-			until_ns = scheduler_next_ns(&d->scheduler, clock_now_ns());
-		if (admission_next_ns(&d->admission, clock_now_ns()) < until_ns)
-			until_ns = admission_next_ns(&d->admission, clock_now_ns());
-		if (quotas_next_ns(d) < until_ns)
-			until_ns = quotas_next_ns(d);
-		if (task_pool_next_ns(d->tasks) < until_ns)
-			until_ns = task_pool_next_ns(d->tasks);
-		if (!TAILQ_EMPTY(&d->busy))
-			until_ns = 0;
-		err = poller_wait(
-			&d->poller, until_ns == UINT64_MAX ? -1 : clock_until_ms(until_ns));
-		if (err) {
-			log_error("event loop: %s", strerror(-err));
-			return err;
-		}
-		give_turns(d);
-		now_ns = clock_now_ns();
-		for (unsigned i = 0; i < count; i++)
-			expire(lists[i], now_ns);
-		if (d->scheduler.waiting_count)
-			daemon_count_descriptors(d);
-		scheduler_run(&d->scheduler, now_ns);
-		admission_run(&d->admission, now_ns);
-		quotas_tend(d, now_ns);
-		task_pool_tend(d->tasks, now_ns);
-		bury(d);
-		if (!d->stopping && once_is_over(d, now_ns))
-			stop_now(d);
-		if (now_ns >= d->drain_by_ns) {
-			log_warning(
-				"%u sessions were not done within drain-timeout", d->session_count);
-			stop_now(d);
-		}
-		if (now_ns >= d->stop_by_ns) {
-			if (d->session_count)
-				log_warning("%u sessions did not end in time", d->session_count);
-			else
-				log_warning(
-					"the export's file system, or a device, does not answer: "
-					"it is left as it is");
-			return -ETIMEDOUT;
-		}
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static void deadlines(struct daemon *d, struct deadline_list *out[LISTS])
+{
+	struct deadline_list *lists[LISTS] = {&d->handshakes, &d->idle, &d->closing, &d->logins,
+		&d->refusals[0], &d->refusals[1]};
+
+	memcpy(out, lists, sizeof lists);
+}
+
+/* When something is to be done though nothing happens. */
+static uint64_t next_ns(struct daemon *d)
+{
+	struct deadline_list *lists[LISTS];
+	uint64_t until_ns = earlier(earlier(d->stop_by_ns, d->drain_by_ns), once_next_ns(d));
+
+	deadlines(d, lists);
+	for (unsigned i = 0; i < LISTS; i++)
+		until_ns = earlier(until_ns, deadline_first_ns(lists[i]));
+	until_ns = earlier(until_ns, scheduler_next_ns(&d->scheduler, clock_now_ns()));
+	until_ns = earlier(until_ns, admission_next_ns(&d->admission, clock_now_ns()));
+	until_ns = earlier(until_ns, quotas_next_ns(d));
+	until_ns = earlier(until_ns, task_pool_next_ns(d->tasks));
+	return TAILQ_EMPTY(&d->busy) ? until_ns : 0;
+}
+
+int daemon_round(struct daemon *d, int most_ms)
+{
+	struct deadline_list *lists[LISTS];
+	uint64_t until_ns = next_ns(d), now_ns;
+	int ms = until_ns == UINT64_MAX ? -1 : clock_until_ms(until_ns);
+	int err = poller_wait(&d->poller, most_ms < 0 || (ms >= 0 && ms < most_ms) ? ms : most_ms);
+
+	if (err) {
+		log_error("event loop: %s", strerror(-err));
+		return err;
+	}
+	give_turns(d);
+	now_ns = clock_now_ns();
+	deadlines(d, lists);
+	for (unsigned i = 0; i < LISTS; i++)
+		expire(lists[i], now_ns);
+	if (d->scheduler.waiting_count)
+		daemon_count_descriptors(d);
+	scheduler_run(&d->scheduler, now_ns);
+	admission_run(&d->admission, now_ns);
+	quotas_tend(d, now_ns);
+	task_pool_tend(d->tasks, now_ns);
+	bury(d);
+	if (!d->stopping && once_is_over(d, now_ns))
+		stop_now(d);
+	if (now_ns >= d->drain_by_ns) {
+		log_warning("%u sessions were not done within drain-timeout", d->session_count);
+		stop_now(d);
+	}
+	if (now_ns >= d->stop_by_ns) {
+		if (d->session_count)
+			log_warning("%u sessions did not end in time", d->session_count);
+		else
+			log_warning("the export's file system, or a device, does not answer: it "
+				    "is left as it is");
+		return -ETIMEDOUT;
 	}
 	return 0;
+}
+
+int daemon_run(struct daemon *d)
+{
+	int err = 0;
+
+	while (!err && (!d->stopping || d->session_count || are_exports_closing(d)))
+		err = daemon_round(d, -1);
+	return err;
 }

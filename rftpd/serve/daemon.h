@@ -155,6 +155,8 @@ int daemon_check(const struct daemon_settings *);
  * unblocked.  0; -ETIMEDOUT: transfers are still running, and nothing may be freed; -errno: logged.
  */
 int daemon_run(struct daemon *);
+/* One round of it: what has happened, or happens within most_ms (-1: whenever). */
+int daemon_round(struct daemon *, int most_ms);
 
 /* What all transfers together may have: as the settings say, or what suits the host. */
 void daemon_budget(const struct daemon_settings *, struct budget *out);

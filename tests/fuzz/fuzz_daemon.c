@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fuzz_daemon: a daemon that runs, in a thread of this process, and a client that leads it to some
- * state by the book and then says anything.
+ * fuzz_daemon: a daemon that runs, and a client that leads it to some state by the book and then
+ * says anything.
  *
  * Input: a byte for the state, then what crosses behind it, as it is, in the control channel's
  * stream (the frames of proto/message.h): 0 before HELLO, 1 after it, 2 with data channels
@@ -11,28 +11,44 @@
  * Property: the daemon answers or ends that session, and serves the next one; nothing is written
  * outside of the export.  A session that is as it was is used again.
  *
- * Threads make coverage vary from run to run, so the options beside it turn off what libFuzzer
- * concludes from that; and memory of a thread that is just ending is taken for a leak.
+ * Both are in one thread, for speed: where the client would wait, the daemon has its round (poll is
+ * wrapped).  They meet on the fabric loop, and TLS encrypts nothing (plain_tls.h): what these do is
+ * other targets' and OpenSSL's.  Transfers and tasks have threads of their own, which make coverage
+ * vary from run to run, so the options beside it turn off what libFuzzer concludes from that.
+ * They turn off its search for leaks after an input, too, which this target does itself when the
+ * daemon has nothing to do: LeakSanitizer knows a thread by the kernel's number for it, but takes
+ * an older thread that ended for it where the number has come again, and then does not look at what
+ * the stack of the one that runs points to.
  */
 #include "base/addr.h"
 #include "base/clock.h"
 #include "proto/transfer.h"
 #include "proto/wire.h"
 #include "rftpd/serve/daemon.h"
+#include "rftpd/serve/daemon_session.h"
+#include "fabric/loop/loop.h"
+#include "fabric/select.h"
 #include "session/calls.h"
 #include "session/connect.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/plain_tls.h"
 #include "tests/scratch.h"
 
 #include <assert.h>
+#include <poll.h>
 #include <pthread.h>
+#include <sanitizer/lsan_interface.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 
 #define COOKIE UINT64_C(0x636f6f6b69652121)
 #define ANSWER_NS                                                                                  \
-	NS_PER_MS /* what the daemon has to say comes within this, or another session is opened */
-#define TIDY_EVERY 5000u
+	(NS_PER_MS / 3) /* what the daemon has to say comes within this, or another session is     \
+			   opened */
+#define TIDY_EVERY 2000u
+#define QUIET_NS (60 * NS_PER_S)
+#define ROUND_MS 20   /* the daemon looks at its clock at least so often */
 #define LEAD_BYTES 8u /* of a frame */
 
 enum state { NEW, READY, EXPECTING, CONNECTED, STORING, OFFERED, RETRIEVING, FEEDING, STATES };
@@ -71,13 +87,81 @@ static int put_stream(struct control *c, const uint8_t *data, size_t len)
 	return r;
 }
 
+/* ---- one fabric ---- */
+
+static struct fabric *loop;
+
+int __wrap_select_open(const char *name, const struct select_config *, struct fabric **);
+int __wrap_select_open(const char *name, const struct select_config *config, struct fabric **out)
+{
+	(void)name;
+	(void)config;
+	*out = loop;
+	return 0;
+}
+
+void __real_fabric_close(struct fabric *);
+void __wrap_fabric_close(struct fabric *);
+void __wrap_fabric_close(struct fabric *f)
+{
+	(void)f; /* the other side has it, too */
+}
+
+int __wrap_connect_any(const struct calls_params *, struct fabric **, struct link **,
+	char address[64], struct calls_error *);
+int __wrap_connect_any(const struct calls_params *p, struct fabric **fabric, struct link **link,
+	char address[64], struct calls_error *error)
+{
+	const struct link_target target = {
+		.dst = (const struct sockaddr *)&daemon_.addresses[0].ss,
+		.tls = p->tls,
+		.host = p->host,
+	};
+	uint16_t status;
+
+	(void)error;
+	*address = '\0';
+	*fabric = loop;
+	return link_connect(loop, &target, p->connect_timeout_ms, link, &status);
+}
+
 /* ---- the daemon ---- */
 
-static void *serve(void *arg)
+static __thread bool is_main; /* once the daemon is there */
+
+int __real_poll(struct pollfd *, nfds_t, int timeout_ms);
+
+/* What is ready; the daemon has had its round. */
+static int look(struct pollfd *fds, nfds_t count, int daemon_ms)
 {
-	(void)arg;
-	daemon_run(&daemon_);
-	abort(); /* nobody asked for an end */
+	is_main = false; /* the daemon waits for nothing */
+	must(!daemon_round(&daemon_, daemon_ms));
+	is_main = true;
+	return __real_poll(fds, count, 0);
+}
+
+int __wrap_poll(struct pollfd *, nfds_t, int timeout_ms);
+int __wrap_poll(struct pollfd *fds, nfds_t count, int timeout_ms)
+{
+	uint64_t until_ns = clock_now_ns() + (uint64_t)timeout_ms * NS_PER_MS;
+	struct pollfd all[8];
+	int got;
+
+	if (!is_main)
+		return __real_poll(fds, count, timeout_ms);
+	must(count < 8);
+	while (!(got = look(fds, count, 0)) && timeout_ms &&
+		(timeout_ms < 0 || clock_now_ns() < until_ns)) {
+		int ms = timeout_ms < 0 ? ROUND_MS : clock_until_ms(until_ns);
+
+		sched_yield(); /* other threads have most of what is waited for at once */
+		if ((got = look(fds, count, 0)))
+			break;
+		memcpy(all, fds, count * sizeof *fds);
+		all[count] = (struct pollfd){daemon_.poller.fd, POLLIN, 0};
+		__real_poll(all, count + 1, ms < ROUND_MS ? ms : ROUND_MS);
+	}
+	return got;
 }
 
 static int trust(void *ctx, const struct tls *tls, const struct sockaddr *address, char *text)
@@ -108,16 +192,22 @@ static void make_export(void)
 	(void)!symlink(outside, path);
 }
 
-static void remove_all(void)
+static void end(void)
 {
 	calls_close(calls);
+	is_main = false;
+	daemon_drain(&daemon_);
+	must(!daemon_run(&daemon_));
+	daemon_fini(&daemon_);
+	daemon_settings_fini(&settings);
+	tls_context_free((struct tls_context *)(uintptr_t)params.tls);
+	__real_fabric_close(loop);
 	scratch_remove_all();
 }
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
 	char text[300], key[300], why[TLS_WHY_MAX];
-	pthread_t thread;
 	sigset_t mask;
 
 	(void)argc;
@@ -125,7 +215,6 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	snprintf(export, sizeof export, "%s", scratch_dir());
 	snprintf(outside, sizeof outside, "%s", scratch_dir());
 	snprintf(key, sizeof key, "%s/key", scratch_dir());
-	atexit(remove_all);
 	make_export();
 	log_setup("rftpd", LOG_LEVEL_ERROR);
 	must(!log_to_file("/dev/null"));
@@ -142,7 +231,10 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	sigaddset(&mask, SIGHUP); /* the daemon's alone; what ends this program is not */
 	pthread_sigmask(SIG_BLOCK, &mask, NULL);
 	signal(SIGPIPE, SIG_IGN);
+	must(!loop_open(&(struct loop_faults){.no_imm = true, .at_once = true}, &loop));
 	must(!daemon_init(&daemon_, &settings, NULL));
+	atexit(end);
+	is_main = true;
 	params = (struct calls_params){
 		.host = "127.0.0.1",
 		.port = addr_port((const struct sockaddr *)&daemon_.addresses[0].ss),
@@ -154,7 +246,6 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 		.cancel_fd = -1,
 	};
 	must(!tls_context_new_client(&(struct tls_files){.key = NULL}, &params.tls, why));
-	must(!pthread_create(&thread, NULL, serve, NULL));
 	return 0;
 }
 
@@ -287,6 +378,24 @@ static bool is_answered(struct control *c)
 	return !left;
 }
 
+/* Its transfer has ended, if there was one: else the next input would wait for that. */
+static bool is_idle(void)
+{
+	uint64_t until_ns = clock_now_ns() + ANSWER_NS;
+	const struct daemon_session *s, *ours;
+
+	do {
+		ours = NULL;
+		TAILQ_FOREACH(s, &daemon_.sessions, entry)
+		ours = s; /* the newest */
+		if (!ours || (ours->state == SESSION_READY && !ours->transfers.running))
+			return ours;
+		look(NULL, 0, 0);
+		sched_yield();
+	} while (clock_now_ns() < until_ns);
+	return false;
+}
+
 static void before_hello(const uint8_t *data, size_t size)
 {
 	static uint8_t bytes[70000];
@@ -303,15 +412,29 @@ static void before_hello(const uint8_t *data, size_t size)
 	fabric_close(fabric);
 }
 
-/* Now and then what clients made goes. */
+static bool is_busy(void)
+{
+	return daemon_.session_count || daemon_.burials || task_pool_busy(daemon_.tasks) ||
+	       task_pool_busy(daemon_.checks);
+}
+
+/* Now and then what clients made goes, once the daemon has nothing left to do, which must come to
+ * pass, and no memory is lost then. */
 static void tidy(void)
 {
 	static unsigned runs;
+	uint64_t until_ns = clock_now_ns() + QUIET_NS;
 	struct dirent *entry;
 	DIR *dir;
 
 	if (runs++ % TIDY_EVERY)
 		return;
+	calls_close(calls);
+	calls = NULL;
+	while (is_busy() && clock_now_ns() < until_ns)
+		look(NULL, 0, ROUND_MS);
+	must(!is_busy());
+	must(!__lsan_do_recoverable_leak_check());
 	must(scratch_entries(outside) == 0);
 	dir = opendir(export);
 	must(dir);
@@ -345,7 +468,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	c = link_control(calls_link(calls));
 	if (!put_stream(c, bytes, stream(bytes, state, data + 1, size - 1)) && is_answered(c) &&
-		state < STORING)
+		is_idle())
 		return 0;
 	calls_close(calls);
 	calls = NULL;

@@ -358,7 +358,8 @@ int loop_open(const struct loop_faults *faults, struct fabric **out)
 	pthread_condattr_destroy(&monotonic);
 	pthread_cond_init(&loop->unpinned, NULL);
 
-	err = worker_start(&loop->wire, "loop-wire", loop_wire_run, loop);
+	err = loop->faults.at_once ? 0
+				   : worker_start(&loop->wire, "loop-wire", loop_wire_run, loop);
 	if (err)
 		goto err_locks;
 	*out = &loop->base;

@@ -24,6 +24,8 @@ struct loop_faults {
 		stall_after; /* the channel of the n-th WRITE moves nothing from it on; 0 = never */
 	bool no_imm;         /* caps.has_imm = false, as on iWARP */
 	bool no_read;        /* caps.has_read = false */
+	bool at_once;        /* who posts carries out what there is, and no thread is needed for it;
+				without delay_us and reorder_permille */
 	bool no_watch;       /* fabric_mr_watch is not supported, as by adapters */
 	/* Called by whoever frees a channel, before it is gone; may take its time, as kernels do.
 	 */

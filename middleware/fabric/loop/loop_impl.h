@@ -154,6 +154,7 @@ struct loop {
 	pthread_cond_t unpinned; /* for chan_free and mr_free */
 	struct worker wire;
 	bool stop, wire_waits;
+	bool carries; /* at_once: a thread does, also for others */
 	uint64_t executed, writes;
 	uint64_t flip_after; /* the n-th request from now on; 0: none */
 	uint32_t flip_bit;
@@ -215,7 +216,7 @@ void loop_chan_close_if_drained(struct loop_chan *);
 /* ---- loop_wire.c ---- */
 int loop_post_send(struct fabric_chan *, const struct fabric_wr *);
 int loop_post_recv(struct fabric_chan *, uint64_t, void *, uint32_t, struct fabric_mr *);
-void loop_wire_run(void *loop);
+void loop_wire_run(void *loop);          /* unless it is at_once */
 void loop_wire_idle(struct loop_chan *); /* with the lock held: out of the run queue */
 
 /* ---- loop_execute.c; the lock is held, and dropped while it copies ---- */

@@ -145,6 +145,23 @@ static bool stalls(struct loop_chan *chan)
 	return chan->stalled;
 }
 
+/* The first request of this channel. */
+static void carry(struct loop *loop, struct loop_chan *chan)
+{
+	loop_wire_idle(chan);
+	if (loop->faults.stall_after && stalls(chan))
+		return;
+	if (++loop->executed == loop->faults.cut_after) {
+		cut(loop);
+		return;
+	}
+	/* Back to the end of the queue before the lock is dropped: whoever frees or ends the
+	 * channel meanwhile takes it out again. */
+	if (chan->send_count > 1)
+		wire_wake(chan);
+	loop_execute(chan);
+}
+
 void loop_wire_run(void *arg)
 {
 	struct loop *loop = arg;
@@ -154,24 +171,26 @@ void loop_wire_run(void *arg)
 		uint64_t wake_ns;
 		struct loop_chan *chan = pick(loop, &wake_ns);
 
-		if (!chan) {
+		if (chan)
+			carry(loop, chan);
+		else
 			wait_for_work(loop, wake_ns);
-			continue;
-		}
-		loop_wire_idle(chan);
-		if (loop->faults.stall_after && stalls(chan))
-			continue;
-		if (++loop->executed == loop->faults.cut_after) {
-			cut(loop);
-			continue;
-		}
-		/* Back to the end of the queue before the lock is dropped: whoever frees or ends
-		 * the channel meanwhile takes it out again. */
-		if (chan->send_count > 1)
-			wire_wake(chan);
-		loop_execute(chan);
 	}
 	pthread_mutex_unlock(&loop->lock);
+}
+
+/* All that can go.  Of two threads one does it, so that a channel's requests stay in order. */
+static void carry_all(struct loop *loop)
+{
+	struct loop_chan *chan;
+	uint64_t wake_ns;
+
+	if (loop->carries)
+		return;
+	loop->carries = true;
+	while ((chan = pick(loop, &wake_ns)))
+		carry(loop, chan);
+	loop->carries = false;
 }
 
 /* ---- posting ---- */
@@ -231,6 +250,8 @@ int loop_post_send(struct fabric_chan *base, const struct fabric_wr *list)
 			chan->send_used++;
 		}
 		wire_wake(chan);
+		if (loop->faults.at_once)
+			carry_all(loop);
 	}
 	pthread_mutex_unlock(&loop->lock);
 	return err;
