@@ -37,6 +37,7 @@ struct backend {
 
 static const struct backend backends[] = {
 	{"loop", "loop", "127.0.0.1", true, true, true, {0}, {0}},
+	{"loop-at-once", "loop", "127.0.0.1", true, true, true, {0}, {.at_once = true}},
 	/* what a fabric may lack: this is refused */
 	{"loop-bare", "loop", "127.0.0.1", true, true, true, {0},
 		{.no_imm = true, .no_read = true, .no_watch = true}},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/fuzz/plain_tls.h: TLS that encrypts nothing, in the place of session/tls (--wrap), so that a
- * session costs no public keys.  What it is like from the outside stays: who connects says
+ * tests/fuzz/plain_tls.h: TLS that encrypts nothing, in the place of session/tls (--wrap), so that
+ * a session costs no public keys.  What it is like from the outside stays: who connects says
  * something first, the other one answers, and both sides export the same secrets.
  */
 #ifndef TESTS_FUZZ_PLAIN_TLS_H
@@ -111,10 +111,10 @@ int __wrap_tls_peer_names(const struct tls *t, char **names, char why[TLS_WHY_MA
 	return -ENOENT;
 }
 
-int __wrap_tls_export(const struct tls *, const char *label, const void *context, size_t context_len,
-	void *secret, size_t len);
-int __wrap_tls_export(const struct tls *t, const char *label, const void *context, size_t context_len,
-	void *secret, size_t len)
+int __wrap_tls_export(const struct tls *, const char *label, const void *context,
+	size_t context_len, void *secret, size_t len);
+int __wrap_tls_export(const struct tls *t, const char *label, const void *context,
+	size_t context_len, void *secret, size_t len)
 {
 	uint64_t state = UINT64_C(0xcbf29ce484222325);
 	uint8_t *out = secret;
