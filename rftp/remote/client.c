@@ -522,8 +522,9 @@ struct calls *client_session(struct client *c)
 {
 	client_check(c);
 	if (c->session && calls_info(c->session)->protect >= c->settings.protect) {
-		/* `set engine pull`; a session that is lost by it tells at the next request */
-		if (c->settings.engine == MESSAGE_ENGINE_PULL)
+		/* `set engine pull`; while a job has the session, too, it goes on as it is.  One
+		 * that is lost by it tells at the next request */
+		if (c->settings.engine == MESSAGE_ENGINE_PULL && !c->is_clone && *c->users == 1)
 			(void)calls_ring(c->session);
 		return c->session;
 	}

@@ -89,6 +89,26 @@ def a_session_that_changes_its_engine(top):
 
 
 @case(seconds=120)
+def several_transfers_at_once(top):
+    """Of one session, whose threads all read what it is told; and a job during which the engine is changed."""
+    daemon = start(top)
+    os.mkdir(f"{top}/in")
+    for name in ("f0", "f1"):
+        make_file(daemon.path(name), LARGE)
+        make_file(f"{top}/l{name}", LARGE + 1)
+    jobs = f"lcd {top}; put lf0 & put lf1 & get f0 in/ & "
+    for options, commands in (((PULL,), jobs + "ls; stat f0; stat f1; wait; get f1 in/; stat lf0"),
+                              ((), jobs + "set engine pull; stat f0; stat f1; wait; get f1 in/; stat lf0")):
+        works(*options, "-c", commands, daemon.url(""))
+        for name in ("f0", "f1"):
+            same_files(daemon.path(name), f"{top}/in/{name}")
+            same_files(f"{top}/l{name}", daemon.path(f"l{name}"))
+            os.unlink(f"{top}/in/{name}")
+            os.unlink(daemon.path(f"l{name}"))
+        only_asked(daemon, commands)
+
+
+@case(seconds=120)
 def an_idle_session_costs_nothing(top):
     """Neither side says anything, nor reads in vain for ever."""
     daemon = start(top)

@@ -179,6 +179,7 @@ write("fuzz_daemon", {
     "listings": READY + frame(17, text(b"/")) + frame(22, text(b"d")) + frame(17, text(b"out")),
     "leftovers": READY + frame(35, pack("IQ", 0, 0) + text(b"/")) + frame(35, pack("IQ", 1, 0) + text(b"a")),
     "trees": READY + frame(18, pack("II", 0o755, 1) + text(b"a/b/c")) + frame(23, text(b"a")) + frame(23, text(b"out")),
+    "ring": READY + frame(8, b"") + frame(16, text(b"f")) + frame(17, text(b"/")),
     "store": READY + frame(32, FILES),
     "expecting": EXPECTING + frame(4, pack("H", 8)) + frame(33, NULLS),
     "connected": CONNECTED + frame(34, pack("IHQQ", 0, 7, 64 << 20, 10**10) + text(b"/feed")) + frame(2, b""),
@@ -197,4 +198,11 @@ write("fuzz_journal", {
     "file": pack("IHH", len(JOURNAL), 1, 0) + JOURNAL,
     "tree": pack("IHHH", 6, 3, 0, 1) + text(b"ab"),
     "blocks": pack("IHH", len(JOURNAL), 1, 0) + JOURNAL + pack("IHH", len(BLOCKS), 2, 0) + BLOCKS,
+})
+
+PIECE = pack("QIHHQ", 1, 40, 2, 0, 0) + bytes(40) + pack("QIHHQ", 2, 4000, 0, 0, 0)
+write("fuzz_reply_ring", {
+    "right": b"\1" + PIECE,
+    "wrong": b"\0" + PIECE,
+    "positions": b"\1" + pack("IIIIII", 40, 64, 400, 512, 4000, 0),
 })
