@@ -67,26 +67,22 @@ int compare_list_add(struct compare_list *list, const struct message_tree_entry 
 		       : 0;
 }
 
-struct compare_entry *compare_list_find(
-	const struct compare_list *list, const char *name, size_t len)
+struct compare_entry *compare_list_find(const struct compare_list *list, const char *name)
 {
 	size_t low = 0, high = list->count;
-	char *text = strndup(name, len);
-	struct compare_entry *found = NULL;
 
-	while (text && !found && low < high) {
+	while (low < high) {
 		size_t middle = low + (high - low) / 2;
-		int order = selection_order(list->entries[middle].name, text);
+		int order = selection_order(list->entries[middle].name, name);
 
 		if (!order)
-			found = &list->entries[middle];
-		else if (order < 0)
+			return &list->entries[middle];
+		if (order < 0)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	free(text);
-	return found;
+	return NULL;
 }
 
 static int names_add(struct compare_names *names, const struct compare_entry *entry)

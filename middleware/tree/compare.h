@@ -45,8 +45,8 @@ struct compare_list { /* zeroed: empty */
 int compare_list_add(struct compare_list *, const struct message_tree_entry *);
 /* Appends one as it is, wherever its place would be; its name is taken over.  0 or -ENOMEM. */
 int compare_list_append(struct compare_list *, const struct compare_entry *);
-/* The entry of a name whose first `len` bytes are given, in the order of walks; NULL: none. */
-struct compare_entry *compare_list_find(const struct compare_list *, const char *name, size_t len);
+/* The entry of a name, of a list in the order of walks; NULL: none. */
+struct compare_entry *compare_list_find(const struct compare_list *, const char *name);
 void compare_list_fini(struct compare_list *);
 
 /* When two files are taken for the same. */

@@ -182,8 +182,11 @@ static struct compare_entry *renames_find(
 	const struct compare_list *list, size_t count, const char *name, size_t len)
 {
 	const struct compare_list first = {.entries = list->entries, .count = count};
+	char *text = strndup(name, len);
+	struct compare_entry *found = text ? compare_list_find(&first, text) : NULL;
 
-	return compare_list_find(&first, name, len);
+	free(text);
+	return found;
 }
 
 /* The directory that a name is in has another time from then on. */

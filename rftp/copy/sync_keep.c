@@ -15,14 +15,18 @@ static const char *top_of(const struct sync_params *p)
 	return p->to_server ? p->remote : p->local;
 }
 
-/* The directories on the way to a name that stays.  Whether the list has one of them. */
-static bool mark_way(struct compare_list *to, const char *name)
+/* The directories on the way to a name that stays, which is changed meanwhile.  Whether the list
+ * has one of them. */
+static bool mark_way(struct compare_list *to, char *name)
 {
 	bool any = false;
 
-	for (const char *slash = strchr(name, '/'); slash; slash = strchr(slash + 1, '/')) {
-		struct compare_entry *e = compare_list_find(to, name, (size_t)(slash - name));
+	for (char *slash = strchr(name, '/'); slash; slash = strchr(slash + 1, '/')) {
+		struct compare_entry *e;
 
+		*slash = '\0';
+		e = compare_list_find(to, name);
+		*slash = '/';
 		if (!e || e->type != MESSAGE_DIRECTORY)
 			continue;
 		any |= !e->part;
@@ -52,6 +56,42 @@ static int list_whole(
 	return err;
 }
 
+/* What can not be looked into stays as well: nobody knows what is in it. */
+static void tell_failed(struct client *c, const struct sync_params *p, const char *name)
+{
+	struct text path = {0};
+
+	text_printf(&path, "%s/%s", top_of(p), name);
+	report_error(&c->report, EXIT_CODE_OK, STATUS_DENIED, text_str(&path),
+		"can not be read, and is not removed");
+	text_fini(&path);
+}
+
+/* Whether one that is in a directory of the list has to stay: its way is marked.  0 or -ENOMEM. */
+static int mark_entry(struct client *c, const struct sync_keep *k, const char *top,
+	const struct compare_entry *e, bool *any)
+{
+	struct compare_entry *listed;
+	struct text name = {0};
+	bool excluded;
+
+	text_printf(&name, "%s/%s", top, e->name);
+	if (name.failed) {
+		text_fini(&name);
+		return client_no_memory(c);
+	}
+	excluded = filter_excludes(k->filter, text_str(&name), e->type == MESSAGE_DIRECTORY);
+	if (e->failed && !excluded)
+		tell_failed(c, k->params, text_str(&name));
+	if (e->failed || excluded)
+		*any |= mark_way(k->to, name.data);
+	listed = e->failed ? compare_list_find(k->to, text_str(&name)) : NULL;
+	if (listed)
+		listed->part = *any = true;
+	text_fini(&name);
+	return 0;
+}
+
 /* Of these the directories in which something is excluded are marked in the list.  0 or -errno. */
 static int mark_names(
 	struct client *c, const struct sync_keep *k, const struct compare_names *names, bool *any)
@@ -59,25 +99,19 @@ static int mark_names(
 	int err = 0;
 
 	for (size_t i = 0; i < names->count && !err; i++) {
-		const struct compare_entry *top = names->entries[i];
+		const char *top = names->entries[i]->name;
 		struct compare_list inside = {0};
 
-		if (top->type != MESSAGE_DIRECTORY)
+		if (names->entries[i]->type != MESSAGE_DIRECTORY)
 			continue;
-		err = list_whole(c, k->params, top->name, &inside);
-		for (size_t j = 0; j < inside.count && !err; j++) {
-			const struct compare_entry *e = &inside.entries[j];
-			struct text name = {0};
-
-			text_printf(&name, "%s/%s", top->name, e->name);
-			if (name.failed)
-				err = client_no_memory(c);
-			else if (filter_excludes(
-					 k->filter, text_str(&name), e->type == MESSAGE_DIRECTORY))
-				*any |= mark_way(k->to, text_str(&name));
-			text_fini(&name);
-		}
+		err = list_whole(c, k->params, top, &inside);
+		for (size_t j = 0; j < inside.count && !err; j++)
+			err = mark_entry(c, k, top, &inside.entries[j], any);
 		compare_list_fini(&inside);
+		if (err == -EACCES && c->session) { /* which was told */
+			compare_list_find(k->to, top)->part = *any = true;
+			err = 0;
+		}
 	}
 	return err;
 }
@@ -90,7 +124,8 @@ int sync_keep_excluded(struct client *c, const struct sync_keep *k, struct compa
 	if (!k->filter->count)
 		return 0;
 	err = mark_names(c, k, &plan->in_the_way, &any);
-	if (!err && c->settings.delete)
+	/* where something could not be read nothing that is extra is removed */
+	if (!err && c->settings.delete &&!k->from->failed && !k->to->failed)
 		err = mark_names(c, k, &plan->extra, &any);
 	if (err || !any)
 		return err;

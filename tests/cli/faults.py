@@ -190,8 +190,9 @@ class GetTree(PutTree):
 
 class SyncTo(PutTree):
     """Of the directory that is there some files are as they should be, others older, of another mode, extra, or
-    called otherwise: copied, changed, removed, renamed; nothing that was not meant to be."""
-    options = (*Put.options, "--compare=digest", "--delete", "--detect-renames")
+    called otherwise: copied, changed, removed, renamed; nothing that was not meant to be, as what is excluded in a
+    directory that is extra."""
+    options = (*Put.options, "--compare=digest", "--delete", "--detect-renames", "--exclude=*.kept")
     threads = os.cpu_count()  # which compute sums
 
     def make(self):
@@ -208,6 +209,7 @@ class SyncTo(PutTree):
         os.utime(f"{self.was}/d0/f6", (5, 5))
         os.makedirs(f"{self.was}/extra/deep")
         make_file(f"{self.was}/extra/deep/file", 100)
+        make_file(f"{self.was}/extra/deep/one.kept", 100)
         os.rename(f"{self.was}/d1/f7", f"{self.was}/extra/seven")
         os.unlink(f"{self.was}/d2/f8")
         self.files = {hash for tree in (self.source, self.was) for hash in rftptest.tree(tree).values()}
@@ -222,8 +224,10 @@ class SyncTo(PutTree):
     def verify(self, code):
         wanted, found = rftptest.tree(self.source), rftptest.tree(self.target)
         found = {name: digest for name, digest in found.items() if not os.path.basename(name).startswith(b".rftp-")}
+        kept = {b"extra", b"extra/deep", b"extra/deep/one.kept"}
+        check(kept <= found.keys(), "what is excluded is gone")
         if not code:
-            equal(found, wanted, "the tree")
+            equal({n: d for n, d in found.items() if n not in kept}, wanted, "the tree")
             equal(os.stat(f"{self.target}/d2/f5").st_mode, os.stat(f"{self.source}/d2/f5").st_mode, "a mode alone")
         for name, digest in found.items():
             check(digest in self.files, "what was in no file is there:", name)
