@@ -77,12 +77,30 @@ static bool acl_names_next(const char **next, struct acl_names_entry *e)
 	return acl_names_is_sound(e);
 }
 
-static bool acl_names_is_number(struct acl_names_piece p)
+/* Digits and nothing else; a number that is too large is more than an id may be. */
+static bool acl_names_is_number(struct acl_names_piece p, uint64_t *number)
 {
-	for (size_t i = 0; i < p.len; i++)
+	*number = 0;
+	for (size_t i = 0; i < p.len; i++) {
 		if (!isdigit((unsigned char)p.at[i]))
 			return false;
-	return p.len && p.len < 11;
+		if (*number <= UINT32_MAX)
+			*number = *number * 10 + (uint64_t)(p.at[i] - '0');
+	}
+	return p.len;
+}
+
+/* A byte of three octal digits; 0: they are none, or it is NUL. */
+static unsigned acl_names_octal(const char *at)
+{
+	unsigned byte = 0;
+
+	for (int i = 0; i < 3; i++) {
+		if (at[i] < '0' || at[i] > '7')
+			return 0;
+		byte = byte * 8 + (unsigned)(at[i] - '0');
+	}
+	return byte < 256 ? byte : 0;
 }
 
 static bool acl_names_unquote(struct acl_names_piece p, char out[LOOKUP_NAME_MAX + 1])
@@ -93,8 +111,8 @@ static bool acl_names_unquote(struct acl_names_piece p, char out[LOOKUP_NAME_MAX
 		unsigned byte = (unsigned char)p.at[i++];
 
 		if (byte == '\\') {
-			if (i + 3 > p.len || sscanf(p.at + i, "%3o", &byte) != 1 || !byte ||
-				byte > 255)
+			byte = i + 3 > p.len ? 0 : acl_names_octal(p.at + i);
+			if (!byte)
 				return false;
 			i += 3;
 		}
@@ -120,15 +138,14 @@ static void acl_names_quote(const char *name, char out[ACL_NAMES_QUOTED_MAX])
 static int acl_names_put_one(const struct acl_names_entry *e, char out[ACL_NAMES_QUOTED_MAX])
 {
 	char name[LOOKUP_NAME_MAX + 1];
-	unsigned long number = 0;
+	uint64_t number;
 
-	if (!acl_names_is_number(e->who) || sscanf(e->who.at, "%lu", &number) != 1 ||
-		number > UINT32_MAX)
+	if (!acl_names_is_number(e->who, &number) || number > UINT32_MAX)
 		return EINVAL;
 	/* one that begins with a digit would be read as a number */
 	if (lookup_name(acl_names_kind(e->tag), (uint32_t)number, name) || !*name ||
 		isdigit((unsigned char)*name))
-		sprintf(out, "%lu", number);
+		sprintf(out, "%u", (uint32_t)number);
 	else
 		acl_names_quote(name, out);
 	return 0;
@@ -137,11 +154,12 @@ static int acl_names_put_one(const struct acl_names_entry *e, char out[ACL_NAMES
 static int acl_names_get_one(const struct acl_names_entry *e, char out[ACL_NAMES_QUOTED_MAX])
 {
 	char name[LOOKUP_NAME_MAX + 1];
+	uint64_t number;
 	uint32_t id;
 
-	if (acl_names_is_number(e->who)) {
-		sprintf(out, "%.*s", (int)e->who.len, e->who.at);
-		return 0;
+	if (acl_names_is_number(e->who, &number)) {
+		sprintf(out, "%u", (uint32_t)number);
+		return number > UINT32_MAX ? EINVAL : 0;
 	}
 	if (!acl_names_unquote(e->who, name) || lookup_id(acl_names_kind(e->tag), name, &id))
 		return EINVAL;

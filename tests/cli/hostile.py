@@ -655,6 +655,29 @@ def transfers_of_numbers_that_were_not_agreed_on(top):
     place.whole()
 
 
+@case
+def another_transfer_is_given_up_while_one_waits(top):
+    """Its channels are closed, and the one that waits for its own goes on waiting."""
+    place = Place(top)
+    session = Session(place.port, WAIT)
+    session.hello(transfers=2)
+    channels = session.open_channels(2, transfer=1)
+    status, _ = session.ask(iwarp.CHANNELS, struct.pack(">H", 1))
+    equal(status, 0, "CHANNELS")
+    session.put(iwarp.STORE, iwarp.data_request(path=b"waits"))
+    for _ in range(2):  # again, with nothing to close
+        session.put(iwarp.ABORT, iwarp.abort(), 1)
+        equal(session.get()[:2], (iwarp.ABORT, 1), "the answer")
+    check(channels[0].dropped_within(WAIT), "a data channel of the transfer that was given up is open")
+    equal(session.ask(iwarp.PING, b"cookie 8")[0], 0, "PING")
+    session.put(iwarp.ABORT, iwarp.abort(), 0)
+    equal(session.get()[:2], (iwarp.ABORT, 0), "the answer of the one that waits")
+    for channel in channels:
+        channel.close()
+    session.close()
+    place.whole()
+
+
 @case(seconds=120)
 def files_with_wrong_fields(top):
     place = Place(top)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Writes the seed corpora of what the client reads: fuzz_lexer, fuzz_filter, fuzz_url, fuzz_remote_path, fuzz_escape,
-fuzz_completion, fuzz_feed_source, fuzz_calls; and of two that go in steps, fuzz_control and fuzz_soft_rx.
+fuzz_acl_names, fuzz_completion, fuzz_feed_source, fuzz_calls; and of two that go in steps, fuzz_control and fuzz_soft_rx.
 Run it again after a change of their inputs."""
 import os
 import struct
@@ -26,6 +26,8 @@ write("fuzz_remote_path", b"/a\0b/../c\0", b"/\0*/x?[a-c]\0dir\0aile\0\0x1\0xb\0
       b"/\0\\*a\\\\\0", b"/\0[!a]*\0b\0.hidden\0\0")
 write("fuzz_escape", b"plain", b"with 'quotes' and \\", b"\x1b[31m\n\t\r\x7f", "\u00fcml\u2028\U0001f600\u0085".encode(),
       b"\xff\xfe\xc0\x80\xed\xa0\x80", b"-x", b"", b"$'!~*")
+write("fuzz_acl_names", b"u::rw-,u:alice:r--,g::r--,m::r--,o::---", b"user:0:rwx,group:root:x,mask::rwx,other::r",
+      b"u:a\\072b:r--", b"u:4294967296:r", b"d:u:1:r", b"g:\\1:w")
 write("fuzz_completion", b"pu", b"get -r x ", b"set engine c", b"help ", b"put 'a", b"lcd *", b"ls; rm x", b"!x", b"a\0b")
 write("fuzz_feed_source", b"name=fifo", b"n=|cmd -x", b"=x", b"a/b=c", b"..=x", b"n=", b"n=|", b"\xff\n=x=y")
 
