@@ -390,8 +390,9 @@ static int client_connect(struct client *c)
 			? "asked for"
 			: "the best that connected",
 		info->description);
-	report_verbose(&c->report, "control channel: %s; host key %s; blocks: %s", info->security,
-		info->host_key, message_protect_name(info->protect));
+	report_verbose(&c->report, "control channel: %s%s; host key %s; blocks: %s", info->security,
+		info->ring ? ", replies read" : "", info->host_key,
+		message_protect_name(info->protect));
 	return 0;
 }
 

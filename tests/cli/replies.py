@@ -64,7 +64,8 @@ def everything_crosses(top):
     make_file(f"{top}/tree/large", LARGE)
     works("--engine=credit", "-r", f"{top}/tree", daemon.url("credit"))
     equal(counts(daemon), (0, 0, 0), "replies of another engine")
-    works(PULL, "-r", f"{top}/tree", daemon.url("put"))
+    said = works(PULL, "-v", "-r", f"{top}/tree", daemon.url("put")).err
+    check(b", replies read; host key" in said, said)
     only_asked(daemon, "a tree is put")
     works(PULL, "-r", daemon.url("put"), f"{top}/got")
     only_asked(daemon, "a tree is got")
