@@ -130,14 +130,14 @@ void pipe_ring_count(const struct pipe *p, struct pipe_ring_counts *out)
 	*out = (struct pipe_ring_counts){0};
 	if (!r)
 		return;
-	out->pieces = atomic_load_explicit(&r->pieces, memory_order_relaxed);
-	out->asks = atomic_load_explicit(&r->asks, memory_order_relaxed);
-	out->sends = atomic_load_explicit(&r->sends, memory_order_relaxed);
+	out->sends = atomic_load(&r->sends); /* first: each comes after what asked for it */
+	out->asks = atomic_load(&r->asks);
+	out->pieces = atomic_load(&r->pieces);
 }
 
 static void add_one(_Atomic uint64_t *count)
 {
-	atomic_fetch_add_explicit(count, 1, memory_order_relaxed);
+	atomic_fetch_add(count, 1);
 }
 
 static bool owes_many(const struct pipe *p)

@@ -23,7 +23,7 @@
 #define REPLY_ALIGN 64u        /* no READ is shorter: the kernel's siw may fail those */
 #define REPLY_PIECE_MAX 65536u /* bytes of the stream in one */
 #define REPLY_READ_MAX 65600u  /* of one READ: a head and those, rounded up */
-#define REPLY_TORN_MAX 64u     /* times in a row that what is read may be wrong */
+#define REPLY_TORN_MAX 8u      /* times in a row that what is read may be wrong */
 #define REPLY_KINDS 64u
 
 /* ---- who writes ---- */

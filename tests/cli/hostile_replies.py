@@ -14,7 +14,7 @@ from iwarp import Control
 from rftptest import CONNECT, LOST, PROTOCOL, case, check, equal
 from rogue import Rogue, ServerSession, Victim, attributes
 
-QUICK = ("--timeout", "1", "--connect-timeout", "1", "--fabric", "soft", "--engine", "pull")
+PULL = ("--timeout", "30", "--connect-timeout", "30", "--fabric", "soft", "--engine", "pull")
 BYTES, KEY, BASE = 1 << 17, 77, 1 << 40
 HAS, ASKS = 0x8000, 0x4000
 ENGINES = 1 << iwarp.ENGINE_PULL | 2
@@ -28,7 +28,7 @@ class Ring(Control):
         self.owed, self.stream = session.control.owed, session.control.stream
         self.memory, self.position, self.number = bytearray(BYTES), 0, 0
         self.reads = self.asks = 0
-        self.by_send = False
+        self.by_send = self.asked = False
         self.channel.memory = self.read_by_client
 
     def read_by_client(self, stag, offset, length):
@@ -40,9 +40,19 @@ class Ring(Control):
         message = self.channel.receive()
         credits, length = struct.unpack(">HH", message[:4])
         self.credits += credits
-        self.asks += bool(length & ASKS)
         self.stream += message[8 if length & HAS else 4:]
         self.owed += 1
+        if length & ASKS:
+            self.asks += 1
+            self.asked = True
+            if struct.unpack(">I", message[4:8])[0] != self.position:
+                self.ring_bell()
+
+    def ring_bell(self):
+        """A client that has asked is told to read."""
+        if self.asked:
+            self.asked = False
+            self.channel.send(struct.pack(">HH", 0, 0))
 
     def lay(self, data, **lies):
         at = self.position % BYTES
@@ -54,10 +64,11 @@ class Ring(Control):
         self.position += -(-len(piece) // 64) * 64
         self.number += 1
         self.owed = 0
+        self.ring_bell()
 
     def write(self, data):
         if self.by_send:
-            self.by_send = False
+            self.by_send = self.asked = False
             super().write(data)
         else:
             self.lay(data)
@@ -77,7 +88,7 @@ def ring(session, _=None, **fields):
 def run(victim, answers, *arguments, code=0, says=None, what=""):
     """-> the ring of the last session"""
     rogue = Rogue({iwarp.HELLO: hello, iwarp.RING: ring} | answers)
-    done = victim.run(rogue, *QUICK, *(arguments or ("-c", "stat x")), rogue.url())
+    done = victim.run(rogue, *PULL, *(arguments or ("-c", "stat x")), rogue.url())
     check(done.code in (code if isinstance(code, tuple) else (code,)), what, done)
     check(says is None or says.encode() in done.err, what, says, done)
     rogue.close()
@@ -142,8 +153,8 @@ def rings_that_cannot_be(top):
 @case(seconds=120)
 def answers_that_never_come(top):
     """It asks for a SEND, once, and reads no more."""
-    control = run(Victim(top), {iwarp.STAT: lambda s, _: [s.control.pump() for _ in range(100)]}, code=LOST,
-                  says="no answer to STAT")
+    control = run(Victim(top), {iwarp.STAT: lambda s, _: [s.control.pump() for _ in range(100)]}, "--timeout", "1",
+                  "-c", "stat x", code=LOST, says="no answer to STAT")
     equal(control.asks, 1, "SENDs that were asked for")
     check(control.reads < 200, control.reads, "READs in vain")
 
@@ -168,8 +179,7 @@ def a_server_that_laid_it_down_already(top):
         before = session.control.asks
         while session.control.asks == before:
             session.control.pump()
-        session.reply(iwarp.STAT, attributes())
-        session.control.channel.send(struct.pack(">HH", 0, 0))
+        session.reply(iwarp.STAT, attributes())  # and the bell
     control = run(Victim(top), {iwarp.STAT: late}, "-c", "; ".join(["stat x"] * 40))
     equal(control.asks, 40, "SENDs that were asked for")
 
