@@ -119,9 +119,10 @@ static void hear_abort(struct run *run)
 /* All that others may need goes before the peer's answer is waited for, which may not come. */
 static void end_early(struct run *run, int error)
 {
-	bool told;
+	bool told, cancelled;
 
 	judge(run, error);
+	cancelled = run->verdict.status == STATUS_CANCELLED && !run->peer_aborted;
 	told = run->port && !send_abort(run);
 	/* what is in flight would land in memory that is gone: no channel, no landing */
 	link_close_channels(run->link, run->params->transfer);
@@ -134,8 +135,9 @@ static void end_early(struct run *run, int error)
 	else if (told && run->unanswered && run->verdict.scope < VERDICT_SESSION)
 		hear_abort(run);
 	/* a refusal may have been overtaken by what it does, the end of the data channels: it came
-	 * before the peer's ABORT, and files are not told of anything else */
-	if (run->unanswered)
+	 * before the peer's ABORT, and files are not told of anything else; but of a transfer that
+	 * this side gave up it may be for that very end */
+	if (run->unanswered && !cancelled)
 		run_answered(run);
 	run->drop_files(run);
 	if (run->params->released)

@@ -7,8 +7,10 @@ has written nothing that was not asked for.
 """
 
 import json
+import signal
 import socket
 import struct
+import threading
 import time
 
 import iwarp
@@ -463,6 +465,27 @@ def memory_of_gets_that_is_nobodys(top):
         Victim(f"{top}/{early}").suffers({iwarp.RETRIEVE: of_the_one_before}, *QUICK, "--early", early, "-c",
                                          "get report in/; get report in/again", "{}", **broke, new=[b"in/report"],
                                          what="a WRITE to the memory of an earlier transfer")
+
+
+@case
+def a_refusal_behind_what_the_client_gave_up(top):
+    """It has closed its data channels by then, which may be what the server refuses it for: it was cancelled."""
+    victim, asked = Victim(top), threading.Event()
+
+    def late(session, _):
+        asked.set()
+        while session.get()[0] != iwarp.ABORT:
+            pass
+        session.refuse(iwarp.STORE, 103, b"no data channel")
+        session.put(iwarp.ABORT, iwarp.abort())
+
+    rogue = Rogue({iwarp.STORE: late})
+    client = rftptest.start_rftp("--fabric", "soft", "--early", "always", "canary", rogue.url("x"), cwd=victim.top)
+    check(asked.wait(60 * rftptest.PATIENCE), "it never asked")
+    client.send_signal(signal.SIGINT)
+    done = rftptest.finish(client)
+    rogue.close()
+    check(done.code in (rftptest.INTERRUPTED, 128 + signal.SIGINT, -signal.SIGINT) and b"no data channel" not in done.err, done)
 
 
 # ---- what a terminal would obey ----

@@ -250,6 +250,7 @@ RIGHT = {
     iwarp.OFFER: lambda s, data: None,
     iwarp.FILE: lambda s, data: None,
     iwarp.FILE_END: lambda s, data: None,
+    iwarp.COMPLETE: lambda s, data: None,
     iwarp.ABORT: lambda s, data: s.put(iwarp.ABORT, iwarp.abort()),
 }
 
