@@ -151,16 +151,12 @@ int leftover_sweep(int dir, const char *name, uint64_t keep_s, uint64_t *bytes)
 	*bytes = 0;
 	journal_other_name(name, other);
 	fd = leftover_open(dir, is_journal ? name : other, O_RDWR);
-	if (is_journal) {
-		if (fd < 0)
-			return fd;
-		err = leftover_sweep_both(dir, fd, name, other, keep_s, bytes);
-	} else {
-		if (fd == -ENOENT)
-			return leftover_sweep_alone(dir, name, other, keep_s, bytes);
-		err = -EAGAIN; /* it is swept with its journal */
-	}
-	if (fd >= 0)
-		close(fd);
+	if (fd == -ENOENT && !is_journal)
+		return leftover_sweep_alone(dir, name, other, keep_s, bytes);
+	if (fd < 0)
+		return fd;
+	/* a partial file is swept with its journal */
+	err = is_journal ? leftover_sweep_both(dir, fd, name, other, keep_s, bytes) : -EAGAIN;
+	close(fd);
 	return err;
 }

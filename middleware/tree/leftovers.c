@@ -101,9 +101,10 @@ static int leftovers_journal(
 
 	journal_other_name(name, other);
 	if (!journal_is_name(name, true)) {
+		if (opener_fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW))
+			return -errno;
 		/* with a journal it was told of with that */
-		if (opener_fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) ||
-			!opener_fstatat(dir, other, &(struct stat){0}, AT_SYMLINK_NOFOLLOW))
+		if (!opener_fstatat(dir, other, &(struct stat){0}, AT_SYMLINK_NOFOLLOW))
 			return -ENOENT;
 		item->kind = LEFTOVERS_PART;
 		item->changed_s = st.st_mtim.tv_sec;
@@ -169,28 +170,42 @@ static int leftovers_part(
 	return 0;
 }
 
+static int leftovers_named(
+	const struct leftovers *l, int dir, const char *name, struct leftovers_item *item)
+{
+	if (tree_mark_is_name(name))
+		return leftovers_mark(l, dir, name, item);
+	if (leftover_is_name(name))
+		return leftovers_journal(l, dir, name, item);
+	return leftovers_part(l, dir, name, item);
+}
+
 /* 1; 0: it is none, or has gone. */
 static int leftovers_look(
 	const struct leftovers *l, const struct walk_entry *entry, struct leftovers_item *item)
 {
 	const char *slash = strrchr(entry->name, '/'), *name = slash ? slash + 1 : entry->name;
+	int dir = -1, err = entry->error;
 	char last[256];
-	int dir, err;
 
-	if (!temporary_is_hidden(name) || (entry->kind != WALK_FILE && entry->kind != WALK_LINK))
+	if (!temporary_is_hidden(name) ||
+		(!err && entry->kind != WALK_FILE && entry->kind != WALK_LINK))
 		return 0;
 	item->path = entry->name;
-	dir = beneath_open_parent(l->params.top, entry->path, last);
-	if (dir < 0)
-		return 0; /* the directory has gone */
-	if (tree_mark_is_name(name))
-		err = leftovers_mark(l, dir, name, item);
-	else if (leftover_is_name(name))
-		err = leftovers_journal(l, dir, name, item);
-	else
-		err = leftovers_part(l, dir, name, item);
-	close(dir);
-	return !err;
+	if (!err) {
+		dir = beneath_open_parent(l->params.top, entry->path, last);
+		err = dir < 0 ? dir : leftovers_named(l, dir, name, item);
+	}
+	if (dir >= 0)
+		close(dir);
+	if (err == -ENOENT)
+		return 0;
+	if (err) { /* whatever it is, it is there */
+		item->kind = LEFTOVERS_PART;
+		item->state = LEFTOVERS_UNSURE;
+		item->error = err;
+	}
+	return 1;
 }
 
 int leftovers_next(struct leftovers *l, uint64_t until_ns, struct leftovers_item *item)
@@ -213,7 +228,7 @@ int leftovers_next(struct leftovers *l, uint64_t until_ns, struct leftovers_item
 			item->error = entry.error;
 			return 1;
 		}
-		if (!entry.error && leftovers_look(l, &entry, item))
+		if (leftovers_look(l, &entry, item))
 			return 1;
 	}
 	return -EAGAIN;

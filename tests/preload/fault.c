@@ -50,7 +50,7 @@ struct control {
 	_Atomic uint64_t choice;    /* of the errors that a call may give */
 	_Atomic uint64_t calls;     /* that counted */
 	_Atomic uint64_t fired;
-	_Atomic int64_t live;  /* allocations */
+	_Atomic int64_t live;  /* allocations, but for the loader's */
 	_Atomic uint64_t base; /* address of the program */
 	_Atomic uint64_t trace_count;
 	uint64_t trace[TRACE_MAX]; /* return addresses of the first call that failed */
@@ -67,11 +67,24 @@ void *__libc_realloc(void *, size_t);
 void *__libc_memalign(size_t, size_t);
 void __libc_free(void *);
 
-/* Where the code of OpenSSL's libraries is. */
-static struct {
+/* Where the code of OpenSSL's libraries is, and that of the dynamic loader. */
+static struct code {
 	uintptr_t start, end;
-} crypto[4];
-static unsigned crypto_count;
+} crypto[4], loader[4];
+static unsigned crypto_count, loader_count;
+
+static void find_code(const struct dl_phdr_info *info, struct code *code, unsigned *count)
+{
+	for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+
+		if (part->p_type != PT_LOAD || !(part->p_flags & PF_X) || *count == 4)
+			continue;
+		code[*count].start = info->dlpi_addr + part->p_vaddr;
+		code[*count].end = info->dlpi_addr + part->p_vaddr + part->p_memsz;
+		++*count;
+	}
+}
 
 /* The first is the program. */
 static int look_at(struct dl_phdr_info *info, size_t size, void *arg)
@@ -81,17 +94,10 @@ static int look_at(struct dl_phdr_info *info, size_t size, void *arg)
 	(void)size;
 	if (!*base)
 		*base = info->dlpi_addr;
-	if (!strstr(info->dlpi_name, "/libcrypto.") && !strstr(info->dlpi_name, "/libssl."))
-		return 0;
-	for (unsigned i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *part = &info->dlpi_phdr[i];
-
-		if (part->p_type != PT_LOAD || !(part->p_flags & PF_X) || crypto_count == 4)
-			continue;
-		crypto[crypto_count].start = info->dlpi_addr + part->p_vaddr;
-		crypto[crypto_count].end = info->dlpi_addr + part->p_vaddr + part->p_memsz;
-		crypto_count++;
-	}
+	if (strstr(info->dlpi_name, "/libcrypto.") || strstr(info->dlpi_name, "/libssl."))
+		find_code(info, crypto, &crypto_count);
+	else if (strstr(info->dlpi_name, "/ld-") || strstr(info->dlpi_name, "/ld64"))
+		find_code(info, loader, &loader_count);
 	return 0;
 }
 
@@ -161,31 +167,46 @@ static bool fails(uint64_t class, const char *name, const int *errors)
 #define FAILS(class, name, ...) fails(class, name, (const int[]){__VA_ARGS__, 0})
 #define FAILS_MEMORY(name) FAILS(class_of(__builtin_return_address(0)), name, ENOMEM)
 
+static bool is_in(const void *caller, const struct code *code, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		if ((uintptr_t)caller >= code[i].start && (uintptr_t)caller < code[i].end)
+			return true;
+	return false;
+}
+
 static uint64_t class_of(const void *caller)
 {
-	for (unsigned i = 0; i < crypto_count; i++)
-		if ((uintptr_t)caller >= crypto[i].start && (uintptr_t)caller < crypto[i].end)
-			return CRYPTO;
-	return MEMORY;
+	return is_in(caller, crypto, crypto_count) ? CRYPTO : MEMORY;
 }
 
 /* ---- memory ---- */
 
-static void *counted(void *p)
+/* What the loader allocates is the C library's: with the stack of a thread that has ended it keeps
+ * the list of that thread's local variables, one for each that have run at once at any time. */
+static void count(const void *caller, int change)
 {
-	if (p && control)
-		control->live++;
+	if (control && !is_in(caller, loader, loader_count))
+		control->live += change;
+}
+
+static void *counted(void *p, const void *caller)
+{
+	if (p)
+		count(caller, 1);
 	return p;
 }
 
+#define COUNTED(p) counted(p, __builtin_return_address(0))
+
 void *malloc(size_t size)
 {
-	return FAILS_MEMORY("malloc") ? NULL : counted(__libc_malloc(size));
+	return FAILS_MEMORY("malloc") ? NULL : COUNTED(__libc_malloc(size));
 }
 
-void *calloc(size_t count, size_t size)
+void *calloc(size_t number, size_t size)
 {
-	return FAILS_MEMORY("calloc") ? NULL : counted(__libc_calloc(count, size));
+	return FAILS_MEMORY("calloc") ? NULL : COUNTED(__libc_calloc(number, size));
 }
 
 void *realloc(void *p, size_t size)
@@ -196,9 +217,9 @@ void *realloc(void *p, size_t size)
 		return NULL;
 	grown = __libc_realloc(p, size);
 	if (!p)
-		counted(grown);
-	else if (!size && control)
-		control->live--;
+		COUNTED(grown);
+	else if (!size)
+		count(__builtin_return_address(0), -1);
 	return grown;
 }
 
@@ -206,19 +227,19 @@ int posix_memalign(void **out, size_t align, size_t size)
 {
 	if (FAILS_MEMORY("posix_memalign"))
 		return ENOMEM;
-	*out = counted(__libc_memalign(align, size));
+	*out = COUNTED(__libc_memalign(align, size));
 	return *out ? 0 : ENOMEM;
 }
 
 void *aligned_alloc(size_t align, size_t size)
 {
-	return FAILS_MEMORY("aligned_alloc") ? NULL : counted(__libc_memalign(align, size));
+	return FAILS_MEMORY("aligned_alloc") ? NULL : COUNTED(__libc_memalign(align, size));
 }
 
 void free(void *p)
 {
-	if (p && control)
-		control->live--;
+	if (p)
+		count(__builtin_return_address(0), -1);
 	__libc_free(p);
 }
 
