@@ -5,21 +5,36 @@
 #include "proto/message_change.h"
 
 #include <errno.h>
+#include <string.h>
 
 #define CHANGE_MODE_MAX 07777u
 #define CHANGE_NS_MAX 999999999u
 #define CHANGE_FLAGS                                                                               \
 	(MESSAGE_CHANGE_MODE | MESSAGE_CHANGE_MTIME | MESSAGE_CHANGE_NOW | MESSAGE_CHANGE_CREATE | \
-		MESSAGE_CHANGE_LINK)
+		MESSAGE_CHANGE_LINK | MESSAGE_CHANGE_OWNER | MESSAGE_CHANGE_GROUP)
+#define CHANGE_WHAT                                                                                \
+	(MESSAGE_CHANGE_MODE | MESSAGE_CHANGE_MTIME | MESSAGE_CHANGE_NOW | MESSAGE_CHANGE_OWNER |  \
+		MESSAGE_CHANGE_GROUP)
 
 /* ---- one change ---- */
+
+/* A user or group: a number, a name, or both. */
+static bool change_id_ok(bool given, uint32_t id, struct wire_bytes name)
+{
+	if (!given)
+		return !id && !name.len;
+	return (id != MESSAGE_CHANGE_NO_ID || name.len) && name.len <= MESSAGE_NAME_MAX &&
+	       (!name.len || !memchr(name.data, '\0', name.len));
+}
 
 static bool message_change_ok(const struct message_change *m)
 {
 	const bool mode = m->flags & MESSAGE_CHANGE_MODE, time = m->flags & MESSAGE_CHANGE_MTIME,
 		   now = m->flags & MESSAGE_CHANGE_NOW, link = m->flags & MESSAGE_CHANGE_LINK;
 
-	return !(m->flags & ~CHANGE_FLAGS) && (mode || time || now) && !(time && now) &&
+	return !(m->flags & ~CHANGE_FLAGS) && m->flags & CHANGE_WHAT && !(time && now) &&
+	       change_id_ok(m->flags & MESSAGE_CHANGE_OWNER, m->uid, m->user) &&
+	       change_id_ok(m->flags & MESSAGE_CHANGE_GROUP, m->gid, m->group) &&
 	       !(link && (mode || m->flags & MESSAGE_CHANGE_CREATE)) &&
 	       (mode ? m->mode <= CHANGE_MODE_MAX : !m->mode) &&
 	       (time ? m->mtime_ns <= CHANGE_NS_MAX : !m->mtime_s && !m->mtime_ns) &&
@@ -32,6 +47,16 @@ static void message_get_change_fields(struct wire *w, struct message_change *m)
 	m->mode = wire_get_u32(w);
 	m->mtime_s = (int64_t)wire_get_u64(w);
 	m->mtime_ns = wire_get_u32(w);
+	m->uid = m->gid = 0;
+	m->user = m->group = (struct wire_bytes){0};
+	if (m->flags & MESSAGE_CHANGE_OWNER) {
+		m->uid = wire_get_u32(w);
+		m->user = wire_get_bytes(w, MESSAGE_NAME_MAX);
+	}
+	if (m->flags & MESSAGE_CHANGE_GROUP) {
+		m->gid = wire_get_u32(w);
+		m->group = wire_get_bytes(w, MESSAGE_NAME_MAX);
+	}
 	m->path = wire_get_bytes(w, MESSAGE_PATH_MAX);
 	wire_require(w, message_change_ok(m));
 }
@@ -46,6 +71,14 @@ int message_add_change(void *list, size_t size, size_t *len, const struct messag
 	wire_put_u32(&w, m->mode);
 	wire_put_u64(&w, (uint64_t)m->mtime_s);
 	wire_put_u32(&w, m->mtime_ns);
+	if (m->flags & MESSAGE_CHANGE_OWNER) {
+		wire_put_u32(&w, m->uid);
+		wire_put_bytes(&w, m->user, MESSAGE_NAME_MAX);
+	}
+	if (m->flags & MESSAGE_CHANGE_GROUP) {
+		wire_put_u32(&w, m->gid);
+		wire_put_bytes(&w, m->group, MESSAGE_NAME_MAX);
+	}
 	wire_put_bytes(&w, m->path, MESSAGE_PATH_MAX);
 	if (!w.error)
 		*len += wire_put_length(&w);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * proto/message_change: SETATTR, which changes modes and times of names that are there, and
+ * proto/message_change: SETATTR, which changes modes, times and owners of names that are there, and
  * MAKE_LINK, which makes a symbolic link.
  *
  * Functions as in proto/message.h.
@@ -17,12 +17,18 @@
 #define MESSAGE_CHANGE_NOW 4u    /* the time is the server's, now; without MTIME */
 #define MESSAGE_CHANGE_CREATE 8u /* where nothing has that name, an empty file is made */
 #define MESSAGE_CHANGE_LINK 16u  /* a symbolic link itself, not what it leads to; without MODE */
+#define MESSAGE_CHANGE_OWNER 32u
+#define MESSAGE_CHANGE_GROUP 64u
+#define MESSAGE_CHANGE_NO_ID UINT32_MAX /* only the name counts, and must be known */
 
 struct message_change {
-	uint8_t flags;     /* MESSAGE_CHANGE_*, a mode or a time among them */
+	uint8_t flags;     /* MESSAGE_CHANGE_*, a mode, time, owner or group among them */
 	uint32_t mode;     /* permission bits, 07777; 0 without MODE */
 	int64_t mtime_s;   /* both 0 without MTIME */
 	uint32_t mtime_ns; /* < 1e9 */
+	/* with OWNER, with GROUP: as in FILE; else 0 and empty */
+	uint32_t uid, gid;
+	struct wire_bytes user, group; /* 0..255 bytes, no NUL */
 	struct wire_bytes path;
 };
 struct message_set_attr {

@@ -81,6 +81,15 @@ static int change_time(int fd, const struct change *c)
 	return opener_utimensat(fd, "", c->now ? now : set, AT_EMPTY_PATH) ? -errno : 0;
 }
 
+/* Before the mode, whose bits for set-user-ID and set-group-ID it may take away. */
+static int change_owner(int fd, const struct change *c)
+{
+	return opener_fchownat(fd, "", c->has_owner ? c->uid : (uid_t)-1,
+		       c->has_group ? c->gid : (gid_t)-1, AT_EMPTY_PATH)
+		       ? -errno
+		       : 0;
+}
+
 static bool change_is_top(int top, const struct stat *st)
 {
 	struct stat t;
@@ -99,7 +108,9 @@ static int change_opened(int top, const char *path, int fd, const struct change 
 		return -ENXIO;
 	if (c->but_top && change_is_top(top, &st))
 		return -EPERM;
-	if (c->has_mode) {
+	if (c->has_owner || c->has_group)
+		err = change_owner(fd, c);
+	if (!err && c->has_mode) {
 		if (!c->set_id && !S_ISDIR(st.st_mode) && c->mode & ~st.st_mode & CHANGE_SET_ID)
 			return -EPERM;
 		err = change_mode(top, path, fd, c->mode & 07777, &st);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tree/change: mode and time of a name that is there, and symbolic links that are made.
+ * tree/change: mode, time and owner of a name that is there, and symbolic links that are made.
  */
 #ifndef TREE_CHANGE_H
 #define TREE_CHANGE_H
@@ -18,7 +18,10 @@ struct change {
 	 * gets none: -EPERM.  A directory always may. */
 	bool set_id;
 	bool but_top; /* not the top itself: -EPERM */
-	mode_t mode;  /* at most 07777 */
+	bool has_owner, has_group;
+	uid_t uid;
+	gid_t gid;
+	mode_t mode; /* at most 07777 */
 	int64_t mtime_s;
 	uint32_t mtime_ns;
 };

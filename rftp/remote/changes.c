@@ -12,7 +12,8 @@
 
 struct changes {
 	struct client *client;
-	int first; /* error of a name */
+	int first;  /* error of a name */
+	bool names; /* of users or groups are among them */
 	uint16_t count;
 	size_t used;
 	char *paths[MESSAGE_CHANGES_MAX];
@@ -29,6 +30,7 @@ struct changes *changes_new(struct client *c)
 	}
 	n->client = c;
 	n->first = 0;
+	n->names = false;
 	n->count = 0;
 	n->used = 0;
 	return n;
@@ -60,6 +62,13 @@ static void changes_done(void *ctx, unsigned index, uint16_t status)
 {
 	struct changes *n = ctx;
 
+	if (status == STATUS_INVALID && n->names) {
+		report_error(&n->client->report, EXIT_CODE_OK, status, n->paths[index],
+			"the server knows no user or group of that name");
+		n->first = n->first ? n->first : status_to_errno(status);
+		return;
+	}
+
 	if (status)
 		changes_failed(n, n->paths[index], status);
 }
@@ -85,6 +94,7 @@ int changes_add(struct changes *n, const char *path, struct message_change chang
 {
 	int err, add;
 
+	n->names |= change.user.len || change.group.len;
 	change.path = (struct wire_bytes){(const uint8_t *)path, strlen(path)};
 	if (!message_path_ok(change.path)) {
 		changes_failed(n, path, STATUS_NAME);

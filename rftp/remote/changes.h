@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rftp/remote/changes: modes and times of many names at the server, many in one request.
+ * rftp/remote/changes: modes, times and owners of many names at the server, many in one request.
  */
 #ifndef RFTP_CHANGES_H
 #define RFTP_CHANGES_H

@@ -71,6 +71,9 @@ static const struct command command_table[] = {
 		COMMAND_REMOTE, COMMAND_REMOTE, 2, UINT_MAX, command_mv},
 	{"chmod", "[-R] MODE PATH...", "change permissions of remote names: 644 or u+x,go-w",
 		COMMAND_NOTHING, COMMAND_REMOTE, 2, UINT_MAX, command_chmod},
+	{"chown", "[-hR] [USER][:GROUP] PATH...",
+		"change owner and group of remote names, by name or number", COMMAND_NOTHING,
+		COMMAND_REMOTE, 2, UINT_MAX, command_chown},
 	{"touch", "[-ch] [-d TIME|-t STAMP] PATH...",
 		"change modification times of remote names, to now or TIME", COMMAND_REMOTE,
 		COMMAND_REMOTE, 1, UINT_MAX, command_touch},
@@ -227,6 +230,8 @@ static const char *command_flags_text(const char *name)
 			"    -c LIST       check what a list says\n"},
 		{"mv", "    -n  an existing target is an error\n"},
 		{"chmod", "    -R  with all that is beneath PATH, but for symbolic links\n"},
+		{"chown", "    -h  a symbolic link itself, not what it leads to\n"
+			  "    -R  with all that is beneath PATH, of links themselves\n"},
 		{"touch", "    -c  a name that is not there is not made\n"
 			  "    -h  a symbolic link itself, not what it leads to\n"
 			  "    -d TIME   '2026-11-24 03:18:00.5', 2026-11-24T03:18Z, @SECONDS\n"

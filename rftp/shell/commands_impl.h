@@ -55,6 +55,7 @@ int command_find_names(struct client *, const struct lexer_command *);
 int command_leftovers(struct client *, const struct lexer_command *);
 /* commands_change.c */
 int command_chmod(struct client *, const struct lexer_command *);
+int command_chown(struct client *, const struct lexer_command *);
 int command_touch(struct client *, const struct lexer_command *);
 int command_ln(struct client *, const struct lexer_command *);
 /* commands_data.c */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rftpd/serve/handle_change: SETATTR and MAKE_LINK: modes, times, symbolic links.
+ * rftpd/serve/handle_change: SETATTR and MAKE_LINK: modes, times, owners, symbolic links.
  *
  * Each request is one task; of a SETATTR each name is a change and an outcome of its own.
  */
@@ -9,6 +9,7 @@
 #include "rftpd/serve/handle.h"
 #include "rftpd/serve/session_limits.h"
 #include "rftpd/serve/session_task.h"
+#include "tree/owners.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -18,6 +19,7 @@ struct change_task {
 	struct session_task base; /* first */
 	uint16_t count;
 	uint16_t statuses[MESSAGE_CHANGES_MAX];
+	struct owners *owners;  /* once a name was asked about */
 	struct wire_bytes data; /* the request's */
 	uint8_t bytes[];
 };
@@ -27,9 +29,15 @@ static struct change_task *of(struct session_task *t)
 	return (struct change_task *)t;
 }
 
+static void change_free(struct change_task *t)
+{
+	owners_free(t->owners);
+	free(t);
+}
+
 static void forget(struct session_task *t)
 {
-	free(of(t));
+	change_free(of(t));
 }
 
 static int begin(struct daemon_session *s, struct session_task base, uint16_t type,
@@ -41,6 +49,7 @@ static int begin(struct daemon_session *s, struct session_task base, uint16_t ty
 		return -ENOMEM;
 	t->base = base;
 	t->base.session = s;
+	t->owners = NULL;
 	t->base.forget = forget;
 	memcpy(t->bytes, data, len);
 	t->data = (struct wire_bytes){t->bytes, len};
@@ -75,9 +84,45 @@ static void audit(const struct daemon_session *s, struct audit_event e)
 
 /* ---- SETATTR ---- */
 
-static int change_one(const struct daemon_session *s, const struct message_change *m)
+/* The number of a user or group.  0; -EINVAL: none of that name is known; -ENOMEM. */
+static int change_find_id(struct change_task *t, enum owners_kind kind, struct wire_bytes name,
+	uint32_t id, uint32_t *out)
 {
-	const struct change change = {
+	char text[OWNERS_NAME_MAX + 1];
+
+	*out = id;
+	if (!name.len)
+		return 0;
+	if (!t->owners && owners_new(&t->owners))
+		return -ENOMEM;
+	memcpy(text, name.data, name.len);
+	text[name.len] = '\0';
+	/* who is root everywhere, also where nobody can be asked any more */
+	*out = strcmp(text, "root") ? owners_id(t->owners, kind, text, id) : 0;
+	return *out == MESSAGE_CHANGE_NO_ID ? -EINVAL : 0;
+}
+
+static int change_owners(
+	struct change_task *t, const struct message_change *m, struct change *change)
+{
+	uint32_t uid = 0, gid = 0;
+	int err = 0;
+
+	change->has_owner = m->flags & MESSAGE_CHANGE_OWNER;
+	change->has_group = m->flags & MESSAGE_CHANGE_GROUP;
+	if (change->has_owner)
+		err = change_find_id(t, OWNERS_USER, m->user, m->uid, &uid);
+	if (!err && change->has_group)
+		err = change_find_id(t, OWNERS_GROUP, m->group, m->gid, &gid);
+	change->uid = uid;
+	change->gid = gid;
+	return err;
+}
+
+static int change_one(struct change_task *t, const struct message_change *m)
+{
+	const struct daemon_session *s = t->base.session;
+	struct change change = {
 		.has_mode = m->flags & MESSAGE_CHANGE_MODE,
 		.has_mtime = m->flags & MESSAGE_CHANGE_MTIME,
 		.now = m->flags & MESSAGE_CHANGE_NOW,
@@ -94,10 +139,14 @@ static int change_one(const struct daemon_session *s, const struct message_chang
 
 	handle_path(path, m->path);
 	found = find(s, path, &entry, &beneath);
-	err = found ? found : place_change(&entry->place, beneath, &change);
+	err = found ? found : change_owners(t, m, &change);
+	if (!err)
+		err = place_change(&entry->place, beneath, &change);
 	if (change.has_mode)
 		snprintf(mode, sizeof mode, "%04o", (unsigned)m->mode);
-	audit(s, (struct audit_event){.event = change.has_mode ? "chmod" : "touch",
+	audit(s, (struct audit_event){.event = change.has_owner || change.has_group ? "chown"
+					       : change.has_mode                    ? "chmod"
+										    : "touch",
 			 .export_name = found ? NULL : entry->name,
 			 .path = found ? path : beneath,
 			 .mode = mode,
@@ -115,7 +164,7 @@ static void work_set_attr(struct session_task *task)
 	if (message_get_set_attr(&m, t->data.data, t->data.len))
 		return;
 	while (t->count < m.count && message_next_change(&m.changes, &change))
-		t->statuses[t->count++] = status_from_errno(change_one(task->session, &change));
+		t->statuses[t->count++] = status_from_errno(change_one(t, &change));
 }
 
 static int answer_set_attr(struct session_task *task)
@@ -126,7 +175,7 @@ static int answer_set_attr(struct session_task *task)
 	int err = daemon_session_reply(task->session, MESSAGE_SETATTR, reply,
 		message_put_set_attr_reply(&m, t->statuses, reply, sizeof reply));
 
-	free(t);
+	change_free(t);
 	return err;
 }
 
@@ -189,7 +238,7 @@ static int answer_make_link(struct session_task *task)
 	err = t->statuses[0] ? handle_refuse_path(
 				       s, MESSAGE_MAKE_LINK, status_to_errno(t->statuses[0]), path)
 			     : daemon_session_reply(s, MESSAGE_MAKE_LINK, NULL, 0);
-	free(t);
+	change_free(t);
 	return err;
 }
 

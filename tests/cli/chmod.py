@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """chmod, touch and ln of the shell: as the programs of these names do it."""
 
+import grp
 import os
+import pwd
 import subprocess
 import time
 
@@ -92,6 +94,51 @@ def times(top):
     fails(NO_FILE, "-c", "touch no/where", daemon.url())
     for wrong in ("touch", "touch -d", "touch -d tomorrow f", "touch -t 1 f", "touch -q f"):
         fails(USAGE, "-c", wrong, daemon.url())
+
+
+@case
+def owners(top):
+    """By number and by name, of the name itself, a link and a tree; what may not be is told, and keeps none back."""
+    daemon = served(top)
+    os.makedirs(daemon.path("d/e"))
+    make_file(daemon.path("d/e/f"), 1)
+    os.symlink("f", daemon.path("d/e/l"))
+    os.symlink("../f", daemon.path("d/to-f"))
+
+    def owner(name):
+        st = os.lstat(daemon.path(name))
+        return st.st_uid, st.st_gid
+
+    mine = (os.getuid(), os.getgid())
+    fails(USAGE, "-c", "chown", daemon.url(""))
+    for who in ("1000:", "4294967295", ":", "''"):
+        fails(USAGE, "-c", f"chown {who} f", daemon.url(""), says="chown")
+    fails(KIND, "-c", "chown nobody-of-that-name f", daemon.url(""), says="no user or group of that name")
+    fails(NO_FILE, "-c", "chown 1 none", daemon.url(""), says="none")
+    works("-c", f"chown {mine[0]}:{mine[1]} f", daemon.url(""))
+    if os.getuid():
+        fails(DENIED, "-c", "chown 0 f", daemon.url(""), says="f")
+        return
+    user, group = pwd.getpwnam("daemon"), grp.getgrnam("daemon")
+    works("-c", "chown daemon f; chown :daemon d", daemon.url(""))
+    equal((owner("f"), owner("d")), ((user.pw_uid, mine[1]), (mine[0], group.gr_gid)), "by name")
+    works("-c", "chown 4711:4712 f", daemon.url(""))
+    equal(owner("f"), (4711, 4712), "by number")
+    works("-c", "chown 1 d/to-f; chown -h 2:3 d/to-f", daemon.url(""))
+    equal((owner("f"), owner("d/to-f")), ((1, 4712), (2, 3)), "through a link, and of it")
+    works("-c", "chown -R 5:6 d", daemon.url(""))
+    equal([owner(n) for n in ("d", "d/e", "d/e/f", "d/e/l", "d/to-f")], [(5, 6)] * 3 + [mine, (2, 3)], "a tree")
+    works("-c", "chown -hR root:root d", daemon.url(""))
+    equal([owner(n) for n in ("d", "d/e", "d/e/f", "d/e/l", "d/to-f")], [(0, 0)] * 5, "its links, too")
+    fails((DENIED, rftptest.FAILED), "-c", "chown 1 none-such / f", daemon.url(""))
+    equal((owner(""), owner("f")[0]), (mine, 1), "the top of the export stays")
+    os.chmod(top, 0o755)
+    for user in (4711,):
+        other = Daemon(daemon.path("d"), user=user)
+        fails(DENIED, "-c", "chown 0 e", other.url(""), says="e")
+    read_only = Daemon(daemon.path(""), "ro")
+    result = fails((DENIED, rftptest.FAILED), "-c", "chown 1 d", read_only.url(""))
+    check(b"read-only" in result.err, result)
 
 
 @case

@@ -480,7 +480,7 @@ def requests_with_wrong_values(top):
     bad += [(iwarp.SETATTR, struct.pack(">HBIqI", count, flags, mode, s, ns) + text(path))
             for count, flags, mode, s, ns, path in (
         (0, 1, 0, 0, 0, b"f"), (2, 1, 0, 0, 0, b"f"), (1, 0, 0, 0, 0, b"f"), (1, 1, 0o10000, 0, 0, b"f"),
-        (1, 2, 0, 0, 10**9, b"f"), (1, 6, 0, 0, 0, b"f"), (1, 32, 0, 0, 0, b"f"), (1, 1, 0, 0, 0, b"a\0b"),
+        (1, 2, 0, 0, 10**9, b"f"), (1, 6, 0, 0, 0, b"f"), (1, 32, 0, 0, 0, b"f"), (1, 128, 0, 0, 0, b"f"), (1, 1, 0, 0, 0, b"a\0b"),
         (1, 17, 0, 0, 0, b"f"), (1, 1, 0, 0, 0, b""))]
     bad += [(iwarp.TREE, struct.pack(">I", flags) + text(path) + rules) for flags, path, rules in (
         (3, b"/", b"\0\0"), (7, b"/", b"\0\0"), (8, b"/", b"\0\0"), (0, b"a\0b", b"\0\0"), (0, b"../x", b"\0\0"), (0, b"/", b"\0\1"),

@@ -93,6 +93,8 @@ write("fuzz_message", {
                        + pack("HHQ", 0, 0, 7) + text(b"\x12\x34\x56\x78")),
     "setattr": frame(26, pack("H", 2) + pack("BIqI", 11, 0o644, -1, 7) + text(b"/a") + pack("BIqI", 20, 0, 0, 0)
                      + text(b"/b")),
+    "setattr-owner": frame(26, pack("H", 1) + pack("BIqII", 0x60, 0, 0, 0, 1000) + text(b"") + pack("I", 0xffffffff) + text(b"users")
+                           + text(b"/a")),
     "setattr-reply": frame(26 | REPLY, pack("HHH", 2, 0, 201)),
     "make-link": frame(27, pack("I", 0) + text(b"../x") + text(b"/b")),
     "put": frame(30, pack("I", 1) + text(b"/d") + whole(b"n", b"what is in it")),

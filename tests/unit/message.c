@@ -26,6 +26,11 @@
 #define CHANGES                                                                                    \
 	"0002 0b 000001a4 ffffffffffffffff 3b9ac9ff 0002 2f61 "                                    \
 	"14 00000000 0000000000000000 00000000 0002 2f62"
+#define CHOWN                                                                                      \
+	"0003 60 00000000 0000000000000000 00000000 000003e8 0000 ffffffff 0005 7573657273 0001 "  \
+	"2f "                                                                                      \
+	"21 000001a4 0000000000000000 00000000 000003e8 0001 61 0001 2f "                          \
+	"50 00000000 0000000000000000 00000000 00000000 0000 0001 2f"
 #define CHANGE_MAX "02 00000000 7fffffffffffffff 3b9ac9ff 0100 61*256 "
 #define STATUSES "0002 0000 00c9"
 #define MAKE_LINK "00000000 0002 2e2e 0002 2f62"
@@ -227,6 +232,7 @@ static const struct sample samples[] = {
 			X5(SUM_MAX) X5(SUM_MAX) SUM_MAX SUM_MAX},
 	{MESSAGE_SETATTR, NULL, CHANGES},
 	{MESSAGE_SETATTR, NULL, "0001 01 00000000 0000000000000000 00000000 0001 2f"},
+	{MESSAGE_SETATTR, NULL, CHOWN},
 	/* changes that fill a frame to the last byte */
 	{MESSAGE_SETATTR, NULL,
 		"00e0 " X200(CHANGE_MAX) X5(CHANGE_MAX) X5(CHANGE_MAX) X5(CHANGE_MAX) X5(CHANGE_MAX)
@@ -496,6 +502,10 @@ static const struct tweak tweaks[] = {
 	{recode_message_set_attr, CHANGES, 23, 1, 28, BAD}, /* a link is not made */
 	{recode_set_attr_reply, STATUSES, 0, 2, 0, BAD},
 	{recode_set_attr_reply, STATUSES, 0, 2, 1, BAD},
+	{recode_message_set_attr, CHOWN, 2, 1, 0x80, BAD},
+	{recode_message_set_attr, CHOWN, 19, 4, UINT32_MAX, BAD}, /* neither number nor name */
+	{recode_message_set_attr, CHOWN, 25, 4, 7, 0},
+	{recode_message_set_attr, CHOWN, 31, 1, 0, BAD}, /* NUL */
 	{recode_set_attr_reply, STATUSES, 0, 2, 3, -EMSGSIZE},
 	{recode_set_attr_reply, STATUSES, 0, 2, 1025, BAD},
 	{recode_message_make_link, MAKE_LINK, 0, 4, 1, BAD},
