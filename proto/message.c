@@ -382,6 +382,12 @@ void message_list_begin(struct message_list_writer *writer, void *buf, size_t si
 	wire_put_u16(&writer->wire, 0);
 }
 
+static bool message_entry_ok(const struct message_entry *e)
+{
+	return message_name_ok(e->name) &&
+	       (!e->target.len || (e->attr.type == MESSAGE_SYMLINK && message_path_ok(e->target)));
+}
+
 int message_list_add(struct message_list_writer *writer, const struct message_entry *entry)
 {
 	struct wire w = writer->wire;
@@ -389,8 +395,9 @@ int message_list_add(struct message_list_writer *writer, const struct message_en
 	if (writer->count == MESSAGE_LIST_MAX)
 		return -EMSGSIZE;
 	message_put_attr_fields(&w, &entry->attr);
-	wire_require(&w, message_name_ok(entry->name));
+	wire_require(&w, message_entry_ok(entry));
 	wire_put_bytes(&w, entry->name, MESSAGE_NAME_MAX);
+	wire_put_bytes(&w, entry->target, MESSAGE_PATH_MAX);
 	if (w.error) /* the writer's own cursor stays where it was: nothing was added */
 		return w.error;
 	writer->wire = w;
@@ -428,6 +435,7 @@ int message_get_list_entry(struct message_entry *entry, struct wire *w)
 {
 	message_get_attr_fields(w, &entry->attr);
 	entry->name = wire_get_bytes(w, MESSAGE_NAME_MAX);
-	wire_require(w, message_name_ok(entry->name));
+	entry->target = wire_get_bytes(w, MESSAGE_PATH_MAX);
+	wire_require(w, message_entry_ok(entry));
 	return w->error;
 }

@@ -325,7 +325,9 @@ struct message_list_reply {
 };
 struct message_entry {
 	struct message_attr attr;
-	struct wire_bytes name; /* 1..255 bytes, no '/' */
+	struct wire_bytes name;   /* 1..255 bytes, no '/' */
+	struct wire_bytes target; /* what a link says, at most MESSAGE_PATH_MAX bytes without NUL;
+				     empty: not known, and of anything else */
 };
 
 /* ---- STORE and RETRIEVE: after the OK reply the data source sends OFFER (proto/transfer.h) ----

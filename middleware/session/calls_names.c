@@ -272,8 +272,14 @@ static int calls_list_frame(
 			return calls_bad_reply(c, MESSAGE_LIST);
 		e->attr = entry.attr;
 		e->name = strndup((const char *)entry.name.data, entry.name.len);
-		if (!e->name)
+		e->target = entry.target.len
+				    ? strndup((const char *)entry.target.data, entry.target.len)
+				    : NULL;
+		if (!e->name || (entry.target.len && !e->target)) {
+			free(e->name);
+			free(e->target);
 			return -ENOMEM;
+		}
 		list->count++;
 	}
 	return wire_finish(&wire) ? calls_bad_reply(c, MESSAGE_LIST) : head.more;
@@ -306,8 +312,10 @@ int calls_list(struct calls *c, const char *path, struct calls_list *list)
 
 void calls_list_free(struct calls_list *list)
 {
-	for (size_t i = 0; i < list->count; i++)
+	for (size_t i = 0; i < list->count; i++) {
 		free(list->entries[i].name);
+		free(list->entries[i].target);
+	}
 	free(list->entries);
 	*list = (struct calls_list){0};
 }

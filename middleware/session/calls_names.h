@@ -14,6 +14,7 @@
 struct calls_entry {
 	struct message_attr attr;
 	char *name;
+	char *target; /* what a link says; NULL: not known, and of anything else */
 };
 struct calls_list {
 	struct calls_entry *entries; /* sorted by name */

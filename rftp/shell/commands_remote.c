@@ -202,7 +202,8 @@ static int ls_names(struct client *c, const struct ls_names *names, unsigned mas
 		else if (attr.type == MESSAGE_DIRECTORY)
 			directory[i] = true;
 		else
-			files[count++] = (struct calls_entry){attr, names->shown.list[i]};
+			files[count++] =
+				(struct calls_entry){.attr = attr, .name = names->shown.list[i]};
 	}
 	if (count) {
 		struct calls_list list = {.entries = files, .count = count};

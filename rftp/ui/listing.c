@@ -87,6 +87,15 @@ static void listing_name(struct text *out, const struct calls_entry *e, bool ter
 		text_putc(out, '/');
 }
 
+static void listing_target(struct text *out, const char *target, bool terminal)
+{
+	text_puts(out, " -> ");
+	if (terminal)
+		escape_shell(out, target, strlen(target));
+	else
+		text_puts(out, target);
+}
+
 static void listing_json(
 	struct report *r, const struct listing_params *p, const struct calls_list *list)
 {
@@ -99,6 +108,9 @@ static void listing_json(
 		report_json_string(&json, "directory", p->directory);
 		report_json_string(&json, "name", list->entries[i].name);
 		listing_json_attr(&json, &list->entries[i].attr);
+		if (list->entries[i].target)
+			report_json_bytes(&json, "target", list->entries[i].target,
+				strlen(list->entries[i].target));
 		report_json_end(r, &json);
 	}
 }
@@ -121,6 +133,8 @@ static void listing_details(struct text *out, const struct listing_params *p,
 		text_printf(out, "%s %5u %5u %*s %s ", mode, e->attr.uid, e->attr.gid,
 			p->human ? 5 : 12, size, when);
 		listing_name(out, e, terminal);
+		if (e->target)
+			listing_target(out, e->target, terminal);
 		text_putc(out, '\n');
 	}
 }

@@ -20,6 +20,8 @@ struct list {
 	bool has_entry;
 	struct message_attr attr;
 	char name[MESSAGE_NAME_MAX + 1];
+	size_t target_len; /* of a link */
+	char target[MESSAGE_PATH_MAX + 1];
 };
 
 static void list_free(struct listing *listing)
@@ -48,8 +50,17 @@ static int next_export(struct list *l)
 	return 1;
 }
 
+/* What it says; one that can not be read says nothing. */
+static void read_target(struct list *l)
+{
+	ssize_t n = opener_readlinkat(dirfd(l->dir), l->name, l->target, sizeof l->target);
+
+	l->target_len = n > 0 && n <= (ssize_t)MESSAGE_PATH_MAX ? (size_t)n : 0;
+}
+
 static int next_entry(struct list *l)
 {
+	l->target_len = 0;
 	if (l->listing.found == VIEW_TOP)
 		return next_export(l);
 	for (;;) {
@@ -68,6 +79,8 @@ static int next_entry(struct list *l)
 			continue;
 		handle_attr(&l->attr, &st);
 		snprintf(l->name, sizeof l->name, "%s", e->d_name);
+		if (S_ISLNK(st.st_mode))
+			read_target(l);
 		return 1;
 	}
 }
@@ -95,8 +108,8 @@ static void list_fill(struct listing *listing)
 				break;
 			l->has_entry = true;
 		}
-		entry = (struct message_entry){
-			l->attr, {(const uint8_t *)l->name, strlen(l->name)}};
+		entry = (struct message_entry){l->attr, {(const uint8_t *)l->name, strlen(l->name)},
+			{(const uint8_t *)l->target, l->target_len}};
 		err = 1;
 		if (message_list_add(&writer, &entry) == -EMSGSIZE && writer.count)
 			break;

@@ -90,6 +90,7 @@ def lists_that_are_malformed(top):
         "mode": [(b"a", attributes(mode=0o10000))], "nanoseconds": [(b"a", attributes(ns=10 ** 9))],
     }
     frames = {what: listing(names) for what, names in bad.items()}
+    frames |= {"what a file says": listing([b"a"])[:-2] + iwarp.text(b"x")}
     frames |= {"a byte more": listing([b"a"]) + b"x", "a byte less": listing([b"a"])[:-1],
                "count 2 of 1": listing([b"a"], count=2), "count 0 of 1": listing([b"a"], count=0),
                "count 65535": listing([b"a"], count=65535), "more 2": listing([b"a"], more=2), "no bytes": b""}

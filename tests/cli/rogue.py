@@ -41,7 +41,7 @@ def listing(names, more=0, count=None):
     """names: each a name, or (name, attributes)"""
     entries = [(n, attributes()) if isinstance(n, bytes) else n for n in names]
     return struct.pack(">BH", more, len(entries) if count is None else count) \
-        + b"".join(a + iwarp.text(n) for n, a in entries)
+        + b"".join(a + iwarp.text(n) + iwarp.text(b"") for n, a in entries)
 
 
 def result(number=1, status=0, size=0, digest=0, why=b""):

@@ -136,7 +136,14 @@ def listings_show_names_as_they_were_given(top):
         else:
             equal((result.code, result.err), (0, b""), command)
         equal(result.out.decode().strip(), said, command)
-    check(works("-c", "ls -l d*", daemon.url("")).out.startswith(b"l"), "a link that leads nowhere")
+    out = works("-c", "ls -l d*", daemon.url("")).out
+    check(out.startswith(b"l"), "a link that leads nowhere")
+    targets = {e: os.readlink(daemon.path(e)) for e in os.listdir(daemon.path("")) if os.path.islink(daemon.path(e))}
+    check(targets, "there are links")
+    lines = works("-c", "ls -la", daemon.url("")).out.decode().splitlines()
+    equal({line.split(" -> ")[0].split()[-1]: line.split(" -> ")[1] for line in lines if " -> " in line}, targets, "ls -l")
+    told = works("--json", "-c", "ls -a", daemon.url("")).events()
+    equal({e["name"]: e["target"] for e in told if e["event"] == "entry" and "target" in e}, targets, "--json")
     fails(NO_FILE, "-c", "ls missing", daemon.url(""), says="missing")
 
 

@@ -43,7 +43,7 @@ def text(data):
 
 ATTR = struct.pack(">BIIIQqI", 1, 0o644, 1000, 1001, 4096, 1700000000, 5)
 HELLO = struct.pack(">HHIIHIII", 1, 4, 1 << 20, 16, 2, 2, 7, 1) + text(b"rftpd/1")
-LIST = ATTR + text(b"b") + ATTR + text(b"a")
+LIST = ATTR + text(b"b") + text(b"") + ATTR + text(b"a") + text(b"")
 PINGS = b"".join(frame(struct.pack(">Q", i)) for i in range(1, 5))
 write("fuzz_calls",
       b"\0" + frame(ATTR), b"\0" + frame(text(b"no such file"), response=200),

@@ -67,7 +67,7 @@ write("fuzz_message", {
     "channels-reply": frame(4 | REPLY, pack("HH", 8, 64) + TOKEN),
     "stat": frame(16, text(b"/a/b")),
     "stat-reply": frame(16 | REPLY, ATTR),
-    "list-reply": frame(17 | REPLY, pack("BH", 1, 2) + 2 * (ATTR + text(b"name"))),
+    "list-reply": frame(17 | REPLY, pack("BH", 1, 2) + ATTR + text(b"name") + text(b"") + b"\3" + ATTR[1:] + text(b"link") + text(b"../x")),
     "mkdir": frame(18, pack("II", 0o755, 1) + text(b"/d")),
     "rename": frame(21, pack("I", 1) + text(b"/a") + text(b"/b")),
     "statfs-reply": frame(22 | REPLY, pack("QQQQQ", 5, 4, 3, 2, 1)),

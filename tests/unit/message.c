@@ -56,7 +56,7 @@
 	"01 00008000 00 0000 00000000 00000000 00000000 00 0000000000000000 "                      \
 	"ffffffffffffffff 0001 2f 0000 0000"
 #define FEED "00000000 0007 0000000004000000 00000002540be400 0005 2f66656564"
-#define ENTRY ATTR " 0001 61"
+#define ENTRY ATTR " 0001 61 0000 "
 #define LINK "03 000001ff 000003e8 000003e9 0000000000000001 ffffffffffffffff 3b9ac9ff"
 #define TREE "00000001 0002 2f61 0001 00 0003 2a2e6f"
 #define TREE2 "01 0002 " ATTR " 0000 0000 0002 6162 0000 " LINK " 0000 0001 0001 63 0001 78"
@@ -72,8 +72,8 @@
 	"01 0002 " LEFTOVER                                                                        \
 	"03 04 0000 ffffffffffffffff 0000000000000200 0000000000000000 0000000000000000 "          \
 	"0001 61 0000"
-#define LIST2 "01 0002 " ENTRY ENTRY
-#define ENTRY_MAX ATTR " 00ff 62*255 "
+#define LIST2 "01 0002 " ENTRY LINK " 0001 61 0002 2e2e"
+#define ENTRY_MAX ATTR " 00ff 62*255 0000 "
 #define X5(x) x x x x x
 #define X25(x) X5(x) X5(x) X5(x) X5(x) X5(x)
 #define X200(x) X25(x) X25(x) X25(x) X25(x) X25(x) X25(x) X25(x) X25(x)
@@ -180,7 +180,12 @@ static const struct sample samples[] = {
 	{MESSAGE_LIST | MESSAGE_REPLY, NULL, "00 0000"},
 	{MESSAGE_LIST | MESSAGE_REPLY, NULL, LIST2},
 	/* 225 entries of 290 bytes and one of 283 fill a frame to the last byte */
-	{MESSAGE_LIST | MESSAGE_REPLY, NULL, "01 00e2 " X225(ENTRY_MAX) ATTR " 00f8 63*248"},
+	/* 224 entries of 292 bytes and one of 125 fill a frame to the last byte */
+	{MESSAGE_LIST | MESSAGE_REPLY, NULL,
+		"01 00e1 " X25(ENTRY_MAX) X25(ENTRY_MAX) X25(ENTRY_MAX) X25(ENTRY_MAX) X25(
+			ENTRY_MAX) X25(ENTRY_MAX) X25(ENTRY_MAX) X25(ENTRY_MAX) X5(ENTRY_MAX)
+			X5(ENTRY_MAX) X5(ENTRY_MAX) X5(ENTRY_MAX)
+				ENTRY_MAX ENTRY_MAX ENTRY_MAX ENTRY_MAX ATTR " 0058 63*88 0000"},
 	{MESSAGE_MKDIR, NULL, MKDIR},
 	{MESSAGE_MKDIR, NULL, "00000fff 00000000 0001 2f"},
 	{MESSAGE_MKDIR, NULL, "00000000 00000000 0fff 61*4095"},
@@ -718,6 +723,8 @@ static const struct tweak tweaks[] = {
 	{recode_list, LIST2, 38, 1, '.', BAD},
 	{recode_list, LIST2, 38, 1, 0, BAD},
 	{recode_list, LIST2, 36, 2, 0, BAD},
+	{recode_list, LIST2, 41, 1, 1, BAD}, /* a file says nothing */
+	{recode_list, LIST2, 79, 1, 0, BAD}, /* NUL in what a link says */
 	/* RING reply */
 	{recode_message_ring_reply, RING_REPLY, 0, 4, 4095, BAD},
 	{recode_message_ring_reply, RING_REPLY, 0, 4, 4096, 0},
@@ -941,7 +948,7 @@ static void list_writer(void)
 {
 	static uint8_t buf[2 * MESSAGE_DATA_MAX];
 	struct message_entry entry = {
-		{MESSAGE_FILE, 0644, 0, 0, 9, 0, 0}, {(const uint8_t *)"n", 1}};
+		{MESSAGE_FILE, 0644, 0, 0, 9, 0, 0}, {(const uint8_t *)"n", 1}, {NULL, 0}};
 	struct message_list_writer writer;
 	struct message_list_reply head;
 	struct message_entry got;
@@ -949,14 +956,14 @@ static void list_writer(void)
 	struct wire w;
 	ssize_t n;
 
-	/* entries of one byte: the count's limit comes first; 1024 * 36 + 3 bytes */
+	/* entries of one byte: the count's limit comes first; 1024 * 38 + 3 bytes */
 	message_list_begin(&writer, buf, sizeof(buf));
 	while (!message_list_add(&writer, &entry))
 		added++;
 	CHECK_EQ(added, MESSAGE_LIST_MAX);
 	CHECK_EQ(message_list_add(&writer, &entry), -EMSGSIZE);
 	n = message_list_end(&writer, true);
-	CHECK_EQ(n, 3 + 1024 * 36);
+	CHECK_EQ(n, 3 + 1024 * 38);
 	CHECK_EQ(message_get_list_head(&head, &w, buf, (size_t)n), 0);
 	CHECK_EQ(head.count, 1024);
 	CHECK_EQ(head.more, 1);
@@ -976,13 +983,13 @@ static void list_writer(void)
 		added++;
 	n = message_list_end(&writer, false);
 	free((void *)(uintptr_t)entry.name.data);
-	CHECK_EQ(added, (MESSAGE_DATA_MAX - 3) / 290);
-	CHECK_EQ(n, 3 + added * 290);
+	CHECK_EQ(added, (MESSAGE_DATA_MAX - 3) / 292);
+	CHECK_EQ(n, 3 + added * 292);
 
 	/* an entry that may not be sent spoils nothing; one that does not fit neither */
 	entry.name.data = (const uint8_t *)"..";
 	entry.name.len = 2;
-	message_list_begin(&writer, buf, 3 + 36 + 36);
+	message_list_begin(&writer, buf, 3 + 38 + 38);
 	CHECK_EQ(message_list_add(&writer, &entry), -EBADMSG);
 	entry.name.len = 1;
 	CHECK_EQ(message_list_add(&writer, &entry), -EBADMSG);
@@ -992,8 +999,8 @@ static void list_writer(void)
 	CHECK_EQ(message_list_add(&writer, &entry), -EMSGSIZE);
 	entry.name.len = 1;
 	CHECK_EQ(message_list_add(&writer, &entry), 0);
-	CHECK_EQ(message_list_end(&writer, false), 3 + 72);
-	CHECK_EQ(message_get_list_head(&head, &w, buf, 3 + 72), 0);
+	CHECK_EQ(message_list_end(&writer, false), 3 + 76);
+	CHECK_EQ(message_get_list_head(&head, &w, buf, 3 + 76), 0);
 	CHECK_EQ(head.count, 2);
 	CHECK_EQ(head.more, 0);
 
