@@ -89,7 +89,9 @@ static bool leftover_is_old(const struct stat *st, uint64_t age_s)
 {
 	time_t now = time(NULL);
 
-	return now >= st->st_mtim.tv_sec && (uint64_t)(now - st->st_mtim.tv_sec) >= age_s;
+	/* the clock of files may be ahead of this one by some milliseconds */
+	return !age_s ||
+	       (now >= st->st_mtim.tv_sec && (uint64_t)(now - st->st_mtim.tv_sec) >= age_s);
 }
 
 /* One that has no journal: under the lock that who makes another of that name would take. */

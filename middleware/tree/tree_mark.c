@@ -191,7 +191,8 @@ int tree_mark_sweep(int dir, const char *name, uint64_t keep_s)
 		err = -errno;
 	else if (!S_ISREG(st.st_mode))
 		err = -EPERM;
-	else if (now < st.st_ctim.tv_sec || (uint64_t)(now - st.st_ctim.tv_sec) < keep_s)
+	else if (keep_s &&
+		 (now < st.st_ctim.tv_sec || (uint64_t)(now - st.st_ctim.tv_sec) < keep_s))
 		err = -EAGAIN;
 	else if (flock(fd, LOCK_EX | LOCK_NB))
 		err = errno == EWOULDBLOCK ? -EBUSY : -errno;
