@@ -252,7 +252,7 @@ static int calls_list_frame(
 	struct calls *c, struct calls_list *list, const uint8_t *reply, size_t len)
 {
 	struct message_list_reply head;
-	struct calls_entry *entries;
+	struct calls_entry *entries = list->entries;
 	struct wire wire;
 
 	if (message_get_list_head(&head, &wire, reply, len))
@@ -260,10 +260,13 @@ static int calls_list_frame(
 	list->bytes += len + head.count * sizeof *entries;
 	if (list->bytes > CALLS_LIST_BYTES_MAX)
 		return calls_too_long(c, MESSAGE_LIST);
-	entries = realloc(list->entries, (list->count + head.count + 1) * sizeof *entries);
-	if (!entries)
-		return -ENOMEM;
-	list->entries = entries;
+	if (list->room < list->count + head.count) {
+		list->room = list->room * 2 + head.count;
+		entries = realloc(entries, list->room * sizeof *entries);
+		if (!entries)
+			return -ENOMEM;
+		list->entries = entries;
+	}
 	for (unsigned i = 0; i < head.count; i++) {
 		struct message_entry entry;
 		struct calls_entry *e = &entries[list->count];

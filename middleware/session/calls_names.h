@@ -18,7 +18,7 @@ struct calls_entry {
 };
 struct calls_list {
 	struct calls_entry *entries; /* sorted by name */
-	size_t count;
+	size_t count, room;
 	uint64_t bytes; /* that it holds, roughly */
 };
 
