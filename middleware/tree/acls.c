@@ -130,11 +130,12 @@ static int acls_set(int fd, const char *name, acl_t acl)
 	size_t size = sizeof(struct posix_acl_xattr_header) +
 		      (size_t)(count > 0 ? count : 0) * sizeof(struct posix_acl_xattr_entry);
 	struct posix_acl_xattr_header *value = calloc(1, size);
-	struct posix_acl_xattr_entry *entries = (void *)(value + 1);
+	struct posix_acl_xattr_entry *entries;
 	acl_entry_t entry;
 
 	if (!value)
 		return ENOMEM;
+	entries = (void *)(value + 1);
 	value->a_version = htole32(POSIX_ACL_XATTR_VERSION);
 	for (more = acl_get_entry(acl, ACL_FIRST_ENTRY, &entry); more == 1 && n < count && !err;
 		more = acl_get_entry(acl, ACL_NEXT_ENTRY, &entry))
