@@ -73,6 +73,7 @@ static void pool_thread_run(void *arg)
 	struct task *t;
 
 	pthread_mutex_lock(&p->lock);
+	p->idle--; /* as which grow counted it */
 	while ((t = next_task(p))) {
 		pthread_mutex_unlock(&p->lock);
 		t->run(t);
@@ -117,9 +118,11 @@ static int grow(struct task_pool *p)
 	pthread_mutex_lock(&p->lock); /* the thread may end before worker_start returns */
 	LIST_INSERT_HEAD(&p->running, thread, entry);
 	p->threads++;
+	p->idle++; /* it is about to take a task */
 	err = worker_start(&thread->worker, "task", pool_thread_run, thread);
 	if (err) {
 		p->threads--;
+		p->idle--;
 		LIST_REMOVE(thread, entry);
 	}
 	pthread_mutex_unlock(&p->lock);
@@ -240,7 +243,8 @@ uint64_t task_pool_next_ns(struct task_pool *p)
 
 	pthread_mutex_lock(&p->lock);
 	first = STAILQ_FIRST(&p->waiting);
-	if (first && p->threads < p->most)
+	/* an idle one has been woken, and waits for a CPU: more threads would not help it */
+	if (first && p->idle < p->waiting_count && p->threads < p->most)
 		next = (first->since_ns > p->grown_ns ? first->since_ns : p->grown_ns) +
 		       TASK_PATIENCE_NS;
 	pthread_mutex_unlock(&p->lock);
