@@ -101,16 +101,16 @@ static inline const char *scratch_path(const char *dir, const char *name)
 	return path;
 }
 
-/* Whether it worked. */
+/* Whether it worked; if not, it has been printed why. */
 static inline bool scratch_write(const char *path, const char *text)
 {
 	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-	ssize_t n;
+	ssize_t n = fd < 0 ? -1 : write(fd, text, strlen(text));
 
-	if (fd < 0)
-		return false;
-	n = write(fd, text, strlen(text));
-	close(fd);
+	if (n != (ssize_t)strlen(text))
+		printf("# %s: %s\n", path, n < 0 ? strerror(errno) : "the disk is full");
+	if (fd >= 0)
+		close(fd);
 	return n == (ssize_t)strlen(text);
 }
 
