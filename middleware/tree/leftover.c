@@ -137,6 +137,12 @@ static int leftover_sweep_both(
 		return -EAGAIN;
 	if (flock(fd, LOCK_EX | LOCK_NB))
 		return errno == EWOULDBLOCK ? -EBUSY : -errno;
+	/* what the names are now may be another transfer's, if it has lost its own since it was
+	 * opened */
+	if (fstat(fd, &st))
+		return -errno;
+	if (!st.st_nlink)
+		return -EAGAIN;
 	if (whole && opener_unlinkat(dir, partial, 0))
 		return -errno;
 	if (whole)
