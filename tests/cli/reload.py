@@ -57,6 +57,8 @@ def sessions_go_on_and_new_ones_have_the_new_settings(top):
     works(f"{top}/f", daemon.url("f"))
     same_files(f"{top}/f", f"{top}/b/f")
     check(b"debug:" in daemon.stderr(), "the log level is the old one")
+    # a client does not wait until the daemon has taken its session for ended
+    wait_until(lambda: daemon.stderr().count(b" ended after") == 3, "only the old session is left")
     other = iwarp.Session(daemon.port)
     other.hello()
     rftptest.fails(rftptest.REFUSED, "-c", "ls", daemon.url(""), says="as many sessions")
