@@ -44,6 +44,7 @@ def sessions_of_one_address(top):
     check(b"127.0.0.2" in daemon.stderr() and b"max-per-address" in daemon.stderr(), "logged:",
           daemon.stderr()[-300:])
     works(f"{top}/local", daemon.url("put"))  # another address
+    wait_until(lambda: b"(bye)" in daemon.stderr(), "the daemon knows that it has ended")
     others = [session(daemon, "127.0.0.3") for _ in range(3)]
     check(is_refused(daemon, "127.0.0.4"), "a seventh session")
     fails(rftptest.REFUSED, daemon.url("put"), f"{top}/got", says="as many sessions as it allows")
