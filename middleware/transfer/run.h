@@ -49,7 +49,7 @@ struct run {
 	struct engine_sink *sink;
 	struct engine *common; /* and what both have; NULL: none is open */
 	struct sender *sender; /* source: blocks that were sent before that; NULL: there are none */
-	bool unanswered;       /* source: what asks for the transfer is not answered yet */
+	bool unanswered;       /* what asks for the transfer is not answered yet */
 	uint64_t wake_ns;      /* the loop looks again then; 0: no sooner than it would */
 	struct io_pool *io_pool;
 	struct seal_key *seal_key; /* blocks are sealed; NULL: they are in the clear */

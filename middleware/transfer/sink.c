@@ -268,6 +268,15 @@ static int check_sums(struct sink *s)
 
 /* ---- the loop ---- */
 
+/* The answer to what asked for the transfer comes before all frames that are the transfer's, and
+ * may have come with the first of them.  0 or a failure. */
+static int look_for_answer(struct sink *s)
+{
+	int err = run_answered(&s->run);
+
+	return err < 0 ? err : 0;
+}
+
 static int work(struct run *run)
 {
 	struct sink *s = self(run);
@@ -281,6 +290,7 @@ static int work(struct run *run)
 		sink_note_gathered,
 		sink_open_files,
 		take_frames,
+		look_for_answer,
 		sink_give_held,
 		flush,
 	};

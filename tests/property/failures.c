@@ -332,9 +332,71 @@ static void a_channel_lost_before_the_offer_is_a_lost_connection(void)
 	}
 }
 
+/* What the sink of an early get learns of the answer to its request, which comes only when files
+ * are already on their way. */
+struct late_answer {
+	unsigned asked;
+	bool heard;
+};
+
+static int answered_late(void *ctx)
+{
+	struct late_answer *a = ctx;
+
+	a->heard = ++a->asked > 3;
+	return a->heard;
+}
+
+/*
+ * The answer to the request of an early get comes together with the first frames: the sink has the
+ * frame in hand when it is there.  It takes note of it all the same: while it waits for an answer
+ * it would wait for the source for ever.
+ */
+static void an_answer_that_comes_with_the_first_frames_is_heard(void)
+{
+	uint64_t rng = harness_seed();
+	static struct script script;
+	struct late_answer answer = {0};
+	struct loop_faults faults = {.seed = harness_random(&rng)};
+	struct transfer_params params = {.engine = engine_at(0)->id,
+		.block = 65536,
+		.depth = 8,
+		.channels = 1,
+		.max_block = 1 << 20,
+		.max_depth = RAIL_DEPTH,
+		.early = true,
+		.cancel_fd = -1};
+	struct transfer_sink to = {.open = sink_open,
+		.commit = commit,
+		.discard = discard,
+		.done = sink_done,
+		.ctx = &script};
+	struct source_thread t = {.params = params, .script = &script};
+	struct worker thread = {0};
+	struct transfer_stats stats;
+	struct fabric *fabric;
+	struct pair pair;
+
+	CHECK_EQ(loop_open(&faults, &fabric), 0);
+	CHECK_EQ(pair_open(&pair, fabric, 1), 0);
+	t.link = pair.daemon;
+	make_script(&script, &rng, 0);
+	CHECK_EQ(worker_start(&thread, "source", run_source, &t), 0);
+	params.answered = answered_late;
+	params.progress_ctx = &answer;
+	CHECK_EQ(transfer_receive(pair.client, &params, &to, &stats), 0);
+	worker_stop(&thread);
+	CHECK_EQ(t.result, 0);
+	CHECK(!judge(&script));
+	CHECK(answer.heard);
+	pair_close(&pair);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct harness_case cases[] = {
+		{"an answer that comes with the first frames is heard",
+			an_answer_that_comes_with_the_first_frames_is_heard},
 		{"a channel lost before the offer is a lost connection",
 			a_channel_lost_before_the_offer_is_a_lost_connection},
 		{"one bad file costs only itself", one_bad_file_costs_only_itself},
