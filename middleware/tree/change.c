@@ -81,7 +81,7 @@ static int change_time(int fd, const struct change *c)
 	return opener_utimensat(fd, "", c->now ? now : set, AT_EMPTY_PATH) ? -errno : 0;
 }
 
-/* Before the mode, whose bits for set-user-ID and set-group-ID it may take away. */
+/* Before the mode: the kernel takes set-user-ID and set-group-ID away from a file. */
 static int change_owner(int fd, const struct change *c)
 {
 	return opener_fchownat(fd, "", c->has_owner ? c->uid : (uid_t)-1,
@@ -97,6 +97,17 @@ static bool change_is_top(int top, const struct stat *st)
 	return !fstat(top, &t) && t.st_dev == st->st_dev && t.st_ino == st->st_ino;
 }
 
+/* Whether a file would get set-user-ID or set-group-ID that it may not have: one that it has now is
+ * another owner's or group's right, and is not passed on to the next. */
+static bool change_gives_id(const struct change *c, const struct stat *st)
+{
+	bool passed =
+		(c->has_owner && c->uid != st->st_uid) || (c->has_group && c->gid != st->st_gid);
+	mode_t has = passed ? 0 : st->st_mode;
+
+	return c->has_mode && !c->set_id && !S_ISDIR(st->st_mode) && c->mode & ~has & CHANGE_SET_ID;
+}
+
 static int change_opened(int top, const char *path, int fd, const struct change *c)
 {
 	struct stat st;
@@ -108,13 +119,12 @@ static int change_opened(int top, const char *path, int fd, const struct change 
 		return -ENXIO;
 	if (c->but_top && change_is_top(top, &st))
 		return -EPERM;
+	if (change_gives_id(c, &st))
+		return -EPERM; /* before anything is changed */
 	if (c->has_owner || c->has_group)
 		err = change_owner(fd, c);
-	if (!err && c->has_mode) {
-		if (!c->set_id && !S_ISDIR(st.st_mode) && c->mode & ~st.st_mode & CHANGE_SET_ID)
-			return -EPERM;
+	if (!err && c->has_mode)
 		err = change_mode(top, path, fd, c->mode & 07777, &st);
-	}
 	if (!err && (c->has_mtime || c->now))
 		err = change_time(fd, c);
 	return err;

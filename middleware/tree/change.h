@@ -15,7 +15,8 @@ struct change {
 	bool create;              /* an empty file is made where nothing is */
 	bool link;                /* a symbolic link itself, not what it leads to; without a mode */
 	/* A file may get set-user-ID and set-group-ID.  Without it, it keeps those that it has and
-	 * gets none: -EPERM.  A directory always may. */
+	 * gets none, nor any with another owner or group: -EPERM, and nothing is changed.  A
+	 * directory always may. */
 	bool set_id;
 	bool but_top; /* not the top itself: -EPERM */
 	bool has_owner, has_group;
