@@ -94,59 +94,86 @@ static bool leftover_is_old(const struct stat *st, uint64_t age_s)
 	       (now >= st->st_mtim.tv_sec && (uint64_t)(now - st->st_mtim.tv_sec) >= age_s);
 }
 
+/* Whether a partial file that has no journal may go. */
+static int leftover_judge_alone(int dir, const char *partial, uint64_t keep_s, uint64_t *bytes)
+{
+	struct stat st;
+
+	if (opener_fstatat(dir, partial, &st, AT_SYMLINK_NOFOLLOW))
+		return -errno;
+	*bytes = (uint64_t)st.st_blocks * 512;
+	if (!S_ISREG(st.st_mode))
+		return -EPERM;
+	return leftover_is_old(&st, keep_s < ALONE_S ? keep_s : ALONE_S) ? 0 : -EAGAIN;
+}
+
 /* One that has no journal: under the lock that who makes another of that name would take. */
 static int leftover_sweep_alone(
 	int dir, const char *partial, const char *journal, uint64_t keep_s, uint64_t *bytes)
 {
-	struct stat st, locked;
-	int fd, err;
+	uint64_t found;
+	struct stat locked;
+	int fd, err = leftover_judge_alone(dir, partial, keep_s, &found);
 
-	if (opener_fstatat(dir, partial, &st, AT_SYMLINK_NOFOLLOW))
-		return -errno;
-	if (!S_ISREG(st.st_mode))
-		return -EPERM;
-	if (!leftover_is_old(&st, keep_s < ALONE_S ? keep_s : ALONE_S))
-		return -EAGAIN;
-	err = journal_lock_file(dir, journal, &fd);
+	if (!err)
+		err = journal_lock_file(dir, journal, &fd);
 	if (err)
 		return err;
-	if (fstat(fd, &locked))
+	if (fstat(fd, &locked)) {
 		err = -errno;
-	else if (locked.st_size)
+	} else if (locked.st_size) {
 		err = -EAGAIN; /* somebody has made one meanwhile, and left again */
-	else if (opener_unlinkat(dir, partial, 0) || opener_unlinkat(dir, journal, 0))
-		err = -errno;
-	else
-		*bytes = (uint64_t)st.st_blocks * 512;
+	} else {
+		/* it may have become another one until now */
+		err = leftover_judge_alone(dir, partial, keep_s, &found);
+		if (!err && opener_unlinkat(dir, partial, 0))
+			err = -errno;
+		if (!err)
+			*bytes = found;
+		/* whatever came of it: this was made for the lock only */
+		if (opener_unlinkat(dir, journal, 0) && !err)
+			err = -errno;
+	}
 	close(fd);
 	return err;
 }
 
-/* A journal, which is open, and its partial file, if that is there. */
-static int leftover_sweep_both(
-	int dir, int fd, const char *journal, const char *partial, uint64_t keep_s, uint64_t *bytes)
+/* Whether a journal, which is open, may go with its partial file, if that is there. */
+static int leftover_judge_both(
+	int fd, int dir, const char *partial, uint64_t keep_s, bool *whole, uint64_t *bytes)
 {
 	struct stat st, data;
-	bool whole = !opener_fstatat(dir, partial, &data, AT_SYMLINK_NOFOLLOW);
 
+	*whole = !opener_fstatat(dir, partial, &data, AT_SYMLINK_NOFOLLOW);
+	*bytes = *whole ? (uint64_t)data.st_blocks * 512 : 0;
 	if (fstat(fd, &st))
 		return -errno;
 	if (!S_ISREG(st.st_mode))
 		return -EPERM;
-	if (!leftover_is_old(&st, whole || keep_s < ALONE_S ? keep_s : ALONE_S))
-		return -EAGAIN;
-	if (flock(fd, LOCK_EX | LOCK_NB))
-		return errno == EWOULDBLOCK ? -EBUSY : -errno;
 	/* what the names are now may be another transfer's, if it has lost its own since it was
 	 * opened */
-	if (fstat(fd, &st))
-		return -errno;
 	if (!st.st_nlink)
 		return -EAGAIN;
+	return leftover_is_old(&st, *whole || keep_s < ALONE_S ? keep_s : ALONE_S) ? 0 : -EAGAIN;
+}
+
+static int leftover_sweep_both(
+	int dir, int fd, const char *journal, const char *partial, uint64_t keep_s, uint64_t *bytes)
+{
+	uint64_t found;
+	bool whole;
+	int err = leftover_judge_both(fd, dir, partial, keep_s, &whole, &found);
+
+	if (!err && flock(fd, LOCK_EX | LOCK_NB))
+		err = errno == EWOULDBLOCK ? -EBUSY : -errno;
+	/* once more: a transfer may have gone on with it, and left again, until it was locked */
+	if (!err)
+		err = leftover_judge_both(fd, dir, partial, keep_s, &whole, &found);
+	if (err)
+		return err;
 	if (whole && opener_unlinkat(dir, partial, 0))
 		return -errno;
-	if (whole)
-		*bytes = (uint64_t)data.st_blocks * 512;
+	*bytes = found;
 	return opener_unlinkat(dir, journal, 0) ? -errno : 0;
 }
 

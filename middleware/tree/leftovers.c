@@ -126,7 +126,9 @@ static int leftovers_journal(
 		leftovers_settle(l, item, err, false);
 		return 0;
 	}
-	leftovers_settle(l, item, leftover_sweep(dir, name, 0, &freed_bytes), true);
+	/* it judges the age once more, when nobody can write to it */
+	err = leftover_sweep(dir, name, l->params.age_s, &freed_bytes);
+	leftovers_settle(l, item, err, true);
 	return 0;
 }
 

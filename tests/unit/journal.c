@@ -381,6 +381,29 @@ static void what_is_alone_and_locked_stays(void)
 	close(dir);
 }
 
+/* Of one that may not be removed nothing is left but itself, as before. */
+static void what_is_alone_and_refused_stays_alone(void)
+{
+	int dir = left_behind(), err;
+	uint64_t bytes;
+	struct one o;
+
+	begin(&o, dir, "name", &source);
+	end(&o);
+	CHECK_EQ(unlinkat(dir, o.path, 0), 0);
+	if (geteuid()) /* others' files are refused to everybody else, in such a directory */
+		return;
+	CHECK_EQ(fchmod(dir, 01777), 0);
+	CHECK_EQ(seteuid(65534), 0);
+	err = leftover_sweep(dir, o.partial, 0, &bytes);
+	CHECK_EQ(seteuid(0), 0);
+	CHECK_EQ(err, -EPERM);
+	CHECK_EQ(bytes, 0);
+	CHECK_EQ(faccessat(dir, o.partial, F_OK, 0), 0);
+	CHECK_EQ(faccessat(dir, o.path, F_OK, 0), -1);
+	close(dir);
+}
+
 static bool is_zero(int fd, off_t from, off_t to)
 {
 	uint8_t byte;
@@ -475,6 +498,7 @@ HARNESS_MAIN({"what_was_noted_is_there", what_was_noted_is_there},
 	{"what_is_old_is_swept", what_is_old_is_swept},
 	{"what_is_alone_is_swept", what_is_alone_is_swept},
 	{"what_is_alone_and_locked_stays", what_is_alone_and_locked_stays},
+	{"what_is_alone_and_refused_stays_alone", what_is_alone_and_refused_stays_alone},
 	{"of_a_file_with_holes_the_rest_is_zeros", of_a_file_with_holes_the_rest_is_zeros},
 	{"of_a_file_with_holes_nothing_is_known", of_a_file_with_holes_nothing_is_known},
 	{"records_are_as_documented", records_are_as_documented})
