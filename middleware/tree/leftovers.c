@@ -145,7 +145,7 @@ static int leftovers_mark(
 	if (err || !l->params.remove || !leftovers_is_old(l, item->changed_s))
 		leftovers_settle(l, item, err, false);
 	else
-		leftovers_settle(l, item, tree_mark_sweep(dir, name, 0), true);
+		leftovers_settle(l, item, tree_mark_sweep(dir, name, l->params.age_s), true);
 	return 0;
 }
 

@@ -179,24 +179,36 @@ int tree_mark_get(int dir, const char *name, char first[256], int64_t *used_s, b
 	return err;
 }
 
-int tree_mark_sweep(int dir, const char *name, uint64_t keep_s)
+/* Whether it may go, by what it is now. */
+static int mark_judge(int fd, uint64_t keep_s)
 {
-	int fd = mark_open(dir, name, O_RDWR), err = 0;
 	time_t now = time(NULL);
 	struct stat st;
 
+	if (fstat(fd, &st))
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -EPERM;
+	/* the name may be another transfer's mark, if this one was removed since it was opened */
+	if (!st.st_nlink)
+		return -EAGAIN;
+	if (keep_s && (now < st.st_ctim.tv_sec || (uint64_t)(now - st.st_ctim.tv_sec) < keep_s))
+		return -EAGAIN;
+	return 0;
+}
+
+int tree_mark_sweep(int dir, const char *name, uint64_t keep_s)
+{
+	int fd = mark_open(dir, name, O_RDWR), err;
+
 	if (fd < 0)
 		return fd;
-	if (fstat(fd, &st))
-		err = -errno;
-	else if (!S_ISREG(st.st_mode))
-		err = -EPERM;
-	else if (keep_s &&
-		 (now < st.st_ctim.tv_sec || (uint64_t)(now - st.st_ctim.tv_sec) < keep_s))
-		err = -EAGAIN;
-	else if (flock(fd, LOCK_EX | LOCK_NB))
+	err = mark_judge(fd, keep_s);
+	if (!err && flock(fd, LOCK_EX | LOCK_NB))
 		err = errno == EWOULDBLOCK ? -EBUSY : -errno;
-	else if (opener_unlinkat(dir, name, 0))
+	if (!err) /* once more: it may have been used, and left again, until it was locked */
+		err = mark_judge(fd, keep_s);
+	if (!err && opener_unlinkat(dir, name, 0))
 		err = -errno;
 	close(fd);
 	return err;

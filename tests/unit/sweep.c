@@ -10,6 +10,7 @@
 #include "tests/scratch.h"
 #include "tree/journal.h"
 #include "tree/leftover.h"
+#include "tree/tree_mark.h"
 
 #include <sys/file.h>
 #include <sys/syscall.h>
@@ -103,5 +104,31 @@ static void what_is_alone_and_changes_gets_no_journal(void)
 	close(top);
 }
 
+static const char mark_name[] = ".rftp-0123456789abcdef.tree";
+
+static void make_mark(void)
+{
+	close(openat(top, mark_name, O_WRONLY | O_CREAT | O_EXCL, 0600));
+}
+
+static void is_another_mark_now(void)
+{
+	CHECK_EQ(unlinkat(top, mark_name, 0), 0);
+	make_mark();
+}
+
+static void another_transfers_mark_stays(void)
+{
+	top = open(scratch_dir(), O_RDONLY | O_DIRECTORY);
+	make_mark();
+	before_lock = is_another_mark_now;
+	CHECK_EQ(tree_mark_sweep(top, mark_name, 0), -EAGAIN);
+	CHECK(is_there(mark_name));
+	CHECK_EQ(tree_mark_sweep(top, mark_name, 0), 0);
+	CHECK(!is_there(mark_name));
+	close(top);
+}
+
 HARNESS_MAIN({"what_has_become_young_stays", what_has_become_young_stays},
-	{"what_is_alone_and_changes_gets_no_journal", what_is_alone_and_changes_gets_no_journal})
+	{"what_is_alone_and_changes_gets_no_journal", what_is_alone_and_changes_gets_no_journal},
+	{"another_transfers_mark_stays", another_transfers_mark_stays})
