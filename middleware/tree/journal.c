@@ -9,6 +9,7 @@
 
 #include "block/digest.h"
 
+#include "base/clock.h"
 #include "base/opener.h"
 
 #include <errno.h>
@@ -18,13 +19,16 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define JOURNAL_PREFIX ".rftp-"
 #define JOURNAL_SUFFIX ".journal"
 #define JOURNAL_PARTIAL_SUFFIX ".partial"
 #define JOURNAL_DIGITS 16
-#define JOURNAL_TRIES 16 /* one that a sweeper takes away is made again */
+#define JOURNAL_TRIES 16     /* one that a sweeper takes away is made again */
+#define JOURNAL_BUSY_TRIES 3 /* who lists leftovers has the lock for a moment */
+#define JOURNAL_BUSY_NS (5 * NS_PER_MS)
 
 _Static_assert(sizeof(JOURNAL_SUFFIX) == sizeof(JOURNAL_PARTIAL_SUFFIX), "names of one length");
 
@@ -67,6 +71,20 @@ static int journal_open_file(int dir, const char *path)
 	return fd < 0 ? -errno : fd;
 }
 
+static int journal_lock(int fd)
+{
+	const struct timespec pause = {.tv_nsec = JOURNAL_BUSY_NS};
+
+	for (int tries = 0; flock(fd, LOCK_EX | LOCK_NB); tries++) {
+		if (errno != EWOULDBLOCK)
+			return errno == EINTR ? -EAGAIN : -errno;
+		if (tries == JOURNAL_BUSY_TRIES)
+			return -EBUSY;
+		nanosleep(&pause, NULL);
+	}
+	return 0;
+}
+
 int journal_lock_file(int dir, const char *path, int *fd)
 {
 	int err = -EAGAIN;
@@ -75,9 +93,8 @@ int journal_lock_file(int dir, const char *path, int *fd)
 		*fd = journal_open_file(dir, path);
 		if (*fd < 0)
 			return *fd;
-		if (flock(*fd, LOCK_EX | LOCK_NB))
-			err = errno == EWOULDBLOCK ? -EBUSY : errno == EINTR ? -EAGAIN : -errno;
-		else
+		err = journal_lock(*fd);
+		if (!err)
 			err = journal_check(*fd);
 		if (err)
 			close(*fd);

@@ -29,7 +29,7 @@ bool journal_is_name(const char *name, bool journal);
 void journal_other_name(const char *name, char other[JOURNAL_PATH_BYTES]);
 
 /* Opens and locks a hidden file of mode 0600, made if it is not there.  0; -EBUSY: somebody has the
- * lock; -EPERM: it is not ours alone; -errno. */
+ * lock, also after some milliseconds; -EPERM: it is not ours alone; -errno. */
 int journal_lock_file(int dir, const char *path, int *fd);
 
 /*

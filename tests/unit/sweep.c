@@ -129,6 +129,34 @@ static void another_transfers_mark_stays(void)
 	close(top);
 }
 
+static int lister;
+
+static void ends_listing(void)
+{
+	close(lister);
+}
+
+static void lists(void)
+{
+	before_lock = ends_listing;
+}
+
+/* Who asks whether a file is in use has its lock for a moment: a transfer goes on with it. */
+static void who_looks_keeps_nobody_out(void)
+{
+	int fd;
+
+	leave();
+	lister = openat(top, journal_name, O_RDONLY);
+	CHECK_EQ(flock(lister, LOCK_SH | LOCK_NB), 0);
+	CHECK_EQ(journal_lock_file(top, journal_name, &fd), -EBUSY);
+	before_lock = lists;
+	CHECK_EQ(journal_lock_file(top, journal_name, &fd), 0);
+	close(fd);
+	close(top);
+}
+
 HARNESS_MAIN({"what_has_become_young_stays", what_has_become_young_stays},
 	{"what_is_alone_and_changes_gets_no_journal", what_is_alone_and_changes_gets_no_journal},
-	{"another_transfers_mark_stays", another_transfers_mark_stays})
+	{"another_transfers_mark_stays", another_transfers_mark_stays},
+	{"who_looks_keeps_nobody_out", who_looks_keeps_nobody_out})
