@@ -13,6 +13,7 @@
 #include "block/digest.h"
 #include "block/ranges.h"
 #include "tree/journal_gaps.h"
+#include "tree/journal_reader.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -87,21 +88,18 @@ static int recall_record(struct recall *r, const struct journal_record *record)
 /* Reads the journal up to where it ends, or is not right any more; gives that place. */
 static off_t recall_read(struct recall *r)
 {
-	uint8_t *buf = malloc(JOURNAL_RECORD_MAX);
+	struct journal_reader reader;
 	struct journal_record record;
 	off_t at = 0;
-	ssize_t n;
+	int n = journal_reader_init(&reader, r->journal->fd);
 
-	while (buf && (n = pread(r->journal->fd, buf, JOURNAL_RECORD_MAX, at)) > 0) {
-		ssize_t length = journal_record_get(&record, buf, (size_t)n);
-
-		if (length <= 0 || recall_record(r, &record)) {
-			r->torn = true;
-			break;
-		}
-		at += length;
+	while (!n && (n = journal_reader_next(&reader, &record)) > 0) {
+		n = recall_record(r, &record) ? -EBADMSG : 0;
+		if (!n)
+			at = reader.at;
 	}
-	free(buf);
+	r->torn = n == -EBADMSG;
+	journal_reader_fini(&reader);
 	return at;
 }
 

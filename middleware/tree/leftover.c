@@ -7,18 +7,18 @@
 #include "base/opener.h"
 
 #include "tree/journal.h"
-#include "tree/journal_record.h"
+#include "tree/journal_reader.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-#define ALONE_S 60 /* one without the other may just be being made, or be made real */
+#define ALONE_S 60          /* one without the other may just be being made, or be made real */
+#define READ_MAX (64 << 20) /* bytes of a journal that are looked at for a list */
 
 bool leftover_is_name(const char *name)
 {
@@ -36,18 +36,12 @@ static int leftover_open(int dir, const char *name, int flags)
 /* Adds up what the records say. */
 static int leftover_read(int fd, struct leftover *l)
 {
-	uint8_t *buf = malloc(JOURNAL_RECORD_MAX);
+	struct journal_reader reader;
 	struct journal_record r;
 	uint32_t block = 0;
-	off_t at = 0;
-	ssize_t n = 0;
+	int n = journal_reader_init(&reader, fd);
 
-	while (buf && (n = pread(fd, buf, JOURNAL_RECORD_MAX, at)) > 0) {
-		ssize_t length = journal_record_get(&r, buf, (size_t)n);
-
-		if (length <= 0)
-			break;
-		at += length;
+	while (n >= 0 && reader.at < READ_MAX && (n = journal_reader_next(&reader, &r)) > 0) {
 		if (r.type == JOURNAL_FILE) {
 			memcpy(l->name, r.file.name.data, r.file.name.len);
 			l->name[r.file.name.len] = '\0';
@@ -59,10 +53,10 @@ static int leftover_read(int fd, struct leftover *l)
 	}
 	if (l->noted_bytes > l->size) /* the last block is shorter than others */
 		l->noted_bytes = l->size;
-	free(buf);
-	if (!buf)
-		return -ENOMEM;
-	return n < 0 ? -errno : block ? 0 : -ENODATA;
+	journal_reader_fini(&reader);
+	if (n < 0 && n != -EBADMSG)
+		return n;
+	return block ? 0 : -ENODATA;
 }
 
 int leftover_get(int dir, const char *journal, struct leftover *l)

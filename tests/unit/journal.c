@@ -319,6 +319,30 @@ static void what_people_see(void)
 	close(dir);
 }
 
+/* Small records, many more than are read at once, and something torn behind them. */
+static void a_row_of_many_records(void)
+{
+	const struct transfer_file large = {.size = (uint64_t)BLOCK * 10000, .mtime_s = 5};
+	int dir = open(scratch_dir(), O_RDONLY | O_DIRECTORY), fd;
+	struct transfer_notes found = {0};
+	struct leftover l;
+	struct one o;
+
+	begin(&o, dir, "name", &large);
+	while (journal_recall(o.journal, o.fd, BLOCK, &found))
+		;
+	for (unsigned i = 0; i < 9000; i++)
+		journal_note(o.journal, &(struct transfer_note){i, i}, 1);
+	end(&o);
+	free(found.items);
+	fd = openat(dir, o.path, O_WRONLY | O_APPEND);
+	CHECK_EQ(write(fd, content, 100), 100);
+	close(fd);
+	CHECK_EQ(leftover_get(dir, o.path, &l), 0);
+	CHECK_EQ(l.noted_bytes, (uint64_t)BLOCK * 9000);
+	close(dir);
+}
+
 static void what_is_old_is_swept(void)
 {
 	const struct timespec old[2] = {
@@ -495,6 +519,7 @@ HARNESS_MAIN({"what_was_noted_is_there", what_was_noted_is_there},
 	{"two_never_share_one", two_never_share_one},
 	{"what_others_made_is_left_alone", what_others_made_is_left_alone},
 	{"names_are_known", names_are_known}, {"what_people_see", what_people_see},
+	{"a_row_of_many_records", a_row_of_many_records},
 	{"what_is_old_is_swept", what_is_old_is_swept},
 	{"what_is_alone_is_swept", what_is_alone_is_swept},
 	{"what_is_alone_and_locked_stays", what_is_alone_and_locked_stays},
