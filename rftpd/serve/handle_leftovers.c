@@ -25,6 +25,7 @@ struct seeking {
 	/* one that did not fit the last frame */
 	bool has_item;
 	struct leftovers_item item;
+	int failed; /* 0, or what the next frame says: this one tells what was done before */
 	struct message_leftovers_writer writer;
 };
 
@@ -117,7 +118,7 @@ static void seeking_fill(struct listing *listing)
 {
 	struct seeking *s = (struct seeking *)listing;
 	const uint64_t until_ns = clock_now_ns() + LEFTOVERS_FRAME_NS;
-	int n = s->leftovers ? 1 : seeking_open(s);
+	int n = s->failed ? s->failed : s->leftovers ? 1 : seeking_open(s);
 
 	if (n < 0) {
 		listing->result = n;
@@ -137,6 +138,10 @@ static void seeking_fill(struct listing *listing)
 		if (item_add(s) == -EMSGSIZE && s->writer.count)
 			break;
 		s->has_item = false;
+	}
+	if (n < 0 && n != -EAGAIN && s->writer.count) {
+		s->failed = n;
+		n = 1;
 	}
 	listing->result = n == -EAGAIN ? 1 : n;
 	listing->frame_bytes = message_leftovers_end(&s->writer, listing->result == 1);
