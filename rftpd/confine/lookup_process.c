@@ -12,10 +12,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/capability.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define FIRST_FD 3
@@ -23,14 +25,35 @@
 
 /* ---- the other process ---- */
 
+/* Also of one that is not root, and has some from who started it.  0 or -errno. */
+static int give_up_capabilities(void)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	const struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {{0}};
+
+	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) && errno != EINVAL)
+		return -errno;
+	return syscall(SYS_capset, &header, none) ? -errno : 0;
+}
+
 /* It goes on as it is where that cannot be had: names are looked up all the same. */
+static void give_up_user(void)
+{
+	int err;
+
+	if (!geteuid() && (setgroups(0, NULL) || setresgid(NOBODY, NOBODY, NOBODY) ||
+				  setresuid(NOBODY, NOBODY, NOBODY)))
+		log_warning("what looks up users and groups stays root's: %s", strerror(errno));
+	err = give_up_capabilities();
+	if (err)
+		log_warning("what looks up users and groups keeps its capabilities: %s",
+			strerror(-err));
+}
+
 static void give_up_rights(void)
 {
 	struct landlock l;
 
-	if (!geteuid() && (setgroups(0, NULL) || setresgid(NOBODY, NOBODY, NOBODY) ||
-				  setresuid(NOBODY, NOBODY, NOBODY)))
-		log_debug("lookups: they are root's: %s", strerror(errno));
 	if (!landlock_open(&l, false, true) &&
 		!landlock_allow(&l, "/", LANDLOCK_READ_FILE | LANDLOCK_READ_DIR))
 		landlock_enter(&l);
@@ -78,6 +101,7 @@ static void begin(const int fds[LOOKUP_LINES])
 	signal(SIGTERM, SIG_IGN);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
+	give_up_user(); /* while there is standard error to say so */
 	if (chdir("/") || close_others(fds))
 		_exit(1);
 	give_up_rights();

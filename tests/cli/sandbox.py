@@ -223,5 +223,30 @@ def who_looks_up_names(top):
     equal(children(served(top, "--sandbox=no").process.pid), {}, "processes without a sandbox")
 
 
+@case
+def who_looks_up_names_has_no_capability(top):
+    """Nor has it one of a daemon that is not root, and was started with some."""
+    if not rftptest.ROOT:
+        skip("needs root to give capabilities")
+    os.chmod(top, 0o755)
+    os.mkdir(f"{top}/start")
+    os.mkdir(f"{top}/state")
+    os.chown(f"{top}/state", NOBODY, NOBODY)
+    some = "+net_bind_service"
+    with open(f"{top}/start/rftpd", "w") as f:
+        f.write(f"#!/bin/sh\nexec setpriv --reuid {NOBODY} --regid {NOBODY} --clear-groups --inh-caps {some} "
+                f"--ambient-caps {some} {BUILD}/rftpd \"$@\"\n")
+    os.chmod(f"{top}/start/rftpd", 0o755)
+    daemon = served(top, build=f"{top}/start", env={"STATE_DIRECTORY": f"{top}/state"})
+    helper = next(iter(children(daemon.process.pid)))
+
+    def has(pid):
+        with open(f"/proc/{pid}/status") as f:
+            return set(re.findall(r"(?m)^Cap(?:Prm|Eff|Amb):\s(.*)$", f.read()))
+
+    equal(has(daemon.process.pid), {"0" * 13 + "400"}, "the daemon's own")
+    wait_until(lambda: has(helper) == {"0" * 16}, "it drops them while the daemon starts")
+
+
 if __name__ == "__main__":
     rftptest.main()
