@@ -178,6 +178,21 @@ static void count(struct compare_plan *p, const struct compare_entry *e)
 		p->largest_bytes = e->size;
 }
 
+/* A directory that is there gets mode and time, or is made: its name with a '/' behind. */
+static int pass_touch(struct pass *p, const char *name, size_t len)
+{
+	char *text = malloc(len + 1);
+	int err;
+
+	if (!text)
+		return -ENOMEM;
+	memcpy(text, name, len);
+	text[len] = '/';
+	err = selection_add(&p->plan->copy, text, len + 1);
+	free(text);
+	return err;
+}
+
 /* An entry of the first tree that is to be copied, and what is in it. */
 static int pass_copy(struct pass *p)
 {
@@ -189,6 +204,8 @@ static int pass_copy(struct pass *p)
 	}
 	if (top->part)
 		return 0; /* it is made for what follows */
+	if (top->alone && top->type == MESSAGE_DIRECTORY)
+		return pass_touch(p, top->name, strlen(top->name));
 	count(p->plan, top);
 	while (top->type == MESSAGE_DIRECTORY && p->f < p->from->count &&
 		is_in(&p->from->entries[p->f], top)) {
@@ -214,21 +231,6 @@ static int pass_remove(struct pass *p, struct compare_names *names, uint64_t *al
 		++*all;
 	}
 	return names_add(names, top);
-}
-
-/* A directory that is there gets mode and time: its name with a '/' behind. */
-static int pass_touch(struct pass *p, const char *name, size_t len)
-{
-	char *text = malloc(len + 1);
-	int err;
-
-	if (!text)
-		return -ENOMEM;
-	memcpy(text, name, len);
-	text[len] = '/';
-	err = selection_add(&p->plan->copy, text, len + 1);
-	free(text);
-	return err;
 }
 
 /* In the second tree alone. */

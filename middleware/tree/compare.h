@@ -22,6 +22,9 @@ struct compare_entry {
 	/* Only what the list has of it belongs to the tree: it is neither copied nor removed as a
 	 * whole. */
 	bool part;
+	/* A directory of the first tree that is copied without what is in it, unless the list has
+	 * that as well. */
+	bool alone;
 	uint16_t mode;
 	uint32_t mtime_ns;
 	int64_t mtime_s;
@@ -74,7 +77,7 @@ struct compare_pairs {
 
 struct compare_plan { /* zeroed before */
 	/* Names to be copied; of a directory that the second tree lacks all that is in it; one that
-	 * ends in '/' is a directory that is there and gets mode and time. */
+	 * ends in '/' is a directory that is there, or comes alone, and gets mode and time. */
 	struct selection copy;
 	uint64_t files, bytes, largest_bytes; /* of the files among them */
 	/* Files and links that get mode or time, and are not copied: they are among `same`. */

@@ -108,17 +108,17 @@ int files_from_read(struct client *c, struct selection *out)
 }
 
 /* Whether `name` is on the way (*way) to the selected one, or that, or beneath it; 0: it is; else
- * how it stands to all of these. */
-static int files_from_order(const char *name, const char *selected, bool *way)
+ * how it stands to all of these.  *self: the selected one is meant without what is in it. */
+static int files_from_order(const char *name, const char *selected, bool *way, bool *self)
 {
 	size_t len = strlen(name), whole = strlen(selected);
-	const bool self = whole && selected[whole - 1] == '/'; /* without what is in it */
 
-	whole -= self;
+	*self = whole && selected[whole - 1] == '/';
+	whole -= *self;
 	*way = len < whole;
 	if (!strncmp(name, selected, len < whole ? len : whole) &&
 		(len == whole || (len < whole && selected[len] == '/') ||
-			(!self && len > whole && name[whole] == '/')))
+			(!*self && len > whole && name[whole] == '/')))
 		return 0;
 	return selection_order(name, selected);
 }
@@ -129,17 +129,20 @@ void files_from_restrict(struct compare_list *list, const struct selection *sele
 
 	for (size_t i = 0; i < list->count; i++) {
 		struct compare_entry *e = &list->entries[i];
-		bool way = false;
+		bool way = false, self = false;
 		int order = -1;
 
 		/* both are in one order */
 		while (at < selection->count &&
-			(order = files_from_order(e->name, selection->names[at], &way)) > 0)
+			(order = files_from_order(e->name, selection->names[at], &way, &self)) > 0)
 			at++;
 		/* what leads nowhere is no way */
 		if (!order && at < selection->count &&
 			(!source || !way || e->type == MESSAGE_DIRECTORY)) {
-			e->part = way;
+			self &= !way && e->type == MESSAGE_DIRECTORY;
+			/* what is in it stays, and so does it */
+			e->part = way || (self && !source);
+			e->alone = self && source;
 			list->entries[kept++] = *e;
 			continue;
 		}

@@ -405,6 +405,17 @@ static void print_touched(struct client *c, const struct sync_params *p,
 	selection_fini(&touched);
 }
 
+/* Whether a name with a '/' behind may be a directory that is not there: of a list of names, or one
+ * that comes without what is in it. */
+static bool may_be_made(const struct compare_list *from, const char *name)
+{
+	char *plain = strndup(name, strlen(name) - 1);
+	const struct compare_entry *e = plain ? compare_list_find(from, plain) : NULL;
+
+	free(plain);
+	return !from->count || (e && e->alone);
+}
+
 void sync_plan_print(struct client *c, const struct sync_params *p, const struct compare_list *from,
 	const struct compare_plan *plan, bool remove)
 {
@@ -417,7 +428,7 @@ void sync_plan_print(struct client *c, const struct sync_params *p, const struct
 
 		if (!*name || name[strlen(name) - 1] != '/')
 			print_copy(c, p, name);
-		else if (!from->count) /* of a list of names: it need not be there */
+		else if (may_be_made(from, name))
 			print_change(c, p, "mkdir -p", "mkdir", name);
 	}
 	for (size_t i = 0; i < plan->extra.count && remove; i++)

@@ -222,6 +222,23 @@ def what_is_not_named_stays(top):
         shutil.rmtree(f"{where}/gone")
         shutil.rmtree(f"{where}/d")
         works("sync", f"--files-from={top}/list", *names)
+    # a directory without what is in it
+    with open(f"{top}/list", "w") as f:
+        f.write("none/\nway/\nnew/\n")
+    for i, (names, where) in enumerate((((place.source, place.url), f"{place.export}/t"), ((place.url, place.back), place.back))):
+        source = f"{place.export}/t" if i else place.source
+        for side in (source, where):
+            for name in os.listdir(side):
+                path = f"{side}/{name}"
+                shutil.rmtree(path) if os.path.isdir(path) else os.unlink(path)
+        fill(source, "way", "new/x")
+        fill(where, "none/x", "way/x/y")
+        plan = rftp("sync", "-n", "--delete", f"--files-from={top}/list", *names).out
+        check(b"rm" not in plan and b"mkdir" in plan, "a plan of directories alone", plan)
+        for options in ([], ["--delete"]):
+            rftp("sync", *options, f"--files-from={top}/list", *names)
+            equal(files(where), ["none/x", "way/x/y"], "what is in a directory that is named alone", options)
+            equal(os.listdir(f"{where}/new"), [], "a directory that comes alone")
 
 
 @case
