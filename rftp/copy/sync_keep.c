@@ -45,6 +45,10 @@ static int list_whole(
 	int err;
 
 	text_printf(&path, "%s/%s", top_of(p), name);
+	if (path.failed) { /* another name would not be there, and that is no error */
+		text_fini(&path);
+		return client_no_memory(c);
+	}
 	err = p->to_server ? sync_plan_list_remote(c, text_str(&path), &none, out)
 			   : sync_plan_list_local(c, text_str(&path), &none, out);
 	if (err == -ENOENT)
