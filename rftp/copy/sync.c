@@ -294,8 +294,8 @@ static bool top_differs(struct sync *s, struct compare_pair *top)
 	       sync_top_differs(s->client, s->params, &s->from, &s->to, changes_names(s), top);
 }
 
-/* In the end; also when some files have failed. */
-static int finish_top(struct sync *s, int err)
+/* In the end; also when some files have failed.  *set: it has the mode that it is to have. */
+static int finish_top(struct sync *s, int err, bool *set)
 {
 	struct compare_pair top;
 	struct compare_pairs pairs = {.entries = &top, .count = 1};
@@ -304,15 +304,18 @@ static int finish_top(struct sync *s, int err)
 	if ((err && err != -EREMOTEIO) || !top_differs(s, &top))
 		return err;
 	last = sync_attrs(s->client, s->params, &pairs);
+	*set = !last;
 	return err ? err : last;
 }
 
 static int carry_out(struct sync *s)
 {
 	int err = make_destination(s);
+	bool opened = false, set = false;
+	unsigned was = 0;
 
 	if (!err && changes_names(s))
-		sync_top_open(s->client, s->params, &s->to);
+		opened = sync_top_open(s->client, s->params, &s->to, &was);
 
 	if (!err)
 		err = sync_remove(s->client, s->params, &s->plan.in_the_way);
@@ -322,7 +325,10 @@ static int carry_out(struct sync *s)
 		err = sync_attrs(s->client, s->params, &s->plan.attrs);
 	if (!err && s->plan.copy.count)
 		err = s->params->to_server ? copy_to(s) : copy_from(s);
-	return finish_top(s, err);
+	err = finish_top(s, err, &set);
+	if (opened && !set)
+		sync_top_close(s->client, s->params, was);
+	return err;
 }
 
 int sync_run(struct client *c, const struct sync_params *asked)

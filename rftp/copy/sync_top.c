@@ -35,7 +35,7 @@ static void ignore(void *ctx, unsigned index, uint16_t status)
 }
 
 /* If it is not ours to change, who works in it says what is wrong. */
-static void open_remote(struct client *c, const char *path, unsigned mode)
+static void set_remote(struct client *c, const char *path, unsigned mode)
 {
 	uint8_t list[MESSAGE_PATH_MAX + 64];
 	const struct message_change change = {.flags = MESSAGE_CHANGE_MODE,
@@ -50,20 +50,39 @@ static void open_remote(struct client *c, const char *path, unsigned mode)
 	(void)calls_changes(c->session, &request, ignore, NULL);
 }
 
-void sync_top_open(struct client *c, const struct sync_params *p, struct compare_list *to)
+/* 0 or -errno; at the server 0: it was asked. */
+static int set_mode(struct client *c, const struct sync_params *p, unsigned mode)
 {
-	const unsigned mode = to->top.mode | TOP_OURS;
 	const struct change change = {.has_mode = true, .set_id = true, .mode = mode};
 
-	if (!to->top.name || to->top.mode == mode)
-		return;
 	if (!p->to_server)
-		(void)change_run(AT_FDCWD, p->local, &change);
-	else if (!is_export(c, p->remote))
-		open_remote(c, p->remote, mode);
-	else
-		return;
+		return change_run(AT_FDCWD, p->local, &change);
+	set_remote(c, p->remote, mode);
+	return 0;
+}
+
+bool sync_top_open(
+	struct client *c, const struct sync_params *p, struct compare_list *to, unsigned *was)
+{
+	const unsigned mode = to->top.mode | TOP_OURS;
+
+	if (!to->top.name || to->top.mode == mode || (p->to_server && is_export(c, p->remote)))
+		return false;
+	*was = to->top.mode;
+	(void)set_mode(c, p, mode);
 	to->top.mode = (uint16_t)mode;
+	return true;
+}
+
+void sync_top_close(struct client *c, const struct sync_params *p, unsigned was)
+{
+	int err = 0;
+
+	if (!p->to_server || c->session)
+		err = set_mode(c, p, was);
+	if (err)
+		report_errorf(&c->report, err, p->local, "%s (giving back its mode %04o)",
+			status_text(status_from_errno(err)), was);
 }
 
 bool sync_top_differs(struct client *c, const struct sync_params *p,

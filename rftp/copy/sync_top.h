@@ -10,8 +10,12 @@
 #include "rftp/copy/sync.h"
 #include "tree/compare.h"
 
-/* Before names in it are changed: one of ours that would keep us out does not any more. */
-void sync_top_open(struct client *, const struct sync_params *, struct compare_list *to);
+/* Before names in it are changed: one of ours that would keep us out does not any more.  Whether
+ * its mode was another one before, *was, which is owed to it. */
+bool sync_top_open(
+	struct client *, const struct sync_params *, struct compare_list *to, unsigned *was);
+/* Gives it back the mode that it had; at the server only while there is a session. */
+void sync_top_close(struct client *, const struct sync_params *, unsigned was);
 
 /* What it gets when all in it is done, which has `changed` its time, in *pair.  false: nothing. */
 bool sync_top_differs(struct client *, const struct sync_params *, const struct compare_list *from,

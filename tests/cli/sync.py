@@ -330,6 +330,16 @@ def the_directories_themselves(top):
     for level in ("size", "exists"):
         works("sync", "--compare", level, place.source, place.url)
         equal(os.stat(f"{place.export}/t").st_mtime, 3, level)
+    # nor is what it takes to work in it left behind
+    with open(f"{top}/list", "w") as f:
+        f.write("c2\n")
+    for i, option in enumerate(("--compare=size", "--compare=exists", f"--files-from={top}/list")):
+        fill(place.source, f"c{i}")
+        for names in ways:
+            os.chmod(names[2], 0o500)
+            works("sync", option, *names[:2])
+            check(os.path.exists(f"{names[2]}/c{i}"), "it was copied", names)
+            equal(os.stat(names[2]).st_mode & 0o7777, 0o500, "the mode that it had", option, names)
 
 
 @case
