@@ -19,8 +19,6 @@ struct chown {
 	struct message_change change; /* what each name gets */
 	bool recursive, link;
 	struct names beneath; /* of the tree that is listed */
-	bool *links;          /* which of them are symbolic links */
-	size_t room;
 };
 
 /* A number, or the name of somebody whom the server has to know.  0 or -EINVAL. */
@@ -71,17 +69,6 @@ static int chown_found(void *ctx, const struct message_tree_entry *e)
 		free(name);
 		return 0;
 	}
-	if (m->beneath.count == m->room) {
-		bool *links = realloc(m->links, (m->room * 2 + 64) * sizeof *links);
-
-		if (!links) {
-			free(name);
-			return -ENOMEM;
-		}
-		m->links = links;
-		m->room = m->room * 2 + 64;
-	}
-	m->links[m->beneath.count] = link;
 	return names_add(&m->beneath, name);
 }
 
@@ -107,17 +94,51 @@ static int chown_beneath(struct chown *m, const char *path)
 	for (size_t i = m->beneath.count; i-- && !err;) {
 		char *inner = remote_join(path, m->beneath.list[i]);
 
-		err = inner ? chown_add(m, inner, m->links[i]) : client_no_memory(m->client);
+		/* none is a link, or it is meant itself: one that takes its place now leads nowhere
+		 */
+		err = inner ? chown_add(m, inner, true) : client_no_memory(m->client);
 		free(inner);
 	}
 	names_fini(&m->beneath);
 	return err;
 }
 
+/* Whether a directory is called so by a symbolic link, which its parent tells.  0 or -errno,
+ * reported. */
+static int chown_is_link(struct chown *m, const char *path, bool *link)
+{
+	struct calls_list list;
+	size_t len;
+	const char *last = remote_last(path, &len);
+	char *parent;
+	int err;
+
+	*link = false;
+	/* the top is none; with a '/' behind it is what the link leads to */
+	if (!len || last == path || last[len])
+		return 0;
+	parent = strndup(path, (size_t)(last - path));
+	if (!parent)
+		return client_no_memory(m->client);
+	err = calls_list(m->client->session, parent, &list);
+	if (err) {
+		client_report(m->client, parent, err);
+		free(parent);
+		return err;
+	}
+	for (size_t i = 0; i < list.count; i++)
+		*link |= list.entries[i].attr.type == MESSAGE_SYMLINK &&
+			 !strcmp(list.entries[i].name, last);
+	calls_list_free(&list);
+	free(parent);
+	return 0;
+}
+
 static int chown_path(struct chown *m, const char *path)
 {
 	struct client *c = m->client;
 	struct message_attr attr = {0};
+	bool link = false;
 	int err = 0;
 
 	if (m->recursive && !m->link) {
@@ -127,9 +148,14 @@ static int chown_path(struct chown *m, const char *path)
 	} else if (m->recursive && calls_stat(c->session, path, &attr) && calls_lost(c->session)) {
 		return client_report(c, path, -ENOTCONN);
 	}
-	if (attr.type == MESSAGE_DIRECTORY)
+	if (m->link && attr.type == MESSAGE_DIRECTORY) {
+		err = chown_is_link(m, path, &link);
+		if (err)
+			return err;
+	}
+	if (attr.type == MESSAGE_DIRECTORY && !link)
 		err = chown_beneath(m, path);
-	return err ? err : chown_add(m, path, m->link && attr.type != MESSAGE_DIRECTORY);
+	return err ? err : chown_add(m, path, m->link && (link || attr.type != MESSAGE_DIRECTORY));
 }
 
 int command_chown(struct client *c, const struct lexer_command *line)
@@ -158,6 +184,5 @@ int command_chown(struct client *c, const struct lexer_command *line)
 	last = m.changes ? changes_end(m.changes) : 0;
 	changes_free(m.changes);
 	names_fini(&names);
-	free(m.links);
 	return err ? err : last;
 }
