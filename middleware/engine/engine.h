@@ -106,9 +106,9 @@ struct engine_source_ops {
 	/* FILLED blocks with their prefixes written, no more than there is room for: become
 	 * SENDING.  They are posted when it returns, and those that go well together, together. */
 	int (*send)(struct engine_source *, struct block *const *blocks, unsigned count);
-	/* No block is to come any more, and the sink has emptied all: 1 nothing that was posted,
-	 * and nothing that the sink sends, is under way; 0 not yet (ask again when woken); -errno
-	 */
+	/* `send` has had all blocks; the sink may still be emptying the last of them, and saying
+	 * its last RESULTs: 1 nothing that was posted, and nothing that the sink posts on the data
+	 * channels, is under way; 0 not yet (ask again when woken); -errno */
 	int (*settle)(struct engine_source *);
 	/* Before the channels go, and before their counts are read: ends the engine's thread if it
 	 * has one, and takes in what has completed.  Only itself or `close` may follow. */
