@@ -150,7 +150,8 @@ static int unprotect(struct control *c)
 	return tls_read(c->tls, in, &c->plain, CONTROL_INPUT_MAX, out);
 }
 
-/* Takes in all completions.  Called only while no whole frame waits, which bounds the input. */
+/* Takes in all completions.  Called while no whole frame waits, or not much of them, which bounds
+ * the input. */
 static void progress(struct control *c)
 {
 	int err, broken;
@@ -255,6 +256,12 @@ int control_get(struct control *c, struct message_header *h, const uint8_t **dat
 void control_push(struct control *c)
 {
 	progress(c);
+}
+
+void control_hear(struct control *c)
+{
+	if (buffer_bytes(pipe_input(c->pipe)) + buffer_bytes(&c->plain) <= CONTROL_INPUT_MAX / 2)
+		progress(c);
 }
 
 size_t control_pending_bytes(const struct control *c)

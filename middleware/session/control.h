@@ -78,6 +78,9 @@ int control_get(struct control *, struct message_header *, const uint8_t **data)
 
 /* Takes in completions and moves queued bytes on, without reading a frame. */
 void control_push(struct control *);
+/* The same, though whole frames may wait: does nothing while what waits is more than half of
+ * CONTROL_INPUT_MAX, which credits that are given back for it could exceed. */
+void control_hear(struct control *);
 /* Bytes queued and not yet sent: a producer of much output stops while this is high. */
 size_t control_pending_bytes(const struct control *);
 

@@ -464,6 +464,14 @@ void demux_push(struct demux *d)
 	pthread_mutex_unlock(&d->lock);
 }
 
+void demux_hear(struct demux *d)
+{
+	pthread_mutex_lock(&d->lock);
+	control_hear(d->control);
+	tell_room(d);
+	pthread_mutex_unlock(&d->lock);
+}
+
 void demux_probe(struct demux *d)
 {
 	pthread_mutex_lock(&d->lock);

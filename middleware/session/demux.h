@@ -68,9 +68,10 @@ int demux_port_fd(const struct demux_port *);
 int demux_wait(struct demux_port *, int timeout_ms, int cancel_fd);
 int demux_flush(struct demux_port *, int timeout_ms);
 
-/* As control_pending_bytes, control_push and control_probe. */
+/* As control_pending_bytes, control_push, control_hear and control_probe. */
 size_t demux_pending_bytes(struct demux *);
 void demux_push(struct demux *);
+void demux_hear(struct demux *);
 void demux_probe(struct demux *);
 /* When the last frame of any kind came (clock_now_ns); 0: none yet. */
 uint64_t demux_heard_ns(const struct demux *);

@@ -110,6 +110,11 @@ void pipe_ring_begin(struct pipe *p)
 	p->ring->begun = true;
 }
 
+bool pipe_ring_is_served(const struct pipe *p)
+{
+	return p->ring;
+}
+
 bool pipe_ring_is_read(struct pipe *p)
 {
 	struct pipe_ring *r = p->ring;

@@ -25,6 +25,8 @@
 int pipe_ring_serve(struct pipe *, struct message_ring_reply *);
 /* What is appended to the output from here on goes there; what is in it already leaves by SEND. */
 void pipe_ring_begin(struct pipe *);
+/* Whether there is one.  For the thread that makes it, without more. */
+bool pipe_ring_is_served(const struct pipe *);
 /* For who ends the session: whether the client has said that it has read all; if not, it is asked
  * to, once.  True where there is no ring. */
 bool pipe_ring_is_read(struct pipe *);

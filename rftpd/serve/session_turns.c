@@ -10,6 +10,7 @@
 #include "rftpd/serve/handle.h"
 #include "rftpd/serve/inline_batch.h"
 #include "rftpd/serve/listing.h"
+#include "session/pipe_ring.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -108,6 +109,10 @@ void session_turns_take(struct daemon_session *s)
 		return;
 	/* armed first: what comes from here on makes the descriptor readable again */
 	err = demux_arm(daemon_session_dialogue(s));
+	/* a client that asks for a SEND reads nothing until it comes: it is heard although a task
+	 * runs, a listing goes on or frames wait */
+	if (pipe_ring_is_served(control_pipe(link_control(s->link))))
+		demux_hear(link_demux(s->link));
 	if (s->state &
 		(SESSION_TASK |
 			SESSION_CHECKING)) { /* frames wait; replies to earlier ones may leave */

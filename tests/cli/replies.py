@@ -355,6 +355,76 @@ def a_ring_of_ones_own(top):
     place.whole()
 
 
+DEPTH = 20  # of directories that take a tenth of a second each
+
+
+def listing_that_takes_long(top):
+    """-> a place whose directory "slow" is looked through for some seconds, then for as long as the gate is there"""
+    hang = os.path.join(rftptest.BUILD, "tests/preload/hang.so")
+    if not os.path.exists(hang):
+        rftptest.skip("tests/preload is not built")
+    gate = f"{top}/gate"
+    env = {"LD_PRELOAD": hang, "RFTP_TEST_GATE": gate, "RFTP_TEST_SLOW": "slow", "RFTP_TEST_HANG": "hangs"}
+    for name in ("ASAN_OPTIONS", "TSAN_OPTIONS"):
+        env[name] = ":".join(filter(None, (os.environ.get(name), "verify_asan_link_order=0", "halt_on_error=1")))
+    os.makedirs(f"{top}/export/" + "slow/" * DEPTH + "hangs")
+    daemon = Daemon(f"{top}/export", "rw", "--sandbox=no", *control(top), env=env)
+    open(gate, "w").close()
+    return daemon, gate
+
+
+LISTINGS = ((iwarp.LEFTOVERS, struct.pack(">IQ", 0, 0) + iwarp.text(b"slow")),
+            (iwarp.TREE, struct.pack(">I", 0) + iwarp.text(b"slow") + b"\0\0"))
+
+
+@case(seconds=300)
+def who_asks_during_a_listing(top):
+    """Is sent its next frame, though the listing never comes to its end; the more so what lies there already."""
+    daemon, gate = listing_that_takes_long(top)
+    for type_, request in LISTINGS:
+        for at_once in (False, True):
+            reader = Reader(daemon.port)
+            reader.works(8)
+            laid, asked, sent = counts(daemon)
+            reader.put(type_, request)
+            if not at_once:
+                wait_until(lambda: counts(daemon)[0] > laid, "the first frame lies there")
+            reader.ring.piece(b"", flags=HAS | ASKS)
+            message = reader.channel.receive()
+            equal(counts(daemon)[1:], (asked + 1, sent + 1), "SENDs that were asked for, and sent")
+            credits, length = struct.unpack(">HH", message[:4])
+            equal(length, len(message) - 4, "the SEND's length")
+            reader.ring.credits += credits
+            reader.ring.stream += message[4:]
+            got, status, data = reader.get()
+            equal((got, status, data[0]), (type_ | iwarp.REPLY, 0, 1), "a frame that is not the last")
+            reader.close()
+    os.unlink(gate)
+    daemon.stop()
+
+
+@case(seconds=120)
+def who_asks_behind_requests(top):
+    """Is answered although the one before takes for ever."""
+    daemon, gate = listing_that_takes_long(top)
+    reader = Reader(daemon.port)
+    reader.works(8)
+    laid, asked, sent = counts(daemon)
+    stat = iwarp.text(b"slow/" * DEPTH + b"hangs")
+    ping = struct.pack(">HHI", iwarp.PING, 0, 8) + b"cookie 8"
+    reader.put_stream(ping + struct.pack(">HHI", iwarp.STAT, 0, len(stat)) + stat + ping)
+    wait_until(lambda: counts(daemon)[0] > laid, "the first answer lies there")
+    reader.ring.piece(b"", flags=HAS | ASKS)
+    equal(len(reader.channel.receive()), 4, "a SEND to who has not read all")
+    equal(counts(daemon)[1:], (asked + 1, sent + 1), "SENDs that were asked for, and sent")
+    equal(reader.get(), (iwarp.PING | iwarp.REPLY, 0, b"cookie 8"), "the first answer")
+    os.unlink(gate)
+    equal(reader.get()[:2], (iwarp.STAT | iwarp.REPLY, 0), "the second")
+    equal(reader.get(), (iwarp.PING | iwarp.REPLY, 0, b"cookie 8"), "the third")
+    reader.close()
+    daemon.stop()
+
+
 @case(seconds=120)
 def who_never_says_that_it_has_read(top):
     """Costs the ring and what waits behind it, and then gets no more; others are served."""

@@ -4,7 +4,8 @@
  * device that does not.
  *
  * Preloaded into a program, it makes every openat2 of a path with the component RFTP_TEST_HANG in
- * it wait for as long as the file RFTP_TEST_GATE is there; or, with RFTP_TEST_HANG_FREE, every
+ * it wait for as long as the file RFTP_TEST_GATE is there, and one with the component
+ * RFTP_TEST_SLOW in it take a tenth of a second while it is; or, with RFTP_TEST_HANG_FREE, every
  * close of an eventfd, which is what freeing queues of completions does.  Who waits makes a file
  * beside it first, RFTP_TEST_GATE.N, so that a test can see it.
  */
@@ -59,6 +60,7 @@ int close(int fd)
 long syscall(long number, ...)
 {
 	const char *hang = getenv("RFTP_TEST_HANG"), *gate = getenv("RFTP_TEST_GATE");
+	const char *slow = getenv("RFTP_TEST_SLOW");
 	long (*next)(long, ...) = (long (*)(long, ...))dlsym(RTLD_NEXT, "syscall");
 	long a[6];
 	va_list ap;
@@ -70,5 +72,8 @@ long syscall(long number, ...)
 	if (number == SYS_openat2 && hang && gate && strstr((const char *)a[1], hang) &&
 		!access(gate, F_OK))
 		wait_at(gate);
+	if (number == SYS_openat2 && slow && gate && strstr((const char *)a[1], slow) &&
+		!access(gate, F_OK))
+		usleep(100000);
 	return next(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
