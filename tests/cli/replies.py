@@ -8,6 +8,7 @@ import json
 import os
 import struct
 import subprocess
+import threading
 import time
 
 import iwarp
@@ -421,6 +422,41 @@ def who_asks_behind_requests(top):
     os.unlink(gate)
     equal(reader.get()[:2], (iwarp.STAT | iwarp.REPLY, 0), "the second")
     equal(reader.get(), (iwarp.PING | iwarp.REPLY, 0, b"cookie 8"), "the third")
+    reader.close()
+    daemon.stop()
+
+
+@case(seconds=120)
+def much_behind_a_request(top):
+    """More than the daemon keeps unread: it gives no credit for that, and ends no session because of it."""
+    daemon, gate = listing_that_takes_long(top)
+    reader = Reader(daemon.port)
+    reader.works(8)
+    nothing = iwarp.text(b"n/" * 2000 + b"n")
+    stats_ = [struct.pack(">HHI", iwarp.STAT, 0, len(path)) + path
+              for path in [iwarp.text(b"slow/" * DEPTH + b"hangs")] + [nothing] * 400]
+    failed = []
+
+    def write():
+        try:
+            reader.put_stream(b"".join(stats_))
+        except Exception as e:
+            failed.append(e)
+    thread = threading.Thread(target=write)
+    thread.start()
+    before = None
+    while before != reader.ring.credits or before is None or before > 1:  # it has no credit, and gets none
+        before = reader.ring.credits
+        time.sleep(0.2)
+        if not thread.is_alive():
+            break
+    check(thread.is_alive(), "all was taken before the first answer", failed)
+    os.unlink(gate)
+    thread.join()
+    equal(failed, [], "who writes")
+    for i in range(len(stats_)):
+        got, status, _ = reader.get()
+        equal((got, bool(status)), (iwarp.STAT | iwarp.REPLY, i > 0), "answer", i)
     reader.close()
     daemon.stop()
 
