@@ -12,25 +12,13 @@
 #include "rftp/copy/put.h"
 #include "rftp/copy/retry.h"
 #include "rftp/remote/remote_path.h"
-#include "rftp/remote/url.h"
+#include "rftp/remote/visit.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
-
-static int copy_parse(struct client *c, const char *name, struct url *url)
-{
-	const char *why;
-	int err = url_parse(name, url, &why);
-
-	if (err == -ENOMEM)
-		return client_no_memory(c);
-	if (err)
-		report_error(&c->report, EXIT_CODE_USAGE, STATUS_INVALID, name, why);
-	return err;
-}
 
 /* What will be asked for first, as far as it is known before the server has said anything. */
 struct copy_ahead {
@@ -82,7 +70,7 @@ static int copy_put(struct client *c, char *const *names, int count)
 {
 	struct copy_ahead ahead = {.client = c};
 	struct url url;
-	int err = copy_parse(c, names[count - 1], &url);
+	int err = visit_parse(c, names[count - 1], &url);
 
 	if (err)
 		return err;
@@ -104,7 +92,7 @@ static int copy_to_other(
 {
 	struct client there;
 	struct url url;
-	int err = copy_parse(c, name, &url);
+	int err = visit_parse(c, name, &url);
 
 	if (err)
 		return err;
@@ -156,7 +144,7 @@ static int copy_get(struct client *c, char *const *names, int count)
 	int err = urls && patterns ? 0 : client_no_memory(c);
 
 	for (size_t i = 0; i < n && !err; i++) {
-		err = copy_parse(c, names[i], &urls[i]);
+		err = visit_parse(c, names[i], &urls[i]);
 		if (err)
 			break;
 		patterns[i] = urls[i].pattern;

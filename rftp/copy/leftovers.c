@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/number.h"
 #include "rftp/remote/remote_path.h"
-#include "rftp/remote/url.h"
+#include "rftp/remote/visit.h"
 #include "rftp/shell/interrupt.h"
 #include "rftp/ui/escape.h"
 #include "rftp/ui/units.h"
@@ -241,23 +241,13 @@ static int leftovers_remote(struct leftovers_state_of *s, const char *path)
 
 static int leftovers_url(struct leftovers_state_of *s, const char *name)
 {
-	struct client *c = s->client;
-	const char *why;
 	struct url url;
-	int err = url_parse(name, &url, &why);
+	int err = visit_open(s->client, name, &url);
 
-	if (err == -ENOMEM)
-		return client_no_memory(c);
-	if (err) {
-		report_error(&c->report, EXIT_CODE_USAGE, STATUS_INVALID, name, why);
+	if (err)
 		return err;
-	}
-	err = client_open(c, &url);
-	if (!err)
-		err = client_place(c, &url);
 	s->url = true;
-	if (!err)
-		err = leftovers_remote(s, url.path);
+	err = leftovers_remote(s, url.path);
 	s->url = false;
 	url_fini(&url);
 	return err;

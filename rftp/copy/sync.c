@@ -17,7 +17,7 @@
 #include "rftp/copy/sync_plan.h"
 #include "rftp/copy/sync_remove.h"
 #include "rftp/copy/sync_top.h"
-#include "rftp/remote/url.h"
+#include "rftp/remote/visit.h"
 #include "rftp/shell/interrupt.h"
 #include "tree/beneath.h"
 #include "tree/removal.h"
@@ -455,21 +455,12 @@ int sync_listed(struct client *c, const struct sync_params *params)
 static int sync_once(struct client *c, const char *name, struct sync_params *params)
 {
 	struct url url;
-	const char *why;
-	int err = url_parse(name, &url, &why);
+	int err = visit_open(c, name, &url);
 
-	if (err == -ENOMEM)
-		return client_no_memory(c);
-	if (err) {
-		report_error(&c->report, EXIT_CODE_USAGE, STATUS_INVALID, name, why);
+	if (err)
 		return err;
-	}
-	err = client_open(c, &url);
-	if (!err)
-		err = client_place(c, &url);
 	params->remote = url.path;
-	if (!err)
-		err = sync_run(c, params);
+	err = sync_run(c, params);
 	url_fini(&url);
 	return err;
 }

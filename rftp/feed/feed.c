@@ -9,7 +9,7 @@
 #include "rftp/shell/interrupt.h"
 #include "rftp/copy/mover.h"
 #include "session/calls_names.h"
-#include "rftp/remote/url.h"
+#include "rftp/remote/visit.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -237,7 +237,7 @@ int feed_run(struct client *c, const char *const *words, size_t count, const cha
 
 int feed_main(struct client *c, char *const *names, int count)
 {
-	const char *why, *last = count ? names[count - 1] : "";
+	const char *last = count ? names[count - 1] : "";
 	struct url url;
 	int err;
 
@@ -247,18 +247,10 @@ int feed_main(struct client *c, char *const *names, int count)
 			"feed is given as ./feed)");
 		return -EINVAL;
 	}
-	err = url_parse(last, &url, &why);
-	if (err == -ENOMEM)
-		return client_no_memory(c);
-	if (err) {
-		report_error(&c->report, EXIT_CODE_USAGE, STATUS_INVALID, last, why);
+	err = visit_open(c, last, &url);
+	if (err)
 		return err;
-	}
-	err = client_open(c, &url);
-	if (!err)
-		err = client_place(c, &url);
-	if (!err)
-		err = feed_run(c, (const char *const *)names, (size_t)count - 1, url.path);
+	err = feed_run(c, (const char *const *)names, (size_t)count - 1, url.path);
 	url_fini(&url);
 	return err;
 }

@@ -4,6 +4,7 @@
  */
 #include "rftp/remote/try_login.h"
 
+#include "rftp/remote/visit.h"
 #include "rftp/ui/escape.h"
 
 #include <errno.h>
@@ -92,15 +93,10 @@ int try_login(struct client *c, const char *name)
 	struct calls_list exports = {0};
 	const struct calls_info *info;
 	struct url url;
-	const char *why;
-	int err = url_parse(name, &url, &why);
+	int err = visit_parse(c, name, &url);
 
-	if (err == -ENOMEM)
-		return client_no_memory(c);
-	if (err) {
-		report_error(&c->report, EXIT_CODE_USAGE, STATUS_INVALID, name, why);
+	if (err)
 		return err;
-	}
 	err = client_open(c, &url);
 	url_fini(&url);
 	if (err)

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/worker.h"
 #include "rftp/remote/remote_path.h"
+#include "rftp/remote/visit.h"
 #include "rftp/sum/sums_tree.h"
 #include "rftp/shell/interrupt.h"
 
@@ -164,16 +165,11 @@ static int sums_add_pattern(struct sums *s, const struct url *url, const char *g
 int sums_add_url(struct sums *s, const char *given)
 {
 	struct client *c = s->client;
-	const char *why;
 	struct url url;
-	int err = url_parse(given, &url, &why);
+	int err = visit_parse(c, given, &url);
 
-	if (err == -ENOMEM)
-		return client_no_memory(c);
-	if (err) {
-		report_error(&c->report, EXIT_CODE_USAGE, STATUS_INVALID, given, why);
+	if (err)
 		return err;
-	}
 	/* what matches, what is in a directory, and where a user's home is, only the server knows
 	 */
 	if (url.ssh || s->recursive || remote_has_magic(url.pattern)) {
