@@ -331,6 +331,17 @@ def a_file_that_is_refused(top):
     place.whole()
 
 
+def cut_behind(place, e, steps, by):
+    """A client goes behind these steps, its data channel first or with all the rest."""
+    for step in steps:
+        step(e)
+    if by == "data":
+        e.channels[0].close()
+    e.session.close()
+    e.close()
+    place.daemon.back_to(place.before, f"after a cut behind step {len(steps)}")
+
+
 @case
 def cut_at_each_step(top):
     """The old file, or the whole new one; and nothing else."""
@@ -344,13 +355,7 @@ def cut_at_each_step(top):
     for count in range(len(steps) + 1):
         for by in ("control", "data"):
             e = Early(place.port)
-            for step in steps[:count]:
-                step(e)
-            if by == "data":
-                e.channels[0].close()
-            e.session.close()
-            e.close()
-            place.daemon.back_to(place.before, f"after a cut behind step {count}")
+            cut_behind(place, e, steps[:count], by)
             with open(place.daemon.path("f"), "rb") as f:
                 now = f.read()
             check(now in (old, PAYLOAD) if count >= whole else now == old, "step", count, "by", by)
@@ -447,13 +452,7 @@ def gets_that_are_cut(top):
     for count in range(1, len(steps) + 1):
         for by in ("control", "data"):
             e = EarlyGet(place.port)
-            for step in steps[:count]:
-                step(e)
-            if by == "data":
-                e.channels[0].close()
-            e.session.close()
-            e.close()
-            place.daemon.back_to(place.before, f"after a cut behind step {count}")
+            cut_behind(place, e, steps[:count], by)
     place.whole()
 
 

@@ -205,6 +205,27 @@ static void run_source(void *arg)
 	t->status = stats.verdict.status;
 }
 
+static struct transfer_sink sink_of(struct script *s)
+{
+	return (struct transfer_sink){.open = sink_open,
+		.commit = commit,
+		.discard = discard,
+		.done = sink_done,
+		.ctx = s};
+}
+
+/* By the default engine. */
+static struct transfer_params few_blocks(uint16_t channels)
+{
+	return (struct transfer_params){.engine = engine_at(0)->id,
+		.block = 65536,
+		.depth = 8,
+		.channels = channels,
+		.max_block = 1 << 20,
+		.max_depth = RAIL_DEPTH,
+		.cancel_fd = -1};
+}
+
 static void make_script(struct script *s, uint64_t *rng, unsigned permille)
 {
 	memset(s, 0, sizeof *s);
@@ -256,11 +277,7 @@ static void one_bad_file_costs_only_itself(void)
 			struct source_thread t = {.link = leg ? pair.daemon : pair.client,
 				.params = params,
 				.script = &script};
-			struct transfer_sink to = {.open = sink_open,
-				.commit = commit,
-				.discard = discard,
-				.done = sink_done,
-				.ctx = &script};
+			const struct transfer_sink to = sink_of(&script);
 			struct transfer_stats stats;
 			unsigned engine = (round + leg * (1 + round % 2)) % 4;
 			struct worker thread = {0};
@@ -297,18 +314,8 @@ static void a_channel_lost_before_the_offer_is_a_lost_connection(void)
 
 	for (unsigned lost = 0; lost < 2; lost++) {
 		struct loop_faults faults = {.seed = harness_random(&rng)};
-		struct transfer_params params = {.engine = engine_at(0)->id,
-			.block = 65536,
-			.depth = 8,
-			.channels = 2,
-			.max_block = 1 << 20,
-			.max_depth = RAIL_DEPTH,
-			.cancel_fd = -1};
-		struct transfer_sink to = {.open = sink_open,
-			.commit = commit,
-			.discard = discard,
-			.done = sink_done,
-			.ctx = &script};
+		const struct transfer_params params = few_blocks(2);
+		const struct transfer_sink to = sink_of(&script);
 		struct source_thread t = {.params = params, .script = &script};
 		struct worker thread = {0};
 		struct transfer_stats stats;
@@ -358,20 +365,9 @@ static void an_answer_that_comes_with_the_first_frames_is_heard(void)
 	static struct script script;
 	struct late_answer answer = {0};
 	struct loop_faults faults = {.seed = harness_random(&rng)};
-	struct transfer_params params = {.engine = engine_at(0)->id,
-		.block = 65536,
-		.depth = 8,
-		.channels = 1,
-		.max_block = 1 << 20,
-		.max_depth = RAIL_DEPTH,
-		.early = true,
-		.cancel_fd = -1};
-	struct transfer_sink to = {.open = sink_open,
-		.commit = commit,
-		.discard = discard,
-		.done = sink_done,
-		.ctx = &script};
-	struct source_thread t = {.params = params, .script = &script};
+	struct transfer_params params = few_blocks(1);
+	const struct transfer_sink to = sink_of(&script);
+	struct source_thread t = {.script = &script};
 	struct worker thread = {0};
 	struct transfer_stats stats;
 	struct fabric *fabric;
@@ -379,6 +375,8 @@ static void an_answer_that_comes_with_the_first_frames_is_heard(void)
 
 	CHECK_EQ(loop_open(&faults, &fabric), 0);
 	CHECK_EQ(pair_open(&pair, fabric, 1), 0);
+	params.early = true;
+	t.params = params;
 	t.link = pair.daemon;
 	make_script(&script, &rng, 0);
 	CHECK_EQ(worker_start(&thread, "source", run_source, &t), 0);
