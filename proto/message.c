@@ -3,8 +3,7 @@
  * proto/message.c: codecs of the session messages.
  *
  * Owns the layout and the limits of each.  One *_ok function a message states which values may
- * cross; its get and its put both ask it, so neither accepts what the other refuses.  Does not know
- * states, replies' meaning, or where the bytes come from.
+ * cross; its get and its put both ask it, so neither accepts what the other refuses.
  */
 #include "proto/message.h"
 

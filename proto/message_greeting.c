@@ -3,8 +3,7 @@
  * proto/message_greeting.c: codecs of what connect and accept show in their private data, and of
  * where a client reads replies.
  *
- * Owns the layout and the limits of greeting, welcome and the reply to RING.  Does not know
- * sessions or tokens' worth.
+ * Owns the layout and the limits of greeting, welcome and the reply to RING.
  */
 #include "proto/message.h"
 

@@ -2,8 +2,7 @@
 /*
  * proto/message_login.c: codecs of LOGIN, and what is signed in it.
  *
- * Owns which method has a user and which data.  Does not know what a signature or a password is
- * worth.
+ * Owns which method has a user and which data.
  */
 #include "proto/message.h"
 

@@ -2,8 +2,7 @@
 /*
  * proto/message_names.c: the frame header and the codec table.
  *
- * Owns which types exist, their names, and how long their data may be.  Does not know what is in
- * the data (message.c, transfer.c), or which message is allowed when (the session's table).
+ * Owns which types exist, their names, and how long their data may be.
  */
 #include "proto/message.h"
 #include "proto/message_change.h"

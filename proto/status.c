@@ -2,7 +2,7 @@
 /*
  * proto/status.c: the one table of reply codes.
  *
- * Owns the numbers' names, texts and errnos.  Does not know who replies with them, or when.
+ * Owns the numbers' names, texts and errnos.
  */
 #include "proto/status.h"
 

@@ -2,7 +2,7 @@
 /*
  * proto/wire.c: the cursor that every codec is written with.
  *
- * Owns bounds and byte order.  Does not know any message.
+ * Owns bounds and byte order.
  */
 #include "proto/wire.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rftp/exit_code.c: the one table of status -> exit code.  Does not know when the program ends.
+ * rftp/exit_code.c: the one table of status -> exit code.
  */
 #include "rftp/exit_code.h"
 

@@ -52,19 +52,19 @@ static int open_target(const char *path)
 
 int audit_use(struct audit_file *a, const char *path)
 {
-	int fd = path ? open_target(path) : -1, old = a->fd, r = 0;
+	int fd = path ? open_target(path) : -1, old = a->fd, err = 0;
 
 	if (path && fd >= 0 && old >= 0) {
-		r = dup3(fd, old, O_CLOEXEC) < 0 ? -errno : 0;
+		err = dup3(fd, old, O_CLOEXEC) < 0 ? -errno : 0;
 		close(fd);
 	} else if (path && fd >= 0) {
 		a->fd = fd;
 	} else if (path) {
-		r = fd;
+		err = fd;
 	}
-	if (r) {
-		log_error("%s %s: %s", a->name, path, strerror(-r));
-		return r;
+	if (err) {
+		log_error("%s %s: %s", a->name, path, strerror(-err));
+		return err;
 	}
 	a->failed = false;
 	a->kept = path;

@@ -141,7 +141,7 @@ int conf_load(const char *file, conf_set *set, void *ctx, char why[CONF_WHY_MAX]
 {
 	char *text = malloc(CONF_FILE_MAX + 1);
 	ssize_t len;
-	int fd, r;
+	int fd, err;
 
 	if (!text) {
 		snprintf(why, CONF_WHY_MAX, "%.200s: out of memory", file);
@@ -152,14 +152,14 @@ int conf_load(const char *file, conf_set *set, void *ctx, char why[CONF_WHY_MAX]
 	if (fd >= 0)
 		close(fd);
 	if (len < 0) {
-		r = (int)len;
-		snprintf(why, CONF_WHY_MAX, "%.200s: %s", file, strerror(-r));
+		err = (int)len;
+		snprintf(why, CONF_WHY_MAX, "%.200s: %s", file, strerror(-err));
 	} else if (len > (ssize_t)CONF_FILE_MAX) {
-		r = -EFBIG;
+		err = -EFBIG;
 		snprintf(why, CONF_WHY_MAX, "%.200s: longer than %u bytes", file, CONF_FILE_MAX);
 	} else {
-		r = conf_parse(text, (size_t)len, file, set, ctx, why);
+		err = conf_parse(text, (size_t)len, file, set, ctx, why);
 	}
 	free(text);
-	return r;
+	return err;
 }

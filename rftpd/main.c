@@ -107,18 +107,18 @@ int main(int argc, char **argv)
 	struct configuration configuration;
 	const struct daemon_options *options = &configuration.options;
 	char why[CONF_WHY_MAX];
-	int code = CODE_USAGE, r;
+	int code = CODE_USAGE, err;
 
 	if (standard_fill())
 		exit(CODE_FAILED);
 	tls_outlive_exit();
 	log_setup("rftpd", LOG_LEVEL_INFO);
 	if (argc > 1 && !strcmp(argv[1], "passwd")) {
-		r = passwd_run(argc - 1, argv + 1);
-		return r ? failure_code(r) : CODE_OK;
+		err = passwd_run(argc - 1, argv + 1);
+		return err ? failure_code(err) : CODE_OK;
 	}
-	r = configuration_load(&configuration, argc, argv, why);
-	if (r) {
+	err = configuration_load(&configuration, argc, argv, why);
+	if (err) {
 		log_error("%s%s", why, options->config ? "" : " (rftpd --help shows the options)");
 		goto out;
 	}
@@ -141,24 +141,24 @@ int main(int argc, char **argv)
 		/* its messages come to the terminal of who copies: they say what is wrong */
 		if (options->settings.log_level == LOG_LEVEL_INFO)
 			log_setup("rftpd", LOG_LEVEL_WARNING);
-		r = once_prepare(&configuration.options.settings, once_key);
-		code = r ? failure_code(r) : CODE_FAILED;
-		if (r)
+		err = once_prepare(&configuration.options.settings, once_key);
+		code = err ? failure_code(err) : CODE_FAILED;
+		if (err)
 			goto out;
 	}
-	r = monitor_start(&options->settings);
-	if (!r && options->settings.sandbox)
-		r = lookup_process_start();
-	if (r) {
-		code = failure_code(r);
+	err = monitor_start(&options->settings);
+	if (!err && options->settings.sandbox)
+		err = lookup_process_start();
+	if (err) {
+		code = failure_code(err);
 		goto out;
 	}
 	code = CODE_FAILED;
 	if (options->action != DAEMON_ACTION_ONCE && start_log(&options->settings))
 		goto out;
-	r = prepare_signals();
-	if (r) {
-		log_error("cannot start: %s", strerror(-r));
+	err = prepare_signals();
+	if (err) {
+		log_error("cannot start: %s", strerror(-err));
 		goto out;
 	}
 	limit_raise_files();

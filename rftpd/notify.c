@@ -18,7 +18,7 @@ static int send_to(const char *name, const char *state)
 {
 	struct sockaddr_un to = {.sun_family = AF_UNIX};
 	size_t len = strlen(name);
-	int fd, r = 0;
+	int fd, err = 0;
 
 	if ((name[0] != '/' && name[0] != '@') || !name[1] || len >= sizeof to.sun_path)
 		return -EINVAL;
@@ -30,9 +30,9 @@ static int send_to(const char *name, const char *state)
 		return -errno;
 	if (sendto(fd, state, strlen(state), MSG_NOSIGNAL | MSG_DONTWAIT, (struct sockaddr *)&to,
 		    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len)) < 0)
-		r = -errno;
+		err = -errno;
 	close(fd);
-	return r;
+	return err;
 }
 
 int notify_send(const char *state)

@@ -40,7 +40,7 @@ int secret_read_line(int fd, int cancel_fd, char *line, size_t size)
 
 int secret_ask(const char *prompt, int cancel_fd, char *line, size_t size)
 {
-	int tty = open("/dev/tty", O_RDWR | O_CLOEXEC), r;
+	int tty = open("/dev/tty", O_RDWR | O_CLOEXEC), err;
 	struct termios before, quiet;
 
 	if (tty < 0 || tcgetattr(tty, &before)) {
@@ -53,9 +53,9 @@ int secret_ask(const char *prompt, int cancel_fd, char *line, size_t size)
 	quiet.c_lflag |= ICANON | ISIG;
 	tcsetattr(tty, TCSAFLUSH, &quiet);
 	dprintf(tty, "%s", prompt);
-	r = secret_read_line(tty, cancel_fd, line, size);
+	err = secret_read_line(tty, cancel_fd, line, size);
 	tcsetattr(tty, TCSAFLUSH, &before);
 	dprintf(tty, "\n");
 	close(tty);
-	return r;
+	return err;
 }

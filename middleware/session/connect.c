@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * session/connect.c: owns nothing that outlives a call.  Does not know what is said over the
- * link.
+ * session/connect.c: owns nothing that outlives a call.
  */
 #include "session/connect.h"
 

@@ -272,24 +272,24 @@ static int receive(struct pipe *p, unsigned slot, uint32_t bytes)
 static int take_completions(struct pipe *p)
 {
 	struct fabric_wc wc[COMPLETIONS];
-	int n, r = 0;
+	int n, err = 0;
 
 	n = fabric_cq_poll(p->cq, wc, COMPLETIONS);
-	for (int i = 0; i < n && !r; i++) {
+	for (int i = 0; i < n && !err; i++) {
 		if (wc[i].status != FABRIC_OK) {
 			log_debug("control channel: %s", fabric_status_name(wc[i].status));
-			r = -ECONNRESET;
+			err = -ECONNRESET;
 		} else if (wc[i].opcode == FABRIC_RECV) {
-			r = receive(p, (unsigned)wc[i].id, wc[i].bytes);
+			err = receive(p, (unsigned)wc[i].id, wc[i].bytes);
 		} else if (wc[i].id == ID_PROBE) {
 			p->probing = false;
 		} else if (wc[i].id == PIPE_ID_READ) {
-			r = pipe_ring_take(p);
+			err = pipe_ring_take(p);
 		} else {
 			p->send_busy &= ~(UINT64_C(1) << (wc[i].id & ~(uint64_t)ID_SEND));
 		}
 	}
-	return n < 0 ? n : r;
+	return n < 0 ? n : err;
 }
 
 int pipe_progress(struct pipe *p)

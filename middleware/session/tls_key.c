@@ -170,27 +170,27 @@ int tls_key_create(const char *path)
 {
 	EVP_PKEY *pkey = EVP_PKEY_Q_keygen(NULL, NULL, "ED25519");
 	char temporary[PATH_MAX];
-	int fd, r;
+	int fd, err;
 
 	if (!pkey)
 		return -ENOMEM;
-	r = snprintf(temporary, sizeof temporary, "%s.XXXXXX", path);
-	if (r < 0 || (size_t)r >= sizeof temporary) {
+	err = snprintf(temporary, sizeof temporary, "%s.XXXXXX", path);
+	if (err < 0 || (size_t)err >= sizeof temporary) {
 		EVP_PKEY_free(pkey);
 		return -ENAMETOOLONG;
 	}
 	fd = mkostemp(temporary, O_CLOEXEC);
 	if (fd < 0) {
-		r = -errno;
+		err = -errno;
 		EVP_PKEY_free(pkey);
-		return r;
+		return err;
 	}
-	r = write_key(fd, pkey);
+	err = write_key(fd, pkey);
 	/* not rename: of two daemons that start at once the first one's key stays */
-	if (!r && link(temporary, path))
-		r = -errno;
+	if (!err && link(temporary, path))
+		err = -errno;
 	unlink(temporary);
 	close(fd);
 	EVP_PKEY_free(pkey);
-	return r;
+	return err;
 }

@@ -152,20 +152,20 @@ static int take_frames(struct sink *s)
 {
 	struct message_header h;
 	const uint8_t *data;
-	int n = 0, r;
+	int n = 0, err;
 
-	while (n < (int)RUN_FRAMES_MAX && (r = run_get(&s->run, &h, &data)) != 0) {
-		if (r > 0) {
+	while (n < (int)RUN_FRAMES_MAX && (err = run_get(&s->run, &h, &data)) != 0) {
+		if (err > 0) {
 			s->run.moved |= h.type != TRANSFER_REQUEST; /* asking moves nothing */
 			/* it was the source's last word, but for ABORT */
-			r = s->complete_came ? -EBADMSG : take_frame(s, &h, data);
+			err = s->complete_came ? -EBADMSG : take_frame(s, &h, data);
 		}
-		if (r == -EBADMSG)
+		if (err == -EBADMSG)
 			return run_fail(&s->run, VERDICT_SESSION, STATUS_PROTOCOL,
 				"%s from the source is malformed or out of turn",
 				message_name(h.type));
-		if (r)
-			return r;
+		if (err)
+			return err;
 		n++;
 	}
 	return n;
@@ -280,7 +280,7 @@ static int look_for_answer(struct sink *s)
 static int work(struct run *run)
 {
 	struct sink *s = self(run);
-	int total = 0, r;
+	int total = 0, err;
 	static int (*const steps[])(struct sink *) = {
 		sink_take_landed,
 		sink_early_take,
@@ -304,14 +304,14 @@ static int work(struct run *run)
 	}
 	if (!s->complete_came || s->open)
 		return total;
-	r = flush_files(s);
-	if (r > 0)
-		r = s->run.sink->ops->settle(s->run.sink);
-	if (r <= 0)
-		return r ? r : total;
+	err = flush_files(s);
+	if (err > 0)
+		err = s->run.sink->ops->settle(s->run.sink);
+	if (err <= 0)
+		return err ? err : total;
 	s->completed = true;
-	r = check_sums(s);
-	return r ? r : 1;
+	err = check_sums(s);
+	return err ? err : 1;
 }
 
 static int loop(struct sink *s)

@@ -483,19 +483,19 @@ static int end_directories(struct sink *s, struct sink_bundle *bundle)
 
 int sink_end_bundles(struct sink *s)
 {
-	int n = 0, r = 0;
+	int n = 0, err = 0;
 
-	while (!r && s->landed && sink_is_oldest(s, s->landed)) {
+	while (!err && s->landed && sink_is_oldest(s, s->landed)) {
 		struct sink_file *f = s->landed;
 
 		if (!end_directories(s, f->bundle))
 			break;
 		s->landed = f->next;
 		f->next = NULL;
-		r = finish_bundle(s, f);
+		err = finish_bundle(s, f);
 		n++;
 	}
-	return r ? r : n;
+	return err ? err : n;
 }
 
 /* The job of one that was submitted has run; the blocks are gone. */

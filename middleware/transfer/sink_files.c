@@ -206,17 +206,17 @@ static int tell_have(struct sink *s, struct sink_file *f)
 static int tell_found(struct sink *s, struct sink_file *f)
 {
 	struct sink_resume *resume = f->resume;
-	int n = 0, r = 0;
+	int n = 0, err = 0;
 
 	if (!resume || f->ready || resume->out)
 		return 0;
-	for (; !r && resume->told < resume->found.count; n++) {
+	for (; !err && resume->told < resume->found.count; n++) {
 		if (demux_pending_bytes(link_demux(s->run.link)) > HAVE_PENDING_MAX)
 			return n;
-		r = tell_have(s, f);
+		err = tell_have(s, f);
 	}
-	if (r)
-		return r;
+	if (err)
+		return err;
 	if (resume->more) { /* what was told shows the source that it goes on */
 		s->telling--;
 		sink_resume_recall(resume, s->run.io_pool);
@@ -225,8 +225,8 @@ static int tell_found(struct sink *s, struct sink_file *f)
 	s->run.stats->had_bytes += ranges_bytes(&f->ranges);
 	s->telling--;
 	transfer_notes_free(&resume->found);
-	r = tell_ready(s, f);
-	return r ? r : n + 1;
+	err = tell_ready(s, f);
+	return err ? err : n + 1;
 }
 
 int sink_tell_found(struct sink *s)

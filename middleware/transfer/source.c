@@ -174,19 +174,19 @@ static int take_frames(struct source *s)
 {
 	struct message_header h;
 	const uint8_t *data;
-	int n = 0, r;
+	int n = 0, err;
 
-	while (!s->closed && n < (int)RUN_FRAMES_MAX && (r = run_get(&s->run, &h, &data)) != 0) {
-		if (r > 0) {
+	while (!s->closed && n < (int)RUN_FRAMES_MAX && (err = run_get(&s->run, &h, &data)) != 0) {
+		if (err > 0) {
 			s->run.moved = true;
-			r = take_frame(s, &h, data);
+			err = take_frame(s, &h, data);
 		}
-		if (r == -EBADMSG)
+		if (err == -EBADMSG)
 			return run_fail(&s->run, VERDICT_SESSION, STATUS_PROTOCOL,
 				"%s from the sink is malformed or out of turn",
 				message_name(h.type));
-		if (r)
-			return r;
+		if (err)
+			return err;
 		n++;
 	}
 	return n;

@@ -47,13 +47,13 @@ static int drop_oldest(struct source *s)
 static int feed_blocks(struct source *s)
 {
 	struct block *b;
-	int n = 0, r = 0;
+	int n = 0, err = 0;
 
 	if (s->from->feed->drop_oldest && s->filled_count && !pool_free_count(s->run.pool) &&
 		io_pool_feed_hungry(s->run.io_pool) && !s->run.source->ops->room(s->run.source, 0))
-		r = drop_oldest(s);
-	if (r)
-		return r;
+		err = drop_oldest(s);
+	if (err)
+		return err;
 	while ((b = pool_take(s->run.pool, BLOCK_FILLING))) {
 		b->length = s->plan.block;
 		b->squeeze = squeeze_choice_next(&s->squeeze);
@@ -318,45 +318,45 @@ static int ask_room(struct source *s)
 int source_send_blocks(struct source *s)
 {
 	const unsigned batch = s->run.bucket ? 1 : BATCH;
-	int n = 0, r = find_first(s, &n);
+	int n = 0, err = find_first(s, &n);
 
 	s->run.wake_ns = 0;
-	while (s->filled_count && (s->run.source || first_is_early(s)) && !r && may_send(s)) {
+	while (s->filled_count && (s->run.source || first_is_early(s)) && !err && may_send(s)) {
 		struct block *blocks[BATCH];
 		uint32_t bytes = 0;
 		unsigned count = 0;
 		int room;
 
 		if (first_is_early(s)) {
-			r = send_early(s);
-			if (r <= 0)
+			err = send_early(s);
+			if (err <= 0)
 				break;
-			n += r;
-			r = find_first(s, &n);
+			n += err;
+			err = find_first(s, &n);
 			continue;
 		}
 		room = ask_room(s);
 		if (room <= 0) {
-			r = room;
+			err = room;
 			break;
 		}
 		while (count < batch && bytes < SEND_BYTES && count < (unsigned)room &&
-			s->filled_count && !first_is_early(s) && !r) {
+			s->filled_count && !first_is_early(s) && !err) {
 			blocks[count] = take_first(s);
 			bytes += block_crossing(blocks[count]);
-			r = prepare(s, blocks[count++]);
-			if (!r)
-				r = find_first(s, &n);
+			err = prepare(s, blocks[count++]);
+			if (!err)
+				err = find_first(s, &n);
 		}
-		if (!r)
-			r = s->run.source->ops->send(s->run.source, blocks, count);
+		if (!err)
+			err = s->run.source->ops->send(s->run.source, blocks, count);
 		count_sent(s, bytes);
 		s->sending += count;
-		for (unsigned i = 0; i < count && !r; i++)
-			r = leave(s, blocks[i]);
+		for (unsigned i = 0; i < count && !err; i++)
+			err = leave(s, blocks[i]);
 		n += (int)count;
 	}
-	return r ? r : n;
+	return err ? err : n;
 }
 
 int source_take_completions(struct source *s)

@@ -337,30 +337,30 @@ static int advance_first(struct source *s, struct source_gather *g, int *did)
 
 int source_gather(struct source *s)
 {
-	int did = 0, r = 0;
+	int did = 0, err = 0;
 
 	if (!s->gathers)
 		return 0;
-	while (s->gathers_used && (r = advance_first(s, gather_at(s, 0), &did)) > 0) {
+	while (s->gathers_used && (err = advance_first(s, gather_at(s, 0), &did)) > 0) {
 		s->gather_first = (s->gather_first + 1) % s->gather_count;
 		s->gathers_used--;
 	}
-	for (unsigned i = 1; i < s->gathers_used && r >= 0; i++) {
+	for (unsigned i = 1; i < s->gathers_used && err >= 0; i++) {
 		struct source_gather *g = gather_at(s, i);
 
 		if (g->filling || g->bundle || g->apart_count || g->at == g->count)
 			continue;
-		r = begin_fill(s, g, false);
-		did += r > 0;
+		err = begin_fill(s, g, false);
+		did += err > 0;
 	}
-	if (r >= 0 && !s->no_more && s->gathers_used < s->gather_count) {
+	if (err >= 0 && !s->no_more && s->gathers_used < s->gather_count) {
 		struct source_gather *g = gather_at(s, s->gathers_used);
 
-		r = gather_names(s, g);
-		did += r > 0;
+		err = gather_names(s, g);
+		did += err > 0;
 		s->gathers_used += g->count > 0; /* those that came before an error are told */
 	}
-	return r < 0 ? r : did;
+	return err < 0 ? err : did;
 }
 
 bool source_gathered_all(const struct source *s)

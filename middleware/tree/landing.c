@@ -2,9 +2,8 @@
 /*
  * tree/landing.c: a temporary file beside the real name, and the rename.
  *
- * Owns the descriptor of the directory from open to the end: everything is named in it, so a parent
- * that is renamed or replaced by a link meanwhile redirects nothing.  Does not know what is
- * written.
+ * Owns the descriptor of the directory from open to the end: everything is named in it, so a
+ * parent that is renamed or replaced by a link meanwhile redirects nothing.
  */
 #include "tree/landing.h"
 

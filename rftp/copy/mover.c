@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rftp/copy/mover.c: owns the sums over a command's transfers.  Does not know names or directions.
+ * rftp/copy/mover.c: owns the sums over a command's transfers.
  */
 #include "rftp/copy/mover.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rftp/copy/retry.c: owns nothing.  Does not know what is copied.
+ * rftp/copy/retry.c: owns nothing.
  */
 #include "rftp/copy/retry.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rftp/remote/client.c: owns the session and the remote directory.  Does not know commands.
+ * rftp/remote/client.c: owns the session and the remote directory.
  */
 #include "rftp/remote/client.h"
 #include "rftp/remote/remote_path.h"

@@ -120,7 +120,7 @@ int credentials_find(const char *text, size_t len, const char *host, uint16_t po
 int credentials_load(const char *path, const char *host, uint16_t port, const char *user,
 	struct credentials *out, char why[PASSWORD_WHY_MAX])
 {
-	int fd, r;
+	int fd, err;
 	unsigned line;
 	size_t len = 0;
 	ssize_t n = 0;
@@ -135,20 +135,20 @@ int credentials_load(const char *path, const char *host, uint16_t port, const ch
 	while (text && len < FILE_BYTES_MAX &&
 		((n = read(fd, text + len, FILE_BYTES_MAX - len)) > 0 || (n < 0 && errno == EINTR)))
 		len += n > 0 ? (size_t)n : 0;
-	r = !text ? -ENOMEM : n < 0 ? -errno : len == FILE_BYTES_MAX ? -EFBIG : 0;
+	err = !text ? -ENOMEM : n < 0 ? -errno : len == FILE_BYTES_MAX ? -EFBIG : 0;
 	close(fd);
-	if (r)
-		snprintf(why, PASSWORD_WHY_MAX, "%.300s: %s", path, strerror(-r));
+	if (err)
+		snprintf(why, PASSWORD_WHY_MAX, "%.300s: %s", path, strerror(-err));
 	else
-		r = credentials_find(text, len, host, port, user, out, &line);
-	if (r == -EINVAL)
+		err = credentials_find(text, len, host, port, user, out, &line);
+	if (err == -EINVAL)
 		snprintf(why, PASSWORD_WHY_MAX,
 			"%.300s:%u: not of the form machine HOST login USER password WORD", path,
 			line);
 	if (text)
 		explicit_bzero(text, len);
 	free(text);
-	return r;
+	return err;
 }
 
 int credentials_path(char *path, size_t size)

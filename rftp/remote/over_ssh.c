@@ -239,7 +239,7 @@ int over_ssh_start(struct over_ssh *o, const struct url *url, const char *ssh, c
 	char target[600], port[8], command[600];
 	const char *arguments[6];
 	struct over_ssh_line said;
-	int in[2], out[2], r;
+	int in[2], out[2], err;
 	unsigned n = 0;
 
 	*o = (struct over_ssh){.input = -1};
@@ -258,27 +258,27 @@ int over_ssh_start(struct over_ssh *o, const struct url *url, const char *ssh, c
 	if (pipe2(in, O_CLOEXEC))
 		return refuse(why, -errno, strerror(errno));
 	if (pipe2(out, O_CLOEXEC)) {
-		r = -errno;
+		err = -errno;
 		close(in[0]);
 		close(in[1]);
-		return refuse(why, r, strerror(-r));
+		return refuse(why, err, strerror(-err));
 	}
-	r = spawn(ssh, arguments, in[0], out[1], &o->pid);
+	err = spawn(ssh, arguments, in[0], out[1], &o->pid);
 	close(in[0]);
 	close(out[1]);
 	o->input = in[1];
-	if (r) {
+	if (err) {
 		o->pid = 0;
-		refuse(why, r, strerror(-r));
+		refuse(why, err, strerror(-err));
 	} else {
-		r = hear(out[0], cancel_fd, &said, why);
+		err = hear(out[0], cancel_fd, &said, why);
 	}
 	close(out[0]);
-	if (r) {
+	if (err) {
 		if (o->pid)
 			kill(o->pid, SIGTERM); /* it may wait for somebody at the terminal */
 		over_ssh_end(o);
-		return r;
+		return err;
 	}
 	snprintf(o->host, sizeof o->host, "%s", url->host);
 	find_host(ssh, target, cancel_fd, o->host);

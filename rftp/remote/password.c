@@ -54,13 +54,13 @@ static int explain(int err, const char *what, char why[PASSWORD_WHY_MAX])
 
 int password_read_file(const char *path, char password[PASSWORD_MAX], char why[PASSWORD_WHY_MAX])
 {
-	int fd = password_open_private(path, why), r;
+	int fd = password_open_private(path, why), err;
 
 	if (fd < 0)
 		return fd;
-	r = secret_read_line(fd, -1, password, PASSWORD_MAX);
+	err = secret_read_line(fd, -1, password, PASSWORD_MAX);
 	close(fd);
-	return explain(r, path, why);
+	return explain(err, path, why);
 }
 
 /* With the signals' default actions, and its output to `to`. */
@@ -89,29 +89,29 @@ static int start_shell(const char *command, int to, pid_t *pid)
 int password_read_command(
 	const char *command, int cancel_fd, char password[PASSWORD_MAX], char why[PASSWORD_WHY_MAX])
 {
-	int ends[2], r, status;
+	int ends[2], err, status;
 	pid_t pid;
 
 	if (pipe2(ends, O_CLOEXEC))
 		return explain(-errno, command, why);
-	r = start_shell(command, ends[1], &pid);
+	err = start_shell(command, ends[1], &pid);
 	close(ends[1]);
-	if (r) {
+	if (err) {
 		close(ends[0]);
-		return explain(r, command, why);
+		return explain(err, command, why);
 	}
-	r = secret_read_line(ends[0], cancel_fd, password, PASSWORD_MAX);
+	err = secret_read_line(ends[0], cancel_fd, password, PASSWORD_MAX);
 	close(ends[0]);
-	if (r == -ECANCELED)
+	if (err == -ECANCELED)
 		kill(pid, SIGTERM);
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
 	/* one that writes more than a line may have been cut off by us */
-	if (!r && WIFEXITED(status) && WEXITSTATUS(status)) {
+	if (!err && WIFEXITED(status) && WEXITSTATUS(status)) {
 		explicit_bzero(password, PASSWORD_MAX);
 		snprintf(why, PASSWORD_WHY_MAX, "%.300s: it ended with %d", command,
 			WEXITSTATUS(status));
 		return -ECHILD;
 	}
-	return explain(r, command, why);
+	return explain(err, command, why);
 }

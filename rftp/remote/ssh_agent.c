@@ -28,7 +28,7 @@ int ssh_agent_connect(void)
 {
 	struct sockaddr_un to = {.sun_family = AF_UNIX};
 	const char *path = getenv("SSH_AUTH_SOCK");
-	int fd, r;
+	int fd, err;
 
 	if (!path || !*path)
 		return -ENOENT;
@@ -40,9 +40,9 @@ int ssh_agent_connect(void)
 		return -errno;
 	if (!connect(fd, (struct sockaddr *)&to, sizeof to))
 		return fd;
-	r = -errno;
+	err = -errno;
 	close(fd);
-	return r;
+	return err;
 }
 
 /* ---- bytes ---- */

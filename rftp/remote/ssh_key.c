@@ -185,7 +185,7 @@ int ssh_key_parse(const char *text, size_t len, struct ssh_key *key, char why[SS
 static int read_file(const char *path, char **out, size_t *len, char why[SSH_KEY_WHY_MAX])
 {
 	char text[PASSWORD_WHY_MAX];
-	int fd = password_open_private(path, text), r = 0;
+	int fd = password_open_private(path, text), err = 0;
 	ssize_t n = 1;
 
 	*out = NULL;
@@ -198,13 +198,13 @@ static int read_file(const char *path, char **out, size_t *len, char why[SSH_KEY
 	while (*out && *len < SSH_KEY_FILE_MAX &&
 		(n = read(fd, *out + *len, SSH_KEY_FILE_MAX - *len)) > 0)
 		*len += (size_t)n;
-	r = !*out ? -ENOMEM : n < 0 ? -errno : *len == SSH_KEY_FILE_MAX ? -EFBIG : 0;
+	err = !*out ? -ENOMEM : n < 0 ? -errno : *len == SSH_KEY_FILE_MAX ? -EFBIG : 0;
 	close(fd);
-	if (r)
-		snprintf(why, SSH_KEY_WHY_MAX, "%.200s: %s", path, strerror(-r));
+	if (err)
+		snprintf(why, SSH_KEY_WHY_MAX, "%.200s: %s", path, strerror(-err));
 	else
 		(*out)[*len] = '\0';
-	return r;
+	return err;
 }
 
 static void forget_file(char *file)
@@ -218,27 +218,27 @@ int ssh_key_load(const char *path, struct ssh_key *key, char why[SSH_KEY_WHY_MAX
 {
 	char text[SSH_KEY_WHY_MAX], *file;
 	size_t len;
-	int r = read_file(path, &file, &len, why);
+	int err = read_file(path, &file, &len, why);
 
-	if (!r) {
-		r = ssh_key_parse(file, len, key, text);
-		if (r)
+	if (!err) {
+		err = ssh_key_parse(file, len, key, text);
+		if (err)
 			snprintf(why, SSH_KEY_WHY_MAX, "%.200s: %.250s", path, text);
 	}
 	forget_file(file);
-	return r;
+	return err;
 }
 
 /* Of the key without its passphrase. */
 static int take_plain(char *plain, struct ssh_key *key, char why[SSH_KEY_WHY_MAX])
 {
 	struct tls_key public = key->public;
-	int r = ssh_key_parse(plain, strlen(plain), key, why);
+	int err = ssh_key_parse(plain, strlen(plain), key, why);
 
-	if (!r && (key->encrypted || !tls_key_equal(&public, &key->public)))
-		r = refuse(why, -EINVAL, "its private and its public key do not belong together");
+	if (!err && (key->encrypted || !tls_key_equal(&public, &key->public)))
+		err = refuse(why, -EINVAL, "its private and its public key do not belong together");
 	ssh_unlock_free(plain);
-	return r;
+	return err;
 }
 
 int ssh_key_unlock(
@@ -246,25 +246,25 @@ int ssh_key_unlock(
 {
 	char text[SSH_KEY_WHY_MAX], *file, *plain;
 	size_t len;
-	int r = read_file(path, &file, &len, why);
+	int err = read_file(path, &file, &len, why);
 
-	if (r)
+	if (err)
 		goto out;
-	r = ssh_key_parse(file, len, key, text);
-	if (!r && key->encrypted) {
-		r = ssh_unlock(file, passphrase, &plain);
-		if (!r)
-			r = take_plain(plain, key, text);
-		else if (r == -EKEYREJECTED)
+	err = ssh_key_parse(file, len, key, text);
+	if (!err && key->encrypted) {
+		err = ssh_unlock(file, passphrase, &plain);
+		if (!err)
+			err = take_plain(plain, key, text);
+		else if (err == -EKEYREJECTED)
 			snprintf(text, sizeof text, "the passphrase is wrong");
 		else
-			snprintf(text, sizeof text, "%s", strerror(-r));
+			snprintf(text, sizeof text, "%s", strerror(-err));
 	}
-	if (r) {
+	if (err) {
 		explicit_bzero(key, sizeof *key);
 		snprintf(why, SSH_KEY_WHY_MAX, "%.200s: %.250s", path, text);
 	}
 out:
 	forget_file(file);
-	return r;
+	return err;
 }

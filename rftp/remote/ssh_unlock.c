@@ -35,13 +35,13 @@ bool ssh_unlock_ready(void)
 int ssh_unlock(const char *text, const char *passphrase, char **plain)
 {
 	ssh_key key = NULL;
-	int r;
+	int err;
 
 	if (lib.import(text, passphrase, NULL, NULL, &key) != SSH_OK)
 		return -EKEYREJECTED;
-	r = lib.export(key, NULL, NULL, NULL, plain) == SSH_OK ? 0 : -ENOMEM;
+	err = lib.export(key, NULL, NULL, NULL, plain) == SSH_OK ? 0 : -ENOMEM;
 	lib.key_free(key);
-	return r;
+	return err;
 }
 
 void ssh_unlock_free(char *plain)

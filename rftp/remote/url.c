@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rftp/remote/url.c: owns the decoded path.  Does not know what is there.
+ * rftp/remote/url.c: owns the decoded path.
  */
 #include "rftp/remote/url.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rftp/shell/interrupt.c: owns the signal handlers and their eventfd.  Does not know what gets
- * stopped.
+ * rftp/shell/interrupt.c: owns the signal handlers and their eventfd.
  */
 #include "rftp/shell/interrupt.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rftp/shell/prompt.c: owns readline's state and the history file.  Does not know what a line
- * means.
+ * rftp/shell/prompt.c: owns readline's state and the history file.
  */
 #include "rftp/shell/prompt.h"
 

@@ -48,14 +48,14 @@ static int shell_lines(struct client *c, const char *text)
 {
 	struct lexer_command line;
 	const char *why;
-	int err = 0, r;
+	int err = 0, found;
 
-	while (!err && !c->quit && (r = lexer_next(&text, &line, &why)) != 0) {
-		if (r == -ENOMEM)
+	while (!err && !c->quit && (found = lexer_next(&text, &line, &why)) != 0) {
+		if (found == -ENOMEM)
 			return client_no_memory(c);
-		if (r < 0) {
+		if (found < 0) {
 			report_usage(&c->report, "%s", why);
-			return r;
+			return found;
 		}
 		err = shell_execute(c, &line);
 		if (interrupt_signal())

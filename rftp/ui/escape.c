@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rftp/ui/escape.c: owns nothing.  Does not know where the bytes came from or go to.
+ * rftp/ui/escape.c: owns nothing.
  */
 #include "rftp/ui/escape.h"
 

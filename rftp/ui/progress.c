@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rftp/ui/progress.c: owns the line on the terminal.  Does not know what is transferred.
+ * rftp/ui/progress.c: owns the line on the terminal.
  */
 #include "rftp/ui/progress.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rftp/ui/report.c: owns stdout and stderr while the program works.  Does not know how it came to
- * what it reports.
+ * rftp/ui/report.c: owns stdout and stderr while the program works.
  */
 #include "rftp/ui/report.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rftp/ui/text.c: owns the string's memory.  Does not know what is written.
+ * rftp/ui/text.c: owns the string's memory.
  */
 #include "rftp/ui/text.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rftp/ui/units.c: owns nothing.  Does not know what is measured.
+ * rftp/ui/units.c: owns nothing.
  */
 #include "rftp/ui/units.h"
 

@@ -70,7 +70,7 @@ int certificate_users_find(const char *text, size_t len, const char *names, cons
 int certificate_users_lookup(const char *path, const char *names, const char *wanted,
 	char user[CERTIFICATE_USER_MAX], char why[CERTIFICATE_WHY_MAX])
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK), r = 0;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK), err = 0;
 	size_t len = 0;
 	ssize_t n = 1;
 	char *text = NULL;
@@ -78,26 +78,26 @@ int certificate_users_lookup(const char *path, const char *names, const char *wa
 
 	user[0] = '\0';
 	if (fd < 0 || fstat(fd, &st))
-		r = -errno;
+		err = -errno;
 	else if (!S_ISREG(st.st_mode) || st.st_mode & 022 || (st.st_uid && st.st_uid != geteuid()))
-		r = -EPERM;
+		err = -EPERM;
 	else if (st.st_size > (off_t)FILE_BYTES_MAX)
-		r = -EFBIG;
+		err = -EFBIG;
 	else if (!(text = malloc((size_t)st.st_size + 1)))
-		r = -ENOMEM;
-	while (!r && len < (size_t)st.st_size &&
+		err = -ENOMEM;
+	while (!err && len < (size_t)st.st_size &&
 		(n = read(fd, text + len, (size_t)st.st_size - len)) > 0)
 		len += (size_t)n;
-	if (!r && n < 0)
-		r = -errno;
+	if (!err && n < 0)
+		err = -errno;
 	if (fd >= 0)
 		close(fd);
-	if (r)
+	if (err)
 		snprintf(why, CERTIFICATE_WHY_MAX, "%.300s: %s", path,
-			r == -EPERM ? "others may change it: chmod 644 it" : strerror(-r));
-	else if ((r = certificate_users_find(text, len, names, wanted, user)))
+			err == -EPERM ? "others may change it: chmod 644 it" : strerror(-err));
+	else if ((err = certificate_users_find(text, len, names, wanted, user)))
 		snprintf(why, CERTIFICATE_WHY_MAX, "%.150s has no line for %.150s%s%.150s", path,
 			wanted, *wanted ? " and " : "", names);
 	free(text);
-	return r;
+	return err;
 }

@@ -148,15 +148,15 @@ int monitor_check(const struct daemon_settings *s)
 
 int monitor_start(const struct daemon_settings *s)
 {
-	int fds[2], r = monitor_check(s);
+	int fds[2], err = monitor_check(s);
 	pid_t pid;
 
-	if (r || !s->system_users)
-		return r;
+	if (err || !s->system_users)
+		return err;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds)) {
-		r = -errno;
-		log_error("monitor: %s", strerror(-r));
-		return r;
+		err = -errno;
+		log_error("monitor: %s", strerror(-err));
+		return err;
 	}
 	pid = fork();
 	if (!pid) {
@@ -165,10 +165,10 @@ int monitor_start(const struct daemon_settings *s)
 	}
 	close(fds[1]);
 	if (pid < 0) {
-		r = -errno;
-		log_error("monitor: %s", strerror(-r));
+		err = -errno;
+		log_error("monitor: %s", strerror(-err));
 		close(fds[0]);
-		return r;
+		return err;
 	}
 	to_monitor = fds[0];
 	return drop_root(user_of(s));
@@ -177,17 +177,17 @@ int monitor_start(const struct daemon_settings *s)
 static int exchange(int fd, const char *user, const char *password, struct monitor_answer *answer)
 {
 	struct monitor_ask ask = {0};
-	int fds[2], r;
+	int fds[2], err;
 	long n;
 
 	if (strlen(user) >= sizeof ask.user || strlen(password) >= sizeof ask.password)
 		return -EACCES;
 	strcpy(ask.user, user);
 	strcpy(ask.password, password);
-	r = opener_send(fd, &ask, sizeof ask, NULL, 0);
+	err = opener_send(fd, &ask, sizeof ask, NULL, 0);
 	explicit_bzero(&ask, sizeof ask);
-	if (r)
-		return r;
+	if (err)
+		return err;
 	n = opener_recv(fd, answer, sizeof *answer, fds);
 	if (n != (long)sizeof *answer)
 		return n < 0 ? (int)n : -ECONNRESET;
@@ -199,19 +199,19 @@ int monitor_login(
 	const char *user, const char *password, struct opener **out, char *why, size_t size)
 {
 	struct monitor_answer answer = {0};
-	int fds[2], r;
+	int fds[2], err;
 
 	if (to_monitor < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds)) {
 		snprintf(why, size, "there is no monitor");
 		return -ECONNREFUSED;
 	}
-	r = opener_send(to_monitor, "", 1, &fds[1], 1);
+	err = opener_send(to_monitor, "", 1, &fds[1], 1);
 	close(fds[1]);
-	if (!r)
-		r = exchange(fds[0], user, password, &answer);
-	if (!r)
+	if (!err)
+		err = exchange(fds[0], user, password, &answer);
+	if (!err)
 		return opener_new(fds[0], answer.uid, out);
-	snprintf(why, size, "%s", *answer.why ? answer.why : strerror(-r));
+	snprintf(why, size, "%s", *answer.why ? answer.why : strerror(-err));
 	close(fds[0]);
-	return r;
+	return err;
 }

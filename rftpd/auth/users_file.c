@@ -100,30 +100,30 @@ static int refuse_mode(const char *path, int fd, char why[USERS_WHY_MAX], off_t 
 /* All of the file, in memory that the caller wipes and frees. */
 static int read_file(const char *path, char **text, size_t *len, char why[USERS_WHY_MAX])
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK), r;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK), err;
 	size_t have = 0;
 	off_t size = 0;
 	ssize_t n = 0;
 
 	if (fd < 0) {
-		r = -errno;
-		snprintf(why, USERS_WHY_MAX, "%.300s: %s", path, strerror(-r));
-		return r;
+		err = -errno;
+		snprintf(why, USERS_WHY_MAX, "%.300s: %s", path, strerror(-err));
+		return err;
 	}
-	r = refuse_mode(path, fd, why, &size);
-	*text = r ? NULL : malloc((size_t)size + 1);
-	if (!r && !*text)
-		r = -ENOMEM;
-	while (!r && have < (size_t)size && (n = read(fd, *text + have, (size_t)size - have)) > 0)
+	err = refuse_mode(path, fd, why, &size);
+	*text = err ? NULL : malloc((size_t)size + 1);
+	if (!err && !*text)
+		err = -ENOMEM;
+	while (!err && have < (size_t)size && (n = read(fd, *text + have, (size_t)size - have)) > 0)
 		have += (size_t)n;
-	if (!r && n < 0) {
-		r = -errno;
-		snprintf(why, USERS_WHY_MAX, "%.300s: %s", path, strerror(-r));
+	if (!err && n < 0) {
+		err = -errno;
+		snprintf(why, USERS_WHY_MAX, "%.300s: %s", path, strerror(-err));
 		free(*text);
 	}
 	*len = have;
 	close(fd);
-	return r;
+	return err;
 }
 
 int users_find(
@@ -183,34 +183,34 @@ static int replace_file(const char *path, const char *text, size_t len, const ch
 	char temporary[PATH_MAX];
 	bool was_there;
 	FILE *out;
-	int fd, r;
+	int fd, err;
 
 	if (snprintf(temporary, sizeof temporary, "%s.XXXXXX", path) >= (int)sizeof temporary)
 		return -ENAMETOOLONG;
 	fd = mkostemp(temporary, O_CLOEXEC); /* mode 0600 */
 	if (fd < 0)
 		return -errno;
-	r = old && (fchown(fd, old->st_uid, old->st_gid) || fchmod(fd, old->st_mode & 07777))
-		    ? -errno
-		    : 0;
-	out = r ? NULL : fdopen(fd, "w");
-	if (!out && !r)
-		r = -ENOMEM;
-	if (!r)
-		r = write_lines(out, text, len, user, hash, &was_there);
-	if (!r && !hash && !was_there)
-		r = -ENOENT;
-	if (!r && fsync(fd))
-		r = -errno;
+	err = old && (fchown(fd, old->st_uid, old->st_gid) || fchmod(fd, old->st_mode & 07777))
+		      ? -errno
+		      : 0;
+	out = err ? NULL : fdopen(fd, "w");
+	if (!out && !err)
+		err = -ENOMEM;
+	if (!err)
+		err = write_lines(out, text, len, user, hash, &was_there);
+	if (!err && !hash && !was_there)
+		err = -ENOENT;
+	if (!err && fsync(fd))
+		err = -errno;
 	if (out)
 		fclose(out);
 	else
 		close(fd);
-	if (!r && rename(temporary, path))
-		r = -errno;
-	if (r)
+	if (!err && rename(temporary, path))
+		err = -errno;
+	if (err)
 		unlink(temporary);
-	return r;
+	return err;
 }
 
 int users_set(const char *path, const char *user, const char *hash, char why[USERS_WHY_MAX])
@@ -218,35 +218,35 @@ int users_set(const char *path, const char *user, const char *hash, char why[USE
 	char directory[PATH_MAX], *text = NULL;
 	struct stat old;
 	size_t len = 0;
-	int lock, r;
+	int lock, err;
 
 	snprintf(directory, sizeof directory, "%s", path);
 	lock = open(dirname(directory), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (lock < 0 || flock(lock, LOCK_EX)) {
-		r = -errno;
-		snprintf(why, USERS_WHY_MAX, "%.300s: %s", directory, strerror(-r));
+		err = -errno;
+		snprintf(why, USERS_WHY_MAX, "%.300s: %s", directory, strerror(-err));
 		if (lock >= 0)
 			close(lock);
-		return r;
+		return err;
 	}
-	r = stat(path, &old) ? -errno : read_file(path, &text, &len, why);
-	if (r == -ENOENT && hash) {
-		r = replace_file(path, "", 0, user, hash, NULL);
-	} else if (!r) {
-		r = replace_file(path, text, len, user, hash, &old);
+	err = stat(path, &old) ? -errno : read_file(path, &text, &len, why);
+	if (err == -ENOENT && hash) {
+		err = replace_file(path, "", 0, user, hash, NULL);
+	} else if (!err) {
+		err = replace_file(path, text, len, user, hash, &old);
 		explicit_bzero(text, len);
 		free(text);
-	} else if (r != -ENOENT) {
+	} else if (err != -ENOENT) {
 		close(lock);
-		return r;
+		return err;
 	}
-	if (!r)
+	if (!err)
 		fsync(lock);
 	close(lock);
-	if (r)
+	if (err)
 		snprintf(why, USERS_WHY_MAX, "%.300s: %s", path,
-			r == -ENOENT ? "there is no such user" : strerror(-r));
-	return r;
+			err == -ENOENT ? "there is no such user" : strerror(-err));
+	return err;
 }
 
 /* ---- hashes ---- */

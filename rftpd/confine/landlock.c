@@ -109,13 +109,13 @@ int landlock_allow_at(struct landlock *l, int fd, uint64_t rights)
 
 int landlock_allow(struct landlock *l, const char *path, uint64_t rights)
 {
-	int fd = open(path, O_PATH | O_CLOEXEC), r;
+	int fd = open(path, O_PATH | O_CLOEXEC), err;
 
 	if (fd < 0)
 		return -errno;
-	r = landlock_allow_at(l, fd, rights);
+	err = landlock_allow_at(l, fd, rights);
 	close(fd);
-	return r;
+	return err;
 }
 
 int landlock_allow_port(struct landlock *l, uint16_t port)

@@ -358,19 +358,19 @@ bool syscall_filter_supported(void)
 int syscall_filter_enter(void)
 {
 	scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ERRNO(ENOSYS));
-	int count = 0, r = ctx ? 0 : -ENOMEM;
+	int count = 0, err = ctx ? 0 : -ENOMEM;
 
-	for (unsigned i = 0; r >= 0 && i < sizeof always / sizeof *always; i++) {
-		r = allow(ctx, always[i], 0, NULL);
-		count += r > 0;
+	for (unsigned i = 0; err >= 0 && i < sizeof always / sizeof *always; i++) {
+		err = allow(ctx, always[i], 0, NULL);
+		count += err > 0;
 	}
-	if (r >= 0)
-		r = allow_some(ctx);
-	count += r > 0 ? r : 0;
-	if (r >= 0)
-		r = seccomp_attr_set(ctx, SCMP_FLTATR_CTL_TSYNC, 1);
-	if (r >= 0)
-		r = seccomp_load(ctx);
+	if (err >= 0)
+		err = allow_some(ctx);
+	count += err > 0 ? err : 0;
+	if (err >= 0)
+		err = seccomp_attr_set(ctx, SCMP_FLTATR_CTL_TSYNC, 1);
+	if (err >= 0)
+		err = seccomp_load(ctx);
 	seccomp_release(ctx);
-	return r < 0 ? r : count;
+	return err < 0 ? err : count;
 }

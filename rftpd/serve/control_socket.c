@@ -56,7 +56,7 @@ static int listen_unix(const char *path)
 	struct sockaddr_un at = {.sun_family = AF_UNIX};
 	struct stat st;
 	mode_t mask;
-	int fd, r = 0;
+	int fd, err = 0;
 
 	if (strlen(path) >= sizeof at.sun_path)
 		return -ENAMETOOLONG;
@@ -71,11 +71,11 @@ static int listen_unix(const char *path)
 		return -errno;
 	mask = umask(0177);
 	if (bind(fd, (struct sockaddr *)&at, sizeof at) < 0 || listen(fd, 16) < 0)
-		r = -errno;
+		err = -errno;
 	umask(mask);
-	if (r)
+	if (err)
 		close(fd);
-	return r ? r : fd;
+	return err ? err : fd;
 }
 
 /* ---- Prometheus ---- */
@@ -152,34 +152,34 @@ bool control_socket_path(const struct daemon_settings *settings, char *out, size
 static int open_control(struct daemon *d)
 {
 	char path[PATH_MAX];
-	int fd, r;
+	int fd, err;
 
 	if (!control_socket_path(d->settings, path, sizeof path))
 		return 0;
 	fd = listen_unix(path);
-	r = fd < 0 ? fd : text_server_open(&d->control, &d->poller, fd, "\n", answer_control, d);
-	if (r)
+	err = fd < 0 ? fd : text_server_open(&d->control, &d->poller, fd, "\n", answer_control, d);
+	if (err)
 		log_error("control %s: %s", path,
-			r == -EADDRINUSE ? "another rftpd is there" : strerror(-r));
-	if (!r)
+			err == -EADDRINUSE ? "another rftpd is there" : strerror(-err));
+	if (!err)
 		d->control_path = strdup(path); /* a reload may change the settings */
-	return r;
+	return err;
 }
 
 static int open_metrics(struct daemon *d)
 {
 	char shown[ADDR_TEXT_MAX];
 	struct addr at;
-	int fd, r = resolve(d->settings, &at);
+	int fd, err = resolve(d->settings, &at);
 
-	if (r)
-		return r;
+	if (err)
+		return err;
 	fd = listen_tcp(&at);
-	r = fd < 0 ? fd
-		   : text_server_open(&d->metrics, &d->poller, fd, "\r\n\r\n", answer_metrics, d);
-	if (r) {
-		log_error("metrics %s: %s", d->settings->metrics, strerror(-r));
-		return r;
+	err = fd < 0 ? fd
+		     : text_server_open(&d->metrics, &d->poller, fd, "\r\n\r\n", answer_metrics, d);
+	if (err) {
+		log_error("metrics %s: %s", d->settings->metrics, strerror(-err));
+		return err;
 	}
 	addr_format((struct sockaddr *)&at.ss, shown);
 	log_info("metrics are at http://%s/metrics", shown);
