@@ -115,8 +115,6 @@ static const char *waits_for_answer(const struct plan_early_facts *f)
 		return "one of the last was refused";
 	if (f->in_line)
 		return "transfers wait in line there";
-	if (f->mode == PLAN_EARLY_AUTO && f->rtt_ns && f->rtt_ns < PLAN_EARLY_RTT_NS)
-		return "the way is too short to save anything";
 	return NULL;
 }
 

@@ -566,7 +566,6 @@ void mover_early_get(
 		.stream = stream,
 		.resting = c->early_rest,
 		.in_line = c->early_in_line,
-		.rtt_ns = calls_info(c->session)->rtt_ns,
 	};
 
 	m->answered = false;
