@@ -8,7 +8,7 @@
 # make bench        speed against peers, in one run, as a table      BENCH_ARGS=--quick
 # make bench-early  early data over long lines, as a table
 # make bench-clients  8, 100 and 500 clients at once, as a table
-# make bench-pull   what the engine pull costs the daemon, beside the others, as a table
+# make bench-pull   the passive server: what pull costs and brings, as tables and plots
 # make bench-engines  the engines against each other, as tables and plots
 # make fuzz         each fuzz target for FUZZ_SECONDS=10 (needs clang)
 # make install      DESTDIR= prefix=/usr/local; uninstall takes it away again
@@ -73,7 +73,7 @@ obj          = $(patsubst %.c,$(B)/obj/%.o,$(1))
 LIB         := $(B)/librftp.a
 CLIENT_LIB  := $(B)/librftp-client.a
 DAEMON_LIB  := $(B)/librftp-daemon.a
-BENCHES     := $(patsubst tests/%.c,$(B)/tests/%,$(filter-out tests/bench/rftpd.c,$(wildcard tests/bench/*.c)))
+BENCHES     := $(patsubst tests/%.c,$(B)/tests/%,$(filter-out tests/bench/rftpd%.c,$(wildcard tests/bench/*.c)))
 TESTS       := $(patsubst tests/%.c,$(B)/tests/%,$(TEST_SRC))
 FUZZERS     := $(patsubst tests/%.c,$(B)/tests/%,$(FUZZ_SRC))
 
@@ -164,7 +164,7 @@ BENCH_ARGS  ?=
 bench: all $(B)/tests/bench/delay
 	$(Q)RFTP_BUILD=$(abspath $(B)) python3 tests/bench/bench.py $(BENCH_ARGS)
 
-bench-pull: all
+bench-pull: all $(B)/tests/bench/requests
 	$(Q)RFTP_BUILD=$(abspath $(B)) python3 tests/bench/pull.py $(BENCH_ARGS)
 
 bench-clients: all
@@ -176,6 +176,13 @@ $(BENCH_DAEMON): $(B)/obj/tests/bench/rftpd.o $(B)/obj/rftpd/main.o $(DAEMON_LIB
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(RFTP_CFLAGS) -Wl,--wrap=fabric_mr_new -o $@ $^ $(LDFLAGS) $(DAEMON_LIBS) $(LDLIBS)
+
+# the daemon that says what its posts take
+POSTS_DAEMON := $(B)/tests/bench/rftpd_posts
+$(POSTS_DAEMON): $(B)/obj/tests/bench/rftpd_posts.o $(B)/obj/rftpd/main.o $(DAEMON_LIB) $(LIB)
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(RFTP_CFLAGS) -Wl,--wrap=fabric_post_send -o $@ $^ $(LDFLAGS) $(DAEMON_LIBS) $(LDLIBS)
 
 bench-early: all $(B)/tests/bench/delay $(BENCH_DAEMON)
 	$(Q)RFTP_BUILD=$(abspath $(B)) python3 tests/bench/early.py $(BENCH_ARGS)
@@ -204,7 +211,7 @@ $(RIG_PEER) $(RIG_PEERD):
 
 RIG_ARGS    ?=
 RUN_RIG      = tests/rig/run --build $(abspath $(B))
-RIG_NEEDS    = all $(B)/tests/fabric/contract $(RIG_PEER) $(RIG_PEERD) $(BENCHES)
+RIG_NEEDS    = all $(B)/tests/fabric/contract $(RIG_PEER) $(RIG_PEERD) $(BENCHES) $(POSTS_DAEMON)
 check-rdma: $(RIG_NEEDS)
 	$(Q)$(RUN_RIG) $(RIG_ARGS)
 

@@ -21,7 +21,7 @@ for what in "$@"; do
 	rig) packages="$packages qemu-system-x86 busybox-static kmod cpio xz-utils binutils iproute2 procps
 		ibverbs-providers ibverbs-utils rdmacm-utils perftest iperf3 e2fsprogs systemd" ;;
 	bench) packages="$packages iperf3 globus-gridftp-server-progs globus-gass-copy-progs rsync
-		lftp vsftpd xrootd-client xrootd-server gnuplot-nox" ;;
+		lftp vsftpd xrootd-client xrootd-server nginx curl gnuplot-nox" ;;
 	*) echo "usage: $0 [fuzz] [lint] [rig] [bench]" >&2; exit 2 ;;
 	esac
 done

@@ -1,28 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many sessions at once and single requests one after the other: the daemon that answers beside the one that is
-read from, and other servers beside both.  Part of pull.py, which says what is what."""
+"""Many sessions at once, each a client that gets files one after the other: the daemon that answers beside the one that
+is read from, and other servers beside both.  Part of pull.py, which says what is what.
 
-import csv
+A session of rsync is one list of files.  What sessions cost by themselves, to begin and to end, is measured with clients
+that ask for nothing, and taken off in the columns that say so."""
+
 import os
 import shutil
-import statistics
 import subprocess
 import sys
 import time
 
 import peers
 import rftptest
-from bench import show_size
+from tables import median, ratio, show, show_size
 
 ENGINES = ("credit", "pull")
 CLIENTS = {"rsync daemon": lambda url, names, to: ["rsync", "--whole-file", *(f"{url}{n}" for n in names), to],
-           "vsftpd": lambda url, names, to: curl(url, names, to),
+           "vsftpd": lambda url, names, to: lftp(url, names, to),
            "nginx": lambda url, names, to: curl(url, names, to)}
 
 
 def curl(url, names, to):
     """One connection, request after request"""
     return ["curl", "-s", "-S", "--fail", *(word for n in names for word in (f"{url}{n}", "-o", f"{to}/{n}"))]
+
+
+def lftp(url, names, to):
+    """The same (two of curl stand still for 40 ms a file, here)"""
+    gets = "".join(f"get {n} -o {to}/{n}; " for n in names)
+    return ["lftp", "--norc", "-e", f"set ftp:ssl-allow no; set net:max-retries 1; {gets}bye", url]
 
 
 class Nginx(peers.Peer):
@@ -53,8 +60,8 @@ http {{
 
 class Ftp(peers.Vsftpd):
     name = "vsftpd"
-    programs = ("vsftpd", "curl")
-    package = "vsftpd curl"
+    programs = ("vsftpd", "lftp")
+    package = "vsftpd lftp"
 
 
 OTHERS = ((peers.Rsync, "rsync://127.0.0.1:{}/top/"), (Ftp, "ftp://127.0.0.1:{}/"), (Nginx, "http://127.0.0.1:{}/"))
@@ -78,15 +85,15 @@ class Sessions:
 
     def __init__(self, bench):
         self.bench, self.top, self.export = bench, bench.top, bench.export
-        self.rows, self.latencies = [], []
-        self.others = []
+        self.rows, self.others = [], []
+        self.alone = {}  # (engine, sessions): [(seconds, CPU) a round] of sessions that ask for nothing
 
     def start_others(self):
         for kind, url in OTHERS:
             peer = kind()
             missing = peer.missing()
             if missing:
-                print(f"{peer.name}: not compared: {', '.join(missing)} missing (package {peer.package})")
+                self.bench.report.say(f"{peer.name}: not compared: {', '.join(missing)} missing (package {peer.package})")
                 continue
             peer.start(self.export)
             self.others.append((peer, url.format(peer.port)))
@@ -95,61 +102,27 @@ class Sessions:
         for peer, _ in self.others:
             peer.stop()
 
-    # ---- many sessions ----
-
-    def rftp(self, engine, names, to, number, *options):
-        """Gets, each a request of its own"""
-        batch = f"{self.top}/batch{number}"
-        with open(batch, "w", encoding="ascii") as f:
-            f.writelines(f"get {name} {to}/{name}\n" for name in names)
-        return [os.path.join(rftptest.BUILD, "rftp"), "-q", "--engine", engine, "--fsync", "never", *options, "-b", batch,
-                self.bench.daemon.url("")]
-
-    def clients(self, server, url, names, count):
-        commands = []
-        for number in range(count):
-            to = f"{self.top}/to/{number}"
-            os.makedirs(to)
-            commands.append(CLIENTS[server](url, names, to) if url else self.rftp(server, names, to, number))
-        return commands
-
-    def point(self, size, sessions, names):
-        """One size and number of sessions: the daemon's CPU a request, and requests a second"""
-        rivals = [(engine, None, None) for engine in ENGINES] + [(p.name, u, p) for p, u in self.others]
-        found = {name: [] for name, _, _ in rivals}
-        for turn in range(self.bench.options.rounds):
-            for name, url, peer in rivals[turn % len(rivals):] + rivals[:turn % len(rivals)]:
-                commands = self.clients(name, url, names, sessions)
-                before = self.cpu(peer)
-                seconds = run_all(commands, name)
-                after = self.cpu(peer)
-                shutil.rmtree(f"{self.top}/to")
-                found[name].append((seconds, after[0] - before[0], after[1] - before[1]))
-        count = sessions * len(names)
-        for name, _, _ in rivals:
-            seconds, cpu, fabric = (statistics.median(run[i] for run in found[name]) for i in range(3))
-            base = [run[1] for run in found["credit"]]
-            row = {"size": size, "sessions": sessions, "server": name, "requests_s": count / seconds,
-                   "cpu_us_a_request": cpu / count * 1e6, "of_it_fabric": fabric / cpu if cpu else 0,
-                   "cpu_to_credit": statistics.median(run[1] / b for run, b in zip(found[name], base) if b) if any(base) else None}
-            self.rows.append(row)
-            print(f"{show_size(size):>8} {sessions:4} sessions  {name:12} {row['requests_s']:9.0f}/s  CPU "
-                  f"{row['cpu_us_a_request']:9.1f} us each ({100 * row['of_it_fabric']:3.0f} % fabric)  "
-                  f"to credit {row['cpu_to_credit'] or 0:5.2f}", flush=True)
-
-    def cpu(self, peer):
-        return (peers.tree_cpu_seconds(peer.server.pid), 0) if peer else self.bench.cpu()
+    def run(self):
+        self.start_others()
+        try:
+            self.many()
+        finally:
+            self.stop_others()
+        self.show()
 
     def many(self):
         options = self.bench.options
         sizes = (5 << 10, 1 << 20) if options.quick else (5 << 10, 50 << 10, 200 << 10, 1 << 20, 10 << 20)
-        counts = (2, 8) if options.quick else (10, 50, 100, 250, 500)
-        for size in sizes:
-            for sessions in counts:
-                each = max(1, min(options.files, options.bytes // size) // sessions)
-                names = self.files(size, each)
-                self.point(size, sessions, names)
-                self.drop(names)
+        counts = (2, 8) if options.quick else (10, 100, 500)
+        for sessions in counts:
+            for engine in ENGINES * options.rounds:
+                self.alone.setdefault((engine, sessions), []).append(self.one(engine, None, None, [], sessions))
+            for size in sizes:
+                names = self.files(size, max(1, min(options.files, options.bytes // size) // sessions))
+                # the longest are measured once: each of their runs takes as long as all others together
+                self.point(size, sessions, names, 1 if sessions * len(names) * size > 1 << 30 else options.rounds)
+                for name in names:
+                    os.unlink(f"{self.export}/{name}")
 
     def files(self, size, count):
         names = [f"s{i}" for i in range(count)]
@@ -159,80 +132,86 @@ class Sessions:
             os.chmod(f"{self.export}/{name}", 0o644)
         return names
 
-    def drop(self, names):
-        for name in names:
-            os.unlink(f"{self.export}/{name}")
+    def rftp(self, engine, names, to, number):
+        """Gets, each a request of its own"""
+        batch = f"{self.top}/batch{number}"
+        with open(batch, "w", encoding="ascii") as f:
+            f.write("pwd\n")
+            f.writelines(f"get {name} {to}/{name}\n" for name in names)
+        return [self.bench.rftp, "-q", "--engine", engine, "--fsync", "never", "-b", batch, self.bench.daemon.url("")]
 
-    # ---- one request after the other ----
+    def one(self, server, url, peer, names, count):
+        """-> seconds, CPU of the server, of it the fabric's"""
+        commands = []
+        for number in range(count):
+            to = f"{self.top}/to/{number}"
+            os.makedirs(to)
+            commands.append(CLIENTS[server](url, names, to) if url else self.rftp(server, names, to, number))
+        before = self.cpu(peer)
+        seconds = run_all(commands, server)
+        after = self.cpu(peer)
+        shutil.rmtree(f"{self.top}/to")
+        return seconds, after[0] - before[0], after[1] - before[1]
 
-    def one_by_one(self, engine, way, names, options):
-        """-> seconds a request, without what the session itself takes"""
-        batch, to = f"{self.top}/batch", f"{self.top}/to"
-        os.makedirs(to, exist_ok=True)
-        took = []
-        for lines in ([], names):
-            with open(batch, "w", encoding="ascii") as f:
-                f.write("pwd\n")
-                f.writelines(f"get {n} {to}/{n}\n" if way == "get" else f"put {self.export}/{n} to{n}\n" for n in lines)
-            took.append(run_all([[os.path.join(rftptest.BUILD, "rftp"), "-q", "--engine", engine, *options, "-b", batch,
-                                  self.bench.daemon.url("")]], engine))
-        shutil.rmtree(to)
-        for name in names:
-            if way == "put":
-                os.unlink(f"{self.export}/to{name}")
-        return (took[1] - took[0]) / len(names)
+    def point(self, size, sessions, names, rounds):
+        """One size and number of sessions: the server's CPU a request, and requests a second"""
+        rivals = [(engine, None, None) for engine in ENGINES] + [(p.name, u, p) for p, u in self.others]
+        found = {name: [] for name, _, _ in rivals}
+        for turn in range(rounds):
+            first = turn % len(rivals)
+            for name, url, peer in rivals[first:] + rivals[:first]:
+                found[name].append(self.one(name, url, peer, names, sessions))
+        count = sessions * len(names)
+        net = {e: self.without(found[e], e, sessions, lambda run: run[1]) for e in ENGINES}
+        own = {e: self.without(found[e], e, sessions, lambda run: run[1] - run[2]) for e in ENGINES}
+        for name, _, _ in rivals:
+            seconds, cpu, fabric = (median(run[i] for run in found[name]) for i in range(3))
+            self.rows.append({
+                "size": size, "sessions": sessions, "server": name, "requests_s": count / seconds,
+                "cpu_us_a_request": cpu / count * 1e6, "of_it_fabric": fabric / cpu if cpu else 0,
+                "cpu_to_credit": ratio([run[1] for run in found[name]], [run[1] for run in found["credit"]]),
+                "cpu_us_without_sessions": name in net and median(net[name]) / count * 1e6 or None,
+                "cpu_us_without_fabric": name in own and median(own[name]) / count * 1e6 or None,
+                "to_credit_without_sessions": name in net and ratio(net[name], net["credit"]) or None,
+                "to_credit_without_fabric": name in own and ratio(own[name], own["credit"]) or None})
 
-    def latency(self):
-        options = self.bench.options
-        sizes = (1 << 10, 64 << 10) if options.quick else (1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20)
-        for size in sizes:
-            names = self.files(size, 20 if options.quick else 200)
-            for way in ("get", "put"):
-                for fsync in ("never", "file"):
-                    for verify in ("wire", "all"):
-                        self.latency_of(size, way, fsync, verify, names)
-            self.drop(names)
+    def without(self, runs, engine, sessions, figure):
+        """Each round's, without what so many sessions cost that ask for nothing; no more than nothing is left"""
+        alone = median(figure(run) for run in self.alone[engine, sessions])
+        return [max(0, figure(run) - alone) for run in runs]
 
-    def latency_of(self, size, way, fsync, verify, names):
-        runs = {engine: [] for engine in ENGINES}
-        for turn in range(self.bench.options.rounds):
-            for engine in ENGINES[turn % 2:] + ENGINES[:turn % 2]:
-                runs[engine].append(self.one_by_one(engine, way, names, ["--fsync", fsync, "--verify", verify]))
-        row = {"size": size, "way": way, "fsync": fsync, "verify": verify}
-        for engine in ENGINES:
-            row[f"{engine}_us"] = statistics.median(runs[engine]) * 1e6
-        row["pull_less_us"] = statistics.median((a - b) * 1e6 for a, b in zip(runs["credit"], runs["pull"]))
-        self.latencies.append(row)
-        print(f"{show_size(size):>8} {way} fsync {fsync:5} verify {verify:4}  answered {row['credit_us']:8.0f} us  read "
-              f"{row['pull_us']:8.0f} us  less by {row['pull_less_us']:8.0f} us", flush=True)
+    def cpu(self, peer):
+        return (peers.tree_cpu_seconds(peer.server.pid), 0) if peer else self.bench.cpu()
 
-    # ---- what stays ----
-
-    def write(self, out):
-        for name, rows in (("sessions", self.rows), ("latency", self.latencies)):
-            with open(f"{out}/pull-{name}.csv", "w", newline="", encoding="ascii") as f:
-                writer = csv.DictWriter(f, rows[0].keys())
-                writer.writeheader()
-                writer.writerows(rows)
-            print(f"{out}/pull-{name}.csv")
-        if shutil.which("gnuplot"):
-            for size in sorted({row["size"] for row in self.rows}):
-                for figure, label in (("cpu_us_a_request", "CPU of the server, us a request"), ("requests_s", "requests a second")):
-                    self.plot(out, size, figure, label)
-
-    def plot(self, out, size, figure, label):
-        """One size: a curve a server, over the number of sessions"""
+    def show(self):
+        report = self.bench.report
         servers = list(dict.fromkeys(row["server"] for row in self.rows))
-        base = f"{out}/pull-{figure}-{show_size(size).replace(' ', '')}"
-        script = [f"set terminal svg size 720,420 background 'white'\nset output '{base}.svg'\nset title '{show_size(size)}'\n"
-                  f"set xlabel 'sessions'\nset ylabel '{label}'\nset grid\nset key outside bottom horizontal\nset logscale xy\n"]
-        for number, server in enumerate(servers):
-            points = "\n".join(f"{row['sessions']} {row[figure]}" for row in self.rows
-                               if row["server"] == server and row["size"] == size and row[figure] > 0)
-            script.append(f"$d{number} << EOD\n{points}\nEOD\n")
-        script.append("plot " + ", ".join(f"$d{n} using 1:2 with linespoints title '{s}'" for n, s in enumerate(servers)) + "\n")
-        done = subprocess.run(["gnuplot"], input="".join(script), text=True, stderr=subprocess.PIPE, check=False)
-        if done.returncode:
-            print(f"gnuplot: {base}: {done.stderr.strip()}", file=sys.stderr)
-        else:
-            print(f"{base}.svg")
+        points = list(dict.fromkeys((row["size"], row["sessions"]) for row in self.rows))
+        by = {(row["size"], row["sessions"], row["server"]): row for row in self.rows}
+        lines = []
+        for size, sessions in sorted(points):
+            cells = []
+            for server in servers:
+                row = by[size, sessions, server]
+                more = f", {show(row['cpu_us_without_sessions'], 0)}, {show(row['cpu_us_without_fabric'], 0)}"
+                cells.append(f"{show(row['requests_s'], 0)}/s; {show(row['cpu_us_a_request'], 0)}"
+                             + (more if server in ENGINES else ""))
+            pull = by[size, sessions, "pull"]
+            lines.append([show_size(size), sessions, *cells, ", ".join(
+                show(pull[f"{c}to_credit{w}"], 2) for c, w in (("cpu_", ""), ("", "_without_sessions"), ("", "_without_fabric")))])
+        report.say("### Many sessions (Fig. 9 to 11)",
+                   "Each session a client that gets files one after the other: requests a second; the server's CPU for each, us; "
+                   "of ours also without what the sessions themselves cost, and then without the fabric's threads, which do an "
+                   "adapter's work here.  `credit`: the daemon answers; `pull`: replies and data are read from it.  Last: the "
+                   "three figures of CPU, pull to credit.  The paper: the passive server's CPU is below the active one's from 200 "
+                   "connections on, most at 500, and its requests a second above.")
+        report.table(["file", "sessions", *servers, "CPU, pull to credit"], lines)
+        report.dicts("sessions", self.rows)
+        for size in sorted({size for size, _ in points}):
+            counts = sorted(n for s, n in points if s == size)
+            for figure, label in (("cpu_us_a_request", "CPU of the server, us a request"),
+                                  ("requests_s", "requests a second")):
+                name = f"{figure.replace('_', '-')}-{show_size(size).replace(' ', '')}"
+                report.csv(name, ["sessions", *servers], [[n, *(by[size, n, s][figure] or None for s in servers)]
+                                                          for n in counts])
+                report.plot(name, show_size(size), "sessions", label, range(2, 2 + len(servers)), "xy")
