@@ -95,59 +95,6 @@ bool message_has_number(uint16_t type);
 int message_check(const struct message_header *);
 const char *message_name(uint16_t type); /* "STORE", "STORE reply", "unknown message" */
 
-/* ---- private data of connect and accept (at most 56 bytes) ---- */
-
-#define MESSAGE_MAGIC 0x52465450u /* "RFTP" */
-
-enum message_channel_kind { MESSAGE_CHANNEL_CONTROL = 1, MESSAGE_CHANNEL_DATA = 2 };
-
-/* What a connecting side shows: magic, version 8, kind 8, index 16, session 32, credits 16, token.
- */
-struct message_greeting {
-	uint8_t version;                    /* the highest it speaks */
-	uint8_t kind;                       /* enum message_channel_kind */
-	uint16_t index;                     /* of a data channel */
-	uint32_t session;                   /* of a data channel; else 0 */
-	uint16_t credits;                   /* control: receives it has posted, at least 2 */
-	uint8_t token[MESSAGE_TOKEN_BYTES]; /* of a data channel; else zeros */
-};
-#define MESSAGE_GREETING_BYTES 30u
-#define MESSAGE_CREDITS_MIN 2u /* of a control channel: the last one carries credits only */
-/* What the accepting side answers: magic, version, flags 8, credits 16, status 16, token. */
-#define MESSAGE_WELCOME_AHEAD 1u /* TCP may connect before there is a greeting to show, or go */
-struct message_welcome {
-	uint8_t version;
-	uint8_t flags;                      /* MESSAGE_WELCOME_* */
-	uint16_t credits;                   /* control: receives it has posted */
-	uint16_t status;                    /* of a refusal; else 0 */
-	uint8_t token[MESSAGE_TOKEN_BYTES]; /* of an accepted data channel; else zeros */
-};
-#define MESSAGE_WELCOME_BYTES 26u
-
-/*
- * The token of a data channel is MESSAGE_TOKEN_BYTES of TLS's exporter (RFC 8446, 7.5), with this
- * label and this context: direction 8, reserved 8, index 16, session 32, nonce.  Each channel has
- * one for each direction, and each CHANNELS reply a nonce of its own: nobody can show a token that
- * was seen.
- */
-#define MESSAGE_TOKEN_LABEL "EXPERIMENTAL rftp data channel"
-#define MESSAGE_TOKEN_CONTEXT_BYTES 24u
-enum message_token_direction { MESSAGE_TOKEN_GREETING = 1, MESSAGE_TOKEN_WELCOME = 2 };
-struct message_token_context {
-	uint8_t direction; /* enum message_token_direction: which side shows it */
-	uint16_t index;
-	uint32_t session;
-	uint8_t nonce[MESSAGE_TOKEN_BYTES];
-};
-void message_put_token_context(
-	const struct message_token_context *, uint8_t bytes[MESSAGE_TOKEN_CONTEXT_BYTES]);
-
-/* Private data may come padded with zeros: these alone allow trailing zero bytes. */
-int message_get_greeting(struct message_greeting *, const void *, size_t len);
-ssize_t message_put_greeting(const struct message_greeting *, void *, size_t size);
-int message_get_welcome(struct message_welcome *, const void *, size_t len);
-ssize_t message_put_welcome(const struct message_welcome *, void *, size_t size);
-
 /* ---- HELLO: the first request; limits become the minima of both sides ---- */
 
 enum message_engine {
@@ -193,57 +140,6 @@ static inline uint32_t message_hello_methods(uint32_t flags)
 	return flags >> MESSAGE_HELLO_METHODS_SHIFT & MESSAGE_HELLO_METHODS_MASK;
 }
 #define MESSAGE_HELLO_PORT_SHIFT 16
-
-/*
- * ---- LOGIN: the request behind HELLO, without which no other is answered.  It may be sent before
- * HELLO's reply has come.  A refusal says nothing but that; the next LOGIN may show something else.
- * ----
- */
-
-enum message_login_method {
-	MESSAGE_LOGIN_ANONYMOUS = 1,   /* no user, no data */
-	MESSAGE_LOGIN_PASSWORD = 2,    /* data: the password */
-	MESSAGE_LOGIN_KEY = 3,         /* data: struct message_login_key */
-	MESSAGE_LOGIN_ONCE = 4,        /* no user; data: a key that is good for one session */
-	MESSAGE_LOGIN_CERTIFICATE = 5, /* no data: TLS has shown the certificate.  A user or none */
-	MESSAGE_LOGIN_GRANT = 6,       /* no user; data: what GRANT_COPY gave */
-};
-#define MESSAGE_LOGIN_DATA_MAX 4096u
-#define MESSAGE_LOGIN_PASSWORD_MAX 1024u
-#define MESSAGE_LOGIN_ONCE_BYTES 32u
-#define MESSAGE_GRANT_MAX 256u
-struct message_login {
-	uint8_t method;
-	struct wire_bytes user; /* 1..255 bytes without NUL where the method has one */
-	struct wire_bytes data; /* as the method has it */
-};
-struct message_login_key {
-	struct wire_bytes key;       /* as ssh has it: its type and its bytes, in strings */
-	struct wire_bytes signature; /* of what message_login_signed makes */
-};
-/* What is signed: the label, and then so many bytes of TLS's exporter with the label and as the
- * context the method and the user.  It is worth nothing in another session. */
-#define MESSAGE_LOGIN_LABEL "EXPERIMENTAL rftp login"
-#define MESSAGE_LOGIN_EXPORT_BYTES 32u
-#define MESSAGE_LOGIN_CONTEXT_MAX (1u + MESSAGE_NAME_MAX)
-#define MESSAGE_LOGIN_SIGNED_BYTES (sizeof MESSAGE_LOGIN_LABEL - 1 + MESSAGE_LOGIN_EXPORT_BYTES)
-
-enum message_right { /* bits: what may be done at least somewhere */
-	MESSAGE_RIGHT_READ = 1,
-	MESSAGE_RIGHT_LIST = 2,
-	MESSAGE_RIGHT_WRITE = 4,
-	MESSAGE_RIGHT_DELETE = 8,
-	MESSAGE_RIGHT_APPEND = 16,
-};
-#define MESSAGE_RIGHTS 31u
-struct message_login_reply {
-	uint32_t rights;     /* MESSAGE_RIGHT_* */
-	uint16_t exports;    /* directories in the top, each an export; 0: the top is the export */
-	uint32_t max_inline; /* bytes of a file in PUT and GET, at most MESSAGE_INLINE_MAX; 0: no
-				such requests */
-	struct wire_bytes user; /* that the session is of, 0..255 bytes; anonymous: none */
-	struct wire_bytes home; /* the directory that paths begin in: 1..4095 bytes */
-};
 
 /* ---- PING: measures the round trip; the reply has the same cookie.  Cookie 0 is a keep-alive:
  * either side may send it at any time after LOGIN, nobody answers it ---- */
@@ -409,35 +305,6 @@ struct message_rule {
 	struct wire_bytes pattern; /* 1..4095 bytes, no NUL */
 };
 
-/* ---- SUM: of files, computed where they lie.  Any number of replies; `more` is 1 in all but the
- * last.  They come as they are found, and now and then without any, to tell how far it is ---- */
-
-enum message_sum_algorithm {
-	MESSAGE_SUM_XXH128 = 1,
-	MESSAGE_SUM_SHA256 = 2,
-	MESSAGE_SUM_CRC32 = 3, /* zlib's, 4 bytes, the highest first */
-	MESSAGE_SUM_MD5 = 4,
-};
-#define MESSAGE_SUM_MAX 32u   /* bytes of a sum */
-#define MESSAGE_SUMS_MAX 512u /* in one reply */
-
-struct message_sum_request {
-	uint8_t algorithm;       /* enum message_sum_algorithm */
-	uint16_t count;          /* 1..MESSAGE_PATHS_MAX */
-	struct wire_bytes paths; /* message_add_path, message_next_path */
-};
-struct message_sum_reply {
-	uint8_t more;
-	uint64_t bytes; /* read so far, of all files */
-	uint16_t count; /* sums in this one */
-};
-struct message_sum {
-	uint16_t index;  /* of the path in the request, from 0 */
-	uint16_t status; /* not 0: there is no sum */
-	uint64_t size;   /* bytes; 0 with another status */
-	struct wire_bytes sum;
-};
-
 #define MESSAGE_STREAMS_MAX 255u
 /* FEED: the client sends streams, one a device; the daemon writes each in segments to path/NAME/ */
 struct message_feed {
@@ -469,20 +336,6 @@ struct message_queued {
 
 int message_get_hello(struct message_hello *, const void *, size_t);
 ssize_t message_put_hello(const struct message_hello *, void *, size_t);
-int message_get_login(struct message_login *, const void *, size_t);
-ssize_t message_put_login(const struct message_login *, void *, size_t);
-int message_get_login_key(struct message_login_key *, const void *, size_t); /* of LOGIN's data */
-ssize_t message_put_login_key(const struct message_login_key *, void *, size_t);
-int message_get_login_reply(struct message_login_reply *, const void *, size_t);
-ssize_t message_put_login_reply(const struct message_login_reply *, void *, size_t);
-/* The exporter's context: how many bytes.  `user` is at most MESSAGE_NAME_MAX. */
-size_t message_login_context(
-	uint8_t method, struct wire_bytes user, uint8_t bytes[MESSAGE_LOGIN_CONTEXT_MAX]);
-void message_login_signed(const uint8_t exported[MESSAGE_LOGIN_EXPORT_BYTES],
-	uint8_t bytes[MESSAGE_LOGIN_SIGNED_BYTES]);
-const char *message_login_name(uint8_t method); /* "password"; NULL: there is no such method */
-/* Whether bytes are the name of a user: 1..255, no NUL. */
-bool message_user_ok(struct wire_bytes);
 int message_get_ping(struct message_ping *, const void *, size_t);
 ssize_t message_put_ping(const struct message_ping *, void *, size_t);
 int message_get_channels(struct message_channels *, const void *, size_t);
@@ -511,18 +364,6 @@ bool message_next_path(struct wire_bytes *more, struct wire_bytes *path);
 /* The same of rules. */
 int message_add_rule(void *list, size_t size, size_t *len, const struct message_rule *);
 bool message_next_rule(struct wire_bytes *rules, struct message_rule *);
-int message_get_sum_request(struct message_sum_request *, const void *, size_t);
-ssize_t message_put_sum_request(const struct message_sum_request *, void *, size_t);
-/* Replies are written and read as LIST's are. */
-struct message_sum_writer {
-	struct wire wire;
-	uint16_t count;
-};
-void message_sum_begin(struct message_sum_writer *, void *, size_t);
-int message_sum_add(struct message_sum_writer *, const struct message_sum *);
-ssize_t message_sum_end(struct message_sum_writer *, bool more, uint64_t bytes);
-int message_get_sum_head(struct message_sum_reply *, struct wire *, const void *, size_t);
-int message_get_sum(struct message_sum *, struct wire *);
 int message_get_feed(struct message_feed *, const void *, size_t);
 ssize_t message_put_feed(const struct message_feed *, void *, size_t);
 int message_get_admit(struct message_admit *, const void *, size_t);

@@ -4,6 +4,7 @@
  */
 #include "proto/message_copy.h"
 
+#include "proto/message_login.h"
 #include "proto/transfer.h"
 
 #include <errno.h>

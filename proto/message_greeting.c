@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * proto/message_greeting.c: codecs of what connect and accept show in their private data, and of
- * where a client reads replies.
+ * proto/message_greeting.c: codecs of what connect and accept show in their private data.
  *
- * Owns the layout and the limits of greeting, welcome and the reply to RING.
+ * Owns its layout and its limits.
  */
-#include "proto/message.h"
+#include "proto/message_greeting.h"
 
 #include <string.h>
 
@@ -114,34 +113,4 @@ void message_put_token_context(
 	wire_put_u16(&w, m->index);
 	wire_put_u32(&w, m->session);
 	wire_put_raw(&w, m->nonce, sizeof(m->nonce));
-}
-
-static bool message_ring_ok(const struct message_ring_reply *m)
-{
-	return m->bytes >= MESSAGE_RING_MIN && m->bytes <= MESSAGE_RING_MAX &&
-	       !(m->bytes & (m->bytes - 1)) && m->base <= UINT64_MAX - m->bytes;
-}
-
-int message_get_ring_reply(struct message_ring_reply *m, const void *buf, size_t len)
-{
-	struct wire w;
-
-	wire_init_get(&w, buf, len);
-	m->bytes = wire_get_u32(&w);
-	m->key = wire_get_u32(&w);
-	m->base = wire_get_u64(&w);
-	wire_require(&w, message_ring_ok(m));
-	return wire_finish(&w);
-}
-
-ssize_t message_put_ring_reply(const struct message_ring_reply *m, void *buf, size_t size)
-{
-	struct wire w;
-
-	wire_init_put(&w, buf, size);
-	wire_require(&w, message_ring_ok(m));
-	wire_put_u32(&w, m->bytes);
-	wire_put_u32(&w, m->key);
-	wire_put_u64(&w, m->base);
-	return wire_put_end(&w);
 }

@@ -4,7 +4,7 @@
  *
  * Owns which method has a user and which data.
  */
-#include "proto/message.h"
+#include "proto/message_login.h"
 
 #include <string.h>
 

@@ -5,6 +5,8 @@
  * Owns which types exist, their names, and how long their data may be.
  */
 #include "proto/message.h"
+#include "proto/message_sum.h"
+#include "proto/message_login.h"
 #include "proto/message_change.h"
 #include "proto/transfer.h"
 

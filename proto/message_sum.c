@@ -2,7 +2,7 @@
 /*
  * proto/message_sum.c: SUM: the sums of files, computed where they lie.
  */
-#include "proto/message.h"
+#include "proto/message_sum.h"
 
 #include <errno.h>
 

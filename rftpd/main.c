@@ -7,6 +7,7 @@
  */
 #include "base/limit.h"
 #include "base/standard.h"
+#include "proto/message_login.h"
 #include "session/tls.h"
 #include "rftpd/auth/monitor.h"
 #include "rftpd/configuration.h"

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/secret.h"
 #include "proto/message.h"
+#include "proto/message_login.h"
 #include "rftpd/auth/users_file.h"
 
 #include <errno.h>

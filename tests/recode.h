@@ -9,6 +9,9 @@
 #define TESTS_RECODE_H
 
 #include "proto/message.h"
+#include "proto/message_greeting.h"
+#include "proto/message_login.h"
+#include "proto/message_sum.h"
 #include "proto/bundle.h"
 #include "proto/message_change.h"
 #include "proto/message_copy.h"

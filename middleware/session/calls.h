@@ -10,6 +10,7 @@
 #ifndef SESSION_CALLS_H
 #define SESSION_CALLS_H
 
+#include "proto/message_login.h"
 #include "proto/status.h"
 #include "session/link.h"
 

@@ -6,6 +6,7 @@
 #define SESSION_CALLS_COPY_H
 
 #include "proto/message_copy.h"
+#include "proto/message_login.h"
 #include "session/calls.h"
 
 struct calls_grant {

@@ -9,6 +9,7 @@
 #define SESSION_CALLS_NAMES_H
 
 #include "proto/message_change.h"
+#include "proto/message_sum.h"
 #include "session/calls.h"
 
 struct calls_entry {

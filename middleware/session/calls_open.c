@@ -3,6 +3,7 @@
  * session/calls_open: how a session of a client begins, with HELLO, the login and what is sent
  * ahead with them, and how it ends; see calls.h.
  */
+#include "proto/message_login.h"
 #include "session/calls_impl.h"
 
 #include "base/clock.h"

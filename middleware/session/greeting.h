@@ -10,6 +10,7 @@
 
 #include "fabric/fabric.h"
 #include "proto/message.h"
+#include "proto/message_greeting.h"
 #include "session/demux.h"
 
 /* Connects `chan`, showing the greeting.  0 or -errno of the fabric. */

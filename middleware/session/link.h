@@ -17,6 +17,7 @@
 #ifndef SESSION_LINK_H
 #define SESSION_LINK_H
 
+#include "proto/message_greeting.h"
 #include "session/demux.h"
 #include "session/rail.h"
 

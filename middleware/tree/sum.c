@@ -5,6 +5,7 @@
 #include "tree/sum.h"
 
 #include "base/clock.h"
+#include "proto/message_sum.h"
 
 #include <errno.h>
 #include <fcntl.h>

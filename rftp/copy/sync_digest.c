@@ -4,6 +4,7 @@
  */
 #include "rftp/copy/sync_digest.h"
 
+#include "proto/message_sum.h"
 #include "rftp/copy/sync_plan.h"
 #include "rftp/remote/remote_path.h"
 #include "rftp/shell/interrupt.h"

@@ -3,6 +3,7 @@
  * rftp/remote/client.c: owns the session and the remote directory.
  */
 #include "rftp/remote/client.h"
+#include "proto/message_login.h"
 #include "rftp/remote/remote_path.h"
 
 #include "base/addr.h"

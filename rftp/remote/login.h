@@ -10,6 +10,7 @@
 #ifndef RFTP_LOGIN_H
 #define RFTP_LOGIN_H
 
+#include "proto/message_login.h"
 #include "rftp/remote/credentials.h"
 #include "rftp/remote/login_keys.h"
 #include "rftp/settings.h"

@@ -4,6 +4,7 @@
  */
 #include "rftp/remote/login_keys.h"
 
+#include "proto/message_login.h"
 #include "session/calls.h"
 
 #include <errno.h>

@@ -11,6 +11,7 @@
 #define RFTP_OVER_SSH_H
 
 #include "proto/message.h"
+#include "proto/message_login.h"
 #include "rftp/remote/url.h"
 #include "session/tls_key.h"
 

@@ -4,6 +4,7 @@
  */
 #include "rftp/remote/try_login.h"
 
+#include "proto/message_login.h"
 #include "rftp/remote/visit.h"
 #include "rftp/ui/escape.h"
 

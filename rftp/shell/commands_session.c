@@ -2,6 +2,7 @@
 /*
  * rftp/shell/commands_session.c: the commands about the connection, the place in it, and settings.
  */
+#include "proto/message_login.h"
 #include "rftp/shell/commands_impl.h"
 
 #include "rftp/doctor/doctor.h"

@@ -4,6 +4,7 @@
  */
 #include "rftp/sum/sum_command.h"
 
+#include "proto/message_sum.h"
 #include "rftp/copy/rules.h"
 #include "rftp/remote/remote_path.h"
 #include "rftp/remote/url.h"

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/worker.h"
+#include "proto/message_sum.h"
 #include "rftp/remote/remote_path.h"
 #include "rftp/remote/visit.h"
 #include "rftp/sum/sums_tree.h"

@@ -8,6 +8,7 @@
 #ifndef RFTPD_LOGIN_H
 #define RFTPD_LOGIN_H
 
+#include "proto/message_login.h"
 #include "rftpd/auth/identity.h"
 #include "rftpd/daemon_settings.h"
 #include "session/tls.h"

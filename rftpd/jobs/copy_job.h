@@ -12,6 +12,7 @@
 #include "base/addr.h"
 #include "base/verdict.h"
 #include "proto/message_copy.h"
+#include "proto/message_login.h"
 #include "session/buffer.h"
 #include "session/tls_key.h"
 

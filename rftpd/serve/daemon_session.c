@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/opener.h"
+#include "proto/message_login.h"
 #include "proto/status.h"
 #include "proto/transfer.h"
 #include "session/memory.h"

@@ -21,6 +21,7 @@
 #define RFTPD_DAEMON_SESSION_H
 
 #include "base/addr.h"
+#include "proto/message_greeting.h"
 #include "rftpd/auth/grants.h"
 #include "rftpd/serve/daemon.h"
 #include "rftpd/serve/session_transfers.h"

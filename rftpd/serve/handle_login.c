@@ -8,6 +8,7 @@
  * else waits for that.
  */
 #include "base/clock.h"
+#include "proto/message_login.h"
 #include "proto/status.h"
 #include "rftpd/auth/login.h"
 #include "rftpd/serve/admit.h"

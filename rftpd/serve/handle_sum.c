@@ -6,6 +6,7 @@
  * keep no thread from what others ask for, and end soon when their client goes.  Sums are told as
  * they are found, and twice a second how far it is: who waits knows that it goes on.
  */
+#include "proto/message_sum.h"
 #include "proto/status.h"
 #include "rftpd/serve/handle.h"
 #include "rftpd/serve/session_limits.h"

@@ -10,6 +10,7 @@
 #include "base/addr.h"
 #include "fabric/select.h"
 #include "proto/message.h"
+#include "proto/message_greeting.h"
 #include "proto/status.h"
 #include "rftpd/serve/admit.h"
 #include "rftpd/serve/daemon_session.h"

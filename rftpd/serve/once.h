@@ -11,6 +11,7 @@
 #define RFTPD_ONCE_H
 
 #include "proto/message.h"
+#include "proto/message_login.h"
 #include "rftpd/daemon_settings.h"
 #include "rftpd/serve/poller.h"
 

@@ -10,6 +10,7 @@
 #define RFTPD_SESSION_TRANSFERS_H
 
 #include "proto/message.h"
+#include "proto/message_greeting.h"
 #include "rftpd/serve/deadline.h"
 
 #include <stdbool.h>

@@ -13,6 +13,7 @@
 #include "base/worker.h"
 #include "block/arena.h"
 #include "engine/engine.h"
+#include "proto/message_greeting.h"
 #include "tests/cpu_time.h"
 #include "fabric/select.h"
 #include "fabric/loop/loop.h"

@@ -8,6 +8,7 @@
  * else a type follows in 16 bits), the response in 16 bits, the length in 16 bits, and so many
  * bytes.
  */
+#include "proto/message_login.h"
 #include "tests/calls_stub.h"
 #include "session/calls_leftovers.h"
 #include "tests/fuzz/fuzz.h"

@@ -6,6 +6,7 @@
  * is the data as it is.  Types 0 and MESSAGE_REPLY, which no message has, stand for a greeting and
  * a welcome.
  */
+#include "proto/message_greeting.h"
 #include "tests/fuzz/recode_fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

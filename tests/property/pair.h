@@ -11,6 +11,7 @@
 #include "../contexts.h"
 
 #include "base/worker.h"
+#include "proto/message_greeting.h"
 #include "session/link.h"
 
 #include <arpa/inet.h>

@@ -32,6 +32,7 @@
 #include "block/credit.h"
 #include "block/seal.h"
 #include "engine/notice.h"
+#include "proto/message_greeting.h"
 #include "proto/transfer.h"
 #include "transfer/transfer.h"
 

@@ -3,6 +3,7 @@
  * unit/calls: the client's half of the dialogue against servers that do not get on, with a clock of
  * its own.
  */
+#include "proto/message_login.h"
 #include "tests/harness.h"
 
 #include "tests/calls_stub.h"

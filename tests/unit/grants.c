@@ -4,6 +4,7 @@
  */
 #include "rftpd/auth/grants.h"
 
+#include "proto/message_login.h"
 #include "tests/harness.h"
 
 #include <errno.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Unit tests of proto/message: frame header, codec table, session messages, private data. */
+#include "proto/message_greeting.h"
 #include "tests/samples.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
