@@ -41,8 +41,9 @@ int command_pwd(struct client *, const struct lexer_command *);
 int command_set(struct client *, const struct lexer_command *);
 int command_doctor(struct client *, const struct lexer_command *);
 int command_quit(struct client *, const struct lexer_command *);
-/* commands_remote.c */
+/* commands_ls.c */
 int command_ls(struct client *, const struct lexer_command *);
+/* commands_remote.c */
 int command_mkdir(struct client *, const struct lexer_command *);
 int command_rmdir(struct client *, const struct lexer_command *);
 int command_rm(struct client *, const struct lexer_command *);
