@@ -6,9 +6,10 @@
 #include "rftp/doctor/doctor.h"
 
 #include "rftp/doctor/doctor_impl.h"
-#include "rftp/ui/escape.h"
-#include "rftp/shell/interrupt.h"
+#include "rftp/remote/client_connect.h"
 #include "rftp/remote/url.h"
+#include "rftp/shell/interrupt.h"
+#include "rftp/ui/escape.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -183,7 +184,7 @@ int doctor_run(struct client *c, const struct doctor_params *params)
 {
 	struct doctor d;
 	struct url url = {.path = NULL};
-	struct client_peer peer;
+	struct client_connect_peer peer;
 	const char *why;
 	int err = params->url ? url_parse(params->url, &url, &why) : 0;
 
@@ -204,7 +205,7 @@ int doctor_run(struct client *c, const struct doctor_params *params)
 	d.direct = c->settings.direct;
 	d.fabric = c->settings.fabric;
 	d.channels = c->settings.channels;
-	err = params->url ? client_params(c, &url, &d.session, &peer) : 0;
+	err = params->url ? client_connect_params(c, &url, &d.session, &peer) : 0;
 	if (err) {
 		url_fini(&url);
 		return err;
@@ -213,7 +214,7 @@ int doctor_run(struct client *c, const struct doctor_params *params)
 	d.ctx = c;
 	doctor_checks(&d);
 	if (params->url) {
-		client_peer_fini(&peer);
+		client_connect_peer_fini(&peer);
 		url_fini(&url);
 	}
 	if (interrupt_signal())

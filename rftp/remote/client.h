@@ -77,18 +77,6 @@ void client_hear_queue(struct client *);
 int client_cancel_fd(const struct client *);
 bool client_is_cancelled(const struct client *);
 
-/*
- * The parameters of a session with the server of a URL, as the settings say; `peer` lives as long
- * as they do, as does the URL, and client_peer_fini belongs to it.  -errno: reported, and there is
- * nothing to be freed.
- */
-struct client_peer {
-	struct trust trust;
-	struct login login;
-};
-int client_params(
-	struct client *, const struct url *, struct calls_params *, struct client_peer *peer);
-void client_peer_fini(struct client_peer *);
 /* Connects, in place of what was there.  Errors are reported; then there is no server. */
 int client_open(struct client *, const struct url *);
 /* After client_open: the paths of an ssh:// URL begin in the home of the user there, or, with
