@@ -6,6 +6,7 @@
 #include "rftp/copy/bench.h"
 
 #include "rftp/copy/mover.h"
+#include "rftp/copy/mover_file.h"
 #include "session/calls_names.h"
 #include "rftp/ui/units.h"
 

@@ -10,6 +10,7 @@
 #include "engine/engine.h"
 #include "fabric/select.h"
 #include "rftp/copy/mover.h"
+#include "rftp/copy/mover_file.h"
 #include "rftp/copy/rules.h"
 #include "rftp/copy/sources.h"
 #include "rftp/copy/sync_plan.h"
@@ -157,7 +158,7 @@ static void between_file(struct between *b, const struct message_copy_outcome *m
 		/* what ended all is told as such */
 		if (m->flags & MESSAGE_COPY_THERE)
 			text_printf(&text, "%s: ", between_side(MESSAGE_COPY_DESTINATION));
-		else if (!mover_ends_all(m->status))
+		else if (!mover_file_ends_all(m->status))
 			text_printf(&text, "%s: ", between_side(MESSAGE_COPY_SOURCE));
 		report_reason(&text, m->status, text_str(&why));
 		text_fini(&why);

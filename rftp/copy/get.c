@@ -5,12 +5,15 @@
 #include "rftp/copy/get.h"
 
 #include "rftp/copy/mover.h"
+#include "rftp/copy/mover_early.h"
+#include "rftp/copy/mover_file.h"
 #include "rftp/copy/mover_inline.h"
 #include "rftp/copy/rules.h"
 #include "rftp/copy/sources.h"
 #include "rftp/copy/sync.h"
 #include "rftp/copy/sync_plan.h"
 #include "rftp/copy/targets.h"
+#include "rftp/copy/wishes.h"
 #include "rftp/remote/remote_path.h"
 #include "tree/beneath.h"
 
@@ -163,17 +166,15 @@ static struct incoming_params get_params(struct get *g, struct asked *asked)
 		.top = AT_FDCWD,
 		.path = g->target,
 		.fd = STDOUT_FILENO,
-		.replace = mover_replaces(&g->mover),
+		.replace = wishes_replaces(s),
 		.update = s->update,
 		.set_id = true,
-		.keep = mover_keeps(&g->mover),
+		.keep = wishes_keeps(s),
 		.preallocate = s->preallocate,
 		.sweep = true,
 		.resume_bytes = s->resume_bytes,
 		.readback = s->verify >= SETTINGS_VERIFY_READBACK,
-		.fsync = s->fsync == SETTINGS_FSYNC_NEVER ? INCOMING_FSYNC_NEVER
-			 : s->fsync == SETTINGS_FSYNC_END ? INCOMING_FSYNC_END
-							  : INCOMING_FSYNC_FILE,
+		.fsync = wishes_incoming_fsync(s),
 		.asked = asked,
 		.direct = s->direct,
 		.done = mover_file_done,

@@ -4,6 +4,9 @@
  */
 #include "rftp/copy/mover.h"
 
+#include "rftp/copy/mover_early.h"
+#include "rftp/copy/mover_file.h"
+#include "rftp/copy/wishes.h"
 #include "rftp/ui/units.h"
 
 #include <errno.h>
@@ -101,8 +104,7 @@ static void mover_watch(struct mover *m)
 	}
 }
 
-/* No file more. */
-static void mover_stop(struct mover *m)
+void mover_stop(struct mover *m)
 {
 	static const struct transfer_cancel why = {
 		STATUS_CANCELLED, "a file failed, and that was to stop the others"};
@@ -117,35 +119,6 @@ static void mover_stop(struct mover *m)
 		report_note(&m->client->report, "the copy is not stopped: %s", strerror(errno));
 }
 
-bool mover_replaces(const struct mover *m)
-{
-	return m->client->settings.replace && !m->client->settings.ignore_existing;
-}
-
-uint16_t mover_keeps(const struct mover *m)
-{
-	const struct settings *s = &m->client->settings;
-
-	return (uint16_t)((s->owner ? TRANSFER_HAS_OWNER : 0) |
-			  (s->group ? TRANSFER_HAS_GROUP : 0) |
-			  (s->xattrs ? TRANSFER_HAS_XATTRS : 0) |
-			  (s->acls ? TRANSFER_HAS_ACLS : 0));
-}
-
-bool mover_rereads(const struct settings *s)
-{
-	return s->verify == SETTINGS_VERIFY_FILE || s->verify == SETTINGS_VERIFY_ALL;
-}
-
-/* What is there already stays, as it was asked for. */
-static bool mover_skips(const struct mover *m, uint16_t status)
-{
-	const struct settings *s = &m->client->settings;
-
-	return status == STATUS_THERE ||
-	       (status == STATUS_EXISTS && (s->update || s->ignore_existing));
-}
-
 bool mover_is_for_put(struct client *c)
 {
 	if (c->settings.in_place)
@@ -156,46 +129,19 @@ bool mover_is_for_put(struct client *c)
 
 void mover_request(const struct mover *m, uint16_t type, struct message_data_request *request)
 {
-	const struct settings *s = &m->client->settings;
+	struct client *c = m->client;
+	const struct settings *s = &c->settings;
 
-	request->direct = s->direct == END_DIRECT_ON ? 1 : s->direct == END_DIRECT_OFF ? 2 : 0;
-	request->block = s->block;
+	if (type == MESSAGE_STORE)
+		wishes_store(s, request);
+	else
+		wishes_retrieve(s, request);
 	if (!s->block && s->limit_rate) /* a window of large blocks is much at once */
-		request->block = mover_max_block(m->client);
-	request->depth = s->depth;
-	request->rtt_us = calls_rtt_us(m->client->session);
-	if (type == MESSAGE_STORE) {
-		request->flags |= s->verify >= SETTINGS_VERIFY_READBACK ? MESSAGE_DATA_READBACK : 0;
-		request->flags |= mover_replaces(m) ? 0 : MESSAGE_DATA_NO_REPLACE;
-		request->flags |= s->update ? MESSAGE_DATA_UPDATE : 0;
-		request->flags |= s->preallocate ? MESSAGE_DATA_PREALLOCATE : 0;
-		request->resume = s->resume_bytes;
-		request->flags |= s->fsync == SETTINGS_FSYNC_FILE    ? MESSAGE_DATA_FSYNC_FILE
-				  : s->fsync == SETTINGS_FSYNC_END   ? MESSAGE_DATA_FSYNC_END
-				  : s->fsync == SETTINGS_FSYNC_NEVER ? MESSAGE_DATA_FSYNC_NEVER
-								     : 0;
-		if (s->in_place) { /* a file that is there, and that nobody replaces */
-			request->flags &=
-				~(uint32_t)(MESSAGE_DATA_READBACK | MESSAGE_DATA_NO_REPLACE |
-					    MESSAGE_DATA_UPDATE | MESSAGE_DATA_PREALLOCATE);
-			request->flags |= MESSAGE_DATA_IN_PLACE;
-			request->resume = s->offset;
-		}
-		return;
-	}
-	request->flags |= mover_rereads(s) ? MESSAGE_DATA_REREAD : 0;
-	request->flags |= s->links == WALK_LINKS_FOLLOW ? MESSAGE_DATA_FOLLOW_LINKS
-			  : s->links == WALK_LINKS_SKIP ? MESSAGE_DATA_SKIP_LINKS
-							: 0;
-	request->flags |=
-		(s->owner ? MESSAGE_DATA_OWNER : 0) | (s->group ? MESSAGE_DATA_GROUP : 0) |
-		(s->xattrs ? MESSAGE_DATA_XATTRS : 0) | (s->acls ? MESSAGE_DATA_ACLS : 0) |
-		(s->numeric_ids ? MESSAGE_DATA_NUMERIC : 0) |
-		(s->hard_links ? MESSAGE_DATA_HARD_LINKS : 0) |
-		s->compress << MESSAGE_DATA_SQUEEZE_SHIFT;
-	request->engine = s->engine;
-	request->channels =
-		(uint16_t)link_channel_count(calls_link(m->client->session), m->client->transfer);
+		request->block = mover_max_block(c);
+	request->rtt_us = calls_rtt_us(c->session);
+	if (type == MESSAGE_RETRIEVE)
+		request->channels =
+			(uint16_t)link_channel_count(calls_link(c->session), c->transfer);
 }
 
 void mover_request_size(struct message_data_request *request, struct outgoing *outgoing)
@@ -311,140 +257,6 @@ static void mover_explain(const struct mover *m, const struct transfer_stats *st
 		(double)calls_info(m->client->session)->rtt_ns / 1e6, (uintmax_t)stats->starved);
 }
 
-bool mover_ends_all(uint16_t status)
-{
-	return status == STATUS_CANCELLED || status == STATUS_DISCONNECTED ||
-	       status == STATUS_TIMEOUT || status == STATUS_SHUTDOWN;
-}
-
-static void mover_failed(struct mover *m, const struct outcome *o, const char *shown)
-{
-	struct text why = {0};
-
-	report_reason(&why, o->status, o->text);
-	failures_add(&m->failed, o->name, shown, text_str(&why));
-	text_fini(&why);
-}
-
-bool mover_outcome(struct mover *m, const char *shown, const struct outcome *o)
-{
-	m->outcomes++;
-	if (o->special && !o->status) {
-		m->done.special++;
-		if (!m->special)
-			m->special = strdup(shown);
-		return false;
-	}
-	if (mover_skips(m, o->status)) {
-		m->done.skipped++;
-		m->skipped++;
-		return false;
-	}
-	if (o->status)
-		m->failures++;
-	else if (o->directory)
-		m->done.directories++;
-	else
-		m->done.files++;
-	m->done.bytes += o->status ? 0 : o->bytes;
-	if (o->status && !mover_ends_all(o->status)) {
-		mover_failed(m, o, shown);
-		mover_stop(m);
-	}
-	if (!mover_ends_all(o->status))
-		return o->status;
-	if (!m->held_status) {
-		m->held_status = o->status;
-		m->held_path = strdup(shown);
-		m->held_text = strdup(o->text);
-	}
-	return false;
-}
-
-/* What a name that crossed is at the server. */
-static char *mover_remote(const struct mover *m, const struct outcome *o)
-{
-	struct asked_name *asked = m->asked ? asked_find(m->asked, o->name) : NULL;
-	const char *before = asked ? asked->path : m->remote;
-	struct wire_bytes name = o->name;
-	struct text path = {0};
-
-	if (!before)
-		return NULL;
-	text_puts(&path, before);
-	if (asked) { /* its path ends with the name itself */
-		size_t len = strlen(asked->name);
-
-		name = (struct wire_bytes){name.data + len, name.len - len};
-	}
-	if (name.len && path.len && text_str(&path)[path.len - 1] != '/' && *name.data != '/')
-		text_putc(&path, '/');
-	text_add(&path, (const char *)name.data, name.len);
-	return text_take(&path);
-}
-
-void mover_scanned(void *ctx, uint64_t files, uint64_t bytes)
-{
-	report_scan(&((struct mover *)ctx)->client->report, files, bytes);
-}
-
-static void mover_tell(struct mover *m, const struct outcome *o)
-{
-	const char *shown = strcmp(o->path, "-") != 0 ? o->path
-			    : m->stdout_stream        ? "standard output"
-						      : "standard input";
-	char *remote = mover_remote(m, o);
-	bool theirs = remote && o->status && !strcmp(o->text, TRANSFER_AT_SOURCE);
-	const char *text =
-		theirs && m->asked && o->status == STATUS_IS_DIRECTORY ? MOVER_WITHOUT_R : o->text;
-	const struct report_file file = {
-		.path = *o->path ? o->path : NULL,
-		.remote = remote,
-		.shown = theirs   ? remote
-			 : *shown ? shown
-				  : "memory",
-		.directory = o->directory,
-		.bytes = o->bytes,
-		.status = o->status,
-		.text = text,
-		.error = mover_outcome(m, theirs ? remote : shown, o),
-	};
-
-	if (!o->special || o->status)
-		report_file(&m->client->report, &file);
-	free(remote);
-}
-
-void mover_file_done(void *ctx, const struct outcome *o)
-{
-	struct mover *m = ctx;
-
-	/* what was refused was never asked for */
-	if (!m->refused && !m->leaving)
-		mover_tell(m, o);
-}
-
-/* `alone`: the transfer went on, so it was that file's own failure. */
-static void mover_release(struct mover *m, bool alone)
-{
-	struct text reason = {0};
-
-	/* a pipe that nobody reads any more is no lost connection */
-	if (alone && m->held_status && m->stdout_stream) {
-		report_error(
-			&m->client->report, EXIT_CODE_IO, STATUS_IO, m->held_path, m->held_text);
-	} else if (alone && m->held_status) {
-		report_reason(&reason, m->held_status, m->held_text);
-		report_error(&m->client->report, EXIT_CODE_OK, m->held_status, m->held_path,
-			text_str(&reason));
-	}
-	text_fini(&reason);
-	free(m->held_path);
-	free(m->held_text);
-	m->held_path = m->held_text = NULL;
-	m->held_status = 0;
-}
-
 static void mover_add_requests(struct transfer_requests *sum, const struct transfer_requests *n)
 {
 	sum->writes += n->writes;
@@ -459,7 +271,20 @@ static void mover_add_requests(struct transfer_requests *sum, const struct trans
 		sum->receive_queue = n->receive_queue;
 }
 
-static int mover_ended(struct mover *m, const struct transfer_stats *stats, const char *object,
+void mover_begin(struct mover *m)
+{
+	m->file_errors = m->client->report.errors;
+	m->files_before = m->done.files;
+	m->outcomes_before = m->outcomes;
+	m->skipped = 0;
+}
+
+void mover_moved(struct mover *m, const struct transfer_stats *stats)
+{
+	mover_progress(m, stats);
+}
+
+int mover_end(struct mover *m, const struct transfer_stats *stats, const char *object,
 	enum verdict_scope outcome)
 {
 	int error = transfer_error(outcome, stats);
@@ -495,7 +320,7 @@ static int mover_ended(struct mover *m, const struct transfer_stats *stats, cons
 		report_verbose(&c->report, "early data: %ju bytes (%s)",
 			(uintmax_t)stats->early_bytes, m->early.why);
 	if (outcome <= VERDICT_FILE) {
-		mover_release(m, true);
+		mover_file_release(m, true);
 		/* single files were reported one by one */
 		return stats->errors == m->skipped ? 0 : error;
 	}
@@ -507,155 +332,8 @@ static int mover_ended(struct mover *m, const struct transfer_stats *stats, cons
 		client_after_transfer(c->session, error, stats);
 		client_report(c, alone && m->held_path ? m->held_path : object, error);
 	}
-	mover_release(m, false);
+	mover_file_release(m, false);
 	return error;
-}
-
-void mover_begin(struct mover *m)
-{
-	m->file_errors = m->client->report.errors;
-	m->files_before = m->done.files;
-	m->outcomes_before = m->outcomes;
-	m->skipped = 0;
-}
-
-void mover_moved(struct mover *m, const struct transfer_stats *stats)
-{
-	mover_progress(m, stats);
-}
-
-int mover_end(struct mover *m, const struct transfer_stats *stats, const char *object,
-	enum verdict_scope outcome)
-{
-	return mover_ended(m, stats, object, outcome);
-}
-
-void mover_early(struct mover *m, struct outgoing *outgoing, struct message_data_request *request)
-{
-	struct client *c = m->client;
-	const struct transfer_source *source = outgoing_source(outgoing);
-	const struct plan_early_facts facts = {
-		.mode = c->settings.early,
-		.area_bytes = link_rail(calls_link(c->session), c->transfer)->remote_area.bytes,
-		.several = source->total_files != 1,
-		.stream = source->total_bytes == MESSAGE_UNKNOWN,
-		.bytes = source->total_bytes,
-		.resume_bytes = c->settings.resume_bytes,
-		.resting = c->early_rest,
-		.in_line = c->early_in_line,
-		.rtt_ns = calls_info(c->session)->rtt_ns,
-	};
-
-	m->answered = false;
-	m->refused = 0;
-	if (request->flags & MESSAGE_DATA_IN_PLACE) /* there is an old file, which changes */
-		return;
-	c->early_rest -= c->early_rest > 0;
-	m->early = plan_early(&facts);
-	request->flags |= m->early.ahead ? MESSAGE_DATA_EARLY : 0;
-}
-
-void mover_early_get(
-	struct mover *m, bool several, bool stream, struct message_data_request *request)
-{
-	struct client *c = m->client;
-	const struct settings *s = &c->settings;
-	const struct plan_early_facts facts = {
-		.mode = s->early,
-		.several = several,
-		.stream = stream,
-		.resting = c->early_rest,
-		.in_line = c->early_in_line,
-	};
-
-	m->answered = false;
-	m->refused = 0;
-	/* its own idea of memory; or it is the server that names some */
-	if (s->block || s->depth || s->limit_rate || s->engine == MESSAGE_ENGINE_PULL)
-		return;
-	c->early_rest -= c->early_rest > 0;
-	m->early = plan_early_get(&facts);
-	if (!m->early.ahead)
-		return;
-	request->flags |= MESSAGE_DATA_EARLY;
-	request->engine = s->engine ? s->engine : MESSAGE_ENGINE_CREDIT;
-	request->block = PLAN_EARLY_BLOCK;
-	request->depth = PLAN_EARLY_DEPTH;
-	request->resume = s->resume_bytes;
-	if (request->block > calls_info(c->session)->max_block)
-		request->block = calls_info(c->session)->max_block;
-	if (request->depth > calls_info(c->session)->max_depth)
-		request->depth = calls_info(c->session)->max_depth;
-	m->early_request = *request;
-}
-
-/* Others may use the dialogue from then on. */
-static int mover_answered(struct mover *m, uint16_t type)
-{
-	/* the first answer holds: behind a refusal the server may close the session */
-	int err = m->refused ? m->refused : calls_answered(m->client->session, type);
-
-	if (err < 0) { /* or it never will be */
-		m->refused = err;
-		return calls_lost(m->client->session) ? -ENOTCONN : -EREMOTEIO;
-	}
-	m->answered = err;
-	if (err)
-		client_unlock(m->client);
-	return err;
-}
-
-static int mover_put_answered(void *ctx)
-{
-	return mover_answered(ctx, MESSAGE_STORE);
-}
-
-static int mover_get_answered(void *ctx)
-{
-	return mover_answered(ctx, MESSAGE_RETRIEVE);
-}
-
-/* A transfer that did not wait for its answer is over: the lock is ours again. */
-static void mover_over(struct mover *m, uint16_t type)
-{
-	struct client *c = m->client;
-
-	if (m->answered)
-		client_lock(c);
-	else if (!m->refused) /* it was given up; the answer may have crossed that */
-		calls_answered(c->session, type);
-	if (m->refused)
-		c->early_rest = PLAN_EARLY_REST;
-}
-
-static enum verdict_scope mover_send_early(struct mover *m, struct transfer_params *params,
-	const struct transfer_source *source, struct transfer_stats *stats)
-{
-	enum verdict_scope outcome;
-
-	params->early = true;
-	params->early_bytes = m->early.bytes;
-	params->early_after_ns = m->early.after_ns;
-	params->answered = mover_put_answered;
-	outcome = transfer_send(calls_link(m->client->session), params, source, stats);
-	mover_over(m, MESSAGE_STORE);
-	return outcome;
-}
-
-static enum verdict_scope mover_receive_early(struct mover *m, struct transfer_params *params,
-	const struct transfer_sink *sink, struct transfer_stats *stats)
-{
-	enum verdict_scope outcome;
-
-	params->early = true;
-	params->engine = m->early_request.engine;
-	params->channels = m->early_request.channels;
-	params->block = m->early_request.block;
-	params->depth = m->early_request.depth;
-	params->answered = mover_get_answered;
-	outcome = transfer_receive(calls_link(m->client->session), params, sink, stats);
-	mover_over(m, MESSAGE_RETRIEVE);
-	return outcome;
 }
 
 int mover_send_source(struct mover *m, const struct transfer_source *source, const char *object)
@@ -671,7 +349,7 @@ int mover_send_source(struct mover *m, const struct transfer_source *source, con
 		params.cancel_fd = -1;
 	m->params = &params;
 	if (m->early.ahead) {
-		outcome = mover_send_early(m, &params, source, &stats);
+		outcome = mover_early_send(m, &params, source, &stats);
 	} else {
 		client_unlock(m->client);
 		outcome = transfer_send(calls_link(m->client->session), &params, source, &stats);
@@ -680,7 +358,7 @@ int mover_send_source(struct mover *m, const struct transfer_source *source, con
 	m->params = NULL;
 	if (m->early.why)
 		m->done.early_why = m->early.why;
-	err = m->refused ? m->refused : mover_ended(m, &stats, object, outcome);
+	err = m->refused ? m->refused : mover_end(m, &stats, object, outcome);
 	m->early = (struct plan_early){0};
 	return err;
 }
@@ -704,7 +382,7 @@ int mover_receive(struct mover *m, struct incoming *incoming, const char *object
 	if (m->client->settings.recursive) /* it adds sizes up before it begins */
 		progress_say(&m->client->report.progress, "the server is scanning");
 	if (m->early.ahead) {
-		outcome = mover_receive_early(m, &params, incoming_sink(incoming), &stats);
+		outcome = mover_early_receive(m, &params, incoming_sink(incoming), &stats);
 	} else {
 		client_unlock(m->client);
 		outcome = transfer_receive(
@@ -714,7 +392,7 @@ int mover_receive(struct mover *m, struct incoming *incoming, const char *object
 	m->params = NULL;
 	if (m->early.why)
 		m->done.early_why = m->early.why;
-	err = m->refused ? m->refused : mover_ended(m, &stats, object, outcome);
+	err = m->refused ? m->refused : mover_end(m, &stats, object, outcome);
 	m->early = (struct plan_early){0};
 	if (m->refused)
 		return err;

@@ -60,24 +60,12 @@ bool mover_is_for_put(struct client *);
 /* So many data channels (0: as suits), priority, deadline and rate as the settings say; reported.
  * Before STORE, RETRIEVE or FEED. */
 int mover_channels(struct mover *, unsigned count);
-/* What is kept beyond modes and times: enum transfer_has. */
-uint16_t mover_keeps(const struct mover *);
-/* Whether existing files may be replaced. */
-bool mover_replaces(const struct mover *);
-/* Whether the source reads files again. */
-bool mover_rereads(const struct settings *);
 /* Fills in the wishes of a STORE or RETRIEVE. */
 void mover_request(const struct mover *, uint16_t type, struct message_data_request *);
 /* STORE: how much there will be, where it is one file; or that nobody knows. */
 void mover_request_size(struct message_data_request *, struct outgoing *);
-/* Before calls_store, if mover_send is next: whether that waits for the answer; flags of the
- * request. */
-void mover_early(struct mover *, struct outgoing *, struct message_data_request *request);
-/* The same before calls_retrieve and mover_receive, of what mover_request has filled in. */
-void mover_early_get(
-	struct mover *, bool several, bool stream, struct message_data_request *request);
-/* After the OK reply, or after mover_early: then `refused` may be set, and nothing is reported of
- * that.  Errors are reported; `object` names the whole. */
+/* After the OK reply, or after mover_early_put: then `refused` may be set, and nothing is reported
+ * of that.  Errors are reported; `object` names the whole. */
 int mover_send(struct mover *, struct outgoing *, const char *object);
 /* Of a feed: signals end its streams, and do not cancel it. */
 int mover_send_source(struct mover *, const struct transfer_source *, const char *object);
@@ -91,15 +79,8 @@ void mover_begin(struct mover *);
 void mover_moved(struct mover *, const struct transfer_stats *);
 int mover_end(struct mover *, const struct transfer_stats *, const char *object,
 	enum verdict_scope outcome);
-/* For outgoing_params and incoming_params: ctx is the mover. */
-void mover_file_done(void *ctx, const struct outcome *);
-/* Whether a file that failed so may have ended the others with it. */
-bool mover_ends_all(uint16_t status);
-/* The same: what there is is looked at. */
-void mover_scanned(void *ctx, uint64_t files, uint64_t bytes);
-/* Counts one outcome, of what people know as `shown`.  Whether a failure is to be reported now, as
- * that file's own: others are when it turns out whether the whole transfer was cut. */
-bool mover_outcome(struct mover *, const char *shown, const struct outcome *);
+/* No file more: with stop-on-error, after a failure. */
+void mover_stop(struct mover *);
 /* Reports `done`.  Gives the outcome of the whole: `error`, or -EREMOTEIO when files failed. */
 int mover_finish(struct mover *, int error);
 

@@ -4,6 +4,7 @@
  */
 #include "rftp/copy/mover_inline.h"
 
+#include "rftp/copy/wishes.h"
 #include "rftp/ui/units.h"
 #include "session/calls_names.h"
 #include "transfer/inline_send.h"
@@ -47,14 +48,7 @@ uint32_t mover_inline_most(const struct mover *m)
 
 static uint32_t put_flags(const struct mover *m)
 {
-	const struct settings *s = &m->client->settings;
-
-	return MESSAGE_DATA_INTO | (mover_replaces(m) ? 0 : MESSAGE_DATA_NO_REPLACE) |
-	       (s->update ? MESSAGE_DATA_UPDATE : 0) |
-	       (s->fsync == SETTINGS_FSYNC_FILE           ? MESSAGE_DATA_FSYNC_FILE
-		       : s->fsync == SETTINGS_FSYNC_END   ? MESSAGE_DATA_FSYNC_END
-		       : s->fsync == SETTINGS_FSYNC_NEVER ? MESSAGE_DATA_FSYNC_NEVER
-							  : 0);
+	return MESSAGE_DATA_INTO | wishes_store_flags(&m->client->settings);
 }
 
 /* What is asked for does not depend on the server, which has a limit of its own: so it can be asked
@@ -62,8 +56,7 @@ static uint32_t put_flags(const struct mover *m)
 static struct inline_receive_params get_params(const struct settings *s)
 {
 	return (struct inline_receive_params){
-		.flags = (s->owner ? MESSAGE_DATA_OWNER : 0) | (s->group ? MESSAGE_DATA_GROUP : 0) |
-			 (s->numeric_ids ? MESSAGE_DATA_NUMERIC : 0),
+		.flags = wishes_owner_flags(s),
 		.most = wish(s),
 	};
 }

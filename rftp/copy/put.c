@@ -6,11 +6,14 @@
 #include "rftp/copy/put.h"
 
 #include "rftp/copy/mover.h"
+#include "rftp/copy/mover_early.h"
+#include "rftp/copy/mover_file.h"
 #include "rftp/copy/mover_inline.h"
 #include "rftp/copy/rules.h"
 #include "rftp/copy/sync.h"
 #include "rftp/copy/sync_plan.h"
 #include "rftp/copy/targets.h"
+#include "rftp/copy/wishes.h"
 #include "rftp/remote/remote_path.h"
 
 #include <errno.h>
@@ -200,7 +203,7 @@ static int put_ask(struct put *p, bool *refused)
 		return err;
 	mover_request(&p->mover, MESSAGE_STORE, &request);
 	mover_request_size(&request, p->outgoing);
-	mover_early(&p->mover, p->outgoing, &request);
+	mover_early_put(&p->mover, p->outgoing, &request);
 	err = calls_store(c->session, c->transfer, &request);
 	*refused = err;
 	if (err)
@@ -361,7 +364,7 @@ static int put_listed(
 
 int put_files(struct client *c, const char *const *sources, size_t count, const char *target)
 {
-	struct put p = {.client = c, .target = target, .mover.client = c};
+	struct put p = {.client = c, .target = target};
 	struct filter filter = {0};
 	const struct outgoing_params params = {
 		.top = AT_FDCWD,
@@ -369,12 +372,12 @@ int put_files(struct client *c, const char *const *sources, size_t count, const 
 		.recursive = c->settings.recursive,
 		.links = c->settings.links,
 		.direct = c->settings.direct,
-		.keep = mover_keeps(&p.mover),
+		.keep = wishes_keeps(&c->settings),
 		.numeric_ids = c->settings.numeric_ids,
 		.hard_links = c->settings.hard_links,
 		.dense = c->settings.in_place,
-		.reread = mover_rereads(&c->settings),
-		.measured = mover_scanned,
+		.reread = wishes_rereads(&c->settings),
+		.measured = mover_file_scanned,
 		.done = mover_file_done,
 		.ctx = &p.mover,
 	};

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "rftp/copy/files_from.h"
 #include "rftp/copy/mover.h"
+#include "rftp/copy/mover_file.h"
 #include "rftp/copy/mover_inline.h"
 #include "rftp/copy/retry.h"
 #include "rftp/copy/rules.h"
@@ -17,6 +18,7 @@
 #include "rftp/copy/sync_plan.h"
 #include "rftp/copy/sync_remove.h"
 #include "rftp/copy/sync_top.h"
+#include "rftp/copy/wishes.h"
 #include "rftp/remote/visit.h"
 #include "rftp/shell/interrupt.h"
 #include "tree/beneath.h"
@@ -127,10 +129,10 @@ static int copy_to(struct sync *s)
 		.links = c->settings.links,
 		.filter = &s->filter,
 		.direct = c->settings.direct,
-		.keep = mover_keeps(&s->mover),
+		.keep = wishes_keeps(&c->settings),
 		.numeric_ids = c->settings.numeric_ids,
 		.hard_links = c->settings.hard_links,
-		.reread = mover_rereads(&c->settings),
+		.reread = wishes_rereads(&c->settings),
 		.done = mover_file_done,
 		.ctx = &s->mover,
 	};
@@ -184,16 +186,14 @@ static int copy_from_some(struct sync *s, size_t *at)
 		.top = AT_FDCWD,
 		.path = s->params->local,
 		.fd = -1,
-		.replace = !s->listed || mover_replaces(&s->mover),
+		.replace = !s->listed || wishes_replaces(&c->settings),
 		.update = s->listed && c->settings.update,
 		.set_id = true,
-		.keep = mover_keeps(&s->mover),
+		.keep = wishes_keeps(&c->settings),
 		.preallocate = c->settings.preallocate,
 		.resume_bytes = c->settings.resume_bytes,
 		.readback = c->settings.verify >= SETTINGS_VERIFY_READBACK,
-		.fsync = c->settings.fsync == SETTINGS_FSYNC_NEVER ? INCOMING_FSYNC_NEVER
-			 : c->settings.fsync == SETTINGS_FSYNC_END ? INCOMING_FSYNC_END
-								   : INCOMING_FSYNC_FILE,
+		.fsync = wishes_incoming_fsync(&c->settings),
 		.sweep = true,
 		.asked = &asked,
 		.direct = c->settings.direct,

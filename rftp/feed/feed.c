@@ -8,6 +8,7 @@
 #include "rftp/feed/feed_source.h"
 #include "rftp/shell/interrupt.h"
 #include "rftp/copy/mover.h"
+#include "rftp/copy/mover_file.h"
 #include "session/calls_names.h"
 #include "rftp/remote/visit.h"
 
@@ -76,7 +77,7 @@ static void feed_done(
 		.bytes = item->sent_bytes,
 		.status = status,
 		.text = text};
-	bool tell = mover_outcome(&f->mover, s->name, &outcome);
+	bool tell = mover_file_count(&f->mover, s->name, &outcome);
 
 	if (status)
 		report_reason(&whole, status, text);
