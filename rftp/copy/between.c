@@ -13,7 +13,6 @@
 #include "rftp/copy/mover_file.h"
 #include "rftp/copy/rules.h"
 #include "rftp/copy/sources.h"
-#include "rftp/copy/sync_plan.h"
 #include "rftp/copy/targets.h"
 #include "rftp/remote/remote_path.h"
 #include "session/calls_copy.h"
@@ -269,8 +268,9 @@ static int between_ask(struct between *b, struct message_send_copy *m, const cha
 	return err ? err : mover_end(&b->mover, &b->stats, path, b->outcome);
 }
 
-static int between_request(struct between *b, const struct wire_bytes *more, struct asked *asked)
+static int between_request(void *ctx, const struct wire_bytes *more, struct asked *asked)
 {
+	struct between *b = ctx;
 	struct client *c = b->client, *d = b->there;
 	const char *path = asked->names->path;
 	struct message_data_request store = {
@@ -323,24 +323,22 @@ out:
 	return err;
 }
 
-/* One request for all of these that have a name to arrive under, as far as it has room; else for
- * the first.  *count: for how many it was. */
-static int between_some(struct between *b, char *const *paths, size_t *count)
+static bool between_is_over(void *ctx)
 {
-	struct asked asked = {.tree = b->client->settings.recursive};
-	struct wire_bytes more;
-	int err = sources_gather(paths, count, b->into, &asked, &more);
+	const struct between *b = ctx;
 
-	err = err ? client_no_memory(b->client) : between_request(b, &more, &asked);
-	asked_fini(&asked);
-	free((void *)more.data);
-	return err;
+	return b->outcome == VERDICT_TRANSFER || !b->there->session;
 }
 
 int between_files(struct client *c, struct client *there, const char *const *patterns, size_t count,
 	const char *target)
 {
 	struct between b = {.client = c, .there = there, .target = target};
+	struct sources_copy copy = {.command = "copy",
+		.target = target,
+		.request = between_request,
+		.is_over = between_is_over,
+		.ctx = &b};
 	char **paths = NULL;
 	size_t path_count = 0;
 	int err = 0;
@@ -362,19 +360,9 @@ int between_files(struct client *c, struct client *there, const char *const *pat
 	err = err < 0 ? err : 0;
 	if (!err && b.into)
 		err = sources_check_names(c, paths, path_count, target);
-	for (size_t i = 0, some; i < path_count && !err; i += some) {
-		some = 1;
-		if (c->settings.dry_run) {
-			sync_plan_print_copy(c, "copy", paths[i], target);
-			continue;
-		}
-		some = path_count - i;
-		err = between_some(&b, paths + i, &some);
-		/* what can not be had does not keep the others back */
-		if (err && b.outcome != VERDICT_TRANSFER && c->session && there->session &&
-			!client_is_cancelled(c) && err != -ECANCELED)
-			err = 0;
-	}
+	copy.into = b.into;
+	if (!err)
+		err = sources_copy(c, paths, path_count, &copy);
 	remote_glob_free(paths, path_count);
 	filter_fini(&b.filter);
 	report_join(&c->report, &there->report);

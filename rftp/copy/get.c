@@ -11,7 +11,6 @@
 #include "rftp/copy/rules.h"
 #include "rftp/copy/sources.h"
 #include "rftp/copy/sync.h"
-#include "rftp/copy/sync_plan.h"
 #include "rftp/copy/targets.h"
 #include "rftp/copy/wishes.h"
 #include "rftp/remote/remote_path.h"
@@ -23,8 +22,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-/* Of paths in one request, beside what else is in it. */
 
 struct get {
 	struct mover mover;
@@ -183,8 +180,9 @@ static struct incoming_params get_params(struct get *g, struct asked *asked)
 }
 
 /* Asks for what was collected, and receives it. */
-static int get_request(struct get *g, const struct wire_bytes *more, struct asked *asked)
+static int get_request(void *ctx, const struct wire_bytes *more, struct asked *asked)
 {
+	struct get *g = ctx;
 	struct client *c = g->client;
 	const char *path = asked->names->path;
 	const struct incoming_params params = get_params(g, asked);
@@ -226,20 +224,6 @@ static int get_request(struct get *g, const struct wire_bytes *more, struct aske
 	incoming_free(incoming);
 	free(rules);
 	g->mover.asked = NULL;
-	return err;
-}
-
-/* One set-up for all of these that have a name to arrive under, as far as a request has room; else
- * for the first.  *count: for how many it was. */
-static int get_some(struct get *g, char *const *paths, size_t *count)
-{
-	struct asked asked = {.tree = g->client->settings.recursive};
-	struct wire_bytes more;
-	int err = sources_gather(paths, count, g->kind == INCOMING_INTO, &asked, &more);
-
-	err = err ? client_no_memory(g->client) : get_request(g, &more, &asked);
-	asked_fini(&asked);
-	free((void *)more.data);
 	return err;
 }
 
@@ -354,6 +338,8 @@ static int get_listed(
 int get_files(struct client *c, const char *const *patterns, size_t count, const char *target)
 {
 	struct get g = {.client = c, .target = target};
+	struct sources_copy copy = {
+		.command = "get", .target = target, .request = get_request, .ctx = &g};
 	FILE *out = c->report.out;
 	char **paths = NULL;
 	size_t path_count = 0, left = 0;
@@ -378,18 +364,9 @@ int get_files(struct client *c, const char *const *patterns, size_t count, const
 		err = get_small(&g, paths, path_count, &left);
 	if (err == -EREMOTEIO) /* single files, which were told of */
 		err = 0;
-	for (size_t i = 0, some; i < left && !err; i += some) {
-		some = 1;
-		if (c->settings.dry_run) {
-			sync_plan_print_copy(c, "get", paths[i], target);
-			continue;
-		}
-		some = left - i;
-		err = get_some(&g, paths + i, &some);
-		/* what can not be had does not keep the others back */
-		if (err && c->session && !client_is_cancelled(c) && err != -ECANCELED)
-			err = 0;
-	}
+	copy.into = g.kind == INCOMING_INTO;
+	if (!err)
+		err = sources_copy(c, paths, left, &copy);
 	remote_glob_free(paths, path_count);
 	filter_fini(&g.filter);
 	err = mover_finish(&g.mover, err);

@@ -5,6 +5,7 @@
 #include "rftp/copy/sources.h"
 
 #include "rftp/copy/mover.h"
+#include "rftp/copy/sync_plan.h"
 #include "rftp/copy/targets.h"
 #include "rftp/remote/remote_path.h"
 
@@ -107,7 +108,11 @@ int sources_check_names(struct client *c, char *const *paths, size_t count, cons
 	return err;
 }
 
-int sources_gather(
+/* For one request: all of the paths that have a name to arrive under (`into` a directory), as far
+ * as a request has room for more than the first one; else the first.  *count: of how many there
+ * are, for how many it is, at least one.  They are added to `asked`; *more are those behind the
+ * first, encoded, whose data is the caller's to free, also after an error.  0 or -ENOMEM. */
+static int sources_gather(
 	char *const *paths, size_t *count, bool into, struct asked *asked, struct wire_bytes *more)
 {
 	uint8_t *list = malloc(LIST_BYTES);
@@ -130,5 +135,40 @@ int sources_gather(
 	}
 	*more = (struct wire_bytes){list, used};
 	*count += !*count; /* none could be collected */
+	return err;
+}
+
+/* *count: for how many of the paths it was. */
+static int sources_request(
+	struct client *c, char *const *paths, size_t *count, const struct sources_copy *copy)
+{
+	struct asked asked = {.tree = c->settings.recursive};
+	struct wire_bytes more;
+	int err = sources_gather(paths, count, copy->into, &asked, &more);
+
+	err = err ? client_no_memory(c) : copy->request(copy->ctx, &more, &asked);
+	asked_fini(&asked);
+	free((void *)more.data);
+	return err;
+}
+
+int sources_copy(
+	struct client *c, char *const *paths, size_t count, const struct sources_copy *copy)
+{
+	int err = 0;
+
+	for (size_t i = 0, some; i < count && !err; i += some) {
+		some = 1;
+		if (c->settings.dry_run) {
+			sync_plan_print_copy(c, copy->command, paths[i], copy->target);
+			continue;
+		}
+		some = count - i;
+		err = sources_request(c, paths + i, &some, copy);
+		/* what can not be had does not keep the others back */
+		if (err && c->session && !client_is_cancelled(c) && err != -ECANCELED &&
+			!(copy->is_over && copy->is_over(copy->ctx)))
+			err = 0;
+	}
 	return err;
 }

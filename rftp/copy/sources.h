@@ -19,11 +19,19 @@ int sources_is_tree(struct client *, const char *path);
 /* Two sources on one name in the directory `target`: either would be lost.  0 or -errno (reported).
  */
 int sources_check_names(struct client *, char *const *paths, size_t count, const char *target);
-/* For one request: all of the paths that have a name to arrive under (`into` a directory), as far
- * as a request has room for more than the first one; else the first.  *count: of how many there
- * are, for how many it is, at least one.  They are added to `asked`; *more are those behind the
- * first, encoded, whose data is the caller's to free, also after an error.  0 or -ENOMEM. */
-int sources_gather(
-	char *const *paths, size_t *count, bool into, struct asked *, struct wire_bytes *more);
+struct sources_copy {
+	const char *command, *target; /* as a dry run shows them */
+	bool into;                    /* the target is a directory */
+	/* Copies what one request asks for: the first of `asked` and, encoded, `more`.  0 or -errno
+	 * (reported). */
+	int (*request)(void *ctx, const struct wire_bytes *more, struct asked *);
+	/* Whether a request that failed was the last one, whatever is to come; NULL: it never is.
+	 */
+	bool (*is_over)(void *ctx);
+	void *ctx;
+};
+/* Requests for all of the paths, each for as many as it has room for; one that fails does not keep
+ * the others back.  0 or -errno (reported). */
+int sources_copy(struct client *, char *const *paths, size_t count, const struct sources_copy *);
 
 #endif
