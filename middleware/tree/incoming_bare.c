@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/opener.h"
 #include "tree/beneath.h"
+#include "tree/landing_link.h"
 #include "tree/leftover.h"
 #include "tree/place.h"
 #include "tree/temporary.h"

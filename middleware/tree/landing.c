@@ -35,13 +35,12 @@ struct landing {
 	struct space_item partial; /* what was there of it at the beginning, and counts already */
 };
 
-/* Looks at what bears the real name now, if anything; *mode is its mode, or stays. */
-static int landing_check(
-	const struct landing_params *p, const struct landing *landing, mode_t *mode, bool *exists)
+int landing_look(
+	const struct landing_params *p, int dir, const char *last, mode_t *mode, bool *exists)
 {
 	struct stat st, to;
 
-	if (opener_fstatat(landing->dir, landing->last, &st, AT_SYMLINK_NOFOLLOW))
+	if (opener_fstatat(dir, last, &st, AT_SYMLINK_NOFOLLOW))
 		return errno == ENOENT ? 0 : -errno;
 	*exists = true;
 	if (S_ISDIR(st.st_mode))
@@ -149,8 +148,7 @@ static void landing_settle(
 	landing->space = NULL;
 }
 
-/* The directory that it goes to, and its name there. */
-static int landing_open_parent(const struct landing_params *p, char last[256])
+int landing_open_parent(const struct landing_params *p, char last[256])
 {
 	int dir = beneath_open_parent(p->top, p->path, last), err;
 
@@ -184,7 +182,7 @@ int landing_open(const struct landing_params *p, struct landing **out)
 		err = landing->dir;
 		goto err_free;
 	}
-	err = landing_check(p, landing, &existing, &exists);
+	err = landing_look(p, landing->dir, landing->last, &existing, &exists);
 	if (err)
 		goto err_close;
 	resumes = landing_go_on(landing, p->resume);
@@ -347,162 +345,4 @@ void landing_suspend(struct landing *landing)
 	now.files = 0;
 	landing_settle(landing, &landing->partial, &now);
 	landing_free(landing);
-}
-
-/* Whether `last` is a link that says the same already. */
-static bool landing_has_link(int dir, const char *last, const char *target)
-{
-	char now[PATH_MAX];
-	ssize_t n = opener_readlinkat(dir, last, now, sizeof(now));
-
-	return n > 0 && (size_t)n == strlen(target) && !memcmp(now, target, (size_t)n);
-}
-
-/* In place of something else, which goes when it comes. */
-static int landing_replace_by_link(
-	const struct landing_params *p, int dir, const char *last, const char *target)
-{
-	char temporary[TEMPORARY_NAME_BYTES];
-	struct stat st;
-	int err;
-
-	if (!p->replace)
-		return -EEXIST;
-	if (landing_has_link(dir, last, target))
-		return 0;
-	if (!opener_fstatat(dir, last, &st, AT_SYMLINK_NOFOLLOW) && !S_ISREG(st.st_mode) &&
-		!S_ISLNK(st.st_mode))
-		return S_ISDIR(st.st_mode) ? -EISDIR : -ENXIO;
-	err = temporary_symlink(dir, target, temporary);
-	if (err)
-		return err;
-	err = beneath_rename_at(dir, temporary, dir, last, true);
-	if (err)
-		opener_unlinkat(dir, temporary, 0);
-	return err;
-}
-
-/* Owner and time of the link that was made, if it is still there: by descriptor, so that whoever
- * puts something else in its place is not given it. */
-static void landing_dress_link(const struct landing_params *p, int dir, const char *last,
-	const char *target, char text[512])
-{
-	int fd = opener_openat(dir, last, O_PATH | O_NOFOLLOW | O_CLOEXEC, 0), err;
-	struct stat st;
-
-	if (fd < 0 || fstat(fd, &st) || !S_ISLNK(st.st_mode) || !landing_has_link(fd, "", target))
-		err = fd < 0 ? -errno : -ESTALE;
-	else
-		err = metadata_set_link(fd, &p->metadata, text);
-	if (err)
-		snprintf(text, 512, "its owner and modification time are not kept (%s)",
-			strerror(-err));
-	if (fd >= 0)
-		close(fd);
-}
-
-int landing_link_at(const struct landing_params *p, int dir, const char *last, const char *target,
-	char text[512])
-{
-	const struct space_item link = {.files = 1};
-	struct space_item old;
-	int err;
-
-	text[0] = '\0';
-	space_look(p->space, dir, last, &old);
-	err = space_claim(p->space, 0, !old.files);
-	if (err)
-		return err;
-	if (opener_symlinkat(target, dir, last))
-		err = errno == EEXIST ? landing_replace_by_link(p, dir, last, target) : -errno;
-	if (!err)
-		space_change(p->space, &old, &link);
-	space_unclaim(p->space, 0, !old.files);
-	if (!err)
-		landing_dress_link(p, dir, last, target, text);
-	return err;
-}
-
-int landing_link(const struct landing_params *p, const char *target, char text[512])
-{
-	char last[256];
-	int dir = landing_open_parent(p, last), err;
-
-	text[0] = '\0';
-	if (dir < 0)
-		return dir;
-	err = landing_link_at(p, dir, last, target, text);
-	if (!err && !p->unsynced)
-		err = landing_sync(dir, text);
-	close(dir);
-	return err;
-}
-
-static bool landing_is_file(int dir, const char *last, const struct landing_file *file)
-{
-	struct stat st;
-
-	return !opener_fstatat(dir, last, &st, AT_SYMLINK_NOFOLLOW) && st.st_dev == file->dev &&
-	       st.st_ino == file->ino;
-}
-
-/* Looked at once more under a name that nobody else knows: it is that file, or the name goes. */
-static int landing_make_hard_link(const struct landing_params *p, const struct landing_file *file,
-	int from, const char *from_last, const struct landing *to)
-{
-	char temporary[TEMPORARY_NAME_BYTES];
-	int err = temporary_link(from, from_last, to->dir, temporary);
-
-	if (err)
-		return err;
-	err = !landing_is_file(to->dir, temporary, file)
-		      ? -ESTALE
-		      : beneath_rename_at(to->dir, temporary, to->dir, to->last, p->replace);
-	/* also when both became the same file meanwhile: such a rename does nothing */
-	if (opener_unlinkat(to->dir, temporary, 0) && errno != ENOENT && !err)
-		err = -errno;
-	return err;
-}
-
-int landing_hard_link(
-	const struct landing_params *p, const struct landing_file *file, char text[512])
-{
-	const struct space_item link = {.files = 1};
-	struct landing to = {.fd = -1};
-	struct space_item old;
-	bool exists = false;
-	char from_last[256];
-	mode_t mode;
-	int from = beneath_open_parent(p->top, file->path, from_last), err = 0;
-
-	text[0] = '\0';
-	if (from < 0)
-		return from;
-	to.dir = landing_open_parent(p, to.last);
-	if (to.dir < 0) {
-		err = to.dir;
-		goto err_from;
-	}
-	if (!landing_is_file(from, from_last, file))
-		err = -ESTALE;
-	else if (!landing_is_file(to.dir, to.last, file))
-		err = landing_check(p, &to, &mode, &exists);
-	else
-		goto err_to; /* it is there */
-	if (!err)
-		err = space_claim(p->space, 0, !exists);
-	if (err)
-		goto err_to;
-	space_look(p->space, to.dir, to.last, &old);
-	err = landing_make_hard_link(p, file, from, from_last, &to);
-	if (!err)
-		space_change(p->space, &old, &link);
-	space_unclaim(p->space, 0, !exists);
-	if (!err && !p->unsynced)
-		err = landing_sync(to.dir, text);
-err_to:
-	close(to.dir);
-err_from:
-	close(from);
-	return err;
 }

@@ -43,24 +43,9 @@ struct landing_params {
  * replaced, never written through.  -EDQUOT: there is no room in `space`.  Holds two descriptors.
  */
 int landing_open(const struct landing_params *, struct landing **out);
-/* A symbolic link in place of a file: all at once.  A link or file that is there is replaced, also
- * a link to a directory.  Errors as of landing_open and landing_commit, `text` as of the latter;
- * only owner, group and time of `metadata` count. */
-int landing_link(const struct landing_params *, const char *target, char text[512]);
-/* The same of a name in an open directory, which is not flushed. */
-int landing_link_at(const struct landing_params *, int dir, const char *last, const char *target,
-	char text[512]);
 /* What has its name keeps it when the host crashes: flushes the directory.  0 or -ENOTRECOVERABLE,
  * as of landing_commit. */
 int landing_sync(int dir, char text[512]);
-struct landing_file {     /* one that is there */
-	const char *path; /* beneath the same top */
-	dev_t dev;
-	ino_t ino;
-};
-/* Another name of a file that landed: all at once, in place of a file or link that is there.
- * -ESTALE: what has the file's path is another file.  Errors and `text` as of landing_link. */
-int landing_hard_link(const struct landing_params *, const struct landing_file *, char text[512]);
 /* Before so many bytes more than `claim_bytes` are written.  0 or -EDQUOT.  In any thread. */
 int landing_claim(struct landing *, uint64_t bytes);
 /* A new descriptor of the temporary file, read-write; the caller closes it. */
@@ -83,5 +68,12 @@ bool landing_recall(struct landing *, uint32_t block_bytes, struct transfer_note
 void landing_note(struct landing *, const struct transfer_note *, size_t count);
 /* Leaves what was noted to the next landing of the file; without any it is as landing_discard. */
 void landing_suspend(struct landing *);
+
+/* The steps before a name is taken, for tree/landing_link as well: the directory that it goes to,
+ * whose descriptor is the caller's to close, and its name there; and what bears that name now, if
+ * anything: *mode is its mode, or stays.  Errors as of landing_open. */
+int landing_open_parent(const struct landing_params *, char last[256]);
+int landing_look(
+	const struct landing_params *, int dir, const char *last, mode_t *mode, bool *exists);
 
 #endif

@@ -10,7 +10,7 @@
 #include "base/opener.h"
 
 #include "tree/beneath.h"
-#include "tree/landing.h"
+#include "tree/landing_link.h"
 #include "tree/parent.h"
 #include "tree/place.h"
 #include "tree/temporary.h"

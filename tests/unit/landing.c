@@ -7,6 +7,7 @@
 
 #include "tests/scratch.h"
 #include "tree/landing.h"
+#include "tree/landing_link.h"
 #include "tree/temporary.h"
 
 #include <sys/syscall.h>
