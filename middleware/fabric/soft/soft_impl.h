@@ -399,6 +399,23 @@ void soft_place_refused(struct soft_chan *);
 /* The oldest read that we asked for and that is not answered; NULL: none. */
 struct soft_send *soft_read_oldest(struct soft_chan *);
 
+/* ---- FPDUs (soft_fpdu.c), under the pd's lock ---- */
+
+/*
+ * Builds the FPDU at the cursor, where there is a message to be sent, and moves the cursor behind
+ * it.  `keep`: the frame is there already.  Returns how many iovecs its payload has, or -EACCES.
+ */
+int soft_fpdu_build(
+	struct soft_chan *, struct soft_cursor *, struct soft_fpdu *, bool keep, struct iovec *);
+/*
+ * Whether a read response is copied before it is sent: its owner may write to it meanwhile, and a
+ * CRC must fit what is sent.  Small ones always are, with acquire loads: the owner may change
+ * single bytes, or aligned words of eight, with release stores.  There is room for one at a time.
+ */
+bool soft_fpdu_bounces(const struct soft_chan *, const struct soft_response *);
+/* Bytes on the wire. */
+size_t soft_fpdu_bytes(const struct soft_fpdu *);
+
 /* Whether the pieces of a request are still registered.  Under the pd's lock. */
 bool soft_sges_ok(const struct soft_chan *, const struct soft_send *);
 /*
