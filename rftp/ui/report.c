@@ -429,7 +429,7 @@ static void report_done_json(struct report *r, const struct report_done *d, doub
 	report_json_number(&json, "hole_bytes", d->holes);
 	report_json_number(&json, "crossed_bytes", d->crossed);
 	text_printf(&json, ",\"compression\":%.3f",
-		d->crossed ? (double)d->sent / (double)d->crossed : 1.0);
+		d->crossed && d->sent ? (double)d->sent / (double)d->crossed : 1.0);
 	text_printf(&json, ",\"seconds\":%.6f,\"bytes_per_second\":%.0f", d->seconds, rate);
 	report_json_string(&json, "fabric", d->fabric);
 	report_json_string(&json, "engine", d->engine);
