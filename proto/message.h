@@ -270,6 +270,9 @@ static inline unsigned message_data_squeeze(uint32_t flags)
 #define MESSAGE_DATA_READBACK 0x800000u /* STORE: files are read back and compared */
 #define MESSAGE_DATA_REREAD 0x1000000u  /* RETRIEVE: and read once more before they are ended */
 #define MESSAGE_DATA_EARLY 0x2000000u   /* the transfer's frames follow without waiting */
+/* RETRIEVE with SELECTED: a name with '/' behind that is a file's: what it has beside its bytes;
+ * "/": likewise, of the directory itself */
+#define MESSAGE_DATA_ATTRIBUTES 0x4000000u
 
 struct message_data_request { /* STORE, RETRIEVE */
 	uint8_t kind;         /* enum message_data_kind */

@@ -98,6 +98,8 @@ bool message_rules_ok(struct wire_bytes rules, uint16_t count)
 /* A name beneath a directory; with a '/' behind it is a directory alone. */
 static bool message_selected_ok(struct wire_bytes name)
 {
+	if (name.len == 1 && *name.data == '/')
+		return true; /* the directory itself */
 	if (name.len > 1 && name.data[name.len - 1] == '/')
 		name.len--;
 	return name.len && transfer_name_ok(name);
@@ -143,7 +145,7 @@ static bool message_data_request_ok(const struct message_data_request *m)
 		MESSAGE_DATA_NUMERIC | MESSAGE_DATA_HARD_LINKS | MESSAGE_DATA_PREALLOCATE |
 		MESSAGE_DATA_SQUEEZE_MASK << MESSAGE_DATA_SQUEEZE_SHIFT | MESSAGE_DATA_FSYNC |
 		MESSAGE_DATA_READBACK | MESSAGE_DATA_REREAD | MESSAGE_DATA_EARLY |
-		MESSAGE_DATA_IN_PLACE;
+		MESSAGE_DATA_IN_PLACE | MESSAGE_DATA_ATTRIBUTES;
 
 	const uint32_t links = MESSAGE_DATA_FOLLOW_LINKS | MESSAGE_DATA_SKIP_LINKS;
 
@@ -154,7 +156,8 @@ static bool message_data_request_ok(const struct message_data_request *m)
 		m->engine > MESSAGE_ENGINE_PULL || m->channels > MESSAGE_CHANNELS_MAX ||
 		m->depth > TRANSFER_DEPTH_MAX || m->direct > 2 || !message_resume_ok(m) ||
 		!message_more_ok(m) || !message_rules_ok(m->rules, m->rule_count) ||
-		(m->rule_count && !(m->flags & (MESSAGE_DATA_RECURSIVE | MESSAGE_DATA_SELECTED))))
+		(m->rule_count && !(m->flags & (MESSAGE_DATA_RECURSIVE | MESSAGE_DATA_SELECTED))) ||
+		(m->flags & MESSAGE_DATA_ATTRIBUTES && !(m->flags & MESSAGE_DATA_SELECTED)))
 		return false;
 	if (m->block != 0 && (m->block % MESSAGE_BLOCK_MULTIPLE || m->block < TRANSFER_BLOCK_MIN ||
 				     m->block > TRANSFER_BLOCK_MAX))

@@ -14,7 +14,9 @@ static bool whole_ok(const struct message_whole *m)
 		(!transfer_is_bare(&m->file) || m->file.kind == TRANSFER_FILE_HARD_LINK ||
 			m->data.len))
 		return false;
-	return m->file.file == 1 && !(m->file.has & (TRANSFER_HAS_NAMES | TRANSFER_HAS_HOLES)) &&
+	/* what is there already is a transfer's affair */
+	return m->file.file == 1 && m->file.kind != TRANSFER_FILE_ATTRIBUTES &&
+	       !(m->file.has & (TRANSFER_HAS_NAMES | TRANSFER_HAS_HOLES)) &&
 	       m->data.len <= MESSAGE_INLINE_MAX && m->file.size == m->data.len;
 }
 

@@ -19,7 +19,12 @@ static bool message_tree_ok(const struct message_tree *m)
 {
 	const uint32_t links = MESSAGE_TREE_FOLLOW_LINKS | MESSAGE_TREE_SKIP_LINKS;
 
-	return !(m->flags & ~(links | MESSAGE_TREE_TOP)) && (m->flags & links) != links &&
+	const uint32_t named = MESSAGE_TREE_OWNERS | MESSAGE_TREE_ACLS;
+
+	return !(m->flags & ~(links | named | MESSAGE_TREE_TOP | MESSAGE_TREE_XATTRS |
+				    MESSAGE_TREE_NUMERIC | MESSAGE_TREE_INODES)) &&
+	       (m->flags & links) != links &&
+	       !(m->flags & MESSAGE_TREE_NUMERIC && !(m->flags & named)) &&
 	       message_path_ok(m->path) && message_rules_ok(m->rules, m->rule_count);
 }
 
@@ -48,12 +53,54 @@ ssize_t message_put_tree(const struct message_tree *m, void *buf, size_t size)
 	return wire_put_end(&w);
 }
 
+static bool message_tree_account_ok(struct wire_bytes name)
+{
+	return name.len <= MESSAGE_NAME_MAX && (!name.len || !memchr(name.data, '\0', name.len));
+}
+
+static bool message_tree_has_ok(const struct message_tree_entry *e)
+{
+	return !(e->has & ~MESSAGE_TREE_HAS_ALL) && !(e->status && e->has) &&
+	       (e->has & MESSAGE_TREE_HAS_OWNERS || !(e->user.len || e->group.len)) &&
+	       message_tree_account_ok(e->user) && message_tree_account_ok(e->group) &&
+	       (e->has & MESSAGE_TREE_HAS_EXTRA || !e->extra) &&
+	       !(e->has & MESSAGE_TREE_HAS_INODE) == !e->inode &&
+	       (e->attr.type == MESSAGE_FILE || !e->inode);
+}
+
+static void message_tree_put_has(struct wire *w, const struct message_tree_entry *e)
+{
+	wire_put_u8(w, e->has);
+	if (e->has & MESSAGE_TREE_HAS_OWNERS) {
+		wire_put_bytes(w, e->user, MESSAGE_NAME_MAX);
+		wire_put_bytes(w, e->group, MESSAGE_NAME_MAX);
+	}
+	if (e->has & MESSAGE_TREE_HAS_EXTRA)
+		wire_put_u64(w, e->extra);
+	if (e->has & MESSAGE_TREE_HAS_INODE)
+		wire_put_u64(w, e->inode);
+}
+
+static void message_tree_get_has(struct wire *w, struct message_tree_entry *e)
+{
+	e->has = wire_get_u8(w);
+	wire_require(w, e->has != 0);
+	if (e->has & MESSAGE_TREE_HAS_OWNERS) {
+		e->user = wire_get_bytes(w, MESSAGE_NAME_MAX);
+		e->group = wire_get_bytes(w, MESSAGE_NAME_MAX);
+	}
+	if (e->has & MESSAGE_TREE_HAS_EXTRA)
+		e->extra = wire_get_u64(w);
+	if (e->has & MESSAGE_TREE_HAS_INODE)
+		e->inode = wire_get_u64(w);
+}
+
 static bool message_tree_entry_ok(const struct message_tree_entry *e)
 {
 	bool link = e->attr.type == MESSAGE_SYMLINK && !e->status;
 
 	return (e->name.len || e->attr.type == MESSAGE_DIRECTORY) && transfer_name_ok(e->name) &&
-	       (link ? e->target.len > 0 : !e->target.len) &&
+	       (link ? e->target.len > 0 : !e->target.len) && message_tree_has_ok(e) &&
 	       (!e->target.len || !memchr(e->target.data, '\0', e->target.len));
 }
 
@@ -76,10 +123,12 @@ int message_tree_add(struct message_tree_writer *writer, const struct message_tr
 	wire_require(&w, message_tree_entry_ok(e));
 	message_put_attr_fields(&w, &e->attr);
 	wire_put_u16(&w, e->status);
-	wire_put_u16(&w, (uint16_t)shared);
+	wire_put_u16(&w, (uint16_t)(shared | (e->has ? MESSAGE_TREE_HAS : 0)));
 	wire_put_bytes(&w, (struct wire_bytes){e->name.data + shared, e->name.len - shared},
 		MESSAGE_TREE_NAME_MAX);
 	wire_put_bytes(&w, e->target, MESSAGE_TREE_TARGET_MAX);
+	if (e->has)
+		message_tree_put_has(&w, e);
 	if (w.error)
 		return w.error;
 	memcpy(writer->name + shared, e->name.data + shared, e->name.len - shared);
@@ -114,12 +163,18 @@ int message_tree_next(struct message_tree_reader *reader, struct message_tree_en
 	struct wire *w = &reader->wire;
 	struct wire_bytes rest;
 	size_t shared;
+	bool has;
 
+	*e = (struct message_tree_entry){0};
 	message_get_attr_fields(w, &e->attr);
 	e->status = wire_get_u16(w);
 	shared = wire_get_u16(w);
+	has = shared & MESSAGE_TREE_HAS;
+	shared &= ~(size_t)MESSAGE_TREE_HAS;
 	rest = wire_get_bytes(w, MESSAGE_TREE_NAME_MAX);
 	e->target = wire_get_bytes(w, MESSAGE_TREE_TARGET_MAX);
+	if (has)
+		message_tree_get_has(w, e);
 	/* one way to write it: as much is shared as can be */
 	wire_require(w, shared <= reader->len && shared + rest.len <= sizeof reader->name &&
 				!(rest.len && shared < reader->len &&

@@ -22,6 +22,21 @@
 #define MESSAGE_TREE_FOLLOW_LINKS 1u /* a link is what it leads to */
 #define MESSAGE_TREE_SKIP_LINKS 2u   /* links are left out; without either they are told as links */
 #define MESSAGE_TREE_TOP 4u          /* the directory itself is told of, too: first */
+/* What is told beside: enum message_tree_has. */
+#define MESSAGE_TREE_OWNERS 8u
+#define MESSAGE_TREE_XATTRS 16u
+#define MESSAGE_TREE_ACLS 32u
+#define MESSAGE_TREE_NUMERIC 64u /* users and groups without their names; with one of the above */
+#define MESSAGE_TREE_INODES 128u
+
+enum message_tree_has {
+	MESSAGE_TREE_HAS_OWNERS = 1, /* user and group; their numbers are among the attributes */
+	MESSAGE_TREE_HAS_EXTRA = 2,  /* extra */
+	MESSAGE_TREE_HAS_INODE = 4,  /* inode */
+	MESSAGE_TREE_HAS_GIVEN = 8,  /* who lists may give it to other users and groups */
+};
+#define MESSAGE_TREE_HAS_ALL 15u
+#define MESSAGE_TREE_HAS 0x8000u /* in an entry's count of shared bytes: `has` follows */
 
 struct message_tree {
 	uint32_t flags; /* MESSAGE_TREE_*, of those for links one at most */
@@ -36,6 +51,12 @@ struct message_tree_entry {
 	struct wire_bytes name;   /* at most MESSAGE_TREE_NAME_MAX bytes, as transfer_name_ok has
 				     it; empty: the directory itself */
 	struct wire_bytes target; /* what a link says; else empty */
+	uint8_t has;              /* enum message_tree_has; what it does not name is empty or 0 */
+	struct wire_bytes user, group; /* names, at most MESSAGE_NAME_MAX bytes; empty: none */
+	/* A number of the attributes and lists that were asked for: equal where these are; 0: there
+	 * are none. */
+	uint64_t extra;
+	uint64_t inode; /* of a file with several names: equal where these are one file; not 0 */
 };
 
 int message_get_tree(struct message_tree *, const void *, size_t);

@@ -158,8 +158,11 @@ enum transfer_file_kind {
 	TRANSFER_FILE_LINK = 6,    /* symbolic link: likewise no blocks, answered with RESULT */
 	TRANSFER_FILE_SPECIAL = 7, /* a device, FIFO or socket, which is left out: its name is told,
 				      and nothing is made.  Answered with RESULT */
-	TRANSFER_FILE_HARD_LINK = 8, /* another name of a file that was announced before: made once
-					all announced before it have ended.  Answered with RESULT */
+	TRANSFER_FILE_HARD_LINK = 8,  /* another name of a file that was announced before: made once
+					 all announced before it have ended.  Answered with RESULT */
+	TRANSFER_FILE_ATTRIBUTES = 9, /* a regular file that the sink has: it gets its mode, its
+					 time, and what else its FILE says.  No blocks, answered
+					 with RESULT */
 };
 #define TRANSFER_FILE_HAS 0x80u /* in FILE's kind: `has` and its fields follow */
 
@@ -190,6 +193,7 @@ struct transfer_file {
 	struct wire_bytes target; /* what a link says, any bytes but NUL; of a hard link the name of
 				     the file that it is one to; else empty */
 	uint32_t first;           /* the number of that file; else 0 */
+	uint64_t there;           /* ATTRIBUTES: bytes of the file, at the source and at the sink */
 	uint16_t has;             /* enum transfer_has; what it does not name is empty or 0 */
 	uint32_t uid, gid;
 	struct wire_bytes user, group; /* names; empty: only the number counts */

@@ -46,13 +46,13 @@ bool transfer_is_bare(const struct transfer_file *m)
 {
 	return m->kind == TRANSFER_FILE_DIRECTORY || m->kind == TRANSFER_FILE_DIRECTORY_END ||
 	       m->kind == TRANSFER_FILE_LINK || m->kind == TRANSFER_FILE_SPECIAL ||
-	       m->kind == TRANSFER_FILE_HARD_LINK;
+	       m->kind == TRANSFER_FILE_HARD_LINK || m->kind == TRANSFER_FILE_ATTRIBUTES;
 }
 
 bool transfer_counts(const struct transfer_file *m)
 {
 	return m->kind != TRANSFER_FILE_DIRECTORY && m->kind != TRANSFER_FILE_DIRECTORY_END &&
-	       m->kind != TRANSFER_FILE_SPECIAL;
+	       m->kind != TRANSFER_FILE_SPECIAL && m->kind != TRANSFER_FILE_ATTRIBUTES;
 }
 
 static bool transfer_file_ok(const struct transfer_file *m)
@@ -71,6 +71,8 @@ static bool transfer_file_ok(const struct transfer_file *m)
 		return m->size <= TRANSFER_SIZE_MAX;
 	case TRANSFER_FILE_SPECIAL:
 		return m->size == 0 && m->name.len;
+	case TRANSFER_FILE_ATTRIBUTES:
+		return m->size == 0 && m->name.len && m->there <= TRANSFER_SIZE_MAX;
 	case TRANSFER_FILE_HARD_LINK:
 		return m->size == 0 && m->name.len && m->target.len &&
 		       transfer_name_ok(m->target) && m->first && m->first < m->file;
@@ -104,6 +106,8 @@ int transfer_get_file(struct transfer_file *m, const void *buf, size_t len)
 		m->first = wire_get_u32(&w);
 		m->target = wire_get_bytes(&w, TRANSFER_NAME_MAX);
 	}
+	if (m->kind == TRANSFER_FILE_ATTRIBUTES)
+		m->there = wire_get_u64(&w);
 	if (has)
 		transfer_has_get(m, &w);
 	wire_require(&w, transfer_file_ok(m));
@@ -128,6 +132,8 @@ ssize_t transfer_put_file(const struct transfer_file *m, void *buf, size_t size)
 		wire_put_u32(&w, m->first);
 		wire_put_bytes(&w, m->target, TRANSFER_NAME_MAX);
 	}
+	if (m->kind == TRANSFER_FILE_ATTRIBUTES)
+		wire_put_u64(&w, m->there);
 	if (m->has)
 		transfer_has_put(m, &w);
 	wire_require(&w, transfer_file_ok(m));

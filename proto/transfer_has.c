@@ -18,10 +18,13 @@ bool transfer_has_ok(const struct transfer_file *m)
 	/* a link has an owner; what is received and thrown away has nothing */
 	if (m->kind == TRANSFER_FILE_LINK)
 		return !(m->has & ~(TRANSFER_HAS_OWNER | TRANSFER_HAS_GROUP));
-	if (m->kind != TRANSFER_FILE_REGULAR && m->kind != TRANSFER_FILE_DIRECTORY_END)
+	if (m->kind != TRANSFER_FILE_REGULAR && m->kind != TRANSFER_FILE_DIRECTORY_END &&
+		m->kind != TRANSFER_FILE_ATTRIBUTES)
 		return !m->has;
 	if (m->kind != TRANSFER_FILE_REGULAR &&
-		m->has & (TRANSFER_HAS_NAMES | TRANSFER_HAS_HOLES | TRANSFER_HAS_IDENTITY))
+		m->has & (TRANSFER_HAS_HOLES | TRANSFER_HAS_IDENTITY))
+		return false;
+	if (m->kind == TRANSFER_FILE_DIRECTORY_END && m->has & TRANSFER_HAS_NAMES)
 		return false;
 	return transfer_text_ok(m->user) && transfer_text_ok(m->group) &&
 	       transfer_text_ok(m->acl) && transfer_text_ok(m->default_acl) &&

@@ -174,7 +174,8 @@ static int offer_entry(struct sink *s, struct sink_bundle *bundle, struct sink_e
 		bundle->has_ends = true;
 		return 0;
 	}
-	if (file->kind == TRANSFER_FILE_DIRECTORY || file->kind == TRANSFER_FILE_SPECIAL)
+	if (file->kind == TRANSFER_FILE_DIRECTORY || file->kind == TRANSFER_FILE_SPECIAL ||
+		file->kind == TRANSFER_FILE_ATTRIBUTES)
 		err = s->to->open(s->to->ctx, file, &end, &e->arrival.cookie, text);
 	else
 		err = s->to->admit(s->to->ctx, file, &e->arrival.cookie, text);

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define COMPARE_OWNERS_LOOKED 64u
+
 void compare_list_fini(struct compare_list *list)
 {
 	for (size_t i = 0; i < list->count; i++) {
@@ -17,6 +19,14 @@ void compare_list_fini(struct compare_list *list)
 	}
 	free(list->entries);
 	free(list->top.name);
+	while (list->owners) {
+		struct compare_owner *owner = list->owners;
+
+		list->owners = owner->next;
+		free(owner->user);
+		free(owner->group);
+		free(owner);
+	}
 	*list = (struct compare_list){0};
 }
 
@@ -37,15 +47,58 @@ int compare_list_append(struct compare_list *list, const struct compare_entry *e
 	return 0;
 }
 
+static bool is_text(const char *text, struct wire_bytes bytes)
+{
+	return strlen(text) == bytes.len && (!bytes.len || !memcmp(text, bytes.data, bytes.len));
+}
+
+static char *text_of(struct wire_bytes bytes)
+{
+	return strndup(bytes.len ? (const char *)bytes.data : "", bytes.len);
+}
+
+/* Of an entry, shared with others of the same; of those that were met last, so that a tree of many
+ * owners is no search.  0 or -ENOMEM. */
+static int find_owner(struct compare_list *list, const struct message_tree_entry *from,
+	const struct compare_owner **out)
+{
+	struct compare_owner *owner = list->owners;
+	unsigned looked = 0;
+
+	for (; owner && looked < COMPARE_OWNERS_LOOKED; owner = owner->next, looked++) {
+		if (owner->uid != from->attr.uid || owner->gid != from->attr.gid ||
+			!is_text(owner->user, from->user) || !is_text(owner->group, from->group))
+			continue;
+		*out = owner;
+		return 0;
+	}
+	owner = malloc(sizeof *owner);
+	if (!owner)
+		return -ENOMEM;
+	*owner = (struct compare_owner){.next = list->owners,
+		.uid = from->attr.uid,
+		.gid = from->attr.gid,
+		.user = text_of(from->user),
+		.group = text_of(from->group)};
+	list->owners = owner; /* it is freed with the list */
+	*out = owner;
+	return owner->user && owner->group ? 0 : -ENOMEM;
+}
+
 int compare_list_add(struct compare_list *list, const struct message_tree_entry *from)
 {
 	struct compare_entry e = {.type = from->attr.type,
 		.failed = from->status,
+		.has = from->has,
+		.extra = from->extra,
+		.inode = from->inode,
 		.mode = (uint16_t)from->attr.mode,
 		.mtime_s = from->attr.mtime_s,
 		.mtime_ns = from->attr.mtime_ns,
 		.size = from->attr.size};
 
+	if (from->has & MESSAGE_TREE_HAS_OWNERS && find_owner(list, from, &e.owner))
+		return -ENOMEM;
 	e.name = strndup((const char *)from->name.data, from->name.len);
 	if (!from->name.len && e.name) {
 		if (list->top.name) {
@@ -106,6 +159,7 @@ void compare_plan_fini(struct compare_plan *p)
 {
 	selection_fini(&p->copy);
 	free(p->attrs.entries);
+	free(p->beside.entries);
 	free(p->in_the_way.entries);
 	free(p->blocked.entries);
 	free(p->extra.entries);
@@ -140,6 +194,38 @@ static bool same_file(
 	if (from->has_sum && to->has_sum)
 		return !memcmp(from->sum, to->sum, sizeof from->sum);
 	return level == COMPARE_SIZE || (level == COMPARE_MTIME && same_time(from, to));
+}
+
+static bool same_account(const char *a, uint32_t a_id, const char *b, uint32_t b_id, bool numeric)
+{
+	return numeric || !*a || !*b ? a_id == b_id : !strcmp(a, b);
+}
+
+static bool owner_differs(const struct compare_entry *from, const struct compare_entry *to,
+	const struct compare_params *p)
+{
+	const struct compare_owner *a = from->owner, *b = to->owner;
+
+	if (!a || !b || !(to->has & MESSAGE_TREE_HAS_GIVEN))
+		return false;
+	return (p->owner && !same_account(a->user, a->uid, b->user, b->uid, p->numeric)) ||
+	       (p->group && !same_account(a->group, a->gid, b->group, b->gid, p->numeric));
+}
+
+/* Attributes and lists.  Of what can not be read at the source nothing could be sent. */
+static bool same_extra(const struct compare_entry *from, const struct compare_entry *to)
+{
+	return !(from->has & MESSAGE_TREE_HAS_EXTRA) || from->extra == to->extra;
+}
+
+struct compare_pair compare_beside(const struct compare_entry *from, const struct compare_entry *to,
+	const struct compare_params *params)
+{
+	if (!compare_is_judged(params->level))
+		return (struct compare_pair){.from = from};
+	return (struct compare_pair){.from = from,
+		.owner = owner_differs(from, to, params),
+		.other = !same_extra(from, to) || from->leader};
 }
 
 /* Whether there is nothing to be copied, whatever mode and time say of what is set alone. */
@@ -264,35 +350,47 @@ static int pass_blocked(struct pass *p)
 	return names_add(&p->plan->blocked, to);
 }
 
+static int pairs_add(struct compare_pairs *pairs, const struct compare_pair *pair)
+{
+	if (pairs->count == pairs->room) {
+		const size_t room = pairs->room * 2 + 64;
+		struct compare_pair *grown = realloc(pairs->entries, room * sizeof *grown);
+
+		if (!grown)
+			return -ENOMEM;
+		pairs->entries = grown;
+		pairs->room = room;
+	}
+	pairs->entries[pairs->count++] = *pair;
+	return 0;
+}
+
+/* It gets what it has beside its bytes. */
+static int pass_beside(struct pass *p, const struct compare_pair *pair)
+{
+	const bool any = pair->owner || pair->other || pair->mode;
+	int err = any ? pairs_add(&p->plan->beside, pair) : 0;
+
+	return err ? err : pass_touch(p, pair->from->name, strlen(pair->from->name));
+}
+
 /* A file or link whose contents are the same.  1: it is to be copied all the same; 0; -ENOMEM. */
 static int pass_same(
 	struct pass *p, const struct compare_entry *from, const struct compare_entry *to)
 {
-	struct compare_pairs *attrs = &p->plan->attrs;
 	const bool judged = compare_is_judged(p->params->level);
-	const struct compare_pair pair = {
-		.from = from,
-		.mode = judged && from->type == MESSAGE_FILE &&
-			(from->mode ^ to->mode) & p->params->mode_mask,
-		.mtime = judged && !same_time(from, to),
-	};
+	struct compare_pair pair = compare_beside(from, to, p->params);
 
-	if (pair.mode && p->params->whole)
+	pair.mode = judged && from->type == MESSAGE_FILE &&
+		    (from->mode ^ to->mode) & p->params->mode_mask;
+	pair.mtime = judged && !same_time(from, to);
+	/* a link is made anew: it has no bytes */
+	if (pair.owner && from->type == MESSAGE_SYMLINK)
 		return 1;
 	p->plan->same++;
-	if (!pair.mode && !pair.mtime)
-		return 0;
-	if (attrs->count == attrs->room) {
-		const size_t room = attrs->room * 2 + 64;
-		struct compare_pair *grown = realloc(attrs->entries, room * sizeof *grown);
-
-		if (!grown)
-			return -ENOMEM;
-		attrs->entries = grown;
-		attrs->room = room;
-	}
-	attrs->entries[attrs->count++] = pair;
-	return 0;
+	if (pair.owner || pair.other || (pair.mode && p->params->lists))
+		return pass_beside(p, &pair);
+	return pair.mode || pair.mtime ? pairs_add(&p->plan->attrs, &pair) : 0;
 }
 
 /* Of the same name in both. */
@@ -321,11 +419,13 @@ static int pass_both(struct pass *p)
 		return err ? err : pass_copy(p);
 	}
 	if (from->type == MESSAGE_DIRECTORY && !from->failed) {
+		const struct compare_pair pair = compare_beside(from, to, p->params);
+
 		p->f++;
 		p->t++;
-		return same(from, to, p->params->level)
+		return same(from, to, p->params->level) && !pair.owner && !pair.other
 			       ? 0
-			       : pass_touch(p, from->name, strlen(from->name));
+			       : pass_beside(p, &pair);
 	}
 	p->t++;
 	if (from->type == MESSAGE_DIRECTORY || from->type == MESSAGE_OTHER) {

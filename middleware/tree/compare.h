@@ -29,18 +29,33 @@ struct compare_entry {
 	uint32_t mtime_ns;
 	int64_t mtime_s;
 	uint64_t size;
+	/* What was asked for beyond these (proto/message_tree.h): */
+	uint8_t has;                       /* enum message_tree_has */
+	const struct compare_owner *owner; /* the list's; NULL: not known */
+	uint64_t extra, inode;
 	/* What the caller may know beside the listing: */
-	bool has_sum; /* of what is in it: files of equal sums and sizes are the same */
-	bool renamed; /* it has this name since it was listed */
-	bool touched; /* a directory that has another time since */
+	/* Of a file that has other names, which are not one file in the second tree (yet): the
+	 * first of them.  Else NULL. */
+	struct compare_entry *leader;
+	unsigned round; /* the caller's */
+	bool has_sum;   /* of what is in it: files of equal sums and sizes are the same */
+	bool renamed;   /* it has this name since it was listed */
+	bool touched;   /* a directory that has another time since */
 	uint8_t sum[COMPARE_SUM_BYTES];
+};
+
+struct compare_owner {
+	struct compare_owner *next;
+	uint32_t uid, gid;
+	char *user, *group; /* "": only the number is known */
 };
 
 struct compare_list { /* zeroed: empty */
 	struct compare_entry *entries;
 	size_t count, room;
-	size_t failed;            /* of them */
-	struct compare_entry top; /* the directory itself; its name is "", or NULL: not known */
+	size_t failed;                /* of them */
+	struct compare_entry top;     /* the directory itself; its name is "", or NULL: not known */
+	struct compare_owner *owners; /* that entries have, the last one first */
 };
 
 /* Appends one, copied; one without a name is the top.  0; -ENOMEM; -EPROTO: it does not come behind
@@ -65,10 +80,11 @@ struct compare_names {
 	size_t count, room;
 };
 
-/* What is the same in both trees but for mode or time. */
+/* What is the same in both trees but for mode or time, or what else was asked for. */
 struct compare_pair {
 	const struct compare_entry *from; /* of the first tree's list, which outlives it */
 	bool mode, mtime;                 /* what differs */
+	bool owner, other;                /* other: attributes, lists, or that it is a hard link */
 };
 struct compare_pairs {
 	struct compare_pair *entries;
@@ -77,8 +93,12 @@ struct compare_pairs {
 
 struct compare_plan { /* zeroed before */
 	/* Names to be copied; of a directory that the second tree lacks all that is in it; one that
-	 * ends in '/' is a directory that is there, or comes alone, and gets mode and time. */
+	 * ends in '/' is a directory that is there, or comes alone, or a file that is the same: it
+	 * gets mode and time, and what else was asked for. */
 	struct selection copy;
+	/* What of those with a '/' behind differs beyond mode and time; the files are among `same`.
+	 */
+	struct compare_pairs beside;
 	uint64_t files, bytes, largest_bytes; /* of the files among them */
 	/* Files and links that get mode or time, and are not copied: they are among `same`. */
 	struct compare_pairs attrs;
@@ -100,12 +120,21 @@ struct compare_params {
 	/* What is extra is about to go: directories that it is in are among `copy`, to get their
 	 * times back. */
 	bool remove;
-	mode_t mode_mask; /* bits of a file's mode that can be kept at all */
-	/* Mode and time alone can not be set: a file with another mode is copied. */
-	bool whole;
+	mode_t mode_mask;  /* bits of a file's mode that can be kept at all */
+	bool owner, group; /* these count, of what may be given to others */
+	bool numeric;      /* by number, whatever the names are */
+	/* A file's mode is a part of its list: it is set with that. */
+	bool lists;
 };
 /* Whether modes and times count, too. */
 bool compare_is_judged(enum compare_level);
+/* Of files of the first tree that are one file there, under names of which the second tree has
+ * some: whether they are one there, too; else each has its `leader`.  The list is not added to from
+ * then on.  0 or -ENOMEM. */
+int compare_links(struct compare_list *from, const struct compare_list *to);
+/* Of one name of both, what differs beyond mode and time, as far as it counts. */
+struct compare_pair compare_beside(const struct compare_entry *from, const struct compare_entry *to,
+	const struct compare_params *);
 /* 0 or -ENOMEM.  `copy` is sorted. */
 int compare_make(const struct compare_list *from, const struct compare_list *to,
 	const struct compare_params *, struct compare_plan *);

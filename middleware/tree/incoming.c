@@ -349,6 +349,7 @@ static void incoming_done(
 		.name = file->name,
 		.directory = file->kind == TRANSFER_FILE_DIRECTORY ||
 			     file->kind == TRANSFER_FILE_DIRECTORY_END,
+		.attributes = file->kind == TRANSFER_FILE_ATTRIBUTES,
 		.special = file->kind == TRANSFER_FILE_SPECIAL,
 		.bytes = bytes,
 		.status = status,

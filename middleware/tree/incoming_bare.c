@@ -59,18 +59,18 @@ static int incoming_chmod(int fd, mode_t mode)
 	return chmod(path, mode) ? -errno : 0;
 }
 
-/* One of ours that was there already may keep us out; it gets its mode when it is filled. */
-static void incoming_unlock(struct incoming *in, const char *name)
+/* One of ours that was there already may keep us out (O_PATH, closed here); it gets its mode in the
+ * end. */
+static void incoming_unlock(const struct incoming *in, int fd, mode_t bits)
 {
 	struct stat st;
-	int fd = incoming_directory(in, name, O_PATH);
 
 	if (fd < 0)
 		return;
-	/* if it fails, the files that go into it say so */
-	if (!fstat(fd, &st) && st.st_uid == opener_uid() && (st.st_mode & 0700) != 0700 &&
-		!incoming_is_top(in, &st) && incoming_chmod(fd, (st.st_mode & 07777) | 0700))
-		log_debug("a directory of ours that keeps us out stays as it is");
+	/* if it fails, what is done with it next says so */
+	if (!fstat(fd, &st) && st.st_uid == opener_uid() && (st.st_mode & bits) != bits &&
+		!incoming_is_top(in, &st) && incoming_chmod(fd, (st.st_mode & 07777) | bits))
+		log_debug("a name of ours that keeps us out stays as it is");
 	close(fd);
 }
 
@@ -92,7 +92,7 @@ static int incoming_make_directory(struct incoming *in, const char *name, mode_t
 		err = incoming_mkdir(in, in->params.top, in->path, mode);
 	if (err)
 		return err;
-	incoming_unlock(in, name);
+	incoming_unlock(in, incoming_directory(in, name, O_PATH), 0700);
 	return in->dir < 0 ? incoming_open_dir(in) : 0;
 }
 
@@ -149,6 +149,42 @@ static int incoming_leave_directory(
 	else if (!err && !incoming_is_top(in, &st))
 		err = metadata_set(fd, &metadata, text);
 	close(fd);
+	return err;
+}
+
+/* ---- files that are there ---- */
+
+#define INCOMING_THERE_FLAGS (O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY)
+
+static int incoming_set_attributes(
+	struct incoming *in, const struct transfer_file *file, const char *name, char text[512])
+{
+	struct metadata metadata;
+	struct stat st;
+	int fd, err;
+
+	if (in->dir < 0)
+		return -ENOTDIR;
+	fd = beneath_open(in->dir, name, INCOMING_THERE_FLAGS, 0);
+	if (fd == -EACCES) {
+		incoming_unlock(in, beneath_open(in->dir, name, O_PATH | O_NOFOLLOW, 0), 0600);
+		fd = beneath_open(in->dir, name, INCOMING_THERE_FLAGS, 0);
+	}
+	if (fd < 0)
+		return fd;
+	err = fstat(fd, &st) ? -errno : 0;
+	/* with this time it would be taken for what the source has */
+	if (!err && (!S_ISREG(st.st_mode) || (uint64_t)st.st_size != file->there)) {
+		snprintf(text, 512, "was changed after it was compared");
+		err = -ESTALE;
+	}
+	if (!err)
+		err = incoming_metadata(in, file, &metadata);
+	if (!err)
+		err = metadata_set(fd, &metadata, text);
+	close(fd);
+	if (!err)
+		incoming_remember_kept(in, file, name);
 	return err;
 }
 
@@ -236,6 +272,8 @@ int incoming_bare(
 		return incoming_leave_directory(in, file, name, text);
 	case TRANSFER_FILE_LINK:
 		return incoming_make_link(in, file, name, text);
+	case TRANSFER_FILE_ATTRIBUTES:
+		return incoming_set_attributes(in, file, name, text);
 	case TRANSFER_FILE_HARD_LINK:
 		return incoming_make_hard_link(in, file, name, text);
 	default:

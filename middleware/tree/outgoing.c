@@ -70,6 +70,7 @@ static void outgoing_done(
 		.place = it->place,
 		.name = item->file.name,
 		.directory = directory,
+		.attributes = item->file.kind == TRANSFER_FILE_ATTRIBUTES,
 		.special = item->file.kind == TRANSFER_FILE_SPECIAL,
 		.bytes = empty    ? 0
 			 : stream ? item->sent_bytes
@@ -229,6 +230,7 @@ int outgoing_add_selected(struct outgoing *o, const struct outgoing_selected *fr
 
 	o->selected_from = strdup(from->directory);
 	o->selected_place = from->place;
+	o->selected_itself = from->itself;
 	if (!o->selected_from)
 		return -ENOMEM;
 	err = outgoing_tree_open(from->top, o->selected_from, &o->tree);

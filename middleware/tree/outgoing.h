@@ -31,6 +31,7 @@ struct outgoing_params {
 	uint16_t keep;    /* enum transfer_has: what is sent beyond mode and time */
 	bool numeric_ids; /* owners by number alone */
 	bool hard_links;  /* a file's second name is sent as a link to the first, not as a file */
+	bool attributes;  /* of a selected file with a '/' behind all but its bytes is sent */
 	bool dense;       /* holes are read, and sent as zeros: for a sink that keeps order */
 	bool reread; /* files are read once more from the disk, and compared with what was sent */
 	/* While sizes are added up (outgoing_measure): so many files so far, and bytes.  May be
@@ -64,6 +65,7 @@ struct outgoing_selected {
 	const char *place; /* as of outgoing_add_from */
 	const char *directory;
 	struct selection *selection;
+	bool itself; /* in the end the directory: what it has, as its end tells it */
 	uint64_t files, bytes, largest_bytes; /* hints: MESSAGE_UNKNOWN if not known */
 };
 int outgoing_add_selected(struct outgoing *, const struct outgoing_selected *);

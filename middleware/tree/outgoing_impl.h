@@ -40,6 +40,8 @@ struct outgoing {
 	struct selection selection;
 	char *selected_from; /* NULL: nothing is selected */
 	const char *selected_place;
+	bool selected_itself;
+	bool entered_file; /* a selected file with a '/' behind: it has no end */
 	struct outgoing_keep keep;
 	struct outgoing_links *links; /* NULL: second names are files of their own */
 	uint32_t number;              /* that the item asked for will have */

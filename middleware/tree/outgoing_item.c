@@ -203,6 +203,40 @@ int outgoing_item_keep_directory(struct transfer_item *item, const struct outgoi
 	return err;
 }
 
+static int outgoing_read_attributes(
+	struct transfer_item *item, const struct outgoing_from *from, int fd)
+{
+	struct outgoing_item *it = item->cookie;
+	int n;
+
+	if (fstat(fd, &it->before))
+		return -errno;
+	if (!S_ISREG(it->before.st_mode))
+		return -ESTALE; /* no more */
+	outgoing_item_attributes(item, &it->before);
+	n = outgoing_item_meet(item, from);
+	if (n)
+		return n < 0 ? n : 0;
+	item->file.kind = TRANSFER_FILE_ATTRIBUTES;
+	item->file.there = (uint64_t)it->before.st_size;
+	return outgoing_keep_all(from->keep, fd, &it->before, &item->file, &it->kept);
+}
+
+int outgoing_item_read_attributes(struct transfer_item *item, const struct outgoing_from *from)
+{
+	/* attributes and lists are read from an open file; the rest needs no right to read it */
+	const int how = from->keep->has & (TRANSFER_HAS_XATTRS | TRANSFER_HAS_ACLS)
+				? O_RDONLY | O_NONBLOCK | O_NOCTTY
+				: O_PATH;
+	int fd = beneath_open(from->top, from->path, how | from->flags, 0), err;
+
+	if (fd < 0)
+		return fd;
+	err = outgoing_read_attributes(item, from, fd);
+	close(fd);
+	return err;
+}
+
 int outgoing_item_read_link(struct transfer_item *item, const struct outgoing_from *from)
 {
 	struct outgoing_item *it = item->cookie;

@@ -69,6 +69,9 @@ int outgoing_item_compare(const struct stat *before, const struct stat *now);
 int outgoing_item_read_link(struct transfer_item *, const struct outgoing_from *);
 /* What a directory is sent with beyond mode and time.  0 or -errno. */
 int outgoing_item_keep_directory(struct transfer_item *, const struct outgoing_from *);
+/* A file's mode and time, and what is sent beyond these, but no bytes; or a hard link to one that
+ * was met before.  0 or -errno. */
+int outgoing_item_read_attributes(struct transfer_item *, const struct outgoing_from *);
 /* Whether its file is what it was: 0; -ESTALE; -errno. */
 int outgoing_item_check(const struct transfer_item *);
 

@@ -119,6 +119,30 @@ static int outgoing_next_root(
 	return 0;
 }
 
+/* A selected file that is at the other side already. */
+static int outgoing_next_attributes(
+	struct outgoing *o, const char *path, const char *name, struct transfer_item *item)
+{
+	struct outgoing_from from = outgoing_from(o, o->number);
+	char *whole = outgoing_tree_path(o->tree, path);
+	int err;
+
+	if (!whole)
+		return -ENOMEM;
+	err = outgoing_item_new(whole, name, item);
+	free(whole);
+	if (err)
+		return err;
+	from.top = o->tree->top;
+	from.path = path;
+	from.flags = o->params.links == WALK_LINKS_FOLLOW ? 0 : O_NOFOLLOW;
+	if (!transfer_name_ok(item->file.name))
+		item->error = -ENAMETOOLONG;
+	else
+		item->error = outgoing_item_read_attributes(item, &from);
+	return 0;
+}
+
 /* A directory on the way to what is selected: made, or left. */
 static int outgoing_way(struct outgoing *o, const char *path, const char *name, bool leave,
 	struct transfer_item *item)
@@ -126,7 +150,13 @@ static int outgoing_way(struct outgoing *o, const char *path, const char *name, 
 	struct walk_entry entry = {
 		.kind = leave ? WALK_LEAVE : WALK_DIRECTORY, .path = path, .name = name};
 
-	entry.error = beneath_stat(o->tree->top, path, false, &entry.st);
+	entry.error =
+		beneath_stat(o->tree->top, path, o->params.links == WALK_LINKS_FOLLOW, &entry.st);
+	if (!entry.error && o->params.attributes && !leave && S_ISREG(entry.st.st_mode) &&
+		selection_is_last(&o->selection)) {
+		o->entered_file = true;
+		return outgoing_next_attributes(o, path, name, item);
+	}
 	if (!entry.error && !S_ISDIR(entry.st.st_mode))
 		entry.error = -ENOTDIR;
 	return outgoing_next_walked(o, &entry, item);
@@ -156,6 +186,18 @@ static int outgoing_selected(
 	return err ? err : 1;
 }
 
+/* The directory that names were selected from: 1 or -errno. */
+static int outgoing_itself(struct outgoing *o, struct transfer_item *item)
+{
+	struct walk_entry entry = {.kind = WALK_LEAVE, .path = o->tree->path, .name = ""};
+	int err;
+
+	o->selected_itself = false;
+	entry.error = beneath_stat(o->tree->top, o->tree->path, true, &entry.st);
+	err = outgoing_next_walked(o, &entry, item);
+	return err ? err : 1;
+}
+
 /* The next step of the selection: 1, 0: there is none or it is walked now, -errno. */
 static int outgoing_next_selected(struct outgoing *o, struct transfer_item *item)
 {
@@ -164,8 +206,11 @@ static int outgoing_next_selected(struct outgoing *o, struct transfer_item *item
 	char *path;
 	int n;
 
+	if (step == SELECTION_LEAVE && o->entered_file)
+		step = selection_next(&o->selection, &name);
+	o->entered_file = false;
 	if (step == SELECTION_END)
-		return 0;
+		return o->selected_itself ? outgoing_itself(o, item) : 0;
 	if (asprintf(&path, "%s%s%s", o->tree->path, *o->tree->path ? "/" : "", name) < 0)
 		return -ENOMEM;
 	if (step == SELECTION_NAME) {

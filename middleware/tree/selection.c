@@ -117,3 +117,10 @@ enum selection_step selection_next(struct selection *s, const char **name)
 	s->at++;
 	return SELECTION_NAME;
 }
+
+bool selection_is_last(const struct selection *s)
+{
+	const char *this = s->names[s->at], *next = s->at + 1 < s->count ? s->names[s->at + 1] : "";
+
+	return !strcmp(this + strlen(s->way), "/") && !is_beneath(next, s->way);
+}

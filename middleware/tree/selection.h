@@ -9,6 +9,7 @@
 #ifndef TREE_SELECTION_H
 #define TREE_SELECTION_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct selection { /* zeroed: empty */
@@ -31,11 +32,15 @@ int selection_order(const char *a, const char *b);
 
 void selection_fini(struct selection *);
 /* A name: components with '/' between, none empty.  With one more '/' behind it is a directory
- * itself, without what is in it: it is entered and left.  Copied.  0 or -ENOMEM. */
+ * itself, without what is in it: it is entered and left (or whatever the caller makes of what is no
+ * directory).  Copied.  0 or -ENOMEM. */
 int selection_add(struct selection *, const char *name, size_t len);
 /* All are there: sorts them; each comes once, and none that is beneath another one.  0, -ENOMEM. */
 int selection_sort(struct selection *);
 /* The next step, and the name that it is about, which is good until the next one. */
 enum selection_step selection_next(struct selection *, const char **name);
+/* After SELECTION_ENTER: what was entered is a name with a '/' behind, and nothing in it was added.
+ */
+bool selection_is_last(const struct selection *);
 
 #endif

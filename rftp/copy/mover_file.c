@@ -40,6 +40,8 @@ bool mover_file_count(struct mover *m, const char *shown, const struct outcome *
 			m->special = strdup(shown);
 		return false;
 	}
+	if (o->attributes && !o->status)
+		return false;
 	if (is_skipped(m, o->status)) {
 		m->done.skipped++;
 		m->skipped++;
@@ -109,6 +111,7 @@ static void tell(struct mover *m, const struct outcome *o)
 			 : *shown ? shown
 				  : "memory",
 		.directory = o->directory,
+		.attributes = o->attributes,
 		.bytes = o->bytes,
 		.status = o->status,
 		.text = text,

@@ -17,6 +17,7 @@
 #include "rftp/copy/sync_keep.h"
 #include "rftp/copy/sync_plan.h"
 #include "rftp/copy/sync_remove.h"
+#include "rftp/copy/sync_request.h"
 #include "rftp/copy/sync_top.h"
 #include "rftp/copy/wishes.h"
 #include "rftp/remote/visit.h"
@@ -32,18 +33,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define SYNC_LIST_BYTES 24576u /* of names in a request, beside path and rules */
-
 struct sync {
 	struct mover mover;
 	struct client *client;
 	const struct sync_params *params;
+	const struct compare_params *compare;
 	struct filter filter;
 	struct compare_list from, to;
 	struct compare_plan plan;
-	bool missing; /* the destination is not there */
-	bool listed;  /* the names are not what a comparison found */
-	bool renamed; /* something may have another name in the destination */
+	bool missing;      /* the destination is not there */
+	bool listed;       /* the names are not what a comparison found */
+	bool changes;      /* names in the destination itself may have come or gone */
+	bool renamed;      /* something may have another name in the destination */
+	unsigned requests; /* for names */
+	bool itself;       /* the destination gets what the source has beside mode and time */
 };
 
 /* ---- what is there ---- */
@@ -132,6 +135,7 @@ static int copy_to(struct sync *s)
 		.keep = wishes_keeps(&c->settings),
 		.numeric_ids = c->settings.numeric_ids,
 		.hard_links = c->settings.hard_links,
+		.attributes = !s->listed,
 		.reread = wishes_rereads(&c->settings),
 		.done = mover_file_done,
 		.ctx = &s->mover,
@@ -140,6 +144,7 @@ static int copy_to(struct sync *s)
 		.top = AT_FDCWD,
 		.directory = s->params->local,
 		.selection = &s->plan.copy,
+		.itself = s->itself,
 		.files = s->plan.files,
 		.bytes = s->plan.bytes,
 		.largest_bytes = s->plan.largest_bytes,
@@ -158,7 +163,7 @@ static int copy_to(struct sync *s)
 	if (err)
 		report_errorf(&c->report, err, s->params->local, "%s",
 			status_text(status_from_errno(err)));
-	if (!err && mover_inline_fits(&s->mover, outgoing)) {
+	if (!err && !s->plan.beside.count && !s->itself && mover_inline_fits(&s->mover, outgoing)) {
 		err = mover_inline_tree(&s->mover, outgoing, s->params->remote);
 		outgoing_free(outgoing);
 		return err;
@@ -202,31 +207,21 @@ static int copy_from_some(struct sync *s, size_t *at)
 	};
 	struct message_data_request request = {
 		.kind = MESSAGE_DATA_FILES,
-		.flags = MESSAGE_DATA_SELECTED |
+		.flags = MESSAGE_DATA_SELECTED | (s->listed ? 0 : MESSAGE_DATA_ATTRIBUTES) |
 			 (s->listed && !c->settings.recursive ? 0 : MESSAGE_DATA_RECURSIVE),
 		.path = {(const uint8_t *)s->params->remote, strlen(s->params->remote)},
 	};
-	uint8_t *list = malloc(SYNC_LIST_BYTES), *rules = NULL;
+	struct sync_request names = {.round = ++s->requests, .list = malloc(SYNC_REQUEST_BYTES)};
 	struct incoming *incoming = NULL;
-	size_t used = 0;
-	int err = list ? asked_add(&asked, "", 0, s->params->remote) : -ENOMEM;
+	uint8_t *rules = NULL;
+	int err = names.list ? asked_add(&asked, "", 0, s->params->remote) : -ENOMEM;
 
-	while (!err && *at < s->plan.copy.count && request.more_count < MESSAGE_PATHS_MAX - 1) {
-		const char *name = s->plan.copy.names[*at];
-		struct wire_bytes bytes = {(const uint8_t *)name, strlen(name)};
-
-		if (bytes.len > MESSAGE_PATH_MAX) {
-			report_error(&c->report, EXIT_CODE_OK, STATUS_NAME, name,
-				"is too long to be asked for");
-			++*at;
-			continue;
-		}
-		if (message_add_path(list, SYNC_LIST_BYTES, &used, bytes))
-			break;
-		request.more_count++;
-		++*at;
-	}
-	request.more = (struct wire_bytes){list, used};
+	if (!err)
+		sync_request_fill(c, &names, &s->from, &s->plan.copy, at);
+	if (!err && *at == s->plan.copy.count && s->itself)
+		s->itself = !sync_request_itself(&names);
+	request.more_count = names.count;
+	request.more = (struct wire_bytes){names.list, names.used};
 	if (!err)
 		err = incoming_new(&params, &incoming);
 	if (err)
@@ -244,7 +239,7 @@ static int copy_from_some(struct sync *s, size_t *at)
 	}
 	incoming_free(incoming);
 	asked_fini(&asked);
-	free(list);
+	free(names.list);
 	free(rules);
 	return err;
 }
@@ -253,7 +248,7 @@ static int copy_from(struct sync *s)
 {
 	int err = 0;
 
-	for (size_t at = 0; at < s->plan.copy.count && !err;) {
+	for (size_t at = 0; (at < s->plan.copy.count || s->itself) && !err;) {
 		err = copy_from_some(s, &at);
 		if (err == -EREMOTEIO) /* single files, reported */
 			err = 0;
@@ -280,7 +275,8 @@ static int make_destination(struct sync *s)
 	return err;
 }
 
-/* Whether names in the destination itself may have come or gone. */
+/* Whether names in the destination itself may come or go.  Before anything is carried out, which
+ * uses the plan up. */
 static bool changes_names(const struct sync *s)
 {
 	return s->plan.copy.count || s->plan.in_the_way.count || s->renamed ||
@@ -290,8 +286,11 @@ static bool changes_names(const struct sync *s)
 /* What the destination itself gets: of a list of names nothing. */
 static bool top_differs(struct sync *s, struct compare_pair *top)
 {
+	const struct sync_top all = {
+		.from = &s->from, .to = &s->to, .compare = s->compare, .changed = s->changes};
+
 	return !s->listed && !s->client->settings.files_from[0] &&
-	       sync_top_differs(s->client, s->params, &s->from, &s->to, changes_names(s), top);
+	       sync_top_differs(s->client, s->params, &all, top);
 }
 
 /* In the end; also when some files have failed.  *set: it has the mode that it is to have. */
@@ -301,7 +300,7 @@ static int finish_top(struct sync *s, int err, bool *set)
 	struct compare_pairs pairs = {.entries = &top, .count = 1};
 	int last;
 
-	if ((err && err != -EREMOTEIO) || !top_differs(s, &top))
+	if ((err && err != -EREMOTEIO) || !top_differs(s, &top) || !(top.mode || top.mtime))
 		return err;
 	last = sync_attrs(s->client, s->params, &pairs);
 	*set = !last;
@@ -311,10 +310,11 @@ static int finish_top(struct sync *s, int err, bool *set)
 static int carry_out(struct sync *s)
 {
 	int err = make_destination(s);
+	struct compare_pair top;
 	bool opened = false, set = false;
 	unsigned was = 0;
 
-	if (!err && changes_names(s))
+	if (!err && s->changes)
 		opened = sync_top_open(s->client, s->params, &s->to, &was);
 
 	if (!err)
@@ -323,12 +323,22 @@ static int carry_out(struct sync *s)
 		err = remove_extra(s);
 	if (!err)
 		err = sync_attrs(s->client, s->params, &s->plan.attrs);
-	if (!err && s->plan.copy.count)
+	s->itself = top_differs(s, &top) && (top.owner || top.other);
+	if (!err && (s->plan.copy.count || s->itself))
 		err = s->params->to_server ? copy_to(s) : copy_from(s);
 	err = finish_top(s, err, &set);
 	if (opened && !set)
 		sync_top_close(s->client, s->params, was);
 	return err;
+}
+
+static size_t beside_files(const struct compare_plan *plan)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < plan->beside.count; i++)
+		count += plan->beside.entries[i].from->type == MESSAGE_FILE;
+	return count;
 }
 
 int sync_run(struct client *c, const struct sync_params *asked)
@@ -339,9 +349,12 @@ int sync_run(struct client *c, const struct sync_params *asked)
 		.remove = c->settings.delete,
 		/* a daemon gives nobody set-user-ID */
 		.mode_mask = asked->to_server ? 01777 : 07777,
+		.owner = c->settings.owner,
+		.group = c->settings.group,
+		.numeric = c->settings.numeric_ids,
 		/* the mode of a file with a list is a part of it */
-		.whole = c->settings.acls};
-	struct sync s = {.client = c, .params = params};
+		.lists = c->settings.acls};
+	struct sync s = {.client = c, .params = params, .compare = &compare};
 	struct selection listed = {0};
 	struct compare_pair top;
 	int err;
@@ -372,7 +385,8 @@ int sync_run(struct client *c, const struct sync_params *asked)
 	}
 	if (!err && c->settings.compare == COMPARE_DIGEST)
 		err = sync_digest_same(c, params, &s.from, &s.to);
-	if (!err && compare_make(&s.from, &s.to, &compare, &s.plan))
+	if (!err &&
+		(compare_links(&s.from, &s.to) || compare_make(&s.from, &s.to, &compare, &s.plan)))
 		err = client_no_memory(c);
 	if (!err)
 		err = sync_keep_excluded(c,
@@ -382,13 +396,14 @@ int sync_run(struct client *c, const struct sync_params *asked)
 		report_failed(&s, &s.to, params->to_server ? params->remote : params->local);
 		sync_keep_tell(c, params, &s.plan);
 		report_verbose(&c->report,
-			"%" PRIu64 " files are the same (%zu but for mode or time), %" PRIu64
-			" are to be copied, %" PRIu64
+			"%" PRIu64 " files are the same (%zu but for mode, time or what else is "
+			"kept), %" PRIu64 " are to be copied, %" PRIu64
 			" names are extra; special files that are left out: %" PRIu64,
-			s.plan.same, s.plan.attrs.count, s.plan.files, s.plan.extra_names,
-			s.plan.special);
+			s.plan.same, s.plan.attrs.count + beside_files(&s.plan), s.plan.files,
+			s.plan.extra_names, s.plan.special);
 		s.mover.done.skipped += s.plan.same;
 	}
+	s.changes = changes_names(&s);
 	if (!err && c->settings.dry_run) {
 		sync_plan_print(c, params, &s.from, &s.plan, c->settings.delete);
 		if (top_differs(&s, &top) && (!s.missing || s.plan.copy.count))

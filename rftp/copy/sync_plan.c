@@ -5,14 +5,13 @@
 #include "rftp/copy/sync_plan.h"
 
 #include "rftp/copy/rules.h"
-#include "rftp/ui/escape.h"
 #include "session/calls_tree.h"
 #include "tree/beneath.h"
+#include "tree/traits.h"
 #include "tree/walk.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -22,7 +21,28 @@ static struct wire_bytes bytes_of(const char *text)
 	return (struct wire_bytes){(const uint8_t *)text, strlen(text)};
 }
 
-static int add_walked(struct compare_list *list, int top, const struct walk_entry *w)
+/* What else counts, in bits of a TREE. */
+static uint32_t asked_beside(const struct settings *s)
+{
+	const bool owners = s->owner || s->group;
+
+	if (!compare_is_judged(s->compare))
+		return 0;
+	return (owners ? MESSAGE_TREE_OWNERS : 0) | (s->xattrs ? MESSAGE_TREE_XATTRS : 0) |
+	       (s->acls ? MESSAGE_TREE_ACLS : 0) |
+	       (s->numeric_ids && (owners || s->acls) ? MESSAGE_TREE_NUMERIC : 0) |
+	       (s->hard_links ? MESSAGE_TREE_INODES : 0);
+}
+
+/* Where a local directory is listed from. */
+struct walked {
+	struct compare_list *list;
+	int top;
+	bool follow;
+	struct traits *traits;
+};
+
+static int add_walked(const struct walked *where, const struct walk_entry *w)
 {
 	static const uint8_t types[] = {[WALK_DIRECTORY] = MESSAGE_DIRECTORY,
 		[WALK_FILE] = MESSAGE_FILE,
@@ -34,6 +54,8 @@ static int add_walked(struct compare_list *list, int top, const struct walk_entr
 		.status = w->error ? status_from_errno(w->error) : STATUS_OK,
 		.attr = {.type = types[w->kind],
 			.mode = w->st.st_mode & 07777,
+			.uid = w->st.st_uid,
+			.gid = w->st.st_gid,
 			.size = (uint64_t)w->st.st_size,
 			.mtime_s = w->st.st_mtim.tv_sec,
 			.mtime_ns = (uint32_t)w->st.st_mtim.tv_nsec},
@@ -43,40 +65,52 @@ static int add_walked(struct compare_list *list, int top, const struct walk_entr
 	if (w->kind == WALK_LINK && !w->error && !S_ISLNK(w->st.st_mode))
 		e.attr.type = S_ISREG(w->st.st_mode) ? MESSAGE_FILE : MESSAGE_OTHER;
 	if (e.attr.type == MESSAGE_SYMLINK && !w->error) {
-		if (beneath_read_link(top, w->path, target, sizeof target) > 0)
+		if (beneath_read_link(where->top, w->path, target, sizeof target) > 0)
 			e.target = bytes_of(target);
 		else
 			e.status = STATUS_IO;
 	}
-	return compare_list_add(list, &e);
+	if (traits_look(where->traits,
+		    &(struct traits_name){.top = where->top,
+			    .path = w->path,
+			    .follow = where->follow || !*w->name,
+			    .st = &w->st},
+		    &e))
+		return -ENOMEM;
+	return compare_list_add(where->list, &e);
 }
 
 int sync_plan_list_local(struct client *c, const char *directory, const struct filter *filter,
 	struct compare_list *list)
 {
-	int top = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC), n;
+	struct walked where = {.list = list,
+		.top = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC),
+		.follow = c->settings.links == WALK_LINKS_FOLLOW};
 	struct walk_entry entry;
 	struct walk *walk;
+	int n;
 
-	if (top < 0)
+	if (where.top < 0)
 		return -errno;
-	n = walk_new(top, "", "", c->settings.links, &walk);
-	if (n) {
-		close(top);
-		return n;
-	}
+	n = traits_new(asked_beside(&c->settings), &where.traits);
+	if (!n)
+		n = walk_new(where.top, "", "", c->settings.links, &walk);
+	if (n)
+		goto err_top;
 	walk_set_filter(walk, filter);
 	walk_look(walk);
 	while ((n = walk_next(walk, &entry)) > 0) {
 		if (entry.kind == WALK_LEAVE)
 			continue;
-		n = *entry.name || !entry.error ? add_walked(list, top, &entry) : entry.error;
+		n = *entry.name || !entry.error ? add_walked(&where, &entry) : entry.error;
 		if (n)
 			break;
 		report_scan(&c->report, list->count, MESSAGE_UNKNOWN);
 	}
 	walk_free(walk);
-	close(top);
+err_top:
+	traits_free(where.traits);
+	close(where.top);
 	return n;
 }
 
@@ -98,7 +132,7 @@ int sync_plan_list_remote(struct client *c, const char *directory, const struct 
 {
 	struct message_data_request rules = {.kind = 0};
 	struct message_tree request = {
-		.flags = MESSAGE_TREE_TOP |
+		.flags = MESSAGE_TREE_TOP | asked_beside(&c->settings) |
 			 (c->settings.links == WALK_LINKS_FOLLOW        ? MESSAGE_TREE_FOLLOW_LINKS
 				 : c->settings.links == WALK_LINKS_SKIP ? MESSAGE_TREE_SKIP_LINKS
 									: 0),
@@ -121,317 +155,4 @@ int sync_plan_list_remote(struct client *c, const char *directory, const struct 
 	else if (err && err != -ENOENT)
 		client_report(c, directory, err);
 	return err;
-}
-
-/* ---- dry-run ---- */
-
-static void add_name(struct text *line, const char *directory, const char *name)
-{
-	struct text path = {0};
-	size_t len = strlen(directory);
-
-	text_puts(&path, directory);
-	if (!len || directory[len - 1] != '/')
-		text_putc(&path, '/');
-	text_puts(&path, name);
-	text_putc(line, ' ');
-	escape_shell(line, text_str(&path), path.len);
-	text_fini(&path);
-}
-
-/* A local name that would be taken for flags: "--" before it ends them. */
-static void end_flags(struct text *line, const char *name)
-{
-	if (*name == '-' && name[1])
-		text_puts(line, " --");
-}
-
-/* One that takes what is copied, and is made if need be. */
-static void add_directory(struct text *line, const char *directory, const char *name)
-{
-	struct text path = {0};
-
-	if (*name)
-		text_printf(&path, "%s/", name);
-	add_name(line, directory, *name ? text_str(&path) : "");
-	text_fini(&path);
-}
-
-/* A word of a command here, which /bin/sh runs: it takes bytes in quotes as they are, but a line of
- * the plan can not have a line feed in it; such a name is set as a variable before. */
-static bool is_plain(const struct text *path)
-{
-	for (size_t i = 0; i < path->len; i++)
-		if ((unsigned char)text_str(path)[i] < ' ' || text_str(path)[i] == 0x7f)
-			return false;
-	return true;
-}
-
-static void set_variable(struct text *line, char variable, struct text *path)
-{
-	if (is_plain(path))
-		return;
-	text_printf(line, "%c=$(printf '", variable);
-	for (const char *p = text_str(path); *p; p++)
-		if (*p == '\'' || *p == '\\' || (unsigned char)*p < ' ' || *p == 0x7f)
-			text_printf(line, "\\%03o", (unsigned)(unsigned char)*p);
-		else
-			text_puts(line, *p == '%' ? "%%" : (char[]){*p, '\0'});
-	text_puts(line, "_'); "); /* what $() takes off the end is not the name's */
-}
-
-static void add_word(struct text *line, char variable, struct text *path)
-{
-	if (!is_plain(path)) {
-		text_printf(line, " \"${%c%%_}\"", variable);
-		return;
-	}
-	text_puts(line, " '");
-	for (const char *p = text_str(path); *p; p++)
-		text_puts(line, *p == '\'' ? "'\\''" : (char[]){*p, '\0'});
-	text_putc(line, '\'');
-}
-
-static void join(struct text *path, const char *directory, const char *name)
-{
-	const size_t len = strlen(directory);
-
-	text_puts(path, directory);
-	if (!len || directory[len - 1] != '/')
-		text_putc(path, '/');
-	text_puts(path, name);
-}
-
-/* A command with one name, or two: `to` may be NULL. */
-static void add_local_pair(struct text *line, const char *action, const char *directory,
-	const char *name, const char *to)
-{
-	struct text a = {0}, b = {0};
-
-	join(&a, directory, name);
-	if (to)
-		join(&b, directory, to);
-	text_putc(line, '!');
-	set_variable(line, 'a', &a);
-	if (to)
-		set_variable(line, 'b', &b);
-	text_printf(line, "%s --", action);
-	add_word(line, 'a', &a);
-	if (to)
-		add_word(line, 'b', &b);
-	text_fini(&a);
-	text_fini(&b);
-}
-
-static void add_local(
-	struct text *line, const char *action, const char *directory, const char *name)
-{
-	add_local_pair(line, action, directory, name, NULL);
-}
-
-static void print(struct client *c, struct text *line, const char *action, const char *name)
-{
-	if (report_json(&c->report)) {
-		struct text event = {0};
-
-		report_json_begin(&event, "plan");
-		report_json_string(&event, "action", action);
-		report_json_bytes(&event, "name", name, strlen(name));
-		report_json_end(&c->report, &event);
-	} else {
-		text_putc(line, '\n');
-		report_write(&c->report, text_str(line), line->len);
-	}
-	text_fini(line);
-}
-
-static void print_remove(
-	struct client *c, const struct sync_params *p, const struct compare_entry *e)
-{
-	struct text line = {0};
-
-	if (p->to_server) {
-		text_puts(&line, e->type == MESSAGE_DIRECTORY ? "rm -r" : "rm");
-		add_name(&line, p->remote, e->name);
-	} else {
-		add_local(&line, "rm -r", p->local, e->name);
-	}
-	print(c, &line, "remove", e->name);
-}
-
-static void print_copy(struct client *c, const struct sync_params *p, const char *name)
-{
-	char *parent = strdup(name), *slash;
-	struct text line = {0};
-
-	if (!parent)
-		return;
-	slash = strrchr(parent, '/');
-	if (slash)
-		*slash = '\0';
-	else
-		*parent = '\0';
-	text_puts(&line, p->to_server ? "put -r" : "get -r");
-	end_flags(&line, p->to_server ? p->local : p->remote);
-	add_name(&line, p->to_server ? p->local : p->remote, name);
-	add_directory(&line, p->to_server ? p->remote : p->local, parent);
-	print(c, &line, "copy", name);
-	free(parent);
-}
-
-/* `command` is the same there and here. */
-static void print_change(struct client *c, const struct sync_params *p, const char *command,
-	const char *action, const char *name)
-{
-	struct text line = {0};
-
-	if (p->to_server) {
-		text_puts(&line, command);
-		add_name(&line, p->remote, name);
-	} else {
-		add_local(&line, command, p->local, name);
-	}
-	print(c, &line, action, name);
-}
-
-void sync_plan_print_mkdir(struct client *c, const struct sync_params *p, const char *name)
-{
-	print_change(c, p, p->to_server ? "mkdir" : "mkdir -p", "mkdir", name);
-}
-
-void sync_plan_print_rename(
-	struct client *c, const struct sync_params *p, const char *from, const char *to)
-{
-	struct text line = {0};
-
-	if (p->to_server) {
-		text_puts(&line, "mv -n");
-		add_name(&line, p->remote, from);
-		add_name(&line, p->remote, to);
-	} else {
-		add_local_pair(&line, "mv -n", p->local, from, to);
-	}
-	print(c, &line, "rename", to);
-}
-
-void sync_plan_print_attrs(
-	struct client *c, const struct sync_params *p, const struct compare_pair *pair)
-{
-	const struct compare_entry *e = pair->from;
-	const bool link = e->type == MESSAGE_SYMLINK;
-	char command[64];
-
-	if (pair->mode) {
-		snprintf(command, sizeof command, "chmod %04o",
-			e->mode & (e->type == MESSAGE_FILE ? p->mode_mask : 07777u));
-		print_change(c, p, command, "chmod", e->name);
-	}
-	if (pair->mtime) {
-		snprintf(command, sizeof command, "touch -%s%s -d @%jd.%09u", link ? "h" : "c",
-			p->to_server ? "" : "m", (intmax_t)e->mtime_s, (unsigned)e->mtime_ns);
-		print_change(c, p, command, "touch", e->name);
-	}
-}
-
-void sync_plan_print_copy(struct client *c, const char *command, const char *from, const char *to)
-{
-	struct text line = {0};
-
-	text_printf(&line, "%s%s", command, c->settings.recursive ? " -r" : "");
-	end_flags(&line, from);
-	text_putc(&line, ' ');
-	escape_shell(&line, from, strlen(from));
-	text_putc(&line, ' ');
-	escape_shell(&line, to, strlen(to));
-	print(c, &line, "copy", from);
-}
-
-/* Whether a name is among those to be copied. */
-static bool is_copied(const struct compare_plan *plan, const char *name)
-{
-	size_t low = 0, high = plan->copy.count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		int order = selection_order(plan->copy.names[middle], name);
-
-		if (!order)
-			return true;
-		if (order < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return false;
-}
-
-/* The directories that get mode or time, or in which something is copied; each with a '/' behind.
- * 0 or -ENOMEM. */
-static int find_touched(const struct compare_plan *plan, struct selection *out)
-{
-	int err = 0;
-
-	for (size_t i = 0; i < plan->copy.count && !err; i++) {
-		const char *name = plan->copy.names[i], *slash = strrchr(name, '/');
-
-		if (slash)
-			err = selection_add(out, name, (size_t)(slash - name) + 1);
-	}
-	return err ? err : selection_sort(out);
-}
-
-/* Directories that were there get theirs when all in them has changed, the innermost first. */
-static void print_touched(struct client *c, const struct sync_params *p,
-	const struct compare_list *from, const struct compare_plan *plan)
-{
-	struct selection touched = {0};
-	size_t at = from->count;
-
-	if (find_touched(plan, &touched))
-		client_no_memory(c);
-	for (size_t i = touched.count; i--;) {
-		const char *name = touched.names[i];
-		size_t len = strlen(name) - 1;
-
-		/* both are in one order */
-		while (at && (strncmp(from->entries[at - 1].name, name, len) != 0 ||
-				     from->entries[at - 1].name[len]))
-			at--;
-		if (at)
-			sync_plan_print_attrs(c, p,
-				&(struct compare_pair){
-					&from->entries[at - 1], is_copied(plan, name), true});
-	}
-	selection_fini(&touched);
-}
-
-/* Whether a name with a '/' behind may be a directory that is not there: of a list of names, or one
- * that comes without what is in it. */
-static bool may_be_made(const struct compare_list *from, const char *name)
-{
-	char *plain = strndup(name, strlen(name) - 1);
-	const struct compare_entry *e = plain ? compare_list_find(from, plain) : NULL;
-
-	free(plain);
-	return !from->count || (e && e->alone);
-}
-
-void sync_plan_print(struct client *c, const struct sync_params *p, const struct compare_list *from,
-	const struct compare_plan *plan, bool remove)
-{
-	for (size_t i = 0; i < plan->in_the_way.count; i++)
-		print_remove(c, p, plan->in_the_way.entries[i]);
-	for (size_t i = 0; i < plan->attrs.count; i++)
-		sync_plan_print_attrs(c, p, &plan->attrs.entries[i]);
-	for (size_t i = 0; i < plan->copy.count; i++) {
-		const char *name = plan->copy.names[i];
-
-		if (!*name || name[strlen(name) - 1] != '/')
-			print_copy(c, p, name);
-		else if (may_be_made(from, name))
-			print_change(c, p, "mkdir -p", "mkdir", name);
-	}
-	for (size_t i = 0; i < plan->extra.count && remove; i++)
-		print_remove(c, p, plan->extra.entries[i]);
-	print_touched(c, p, from, plan);
 }

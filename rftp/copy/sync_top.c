@@ -85,18 +85,22 @@ void sync_top_close(struct client *c, const struct sync_params *p, unsigned was)
 			status_text(status_from_errno(err)), was);
 }
 
-bool sync_top_differs(struct client *c, const struct sync_params *p,
-	const struct compare_list *from, const struct compare_list *to, bool changed,
+bool sync_top_differs(struct client *c, const struct sync_params *p, const struct sync_top *top,
 	struct compare_pair *pair)
 {
-	const struct compare_entry *a = &from->top, *b = &to->top;
+	const struct compare_entry *a = &top->from->top, *b = &top->to->top;
+	const struct settings *s = &c->settings;
 	const bool made = !b->name;
 
 	if (!a->name || (p->to_server && (!c->session || is_export(c, p->remote))) ||
 		(!made && !compare_is_judged(c->settings.compare)))
 		return false;
-	*pair = (struct compare_pair){.from = a,
-		.mode = made || a->mode != b->mode,
-		.mtime = made || changed || a->mtime_s != b->mtime_s || a->mtime_ns != b->mtime_ns};
-	return pair->mode || pair->mtime;
+	*pair = made ? (struct compare_pair){.from = a,
+			       .owner = s->owner || s->group,
+			       .other = s->xattrs || s->acls}
+		     : compare_beside(a, b, top->compare);
+	pair->mode = made || a->mode != b->mode;
+	pair->mtime =
+		made || top->changed || a->mtime_s != b->mtime_s || a->mtime_ns != b->mtime_ns;
+	return pair->mode || pair->mtime || pair->owner || pair->other;
 }

@@ -18,7 +18,12 @@ bool sync_top_open(
 void sync_top_close(struct client *, const struct sync_params *, unsigned was);
 
 /* What it gets when all in it is done, which has `changed` its time, in *pair.  false: nothing. */
-bool sync_top_differs(struct client *, const struct sync_params *, const struct compare_list *from,
-	const struct compare_list *to, bool changed, struct compare_pair *pair);
+struct sync_top {
+	const struct compare_list *from, *to;
+	const struct compare_params *compare;
+	bool changed;
+};
+bool sync_top_differs(struct client *, const struct sync_params *, const struct sync_top *,
+	struct compare_pair *pair);
 
 #endif

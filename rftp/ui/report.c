@@ -261,10 +261,12 @@ void report_file(struct report *r, const struct report_file *f)
 	else if (f->text)
 		text_puts(&whole, f->text);
 	if (report_json(r)) {
-		report_json_begin(&json, f->directory ? "directory" : "file");
+		report_json_begin(&json, f->directory    ? "directory"
+					 : f->attributes ? "attributes"
+							 : "file");
 		report_json_string(&json, "path", f->path);
 		report_json_string(&json, "remote", f->remote);
-		if (!f->directory)
+		if (!f->directory && !f->attributes)
 			report_json_number(&json, "bytes", f->bytes);
 		report_json_string(&json, "status", status_name(f->status));
 		report_json_string(&json, "text", text_str(&whole));
@@ -276,6 +278,8 @@ void report_file(struct report *r, const struct report_file *f)
 		report_note(r, "%s: %s", f->shown, text_str(&whole));
 	else if (!f->status && f->directory && r->settings->verbosity > 1)
 		report_verbose(r, "%s", f->shown);
+	else if (!f->status && f->attributes && r->settings->verbosity > 1)
+		report_verbose(r, "%s: mode, time, and what it has beside its bytes", f->shown);
 	else if (!f->status && r->settings->verbosity > 1)
 		report_verbose(r, "%s: %ju bytes", f->shown, (uintmax_t)f->bytes);
 	text_fini(&whole);

@@ -68,6 +68,7 @@ struct report_file {
 	const char *remote; /* at the server; NULL likewise */
 	const char *shown;  /* what people are told */
 	bool directory;
+	bool attributes; /* of a file that is there, and stays */
 	uint64_t bytes;
 	uint16_t status;
 	const char *text; /* of status 0: a note of what could not be kept.  May be NULL */

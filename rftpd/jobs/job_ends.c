@@ -127,6 +127,7 @@ static int open_selected(struct transfer_job *job, const struct transfer_root *r
 							    .place = root->entry->name,
 							    .directory = root->beneath,
 							    .selection = &job->selection,
+							    .itself = job->selected_itself,
 							    .files = MESSAGE_UNKNOWN,
 							    .bytes = MESSAGE_UNKNOWN,
 							    .largest_bytes = MESSAGE_UNKNOWN});
@@ -144,6 +145,7 @@ static int open_retrieve(struct transfer_job *job)
 		.keep = keep_of(request),
 		.numeric_ids = request->flags & MESSAGE_DATA_NUMERIC,
 		.hard_links = request->flags & MESSAGE_DATA_HARD_LINKS,
+		.attributes = request->flags & MESSAGE_DATA_ATTRIBUTES,
 		.direct = direct_of(request),
 		.reread = request->flags & MESSAGE_DATA_REREAD,
 		.dense = request->flags & MESSAGE_DATA_STREAM,

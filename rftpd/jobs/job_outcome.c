@@ -16,7 +16,8 @@ void job_outcome_audit(const struct transfer_job *job, const struct outcome *o)
 	const struct daemon_session *s = job->session;
 
 	audit_write(&s->daemon->audit,
-		&(struct audit_event){.event = job->type == MESSAGE_STORE      ? "put"
+		&(struct audit_event){.event = o->attributes                   ? "attributes"
+					       : job->type == MESSAGE_STORE    ? "put"
 					       : job->type == MESSAGE_RETRIEVE ? "get"
 					       : job->copy                     ? "copy"
 									       : "feed",
@@ -28,8 +29,8 @@ void job_outcome_audit(const struct transfer_job *job, const struct outcome *o)
 							       : job->entry->name,
 			.path = *o->path ? o->path : NULL,
 			.to = job->copy ? job->copy->address : NULL,
-			.moved = true,
-			.files = !o->status,
+			.moved = !o->attributes,
+			.files = !o->status && !o->attributes,
 			.bytes = o->bytes,
 			.since_ns = job->stats.started_ns ? job->stats.started_ns : clock_now_ns(),
 			.status = o->status,
@@ -54,7 +55,10 @@ void job_outcome_tell(void *ctx, const struct outcome *o)
 	}
 	if (o->status == STATUS_CHECKSUM || o->status == STATUS_DIGEST)
 		job->verify_errors++;
-	if (!o->status)
+	if (o->attributes && !o->status)
+		session_log(s, LOG_LEVEL_INFO, "%s the attributes%s%.300s: %s", verb,
+			*o->text ? ", but " : "", o->text, o->path);
+	else if (!o->status)
 		session_log(s, LOG_LEVEL_INFO, "%s %" PRIu64 " bytes in %.3f s%s%.300s: %s", verb,
 			o->bytes, seconds, *o->text ? ", but " : "", o->text,
 			*o->path ? o->path : "(memory)");

@@ -52,6 +52,7 @@ struct transfer_job {
 	struct incoming *incoming;           /* STORE */
 	struct filter filter;                /* RETRIEVE: what is left out */
 	struct selection selection;          /* RETRIEVE: the names of a tree that are wanted */
+	bool selected_itself;                /* and what the tree's directory has */
 	struct outgoing *outgoing;           /* RETRIEVE */
 	struct segments *segments;           /* FEED */
 	bool silent;                         /* outcomes are not logged */

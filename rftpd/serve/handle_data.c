@@ -184,7 +184,11 @@ int handle_add_paths(struct daemon_session *s, uint16_t type,
 	err = add_path(s, type, request, path, job);
 	while (!err && message_next_path(&more, &next)) {
 		if (request->flags & MESSAGE_DATA_SELECTED) {
-			err = selection_add(&job->selection, (const char *)next.data, next.len);
+			if (next.len == 1 && *next.data == '/')
+				job->selected_itself = true;
+			else
+				err = selection_add(
+					&job->selection, (const char *)next.data, next.len);
 			continue;
 		}
 		handle_path(path, next);

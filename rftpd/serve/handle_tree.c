@@ -9,6 +9,7 @@
 #include "rftpd/serve/handle.h"
 #include "rftpd/serve/listing.h"
 #include "tree/beneath.h"
+#include "tree/traits.h"
 #include "tree/walk.h"
 
 #include <errno.h>
@@ -23,7 +24,8 @@ struct tree {
 	uint32_t flags;
 	struct filter filter;
 	struct walk *walk;
-	int top; /* that it walks beneath; the place's */
+	struct traits *traits; /* NULL: none are asked for */
+	int top;               /* that it walks beneath; the place's */
 	/* an entry that did not fit the last frame */
 	bool has_entry;
 	struct walk_entry entry;
@@ -36,6 +38,7 @@ static void tree_free(struct listing *listing)
 	struct tree *t = (struct tree *)listing;
 
 	walk_free(t->walk);
+	traits_free(t->traits);
 	filter_fini(&t->filter);
 	free(t);
 }
@@ -54,6 +57,8 @@ static int tree_open(struct tree *t)
 		err = beneath_stat(top, t->listing.beneath, true, &st);
 	if (!err && !S_ISDIR(st.st_mode))
 		err = -ENOTDIR;
+	if (!err)
+		err = traits_new(t->flags, &t->traits);
 	if (!err)
 		err = walk_new(top, t->listing.beneath, "", links, &t->walk);
 	if (err)
@@ -88,6 +93,7 @@ static int tree_next(struct tree *t)
 	}
 }
 
+/* The writer's error; or -ENOMEM. */
 static int tree_add(struct tree *t)
 {
 	struct walk_entry *e = &t->entry;
@@ -101,15 +107,25 @@ static int tree_add(struct tree *t)
 	};
 
 	if (!e->error) {
+		const struct traits_name name = {.top = t->top,
+			.path = e->path,
+			.follow = t->flags & MESSAGE_TREE_FOLLOW_LINKS || !*e->name,
+			.st = &e->st};
+
 		handle_attr(&entry.attr, &e->st);
+		if (traits_look(t->traits, &name, &entry))
+			return -ENOMEM;
 		if (entry.attr.type == MESSAGE_SYMLINK) {
 			ssize_t n = beneath_read_link(t->top, e->path, t->target, sizeof t->target);
 
-			if (n <= 0)
-				entry.status = status_from_errno(n ? (int)n : -EINVAL);
-			else
+			if (n > 0) {
 				entry.target =
 					(struct wire_bytes){(const uint8_t *)t->target, (size_t)n};
+			} else {
+				entry.status = status_from_errno(n ? (int)n : -EINVAL);
+				entry.has = 0;
+				entry.user = entry.group = (struct wire_bytes){0};
+			}
 		}
 	}
 	return message_tree_add(&t->writer, &entry);
@@ -127,13 +143,20 @@ static void tree_fill(struct listing *listing)
 	}
 	message_tree_begin(&t->writer, listing->frame, sizeof listing->frame);
 	for (;;) {
+		int err;
+
 		if (!t->has_entry) {
 			n = tree_next(t);
 			if (n != 1)
 				break;
 			t->has_entry = true;
 		}
-		if (tree_add(t) == -EMSGSIZE && t->writer.list.count)
+		err = tree_add(t);
+		if (err == -ENOMEM) {
+			listing->result = err;
+			return;
+		}
+		if (err == -EMSGSIZE && t->writer.list.count)
 			break;
 		t->has_entry = false;
 		if (clock_now_ns() > until_ns)

@@ -483,7 +483,7 @@ def requests_with_wrong_values(top):
         (1, 2, 0, 0, 10**9, b"f"), (1, 6, 0, 0, 0, b"f"), (1, 32, 0, 0, 0, b"f"), (1, 128, 0, 0, 0, b"f"), (1, 1, 0, 0, 0, b"a\0b"),
         (1, 17, 0, 0, 0, b"f"), (1, 1, 0, 0, 0, b""))]
     bad += [(iwarp.TREE, struct.pack(">I", flags) + text(path) + rules) for flags, path, rules in (
-        (3, b"/", b"\0\0"), (7, b"/", b"\0\0"), (8, b"/", b"\0\0"), (0, b"a\0b", b"\0\0"), (0, b"../x", b"\0\0"), (0, b"/", b"\0\1"),
+        (3, b"/", b"\0\0"), (7, b"/", b"\0\0"), (64, b"/", b"\0\0"), (256, b"/", b"\0\0"), (0, b"a\0b", b"\0\0"), (0, b"../x", b"\0\0"), (0, b"/", b"\0\1"),
         (0, b"/", b"\0\1\2" + text(b"x")), (0, b"/", b"\0\1\0" + text(b"")), (0, b"/", b"\0\0x"))]
     bad += [(iwarp.LEFTOVERS, struct.pack(">IQ", flags, age) + text(path)) for flags, age, path in (
         (2, 0, b"/"), (0, 1, b"/"), (1, 1 << 63, b"/"), (0, 0, b""), (0, 0, b"a\0b"))]
@@ -695,6 +695,9 @@ def files_with_wrong_fields(top):
                       ("a file's default list", b"\0\x08" + iwarp.text(b"") + iwarp.text(b"u::rwx"))):
         store_is_refused(place, f"FILE that has {what}", lambda store, h=has: store.offer() and [
             (iwarp.FILE, iwarp.file(kind=0x81, name=b"x") + h)])
+    for what, rest in (("no size", b""), ("a size that is none", b"\xff" * 8), ("a byte more", bytes(9))):
+        store_is_refused(place, f"ATTRIBUTES with {what}", lambda store, r=rest: store.offer() and [
+            (iwarp.FILE, iwarp.file(kind=9, size=0, name=b"x") + r)])
     store_is_refused(place, "a number that was used", lambda s: s.offer().file() and [
         (iwarp.FILE, iwarp.file(number=1))])
     store_is_refused(place, "a number that goes back", lambda s: s.offer().file(number=5) and [

@@ -9,34 +9,7 @@ import subprocess
 import tempfile
 
 import rftptest
-from rftptest import NOBODY, ROOT, Daemon, case, check, equal, make_file, works
-
-
-def needs(*programs):
-    for program in programs:
-        if not shutil.which(program):
-            rftptest.skip(f"{program} is not installed")
-
-
-def run(*words):
-    done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    check(done.returncode == 0, *words, done.stdout)
-    return done.stdout
-
-
-def attributes_work(top):
-    try:
-        os.setxattr(top, "user.rftp", b"x")
-        os.removexattr(top, "user.rftp")
-    except OSError as e:
-        rftptest.skip(f"no extended attributes here: {e}")
-
-
-def lists_work(top):
-    needs("setfacl")
-    if subprocess.run(["setfacl", "-m", "u:1:r", top], stderr=subprocess.DEVNULL).returncode:
-        rftptest.skip("no access control lists here")
-    run("setfacl", "-b", top)
+from rftptest import NOBODY, ROOT, Daemon, attributes_work, case, check, equal, lists_work, make_file, needs, run, works
 
 
 def places(top, **options):

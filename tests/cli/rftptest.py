@@ -422,6 +422,35 @@ _daemons = []
 
 # ---- files ----
 
+def needs(*programs):
+    """Skips a case for which one of these is missing."""
+    for program in programs:
+        if not shutil.which(program):
+            skip(f"{program} is not installed")
+
+
+def run(*words):
+    """What another program prints, which must not fail."""
+    done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    check(done.returncode == 0, *words, done.stdout)
+    return done.stdout
+
+
+def attributes_work(top):
+    try:
+        os.setxattr(top, "user.rftp", b"x")
+        os.removexattr(top, "user.rftp")
+    except OSError as e:
+        skip(f"no extended attributes here: {e}")
+
+
+def lists_work(top):
+    needs("setfacl")
+    if subprocess.run(["setfacl", "-m", "u:1:r", top], stderr=subprocess.DEVNULL).returncode:
+        skip("no access control lists here")
+    run("setfacl", "-b", top)
+
+
 def make_file(path, size, mode=0o644):
     """A file of random bytes.  -> its bytes, when they are few"""
     data = rng().randbytes(min(size, 1 << 20))

@@ -76,6 +76,8 @@ write("fuzz_message", {
     "tree": frame(24, pack("I", 1) + text(b"/a") + pack("HB", 1, 0) + text(b"*.o")),
     "tree-reply": frame(24 | REPLY, pack("BH", 1, 2) + ATTR + pack("HH", 0, 0) + text(b"ab") + text(b"")
                         + pack("BIIIQqI", 3, 0o777, 0, 0, 1, 7, 9) + pack("HH", 0, 1) + text(b"c") + text(b"x")),
+    "tree-has": frame(24 | REPLY, pack("BH", 0, 1) + ATTR + pack("HH", 0, 0x8000) + text(b"ab") + text(b"") + b"\x0f"
+                      + text(b"ann") + text(b"staff") + pack("QQ", 5, 6)),
     "tree-top": frame(24 | REPLY, pack("BH", 0, 1) + b"\2" + ATTR[1:] + bytes(8)),
     "leftovers": frame(35, pack("IQ", 1, 3600) + text(b"/a")),
     "leftovers-reply": frame(35 | REPLY, pack("BH", 1, 2) + pack("BBHqQQQ", 2, 1, 0, 1700000000, 65536, 1024, 4096) + text(b"a/b")
@@ -134,6 +136,7 @@ write("fuzz_transfer", {
                 + text(b"u::rw-,u:bob:r--,g::r--,m::r--,o::---") + text(b""),
     "file-special": b"\x45" + pack("IBIqIQ", 5, 7, 0o777, 5, 0, 0) + text(b"a/p"),
     "file-hard-link": b"\x45" + pack("IBIqIQ", 6, 8, 0o644, 5, 0, 0) + text(b"a/h") + pack("I", 4) + text(b"a/f"),
+    "file-attributes": b"\x45" + pack("IBIqIQ", 6, 0x89, 0o644, 5, 0, 0) + text(b"a/h") + pack("QH", 7, 1) + pack("I", 1000) + text(b"ann"),
     "have": b"\x4d" + pack("IQHQQ", 1, 7, 2, 0x0123456789ABCDEF, 3),
     "file-identity": b"\x45" + pack("IBIqIQ", 7, 0x81, 0o644, 5, 0, 7) + text(b"a/i") + pack("HQ", 128, 99),
     "hole": b"\x44" + pack("IQQ", 1, 4 << 20, 65536),

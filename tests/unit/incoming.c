@@ -586,7 +586,56 @@ static void a_peers_hard_links(void)
 	close(top);
 }
 
-HARNESS_MAIN({"a_peers_hard_links", a_peers_hard_links},
+static int receive_attributes(
+	struct incoming *in, const char *name, uint64_t there, struct transfer_file *file)
+{
+	*file = file_of(TRANSFER_FILE_ATTRIBUTES, name, 0);
+	file->there = there;
+	file->mode = 0640;
+	file->mtime_ns = 123456789;
+	file->has = TRANSFER_HAS_NAMES;
+	return receive_file(in, file, "", 0);
+}
+
+/* Of a file that is there, and has the size that it had when it was compared. */
+static void attributes_alone(void)
+{
+	const char *dir = scratch_dir();
+	int top = open(dir, O_PATH | O_DIRECTORY);
+	struct incoming_params p = params(INCOMING_INTO, top, "/in");
+	struct transfer_file file;
+	struct incoming *in;
+
+	CHECK_EQ(mkdir(scratch_path(dir, "in"), 0755), 0);
+	CHECK_EQ(mkdir(scratch_path(dir, "in/d"), 0755), 0);
+	CHECK(scratch_write(scratch_path(dir, "in/f"), "old"));
+	CHECK(scratch_write(scratch_path(dir, "in/grown"), "older"));
+	CHECK(scratch_write(scratch_path(dir, "in/closed"), "old"));
+	CHECK(scratch_write(scratch_path(dir, "out"), "old"));
+	CHECK_EQ(chmod(scratch_path(dir, "in/closed"), 0), 0);
+	CHECK_EQ(symlink("f", scratch_path(dir, "in/link")), 0);
+	CHECK_EQ(mkfifo(scratch_path(dir, "in/pipe"), 0600), 0);
+	CHECK_EQ(incoming_new(&p, &in), 0);
+	CHECK_EQ(receive_attributes(in, "none", 3, &file), -ENOENT);
+	CHECK_EQ(receive_attributes(in, "../out", 3, &file), -ENAMETOOLONG);
+	CHECK_EQ(receive_attributes(in, "link", 3, &file), -ELOOP);
+	CHECK_EQ(receive_attributes(in, "pipe", 0, &file), -ESTALE);
+	CHECK_EQ(receive_attributes(in, "d", 4096, &file), -ESTALE);
+	CHECK_EQ(receive_attributes(in, "grown", 3, &file), -ESTALE);
+	CHECK(!has(scratch_path(dir, "in/grown"), 0640, true));
+	CHECK_EQ(receive_attributes(in, "closed", 3, &file), 0);
+	CHECK(has(scratch_path(dir, "in/closed"), 0640, true));
+	CHECK_EQ(receive_attributes(in, "f", 3, &file), 0);
+	CHECK(has(scratch_path(dir, "in/f"), 0640, true));
+	CHECK(scratch_is(scratch_path(dir, "in/f"), "old"));
+	/* and a link may follow to it */
+	CHECK_EQ(receive_hard_link(in, "g", "f", file.file), 0);
+	CHECK(has(scratch_path(dir, "in/g"), 0640, true));
+	incoming_free(in);
+	close(top);
+}
+
+HARNESS_MAIN({"a_peers_hard_links", a_peers_hard_links}, {"attributes_alone", attributes_alone},
 	{"directories_get_their_mode_and_time_last", directories_get_their_mode_and_time_last},
 	{"links_are_made_and_lead_nobody_out", links_are_made_and_lead_nobody_out},
 	{"into_a_directory", into_a_directory}, {"as_a_name", as_a_name},

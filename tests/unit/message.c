@@ -65,6 +65,9 @@
 #define TREE_TOP                                                                                   \
 	"00 0001 02 000001a4 000003e8 000003e9 0123456789abcdef ffffffffffffffff 3b9ac9ff "        \
 	"0000 0000 0000 0000"
+#define TREE_HAS                                                                                   \
+	"00 0002 " ATTR " 0000 8000 0001 61 0000 0f 0001 75 0001 67 0000000000000000 "             \
+	"0000000000000007 " LINK " 0000 8000 0001 62 0001 78 01 0000 0000"
 #define LEFTOVERS "00000001 0000000000000e10 0002 2f61"
 #define LEFTOVER                                                                                   \
 	"02 01 0000 000000006553f100 0000000000010000 0000000000000400 0000000000001000 "          \
@@ -219,6 +222,8 @@ static const struct sample samples[] = {
 			X5(TREE_MAX) ATTR " 0000 0000 0174 61*255 2f 61*116 0000"},
 	{MESSAGE_TREE, NULL, "00000005 0001 2f 0000"},
 	{MESSAGE_TREE | MESSAGE_REPLY, NULL, TREE_TOP},
+	{MESSAGE_TREE, NULL, "000000fc 0001 2f 0000"},
+	{MESSAGE_TREE | MESSAGE_REPLY, NULL, TREE_HAS},
 	{MESSAGE_LEFTOVERS, NULL, LEFTOVERS},
 	{MESSAGE_LEFTOVERS, NULL, "00000000 0000000000000000 0001 2f"},
 	{MESSAGE_LEFTOVERS, NULL, "00000001 7fffffffffffffff 0fff 61*4095"},
@@ -523,7 +528,7 @@ static const struct tweak tweaks[] = {
 	{recode_message_tree, TREE, 0, 4, 3, BAD},
 	{recode_message_tree, TREE, 0, 4, 4, 0},
 	{recode_message_tree, TREE, 0, 4, 7, BAD},
-	{recode_message_tree, TREE, 0, 4, 8, BAD},
+	{recode_message_tree, TREE, 0, 4, 8, 0},
 	{recode_message_tree, TREE, 4, 2, 0, -EMSGSIZE},
 	{recode_message_tree, TREE, 8, 2, 0, BAD},
 	{recode_message_tree, TREE, 8, 2, 2, -EMSGSIZE},
@@ -541,6 +546,18 @@ static const struct tweak tweaks[] = {
 	{recode_tree, TREE2, 46, 1, 1, BAD},   /* a file says nothing */
 	{recode_tree, TREE2, 79, 2, 7, BAD},   /* nor what could not be read */
 	{recode_tree, TREE_TOP, 3, 1, 1, BAD}, /* what has no name is the directory itself */
+	/* what is told beside: something, of what could be looked at */
+	{recode_message_tree, TREE, 0, 4, 0xb8, 0},
+	{recode_message_tree, TREE, 0, 4, 0x40, BAD}, /* numbers of nothing */
+	{recode_message_tree, TREE, 0, 4, 0xd0, BAD},
+	{recode_message_tree, TREE, 0, 4, 0x100, BAD},
+	{recode_tree, TREE_HAS, 45, 1, 0, BAD},
+	{recode_tree, TREE_HAS, 45, 1, 0x1f, BAD},
+	{recode_tree, TREE_HAS, 36, 2, 7, BAD},
+	{recode_tree, TREE_HAS, 48, 1, 0, BAD}, /* a NUL */
+	{recode_tree, TREE_HAS, 52, 8, 1, 0},
+	{recode_tree, TREE_HAS, 60, 8, 0, BAD}, /* it would be no other name */
+	{recode_tree, TREE_HAS, 3, 1, 2, BAD},  /* only a file has some */
 	/* LEFTOVERS, and its reply: entries at 3 and 47 */
 	{recode_message_leftovers, LEFTOVERS, 0, 4, 2, BAD},
 	{recode_message_leftovers, LEFTOVERS, 0, 4, 0, BAD}, /* an age without removing */
@@ -634,6 +651,9 @@ static const struct tweak tweaks[] = {
 	{recode_message_data_request, FILES, 1, 4, 0x1800000, 0},
 	{recode_message_data_request, FILES, 1, 4, 0x2000000, 0},
 	{recode_message_data_request, FILES, 1, 4, 0x4000000, BAD},
+	{recode_message_data_request, FILES, 1, 4, 0x8000000, BAD},
+	{recode_message_data_request, WANTED, 1, 4, 0x4000080, 0},
+	{recode_message_data_request, WANTED, 1, 4, 0x4000002, BAD},
 	{recode_message_data_request, FILES, 5, 1, 4, 0},
 	{recode_message_data_request, FILES, 5, 1, 5, BAD},
 	{recode_message_data_request, FILES, 6, 2, 0, 0},

@@ -552,7 +552,71 @@ static void hard_links_once(void)
 	outgoing_free(o);
 }
 
-HARNESS_MAIN({"hard_links_once", hard_links_once}, {"a_tree_in_order", a_tree_in_order},
+/* Of a selected file with a '/' behind all but its bytes: where that is asked for. */
+static void attributes_of_selected_files(void)
+{
+	const char *dir = scratch_dir();
+	struct outgoing_params params = {.top = AT_FDCWD, .recursive = true, .hard_links = true};
+	const uint8_t wanted[][8] = {
+		{TRANSFER_FILE_ATTRIBUTES, TRANSFER_FILE_HARD_LINK, TRANSFER_FILE_DIRECTORY,
+			TRANSFER_FILE_ATTRIBUTES, TRANSFER_FILE_DIRECTORY_END,
+			TRANSFER_FILE_DIRECTORY_END},
+		{0, TRANSFER_FILE_REGULAR, TRANSFER_FILE_DIRECTORY, 0, TRANSFER_FILE_DIRECTORY_END,
+			TRANSFER_FILE_DIRECTORY_END}};
+
+	CHECK_EQ(mkdir(scratch_path(dir, "t"), 0755), 0);
+	CHECK_EQ(mkdir(scratch_path(dir, "t/d"), 0755), 0);
+	CHECK(scratch_write(scratch_path(dir, "t/a"), "22"));
+	CHECK(scratch_write(scratch_path(dir, "t/d/f"), "333"));
+	CHECK_EQ(link(scratch_path(dir, "t/a"), scratch_path(dir, "t/b")), 0);
+	for (unsigned round = 0; round < 2; round++) {
+		struct selection names = {0};
+		struct outgoing_selected from = {.top = AT_FDCWD,
+			.directory = scratch_path(dir, "t"),
+			.selection = &names,
+			.itself = true};
+		const struct transfer_source *source;
+		struct transfer_item item;
+		struct outgoing *o;
+		unsigned n = 0;
+
+		params.attributes = !round;
+		CHECK_EQ(selection_add(&names, "a/", 2), 0);
+		CHECK_EQ(selection_add(&names, "b", 1), 0);
+		CHECK_EQ(selection_add(&names, "d/f/", 4), 0);
+		CHECK_EQ(selection_sort(&names), 0);
+		CHECK_EQ(outgoing_new(&params, &o), 0);
+		CHECK_EQ(outgoing_add_selected(o, &from), 0);
+		source = outgoing_source(o);
+		for (;; n++) {
+			item = (struct transfer_item){.file.file = n + 1};
+			if (source->next(source->ctx, &item) != 1)
+				break;
+			item.file.file = n + 1;
+			if (item.error == -ENOTDIR) { /* entered, and left */
+				CHECK(round && !wanted[round][n]);
+				source->done(source->ctx, &item, STATUS_NOT_DIRECTORY, "");
+				CHECK_EQ(source->next(source->ctx, &item), 1);
+				CHECK_EQ(item.error, -ENOTDIR);
+				source->done(source->ctx, &item, STATUS_NOT_DIRECTORY, "");
+				continue;
+			}
+			if (item.closed)
+				item.error = source->open(source->ctx, &item);
+			CHECK_EQ(item.error, 0);
+			CHECK_EQ(item.file.kind, wanted[round][n]);
+			if (item.file.kind == TRANSFER_FILE_ATTRIBUTES)
+				CHECK_EQ(item.file.there, n ? 3 : 2);
+			end_free(item.end);
+			source->done(source->ctx, &item, 0, "");
+		}
+		CHECK_EQ(n, 6);
+		outgoing_free(o);
+	}
+}
+
+HARNESS_MAIN({"attributes_of_selected_files", attributes_of_selected_files},
+	{"hard_links_once", hard_links_once}, {"a_tree_in_order", a_tree_in_order},
 	{"the_destination_itself", the_destination_itself},
 	{"what_can_not_be_sent", what_can_not_be_sent},
 	{"links_are_kept_or_left_out", links_are_kept_or_left_out},

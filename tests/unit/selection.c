@@ -6,6 +6,8 @@
 
 #include "tree/selection.h"
 
+#include <stdlib.h>
+
 /* All steps as one text: +directory, name, -directory. */
 static const char *steps(const char *const *names)
 {
@@ -61,10 +63,36 @@ static void directories(void)
 	CHECK(!strcmp(steps(NAMES("a/", "a")), " a"));
 }
 
+static bool last(const char *const *names)
+{
+	struct selection s = {0};
+	const char *name;
+	bool is;
+
+	for (; *names; names++)
+		if (selection_add(&s, *names, strlen(*names)))
+			abort();
+	if (selection_sort(&s) || selection_next(&s, &name) != SELECTION_ENTER)
+		abort();
+	is = selection_is_last(&s);
+	selection_fini(&s);
+	return is;
+}
+
+static void nothing_in_it(void)
+{
+	CHECK(last(NAMES("a/")));
+	CHECK(last(NAMES("a/", "ab")));
+	CHECK(!last(NAMES("a/", "a/b")));
+	CHECK(!last(NAMES("a/b")));
+	CHECK(!last(NAMES("a/b/")));
+}
+
 static void once(void)
 {
 	CHECK(!strcmp(steps(NAMES("a", "a", "b", "a")), " a b"));
 	CHECK(!strcmp(steps(NAMES("a", "a/b", "a/b/c", "ab")), " a ab"));
 }
 
-HARNESS_MAIN({"order", order}, {"way", way}, {"directories", directories}, {"once", once})
+HARNESS_MAIN({"order", order}, {"way", way}, {"directories", directories},
+	{"nothing_in_it", nothing_in_it}, {"once", once})

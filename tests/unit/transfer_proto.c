@@ -29,6 +29,9 @@
 #define HARD_LINK                                                                                  \
 	"00000002 08 000001a4 0000000000000005 00000006 0000000000000000 0001 61 00000001 0003 "   \
 	"622f63"
+#define ATTRIBUTES                                                                                 \
+	"00000002 89 000001a4 0000000000000005 00000006 0000000000000000 0001 61 "                 \
+	"0000000000000007 0021 000003e8 0003 616e6e"
 #define FILE_IDENTITY FILE_HEAD "0080 0123456789abcdef"
 #define HAVE "00000001 0000000000000007 0002 0123456789abcdef fedcba9876543210"
 #define HOLE "00000001 0000000000400000 0000000000010000"
@@ -117,6 +120,7 @@ static const struct sample samples[] = {
 	{TRANSFER_FILE, NULL, LINK_OWNER},
 	{TRANSFER_FILE, NULL, FILE_SPECIAL},
 	{TRANSFER_FILE, NULL, HARD_LINK},
+	{TRANSFER_FILE, NULL, ATTRIBUTES},
 	{TRANSFER_HOLE, NULL, HOLE},
 	{TRANSFER_FILE, NULL,
 		"ffffffff 06 00000fff 8000000000000000 00000000 0000000000000000 3fff "
@@ -325,9 +329,9 @@ static const struct tweak tweaks[] = {
 	FILE_(0, 4, 0, BAD), FILE_(0, 4, UINT32_MAX, 0), FILE_(4, 1, 0, BAD),
 	FILE_(4, 1, TRANSFER_FILE_DIRECTORY, 0), FILE_(4, 1, TRANSFER_FILE_NULL, 0),
 	FILE_(4, 1, 5, 0), FILE_(4, 1, 6, -EMSGSIZE), FILE_(4, 1, 7, BAD),
-	FILE_(4, 1, 8, -EMSGSIZE), FILE_(4, 1, 9, BAD), FILE_(5, 4, 07777, 0),
-	FILE_(5, 4, 010000, BAD), FILE_(17, 4, 1000000000, BAD), FILE_(21, 8, INT64_MAX, 0),
-	FILE_(21, 8, (uint64_t)INT64_MAX + 1, BAD),
+	FILE_(4, 1, 8, -EMSGSIZE), FILE_(4, 1, 9, -EMSGSIZE), FILE_(4, 1, 10, BAD),
+	FILE_(5, 4, 07777, 0), FILE_(5, 4, 010000, BAD), FILE_(17, 4, 1000000000, BAD),
+	FILE_(21, 8, INT64_MAX, 0), FILE_(21, 8, (uint64_t)INT64_MAX + 1, BAD),
 	FILE_(21, 8, UINT64_MAX, BAD), /* unknown: streams only */
 	{recode_transfer_file, FILE_LINK, 4, 1, TRANSFER_FILE_REGULAR, BAD},
 	{recode_transfer_file, FILE_LINK, 21, 8, 1, BAD},
@@ -352,6 +356,13 @@ static const struct tweak tweaks[] = {
 	{recode_transfer_file, HARD_LINK, 21, 8, 1, BAD},
 	{recode_transfer_file, HARD_LINK, 38, 1, '/', BAD},
 	{recode_transfer_file, HARD_LINK, 4, 1, 0x88, -EMSGSIZE},
+	/* of what the sink has, no bytes come */
+	{recode_transfer_file, ATTRIBUTES, 21, 8, 1, BAD},
+	{recode_transfer_file, ATTRIBUTES, 32, 8, INT64_MAX, 0},
+	{recode_transfer_file, ATTRIBUTES, 32, 8, INT64_MAX + 1ull, BAD},
+	{recode_transfer_file, ATTRIBUTES, 40, 2, 0x61, BAD},
+	{recode_transfer_file, ATTRIBUTES, 40, 2, 0xa1, -EMSGSIZE},
+	{recode_transfer_file, ATTRIBUTES, 4, 1, 9, BAD},
 	{recode_transfer_hole, HOLE, 0, 4, 0, BAD}, {recode_transfer_hole, HOLE, 12, 8, 0, BAD},
 	{recode_transfer_hole, HOLE, 12, 8, INT64_MAX - 0x400000, 0},
 	{recode_transfer_hole, HOLE, 12, 8, INT64_MAX - 0x3fffff, BAD},
