@@ -11,6 +11,7 @@
 #include "proto/message.h"
 #include "rftpd/jobs/transfer_job.h"
 #include "rftpd/serve/daemon_session.h"
+#include "rftpd/serve/daemon_stop.h"
 #include "rftpd/serve/reload.h"
 #include "rftpd/serve/session_log.h"
 #include "rftpd/serve/statistics.h"
@@ -255,7 +256,7 @@ static void run_drain(struct question *q)
 {
 	fprintf(q->out, "ok\n");
 	log_info("an administrator ends %u sessions", q->daemon->session_count);
-	daemon_drain(q->daemon);
+	daemon_stop_drain(q->daemon);
 	if (!q->json)
 		fprintf(q->out, "ending; %u sessions are left\n", q->daemon->session_count);
 }

@@ -2,7 +2,7 @@
 /*
  * rftpd/serve/daemon: see daemon.h.
  *
- * Owns the loop and the signals.  Knows no message and no fabric.
+ * Owns the loop.  Knows no message and no fabric.
  */
 #include "rftpd/serve/daemon.h"
 
@@ -17,25 +17,20 @@
 #include "rftpd/serve/daemon_session.h"
 #include "rftpd/serve/control_socket.h"
 #include "rftpd/serve/daemon_jobs.h"
+#include "rftpd/serve/daemon_stop.h"
 #include "rftpd/serve/listen.h"
 #include "rftpd/serve/reload.h"
 #include "rftpd/serve/session_turns.h"
-#include "rftpd/notify.h"
+#include "rftpd/jobs/job_turns.h"
 #include "rftpd/jobs/task_pool.h"
-#include "rftpd/jobs/transfer_job.h"
 
 #include <errno.h>
 #include <inttypes.h>
-#include <fcntl.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/param.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
-#define CLOSING_NS (2 * NS_PER_S) /* a client takes its last reply within this */
-#define TASK_THREADS_FEW 4u       /* for work on names, where file systems answer */
+#define TASK_THREADS_FEW 4u /* for work on names, where file systems answer */
 /* and where they do not: one for each session of an address, and some that it cannot take as well
  */
 #define TASK_THREADS_SPARE 64u
@@ -48,7 +43,6 @@
 /* What a wrong login waits for its answer: where guessing could help, and where it does not. */
 #define REFUSAL_NS NS_PER_S
 #define REFUSAL_SHORT_NS (NS_PER_S / 4)
-#define STOPPING_NS (15 * NS_PER_S) /* transfers that are cancelled end within this */
 
 int daemon_check(const struct daemon_settings *settings)
 {
@@ -74,108 +68,6 @@ int daemon_check(const struct daemon_settings *settings)
 	if (!err)
 		err = control_socket_check(settings);
 	return err ? err : listen_trial(settings);
-}
-
-/* ---- signals ---- */
-
-/* Whether a transfer may go on: one that ends by itself. */
-static bool may_drain(const struct daemon_session *s)
-{
-	for (unsigned i = 0; i < MESSAGE_TRANSFERS_MAX; i++)
-		if (session_transfers_busy(s, i) && s->transfers.of[i].job->lease.patient)
-			return false;
-	return s->transfers.running && s->state == SESSION_RUNNING;
-}
-
-/* Ends all sessions, or all but those whose transfer may go on.  How many those are. */
-static unsigned stop(struct daemon *d, bool drain)
-{
-	struct daemon_session *s, *next;
-	unsigned left = 0;
-
-	d->stopping = true;
-	listen_close(d);
-	for (s = TAILQ_FIRST(&d->sessions); s; s = next) {
-		next = TAILQ_NEXT(s, entry);
-		if (drain && may_drain(s))
-			left++;
-		else
-			daemon_session_stop(s);
-	}
-	return left;
-}
-
-static void stop_now(struct daemon *d)
-{
-	d->drain_by_ns = UINT64_MAX;
-	d->stop_by_ns = clock_now_ns() + STOPPING_NS;
-	stop(d, false);
-}
-
-void daemon_drain(struct daemon *d)
-{
-	uint64_t limit_ns = d->settings->drain_timeout_s * NS_PER_S;
-	unsigned left;
-
-	if (d->stopping)
-		return;
-	notify_send("STOPPING=1");
-	left = limit_ns ? stop(d, true) : 0;
-	if (!left) {
-		stop_now(d);
-		return;
-	}
-	log_info("%u transfers may go on for %" PRIu64 " s", left, d->settings->drain_timeout_s);
-	d->drain_by_ns = clock_now_ns() + limit_ns;
-}
-
-static void take_end(struct daemon *d, const char *name)
-{
-	sigset_t set;
-
-	if (!d->stopping) {
-		log_info("%s: ending %u sessions", name, d->session_count);
-		daemon_drain(d);
-		if (d->drain_by_ns != UINT64_MAX)
-			return;
-	} else {
-		log_info("%s again: ending %u sessions now", name, d->session_count);
-		stop_now(d);
-	}
-	/* from now on the next one ends the program at once, whatever this thread waits for */
-	poller_remove(&d->poller, &d->signals);
-	sigemptyset(&set);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGINT);
-	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
-}
-
-static void take_signal(void *owner)
-{
-	char why[CONF_WHY_MAX];
-	struct daemon *d = owner;
-	struct signalfd_siginfo info;
-
-	if (read(d->signals_fd, &info, sizeof info) != sizeof info)
-		return;
-	if (info.ssi_signo != SIGHUP)
-		take_end(d, info.ssi_signo == SIGTERM ? "SIGTERM" : "SIGINT");
-	else if (d->configuration && !d->stopping)
-		reload(d, why);
-}
-
-static int watch_signals(struct daemon *d)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGHUP);
-	d->signals_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (d->signals_fd < 0)
-		return -errno;
-	return poller_add(&d->poller, &d->signals, d->signals_fd, take_signal, d);
 }
 
 /* ---- tasks ---- */
@@ -283,7 +175,7 @@ int daemon_init(struct daemon *d, const struct daemon_settings *settings, const 
 	pthread_mutex_init(&d->told_lock, NULL);
 	deadline_list_init(&d->handshakes, settings->handshake_timeout_s * NS_PER_S);
 	deadline_list_init(&d->idle, settings->idle_timeout_s * NS_PER_S);
-	deadline_list_init(&d->closing, CLOSING_NS);
+	deadline_list_init(&d->closing, DAEMON_CLOSING_NS);
 	deadline_list_init(&d->logins, settings->login_timeout_s * NS_PER_S);
 	deadline_list_init(&d->refusals[0], REFUSAL_SHORT_NS);
 	deadline_list_init(&d->refusals[1], REFUSAL_NS);
@@ -317,7 +209,7 @@ int daemon_init(struct daemon *d, const struct daemon_settings *settings, const 
 		return err;
 	err = poller_init(&d->poller);
 	if (!err)
-		err = watch_signals(d);
+		err = daemon_stop_watch(d);
 	if (!err)
 		err = daemon_jobs_watch(d);
 	if (!err)
@@ -405,23 +297,6 @@ static void give_turns(struct daemon *d)
 	}
 }
 
-/* The last thing when it ends, as tasks: a sweeper may be in a file system that does not answer. */
-static bool are_exports_closing(struct daemon *d)
-{
-	uint64_t limit_ns = clock_now_ns() + CLOSING_NS;
-
-	if (d->exports) {
-		d->exports->references--;
-		SLIST_INSERT_HEAD(&d->replaced, d->exports, entry);
-		d->exports = NULL;
-		quotas_stop(d);
-		d->drain_by_ns = UINT64_MAX;
-		d->stop_by_ns = MIN(d->stop_by_ns, limit_ns);
-		reload_tidy(d);
-	}
-	return task_pool_busy(d->tasks) || task_pool_busy(d->checks);
-}
-
 #define LISTS 6u
 
 static uint64_t earlier(uint64_t a, uint64_t b)
@@ -441,7 +316,7 @@ static void deadlines(struct daemon *d, struct deadline_list *out[LISTS])
 static uint64_t next_ns(struct daemon *d)
 {
 	struct deadline_list *lists[LISTS];
-	uint64_t until_ns = earlier(earlier(d->stop_by_ns, d->drain_by_ns), once_next_ns(d));
+	uint64_t until_ns = earlier(daemon_stop_next_ns(d), once_next_ns(d));
 
 	deadlines(d, lists);
 	for (unsigned i = 0; i < LISTS; i++)
@@ -476,28 +351,14 @@ int daemon_round(struct daemon *d, int most_ms)
 	quotas_tend(d, now_ns);
 	task_pool_tend(d->tasks, now_ns);
 	bury(d);
-	if (!d->stopping && once_is_over(d, now_ns))
-		stop_now(d);
-	if (now_ns >= d->drain_by_ns) {
-		log_warning("%u sessions were not done within drain-timeout", d->session_count);
-		stop_now(d);
-	}
-	if (now_ns >= d->stop_by_ns) {
-		if (d->session_count)
-			log_warning("%u sessions did not end in time", d->session_count);
-		else
-			log_warning("the export's file system, or a device, does not answer: it "
-				    "is left as it is");
-		return -ETIMEDOUT;
-	}
-	return 0;
+	return daemon_stop_tend(d, now_ns);
 }
 
 int daemon_run(struct daemon *d)
 {
 	int err = 0;
 
-	while (!err && (!d->stopping || d->session_count || are_exports_closing(d)))
+	while (!err && (!d->stopping || d->session_count || daemon_stop_waits(d)))
 		err = daemon_round(d, -1);
 	return err;
 }

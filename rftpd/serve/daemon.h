@@ -39,6 +39,7 @@ struct sum_lane;
 struct task_pool;
 struct transfer_job;
 
+#define DAEMON_CLOSING_NS (2 * NS_PER_S) /* a client takes its last reply within this */
 #define DAEMON_TRANSPORTS_MAX 4u
 #define DAEMON_LISTENERS_MAX 64u
 #define DAEMON_BUCKETS 1024u /* of the tables of sessions: a power of two */
@@ -161,8 +162,6 @@ int daemon_round(struct daemon *, int most_ms);
 /* What all transfers together may have: as the settings say, or what suits the host. */
 void daemon_budget(const struct daemon_settings *, struct budget *out);
 
-/* As at the first SIGTERM: takes nobody any more, lets transfers go on for a time, then ends. */
-void daemon_drain(struct daemon *);
 /* Before the scheduler is asked: what sessions have of the descriptors is not lent as files. */
 void daemon_count_descriptors(struct daemon *);
 /* How many of them the daemon itself and its sessions have, transfers apart. */

@@ -26,6 +26,7 @@
 #include "proto/wire.h"
 #include "rftpd/serve/daemon.h"
 #include "rftpd/serve/daemon_session.h"
+#include "rftpd/serve/daemon_stop.h"
 #include "fabric/loop/loop.h"
 #include "fabric/select.h"
 #include "session/calls.h"
@@ -196,7 +197,7 @@ static void end(void)
 {
 	calls_close(calls);
 	is_main = false;
-	daemon_drain(&daemon_);
+	daemon_stop_drain(&daemon_);
 	must(!daemon_run(&daemon_));
 	daemon_fini(&daemon_);
 	daemon_settings_fini(&settings);
