@@ -5,15 +5,12 @@
  * Slot i of the source is fetched into block i, and given back when that is FREE again.  Its block
  * is GRANTED while the source may fill the slot, and while it is fetched.
  *
- * The source numbers what it fills, and its records become visible in that order.  One READ of all
- * records may find a block and miss the one before it; the next READ finds that.  So blocks are
- * fetched in their order: `order` has the slots of those that are known, by their numbers.
- *
  * READs cost the source's adapter work.  Records are read when all that is known is being fetched,
  * and half of what may be at once has come; once nothing is known and nothing under way, at the
  * times that `lookout` says.
  */
 #include "engine/pull/pull_engine.h"
+#include "engine/pull/pull_slots.h"
 
 #include "base/clock.h"
 #include "engine/lookout.h"
@@ -31,30 +28,18 @@
 #define GIVE_MAX 16u                  /* slots given back by one posting */
 #define GIVE_SHARE 4u                 /* so much of the slots makes a posting */
 #define SIGNAL_SHARE 8u               /* of a send queue may be silent */
-#define TORN_MAX 3u /* times in a row that a record may be read while it changes */
-
-struct pull_slot {
-	uint32_t sequence; /* of its last record */
-	uint32_t length;
-	bool out;     /* given to the source: its record may change */
-	bool again;   /* it has been fetched twice */
-	uint8_t torn; /* times that its record was not whole */
-};
 
 struct pull_sink {
 	struct engine_sink base;
 	struct engine_env env; /* of EXPOSE: the source's memory */
 	struct transfer_expose source;
-	uint32_t slots; /* of the source; 0: EXPOSE has not come */
+	uint32_t slot_count; /* of the source; 0: EXPOSE has not come */
+	struct pull_slots slots;
 	struct lookout lookout;
 	uint64_t next_ns;  /* no READ of records before */
 	uint64_t *records; /* what the READ puts here */
 	uint8_t *given;    /* of each slot: how often it was given back */
 	struct fabric_mr *mr;
-	struct pull_slot *slot;
-	uint32_t *order, order_size; /* slot + 1 by sequence; 0: not known */
-	uint32_t first, known;       /* the next to fetch; known and not fetched yet */
-	uint32_t *repeat, repeats;   /* slots to be fetched once more: a stack */
 	unsigned fetching[MESSAGE_CHANNELS_MAX], fetches, fetches_max; /* READs of blocks */
 	bool reading, closing; /* records are; no block is to come */
 	uint32_t idle_slots;   /* that the source has not got */
@@ -74,20 +59,9 @@ static void sink_close(struct engine_sink *e)
 
 	fabric_mr_free(s->mr);
 	free(s->records);
-	free(s->slot);
-	free(s->order);
-	free(s->repeat);
+	pull_slots_fini(&s->slots);
 	free(s->landed);
 	free(s);
-}
-
-static int broken(struct pull_sink *s, uint32_t index, const struct transfer_record *r)
-{
-	verdict_set(s->env.verdict, VERDICT_SESSION, STATUS_PROTOCOL,
-		"the source's record of slot %u has %u bytes and number %u, where %u is next%s",
-		index, r->length, r->sequence, s->first,
-		s->slot[index].out ? "" : " and the slot has not been given back");
-	return -EBADMSG;
 }
 
 /* ---- reading records ---- */
@@ -118,7 +92,7 @@ static struct channel *pick_channel(struct pull_sink *s)
 static int read_records(struct pull_sink *s)
 {
 	struct channel *channel = pick_channel(s);
-	struct fabric_sge all = {s->records, transfer_records_bytes(s->slots), s->mr};
+	struct fabric_sge all = {s->records, transfer_records_bytes(s->slot_count), s->mr};
 	struct fabric_wr read = {
 		.id = CHANNEL_ID(CHANNEL_RECORDS, 0),
 		.opcode = FABRIC_READ,
@@ -135,69 +109,34 @@ static int read_records(struct pull_sink *s)
 	return channel_post(channel, &read, 0);
 }
 
-/* Whether a slot can be fetched: what was damaged, or the next number, if it is known. */
-static bool can_fetch(const struct pull_sink *s)
-{
-	return s->repeats || s->order[s->first & (s->order_size - 1)];
-}
-
 static bool records_due(const struct pull_sink *s, uint64_t now)
 {
 	/* with no slot that the source may have filled there is nothing to learn */
-	return s->slots && !s->reading && !s->closing && !can_fetch(s) &&
-	       s->idle_slots + s->fetches < s->slots && s->fetches <= s->fetches_max / 2 &&
+	return s->slot_count && !s->reading && !s->closing && !pull_slots_can_fetch(&s->slots) &&
+	       s->idle_slots + s->fetches < s->slot_count && s->fetches <= s->fetches_max / 2 &&
 	       now >= s->next_ns;
-}
-
-/* A record that is not the one that was known.  0 or -EBADMSG. */
-static int learn(struct pull_sink *s, uint32_t index, const struct transfer_record *r)
-{
-	struct pull_slot *slot = &s->slot[index];
-	uint32_t *place = &s->order[r->sequence & (s->order_size - 1)];
-
-	/* as many can be known and not fetched as there are slots, and as many again may have gone
-	 * round meanwhile */
-	if (!slot->out || !r->length || r->length > pool_at(s->env.pool, index)->capacity ||
-		r->sequence - s->first >= s->order_size || *place)
-		return broken(s, index, r);
-	slot->sequence = r->sequence;
-	slot->length = r->length;
-	slot->out = slot->again = false;
-	*place = index + 1;
-	s->known++;
-	s->idle_slots++;
-	return 0;
 }
 
 static int take_records(struct pull_sink *s)
 {
 	uint64_t now = clock_now_ns();
-	uint32_t before = s->known;
+	uint32_t found = 0;
 
 	s->reading = false;
 	if (s->closing)
 		return 0;
-	for (uint32_t i = 0; i < s->slots; i++) {
-		struct transfer_record r;
-		int err = transfer_get_record(&r, s->records[i]);
+	for (uint32_t i = 0; i < s->slot_count; i++) {
+		int n = pull_slots_take(&s->slots, i, s->records[i],
+			pool_at(s->env.pool, i)->capacity, s->env.verdict);
 
-		/* a number is given once: one with another length was read while it changed */
-		if (!err && r.sequence == s->slot[i].sequence && r.length != s->slot[i].length)
-			err = -EAGAIN;
-		if (err && ++s->slot[i].torn > TORN_MAX)
-			return broken(s, i, &r);
-		if (err)
-			continue; /* the next READ finds it whole */
-		s->slot[i].torn = 0;
-		if (r.sequence == s->slot[i].sequence)
-			continue;
-		err = learn(s, i, &r);
-		if (err)
-			return err;
+		if (n < 0)
+			return n;
+		found += (uint32_t)n;
 	}
-	if (s->known != before)
-		lookout_came(&s->lookout, s->known - before, now);
-	s->next_ns = s->known == before ? lookout_next_ns(&s->lookout, now) : now;
+	s->idle_slots += found;
+	if (found)
+		lookout_came(&s->lookout, found, now);
+	s->next_ns = found ? now : lookout_next_ns(&s->lookout, now);
 	return 0;
 }
 
@@ -207,7 +146,8 @@ static int fetch(struct pull_sink *s, struct channel *channel, uint32_t index)
 {
 	struct block *b = pool_at(s->env.pool, index);
 	uint32_t prefix = notice_prefix(&s->env);
-	struct fabric_sge all = {b->payload - prefix, prefix + s->slot[index].length, s->env.mr};
+	struct fabric_sge all = {
+		b->payload - prefix, prefix + pull_slots_length(&s->slots, index), s->env.mr};
 	struct fabric_wr read = {
 		.id = CHANNEL_ID(CHANNEL_FETCH, index),
 		.opcode = FABRIC_READ,
@@ -225,29 +165,17 @@ static int fetch(struct pull_sink *s, struct channel *channel, uint32_t index)
 	return channel_post(channel, &read, 0);
 }
 
-static uint32_t next_fetch(struct pull_sink *s)
-{
-	uint32_t *place = &s->order[s->first & (s->order_size - 1)], index = *place - 1;
-
-	if (s->repeats)
-		return s->repeat[--s->repeats];
-	*place = 0;
-	s->first++;
-	s->known--;
-	return index;
-}
-
 static int fetch_all(struct pull_sink *s)
 {
 	int err = 0;
 
-	while (!err && s->fetches < s->fetches_max && can_fetch(s)) {
+	while (!err && s->fetches < s->fetches_max && pull_slots_can_fetch(&s->slots)) {
 		struct channel *channel = pick_channel(s);
 
 		if (s->fetching[channel->number] >= channel_limit(channel) ||
 			!send_queue_room(&channel->queue))
 			break;
-		err = fetch(s, channel, next_fetch(s));
+		err = fetch(s, channel, pull_slots_next(&s->slots));
 	}
 	return err;
 }
@@ -266,13 +194,10 @@ static void land(struct pull_sink *s, struct channel *channel, uint32_t index)
 static bool sink_again(struct engine_sink *e, struct block *b)
 {
 	struct pull_sink *s = self(e);
-	struct pull_slot *slot = &s->slot[b->index];
 
-	if (slot->again)
+	if (!pull_slots_again(&s->slots, b->index))
 		return false;
-	slot->again = true;
 	pool_regrant(b);
-	s->repeat[s->repeats++] = b->index;
 	return true;
 }
 
@@ -330,7 +255,7 @@ static bool give_is_due(const struct pull_sink *s)
 {
 	uint32_t free = pool_free_count(s->env.pool);
 
-	return free && (free >= s->slots / GIVE_SHARE || !(s->known + s->fetches));
+	return free && (free >= s->slot_count / GIVE_SHARE || !(s->slots.known + s->fetches));
 }
 
 static int sink_flush(struct engine_sink *e)
@@ -349,7 +274,7 @@ static int sink_flush(struct engine_sink *e)
 		most = most < GIVE_MAX ? most : GIVE_MAX;
 		while (count < most && (b = pool_take(s->env.pool, BLOCK_GRANTED))) {
 			s->given[b->index]++;
-			s->slot[b->index].out = true;
+			pull_slots_give(&s->slots, b->index);
 			slots[count++] = b->index;
 		}
 		s->idle_slots -= count;
@@ -393,8 +318,8 @@ static int take_completions(struct pull_sink *s)
 /* Completions wake the loop, unless nothing is under way. */
 static void plan_wake(struct pull_sink *s)
 {
-	bool waits =
-		s->slots && !s->reading && !s->closing && !s->fetches && s->idle_slots < s->slots;
+	bool waits = s->slot_count && !s->reading && !s->closing && !s->fetches &&
+		     s->idle_slots < s->slot_count;
 
 	s->base.common.wake_ns = waits ? s->next_ns : ENGINE_NEVER;
 }
@@ -441,17 +366,17 @@ static int take_expose(struct engine_sink *e, const uint8_t *data, size_t len)
 	struct pull_sink *s = self(e);
 	struct transfer_expose msg;
 
-	if (s->slots || transfer_get_expose(&msg, data, len) ||
+	if (s->slot_count || transfer_get_expose(&msg, data, len) ||
 		msg.blocks > pool_count(s->env.pool) ||
 		msg.stride != pool_stride(pool_at(s->env.pool, 0)->capacity))
 		return -EBADMSG;
 	s->source = msg;
-	s->slots = msg.blocks;
+	s->slot_count = msg.blocks;
 	s->env.remote_base = msg.base;
 	s->env.remote_stride = msg.stride;
 	s->env.remote_key = msg.key;
-	if (s->fetches_max > s->slots)
-		s->fetches_max = s->slots;
+	if (s->fetches_max > s->slot_count)
+		s->fetches_max = s->slot_count;
 	return 0;
 }
 
@@ -461,7 +386,7 @@ static void grant_all(struct pull_sink *s)
 	struct block *b;
 
 	while ((b = pool_take(s->env.pool, BLOCK_GRANTED)))
-		s->slot[b->index].out = true;
+		pull_slots_give(&s->slots, b->index);
 }
 
 static int sink_open(const struct engine_env *env, struct engine_sink **out)
@@ -475,16 +400,9 @@ static int sink_open(const struct engine_env *env, struct engine_sink **out)
 	s->base.ops = &pull_sink_ops;
 	s->base.common.wake_ns = ENGINE_NEVER;
 	s->env = *env;
-	s->order_size = 1;
-	while (s->order_size < 2 * slots) /* a power of two: sequences may wrap */
-		s->order_size *= 2;
-	s->first = 1;
 	s->records = calloc(1, words + slots);
-	s->slot = calloc(slots, sizeof *s->slot);
-	s->order = calloc(s->order_size, sizeof *s->order);
-	s->repeat = calloc(slots, sizeof *s->repeat);
 	s->landed = calloc(slots, sizeof *s->landed);
-	if (!s->records || !s->slot || !s->order || !s->repeat || !s->landed)
+	if (!s->records || !s->landed || pull_slots_init(&s->slots, slots))
 		goto err_close;
 	s->given = (uint8_t *)s->records + words;
 	err = fabric_mr_new(env->pd, s->records, words + slots, FABRIC_READ_INTO, &s->mr);
