@@ -13,13 +13,12 @@
 #include "rftpd/auth/login.h"
 #include "rftpd/serve/session_log.h"
 #include "rftpd/serve/admit.h"
+#include "rftpd/serve/close_task.h"
 #include "rftpd/serve/handle.h"
-#include "rftpd/serve/session_task.h"
 #include "session/pipe_ring.h"
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/param.h>
 
@@ -127,13 +126,6 @@ int handle_ping(struct daemon_session *s, const uint8_t *data, size_t len)
 
 /* ---- data channels ---- */
 
-/* Those that there are go, by a task: a device may take its time for it. */
-struct close_task {
-	struct session_task base; /* first */
-	unsigned transfer;
-	unsigned wanted; /* new ones, by CHANNELS; 0: it was an ABORT */
-};
-
 static int expect_channels(struct daemon_session *s, unsigned transfer, unsigned wanted)
 {
 	struct message_channels_reply channels;
@@ -154,39 +146,11 @@ static int are_closed(struct daemon_session *s, unsigned transfer, unsigned want
 	return wanted ? expect_channels(s, transfer, wanted) : daemon_session_abort(s, transfer);
 }
 
-static void work_close(struct session_task *task)
-{
-	link_close_channels(task->session->link, ((struct close_task *)task)->transfer);
-}
-
-static void forget_close(struct session_task *task)
-{
-	free(task);
-}
-
-static int answer_close(struct session_task *task)
-{
-	struct close_task t = *(struct close_task *)task;
-
-	free(task);
-	return are_closed(t.base.session, t.transfer, t.wanted);
-}
-
+/* Those that there are go; `wanted`: new ones, by CHANNELS; 0: it was an ABORT. */
 static int close_channels(struct daemon_session *s, unsigned wanted)
 {
-	struct close_task *t;
-
 	session_transfers_expect_channels(s, session_transfers_asked(s), 0);
-	if (!link_has_channels(s->link, s->asked))
-		return are_closed(s, s->asked, wanted);
-	t = calloc(1, sizeof *t);
-	if (!t)
-		return -ENOMEM;
-	t->base = (struct session_task){
-		.session = s, .work = work_close, .answer = answer_close, .forget = forget_close};
-	t->transfer = s->asked;
-	t->wanted = wanted;
-	return session_task_do(&t->base);
+	return close_task_do(s, s->asked, are_closed, wanted);
 }
 
 int handle_channels(struct daemon_session *s, const uint8_t *data, size_t len)

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "proto/status.h"
 #include "rftpd/jobs/transfer_job.h"
+#include "rftpd/serve/close_task.h"
 #include "rftpd/serve/daemon_session.h"
 
 #include <assert.h>
@@ -125,11 +126,36 @@ void session_transfers_refused(struct daemon_session *s)
 		if (!t->early)
 			continue;
 		t->early = false;
-		link_close_channels(s->link, i);
+		t->refused = true;
 		session_transfers_expect_channels(s, t, 0);
 		if (demux_drop(link_demux(s->link), i))
 			daemon_session_break(s, -ENOMEM);
 	}
+}
+
+static int are_closed(struct daemon_session *s, unsigned transfer, unsigned unused)
+{
+	(void)s;
+	(void)transfer;
+	(void)unused;
+	return 0;
+}
+
+int session_transfers_tidy(struct daemon_session *s)
+{
+	int err = 0;
+
+	for (unsigned i = 0; i < MESSAGE_TRANSFERS_MAX && !err; i++) {
+		struct session_transfer *t = &s->transfers.of[i];
+
+		if (!t->refused)
+			continue;
+		t->refused = false;
+		err = close_task_do(s, i, are_closed, 0);
+		if (s->state == SESSION_TASK)
+			return 1;
+	}
+	return err;
 }
 
 /* ---- waiting ---- */

@@ -26,7 +26,8 @@ struct session_transfer {
 	unsigned channels_expected, channels_accepted, channels_failed;
 	struct deadline channels_deadline; /* of those that are expected */
 	struct transfer_job *job;          /* that waits or runs; NULL: none */
-	bool early; /* it is asked for, and its frames come without waiting */
+	bool early;   /* it is asked for, and its frames come without waiting */
+	bool refused; /* it was so; its channels are still to be closed */
 };
 
 struct session_transfers {
@@ -60,8 +61,11 @@ bool session_transfers_expired(struct daemon_session *, const struct deadline *)
  */
 int session_transfers_early(struct daemon_session *);
 /* The transfer that is asked for is refused: what was sent early of it goes nowhere, and no channel
- * is left that more of it could come by. */
+ * is left that more of it could come by once session_transfers_tidy has been called. */
 void session_transfers_refused(struct daemon_session *);
+/* Before the next frame is taken: begins to close the channels of those that were refused.  1: the
+ * session has a task for it; 0: there is nothing to do; -errno. */
+int session_transfers_tidy(struct daemon_session *);
 /* Starts the job, which waits until all its data channels are accepted, and for its turn and its
  * lease. */
 void session_transfers_start(struct daemon_session *, struct transfer_job *);

@@ -66,8 +66,12 @@ static int step(struct daemon_session *s)
 	struct demux *demux = link_demux(s->link);
 	struct message_header h;
 	const uint8_t *data;
-	int err;
+	int err = 0;
 
+	if (s->state & (SESSION_READY | SESSION_RUNNING))
+		err = session_transfers_tidy(s);
+	if (err)
+		return err < 0 ? err : 0;
 	if (demux_pending_bytes(demux) > PENDING_HIGH) {
 		demux_push(demux);
 		if (demux_pending_bytes(demux) > PENDING_HIGH)

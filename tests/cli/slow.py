@@ -21,6 +21,7 @@ from rftptest import (Daemon, case, check, equal, leftovers, make_file, rng, sam
 from rude import WAIT
 
 HANG = os.path.join(rftptest.BUILD, "tests/preload/hang.so")
+EARLY = 1 << 25
 FEED = struct.pack(">IHQQ", 0, 1, 0, 0)
 
 
@@ -201,10 +202,10 @@ def the_daemon_ends_though_it_never_answers(top):
 @case
 def a_device_that_does_not_answer(top):
     """To free channels takes as long as a device likes: of sessions that have ended, of transfers that are given up,
-    and of channels in whose place others are asked for."""
+    of channels in whose place others are asked for, and of transfers that are refused though they have begun."""
     slow = Slow(top, hangs={"RFTP_TEST_HANG_FREE": "yes"})
     other = slow.session()
-    gone, given_up, anew = (slow.session(channels=2) for _ in range(3))
+    gone, given_up, anew, early = (slow.session(channels=2) for _ in range(4))
 
     def answers(what):
         status, _ = other.ask(iwarp.STAT, iwarp.text(b"well/f"))
@@ -220,12 +221,17 @@ def a_device_that_does_not_answer(top):
     anew.put(iwarp.CHANNELS, struct.pack(">H", 1))
     wait_until(lambda: slow.stuck() == 3, "who wants other channels waits")
     answers("channels are closed by CHANNELS")
+    early.put(iwarp.STORE, iwarp.data_request(path=b"f", flags=EARLY, channels=9))
+    wait_until(lambda: slow.stuck() == 4, "who began what is refused waits")
+    answers("channels are closed by a refusal")
+    equal(early.get()[:2], (iwarp.STORE | iwarp.REPLY, 103), "the refusal")
     # one of those ends while its task runs
     anew.channel.socket.shutdown(socket.SHUT_WR)
     answers("the session has gone")
     slow.open_gate()
     equal(given_up.get()[0], iwarp.ABORT, "the answer")
-    for session in (given_up, anew, other):
+    equal(early.ask(iwarp.STORE, iwarp.data_request(path=b"well/f"))[0], 103, "another one, without channels")
+    for session in (given_up, anew, early, other):
         for channel in session.channels:
             channel.close()
         session.close()
