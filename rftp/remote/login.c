@@ -6,7 +6,7 @@
  */
 #include "rftp/remote/login.h"
 
-#include "base/secret.h"
+#include "rftp/remote/askpass.h"
 #include "rftp/remote/ssh_unlock.h"
 #include "rftp/ui/escape.h"
 
@@ -246,7 +246,7 @@ static int cannot_ask(struct login *l, const struct showing *s, const char *reas
 /* One try.  -EKEYREJECTED: it is wrong; `why` of what else is in the way. */
 static int try_passphrase(struct login *l, bool again, char why[SSH_KEY_WHY_MAX])
 {
-	char prompt[PATH_MAX + 100], passphrase[PASSWORD_MAX];
+	char prompt[PATH_MAX + 100], passphrase[PASSWORD_MAX], text[PASSWORD_WHY_MAX];
 	struct text path = {0};
 	int err;
 
@@ -255,10 +255,9 @@ static int try_passphrase(struct login *l, bool again, char why[SSH_KEY_WHY_MAX]
 		"%sEnter passphrase for key '%.*s': ", again ? "The passphrase is wrong. " : "",
 		PATH_MAX, text_str(&path));
 	text_fini(&path);
-	err = secret_ask(prompt, l->cancel_fd, passphrase, sizeof passphrase);
+	err = askpass_ask(prompt, l->cancel_fd, passphrase, text);
 	if (err) {
-		snprintf(why, SSH_KEY_WHY_MAX, "%s",
-			err == -ECANCELED ? "interrupted" : strerror(-err));
+		snprintf(why, SSH_KEY_WHY_MAX, "%.150s", text);
 		return err;
 	}
 	l->asked = true;
@@ -283,10 +282,12 @@ static int ask_passphrase(struct login *l, const struct showing *s)
 	l->wrong_passphrase = err == -EKEYREJECTED;
 	if (err == -ENOTTY)
 		return cannot_ask(l, s, "there is no terminal to ask for it on");
-	if (!err || err == -EKEYREJECTED || err == -ENODATA)
+	if (!err || err == -EKEYREJECTED)
 		return 0;
-	if (err != -ECANCELED && !*l->settings->identity)
-		return 0; /* it was a usual one, which nobody asked for */
+	if (err == -ENODATA || (err != -ECANCELED && !*l->settings->identity)) {
+		note(l, "login: %s stays locked: %s", l->keys->locked, why);
+		return 0; /* or it was a usual one, which nobody asked for */
+	}
 	snprintf(s->why, TLS_WHY_MAX, "%s", why);
 	return err == -ECANCELED ? err : -EACCES;
 }
@@ -311,7 +312,7 @@ static int step_passphrase(struct login *l, const struct showing *s)
 
 static int step_prompt(struct login *l, const struct showing *s)
 {
-	char prompt[MESSAGE_NAME_MAX + 300];
+	char prompt[MESSAGE_NAME_MAX + 300], why[PASSWORD_WHY_MAX];
 	struct text name = {0};
 	int err;
 
@@ -325,14 +326,13 @@ static int step_prompt(struct login *l, const struct showing *s)
 	escape_display(&name, l->name, strlen(l->name));
 	snprintf(prompt, sizeof prompt, "%s@%s's password: ", text_str(&name), l->host);
 	text_fini(&name);
-	err = secret_ask(prompt, l->cancel_fd, l->password, sizeof l->password);
+	err = askpass_ask(prompt, l->cancel_fd, l->password, why);
 	if (err == -ECANCELED) {
 		snprintf(s->why, TLS_WHY_MAX, "interrupted");
 		return err;
 	}
 	if (err) {
-		if (err == -ENOTTY)
-			note(l, "login: there is no terminal to ask for a password on");
+		note(l, "login: no password: %s", why);
 		l->step++;
 		return 0;
 	}

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -64,9 +65,8 @@ int password_read_file(const char *path, char password[PASSWORD_MAX], char why[P
 }
 
 /* With the signals' default actions, and its output to `to`. */
-static int start_shell(const char *command, int to, pid_t *pid)
+static int start(char *const argv[], int to, pid_t *pid)
 {
-	char *const argv[] = {"sh", "-c", (char *)command, NULL};
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t attributes;
 	sigset_t all, none;
@@ -80,25 +80,25 @@ static int start_shell(const char *command, int to, pid_t *pid)
 	posix_spawnattr_setsigdefault(&attributes, &all);
 	posix_spawnattr_setsigmask(&attributes, &none);
 	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
-	err = posix_spawn(pid, "/bin/sh", &files, &attributes, argv, environ);
+	err = posix_spawnp(pid, argv[0], &files, &attributes, argv, environ);
 	posix_spawnattr_destroy(&attributes);
 	posix_spawn_file_actions_destroy(&files);
 	return -err;
 }
 
-int password_read_command(
-	const char *command, int cancel_fd, char password[PASSWORD_MAX], char why[PASSWORD_WHY_MAX])
+int password_read_program(char *const argv[], const char *what, int cancel_fd,
+	char password[PASSWORD_MAX], char why[PASSWORD_WHY_MAX])
 {
 	int ends[2], err, status;
 	pid_t pid;
 
 	if (pipe2(ends, O_CLOEXEC))
-		return explain(-errno, command, why);
-	err = start_shell(command, ends[1], &pid);
+		return explain(-errno, what, why);
+	err = start(argv, ends[1], &pid);
 	close(ends[1]);
 	if (err) {
 		close(ends[0]);
-		return explain(err, command, why);
+		return explain(err, what, why);
 	}
 	err = secret_read_line(ends[0], cancel_fd, password, PASSWORD_MAX);
 	close(ends[0]);
@@ -109,9 +109,17 @@ int password_read_command(
 	/* one that writes more than a line may have been cut off by us */
 	if (!err && WIFEXITED(status) && WEXITSTATUS(status)) {
 		explicit_bzero(password, PASSWORD_MAX);
-		snprintf(why, PASSWORD_WHY_MAX, "%.300s: it ended with %d", command,
+		snprintf(why, PASSWORD_WHY_MAX, "%.300s: it ended with %d", what,
 			WEXITSTATUS(status));
 		return -ECHILD;
 	}
-	return explain(err, command, why);
+	return explain(err, what, why);
+}
+
+int password_read_command(
+	const char *command, int cancel_fd, char password[PASSWORD_MAX], char why[PASSWORD_WHY_MAX])
+{
+	char *const argv[] = {"/bin/sh", "-c", (char *)(uintptr_t)command, NULL};
+
+	return password_read_program(argv, command, cancel_fd, password, why);
 }

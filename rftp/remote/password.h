@@ -20,6 +20,11 @@ int password_read_file(const char *path, char password[PASSWORD_MAX], char why[P
 int password_read_command(const char *command, int cancel_fd, char password[PASSWORD_MAX],
 	char why[PASSWORD_WHY_MAX]);
 
+/* The same of a program, argv[0], which is looked for as a shell does; `what` names it in `why`.
+ * -ECHILD: it did not end with 0. */
+int password_read_program(char *const argv[], const char *what, int cancel_fd,
+	char password[PASSWORD_MAX], char why[PASSWORD_WHY_MAX]);
+
 /*
  * Opens a file with secrets: a regular one, which nobody but its owner may read or change.  The
  * descriptor, or -errno, of -EPERM: `why` says what to do about it.

@@ -6,6 +6,7 @@ import base64
 import json
 import os
 import shutil
+import signal
 import struct
 import subprocess
 import tempfile
@@ -335,6 +336,73 @@ def a_key_with_a_passphrase(top):
     check(b"the passphrase of its key was wrong" in tries(REFUSED, wrong, wrong, wrong, at=keys), "the reason")
     tries(REFUSED, (asks(path), b"\n"), at=keys)
     tries(0, wrong, right, at=keys)
+
+
+@case
+def a_program_that_asks(top):
+    """SSH_ASKPASS, as ssh has it: where there is no terminal, but a display; or as SSH_ASKPASS_REQUIRE says."""
+    needs("ssh-keygen")
+    path, secret = f"{top}/locked", "open sesame"
+    daemon = keyed(top, "--users", users(top, alice="a-word"), alice=keygen(path, passphrase=secret))
+    program, asked, answer = f"{top}/ask pass", f"{top}/asked", f"{top}/answer"
+    private(program, f'#!/bin/sh\nprintf "%s\\n" "$1" >>{asked}\ncat {answer}\n', 0o700)
+    display, wayland = {"DISPLAY": ":7"}, {"WAYLAND_DISPLAY": "wayland-7"}
+    prompt, typed = "alice@127.0.0.1's password: ", b"a-word\n"
+
+    def questions():
+        if not os.path.exists(asked):
+            return []
+        with open(asked) as f:
+            text = f.read()
+        os.unlink(asked)
+        return text.splitlines()
+
+    def tries(code, expected, *arguments, says="", **env):
+        result = rftptest.rftp("-vv", *arguments, "-c", "ls", url(daemon, "alice"), env={"SSH_ASKPASS": program} | env)
+        equal(result.code, code, "exit code with", env, result)
+        equal(questions(), expected, "what was asked with", env)
+        check(says.encode() in result.err, says, result)
+        check(b"a-word" not in result.err and b"sesame" not in result.err, "a secret is shown", result)
+
+    private(answer, "a-word\nand more\n")
+    tries(0, [prompt], **display)
+    tries(0, [prompt], **wayland)
+    tries(0, [prompt], **display, SSH_ASKPASS_REQUIRE="prefer")
+    tries(0, [prompt], SSH_ASKPASS_REQUIRE="force")
+    none = "there is no terminal to ask on"
+    tries(REFUSED, [], says=none)
+    tries(REFUSED, [], DISPLAY="", says=none)
+    tries(REFUSED, [], SSH_ASKPASS_REQUIRE="prefer", says=none)
+    tries(REFUSED, [], **display, SSH_ASKPASS_REQUIRE="never", says=none)
+    tries(REFUSED, [], **display, SSH_ASKPASS=f"{top}/missing", says="missing: No such file")
+    tries(REFUSED, [], **display, SSH_ASKPASS="", PATH=top, says=none)
+    # a key: its passphrase, and where that is wrong the password
+    private(answer, f"{secret}\n")
+    tries(0, [asks(path).decode()], "-i", path, **display)
+    private(answer, "a-word\n")
+    again = "The passphrase is wrong. " + asks(path).decode()
+    tries(0, [asks(path).decode(), again, again, prompt], "-i", path, **display)
+    private(answer, "wrong\n")
+    tries(REFUSED, [prompt] * 3, **display)
+    # who does not want to answer is asked once
+    private(answer, "")
+    tries(REFUSED, [prompt], **display)
+    private(program, f'#!/bin/sh\necho "$1" >>{asked}\necho a-word\nexit 1\n', 0o700)
+    tries(REFUSED, [prompt], **display, says="it ended with 1")
+    tries(REFUSED, [asks(path).decode(), prompt], "-i", path, **display)
+    # with a terminal that is where it is asked, unless the program is to be preferred
+    private(program, f'#!/bin/sh\necho "$1" >>{asked}\necho a-word\n', 0o700)
+    for require, on_it in ((None, True), ("never", True), ("prefer", False), ("force", False)):
+        env = {"SSH_ASKPASS": program} | display | ({"SSH_ASKPASS_REQUIRE": require} if require else {})
+        seen, code = on_terminal("-c", "ls", url(daemon, "alice"), answers=[(prompt.encode(), typed)] if on_it else [],
+                                 env=env)
+        equal((code, questions()), (0, [] if on_it else [prompt]), "exit code, what was asked with", require, seen)
+    # and Ctrl-C ends what asks
+    private(program, f'#!/bin/sh\necho "$1" >>{asked}\nexec sleep 600\n', 0o700)
+    client = rftptest.start_rftp("-c", "ls", url(daemon, "alice"), env={"SSH_ASKPASS": program} | display)
+    wait_until(lambda: os.path.exists(asked), "it asks")
+    client.send_signal(signal.SIGINT)
+    equal(client.wait(WAIT), rftptest.INTERRUPTED, "Ctrl-C")
 
 
 @case

@@ -216,7 +216,8 @@ def clean_environment(extra=None):
     env["STATE_DIRECTORY"] = os.path.join(state(), "daemon")
     env["XDG_CONFIG_HOME"] = os.path.join(state(), "config")
     env["HOME"] = os.path.join(state(), "home")  # no keys of the developer's log in
-    env.pop("SSH_AUTH_SOCK", None)
+    for name in ("SSH_AUTH_SOCK", "SSH_ASKPASS", "SSH_ASKPASS_REQUIRE", "DISPLAY", "WAYLAND_DISPLAY"):
+        env.pop(name, None)
     env.setdefault("TSAN_OPTIONS", "halt_on_error=1")
     env.update(extra or {})
     return env
