@@ -2,8 +2,8 @@
 /*
  * base/lookup: see lookup.h.
  *
- * Owns the connections to the other process: who asks takes one, and waits while there is none, so
- * that a question needs neither memory nor a descriptor.
+ * Owns the lines to other processes: who asks takes one, and waits while there is none, so that a
+ * question needs neither memory nor a descriptor, but for one in whose place another is made.
  */
 #include "base/lookup.h"
 
@@ -14,7 +14,6 @@
 #include <grp.h>
 #include <pthread.h>
 #include <pwd.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,10 +35,14 @@ struct lookup_answer {
 
 static struct {
 	bool used;
+	int keeper;
 	pthread_mutex_t lock;
 	pthread_cond_t given;
 	int lines[LOOKUP_LINES]; /* those that nobody has, first */
-	unsigned idle;
+	unsigned idle, count;    /* of lines; `count`: with those that somebody has */
+	uint64_t since_ns;       /* from then on */
+	unsigned lost;           /* so many have ended */
+	bool gone;               /* the keeper has, which was said */
 } elsewhere = {.lock = PTHREAD_MUTEX_INITIALIZER, .given = PTHREAD_COND_INITIALIZER};
 
 /* ---- here ---- */
@@ -98,14 +101,52 @@ static int lookup_here(const struct lookup_question *q, struct lookup_answer *a)
 
 /* ---- elsewhere ---- */
 
-static int lookup_take_line(void)
+/* Under the lock.  -1: there is none to be had. */
+static int lookup_make_line(void)
 {
-	int fd;
+	char byte = 0;
+	int fds[2] = {-1, -1};
+	long n = 0;
+
+	if (elsewhere.lost >= LOOKUP_LOST_MAX &&
+		clock_now_ns() - elsewhere.since_ns < LOOKUP_LOST_NS)
+		return -1;
+	if (!elsewhere.gone && !opener_send(elsewhere.keeper, &byte, sizeof byte, NULL, 0))
+		n = opener_recv(elsewhere.keeper, &byte, sizeof byte, fds);
+	if (n != sizeof byte && n != -EMSGSIZE) { /* which is: there is no descriptor for it */
+		if (!elsewhere.gone)
+			log_error("the process that looks up users and groups has ended: owners "
+				  "are kept by number until a new start");
+		elsewhere.gone = true;
+		return -1;
+	}
+	if (n < 0 || fds[0] < 0) {
+		log_warning("no process can be started that looks up users and groups");
+		return -1;
+	}
+	elsewhere.count++;
+	return fds[0];
+}
+
+/* `anew`: one that nobody had; it takes the place of one that waits where there are all. */
+static int lookup_take_line(bool anew)
+{
+	int fd = -1;
 
 	pthread_mutex_lock(&elsewhere.lock);
-	while (!elsewhere.idle)
+	while (!elsewhere.idle && elsewhere.count == LOOKUP_LINES)
 		pthread_cond_wait(&elsewhere.given, &elsewhere.lock);
-	fd = elsewhere.lines[--elsewhere.idle];
+	if (elsewhere.idle)
+		fd = elsewhere.lines[--elsewhere.idle];
+	if (fd >= 0 && anew) {
+		close(fd);
+		elsewhere.count--;
+		fd = -1;
+	}
+	if (fd < 0)
+		fd = lookup_make_line();
+	if (fd < 0)
+		pthread_cond_signal(&elsewhere.given); /* whose turn it is finds the same */
 	pthread_mutex_unlock(&elsewhere.lock);
 	return fd;
 }
@@ -118,21 +159,46 @@ static void lookup_give_line(int fd)
 	pthread_mutex_unlock(&elsewhere.lock);
 }
 
+/* Its process has ended. */
+static void lookup_lose_line(int fd)
+{
+	uint64_t now_ns = clock_now_ns();
+
+	close(fd);
+	pthread_mutex_lock(&elsewhere.lock);
+	elsewhere.count--;
+	if (now_ns - elsewhere.since_ns >= LOOKUP_LOST_NS) {
+		elsewhere.since_ns = now_ns;
+		elsewhere.lost = 0;
+	}
+	if (++elsewhere.lost < LOOKUP_LOST_MAX)
+		log_warning("a process that looks up users and groups has ended: another one is "
+			    "started");
+	else if (elsewhere.lost == LOOKUP_LOST_MAX)
+		log_error("%u processes that look up users and groups have ended within a minute: "
+			  "owners are kept by number for the rest of it",
+			LOOKUP_LOST_MAX);
+	pthread_cond_signal(&elsewhere.given);
+	pthread_mutex_unlock(&elsewhere.lock);
+}
+
+/* What ends at every question is not started again and again: each is asked twice at most. */
 static int lookup_there(const struct lookup_question *q, struct lookup_answer *a)
 {
-	static atomic_flag told = ATOMIC_FLAG_INIT;
-	int fd = lookup_take_line(), fds[2], err;
-	long n = 0;
+	for (unsigned i = 0; i < 2; i++) {
+		int fd = lookup_take_line(i), fds[2];
+		long n = 0;
 
-	err = opener_send(fd, q, sizeof *q, NULL, 0);
-	if (!err)
-		n = opener_recv(fd, a, sizeof *a, fds);
-	lookup_give_line(fd);
-	if (n == (long)sizeof *a)
-		return a->error;
-	if (!atomic_flag_test_and_set(&told))
-		log_error("the process that looks up users and groups has ended: owners are kept "
-			  "by number until a new start");
+		if (fd < 0)
+			break;
+		if (!opener_send(fd, q, sizeof *q, NULL, 0))
+			n = opener_recv(fd, a, sizeof *a, fds);
+		if (n == (long)sizeof *a) {
+			lookup_give_line(fd);
+			return a->error;
+		}
+		lookup_lose_line(fd);
+	}
 	return ECONNRESET;
 }
 
@@ -167,11 +233,17 @@ int lookup_id(enum lookup_kind kind, const char *name, uint32_t *id)
 	return err;
 }
 
-void lookup_elsewhere(const int fds[LOOKUP_LINES])
+void lookup_elsewhere(int keeper)
 {
 	elsewhere.used = true;
-	elsewhere.idle = LOOKUP_LINES;
-	memcpy(elsewhere.lines, fds, sizeof elsewhere.lines);
+	elsewhere.keeper = keeper;
+	elsewhere.since_ns = clock_now_ns();
+	for (unsigned i = 0; i < LOOKUP_LINES; i++) {
+		int fd = lookup_make_line();
+
+		if (fd >= 0)
+			elsewhere.lines[elsewhere.idle++] = fd;
+	}
 }
 
 /* ---- the other process ---- */

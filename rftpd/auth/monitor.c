@@ -110,6 +110,17 @@ static void begin(int fd, const struct daemon_settings *s)
 
 /* ---- the daemon ---- */
 
+static int cannot_become(const char *name, const char *what)
+{
+	int err = -errno;
+
+	log_error("user %s: rftpd cannot take %s: %s%s", name, what, strerror(-err),
+		err == -EPERM || err == -EINVAL
+			? " (in a user namespace, which must map the user and allow setgroups?)"
+			: "");
+	return err;
+}
+
 static int drop_root(const char *name)
 {
 	const struct passwd *user = getpwnam(name);
@@ -121,13 +132,16 @@ static int drop_root(const char *name)
 	}
 	if (!getenv("STATE_DIRECTORY")) /* where root's is */
 		setenv("STATE_DIRECTORY", STATE_DEFAULT, 1);
-	if (initgroups(user->pw_name, user->pw_gid) ||
-		setresgid(user->pw_gid, user->pw_gid, user->pw_gid) ||
-		setresuid(user->pw_uid, user->pw_uid, user->pw_uid)) {
-		log_error("user %s: %s", name, strerror(errno));
-		return -errno;
-	}
-	return setuid(0) == -1 ? 0 : -EPERM;
+	if (initgroups(user->pw_name, user->pw_gid))
+		return cannot_become(name, "its groups");
+	if (setresgid(user->pw_gid, user->pw_gid, user->pw_gid))
+		return cannot_become(name, "its group");
+	if (setresuid(user->pw_uid, user->pw_uid, user->pw_uid))
+		return cannot_become(name, "its number");
+	if (setuid(0) == -1)
+		return 0;
+	log_error("user %s: root can be had again", name);
+	return -EPERM;
 }
 
 int monitor_check(const struct daemon_settings *s)

@@ -6,7 +6,7 @@
 
 #include "base/log.h"
 #include "base/lookup.h"
-#include "base/worker.h"
+#include "base/opener_wire.h"
 #include "rftpd/confine/landlock.h"
 
 #include <errno.h>
@@ -14,14 +14,18 @@
 #include <grp.h>
 #include <linux/capability.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define FIRST_FD 3
 #define NOBODY 65534
+/* Those that have ended and are not reaped yet are among them. */
+#define PROCESSES_MAX (4 * LOOKUP_LINES)
 
 /* ---- the other process ---- */
 
@@ -36,18 +40,29 @@ static int give_up_capabilities(void)
 	return syscall(SYS_capset, &header, none) ? -errno : 0;
 }
 
-/* It goes on as it is where that cannot be had: names are looked up all the same. */
+static void warn(const char *what, int error)
+{
+	log_warning("what looks up users and groups keeps %s: %s%s", what, strerror(error),
+		error == EPERM || error == EINVAL
+			? " (in a user namespace, which must map 65534 and allow setgroups?)"
+			: "");
+}
+
+/* It goes on with what it cannot give up: names are looked up all the same. */
 static void give_up_user(void)
 {
+	bool is_root = !geteuid();
 	int err;
 
-	if (!geteuid() && (setgroups(0, NULL) || setresgid(NOBODY, NOBODY, NOBODY) ||
-				  setresuid(NOBODY, NOBODY, NOBODY)))
-		log_warning("what looks up users and groups stays root's: %s", strerror(errno));
+	if (is_root && setgroups(0, NULL))
+		warn("the daemon's groups", errno);
+	if (is_root && setresgid(NOBODY, NOBODY, NOBODY))
+		warn("the daemon's group", errno);
+	if (is_root && setresuid(NOBODY, NOBODY, NOBODY))
+		warn("the daemon's user", errno);
 	err = give_up_capabilities();
 	if (err)
-		log_warning("what looks up users and groups keeps its capabilities: %s",
-			strerror(-err));
+		warn("its capabilities", -err);
 }
 
 static void give_up_rights(void)
@@ -63,36 +78,73 @@ static void give_up_rights(void)
 	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 }
 
-/* Nothing stays open but the connections, from FIRST_FD on.  Who reads what the daemon wrote to
- * standard output has read all when the daemon has ended. */
-static int close_others(const int fds[LOOKUP_LINES])
+/* Nothing stays open but `fd`, as FIRST_FD.  Who reads what the daemon wrote to standard output has
+ * read all when the daemon has ended. */
+static int close_others(int fd)
 {
-	int null = open("/dev/null", O_RDWR), above[LOOKUP_LINES];
+	int null = open("/dev/null", O_RDWR), above = fcntl(fd, F_DUPFD, FIRST_FD + 1);
 
-	for (int i = 0; i < (int)LOOKUP_LINES; i++) {
-		above[i] = fcntl(fds[i], F_DUPFD, FIRST_FD + LOOKUP_LINES);
-		if (above[i] < 0)
-			return -errno;
-	}
+	if (null < 0 || above < 0)
+		return -errno;
 	for (int i = 0; i < FIRST_FD; i++)
 		if (dup2(null, i) < 0)
 			return -errno;
-	for (int i = 0; i < (int)LOOKUP_LINES; i++)
-		if (dup2(above[i], FIRST_FD + i) < 0)
-			return -errno;
-	return close_range(FIRST_FD + LOOKUP_LINES, ~0u, 0) ? -errno : 0;
+	if (dup2(above, FIRST_FD) < 0)
+		return -errno;
+	return close_range(FIRST_FD + 1, ~0u, 0) ? -errno : 0;
 }
 
-static void serve(void *fd)
+static volatile sig_atomic_t ended; /* of the processes that were started */
+
+static void take_ended(int number)
 {
-	lookup_serve(*(int *)fd);
+	int before = errno;
+
+	(void)number;
+	while (waitpid(-1, NULL, WNOHANG) > 0)
+		ended = (sig_atomic_t)((unsigned)ended + 1);
+	errno = before;
+}
+
+static void serve(int fd)
+{
+	signal(SIGCHLD, SIG_DFL); /* a name service may start programs */
+	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	lookup_serve(fd);
+	_exit(0);
+}
+
+/* Bytes come, and nothing else: each is answered with a line that another process serves. */
+static void keep(int fd)
+{
+	struct sigaction reap = {.sa_handler = take_ended, .sa_flags = SA_RESTART};
+	unsigned started = 0;
+	char byte;
+
+	sigaction(SIGCHLD, &reap, NULL);
+	while (recv(fd, &byte, sizeof byte, 0) == sizeof byte) {
+		int ends[2];
+		pid_t pid = -1;
+
+		if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
+			ends[0] = ends[1] = -1;
+		else if (started - (unsigned)ended < PROCESSES_MAX)
+			pid = fork();
+		if (!pid) {
+			close(fd);
+			close(ends[0]);
+			serve(ends[1]);
+		}
+		started += pid > 0;
+		opener_send(fd, &byte, sizeof byte, &ends[0], pid > 0);
+		close(ends[0]);
+		close(ends[1]);
+	}
 	_exit(0); /* the daemon has gone */
 }
 
-static void begin(const int fds[LOOKUP_LINES])
+static void begin(int fd)
 {
-	static struct worker workers[LOOKUP_LINES];
-	static int lines[LOOKUP_LINES];
 	sigset_t none;
 
 	prctl(PR_SET_NAME, "rftpd-lookup", 0, 0, 0);
@@ -102,44 +154,33 @@ static void begin(const int fds[LOOKUP_LINES])
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	give_up_user(); /* while there is standard error to say so */
-	if (chdir("/") || close_others(fds))
+	if (chdir("/") || close_others(fd))
 		_exit(1);
 	give_up_rights();
-	for (int i = 0; i < (int)LOOKUP_LINES; i++) {
-		lines[i] = FIRST_FD + i;
-		if (i && worker_start(&workers[i], "lookup", serve, &lines[i]))
-			_exit(1);
-	}
-	serve(&lines[0]);
+	keep(FIRST_FD);
 }
 
 /* ---- the daemon ---- */
 
 int lookup_process_start(void)
 {
-	int ours[LOOKUP_LINES], theirs[LOOKUP_LINES], fds[2], err = 0;
-	unsigned count = 0;
-	pid_t pid = -1;
+	int ends[2], err = 0;
+	pid_t pid;
 
-	while (count < LOOKUP_LINES &&
-		!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds)) {
-		ours[count] = fds[0];
-		theirs[count++] = fds[1];
-	}
-	if (count == LOOKUP_LINES)
-		pid = fork();
-	if (!pid)
-		begin(theirs);
-	if (pid < 0)
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends)) {
 		err = -errno;
-	for (unsigned i = 0; i < count; i++) {
-		close(theirs[i]);
+	} else {
+		pid = fork();
+		if (!pid)
+			begin(ends[1]);
+		err = pid < 0 ? -errno : 0;
+		close(ends[1]);
 		if (err)
-			close(ours[i]);
+			close(ends[0]);
 	}
 	if (err)
 		log_error("cannot start what looks up users and groups: %s", strerror(-err));
 	else
-		lookup_elsewhere(ours);
+		lookup_elsewhere(ends[0]);
 	return err;
 }

@@ -5,6 +5,7 @@ nothing that the daemon does.  (What cannot be done from within is tested by tes
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 
@@ -182,22 +183,25 @@ def children(pid):
 
 @case
 def who_looks_up_names(top):
-    """A process outside, which has nothing but that to do, and nothing to do it harm with."""
+    """Processes outside, which have nothing but that to do, and nothing to do it harm with."""
     daemon = served(top)
     pid = daemon.process.pid
     found = children(pid)
     equal(list(found.values()), ["rftpd-lookup"], "processes of the daemon's")
     helper = next(iter(found))
-    with open(f"/proc/{helper}/status") as f:
-        text = f.read()
-    equal(re.search(r"(?m)^NoNewPrivs:\s(.*)$", text)[1], "1", "NoNewPrivs")
-    if rftptest.ROOT:
-        equal(set(re.search(r"(?m)^Uid:\s(.*)$", text)[1].split()), {str(NOBODY)}, "its user ids")
-        equal(set(re.search(r"(?m)^Gid:\s(.*)$", text)[1].split()), {str(NOBODY)}, "its group ids")
-        equal(re.search(r"(?m)^CapEff:\s(.*)$", text)[1], "0" * 16, "its capabilities")
-        equal(re.search(r"(?m)^Groups:[ \t]*(.*)$", text)[1].strip(), "", "its groups")
-        links = {os.readlink(f"/proc/{helper}/fd/{fd}").split(":")[0] for fd in os.listdir(f"/proc/{helper}/fd")}
-        equal(links, {"/dev/null", "socket"}, "what it has open")
+    theirs = children(helper)
+    equal(set(theirs.values()), {"rftpd-lookup"}, "and those that it keeps")
+    for one in [helper, *theirs]:
+        with open(f"/proc/{one}/status") as f:
+            text = f.read()
+        equal(re.search(r"(?m)^NoNewPrivs:\s(.*)$", text)[1], "1", "NoNewPrivs")
+        if rftptest.ROOT:
+            equal(set(re.search(r"(?m)^Uid:\s(.*)$", text)[1].split()), {str(NOBODY)}, "its user ids")
+            equal(set(re.search(r"(?m)^Gid:\s(.*)$", text)[1].split()), {str(NOBODY)}, "its group ids")
+            equal(re.search(r"(?m)^CapEff:\s(.*)$", text)[1], "0" * 16, "its capabilities")
+            equal(re.search(r"(?m)^Groups:[ \t]*(.*)$", text)[1].strip(), "", "its groups")
+            open_ = sorted(os.readlink(f"/proc/{one}/fd/{fd}").split(":")[0] for fd in os.listdir(f"/proc/{one}/fd"))
+            equal(open_, ["/dev/null"] * 3 + ["socket"], "what it has open")
     make_file(f"{top}/f", 1000)
     works("-a", f"{top}/f", daemon.url("f"))
     works("-a", daemon.url("f"), f"{top}/g")
@@ -210,17 +214,56 @@ def who_looks_up_names(top):
     works("-a", f"{top}/f", daemon.url("f"))
     daemon.stop()
     wait_until(lambda: not os.path.exists(f"/proc/{helper}"), "it ends with the daemon")
-    # where it has gone, owners are numbers, and that is said
+    # those that are killed are replaced
     daemon = served(top)
-    os.kill(next(iter(children(daemon.process.pid))), signal.SIGKILL)
+    helper = next(iter(children(daemon.process.pid)))
+    theirs = children(helper)
+    for one in theirs:
+        os.kill(one, signal.SIGKILL)
     if rftptest.ROOT:
         os.chown(f"{top}/f", 1, 1)
     works("-a", f"{top}/f", daemon.url("f"))
     works("-a", daemon.url("f"), f"{top}/g")
     if rftptest.ROOT:
-        check(b"looks up users and groups has ended" in daemon.stderr(), daemon.stderr())
+        log = daemon.stderr()
+        check(b"has ended: another one is started" in log and b"kept by number" not in log, "the log", log)
+        check(set(children(helper)) - set(theirs), "another one, of", children(helper))
+    # without who keeps them owners are numbers, and that is said
+    os.kill(helper, signal.SIGKILL)
+    works("-a", f"{top}/f", daemon.url("f"))
+    works("-a", daemon.url("f"), f"{top}/g")
+    if rftptest.ROOT:
+        check(b"owners are kept by number until a new start" in daemon.stderr(), daemon.stderr())
     daemon.stop()
     equal(children(served(top, "--sandbox=no").process.pid), {}, "processes without a sandbox")
+
+
+@case
+def what_cannot_be_given_up_is_said(top):
+    """In a user namespace that has no other user, and lets nobody change its groups."""
+    own = ["unshare", "--user", "--map-root-user"]
+    if not shutil.which("unshare") or subprocess.run([*own, "true"], capture_output=True).returncode:
+        skip("no user namespace can be made")
+    os.makedirs(f"{top}/start")
+    with open(f"{top}/start/rftpd", "w") as f:
+        f.write(f"#!/bin/sh\nexec {' '.join(own)} {BUILD}/rftpd \"$@\"\n")
+    os.chmod(f"{top}/start/rftpd", 0o755)
+    daemon = served(top, build=f"{top}/start")
+    make_file(f"{top}/f", 1000)
+    works("-a", f"{top}/f", daemon.url("f"))
+    log = daemon.stderr()
+    for what in (b"groups", b"user"):
+        check(b"what looks up users and groups keeps the daemon's " + what + b": " in log, what, log)
+    check(b"in a user namespace" in log, "why", log)
+    helper = next(iter(children(daemon.process.pid)))
+    with open(f"/proc/{helper}/status") as f:
+        equal(re.search(r"(?m)^CapEff:\s(.*)$", f.read())[1], "0" * 16, "its capabilities")
+    daemon.stop()
+    if rftptest.ROOT:
+        done = subprocess.run([*own, f"{BUILD}/rftpd", "--listen", "127.0.0.1:0", "--export", top, "--system-users",
+                               "--user", "nobody"], capture_output=True, timeout=60, env=rftptest.clean_environment())
+        check(done.returncode != 0, "it serves users of the host there", done)
+        check(b"user nobody: rftpd cannot take its groups" in done.stderr, "the reason", done.stderr)
 
 
 @case

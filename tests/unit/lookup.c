@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* base/lookup: what another process answers is what would be answered here; and when it is gone. */
+/* base/lookup: what other processes answer is what would be answered here; and when they are gone.
+ */
 #include "base/lookup.h"
 #include "base/log.h"
+#include "base/opener_wire.h"
 #include "tests/harness.h"
 
+#include <poll.h>
 #include <pthread.h>
 #include <pwd.h>
 #include <signal.h>
@@ -58,36 +61,79 @@ static void as_here(void)
 	CHECK_EQ(lookup_name(LOOKUP_GROUP, 4000000000u, name), -ENOENT);
 }
 
-static pid_t serve(int fds[LOOKUP_LINES])
-{
-	int pairs[LOOKUP_LINES][2];
-	pid_t pid;
+#define ENDS_AT 4242u /* who is asked for it ends */
 
-	for (unsigned i = 0; i < LOOKUP_LINES; i++)
-		if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pairs[i]))
+/* A line: what comes is looked at, and answered by lookup_serve. */
+static void serve(int fd)
+{
+	uint32_t question[3]; /* kind, by_name, id */
+
+	for (;;) {
+		int ends[2];
+
+		if (recv(fd, question, sizeof question, MSG_PEEK) <= 0 || question[2] == ENDS_AT)
+			_exit(0);
+		if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends))
 			abort();
+		{
+			static char bytes[4096];
+			ssize_t n = recv(fd, bytes, sizeof bytes, 0);
+
+			send(ends[0], bytes, (size_t)n, 0);
+			shutdown(ends[0], SHUT_WR);
+			lookup_serve(ends[1]);
+			n = recv(ends[0], bytes, sizeof bytes, 0);
+			send(fd, bytes, (size_t)n, 0);
+		}
+		close(ends[0]);
+		close(ends[1]);
+	}
+}
+
+/* Forks who keeps the lines, and tells where of each process that it starts. */
+static pid_t keep(int *keeper, int told[2])
+{
+	int ends[2];
+	pid_t pid;
+	char byte;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) || pipe(told))
+		abort();
 	fflush(stdout);
 	pid = fork();
-	for (unsigned i = 0; i < LOOKUP_LINES; i++) {
-		close(pairs[i][!pid ? 0 : 1]);
-		fds[i] = pairs[i][!pid ? 1 : 0];
-	}
+	*keeper = ends[0];
 	if (pid)
-		return pid;
-	for (unsigned i = 1; i < LOOKUP_LINES; i++)
-		if (!fork()) {
-			for (unsigned k = 0; k < LOOKUP_LINES; k++)
-				if (k != i)
-					close(fds[k]);
-			lookup_serve(fds[i]);
-			_exit(0);
+		return close(ends[1]), pid;
+	close(ends[0]);
+	signal(SIGCHLD, SIG_IGN);
+	while (recv(ends[1], &byte, 1, 0) == 1) {
+		int line[2];
+		pid_t one;
+
+		if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, line))
+			abort();
+		one = fork();
+		if (!one) {
+			close(ends[1]);
+			close(line[0]);
+			serve(line[1]);
 		}
-	for (unsigned k = 1; k < LOOKUP_LINES; k++)
-		close(fds[k]);
-	lookup_serve(fds[0]);
-	while (wait(NULL) > 0)
-		;
+		if (write(told[1], &one, sizeof one) != sizeof one)
+			abort();
+		opener_send(ends[1], &byte, 1, line, 1);
+		close(line[0]);
+		close(line[1]);
+	}
 	_exit(0);
+}
+
+static pid_t next_started(int told)
+{
+	pid_t pid;
+
+	if (read(told, &pid, sizeof pid) != sizeof pid)
+		abort();
+	return pid;
 }
 
 static void no_question(void)
@@ -120,29 +166,44 @@ static void *in_thread(void *arg)
 static void known_elsewhere(void)
 {
 	pthread_t threads[THREADS];
-	int fds[LOOKUP_LINES], differ[THREADS], status;
+	int keeper, told[2], differ[THREADS], status;
 	char name[LOOKUP_NAME_MAX + 1] = "as it was";
+	unsigned started = 0;
 	uint32_t id;
-	pid_t pid = serve(fds);
+	pid_t pid = keep(&keeper, told);
+	struct pollfd more = {told[0], POLLIN, 0};
 
 	ask_all(here);
 	CHECK(pid > 0);
-	lookup_elsewhere(fds);
+	lookup_elsewhere(keeper);
 	for (unsigned i = 0; i < THREADS; i++)
 		CHECK(!pthread_create(&threads[i], NULL, in_thread, &differ[i]));
 	for (unsigned i = 0; i < THREADS; i++) {
 		pthread_join(threads[i], NULL);
 		CHECK_EQ(differ[i], 0);
 	}
-	/* with the process goes the answer, and nobody waits for one */
-	for (unsigned i = 0; i < LOOKUP_LINES; i++)
-		shutdown(fds[i], SHUT_WR);
-	CHECK(waitpid(pid, &status, 0) == pid && !status);
+	/* those that are killed are replaced, and nobody notices */
 	log_setup("test", LOG_LEVEL_ERROR);
-	for (unsigned i = 0; i < 2 * LOOKUP_LINES; i++) {
-		CHECK_EQ(lookup_name(LOOKUP_USER, 0, name), -ECONNRESET);
-		CHECK_EQ(lookup_id(LOOKUP_GROUP, "root", &id), -ECONNRESET);
-	}
+	for (unsigned i = 0; i < LOOKUP_LINES; i++)
+		kill(next_started(told[0]), SIGKILL);
+	CHECK_EQ(lookup_name(LOOKUP_USER, 0, name), 0);
+	CHECK(!strcmp(name, "root"));
+	CHECK_EQ(lookup_id(LOOKUP_GROUP, "root", &id), 0);
+	next_started(told[0]);
+	/* what ends whoever is asked is asked twice, and after some of it there is nobody for a
+	 * while */
+	strcpy(name, "as it was");
+	for (unsigned i = 0; i < LOOKUP_LOST_MAX; i++)
+		CHECK_EQ(lookup_name(LOOKUP_USER, ENDS_AT, name), -ECONNRESET);
+	CHECK_EQ(lookup_name(LOOKUP_USER, 0, name), -ECONNRESET);
+	CHECK_EQ(lookup_id(LOOKUP_GROUP, "root", &id), -ECONNRESET);
+	for (; poll(&more, 1, 0) == 1; started++)
+		next_started(told[0]);
+	CHECK(started && started <= LOOKUP_LOST_MAX);
+	/* nor is there anything without who keeps them */
+	shutdown(keeper, SHUT_WR);
+	CHECK(waitpid(pid, &status, 0) == pid && !status);
+	CHECK_EQ(lookup_name(LOOKUP_USER, 0, name), -ECONNRESET);
 	CHECK(!strcmp(name, "as it was"));
 }
 
