@@ -11,6 +11,7 @@
 
 #include "block/digest.h"
 #include "proto/bundle.h"
+#include "transfer/bundle_files.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -21,17 +22,8 @@
 #define LANDING_PART 2u
 #define RESULTS_BYTES 4096u /* of a frame: most have no results, and some a few */
 
-struct sink_entry {
-	struct transfer_arrival arrival;
-	uint64_t digest, root; /* the source's, and ours */
-	uint64_t sum;          /* of its FILE */
-};
-
 struct sink_bundle {
-	uint8_t *frame;             /* FILES: names lie in it */
-	struct sink_entry *entries; /* in order */
-	unsigned count;
-	uint32_t bytes;
+	struct bundle_files files;
 	bool block_came, verified;
 	struct block *block; /* while its bytes are needed */
 	unsigned offered;    /* entries before this one are */
@@ -48,120 +40,31 @@ bool sink_takes_bundles(const struct sink *s)
 
 static void bundle_free(struct sink_bundle *bundle)
 {
-	if (!bundle)
-		return;
-	for (unsigned i = 0; i < bundle->count; i++)
-		free(bundle->entries[i].arrival.text);
-	free(bundle->entries);
-	free(bundle->frame);
+	bundle_files_fini(&bundle->files);
 	free(bundle);
 }
 
-/* What failed first stays. */
-static void fail(struct sink_entry *e, uint16_t status, const char *text)
-{
-	struct transfer_arrival *a = &e->arrival;
-
-	if (a->status)
-		return;
-	a->status = status;
-	free(a->text);
-	a->text = *text ? strdup(text) : NULL;
-}
-
-static bool has_bytes(const struct sink_entry *e)
+static bool has_bytes(const struct bundle_file *e)
 {
 	return e->arrival.file.size;
 }
 
 /* ---- FILES ---- */
 
-static void terminate(struct wire_bytes bytes)
-{
-	if (bytes.data)
-		((uint8_t *)bytes.data)[bytes.len] = '\0';
-}
-
-static int parse_entry(struct sink_bundle *bundle, struct wire *w, uint32_t block)
-{
-	struct sink_entry *e = &bundle->entries[bundle->count];
-	struct bundle_entry entry;
-
-	if (bundle_get_entry(&entry, w, bundle->count + 1) ||
-		entry.file.size > block - bundle->bytes)
-		return -EBADMSG;
-	*e = (struct sink_entry){
-		.arrival.file = entry.file,
-		.digest = entry.digest,
-		.sum = digest_leaf(entry.data.data, entry.data.len),
-	};
-	if (entry.status)
-		fail(e, entry.status, TRANSFER_AT_SOURCE);
-	bundle->bytes += (uint32_t)entry.file.size;
-	bundle->count++;
-	return 0;
-}
-
-static int parse(
-	const uint8_t *data, size_t len, uint32_t block, struct sink_bundle **out, uint32_t *number)
-{
-	struct sink_bundle *bundle = calloc(1, sizeof *bundle);
-	struct bundle_head head = {0};
-	struct wire w;
-	int err = 0;
-
-	if (!bundle)
-		return -ENOMEM;
-	bundle->frame = malloc(len);
-	if (!bundle->frame)
-		err = -ENOMEM;
-	else
-		memcpy(bundle->frame, data, len);
-	if (!err && bundle_get_head(&head, &w, bundle->frame, len))
-		err = -EBADMSG;
-	if (!err) {
-		bundle->entries = malloc(head.count * sizeof *bundle->entries);
-		err = bundle->entries ? 0 : -ENOMEM;
-	}
-	for (unsigned i = 0; i < head.count && !err; i++)
-		err = parse_entry(bundle, &w, block);
-	if (!err && wire_finish(&w))
-		err = -EBADMSG;
-	if (err) {
-		bundle_free(bundle);
-		return err;
-	}
-	/* the byte behind each of them has been read, and is always there */
-	for (unsigned i = 0; i < bundle->count; i++) {
-		struct transfer_file *file = &bundle->entries[i].arrival.file;
-
-		file->file = head.file; /* a number that no file beside the bundle has */
-		terminate(file->name);
-		terminate(file->target);
-		terminate(file->user);
-		terminate(file->group);
-		terminate(file->acl);
-		terminate(file->default_acl);
-	}
-	*number = head.file;
-	*out = bundle;
-	return 0;
-}
-
 /* What has no bytes has its digest already. */
-static bool check_bare(struct sink_entry *e)
+static bool check_bare(struct bundle_file *e)
 {
 	if (!transfer_is_bare(&e->arrival.file))
 		return true;
 	e->root = digest_entry_root(e->sum);
 	if (e->root != e->digest)
-		fail(e, STATUS_DIGEST, "another digest than the source has");
+		bundle_files_fail(e, STATUS_DIGEST, "another digest than the source has");
 	return !e->arrival.status;
 }
 
 /* Makes what is a directory, and asks for the others.  0, or -EAGAIN: when there are descriptors.
  */
-static int offer_entry(struct sink *s, struct sink_bundle *bundle, struct sink_entry *e)
+static int offer_entry(struct sink *s, struct sink_bundle *bundle, struct bundle_file *e)
 {
 	const struct transfer_file *file = &e->arrival.file;
 	char text[VERDICT_TEXT] = "";
@@ -183,7 +86,7 @@ static int offer_entry(struct sink *s, struct sink_bundle *bundle, struct sink_e
 		return -EAGAIN;
 	s->lacking_since_ns = 0;
 	if (err)
-		fail(e, status_from_errno(err), text);
+		bundle_files_fail(e, status_from_errno(err), text);
 	else if (*text)
 		e->arrival.text = strdup(text);
 	return 0;
@@ -198,8 +101,8 @@ static void land_job(struct io_pool_job *job)
 	const uint8_t *data = bundle->block ? bundle->block->payload : NULL;
 	unsigned count = 0;
 
-	for (unsigned i = 0; i < bundle->count; i++) {
-		struct sink_entry *e = &bundle->entries[i];
+	for (unsigned i = 0; i < bundle->files.count; i++) {
+		struct bundle_file *e = &bundle->files.entries[i];
 		const struct transfer_file *file = &e->arrival.file;
 
 		e->arrival.data = data;
@@ -212,7 +115,7 @@ static void land_job(struct io_pool_job *job)
 			e->root = digest_small_root(
 				file->size, digest_leaf(e->arrival.data, file->size), e->sum);
 			if (e->root != e->digest) {
-				fail(e, STATUS_DIGEST,
+				bundle_files_fail(e, STATUS_DIGEST,
 					"another digest of what it is and holds than the source "
 					"has");
 				continue;
@@ -226,7 +129,8 @@ static void land_job(struct io_pool_job *job)
 /* Once all of it is there, and its directories are. */
 static void land(struct sink *s, struct sink_file *f)
 {
-	if (f->bundle->offered < f->bundle->count || (f->bundle->bytes && !f->bundle->verified))
+	if (f->bundle->offered < f->bundle->files.count ||
+		(f->bundle->files.bytes && !f->bundle->verified))
 		return;
 	f->job_out = true;
 	f->job.run = land_job;
@@ -238,7 +142,7 @@ static int take_block(struct sink *s, struct sink_file *f, struct block *b)
 {
 	struct sink_bundle *bundle = f->bundle;
 
-	if (bundle->block_came || b->sequence || b->offset || b->length != bundle->bytes)
+	if (bundle->block_came || b->sequence || b->offset || b->length != bundle->files.bytes)
 		return -EBADMSG;
 	bundle->block_came = true;
 	pool_move(b, BLOCK_DRAINING);
@@ -278,9 +182,9 @@ int sink_bundle_verified(struct sink *s, struct sink_file *f, struct block *b)
 	bundle->block = b;
 	if (!b->error)
 		sink_count_verified(s, b);
-	for (unsigned i = 0; i < bundle->count && b->error; i++)
-		if (has_bytes(&bundle->entries[i]))
-			fail(&bundle->entries[i],
+	for (unsigned i = 0; i < bundle->files.count && b->error; i++)
+		if (has_bytes(&bundle->files.entries[i]))
+			bundle_files_fail(&bundle->files.entries[i],
 				b->error == -EILSEQ ? STATUS_CHECKSUM : status_from_errno(b->error),
 				b->error == -EILSEQ ? "wrong checksum of the block that it came in"
 						    : strerror(-b->error));
@@ -297,8 +201,8 @@ int sink_offer_bundles(struct sink *s)
 		struct sink_file *f = s->offering;
 		struct sink_bundle *bundle = f->bundle;
 
-		while (bundle->offered < bundle->count) {
-			if (offer_entry(s, bundle, &bundle->entries[bundle->offered]))
+		while (bundle->offered < bundle->files.count) {
+			if (offer_entry(s, bundle, &bundle->files.entries[bundle->offered]))
 				return n;
 			bundle->offered++;
 			n++;
@@ -322,9 +226,14 @@ int sink_take_bundle(struct sink *s, const uint8_t *data, size_t len)
 
 	if (!sink_takes_bundles(s))
 		return -EBADMSG;
-	err = parse(data, len, s->block, &bundle, &number);
-	if (err)
+	bundle = calloc(1, sizeof *bundle);
+	if (!bundle)
+		return -ENOMEM;
+	err = bundle_files_parse(&bundle->files, data, len, s->block, &number);
+	if (err) {
+		bundle_free(bundle);
 		return err;
+	}
 	err = sink_early_has(s, number) && !s->ahead.invited ? -EBADMSG
 							     : sink_take_slot(s, number, &slot);
 	f = err ? NULL : calloc(1, sizeof *f);
@@ -363,26 +272,15 @@ int sink_take_bundle(struct sink *s, const uint8_t *data, size_t len)
 
 bool sink_bundle_misses_block(const struct sink_file *f)
 {
-	return f->bundle && f->bundle->bytes && !f->bundle->block_came;
+	return f->bundle && f->bundle->files.bytes && !f->bundle->block_came;
 }
 
 uint32_t sink_bundle_count(const struct sink_file *f)
 {
-	return f->bundle->count;
+	return f->bundle->files.count;
 }
 
 /* ---- RESULTS ---- */
-
-static uint64_t sum_roots(const struct sink_bundle *bundle)
-{
-	uint8_t roots[BUNDLE_FILES_MAX * 8];
-	size_t len = 0;
-
-	for (unsigned i = 0; i < bundle->count; i++)
-		for (unsigned k = 0; k < 8 && !bundle->entries[i].arrival.status; k++)
-			roots[len++] = (uint8_t)(bundle->entries[i].root >> (56 - 8 * k));
-	return digest_leaf(roots, len);
-}
 
 static int put_results(struct sink *s, const struct sink_file *f)
 {
@@ -392,8 +290,8 @@ static int put_results(struct sink *s, const struct sink_file *f)
 	int err;
 
 	bundle_results_begin(&writer, frame, sizeof frame);
-	for (unsigned i = 0; i < bundle->count; i++) {
-		const struct transfer_arrival *a = &bundle->entries[i].arrival;
+	for (unsigned i = 0; i < bundle->files.count; i++) {
+		const struct transfer_arrival *a = &bundle->files.entries[i].arrival;
 		const struct bundle_result result = {
 			.place = (uint16_t)(i + 1),
 			.status = a->status,
@@ -410,7 +308,7 @@ static int put_results(struct sink *s, const struct sink_file *f)
 		bundle_results_add(&writer, &result);
 	}
 	return run_put(&s->run, TRANSFER_RESULTS, frame,
-		bundle_results_end(&writer, f->file.file, false, sum_roots(bundle)));
+		bundle_results_end(&writer, f->file.file, false, bundle_files_sum(&bundle->files)));
 }
 
 /* `done` of each, and the record goes. */
@@ -418,8 +316,8 @@ static void finish(struct sink *s, struct sink_file *f)
 {
 	struct sink_bundle *bundle = f->bundle;
 
-	for (unsigned i = 0; i < bundle->count; i++) {
-		const struct transfer_arrival *a = &bundle->entries[i].arrival;
+	for (unsigned i = 0; i < bundle->files.count; i++) {
+		const struct transfer_arrival *a = &bundle->files.entries[i].arrival;
 
 		if (a->status) {
 			s->run.stats->errors++;
@@ -462,8 +360,8 @@ int sink_bundle_landed(struct sink *s, struct sink_file *f)
 /* 1: all of its ends are done; 0: not yet. */
 static int end_directories(struct sink *s, struct sink_bundle *bundle)
 {
-	for (; bundle->ends_at < bundle->count; bundle->ends_at++) {
-		struct sink_entry *e = &bundle->entries[bundle->ends_at];
+	for (; bundle->ends_at < bundle->files.count; bundle->ends_at++) {
+		struct bundle_file *e = &bundle->files.entries[bundle->ends_at];
 		char text[VERDICT_TEXT] = "";
 		struct end *end = NULL;
 		int err;
@@ -475,7 +373,7 @@ static int end_directories(struct sink *s, struct sink_bundle *bundle)
 			return 0;
 		s->lacking_since_ns = 0;
 		if (err)
-			fail(e, status_from_errno(err), text);
+			bundle_files_fail(e, status_from_errno(err), text);
 		else if (*text)
 			e->arrival.text = strdup(text);
 	}
@@ -504,12 +402,12 @@ void sink_drop_bundle(struct sink *s, struct sink_file *f)
 {
 	struct sink_bundle *bundle = f->bundle;
 
-	for (unsigned i = 0; i < bundle->count; i++) {
-		struct sink_entry *e = &bundle->entries[i];
+	for (unsigned i = 0; i < bundle->files.count; i++) {
+		struct bundle_file *e = &bundle->files.entries[i];
 		bool ends = e->arrival.file.kind == TRANSFER_FILE_DIRECTORY_END;
 
 		if (!f->job_out || (ends && i >= bundle->ends_at))
-			fail(e, run_cut_status(&s->run), s->run.verdict.text);
+			bundle_files_fail(e, run_cut_status(&s->run), s->run.verdict.text);
 	}
 	finish(s, f);
 }
