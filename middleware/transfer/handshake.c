@@ -171,7 +171,8 @@ static int make_io_pool(struct run *run, const struct transfer_source *source,
 				    posts ? plan->block : 0, caps_of(run)->write_delivered),
 		.blocks = pool_count(run->pool),
 		.seal = run->seal_key,
-		.jobs = source->reread ? REREAD_THREADS : 0,
+		.jobs = source->reread || source->check ? REREAD_THREADS : 0,
+		.jobs_rare = !source->reread,
 		.queued_jobs = TRANSFER_OPEN_MAX,
 	};
 

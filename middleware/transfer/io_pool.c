@@ -232,7 +232,7 @@ int io_pool_new(const struct io_pool_params *p, struct io_pool **out)
 		err = queue_new(p->queued_jobs, &c->jobs);
 		if (!err)
 			err = queue_new(p->queued_jobs, &c->jobs_done);
-		if (!err)
+		if (!err && !p->jobs_rare)
 			err = start_job_thread(c); /* one is enough to do all jobs */
 	}
 	if (err) {
@@ -346,6 +346,11 @@ void io_pool_feed_stop(struct io_pool *c, struct io_pool_target *target)
 bool io_pool_feed_hungry(const struct io_pool *c)
 {
 	return feeder_hungry(c->feeder);
+}
+
+bool io_pool_can_job(struct io_pool *c)
+{
+	return c->job_count || !start_job_thread(c);
 }
 
 void io_pool_submit_job(struct io_pool *c, struct io_pool_job *job)

@@ -43,6 +43,7 @@ struct io_pool_params {
 	bool in_place;    /* io_pool_submit does buffered I/O of files itself: on few CPUs the
 			     hand-over    to a   worker and back costs more than it gains */
 	unsigned jobs;    /* job threads at most; 0 = none are needed */
+	bool jobs_rare;   /* the first of them is not started before io_pool_can_job */
 	uint32_t blocks;  /* most blocks in the I/O pool at once */
 	uint32_t queued_jobs; /* most jobs at once */
 };
@@ -74,6 +75,8 @@ void io_pool_feed_add(struct io_pool *, struct io_pool_target *);
 void io_pool_feed_stop(struct io_pool *, struct io_pool_target *);
 bool io_pool_feed_hungry(
 	const struct io_pool *); /* a stream has something, and there is no block */
+/* With `jobs_rare`: whether a job can be submitted. */
+bool io_pool_can_job(struct io_pool *);
 void io_pool_submit_job(struct io_pool *, struct io_pool_job *);
 unsigned io_pool_jobs_out(const struct io_pool *); /* submitted and not collected */
 unsigned io_pool_collect_jobs(struct io_pool *, struct io_pool_job **done, unsigned max);

@@ -233,9 +233,14 @@ static bool wants_reread(struct source *s, struct source_file *f)
 {
 	if (f->reread_out)
 		return true;
-	if (!s->from->reread || f->item.file.kind != TRANSFER_FILE_REGULAR || f->reread_done ||
-		f->verdict.status || f->answered)
+	if (f->item.file.kind != TRANSFER_FILE_REGULAR || f->reread_done || f->verdict.status ||
+		f->answered)
 		return false;
+	if (!s->from->reread) {
+		f->touched = f->checked == -EAGAIN;
+		if (!f->touched || !io_pool_can_job(s->run.io_pool))
+			return false;
+	}
 	f->reread_out = true;
 	f->source = s;
 	f->reread.run = run_reread;
@@ -245,7 +250,9 @@ static bool wants_reread(struct source *s, struct source_file *f)
 
 static void judge_reread(struct source_file *f)
 {
-	if (f->reread_error)
+	if (f->touched && (f->reread_error || f->reread_root != f->digest))
+		verdict_set(&f->verdict, VERDICT_FILE, STATUS_CHANGED, "changed while it was read");
+	else if (f->reread_error)
 		verdict_set(&f->verdict, VERDICT_FILE, status_from_errno(f->reread_error),
 			"reading it again: %s", strerror(-f->reread_error));
 	else if (f->reread_root != f->digest)
@@ -258,7 +265,9 @@ static void judge_reread(struct source_file *f)
 int source_take_rereads(struct source *s)
 {
 	struct io_pool_job *done[16];
-	unsigned n = s->from->reread ? io_pool_collect_jobs(s->run.io_pool, done, 16) : 0;
+	unsigned n = io_pool_jobs_out(s->run.io_pool)
+			     ? io_pool_collect_jobs(s->run.io_pool, done, 16)
+			     : 0;
 	int err = 0;
 
 	for (unsigned i = 0; i < n && !err; i++) {
@@ -281,18 +290,20 @@ int source_end_file(struct source *s, struct source_file *f)
 	uint8_t data[64];
 	int err;
 
-	if (f->ended || !(f->ready || s->run.params->early) || !f->read_all || f->in_io ||
-		wants_reread(s, f))
+	if (f->ended || !(f->ready || s->run.params->early) || !f->read_all || f->in_io)
+		return 0;
+	if (!f->reread_out && s->from->check)
+		f->checked = s->from->check(s->from->ctx, &f->item);
+	if (wants_reread(s, f))
 		return 0;
 	if (!f->verdict.status && !source_file_open_ended(f) && f->bytes != f->item.file.size)
 		verdict_set(&f->verdict, VERDICT_FILE, STATUS_CHANGED,
 			"shrank to %llu bytes while it was read", (unsigned long long)f->bytes);
-	if (!f->verdict.status && s->from->check) {
-		err = s->from->check(s->from->ctx, &f->item);
-		if (err)
-			verdict_set(&f->verdict, VERDICT_FILE, status_from_errno(err),
-				"changed while it was read");
-	}
+	/* -EAGAIN is settled by what was read again */
+	if (!f->verdict.status && f->checked && !(f->checked == -EAGAIN && f->reread_done))
+		verdict_set(&f->verdict, VERDICT_FILE,
+			f->checked == -EAGAIN ? STATUS_CHANGED : status_from_errno(f->checked),
+			"changed while it was read");
 	if (!f->verdict.status) { /* a file that failed may have holes */
 		err = digest_tree_root(
 			f->tree, end.blocks + f->hole_blocks, f->bytes, f->entry, &f->digest);

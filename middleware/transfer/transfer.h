@@ -201,8 +201,9 @@ struct transfer_source {
 	int (*open)(void *ctx, struct transfer_item *);
 	int64_t (*read)(void *ctx, struct transfer_reading *, struct transfer_item *);
 	void (*read_end)(void *ctx, struct transfer_reading *);
-	/* All of it was read: is the file still what it was?  0 or -errno (-ESTALE: it changed).
-	 * May be NULL.  Not for those that `read` has read. */
+	/* All of it was read: is the file still what it was?  0 or -errno (-ESTALE: it changed;
+	 * -EAGAIN: something about it did, and only its bytes can say whether these have: they are
+	 * read again).  May be NULL.  Not for those that `read` has read. */
 	int (*check)(void *ctx, const struct transfer_item *);
 	/* Exactly once for each item of `next`: status 0, or what failed and where (text may be
 	 * "").  A text with status 0 is what could not be kept. */

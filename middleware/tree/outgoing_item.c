@@ -283,11 +283,9 @@ static bool outgoing_same_time(const struct timespec *a, const struct timespec *
 
 int outgoing_item_compare(const struct stat *before, const struct stat *now)
 {
-	return now->st_size == before->st_size &&
-			       outgoing_same_time(&now->st_mtim, &before->st_mtim) &&
-			       outgoing_same_time(&now->st_ctim, &before->st_ctim)
-		       ? 0
-		       : -ESTALE;
+	if (now->st_size != before->st_size || !outgoing_same_time(&now->st_mtim, &before->st_mtim))
+		return -ESTALE;
+	return outgoing_same_time(&now->st_ctim, &before->st_ctim) ? 0 : -EAGAIN;
 }
 
 int outgoing_item_check(const struct transfer_item *item)

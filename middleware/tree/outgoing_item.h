@@ -63,7 +63,8 @@ int outgoing_item_adopt(
 int outgoing_item_is_file(int fd, const struct stat *);
 /* At least a page of it is not on the disk. */
 bool outgoing_item_is_sparse(const struct stat *);
-/* -ESTALE: it has changed. */
+/* -ESTALE: it has changed; -EAGAIN: its size and time are what they were, but something was done to
+ * it: it was renamed, linked, given another mode, or written to and given its old time. */
 int outgoing_item_compare(const struct stat *before, const struct stat *now);
 /* Makes it a symbolic link, and reads what that says.  0 or -errno; -ESTALE: it is none. */
 int outgoing_item_read_link(struct transfer_item *, const struct outgoing_from *);
@@ -72,7 +73,7 @@ int outgoing_item_keep_directory(struct transfer_item *, const struct outgoing_f
 /* A file's mode and time, and what is sent beyond these, but no bytes; or a hard link to one that
  * was met before.  0 or -errno. */
 int outgoing_item_read_attributes(struct transfer_item *, const struct outgoing_from *);
-/* Whether its file is what it was: 0; -ESTALE; -errno. */
+/* Whether its file is what it was: 0; -ESTALE, -EAGAIN as above; -errno. */
 int outgoing_item_check(const struct transfer_item *);
 
 /* What a symbolic link leads to: 0 when it is a regular file. */

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 /* A FIFO that took the file's place meanwhile must not hang us, a terminal not become ours. */
@@ -79,12 +80,42 @@ static int64_t outgoing_read_all(int fd, uint8_t *to, size_t size)
 	return (int64_t)size;
 }
 
+/* Whether what was read is what the file is now: 0; -ESTALE; -errno. */
+static int outgoing_read_check(int fd, const struct stat *before, const uint8_t *bytes)
+{
+	struct stat now;
+	uint8_t *again;
+	int64_t n;
+	int err;
+
+	if (fstat(fd, &now))
+		return -errno;
+	err = outgoing_item_compare(before, &now);
+	if (err != -EAGAIN)
+		return err;
+	again = malloc((size_t)before->st_size + 1);
+	if (!again)
+		return -ENOMEM;
+	n = outgoing_read_all(fd, again, (size_t)before->st_size);
+	if (n < 0)
+		err = (int)n;
+	else if (memcmp(again, bytes, (size_t)n) != 0)
+		err = -ESTALE;
+	else if (fstat(fd, &now))
+		err = -errno;
+	else
+		err = outgoing_item_compare(before, &now);
+	free(again);
+	/* what happened to it since was no more than before */
+	return err == -EAGAIN ? 0 : err;
+}
+
 /* With the file open.  *taken: the descriptor is not the caller's any more. */
 static int64_t outgoing_read_opened(const struct outgoing_from *from,
 	struct transfer_reading *reading, struct transfer_item *item, int fd, bool *taken)
 {
 	struct outgoing_item *it = item->cookie;
-	struct stat before, now;
+	struct stat before;
 	int64_t n;
 
 	if (fstat(fd, &before))
@@ -108,9 +139,8 @@ static int64_t outgoing_read_opened(const struct outgoing_from *from,
 	n = outgoing_keep_all(from->keep, fd, &before, &item->file, &it->kept);
 	if (n)
 		return n;
-	if (fstat(fd, &now))
-		return -errno;
-	return outgoing_item_compare(&before, &now) ? -ESTALE : before.st_size;
+	n = outgoing_read_check(fd, &before, reading->to);
+	return n ? n : before.st_size;
 }
 
 int64_t outgoing_read_small(const struct outgoing_from *from, struct transfer_reading *reading,

@@ -77,6 +77,30 @@ def overwritten_in_place(top):
 
 
 @case
+def overwritten_with_its_time_given_back(top):
+    """Neither size nor time tell: the bytes do."""
+    def overwrite(path):
+        st = os.stat(path)
+        with open(path, "r+b") as f:
+            f.write(b"other bytes")
+        os.utime(path, ns=(st.st_atime_ns, st.st_mtime_ns))
+    must_be_noticed(top, overwrite)
+
+
+@case
+def renamed_linked_or_of_another_mode(top):
+    """That is no change of what is copied."""
+    def move(path):
+        os.rename(path, path + ".moved")
+        os.chmod(path + ".moved", 0o600)
+        os.link(path + ".moved", path + ".linked")
+
+    for way, result, new, _, copy in run(top, move):
+        equal(result.code, 0, way, result.err)
+        equal(rftptest.digest(copy), new, way, "the copy")
+
+
+@case
 def replaced_or_deleted(top):
     def replace(path):
         make_file(path + ".new", 2000)

@@ -310,7 +310,16 @@ static void names_that_change_before_their_turn(void)
 
 static void a_file_that_changes_is_stale(void)
 {
-	enum { SAME, GROWN, SHRUNK, WRITTEN, TOUCHED, REPLACED, KINDS };
+	enum { SAME, GROWN, SHRUNK, WRITTEN, TOUCHED, CHANGED, LINKED, HIDDEN, REPLACED, KINDS };
+	static const int wanted[] = {[SAME] = 0,
+		[GROWN] = -ESTALE,
+		[SHRUNK] = -ESTALE,
+		[WRITTEN] = -ESTALE,
+		[TOUCHED] = -ESTALE,
+		/* its bytes say more */
+		[CHANGED] = -EAGAIN,
+		[LINKED] = -EAGAIN,
+		[HIDDEN] = -EAGAIN};
 	const char *dir = scratch_dir(), *path = scratch_path(dir, "f");
 	const struct transfer_source *source;
 	struct transfer_item item;
@@ -338,6 +347,12 @@ static void a_file_that_changes_is_stale(void)
 			CHECK_EQ(ftruncate(fd, 5), 0);
 		else if (kind == TOUCHED)
 			CHECK_EQ(futimens(fd, NULL), 0);
+		else if (kind == CHANGED)
+			CHECK_EQ(fchmod(fd, 0600), 0);
+		else if (kind == LINKED)
+			CHECK_EQ(link(path, scratch_path(dir, "other")), 0);
+		else if (kind == HIDDEN)
+			CHECK(write(fd, "x", 1) == 1 && !futimens(fd, old));
 		else if (kind == REPLACED) {
 			/* what is read is the old file; it lost its last name, which is all that
 			 * happened to it, and some file systems call that a change */
@@ -346,7 +361,7 @@ static void a_file_that_changes_is_stale(void)
 		}
 		close(fd);
 		if (kind != REPLACED)
-			CHECK_EQ(source->check(source->ctx, &item), kind == SAME ? 0 : -ESTALE);
+			CHECK_EQ(source->check(source->ctx, &item), wanted[kind]);
 		end_free(item.end);
 		source->done(source->ctx, &item, 0, "");
 		outgoing_free(o);
