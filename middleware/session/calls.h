@@ -115,6 +115,9 @@ bool calls_lost(const struct calls *);
 /* From now on replies are read from the server's memory, if this fabric can and the server lets us;
  * it is asked once.  While no transfer runs.  0, or -errno: the session is lost. */
 int calls_ring(struct calls *);
+/* What has been read so far, as session/pipe_ring counts it.  False: replies are sent. */
+struct pipe_ring_counts;
+bool calls_count_replies(const struct calls *, struct pipe_ring_counts *);
 /* Whether the server answers; it takes the session for one that is used.  0 or -errno. */
 int calls_ping(struct calls *);
 /* Readable when something happened to the connection; then calls_check. */

@@ -240,6 +240,11 @@ int calls_ring(struct calls *c)
 	return 0;
 }
 
+bool calls_count_replies(const struct calls *c, struct pipe_ring_counts *out)
+{
+	return pipe_ring_count(control_pipe(link_control(c->link)), out);
+}
+
 int calls_ping(struct calls *c)
 {
 	struct message_ping ping = {.cookie = 1}, pong;

@@ -26,13 +26,13 @@ struct pipe_ring {
 	struct fabric_mr *mr;
 	bool reads; /* the client's half */
 	bool asked; /* the client waits for a SEND, and reads nothing until it comes */
+	_Atomic uint64_t pieces, asks, sends, tries; /* counts; tries: READs */
 	/* the daemon's: */
 	struct reply_writer writer;
 	bool begun, heard; /* heard: the client has said how far it has read */
 	size_t before;     /* bytes of the output that leave by SEND all the same */
 	bool bell;         /* what the client asks for is in the ring */
 	bool farewell, farewell_said;
-	_Atomic uint64_t pieces, asks, sends;
 	/* the client's: */
 	struct reply_reader reader;
 	struct reply_wait wait;
@@ -87,6 +87,25 @@ void pipe_ring_free(struct pipe *p)
 	p->ring = NULL;
 }
 
+bool pipe_ring_count(const struct pipe *p, struct pipe_ring_counts *out)
+{
+	const struct pipe_ring *r = p->ring;
+
+	*out = (struct pipe_ring_counts){0};
+	if (!r)
+		return false;
+	out->sends = atomic_load(&r->sends); /* first: each comes after what asked for it */
+	out->asks = atomic_load(&r->asks);
+	out->pieces = atomic_load(&r->pieces);
+	out->reads = atomic_load(&r->tries);
+	return true;
+}
+
+static void add_one(_Atomic uint64_t *count)
+{
+	atomic_fetch_add(count, 1);
+}
+
 /* ---- the daemon's half ---- */
 
 int pipe_ring_serve(struct pipe *p, struct message_ring_reply *place)
@@ -126,23 +145,6 @@ bool pipe_ring_is_read(struct pipe *p)
 		pipe_push(p);
 	}
 	return false;
-}
-
-void pipe_ring_count(const struct pipe *p, struct pipe_ring_counts *out)
-{
-	const struct pipe_ring *r = p->ring;
-
-	*out = (struct pipe_ring_counts){0};
-	if (!r)
-		return;
-	out->sends = atomic_load(&r->sends); /* first: each comes after what asked for it */
-	out->asks = atomic_load(&r->asks);
-	out->pieces = atomic_load(&r->pieces);
-}
-
-static void add_one(_Atomic uint64_t *count)
-{
-	atomic_fetch_add(count, 1);
 }
 
 static bool owes_many(const struct pipe *p)
@@ -251,6 +253,7 @@ struct pipe_word pipe_ring_say(struct pipe *p, size_t len)
 	if (word.asks) {
 		r->asked = true;
 		r->asking = false;
+		add_one(&r->asks);
 	}
 	r->said = true;
 	r->told = word.position;
@@ -270,6 +273,7 @@ static int client_hears(struct pipe_ring *r, const struct pipe_word *word, size_
 		return -EBADMSG;
 	}
 	r->asked = r->asking = false;
+	add_one(&r->sends);
 	if (word->has) {
 		r->to_tell = true;
 		r->tell_at = word->position;
@@ -360,6 +364,7 @@ static int post_read(struct pipe *p)
 	};
 
 	r->reading = !fabric_post_send(p->chan, &wr);
+	add_one(&r->tries);
 	return r->reading ? 0 : -ENOTCONN;
 }
 
@@ -399,6 +404,7 @@ static int take_piece(struct pipe *p, const struct reply_piece *piece)
 	if (p->credits + piece->credits > UINT16_MAX)
 		return -EBADMSG;
 	p->credits += piece->credits;
+	add_one(&p->ring->pieces);
 	return buffer_append(&p->in, piece->data, piece->len);
 }
 

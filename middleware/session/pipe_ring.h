@@ -31,14 +31,6 @@ bool pipe_ring_is_served(const struct pipe *);
  * to, once.  True where there is no ring. */
 bool pipe_ring_is_read(struct pipe *);
 
-struct pipe_ring_counts {
-	uint64_t pieces; /* that went into the ring */
-	uint64_t asks;   /* of the client, for a SEND */
-	uint64_t sends;  /* since the ring was begun */
-};
-/* Any thread. */
-void pipe_ring_count(const struct pipe *, struct pipe_ring_counts *);
-
 /* ---- the client's ---- */
 
 /* Whether it can READ there. */
@@ -48,5 +40,16 @@ bool pipe_ring_is_possible(const struct pipe *);
 int pipe_ring_follow(struct pipe *, const struct message_ring_reply *);
 /* A request of this type leaves: its answer may be as long as the last one. */
 void pipe_ring_expect(struct pipe *, uint16_t type);
+
+/* ---- both ---- */
+
+struct pipe_ring_counts {
+	uint64_t pieces; /* that went into the ring; the client's: that it read there */
+	uint64_t asks;   /* of the client, for a SEND */
+	uint64_t sends;  /* since the ring was begun; the client's: that came */
+	uint64_t reads;  /* the client's: READs of the ring, those in vain, too */
+};
+/* False, and zeros: there is none.  Any thread, once it was made. */
+bool pipe_ring_count(const struct pipe *, struct pipe_ring_counts *);
 
 #endif

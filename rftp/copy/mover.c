@@ -418,6 +418,7 @@ int mover_finish(struct mover *m, int error)
 	m->done.deadline_met = line_deadline_met(c);
 	m->done.seconds = (double)m->busy_ns / 1e9;
 	m->done.errors = c->report.errors - m->base_errors;
+	m->done.replies_are_read = c->session && calls_count_replies(c->session, &m->done.replies);
 	if (m->done.special == 1)
 		report_note(&c->report, "%s: not copied: a device, FIFO or socket",
 			m->special ? m->special : "");

@@ -423,6 +423,17 @@ static void report_requests(struct text *t, const struct transfer_requests *n)
 		n->send_queue, n->receive_queue);
 }
 
+static void report_replies(struct text *t, const struct report_done *d)
+{
+	if (!d->replies_are_read) {
+		report_json_string(t, "replies", NULL);
+		return;
+	}
+	text_printf(t, ",\"replies\":{\"pieces\":%ju,\"reads\":%ju,\"asked_for\":%ju,\"sent\":%ju}",
+		(uintmax_t)d->replies.pieces, (uintmax_t)d->replies.reads,
+		(uintmax_t)d->replies.asks, (uintmax_t)d->replies.sends);
+}
+
 static void report_done_json(struct report *r, const struct report_done *d, double rate)
 {
 	struct text json = {0};
@@ -453,6 +464,7 @@ static void report_done_json(struct report *r, const struct report_done *d, doub
 		: d->deadline_met   ? "true"
 				    : "false");
 	report_requests(&json, &d->requests);
+	report_replies(&json, d);
 	report_json_end(r, &json);
 }
 

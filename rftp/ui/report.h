@@ -12,6 +12,7 @@
 #include "rftp/exit_code.h"
 #include "rftp/ui/progress.h"
 #include "rftp/settings.h"
+#include "session/pipe_ring.h"
 #include "transfer/transfer.h"
 
 #include <stdio.h>
@@ -42,7 +43,9 @@ struct report_done {
 	bool direct;
 	uint64_t early_bytes;  /* of `sent`: before the server was ready for them */
 	const char *early_why; /* what decided that for the last transfer; NULL: nothing did */
-	struct transfer_requests requests; /* of this side */
+	struct transfer_requests requests; /* of this side, on data channels */
+	bool replies_are_read;             /* and not sent: */
+	struct pipe_ring_counts replies;   /* of the session so far */
 };
 
 void report_init(struct report *, const struct settings *);

@@ -19,7 +19,7 @@ FIELDS = {
     "directory": {"event", "path", "remote", "status", "text"},
     "error": {"event", "object", "status", "code", "text"},
     "done": {"event", "protect", "bytes", "sent_bytes", "seconds", "bytes_per_second", "fabric", "engine", "channels", "block",
-             "direct", "early_bytes", "early_why", "files", "directories", "skipped", "special", "hole_bytes", "crossed_bytes", "compression", "errors", "requests",
+             "direct", "early_bytes", "early_why", "files", "directories", "skipped", "special", "hole_bytes", "crossed_bytes", "compression", "errors", "requests", "replies",
              "waited_s", "deadline_met"},
 }
 

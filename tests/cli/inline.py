@@ -235,6 +235,27 @@ def what_a_server_refuses(top):
         daemon.stop()
 
 
+@case(seconds=120)
+def with_every_engine(top):
+    """By itself, of trees that are put, of what mget and mput name, and of sync to a server."""
+    os.makedirs(f"{top}/export")
+    os.makedirs(f"{top}/t")
+    daemon = Daemon(f"{top}/export", "rw")
+    for i in range(20):
+        make_file(f"{top}/t/f{i}", i * 100)
+    for name in ("auto", "credit", "status", "window", "pull"):
+        option = f"--engine={name}"
+        os.makedirs(f"{top}/{name}")
+        for what, arguments in (
+                ("put -r", ("-r", f"{top}/t", daemon.url(name))),
+                ("mput", ("-c", f"lcd {top}/t; mkdir {name}/more; cd {name}/more; mput f*", daemon.url(""))),
+                ("mget", ("-c", f"lcd {top}/{name}; mget {name}/more/f*", daemon.url(""))),
+                ("sync", ("sync", f"{top}/t", daemon.url(f"{name}-sync")))):
+            equal(engine(option, *arguments), "inline", what, name)
+        for there in (f"{top}/export/{name}/more", f"{top}/export/{name}-sync", f"{top}/{name}"):
+            equal(tree(there), tree(f"{top}/t"), there)
+
+
 @case
 def what_only_transfers_do(top):
     os.mkdir(f"{top}/export")

@@ -81,6 +81,27 @@ def everything_crosses(top):
 
 
 @case(seconds=120)
+def both_ends_count(top):
+    """What the client reports with --json, and what the daemon does: whatever was sent was asked for."""
+    daemon = start(top)
+    os.makedirs(f"{top}/tree")
+    for i in range(100):
+        make_file(f"{top}/tree/f{i}", i)
+    make_file(f"{top}/tree/large", LARGE)
+    before = counts(daemon)
+    for ours, arguments in (("writes", (f"{top}/tree", daemon.url("put"))), ("reads", (daemon.url("put"), f"{top}/got"))):
+        equal(works("--json", "--engine=credit", "-r", *arguments).done()["replies"], None, "replies that are sent")
+        equal(counts(daemon), before, "replies of another engine")
+        done = works("--json", PULL, "-r", *arguments).done()
+        said, requests = done["replies"], done["requests"]
+        check(said["pieces"] + said["sent"] > 0 and said["sent"] <= said["asked_for"] and said["reads"] > 0, said)
+        laid, asked, sent = (now - then for now, then in zip(only_asked(daemon, "both ends"), before))
+        check(said["pieces"] <= laid and said["asked_for"] <= asked and said["sent"] <= sent, said, laid, asked, sent)
+        check(requests[ours] > 0, "the client's requests on data channels", requests)
+        before = counts(daemon)
+
+
+@case(seconds=120)
 def a_session_that_changes_its_engine(top):
     """It may ask for replies by READ later on, and goes on with them."""
     daemon = start(top)
@@ -168,6 +189,7 @@ class Ring(Control):
         if length > len(data) - 24:
             data = self.channel.fetch(self.key, self.base + at, 24 + length)
         piece = data[24:24 + length]
+        check(b"a file with a long name" not in piece, "what is encrypted lies in the ring as it is", piece)
         if 16 <= length <= 128:  # others xxh3 does not know here
             equal(checksum, iwarp.xxh3(data[:16]) ^ iwarp.xxh3(piece), "the checksum of piece", number)
         self.stream += piece

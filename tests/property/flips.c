@@ -232,7 +232,7 @@ static const char *one(uint64_t seed, bool flip, bool any)
 		.depth = 4,
 		.max_block = 1 << 20,
 		.max_depth = RAIL_DEPTH,
-		.engine = MESSAGE_ENGINE_CREDIT + (seed >> 8) % 3,
+		.engine = MESSAGE_ENGINE_CREDIT + (seed >> 8) % 4,
 		.protect = (seed >> 16) % 3,
 		.cancel_fd = -1,
 		/* a count that is wrong may be waited for */

@@ -326,7 +326,7 @@ static void progress_is_what_the_sink_has(void)
 	const struct loop_faults none = {0};
 
 	make_dirs();
-	for (uint8_t engine = MESSAGE_ENGINE_CREDIT; engine <= MESSAGE_ENGINE_WINDOW; engine++) {
+	for (uint8_t engine = MESSAGE_ENGINE_CREDIT; engine <= MESSAGE_ENGINE_PULL; engine++) {
 		struct transfer_params params = {
 			.block = 65536,
 			.depth = 8,

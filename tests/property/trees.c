@@ -262,7 +262,7 @@ static const char *one(uint64_t seed, const struct loop_faults *faults, bool *cl
 		.max_depth = RAIL_DEPTH,
 		.workers = harness_random(&rng) % 4, /* 0: chosen, in place on few CPUs */
 		.open_files = harness_random(&rng) % 3 ? 0 : 1 + harness_random(&rng) % 9,
-		.engine = MESSAGE_ENGINE_CREDIT + harness_random(&rng) % 3,
+		.engine = MESSAGE_ENGINE_CREDIT + harness_random(&rng) % 4,
 		.protect = harness_random(&rng) % 3,
 		.cancel_fd = -1,
 	};

@@ -208,11 +208,11 @@ static bool went_well(const struct result *r, uint64_t bytes)
 
 static void nobody_is_faster_than_his_rate(void)
 {
-	for (unsigned i = 0; i < 12; i++) {
+	for (unsigned i = 0; i < 16; i++) {
 		const struct setup setup = {
-			.soft = i >= 6,
+			.soft = i >= 8,
 			.at_source = i & 1,
-			.engine = (uint8_t)(MESSAGE_ENGINE_CREDIT + i / 2 % 3),
+			.engine = (uint8_t)(MESSAGE_ENGINE_CREDIT + i / 2 % 4),
 			.bytes = 4 << 20,
 			.rate = 40 << 20,
 		};
@@ -232,11 +232,11 @@ static void nobody_is_faster_than_his_rate(void)
 
 static void turns_end_within_an_eighth(void)
 {
-	for (unsigned i = 0; i < 12; i++) {
+	for (unsigned i = 0; i < 16; i++) {
 		const struct setup setup = {
-			.soft = i >= 6,
+			.soft = i >= 8,
 			.at_source = i & 1,
-			.engine = (uint8_t)(MESSAGE_ENGINE_CREDIT + i / 2 % 3),
+			.engine = (uint8_t)(MESSAGE_ENGINE_CREDIT + i / 2 % 4),
 			.bytes = (5 << 20) + 12345,
 			.rate = UINT64_C(1) << 30,
 			.turn_bytes = TURN,

@@ -242,6 +242,36 @@ static void a_damaged_block_is_fetched_once_more(void)
 	rig_close(&rig);
 }
 
+/* On iWARP what is posted behind a READ waits for it: so slots that are free at the same time cost
+ * one WRITE, not one each. */
+static void slots_are_given_back_together(void)
+{
+	struct block *landed[SLOTS];
+	struct said said;
+	struct rig rig;
+
+	open_both(&rig, &said, 1, SLOTS);
+	for (unsigned round = 1; round <= 10; round++) {
+		for (unsigned i = 0; i < SLOTS; i++)
+			CHECK_EQ(rig_send(&rig, (uint8_t)i), 1);
+		for (unsigned i = 0; i < SLOTS; i++)
+			CHECK_EQ(rig_land(&rig, &landed[i]), 0);
+		for (unsigned i = 0; i < SLOTS; i++) {
+			pool_move(landed[i], BLOCK_DRAINING);
+			pool_give(rig.sink.pool, landed[i]);
+		}
+		CHECK_EQ(engine_sink_flush(rig.to), 0);
+		CHECK_EQ(counts_of(&rig.sink, 1).writes, round);
+		for (int i = 0; i < RIG_MS && pool_free_count(rig.source.pool) < SLOTS; i++) {
+			CHECK_EQ(rig_poll_source(&rig), 0);
+			usleep(50);
+		}
+		CHECK_EQ(pool_free_count(rig.source.pool), SLOTS);
+	}
+	settle_both(&rig);
+	rig_close(&rig);
+}
+
 static void no_slot_out_no_reads(void)
 {
 	struct block *landed[2], *none[1];
@@ -747,6 +777,7 @@ int main(int argc, char **argv)
 			blocks_cross_and_the_source_posts_nothing},
 		{"in order, and as long as they are", in_order_and_as_long_as_they_are},
 		{"a damaged block is fetched once more", a_damaged_block_is_fetched_once_more},
+		{"slots are given back together", slots_are_given_back_together},
 		{"no slot out, no READs", no_slot_out_no_reads},
 		{"it reads less and less often in vain", it_reads_less_and_less_often_in_vain},
 		{"a source is woken, or looks", a_source_is_woken_or_looks},
