@@ -46,7 +46,9 @@ static int prepare_signals(void)
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGHUP);
 	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0 || sigaction(SIGTERM, &now, NULL) < 0 ||
-		sigaction(SIGINT, &now, NULL) < 0 || sigaction(SIGPIPE, &ignore, NULL) < 0)
+		sigaction(SIGINT, &now, NULL) < 0 || sigaction(SIGPIPE, &ignore, NULL) < 0 ||
+		/* a file over a limit (ulimit -f) is its session's error, and not the end of all */
+		sigaction(SIGXFSZ, &ignore, NULL) < 0)
 		return -errno;
 	return 0;
 }

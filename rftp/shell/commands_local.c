@@ -89,6 +89,7 @@ static int local_spawn(struct client *c, char *const argv[])
 	report_flush(&c->report);
 	sigemptyset(&defaults);
 	sigaddset(&defaults, SIGPIPE); /* ignored here, and that would be handed down */
+	sigaddset(&defaults, SIGXFSZ);
 	sigaddset(&defaults, SIGINT);
 	sigaddset(&defaults, SIGQUIT);
 	err = posix_spawnattr_init(&attr);

@@ -67,6 +67,7 @@ int interrupt_init(void)
 			return -errno;
 	}
 	signal(SIGPIPE, SIG_IGN); /* a closed stdout is an error that is reported */
+	signal(SIGXFSZ, SIG_IGN); /* and so is a file over a limit (ulimit -f) */
 	return 0;
 }
 

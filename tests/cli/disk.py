@@ -5,9 +5,12 @@
 tests/preload/disk.c lies beneath the programs."""
 
 import os
+import shutil
+import subprocess
 
 import rftptest
-from rftptest import INTEGRITY, OK, Daemon, case, check, equal, leftovers, make_file, same_files, works
+from rftptest import (INTEGRITY, OK, Daemon, case, check, equal, fails, leftovers, make_file, same_files, skip, wait_until,
+                      works)
 
 DISK = os.path.join(rftptest.BUILD, "tests/preload/disk.so")
 SIZE = 300000
@@ -134,6 +137,31 @@ def good_disks(top):
         works("--verify", "all", f"{top}/f", daemon.url("f"))
         works("--verify", "all", daemon.url("f"), f"{top}/g")
         same_files(f"{top}/f", f"{top}/g")
+
+
+@case
+def a_limit_of_what_a_file_may_be(top):
+    """ulimit -f: an error of who writes the file, on either side, and the end of nobody; not for a log, either."""
+    if not shutil.which("prlimit"):
+        skip("no prlimit here")
+    for name in ("rftp", "rftpd"):
+        os.makedirs(f"{top}/limited", exist_ok=True)
+        with open(f"{top}/limited/{name}", "w") as f:
+            f.write(f'#!/bin/sh\nexec prlimit --fsize=100000 {rftptest.BUILD}/{name} "$@"\n')
+        os.chmod(f"{top}/limited/{name}", 0o755)
+    os.makedirs(f"{top}/export")
+    make_file(f"{top}/export/large", 300000)
+    daemon = Daemon(f"{top}/export", "rw", "--audit-log", f"{top}/audit", build=f"{top}/limited")
+    got = subprocess.run([f"{top}/limited/rftp", daemon.url("large"), f"{top}/got"], capture_output=True,
+                         env=rftptest.clean_environment(), timeout=60 * rftptest.PATIENCE)
+    equal(got.returncode, rftptest.NO_SPACE, "exit code of a get", got.stderr)
+    check(b"File too large" in got.stderr and not os.path.exists(f"{top}/got"), "what is said", got.stderr)
+    fails(rftptest.NO_SPACE, f"{top}/export/large", daemon.url("put"), says="File too large")
+    names = " ".join(f"{'long' * 50}-{i}" for i in range(400))
+    works("-c", f"mkdir {names}", daemon.url(""))
+    wait_until(lambda: b"audit-log: a line is lost: File too large" in daemon.stderr(), "the log is full, which is said")
+    works("-c", "ls", daemon.url(""))
+    daemon.stop()
 
 
 rftptest.main()

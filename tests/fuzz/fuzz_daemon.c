@@ -42,12 +42,14 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 #define COOKIE UINT64_C(0x636f6f6b69652121)
 #define ANSWER_NS                                                                                  \
 	(NS_PER_MS / 3) /* what the daemon has to say comes within this, or another session is     \
 			   opened */
 #define TIDY_EVERY 2000u
+#define FILE_MOST (64u << 20) /* space is taken before it is needed: no input fills the disk */
 #define QUIET_NS (60 * NS_PER_S)
 #define ROUND_MS 20   /* the daemon looks at its clock at least so often */
 #define LEAD_BYTES 8u /* of a frame */
@@ -232,6 +234,8 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	sigaddset(&mask, SIGHUP); /* the daemon's alone; what ends this program is not */
 	pthread_sigmask(SIG_BLOCK, &mask, NULL);
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
+	must(!setrlimit(RLIMIT_FSIZE, &(struct rlimit){FILE_MOST, FILE_MOST}));
 	must(!loop_open(&(struct loop_faults){.no_imm = true, .at_once = true}, &loop));
 	must(!daemon_init(&daemon_, &settings, NULL));
 	atexit(end);
