@@ -5,6 +5,7 @@
 #include "rftpd/xferlog.h"
 
 #include "base/clock.h"
+#include "base/utf8.h"
 #include "proto/status.h"
 
 #include <inttypes.h>
@@ -28,12 +29,23 @@ bool xferlog_has(const struct audit_event *e)
 	return e->path && direction_of(e);
 }
 
+/* One word, which no terminal takes for a command: of a byte that is no UTF-8 the upper control
+ * characters of ISO 8859 are such. */
 static void put_word(FILE *out, const char *text)
 {
-	for (; *text; text++) {
-		unsigned char c = (unsigned char)*text;
+	size_t n = strlen(text), bytes;
+	uint32_t code;
 
-		fputc(c <= ' ' || c == 0x7f ? '_' : c, out);
+	for (; n; text += bytes, n -= bytes) {
+		bytes = utf8_decode(text, n, &code);
+		if (!bytes) {
+			bytes = 1;
+			code = (unsigned char)*text;
+		}
+		if (code == ' ' || utf8_is_control(code))
+			fputc('_', out);
+		else
+			fwrite(text, 1, bytes, out);
 	}
 }
 
