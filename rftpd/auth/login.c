@@ -144,6 +144,13 @@ static bool fail(struct login_attempt *a, const char *why)
 	return false;
 }
 
+static bool check_system_user(struct login_attempt *a)
+{
+	const struct monitor_login login = {a->shown.user, (const char *)a->data, a->address};
+
+	return !monitor_login(&login, &a->opener, a->why, sizeof a->why);
+}
+
 /* A password is tried against a hash in any case: the time says nothing of who is there. */
 static bool check_password(struct login_attempt *a)
 {
@@ -158,8 +165,7 @@ static bool check_password(struct login_attempt *a)
 		log_error("users: %s", a->why);
 	/* who has an entry in the file is that user, and nobody of this host */
 	if (!err && !*hash && a->system_users)
-		return !monitor_login(
-			a->shown.user, (const char *)a->data, &a->opener, a->why, sizeof a->why);
+		return check_system_user(a);
 	right = users_verify((const char *)a->data, hash);
 	if (err)
 		return false;

@@ -28,6 +28,7 @@ struct login_attempt {
 	const uint8_t *once_key; /* with whom it is of; the settings' */
 	const char *once_user;
 	bool system_users;
+	char address[64]; /* from where; the caller may set it, for PAM */
 	/* out */
 	struct identity identity; /* whose it is */
 	struct opener *opener;    /* of a user of the system: the caller may take it */

@@ -188,16 +188,18 @@ int monitor_start(const struct daemon_settings *s)
 	return drop_root(user_of(s));
 }
 
-static int exchange(int fd, const char *user, const char *password, struct monitor_answer *answer)
+static int exchange(int fd, const struct monitor_login *login, struct monitor_answer *answer)
 {
 	struct monitor_ask ask = {0};
 	int fds[2], err;
 	long n;
 
-	if (strlen(user) >= sizeof ask.user || strlen(password) >= sizeof ask.password)
+	if (strlen(login->user) >= sizeof ask.user ||
+		strlen(login->password) >= sizeof ask.password)
 		return -EACCES;
-	strcpy(ask.user, user);
-	strcpy(ask.password, password);
+	strcpy(ask.user, login->user);
+	strcpy(ask.password, login->password);
+	snprintf(ask.address, sizeof ask.address, "%s", login->address);
 	err = opener_send(fd, &ask, sizeof ask, NULL, 0);
 	explicit_bzero(&ask, sizeof ask);
 	if (err)
@@ -209,8 +211,7 @@ static int exchange(int fd, const char *user, const char *password, struct monit
 	return -answer->error;
 }
 
-int monitor_login(
-	const char *user, const char *password, struct opener **out, char *why, size_t size)
+int monitor_login(const struct monitor_login *login, struct opener **out, char *why, size_t size)
 {
 	struct monitor_answer answer = {0};
 	int fds[2], err;
@@ -222,7 +223,7 @@ int monitor_login(
 	err = opener_send(to_monitor, "", 1, &fds[1], 1);
 	close(fds[1]);
 	if (!err)
-		err = exchange(fds[0], user, password, &answer);
+		err = exchange(fds[0], login, &answer);
 	if (!err)
 		return opener_new(fds[0], answer.uid, out);
 	snprintf(why, size, "%s", *answer.why ? answer.why : strerror(-err));

@@ -22,6 +22,11 @@
 
 struct opener;
 
+struct monitor_login {
+	const char *user, *password;
+	const char *address; /* from where: PAM is told */
+};
+
 /*
  * If the settings ask for it: starts the monitor, and this process becomes the user whom the
  * settings name (`user`).  In main, first of all.  0 or -errno, logged.
@@ -34,7 +39,6 @@ int monitor_check(const struct daemon_settings *);
  * Any thread; takes its time.  0 and an opener, which is the caller's; -EACCES: not taken; or
  * -errno of what else went wrong; `why` is for the log.
  */
-int monitor_login(
-	const char *user, const char *password, struct opener **out, char *why, size_t size);
+int monitor_login(const struct monitor_login *, struct opener **out, char *why, size_t size);
 
 #endif

@@ -10,9 +10,11 @@
 
 #define MONITOR_NAME_MAX 256u
 #define MONITOR_PASSWORD_MAX 4096u
+#define MONITOR_ADDRESS_MAX 64u
 
 struct monitor_ask { /* the two processes are of one program: it crosses as it is */
 	char user[MONITOR_NAME_MAX], password[MONITOR_PASSWORD_MAX];
+	char address[MONITOR_ADDRESS_MAX]; /* where he is; for PAM */
 };
 struct monitor_answer {
 	int32_t error; /* 0: taken */

@@ -35,6 +35,7 @@
  */
 #define TASK_THREADS_SPARE 64u
 #define TASK_THREADS_MOST 4096u
+#define CHECK_THREADS_PAM 32u
 /* What they have open, files apart, which the budget counts. */
 #define SESSION_DESCRIPTORS                                                                        \
 	5u /* two of them once it had a transfer; and one for each data channel */
@@ -82,11 +83,13 @@ static void take_checks(void *owner)
 	task_pool_take_done(((struct daemon *)owner)->checks);
 }
 
-/* Half of the CPUs, and no more, whoever wants to log in: the rest moves data. */
+/* Half of the CPUs, and no more, whoever wants to log in: the rest moves data.  Who asks PAM waits
+ * for a process, and that perhaps for another host: more of them wait. */
 static int start_checks(struct daemon *d)
 {
 	unsigned threads = (worker_cpus() + 1) / 2;
-	int err = task_pool_new(threads, threads, &d->checks);
+	unsigned waiting = d->settings->system_users ? CHECK_THREADS_PAM : 0;
+	int err = task_pool_new(threads, threads + waiting, &d->checks);
 
 	if (err)
 		return err;
@@ -325,6 +328,7 @@ static uint64_t next_ns(struct daemon *d)
 	until_ns = earlier(until_ns, admission_next_ns(&d->admission, clock_now_ns()));
 	until_ns = earlier(until_ns, quotas_next_ns(d));
 	until_ns = earlier(until_ns, task_pool_next_ns(d->tasks));
+	until_ns = earlier(until_ns, task_pool_next_ns(d->checks));
 	return TAILQ_EMPTY(&d->busy) ? until_ns : 0;
 }
 
@@ -350,6 +354,7 @@ int daemon_round(struct daemon *d, int most_ms)
 	admission_run(&d->admission, now_ns);
 	quotas_tend(d, now_ns);
 	task_pool_tend(d->tasks, now_ns);
+	task_pool_tend(d->checks, now_ns);
 	bury(d);
 	return daemon_stop_tend(d, now_ns);
 }

@@ -293,6 +293,15 @@ static int start_check(struct daemon_session *s, struct login_check *c)
 	return err;
 }
 
+/* HOST of HOST:PORT or [HOST]:PORT. */
+static void take_host(const char *peer, char *host, size_t size)
+{
+	const char *start = peer + (*peer == '['), *end = strrchr(peer, ':');
+	int len = (int)((end ? end : peer + strlen(peer)) - start);
+
+	snprintf(host, size, "%.*s", len - (*peer == '[' && len), start);
+}
+
 int handle_login(struct daemon_session *s, const uint8_t *data, size_t len)
 {
 	struct message_login login;
@@ -313,6 +322,7 @@ int handle_login(struct daemon_session *s, const uint8_t *data, size_t len)
 		free(c);
 		return -ENOMEM;
 	}
+	take_host(s->peer, c->attempt->address, sizeof c->attempt->address);
 	s->state = SESSION_CHECKING;
 	s->refused_requests = 0;
 	if (login.method == MESSAGE_LOGIN_GRANT) {

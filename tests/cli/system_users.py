@@ -4,6 +4,7 @@
 not root.  Needs root, and makes users that go again."""
 
 import ctypes
+import glob
 import os
 import pwd
 import re
@@ -329,6 +330,41 @@ def who_is_let_in(top):
         # and all with the daemon, however that ends
         daemon.kill()
         wait_until(lambda: not os.path.exists(f"/proc/{monitor}"), "the monitor ends")
+    finally:
+        rftptest.kill_all()
+        users.close()
+
+
+@case(seconds=180)
+def slow_passwords_hold_up_nobody(top):
+    """Who waits for PAM waits alone; a delay that its modules ask for is the daemon's business; it knows from where."""
+    users = Users(top)
+    try:
+        if not glob.glob("/lib/*/security/pam_exec.so") or not glob.glob("/lib/*/security/pam_faildelay.so"):
+            skip("no pam_exec, or no pam_faildelay")
+        gate, seen, script = f"{top}/gate", f"{top}/seen", f"{top}/script"
+        with open(script, "w") as f:
+            f.write(f'#!/bin/sh\n[ "$PAM_USER" = {users.bob} ] || exit 0\necho "$PAM_RHOST" >{seen}.$$\n'
+                    f'while [ -e {gate} ]; do sleep 0.05; done\n')
+        os.chmod(script, 0o755)
+        with open(users.service, "w") as f:
+            f.write(f"auth requisite pam_exec.so quiet {script}\nauth optional pam_faildelay.so delay=50000000\n"
+                    "auth required pam_unix.so\naccount required pam_unix.so\n")
+        open(gate, "w").close()
+        daemon = served(top, users)
+        slow = [rftptest.start_rftp("--connect-timeout", "120", "--password-file", f"{top}/wrong", "-c", "ls",
+                                    url(daemon, users.bob)) for _ in range(6)]
+        wait_until(lambda: len(glob.glob(f"{seen}.*")) == len(slow), "all of them wait for PAM at once")
+        works(*mine(top), "-c", "ls", url(daemon, users.ann))
+        start = time.monotonic()
+        os.unlink(gate)
+        for client in slow:
+            equal(rftptest.finish(client).code, rftptest.REFUSED, "a wrong password")
+        check(time.monotonic() - start < 25, "a refusal took", time.monotonic() - start, "s")
+        for name in glob.glob(f"{seen}.*"):
+            with open(name) as f:
+                equal(f.read(), "127.0.0.1\n", "from where, as PAM has it")
+        daemon.stop()
     finally:
         rftptest.kill_all()
         users.close()
