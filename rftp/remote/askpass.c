@@ -64,7 +64,6 @@ int askpass_ask(
 		err = ask_by_program(prompt, cancel_fd, answer, why);
 	if (!err)
 		return 0;
-	explicit_bzero(answer, PASSWORD_MAX);
 	if (err == -ENOTTY)
 		snprintf(why, PASSWORD_WHY_MAX, "there is no terminal to ask on, nor SSH_ASKPASS");
 	else if (err == -ECANCELED)
