@@ -14,6 +14,7 @@
 #include <string.h>
 
 #define MESSAGE_MODE_MAX 07777u
+#define MESSAGE_MODE_HOLES 0x80000000u /* of attributes: bit 31 of the mode */
 #define MESSAGE_NS_MAX 999999999u
 #define MESSAGE_LIST_HEAD_BYTES 3u
 #define MESSAGE_ENTRY_MIN 36u /* attributes 33, length 16, one byte of name */
@@ -254,14 +255,14 @@ ssize_t message_put_path(const struct message_path *m, void *buf, size_t size)
 static bool message_attr_ok(const struct message_attr *m)
 {
 	return m->type >= MESSAGE_FILE && m->type <= MESSAGE_OTHER && m->mode <= MESSAGE_MODE_MAX &&
-	       m->mtime_ns <= MESSAGE_NS_MAX;
+	       m->mtime_ns <= MESSAGE_NS_MAX && (!m->holes || m->type == MESSAGE_FILE);
 }
 
 void message_put_attr_fields(struct wire *w, const struct message_attr *m)
 {
 	wire_require(w, message_attr_ok(m));
 	wire_put_u8(w, m->type);
-	wire_put_u32(w, m->mode);
+	wire_put_u32(w, m->mode | (m->holes ? MESSAGE_MODE_HOLES : 0));
 	wire_put_u32(w, m->uid);
 	wire_put_u32(w, m->gid);
 	wire_put_u64(w, m->size);
@@ -273,6 +274,8 @@ void message_get_attr_fields(struct wire *w, struct message_attr *m)
 {
 	m->type = wire_get_u8(w);
 	m->mode = wire_get_u32(w);
+	m->holes = m->mode & MESSAGE_MODE_HOLES;
+	m->mode &= ~MESSAGE_MODE_HOLES;
 	m->uid = wire_get_u32(w);
 	m->gid = wire_get_u32(w);
 	m->size = wire_get_u64(w);

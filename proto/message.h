@@ -190,6 +190,7 @@ struct message_attr {
 	uint64_t size;
 	int64_t mtime_s;
 	uint32_t mtime_ns; /* < 1e9 */
+	bool holes;        /* a file that takes less of its disk than its size; bit 31 of `mode` */
 };
 struct message_path { /* STAT, RMDIR, REMOVE, STATFS, LIST, REMOVE_TREE */
 	struct wire_bytes path;

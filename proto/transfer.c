@@ -17,6 +17,19 @@
 
 /* ---- set-up ---- */
 
+/* A list of names, none of which is empty. */
+static bool transfer_roots_ok(struct wire_bytes roots)
+{
+	struct wire_bytes name;
+
+	if (roots.len > TRANSFER_OFFER_ROOTS_MAX)
+		return false;
+	while (message_next_path(&roots, &name))
+		if (!name.len || !transfer_name_ok(name))
+			return false;
+	return !roots.len;
+}
+
 static bool transfer_offer_ok(const struct transfer_offer *m)
 {
 	return m->engine >= MESSAGE_ENGINE_CREDIT && m->engine <= MESSAGE_ENGINE_PULL &&
@@ -24,7 +37,8 @@ static bool transfer_offer_ok(const struct transfer_offer *m)
 	       m->channels >= 1 && m->channels <= MESSAGE_CHANNELS_MAX &&
 	       m->block % TRANSFER_BLOCK_MULTIPLE == 0 && m->block >= TRANSFER_BLOCK_MIN &&
 	       m->block <= TRANSFER_BLOCK_MAX && m->depth >= 1 && m->depth <= TRANSFER_DEPTH_MAX &&
-	       !(m->flags & ~TRANSFER_OFFER_IMM) && m->protect <= MESSAGE_PROTECT_PRIVATE;
+	       !(m->flags & ~(TRANSFER_OFFER_IMM | TRANSFER_OFFER_NET)) &&
+	       m->protect <= MESSAGE_PROTECT_PRIVATE && transfer_roots_ok(m->roots);
 }
 
 int transfer_get_offer(struct transfer_offer *m, const void *buf, size_t len)
@@ -42,6 +56,8 @@ int transfer_get_offer(struct transfer_offer *m, const void *buf, size_t len)
 	m->bytes = wire_get_u64(&w);
 	m->protect = wire_get_u8(&w);
 	wire_get_raw(&w, m->salt, sizeof m->salt);
+	m->disk = wire_get_u64(&w);
+	m->roots = wire_get_bytes(&w, TRANSFER_OFFER_ROOTS_MAX);
 	wire_require(&w, transfer_offer_ok(m));
 	return wire_finish(&w);
 }
@@ -62,6 +78,8 @@ ssize_t transfer_put_offer(const struct transfer_offer *m, void *buf, size_t siz
 	wire_put_u64(&w, m->bytes);
 	wire_put_u8(&w, m->protect);
 	wire_put_raw(&w, m->salt, sizeof m->salt);
+	wire_put_u64(&w, m->disk);
+	wire_put_bytes(&w, m->roots, TRANSFER_OFFER_ROOTS_MAX);
 	return wire_put_end(&w);
 }
 

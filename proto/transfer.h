@@ -91,8 +91,15 @@ struct transfer_offer {
 	uint64_t files, bytes; /* of the whole transfer, or MESSAGE_UNKNOWN: hints */
 	uint8_t protect;       /* enum message_protect: as HELLO agreed on */
 	uint8_t salt[TRANSFER_SALT_BYTES]; /* random: of the secret that seals the blocks */
+	uint64_t disk; /* of `bytes`: those that a disk has to have room for, or MESSAGE_UNKNOWN */
+	/* the names beneath the destination that everything is in: message_add_path,
+	 * message_next_path; empty: it may be anywhere in it */
+	struct wire_bytes roots;
 };
 #define TRANSFER_OFFER_IMM 1u
+#define TRANSFER_OFFER_NET 2u /* from `disk` is taken off what goes when files are replaced */
+#define TRANSFER_OFFER_ROOTS_MAX 1024u
+#define TRANSFER_OFFER_MAX (59u + TRANSFER_OFFER_ROOTS_MAX)
 
 struct transfer_accept {
 	uint32_t depth;  /* blocks that the sink has, 1..TRANSFER_DEPTH_MAX */

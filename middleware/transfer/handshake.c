@@ -211,7 +211,7 @@ int handshake_offer(struct run *run, const struct transfer_source *from, struct 
 	const struct transfer_params *p = run->params;
 	const struct engine_ops *ops = engine_by_id(p->engine ? p->engine : MESSAGE_ENGINE_CREDIT);
 	struct transfer_offer *offer = &hs->offer;
-	uint8_t out[64];
+	uint8_t out[TRANSFER_OFFER_MAX];
 	int err;
 
 	*offer = (struct transfer_offer){
@@ -220,6 +220,8 @@ int handshake_offer(struct run *run, const struct transfer_source *from, struct 
 		.files = from->total_files,
 		.bytes = from->total_bytes,
 		.protect = p->protect,
+		.disk = from->room.bytes,
+		.roots = from->room.roots,
 	};
 	if (getrandom(offer->salt, sizeof offer->salt, 0) != sizeof offer->salt)
 		return -EIO;
@@ -230,7 +232,9 @@ int handshake_offer(struct run *run, const struct transfer_source *from, struct 
 	if (err)
 		return err;
 	if (ops->notices && offer->notice == TRANSFER_NOTICE_BEHIND && caps_of(run)->has_imm)
-		offer->flags = TRANSFER_OFFER_IMM;
+		offer->flags |= TRANSFER_OFFER_IMM;
+	if (from->room.net)
+		offer->flags |= TRANSFER_OFFER_NET;
 	offer->channels = hs->plan->channels;
 	offer->block = hs->plan->block;
 	offer->depth = hs->plan->depth;
@@ -442,8 +446,24 @@ bool handshake_matches(const struct transfer_offer *offer, const struct transfer
 	       offer->depth == p->depth && offer->protect == p->protect;
 }
 
-int handshake_accept(struct run *run, bool bundles, bool *invited, uint32_t *block_bytes)
+/* Whether there is room for what is offered.  0 or a failure. */
+static int ask_for_room(
+	struct run *run, const struct transfer_sink *to, const struct transfer_offer *offer)
 {
+	const struct transfer_room room = {.bytes = offer->disk,
+		.files = offer->files,
+		.net = offer->flags & TRANSFER_OFFER_NET,
+		.roots = offer->roots};
+	char text[VERDICT_TEXT] = "";
+	int err = to->room ? to->room(to->ctx, &room, text) : 0;
+
+	return err ? run_fail(run, VERDICT_TRANSFER, status_from_errno(err), "%s", text) : 0;
+}
+
+int handshake_accept(
+	struct run *run, const struct transfer_sink *to, bool *invited, uint32_t *block_bytes)
+{
+	const bool bundles = to->land;
 	struct transfer_offer offer, wanted;
 	struct message_header h;
 	const uint8_t *data;
@@ -457,6 +477,8 @@ int handshake_accept(struct run *run, bool bundles, bool *invited, uint32_t *blo
 		return run_fail(run, VERDICT_SESSION, STATUS_PROTOCOL,
 			"no well-formed OFFER, but %s", message_name(h.type));
 	err = check_offer(run, &offer);
+	if (!err)
+		err = ask_for_room(run, to, &offer);
 	if (!err)
 		err = take_keys(run, &offer);
 	if (err)

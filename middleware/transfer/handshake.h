@@ -36,8 +36,9 @@ struct engine_env handshake_env(struct run *, const struct handshake *);
 /* The answer: checks it, and opens the engine.  `bundles`: whether the sink takes them. */
 int handshake_take_accept(struct run *, const struct transfer_source *, struct handshake *,
 	const struct message_header *, const uint8_t *data, bool *bundles);
-/* Sink: waits for the offer and answers it; `bundles`: whether it takes them.  `invited`: answers
- * what the request asked for at once; set to whether that was what was offered. */
-int handshake_accept(struct run *, bool bundles, bool *invited, uint32_t *block_bytes);
+/* Sink: waits for the offer and answers it, where `to` has room.  `invited`: answers what the
+ * request asked for at once; set to whether that was what was offered. */
+int handshake_accept(
+	struct run *, const struct transfer_sink *to, bool *invited, uint32_t *block_bytes);
 
 #endif

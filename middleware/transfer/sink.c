@@ -381,7 +381,7 @@ enum verdict_scope transfer_receive(struct link *link, const struct transfer_par
 	if (!err && sink_takes_bundles(&s))
 		err = end_null_open(UINT64_MAX, &s.nowhere);
 	if (!err)
-		err = handshake_accept(&s.run, sink_takes_bundles(&s), &s.ahead.invited, &s.block);
+		err = handshake_accept(&s.run, to, &s.ahead.invited, &s.block);
 	if (!err)
 		err = sink_make_held(&s);
 	if (!err)

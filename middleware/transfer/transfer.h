@@ -187,6 +187,16 @@ struct transfer_reading {
 	uint32_t most; /* a file that is larger is not small */
 };
 
+/* What a sink has to have room for. */
+struct transfer_room {
+	uint64_t bytes; /* without holes; MESSAGE_UNKNOWN: nobody knows */
+	uint64_t files; /* likewise; a sink is told */
+	bool net;       /* what goes when files are replaced is taken off */
+	/* the names beneath the destination that everything is in (message_next_path); none: it may
+	 * be anywhere in it */
+	struct wire_bytes roots;
+};
+
 struct transfer_source {
 	/* The next file: 1, 0 (no more), -errno (the transfer is aborted).  Called as files are
 	 * started.  The item's `file.file` is the number that it will have if its name can cross.
@@ -214,6 +224,7 @@ struct transfer_source {
 		      */
 	uint64_t total_files, total_bytes; /* hints, MESSAGE_UNKNOWN */
 	uint64_t largest_bytes;            /* of a file, for choosing the block; MESSAGE_UNKNOWN */
+	struct transfer_room room;         /* that all of it needs; zeros: nothing is said of it */
 };
 
 enum verdict_scope transfer_send(struct link *, const struct transfer_params *,
@@ -265,6 +276,10 @@ struct transfer_resume {
 };
 
 struct transfer_sink {
+	/* Before the first file, and before anything crosses that was not sent ahead: whether there
+	 * is room.  0, or -errno with `text`: the transfer is refused.  In the transfer's thread;
+	 * may take some seconds.  NULL: nobody asks. */
+	int (*room)(void *ctx, const struct transfer_room *, char text[512]);
 	/* A file is offered; what it points to lives until `done`, each string terminated by a
 	 * NUL.  0: *end (open for writing, the transfer frees it; NULL for a
 	 * directory) and *cookie are set; -errno: refused, with a text of at most 511 bytes in

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define COMPARE_OWNERS_LOOKED 64u
+#define COMPARE_PAGE 4096u /* by which a file takes more of a disk than it has, at most */
 
 void compare_list_fini(struct compare_list *list)
 {
@@ -95,7 +96,8 @@ int compare_list_add(struct compare_list *list, const struct message_tree_entry 
 		.mode = (uint16_t)from->attr.mode,
 		.mtime_s = from->attr.mtime_s,
 		.mtime_ns = from->attr.mtime_ns,
-		.size = from->attr.size};
+		.size = from->attr.size,
+		.disk = from->attr.holes ? 0 : from->attr.size};
 
 	if (from->has & MESSAGE_TREE_HAS_OWNERS && find_owner(list, from, &e.owner))
 		return -ENOMEM;
@@ -260,8 +262,22 @@ static void count(struct compare_plan *p, const struct compare_entry *e)
 	if (e->type != MESSAGE_FILE)
 		return;
 	p->bytes += e->size;
+	if (!e->inode || e->leader == e) /* other names of it take no room */
+		p->disk_bytes += e->disk;
 	if (e->size > p->largest_bytes)
 		p->largest_bytes = e->size;
+}
+
+/* A file of the second tree goes when another one comes: all that it may take of the disk. */
+static void count_replaced(struct compare_plan *p, const struct compare_entry *to)
+{
+	if (to->type == MESSAGE_FILE && !to->failed)
+		p->replaced_bytes += to->size + COMPARE_PAGE;
+}
+
+uint64_t compare_plan_room(const struct compare_plan *p)
+{
+	return p->disk_bytes > p->replaced_bytes ? p->disk_bytes - p->replaced_bytes : 0;
 }
 
 /* A directory that is there gets mode and time, or is made: its name with a '/' behind. */
@@ -414,8 +430,10 @@ static int pass_both(struct pass *p)
 			return pass_blocked(p);
 		if (from->type == MESSAGE_DIRECTORY || to->type == MESSAGE_DIRECTORY)
 			err = pass_remove(p, &p->plan->in_the_way, &all);
-		else
+		else {
+			count_replaced(p->plan, to);
 			p->t++;
+		}
 		return err ? err : pass_copy(p);
 	}
 	if (from->type == MESSAGE_DIRECTORY && !from->failed) {
@@ -440,6 +458,7 @@ static int pass_both(struct pass *p)
 			return err;
 		}
 	}
+	count_replaced(p->plan, to);
 	return pass_copy(p);
 }
 

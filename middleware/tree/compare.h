@@ -33,6 +33,7 @@ struct compare_entry {
 	uint8_t has;                       /* enum message_tree_has */
 	const struct compare_owner *owner; /* the list's; NULL: not known */
 	uint64_t extra, inode;
+	uint64_t disk; /* of it, what takes room at least; 0 of one that has holes */
 	/* What the caller may know beside the listing: */
 	/* Of a file that has other names, which are not one file in the second tree (yet): the
 	 * first of them.  Else NULL. */
@@ -100,6 +101,10 @@ struct compare_plan { /* zeroed before */
 	 */
 	struct compare_pairs beside;
 	uint64_t files, bytes, largest_bytes; /* of the files among them */
+	/* What they need room for at least, and what goes when they replace those of the second
+	 * tree
+	 */
+	uint64_t disk_bytes, replaced_bytes;
 	/* Files and links that get mode or time, and are not copied: they are among `same`. */
 	struct compare_pairs attrs;
 	/* In the second tree, and in the way of what comes: another kind of thing.  Removed before
@@ -139,5 +144,7 @@ struct compare_pair compare_beside(const struct compare_entry *from, const struc
 int compare_make(const struct compare_list *from, const struct compare_list *to,
 	const struct compare_params *, struct compare_plan *);
 void compare_plan_fini(struct compare_plan *);
+/* The room that the plan needs beyond what it frees on its way. */
+uint64_t compare_plan_room(const struct compare_plan *);
 
 #endif

@@ -11,6 +11,7 @@
 #include "tree/beneath.h"
 #include "tree/incoming_keep.h"
 #include "tree/incoming_links.h"
+#include "tree/incoming_room.h"
 #include "tree/landing.h"
 #include "tree/metadata.h"
 #include "tree/tree_mark.h"
@@ -439,6 +440,8 @@ int incoming_new(const struct incoming_params *params, struct incoming **out)
 	if ((params->kind == INCOMING_INTO || params->kind == INCOMING_AS) && !params->readback &&
 		params->direct != END_DIRECT_ON)
 		in->sink.whole = incoming_whole;
+	if (params->kind == INCOMING_INTO || params->kind == INCOMING_AS)
+		in->sink.room = incoming_room;
 	in->sink.readback = params->readback;
 	in->sink.unsynced = params->fsync != INCOMING_FSYNC_FILE;
 	if (params->fsync == INCOMING_FSYNC_END)

@@ -5,6 +5,7 @@
  * Errors and their texts are those of the other ways, so that nobody sees which one it was.
  */
 #include "tree/incoming_impl.h"
+#include "tree/incoming_room.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -34,6 +35,16 @@ static int incoming_whole_land(
 	return err;
 }
 
+/* A transfer had asked for room before, and would have been told so. */
+static void incoming_whole_ask(struct incoming *in, uint64_t bytes, char text[512])
+{
+	const struct transfer_room room = {.bytes = bytes, .files = 1};
+	char why[512] = "";
+
+	if (incoming_room(in, &room, why))
+		snprintf(text, 512, "%s", why);
+}
+
 int incoming_whole(void *ctx, const struct transfer_file *file, const uint8_t *data, char text[512])
 {
 	struct incoming *in = ctx;
@@ -51,5 +62,7 @@ int incoming_whole(void *ctx, const struct transfer_file *file, const uint8_t *d
 	lp.unsynced = in->params.fsync == INCOMING_FSYNC_NEVER;
 	if (!err)
 		err = incoming_whole_land(&lp, data, file->size, text);
+	if (err == -ENOSPC || err == -EDQUOT)
+		incoming_whole_ask(in, file->size, text);
 	return err ? incoming_refuse(in, name, err, text) : 0;
 }

@@ -139,13 +139,35 @@ static void outgoing_total(uint64_t *total, uint64_t add)
 		*total = add == MESSAGE_UNKNOWN ? add : *total + add;
 }
 
-/* Adds to the hints: so many names, so many bytes in all, the largest of them. */
-static void outgoing_count(struct outgoing *o, uint64_t files, uint64_t bytes, uint64_t largest)
+/* How much of a disk a file's bytes take at least: all but its holes. */
+static uint64_t outgoing_on_disk(const struct outgoing *o, const struct stat *st)
+{
+	const uint64_t disk = (uint64_t)st->st_blocks * 512, size = (uint64_t)st->st_size;
+
+	return o->params.dense || disk > size ? size : disk;
+}
+
+/* Adds to the hints: so many names, so many bytes in all, the largest of them, those that a disk
+ * has to have room for. */
+static void outgoing_count(
+	struct outgoing *o, uint64_t files, uint64_t bytes, uint64_t largest, uint64_t disk)
 {
 	outgoing_total(&o->source.total_files, files);
 	outgoing_total(&o->source.total_bytes, bytes);
+	outgoing_total(&o->source.room.bytes, disk);
 	if (largest > o->source.largest_bytes) /* MESSAGE_UNKNOWN is the largest number */
 		o->source.largest_bytes = largest;
+}
+
+/* One file. */
+static void outgoing_count_file(struct outgoing *o, const struct stat *st)
+{
+	outgoing_count(o, 1, (uint64_t)st->st_size, (uint64_t)st->st_size, outgoing_on_disk(o, st));
+}
+
+static void outgoing_count_unknown(struct outgoing *o, uint64_t files)
+{
+	outgoing_count(o, files, MESSAGE_UNKNOWN, MESSAGE_UNKNOWN, MESSAGE_UNKNOWN);
 }
 
 static int outgoing_add_root(struct outgoing *o, const struct outgoing_root *add)
@@ -204,9 +226,9 @@ int outgoing_add_from(
 	if (err)
 		return err;
 	if (root.kind == OUTGOING_DIRECTORY)
-		outgoing_count(o, MESSAGE_UNKNOWN, MESSAGE_UNKNOWN, MESSAGE_UNKNOWN);
+		outgoing_count_unknown(o, MESSAGE_UNKNOWN);
 	else
-		outgoing_count(o, 1, (uint64_t)st.st_size, (uint64_t)st.st_size);
+		outgoing_count_file(o, &st);
 	return 0;
 }
 
@@ -220,7 +242,7 @@ int outgoing_add_failed(struct outgoing *o, const char *path, const char *name, 
 	int err = outgoing_add_root(o, &root);
 
 	if (!err)
-		outgoing_count(o, 1, 0, 0);
+		outgoing_count(o, 1, 0, 0, 0);
 	return err;
 }
 
@@ -238,7 +260,8 @@ int outgoing_add_selected(struct outgoing *o, const struct outgoing_selected *fr
 		return err;
 	o->selection = *from->selection;
 	*from->selection = (struct selection){0};
-	outgoing_count(o, from->files, from->bytes, from->largest_bytes);
+	outgoing_count(o, from->files, from->bytes, from->largest_bytes, from->disk_bytes);
+	o->source.room.net = from->net;
 	return 0;
 }
 
@@ -249,7 +272,7 @@ int outgoing_add_stream(struct outgoing *o, int fd, const char *name)
 	int err = outgoing_add_root(o, &root);
 
 	if (!err)
-		outgoing_count(o, 1, MESSAGE_UNKNOWN, MESSAGE_UNKNOWN);
+		outgoing_count_unknown(o, 1);
 	return err;
 }
 
@@ -260,7 +283,7 @@ int outgoing_add_null(struct outgoing *o, uint64_t bytes)
 	int err = outgoing_add_root(o, &root);
 
 	if (!err)
-		outgoing_count(o, 1, bytes, bytes);
+		outgoing_count(o, 1, bytes, bytes, 0);
 	return err;
 }
 
@@ -296,7 +319,7 @@ static int outgoing_measure_tree(
 	}
 	walk_set_filter(walk, o->params.filter);
 	while ((n = walk_next(walk, &entry)) > 0) {
-		uint64_t size = 0;
+		uint64_t size = 0, disk = 0;
 
 		if (entry.kind == WALK_LEAVE)
 			continue;
@@ -306,8 +329,10 @@ static int outgoing_measure_tree(
 				(entry.kind == WALK_LINK && o->params.links != WALK_LINKS_KEEP &&
 					!outgoing_item_leads_to(tree->top, entry.path, &st))))
 			size = outgoing_is_counted(seen, &st) ? 0 : (uint64_t)st.st_size;
-		outgoing_count(
-			o, entry.kind != WALK_DIRECTORY && entry.kind != WALK_OTHER, size, size);
+		if (size)
+			disk = outgoing_on_disk(o, &st);
+		outgoing_count(o, entry.kind != WALK_DIRECTORY && entry.kind != WALK_OTHER, size,
+			size, disk);
 		if (o->params.measured)
 			o->params.measured(
 				o->params.ctx, o->source.total_files, o->source.total_bytes);
@@ -329,28 +354,45 @@ void outgoing_measure(struct outgoing *o)
 	if (o->links)
 		(void)outgoing_links_new(&seen);
 	o->source.total_files = o->source.total_bytes = o->source.largest_bytes = 0;
+	o->source.room.bytes = 0;
 	for (size_t i = 0; i < o->count; i++) {
 		const struct outgoing_root *root = &o->roots[i];
-		uint64_t size = root->bytes;
 
 		if (root->kind == OUTGOING_DIRECTORY) {
 			if (outgoing_measure_tree(o, root, seen))
-				outgoing_count(
-					o, MESSAGE_UNKNOWN, MESSAGE_UNKNOWN, MESSAGE_UNKNOWN);
-			continue;
+				outgoing_count_unknown(o, MESSAGE_UNKNOWN);
+		} else if (root->kind == OUTGOING_STREAM) {
+			outgoing_count_unknown(o, 1);
+		} else if (root->kind != OUTGOING_FILE) {
+			outgoing_count(o, 1, root->bytes, root->bytes, 0);
+		} else if (outgoing_item_leads_to(root->top, root->path, &st)) {
+			outgoing_count(o, 1, 0, 0, 0);
+		} else {
+			outgoing_count_file(o, &st);
 		}
-		if (root->kind == OUTGOING_STREAM)
-			size = MESSAGE_UNKNOWN;
-		else if (root->kind == OUTGOING_FILE)
-			size = outgoing_item_leads_to(root->top, root->path, &st)
-				       ? 0
-				       : (uint64_t)st.st_size;
-		outgoing_count(o, 1, size, size);
 	}
 	outgoing_links_free(seen);
 }
 
+/* The names that all is in, where there are few, and none is the destination itself. */
+static void outgoing_list_roots(struct outgoing *o)
+{
+	struct wire_bytes *roots = &o->source.room.roots;
+	size_t used = 0;
+
+	*roots = (struct wire_bytes){0};
+	for (size_t i = 0; i < o->count; i++) {
+		const char *name = o->roots[i].name;
+
+		if (!*name || message_add_path(o->root_list, sizeof o->root_list, &used,
+				      (struct wire_bytes){(const uint8_t *)name, strlen(name)}))
+			return;
+	}
+	*roots = (struct wire_bytes){o->root_list, used};
+}
+
 const struct transfer_source *outgoing_source(struct outgoing *o)
 {
+	outgoing_list_roots(o);
 	return &o->source;
 }

@@ -67,6 +67,8 @@ struct outgoing_selected {
 	struct selection *selection;
 	bool itself; /* in the end the directory: what it has, as its end tells it */
 	uint64_t files, bytes, largest_bytes; /* hints: MESSAGE_UNKNOWN if not known */
+	uint64_t disk_bytes;                  /* and struct transfer_room's */
+	bool net;
 };
 int outgoing_add_selected(struct outgoing *, const struct outgoing_selected *);
 /* A stream (stdin); `fd` stays the caller's. */

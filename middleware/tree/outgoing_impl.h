@@ -46,6 +46,7 @@ struct outgoing {
 	struct outgoing_links *links; /* NULL: second names are files of their own */
 	uint32_t number;              /* that the item asked for will have */
 	struct transfer_source source;
+	uint8_t root_list[TRANSFER_OFFER_ROOTS_MAX]; /* the source's room has it */
 };
 
 /* ---- outgoing.c ---- */

@@ -106,7 +106,7 @@ void space_change(
 	pthread_mutex_unlock(&s->lock);
 }
 
-static void say_bytes(uint64_t bytes, char *out, size_t size)
+void space_say_bytes(uint64_t bytes, char out[SPACE_TEXT_BYTES])
 {
 	static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
 	double value = (double)bytes;
@@ -114,7 +114,7 @@ static void say_bytes(uint64_t bytes, char *out, size_t size)
 
 	for (; value >= 1024 && unit < 6; unit++)
 		value /= 1024;
-	snprintf(out, size, "%.*f %s", unit ? 1 : 0, value, units[unit]);
+	snprintf(out, SPACE_TEXT_BYTES, "%.*f %s", unit ? 1 : 0, value, units[unit]);
 }
 
 void space_left(struct space_share *share, uint64_t *bytes, uint64_t *files)
@@ -138,12 +138,12 @@ void space_left(struct space_share *share, uint64_t *bytes, uint64_t *files)
 void space_say(struct space_share *share, char *text, unsigned size)
 {
 	uint64_t bytes, files;
-	char most[32], left[32];
+	char most[SPACE_TEXT_BYTES], left[SPACE_TEXT_BYTES];
 	int n = 0;
 
 	space_left(share, &bytes, &files);
-	say_bytes(atomic_load(&share->max_bytes), most, sizeof(most));
-	say_bytes(bytes, left, sizeof(left));
+	space_say_bytes(atomic_load(&share->max_bytes), most);
+	space_say_bytes(bytes, left);
 	snprintf(text, size, "quota");
 	if (bytes != SPACE_NO_MAX)
 		n = snprintf(text, size, "quota: %s of %s are left", left, most);

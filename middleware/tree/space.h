@@ -54,6 +54,8 @@ void space_change(
 void space_left(struct space_share *, uint64_t *bytes, uint64_t *files);
 /* For people: "quota: 1.5 GiB of 10.0 GiB are left" or the like. */
 void space_say(struct space_share *, char *text, unsigned size);
+#define SPACE_TEXT_BYTES 32u
+void space_say_bytes(uint64_t bytes, char out[SPACE_TEXT_BYTES]); /* "1.5 GiB" */
 
 /* What a name in an open directory, or a descriptor, stands for. */
 void space_look(struct space_share *, int dir, const char *name, struct space_item *);

@@ -98,7 +98,11 @@ static int between_make(struct between *b)
 /* A request is answered: one that was refused leaves no directory behind that is empty. */
 static void between_settle(struct between *b, int err)
 {
-	if (b->made && err && b->outcome == VERDICT_NONE && !calls_lost(b->there->session)) {
+	const bool refused =
+		b->outcome == VERDICT_NONE ||
+		b->stats.verdict.status == STATUS_NO_SPACE; /* it goes if it is empty */
+
+	if (b->made && err && refused && !calls_lost(b->there->session)) {
 		(void)calls_rmdir(b->there->session, b->made);
 		b->make = true;
 	}

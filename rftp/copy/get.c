@@ -28,6 +28,7 @@ struct get {
 	struct client *client;
 	const char *target;
 	enum incoming_kind kind; /* INTO, AS or STREAM */
+	bool made;               /* the target is a directory that was made just now */
 	struct filter filter;
 };
 
@@ -53,6 +54,7 @@ static int get_make_directory(struct get *g, char *const *paths, size_t path_cou
 	if (err)
 		report_errorf(&c->report, err, g->target, "%s (making the directory)",
 			status_text(status_from_errno(err)));
+	g->made = !err && !c->settings.dry_run;
 	return err ? err : 1;
 }
 
@@ -222,6 +224,9 @@ static int get_request(void *ctx, const struct wire_bytes *more, struct asked *a
 			client_report(c, path, err);
 	}
 	incoming_free(incoming);
+	/* what there is no room for leaves no directory behind, which goes if it is empty */
+	if (err == -ENOSPC && g->made)
+		(void)rmdir(g->target);
 	free(rules);
 	g->mover.asked = NULL;
 	return err;

@@ -32,6 +32,7 @@ struct put {
 	struct targets targets; /* what the sources are called beneath the target */
 	bool into;
 	bool make; /* and the target is not there yet */
+	bool made; /* it was made just now */
 	size_t added;
 	bool *there; /* by source: it was put already, in a request of its own; NULL: none was */
 };
@@ -179,6 +180,7 @@ static int put_make(struct put *p)
 		err = calls_mkdir(c->session, path, c->settings.parents);
 		if (err)
 			client_report(c, path, err);
+		p->made = !err && p->into;
 	}
 	free(path);
 	return err;
@@ -210,6 +212,9 @@ static int put_ask(struct put *p, bool *refused)
 		return err;
 	err = mover_send(&p->mover, p->outgoing, p->target);
 	*refused = p->mover.refused;
+	/* what there is no room for leaves no directory behind, which goes if it is empty */
+	if (err == -ENOSPC && p->made && !calls_lost(c->session))
+		(void)calls_rmdir(c->session, p->target);
 	return err;
 }
 

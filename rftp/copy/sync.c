@@ -18,6 +18,7 @@
 #include "rftp/copy/sync_plan.h"
 #include "rftp/copy/sync_remove.h"
 #include "rftp/copy/sync_request.h"
+#include "rftp/copy/sync_room.h"
 #include "rftp/copy/sync_top.h"
 #include "rftp/copy/wishes.h"
 #include "rftp/remote/visit.h"
@@ -148,6 +149,8 @@ static int copy_to(struct sync *s)
 		.files = s->plan.files,
 		.bytes = s->plan.bytes,
 		.largest_bytes = s->plan.largest_bytes,
+		.disk_bytes = compare_plan_room(&s->plan),
+		.net = true,
 	};
 	struct message_data_request request = {
 		.kind = MESSAGE_DATA_FILES,
@@ -246,7 +249,7 @@ static int copy_from_some(struct sync *s, size_t *at)
 
 static int copy_from(struct sync *s)
 {
-	int err = 0;
+	int err = s->listed ? 0 : sync_room(s->client, s->params, &s->plan);
 
 	for (size_t at = 0; (at < s->plan.copy.count || s->itself) && !err;) {
 		err = copy_from_some(s, &at);

@@ -60,10 +60,13 @@ static int add_walked(const struct walked *where, const struct walk_entry *w)
 			.mtime_s = w->st.st_mtim.tv_sec,
 			.mtime_ns = (uint32_t)w->st.st_mtim.tv_nsec},
 	};
+	int err;
 
 	/* a link that is followed is what it leads to */
 	if (w->kind == WALK_LINK && !w->error && !S_ISLNK(w->st.st_mode))
 		e.attr.type = S_ISREG(w->st.st_mode) ? MESSAGE_FILE : MESSAGE_OTHER;
+	e.attr.holes =
+		e.attr.type == MESSAGE_FILE && !w->error && w->st.st_blocks * 512 < w->st.st_size;
 	if (e.attr.type == MESSAGE_SYMLINK && !w->error) {
 		if (beneath_read_link(where->top, w->path, target, sizeof target) > 0)
 			e.target = bytes_of(target);
@@ -77,7 +80,10 @@ static int add_walked(const struct walked *where, const struct walk_entry *w)
 			    .st = &w->st},
 		    &e))
 		return -ENOMEM;
-	return compare_list_add(where->list, &e);
+	err = compare_list_add(where->list, &e);
+	if (!err && *w->name && e.attr.holes) /* here it is known how much */
+		where->list->entries[where->list->count - 1].disk = (uint64_t)w->st.st_blocks * 512;
+	return err;
 }
 
 int sync_plan_list_local(struct client *c, const char *directory, const struct filter *filter,

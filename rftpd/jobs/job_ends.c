@@ -130,6 +130,7 @@ static int open_selected(struct transfer_job *job, const struct transfer_root *r
 							    .itself = job->selected_itself,
 							    .files = MESSAGE_UNKNOWN,
 							    .bytes = MESSAGE_UNKNOWN,
+							    .disk_bytes = MESSAGE_UNKNOWN,
 							    .largest_bytes = MESSAGE_UNKNOWN});
 }
 

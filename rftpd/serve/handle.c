@@ -171,5 +171,6 @@ void handle_attr(struct message_attr *attr, const struct stat *st)
 		.size = (uint64_t)st->st_size,
 		.mtime_s = st->st_mtim.tv_sec,
 		.mtime_ns = (uint32_t)st->st_mtim.tv_nsec,
+		.holes = S_ISREG(st->st_mode) && st->st_blocks * 512 < st->st_size,
 	};
 }

@@ -285,7 +285,7 @@ REQUESTS = {
     iwarp.RETRIEVE: (iwarp.data_request(), 43, 65536),
 }
 TRANSFERS = {
-    iwarp.OFFER: (iwarp.offer(), 49, 49),
+    iwarp.OFFER: (iwarp.offer(), 59, 1083),
     iwarp.ACCEPT: (iwarp.accept(), 36, 36),
     iwarp.EXPOSE: (iwarp.expose(), 44, 44),
     iwarp.GRANT: (iwarp.grant([0]), 6, 2 + 4 * 4096),
@@ -559,7 +559,9 @@ def offers_with_wrong_fields(top):
                    {"channels": 0}, {"channels": 2}, {"channels": 65}, {"block": 0},
                    {"block": 65535}, {"block": 65537}, {"block": 32768}, {"block": 1 << 25},
                    {"block": 0xfffff000}, {"depth": 0}, {"depth": 65537}, {"depth": 0xffffffff},
-                   {"flags": 2}, {"flags": 0xffffffff}):
+                   {"flags": 4}, {"flags": 0xffffffff}, {"roots": b"x"}, {"roots": iwarp.text(b"")},
+                   {"roots": iwarp.text(b"../x")}, {"roots": iwarp.text(b"/x")}, {"roots": iwarp.text(b"x") + b"\0"},
+                   {"roots": iwarp.text(b"x" * 200) * 6}):
         store_is_refused(place, f"OFFER with {fields}",
                          lambda store, f=fields: [(iwarp.OFFER, iwarp.offer(**f))])
     place.whole()

@@ -290,9 +290,10 @@ def a_disk_that_is_full(top):
         for options in ([], [OFF]):
             result = rftptest.rftp(*options, f"{top}/f", daemon.url("old"))
             equal(result.code, NO_SPACE, result)
-            said.append(result.err)
+            said.append(result.err.split(b": ", 2)[2])  # of one request or file it is the file's, else the target's
             equal(tree(where), before, "the old file")
         equal(said[0], said[1], "what is said")
+        check(b"of /old has room for 24.0 KiB, and 60.0 KiB are needed" in said[0], said)
         daemon.stop()
     finally:
         rftptest.kill_all()

@@ -468,9 +468,9 @@ def queued(position=1, wait=UNKNOWN, share=0, class_=b""):
 
 
 def offer(engine=1, notice=1, channels=1, block=65536, depth=4, flags=0, files=1, bytes_=65536, protect=0,
-          salt=bytes(16)):
-    return struct.pack(">BBHIIIQQB16s", engine, notice, channels, block, depth, flags, files, bytes_, protect,
-                       salt)
+          salt=bytes(16), disk=0, roots=b""):
+    return struct.pack(">BBHIIIQQB16sQ", engine, notice, channels, block, depth, flags, files, bytes_, protect,
+                       salt, disk) + text(roots)
 
 
 def expose(blocks=2, stride=65536 + 4096, base=1 << 20, key=1, records_base=1 << 30, records_key=2,

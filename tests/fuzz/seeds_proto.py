@@ -121,7 +121,7 @@ write("fuzz_transfer", {
     "block-last": b"\0" + pack("I", 65536) + pack("IIQIIQ", 1, 2, 0, 7, 1, 0),
     "block-stored": b"\0" + pack("I", 65536) + pack("IIQIIQ", 1, 2, 0, 65536, 2 | 999 << 8, 0),
     "name": b"\1a/b.c/..d",
-    "offer": b"\x40" + pack("BBHIIIQQ", 1, 1, 8, 4 << 20, 512, 1, 3, 2**64 - 1) + b"\2" + bytes(16),
+    "offer": b"\x40" + pack("BBHIIIQQ", 1, 1, 8, 4 << 20, 512, 1, 3, 2**64 - 1) + b"\2" + bytes(16) + pack("Q", 4096) + text(text(b"ab")),
     "accept": b"\x41" + pack("IIQIIQI", 512, (4 << 20) + 4096, 0x7F0000000000, 0xDEADBEEF, 1,
                                0x7E0000000000, 0xCAFEF00D),
     "expose": b"\x50" + pack("IIQIQIQI", 512, (4 << 20) + 4096, 0x7F0000000000, 0xDEADBEEF, 0x7E0000000000, 0xCAFEF00D,
@@ -188,7 +188,7 @@ write("fuzz_daemon", {
     "store": READY + frame(32, FILES),
     "expecting": EXPECTING + frame(4, pack("H", 8)) + frame(33, NULLS),
     "connected": CONNECTED + frame(34, pack("IHQQ", 0, 7, 64 << 20, 10**10) + text(b"/feed")) + frame(2, b""),
-    "offer": STORING + frame(64, pack("BBHIIIQQ", 1, 1, 1, 65536, 4, 0, 1, 65536) + b"\0" + bytes(16)),
+    "offer": STORING + frame(64, pack("BBHIIIQQ", 1, 1, 1, 65536, 4, 0, 1, 65536) + b"\0" + bytes(16) + pack("Q", 0) + text(b"")),
     "files": OFFERED + frame(69, FILE) + frame(71, pack("IHQQQ", 1, 0, 0, 0, 0x0123456789ABCDEF))
              + frame(73, pack("QQQI", 0, 0, 0, 1)),
     "request": OFFERED + frame(67, b"") + frame(75, pack("H", 108) + text(b"")),

@@ -179,6 +179,8 @@ static const struct sample samples[] = {
 	{MESSAGE_STAT, NULL, "0001 2f"},
 	{MESSAGE_STAT, NULL, "0fff ff*4095"},
 	{MESSAGE_STAT | MESSAGE_REPLY, NULL, ATTR},
+	{MESSAGE_STAT | MESSAGE_REPLY, NULL,
+		"01 800001a4 000003e8 000003e9 0123456789abcdef ffffffffffffffff 3b9ac9ff"},
 	{MESSAGE_LIST, NULL, "0001 2f"},
 	{MESSAGE_LIST, NULL, "0fff 0a*4095"},
 	{MESSAGE_LIST | MESSAGE_REPLY, NULL, "00 0000"},
@@ -477,6 +479,8 @@ static const struct tweak tweaks[] = {
 	{recode_message_attr, ATTR, 0, 1, 4, 0},
 	{recode_message_attr, ATTR, 0, 1, 5, BAD},
 	{recode_message_attr, ATTR, 1, 4, 07777, 0},
+	{recode_message_attr, ATTR, 1, 4, 0x80000000, 0},
+	{recode_message_attr, ATTR, 1, 4, 0x40000000, BAD},
 	{recode_message_attr, ATTR, 1, 4, 010000, BAD},
 	{recode_message_attr, ATTR, 13, 8, UINT64_MAX, 0},
 	{recode_message_attr, ATTR, 29, 4, 1000000000, BAD},
@@ -969,7 +973,7 @@ static void list_writer(void)
 {
 	static uint8_t buf[2 * MESSAGE_DATA_MAX];
 	struct message_entry entry = {
-		{MESSAGE_FILE, 0644, 0, 0, 9, 0, 0}, {(const uint8_t *)"n", 1}, {NULL, 0}};
+		{MESSAGE_FILE, 0644, 0, 0, 9, 0, 0, false}, {(const uint8_t *)"n", 1}, {NULL, 0}};
 	struct message_list_writer writer;
 	struct message_list_reply head;
 	struct message_entry got;

@@ -4,7 +4,9 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-#define OFFER "01 01 0008 00400000 00000200 00000001 0000000000000003 ffffffffffffffff 02 5a*16"
+#define OFFER                                                                                      \
+	"01 01 0008 00400000 00000200 00000001 0000000000000003 ffffffffffffffff 02 5a*16"         \
+	" 0000000000001000 0004 0002 6162"
 #define EXPOSE                                                                                     \
 	"00000200 00401000 00007f0000000000 deadbeef 00007e0000000000 cafef00d 00007d0000000000 "  \
 	"feedface"
@@ -72,7 +74,10 @@ static const struct sample samples[] = {
 	{TRANSFER_OFFER, NULL, OFFER},
 	{TRANSFER_OFFER, NULL,
 		"04 02 0040 01000000 00010000 00000000 ffffffffffffffff 0000000000000000 "
-		"00 00*16"},
+		"00 00*16 ffffffffffffffff 0000"},
+	{TRANSFER_OFFER, NULL,
+		"01 01 0008 00400000 00000200 00000003 0000000000000003 ffffffffffffffff 02 5a*16 "
+		"0000000000000000 0400 00fe 61*254 00fe 62*254 00fe 63*254 00fe 64*254"},
 	{TRANSFER_ACCEPT, NULL, ACCEPT},
 	{TRANSFER_EXPOSE, NULL, EXPOSE},
 	{TRANSFER_GRANT, NULL, GRANT},
@@ -294,9 +299,10 @@ static const struct tweak tweaks[] = {
 	OFFER_(4, 4, 61440, BAD), OFFER_(4, 4, 65536, 0), OFFER_(4, 4, 65536 + 512, BAD),
 	OFFER_(4, 4, 65536 + 4096, 0), OFFER_(4, 4, 16777216, 0),
 	OFFER_(4, 4, 16777216 + 4096, BAD), OFFER_(8, 4, 0, BAD), OFFER_(8, 4, 65536, 0),
-	OFFER_(8, 4, 65537, BAD), OFFER_(12, 4, 0, 0), OFFER_(12, 4, 2, BAD),
+	OFFER_(8, 4, 65537, BAD), OFFER_(12, 4, 0, 0), OFFER_(12, 4, 3, 0), OFFER_(12, 4, 4, BAD),
 	OFFER_(12, 4, 0x80000000, BAD), OFFER_(32, 1, 0, 0), OFFER_(32, 1, 2, 0),
-	OFFER_(32, 1, 3, BAD),
+	OFFER_(32, 1, 3, BAD), OFFER_(59, 2, 0, BAD), OFFER_(59, 2, 1, BAD), OFFER_(59, 2, 3, BAD),
+	OFFER_(61, 1, 0, BAD), OFFER_(61, 1, '/', BAD),
 
 	ACCEPT_(0, 4, 0, BAD), ACCEPT_(0, 4, 1, 0), ACCEPT_(0, 4, 65536, 0),
 	ACCEPT_(0, 4, 65537, BAD), ACCEPT_(4, 4, 65536 + 4096 - 1, BAD),
@@ -500,6 +506,8 @@ static void fields(void)
 	CHECK_EQ(offer.salt[15], 0x5a);
 	CHECK_EQ(offer.files, 3);
 	CHECK(offer.bytes == MESSAGE_UNKNOWN);
+	CHECK_EQ(offer.disk, 4096);
+	CHECK_EQ(offer.roots.len, 4);
 	CHECK_EQ(transfer_get_accept(&accept, in, sample_parse(ACCEPT, in)), 0);
 	CHECK_EQ(accept.depth, 512);
 	CHECK_EQ(accept.stride, (4 << 20) + 4096);

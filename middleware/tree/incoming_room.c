@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tree/incoming_room: see incoming_room.h.
+ *
+ * The file system is asked with one call.  Only where that says no is it looked at what is there.
+ */
+#include "tree/incoming_room.h"
+
+#include "base/clock.h"
+#include "base/opener.h"
+#include "proto/message.h"
+#include "tree/beneath.h"
+#include "tree/incoming_impl.h"
+#include "tree/space.h"
+#include "tree/temporary.h"
+#include "tree/walk.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#define ROOM_NS (5 * NS_PER_S) /* to look at what is there; what takes longer is not refused */
+#define ROOM_BLOCK 512u        /* of st_blocks */
+
+/* What a file system has left, or a quota; UINT64_MAX: nothing limits it. */
+struct room_left {
+	uint64_t bytes, files;
+};
+
+/* What is there, and makes room. */
+struct room_there {
+	uint64_t bytes, files;
+	bool hidden; /* only what was left to be gone on with */
+	bool all;    /* it was not looked at in time: it may be anything */
+	uint64_t until_ns;
+};
+
+/* What only root may have counts for root alone, as whose process the file is written. */
+static struct room_left room_of_disk(int fd)
+{
+	struct room_left left = {UINT64_MAX, UINT64_MAX};
+	struct statvfs fs;
+	const bool root = !geteuid();
+
+	if (fstatvfs(fd, &fs))
+		return left;
+	if (fs.f_blocks) /* 0: a tmpfs without limit */
+		left.bytes = (uint64_t)(root ? fs.f_bfree : fs.f_bavail) * fs.f_frsize;
+	if (fs.f_files)
+		left.files = root ? fs.f_ffree : fs.f_favail;
+	return left;
+}
+
+static bool room_is_enough(uint64_t left, uint64_t needed, uint64_t there)
+{
+	return needed == MESSAGE_UNKNOWN || needed <= left || needed - left <= there;
+}
+
+static bool room_fits(const struct room_left *left, const struct transfer_room *needed,
+	const struct room_there *there)
+{
+	return there->all || (room_is_enough(left->bytes, needed->bytes, there->bytes) &&
+				     room_is_enough(left->files, needed->files, there->files));
+}
+
+/* ---- what is there ---- */
+
+static void room_add(struct room_there *there, const char *name, const struct stat *st)
+{
+	const char *last = strrchr(name, '/');
+	const bool hidden = temporary_is_hidden(last ? last + 1 : name);
+
+	if (there->hidden && !hidden)
+		return;
+	if (S_ISREG(st->st_mode))
+		there->bytes += (uint64_t)st->st_blocks * ROOM_BLOCK /
+				(st->st_nlink ? (uint64_t)st->st_nlink : 1);
+	there->files++;
+}
+
+/* All that is beneath `path`, or it. */
+static void room_add_tree(struct room_there *there, int top, const char *path)
+{
+	struct walk_entry entry;
+	struct walk *walk;
+	struct stat st;
+	int n;
+
+	if (*path && beneath_stat(top, path, false, &st))
+		return;
+	if (*path && !S_ISDIR(st.st_mode)) {
+		room_add(there, path, &st);
+		return;
+	}
+	if (walk_new(top, path, "", WALK_LINKS_KEEP, &walk)) {
+		there->all = true;
+		return;
+	}
+	walk_hidden(walk);
+	walk_look(walk);
+	while ((n = walk_next(walk, &entry)) > 0) {
+		if (!entry.error && entry.kind != WALK_DIRECTORY && entry.kind != WALK_LEAVE)
+			room_add(there, entry.path, &entry.st);
+		if (clock_now_ns() > there->until_ns)
+			break;
+	}
+	there->all |= n;
+	walk_free(walk);
+}
+
+/* What was left beside the destination's names: it is in the directory itself. */
+static void room_add_left(struct room_there *there, int top)
+{
+	int fd = beneath_open(top, ".", O_RDONLY | O_DIRECTORY, 0);
+	DIR *stream = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+	struct stat st;
+
+	if (!stream) {
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	while ((entry = readdir(stream)))
+		if (temporary_is_hidden(entry->d_name) &&
+			!opener_fstatat(fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW))
+			room_add(there, entry->d_name, &st);
+	closedir(stream);
+}
+
+static void room_look(const struct incoming *in, struct room_there *there, int dir,
+	const char *last, const struct transfer_room *needed)
+{
+	struct wire_bytes roots = needed->roots, name;
+	char path[MESSAGE_PATH_MAX + 1];
+
+	there->until_ns = clock_now_ns() + ROOM_NS;
+	/* a file gives its space back when the new one is there, which comes first */
+	there->hidden = needed->net || needed->files == 1;
+	if (in->params.in_place.wanted) { /* what is there is written over, or more is appended */
+		there->hidden = false;
+		if (in->params.in_place.offset != MESSAGE_UNKNOWN)
+			room_add_tree(there, dir, last);
+		return;
+	}
+	if (*last) { /* the destination is called so in the directory */
+		room_add_left(there, dir);
+		room_add_tree(there, dir, last);
+		return;
+	}
+	if (!roots.len) {
+		room_add_tree(there, dir, "");
+		return;
+	}
+	room_add_left(there, dir);
+	while (message_next_path(&roots, &name)) {
+		memcpy(path, name.data, name.len);
+		path[name.len] = '\0';
+		room_add_tree(there, dir, path);
+	}
+}
+
+/* ---- what is said ---- */
+
+static void room_say_disk(const struct room_left *left, const char *path,
+	const struct transfer_room *needed, char *text, size_t size)
+{
+	char free_text[SPACE_TEXT_BYTES], needed_text[SPACE_TEXT_BYTES];
+
+	space_say_bytes(left->bytes, free_text);
+	space_say_bytes(needed->bytes, needed_text);
+	if (needed->bytes != MESSAGE_UNKNOWN && needed->bytes > left->bytes)
+		snprintf(text, size, "the file system of %.256s has room for %s, and %s are needed",
+			*path ? path : "/", free_text, needed_text);
+	else
+		snprintf(text, size,
+			"the file system of %.256s has room for %" PRIu64 " files, and %" PRIu64
+			" are needed",
+			*path ? path : "/", left->files, needed->files);
+}
+
+static void room_say_quota(struct space_share *space, const struct room_left *left,
+	const struct transfer_room *needed, char text[512])
+{
+	char needed_text[SPACE_TEXT_BYTES];
+	size_t len;
+
+	space_say(space, text, 512);
+	len = strlen(text);
+	space_say_bytes(needed->bytes, needed_text);
+	if (needed->bytes != MESSAGE_UNKNOWN && needed->bytes > left->bytes)
+		snprintf(text + len, 512 - len, ", and %s are needed", needed_text);
+	else
+		snprintf(text + len, 512 - len, ", and %" PRIu64 " are needed", needed->files);
+}
+
+/* What is left to be gone on with is not needed once more. */
+static struct transfer_room room_rest(
+	const struct transfer_room *needed, const struct room_there *there)
+{
+	struct transfer_room rest = *needed;
+
+	if (rest.bytes != MESSAGE_UNKNOWN)
+		rest.bytes -= there->bytes < rest.bytes ? there->bytes : rest.bytes;
+	if (rest.files != MESSAGE_UNKNOWN)
+		rest.files -= there->files < rest.files ? there->files : rest.files;
+	return rest;
+}
+
+/* ---- */
+
+/* The directory that it goes to, and its name there; "": it goes into it.  -errno. */
+static int room_open(const struct incoming *in, char last[256])
+{
+	int fd;
+
+	*last = '\0';
+	if (in->dir < 0)
+		return beneath_open_parent(in->params.top, in->path, last);
+	fd = fcntl(in->dir, F_DUPFD_CLOEXEC, 0);
+	return fd < 0 ? -errno : fd;
+}
+
+int incoming_room(void *ctx, const struct transfer_room *needed, char text[512])
+{
+	const struct incoming *in = ctx;
+	struct room_there there = {0};
+	struct room_left disk, quota;
+	struct transfer_room rest;
+	char last[256];
+	int dir, err = 0;
+
+	dir = room_open(in, last);
+	if (dir < 0)
+		return 0; /* why not is told when the first file comes */
+	disk = room_of_disk(dir);
+	space_left(in->params.space, &quota.bytes, &quota.files);
+	if (room_fits(&disk, needed, &there) && room_fits(&quota, needed, &there))
+		goto out;
+	room_look(in, &there, dir, last, needed);
+	rest = room_rest(needed, &there);
+	if (!room_fits(&quota, needed, &there)) {
+		room_say_quota(in->params.space, &quota, &rest, text);
+		err = -EDQUOT;
+	} else if (!room_fits(&disk, needed, &there)) {
+		room_say_disk(&disk, in->path, &rest, text, 512);
+		err = -ENOSPC;
+	}
+out:
+	close(dir);
+	return err;
+}
