@@ -864,6 +864,81 @@ def exports_by_user(top):
     equal(ls(daemon, "", "alice", *a), ["mine", "out"], "alice sees")
 
 
+IN_PLACE = 32768  # flags of a STORE and a RETRIEVE
+RECURSIVE = 2
+# what each request needs
+NEEDS = [
+    ("list", iwarp.STAT, iwarp.text(b"%s/f")),
+    ("list", iwarp.LIST, iwarp.text(b"%s")),
+    ("list", iwarp.STATFS, iwarp.text(b"%s")),
+    ("list", iwarp.LEFTOVERS, struct.pack(">IQ", 0, 0) + iwarp.text(b"%s")),
+    ("list", iwarp.TREE, struct.pack(">I", 0) + iwarp.text(b"%s") + b"\0\0"),
+    ("read", iwarp.GET, iwarp.get(b"%s/f")),
+    ("read", iwarp.RETRIEVE, iwarp.data_request(b"%s/f")),
+    ("read list", iwarp.RETRIEVE, iwarp.data_request(b"%s/t", flags=RECURSIVE)),
+    ("write", iwarp.MKDIR, struct.pack(">II", 0o755, 0) + iwarp.text(b"%s/new-d")),
+    ("write", iwarp.MAKE_LINK, struct.pack(">I", 0) + iwarp.text(b"f") + iwarp.text(b"%s/new-l")),
+    ("write", iwarp.SETATTR, struct.pack(">HBIqI", 1, 1, 0o640, 0, 0) + iwarp.text(b"%s/f")),
+    ("write", iwarp.PUT, iwarp.put(b"%s/new-p")),
+    ("write", iwarp.STORE, iwarp.data_request(b"%s/new-s")),
+    ("write", iwarp.FEED, struct.pack(">IHQQ", 0, 1, 0, 0) + iwarp.text(b"%s/new-f")),
+    ("append", iwarp.STORE, iwarp.data_request(b"%s/f", flags=IN_PLACE, resume=iwarp.UNKNOWN)),
+    ("append write", iwarp.STORE, iwarp.data_request(b"%s/f", flags=IN_PLACE, resume=7)),
+    ("write delete", iwarp.RENAME, struct.pack(">I", 1) + iwarp.text(b"%s/a") + iwarp.text(b"%s/b")),
+    ("delete", iwarp.REMOVE, iwarp.text(b"%s/r")),
+    ("delete", iwarp.RMDIR, iwarp.text(b"%s/e")),
+    ("delete", iwarp.REMOVE_TREE, iwarp.text(b"%s/rt")),
+    ("list delete", iwarp.LEFTOVERS, struct.pack(">IQ", 1, 0) + iwarp.text(b"%s")),
+]
+TRANSFERS = (iwarp.STORE, iwarp.RETRIEVE, iwarp.FEED)
+
+
+@case(seconds=120)
+def each_right_alone(top):
+    """All 31 sets of rights, and each request: it is granted with all that it needs, and refused without one of them."""
+    names = ["read", "list", "write", "append", "delete"]
+    sets = [[name for i, name in enumerate(names) if bits >> i & 1] for bits in range(1, 32)]
+    command = ["--listen", "127.0.0.1:0", "--control", f"{top}/control"]
+    for i, rights in enumerate(sets):
+        for directory in ("e", "t", "rt"):
+            os.makedirs(f"{top}/{i:02}/{directory}")
+        for name in ("f", "a", "r", "t/f", "rt/f"):
+            make_file(f"{top}/{i:02}/{name}", 100)
+        command += ["--export", f"{i:02} {top}/{i:02} rights={','.join(rights)}"]
+    daemon = Daemon(top, command=command)
+
+    def fresh():
+        session = Session(daemon.port, WAIT)
+        session.hello()
+        session.channels = session.open_channels(1)
+        return session
+    session = fresh()
+    for i, rights in enumerate(sets):
+        for needs_, type_, data in NEEDS:
+            status, reply = session.ask(type_, data.replace(b"%s", b"%02d" % i))
+            if type_ == iwarp.SETATTR and not status:  # which is of one path
+                count, status = struct.unpack(">HH", reply[:4])
+                equal(count, 1, "paths of SETATTR")
+            may = set(needs_.split()) <= set(rights)
+            what = f"type {type_} with {rights}: {reply!r}"
+            if may:
+                equal(status, 0, "granted", what)
+            else:
+                check(status in (201, 202), "refused", what, status)
+            if type_ in TRANSFERS and may:
+                session.close()
+                for channel in session.channels:
+                    channel.close()
+                session = fresh()
+            elif type_ in TRANSFERS:  # its channels are there for the next one
+                equal(session.ask(iwarp.PING, b"cookie 8")[0], 0, "PING")
+    for i, rights in enumerate(sets):
+        with open(f"{top}/{i:02}/f", "rb") as f:
+            equal(len(f.read()), 100, "the file with", rights)
+        equal(sorted(os.listdir(f"{top}/{i:02}/t")), ["f"], "the tree with", rights)
+    daemon.stop()
+
+
 @case
 def a_user_without_an_export(top):
     """A right password from a wrong address is refused as a wrong one is."""
