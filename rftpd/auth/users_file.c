@@ -74,22 +74,19 @@ void users_find_in(const char *text, size_t len, const char *user, char hash[USE
 	}
 }
 
-static int refuse_mode(const char *path, int fd, char why[USERS_WHY_MAX], off_t *size)
+static int refuse_mode(const char *path, int fd, char why[USERS_WHY_MAX], struct stat *st)
 {
-	struct stat st;
-
-	if (fstat(fd, &st)) {
+	if (fstat(fd, st)) {
 		snprintf(why, USERS_WHY_MAX, "%.300s: %s", path, strerror(errno));
 		return -errno;
 	}
-	*size = st.st_size;
-	if (!S_ISREG(st.st_mode) || st.st_mode & 027) {
+	if (!S_ISREG(st->st_mode) || st->st_mode & 027) {
 		snprintf(why, USERS_WHY_MAX,
 			"%.300s: others may read or change it (mode %04o): chmod 600 it", path,
-			(unsigned)st.st_mode & 07777);
+			(unsigned)st->st_mode & 07777);
 		return -EPERM;
 	}
-	if (st.st_size > (off_t)USERS_FILE_BYTES_MAX) {
+	if (st->st_size > (off_t)USERS_FILE_BYTES_MAX) {
 		snprintf(why, USERS_WHY_MAX, "%.300s: longer than %u bytes", path,
 			USERS_FILE_BYTES_MAX);
 		return -EFBIG;
@@ -97,12 +94,12 @@ static int refuse_mode(const char *path, int fd, char why[USERS_WHY_MAX], off_t 
 	return 0;
 }
 
-/* All of the file, in memory that the caller wipes and frees. */
-static int read_file(const char *path, char **text, size_t *len, char why[USERS_WHY_MAX])
+/* All of the file, in memory that the caller wipes and frees, and whose it is. */
+static int read_file(
+	const char *path, char **text, size_t *len, char why[USERS_WHY_MAX], struct stat *st)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK), err;
-	size_t have = 0;
-	off_t size = 0;
+	size_t have = 0, size;
 	ssize_t n = 0;
 
 	if (fd < 0) {
@@ -110,11 +107,12 @@ static int read_file(const char *path, char **text, size_t *len, char why[USERS_
 		snprintf(why, USERS_WHY_MAX, "%.300s: %s", path, strerror(-err));
 		return err;
 	}
-	err = refuse_mode(path, fd, why, &size);
-	*text = err ? NULL : malloc((size_t)size + 1);
+	err = refuse_mode(path, fd, why, st);
+	size = err ? 0 : (size_t)st->st_size;
+	*text = err ? NULL : malloc(size + 1);
 	if (!err && !*text)
 		err = -ENOMEM;
-	while (!err && have < (size_t)size && (n = read(fd, *text + have, (size_t)size - have)) > 0)
+	while (!err && have < size && (n = read(fd, *text + have, size - have)) > 0)
 		have += (size_t)n;
 	if (!err && n < 0) {
 		err = -errno;
@@ -129,17 +127,26 @@ static int read_file(const char *path, char **text, size_t *len, char why[USERS_
 int users_find(
 	const char *path, const char *user, char hash[USERS_HASH_MAX], char why[USERS_WHY_MAX])
 {
+	struct stat st;
 	size_t len;
 	char *text;
-	int err = read_file(path, &text, &len, why);
+	int err = read_file(path, &text, &len, why, &st);
 
 	hash[0] = '\0';
 	if (err)
 		return err;
-	users_find_in(text, len, user, hash);
+	/* whose it is may change it, and let in whom he likes */
+	if (st.st_uid && st.st_uid != geteuid()) {
+		snprintf(why, USERS_WHY_MAX,
+			"%.300s: it belongs to user %u: chown it to root, or to rftpd's user", path,
+			(unsigned)st.st_uid);
+		err = -EPERM;
+	} else {
+		users_find_in(text, len, user, hash);
+	}
 	explicit_bzero(text, len);
 	free(text);
-	return 0;
+	return err;
 }
 
 int users_check(const char *path, char why[USERS_WHY_MAX])
@@ -229,7 +236,7 @@ int users_set(const char *path, const char *user, const char *hash, char why[USE
 			close(lock);
 		return err;
 	}
-	err = stat(path, &old) ? -errno : read_file(path, &text, &len, why);
+	err = stat(path, &old) ? -errno : read_file(path, &text, &len, why, &old);
 	if (err == -ENOENT && hash) {
 		err = replace_file(path, "", 0, user, hash, NULL);
 	} else if (!err) {

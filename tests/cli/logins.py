@@ -128,12 +128,25 @@ def files_with_secrets_are_private(top):
     os.chmod(f"{top}/users", 0o644)
     fails(REFUSED, "--password-command", "echo sesame", "-c", "ls", url(daemon, "alice"))
     check(b"others may read or change it (mode 0644)" in daemon.stderr(), "the log", daemon.stderr())
+    wrong = [(0o644, os.geteuid(), b"others may read or change it")]
+    if rftptest.ROOT:  # who owns it may change it
+        os.chmod(f"{top}/users", 0o600)
+        os.chown(f"{top}/users", rftptest.NOBODY, -1)
+        fails(REFUSED, "--password-command", "echo sesame", "-c", "ls", url(daemon, "alice"))
+        os.chown(path, rftptest.NOBODY, -1)
+        os.chmod(path, 0o600)
+        fails(REFUSED, "--password-file", path, "-c", "ls", url(daemon, "alice"), says="others may read or change it")
+        wrong.append((0o600, rftptest.NOBODY, b"it belongs to user"))
     daemon.stop()
-    try:
-        served(top)
-        raise rftptest.Failure("a daemon serves with passwords that others may read")
-    except rftptest.NotReady as e:
-        equal(e.code, 2, "exit code")
+    for mode, owner, why in wrong:
+        os.chmod(f"{top}/users", mode)
+        os.chown(f"{top}/users", owner, -1)
+        try:
+            served(top)
+            raise rftptest.Failure("a daemon serves with passwords that are somebody else's")
+        except rftptest.NotReady as e:
+            equal(e.code, 2, "exit code")
+            check(why in e.said, "why", e.said)
 
 
 @case
