@@ -22,7 +22,8 @@ enum { CODE_OK, CODE_REFUSED, CODE_USAGE, CODE_UNREACHED };
 #define QUESTION_MAX 4096
 
 static const char usage[] =
-	"usage: rftpctl [-j] [-s SOCKET] COMMAND [ARGUMENT...]\n\n"
+	"usage: rftpctl [-j] [-s SOCKET] COMMAND [ARGUMENT...]\n"
+	"       rftpctl [-s SOCKET] COMMAND [ARGUMENT...] -j\n\n"
 	"  who                   sessions: who, from where, what they do\n"
 	"  kill SESSION...       end sessions\n"
 	"  limit                 show limits\n"
@@ -50,6 +51,23 @@ static size_t put_question(char out[QUESTION_MAX], bool json, char *const *words
 			out + len, QUESTION_MAX - len, "%s%c", *words, words[1] ? ' ' : '\n');
 	}
 	return len;
+}
+
+/* "-j" and "--json" behind the command, too; what else is there is the daemon's to judge.  Whether
+ * there was one, which is gone then. */
+static bool take_json(char **words)
+{
+	char **to = words;
+	bool found = false;
+
+	for (; *words; words++) {
+		if (!strcmp(*words, "-j") || !strcmp(*words, "--json"))
+			found = true;
+		else
+			*to++ = *words;
+	}
+	*to = NULL;
+	return found;
 }
 
 static int reach(const char *path)
@@ -147,6 +165,7 @@ int main(int argc, char **argv)
 		fputs(usage, stderr);
 		return CODE_USAGE;
 	}
+	json |= take_json(argv + optind);
 	len = put_question(question, json, argv + optind);
 	if (!len) {
 		fputs("rftpctl: a word is too long, or has a blank\n", stderr);

@@ -64,6 +64,9 @@ def who_is_there(top):
     wait_until(lambda: any(s["state"] == "running" and s["bytes"] for s in daemon.objects("who")), "a transfer runs")
     sessions = {s["state"]: s for s in daemon.objects("who")}
     equal(sorted(sessions), ["idle", "running"], "states")
+    for words in (("who", "-j"), ("who", "--json"), ("-j", "who")):
+        equal({json.loads(line)["session"] for line in daemon.ask(*words).splitlines()},
+              {s["session"] for s in sessions.values()}, *words)
     running = sessions["running"]
     check(running["transfer"] == "STORE" and running["fabric"] == "soft" and 0 < running["bytes"] <= 32 << 20, running)
     check(running["peer"].startswith("127.0.0.1:"), running)
