@@ -21,14 +21,15 @@ struct reader {
 	unsigned line;
 };
 
-/* The next word: its length; -ENOENT: there is none; -EINVAL. */
-static int next_word(struct reader *r, char word[PASSWORD_MAX])
+/* The next word: its length; -ENOENT: there is none; -EINVAL.  A value may begin with '#', which
+ * begins a comment elsewhere. */
+static int next_word(struct reader *r, char word[PASSWORD_MAX], bool value)
 {
 	size_t len = 0;
 	bool quoted = false;
 
 	for (; r->at < r->end; r->at++) {
-		if (*r->at == '#')
+		if (*r->at == '#' && !value)
 			while (r->at + 1 < r->end && r->at[1] != '\n')
 				r->at++;
 		else if (*r->at == '\n')
@@ -76,7 +77,7 @@ int credentials_find(const char *text, size_t len, const char *host, uint16_t po
 	struct credentials found = {.user = ""};
 	int n;
 
-	while ((n = next_word(&r, word)) > 0) {
+	while ((n = next_word(&r, word, false)) > 0) {
 		bool machine = !strcmp(word, "machine"),
 		     start = machine || !strcmp(word, "default");
 
@@ -89,7 +90,7 @@ int credentials_find(const char *text, size_t len, const char *host, uint16_t po
 		}
 		if (start && !machine)
 			continue;
-		if (!within || next_word(&r, value) <= 0) {
+		if (!within || next_word(&r, value, true) <= 0) {
 			n = -EINVAL;
 			break;
 		}

@@ -26,6 +26,8 @@ static void entries(void)
 		"machine b:99 login u2\n\tpassword \"p \\\"2\\\\\"\n"
 		"machine A login u3 password p3 machine [::1]:8 login u4 password p4\n"
 		"default login u5 password p5";
+	static const char comments[] = "#c\nmachine a #c\nlogin #u password #p# #c d\n"
+				       "machine b login u password \"#p b\"";
 
 	CHECK_EQ(find(text, "a", 7387, ""), 0);
 	CHECK(is("u1", "p1"));
@@ -46,6 +48,11 @@ static void entries(void)
 	CHECK_EQ(find("machine a login u", "a", 7387, ""), 0); /* a user alone */
 	CHECK(is("u", ""));
 	CHECK_EQ(find("", "a", 7387, ""), -ENOENT);
+	/* a value may begin as a comment does */
+	CHECK_EQ(find(comments, "a", 7387, ""), 0);
+	CHECK(is("#u", "#p#"));
+	CHECK_EQ(find(comments, "b", 7387, ""), 0);
+	CHECK(is("u", "#p b"));
 	CHECK_EQ(find("machine a password p", "a", 7387, ""), -ENOENT);
 }
 
