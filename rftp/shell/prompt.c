@@ -9,6 +9,7 @@
 #include "rftp/shell/interrupt.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -16,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -27,6 +29,8 @@
 /* readline hands a line over without a context */
 static char *prompt_line;
 static bool prompt_done;
+
+static int prompt_new_lines; /* of the history, that no file has yet */
 
 static void prompt_got(char *line)
 {
@@ -67,6 +71,26 @@ void prompt_start(struct client *c)
 	text_fini(&path);
 }
 
+/* Other shells may have saved theirs since this one began: what is new goes behind it.  0 or an
+ * errno. */
+static int prompt_history_save(const char *path)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600), err;
+
+	if (fd < 0)
+		return errno;
+	/* two that end at once do not cut each other's lines off */
+	while (flock(fd, LOCK_EX) && errno == EINTR)
+		;
+	err = fchmod(fd, 0600) ? errno : 0;
+	if (!err && prompt_new_lines)
+		err = append_history(prompt_new_lines, path);
+	if (!err)
+		err = history_truncate_file(path, PROMPT_HISTORY_LINES);
+	close(fd);
+	return err;
+}
+
 void prompt_stop(struct client *c)
 {
 	struct text path = {0};
@@ -80,10 +104,8 @@ void prompt_stop(struct client *c)
 			mkdir(path.data, 0700); /* there already, or write_history says so */
 			path.data[i] = '/';
 		}
-		err = write_history(text_str(&path));
-		if (!err)
-			chmod(text_str(&path), 0600);
-		else
+		err = prompt_history_save(text_str(&path));
+		if (err)
 			report_verbose(&c->report, "%s: the history is not saved: %s",
 				text_str(&path), strerror(err));
 	}
@@ -219,6 +241,13 @@ static void prompt_lost(struct client *c)
 	rl_redisplay();
 }
 
+static void prompt_remember(const char *line)
+{
+	add_history(line);
+	if (prompt_new_lines < PROMPT_HISTORY_LINES)
+		prompt_new_lines++;
+}
+
 int prompt_read(struct client *c, char **line)
 {
 	struct sigaction old[PROMPT_SIGNALS];
@@ -267,7 +296,7 @@ int prompt_read(struct client *c, char **line)
 			history_length ? history_get(history_base + history_length - 1) : NULL;
 
 		if (prompt_line[0] != ' ' && (!last || strcmp(last->line, prompt_line)))
-			add_history(prompt_line);
+			prompt_remember(prompt_line);
 	}
 	return 1;
 }

@@ -498,6 +498,33 @@ def history_within_and_between_sessions(top):
 
 
 @case
+def history_of_two_shells(top):
+    """Each saves what is its own; neither takes the other's away."""
+    daemon, local = places(top)
+    shells = [Terminal(daemon.url(""), home=top) for _ in range(2)]
+    for number, t in enumerate(shells):
+        t.prompt()
+        t.type(f"mkdir of-shell-{number}\n")
+        t.prompt()
+    for t in shells:
+        t.type("quit\n")
+        equal(t.end(), 0, "exit code")
+    path = f"{top}/.local/state/rftp/history"
+    lines = open(path).read().splitlines()
+    equal(lines, ["mkdir of-shell-0", "quit", "mkdir of-shell-1", "quit"], "the history")
+    equal(os.stat(path).st_mode & 0o777, 0o600, "its mode")
+    # it does not grow for ever
+    with open(path, "w") as f:
+        f.write("pwd\n" * 3000)
+    t = Terminal(daemon.url(""), home=top)
+    t.prompt()
+    t.type("quit\n")
+    t.end()
+    lines = open(path).read().splitlines()
+    equal((len(lines), lines[-1]), (2000, "quit"), "lines that are kept")
+
+
+@case
 def interrupt_returns_to_the_prompt(top):
     daemon, local = places(top)
     make_file(f"{local}/big", 64 << 20)
