@@ -127,6 +127,7 @@ static int main_run(struct client *c, const struct options *o)
 		err = sum_command(c,
 			&(struct sum_params){.algorithm = o->algorithm,
 				.list = o->list,
+				.tag = o->tag,
 				.recursive = c->settings.recursive},
 			(const char *const *)o->names, (size_t)o->count);
 		break;

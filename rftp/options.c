@@ -22,6 +22,7 @@ enum {
 	OPTION_APPEND,
 	OPTION_REMOVE,
 	OPTION_OLDER,
+	OPTION_TAG,
 	OPTION_SETTING
 }; /* + row: beyond any letter */
 
@@ -69,7 +70,7 @@ static const char options_text[] =
 	"       rftp [OPTIONS] -c 'CMD; CMD' [URL]\n"
 	"       rftp [OPTIONS] -b FILE [URL]    run commands, stop at the first error\n"
 	"       rftp [OPTIONS] login URL        try to log in, and say what that gives\n"
-	"       rftp [OPTIONS] sum [-r] [-a xxh128|sha256|crc32|md5] FILE|URL...\n"
+	"       rftp [OPTIONS] sum [-r] [--tag] [-a xxh128|sha256|crc32|md5] FILE|URL|-...\n"
 	"       rftp [OPTIONS] sum [-a ...] -c LIST [DIRECTORY|URL]\n"
 	"                                       sums of files, computed where they lie; check a "
 	"list\n"
@@ -167,6 +168,7 @@ static void know_all(struct known *k, const char *order, enum options_action act
 	if (sum) {
 		know(k, "algorithm", 'a', required_argument, 0);
 		know(k, "check", 'c', required_argument, 0);
+		know(k, "tag", 0, no_argument, OPTION_TAG);
 	} else if (action == OPTIONS_LEFTOVERS) {
 		know(k, "remove", 0, no_argument, OPTION_REMOVE);
 		know(k, "older", 0, required_argument, OPTION_OLDER);
@@ -356,6 +358,9 @@ static int options_read(
 			break;
 		case OPTION_OLDER:
 			o->older = optarg;
+			break;
+		case OPTION_TAG:
+			o->tag = true;
 			break;
 		case OPTION_NO_RESUME:
 			o->settings.resume_bytes = 0;

@@ -28,6 +28,7 @@ struct options {
 	const char *batch;     /* -b; "-" is stdin; NULL: none */
 	const char *algorithm; /* sum -a; NULL: not given */
 	const char *list;      /* sum -c; NULL: none */
+	bool tag;              /* sum --tag */
 	bool remove;           /* leftovers --remove */
 	const char *older;     /* leftovers --older; NULL: none */
 	char **names;          /* point into argv */

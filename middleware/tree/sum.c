@@ -34,6 +34,7 @@ static const struct {
 
 struct sum {
 	int fd;
+	bool stream;
 	uint8_t algorithm;
 	struct stat before;
 	uint64_t done;
@@ -92,7 +93,7 @@ static int sum_begin(struct sum *s)
 	return ok ? 0 : s->evp ? -EOPNOTSUPP : -ENOMEM;
 }
 
-int sum_new(int fd, uint8_t algorithm, struct sum **out)
+static int sum_make(int fd, uint8_t algorithm, bool stream, struct sum **out)
 {
 	struct sum *s = malloc(sizeof *s);
 	int err;
@@ -103,12 +104,13 @@ int sum_new(int fd, uint8_t algorithm, struct sum **out)
 		return -ENOMEM;
 	}
 	s->fd = fd;
+	s->stream = stream;
 	s->algorithm = algorithm;
 	s->done = 0;
 	s->evp = NULL;
 	s->xxh = NULL;
 	err = fstat(fd, &s->before) ? -errno : 0;
-	if (!err && !S_ISREG(s->before.st_mode))
+	if (!err && !stream && !S_ISREG(s->before.st_mode))
 		err = S_ISDIR(s->before.st_mode) ? -EISDIR : -ENXIO;
 	if (!err)
 		err = sum_begin(s);
@@ -119,6 +121,16 @@ int sum_new(int fd, uint8_t algorithm, struct sum **out)
 	(void)posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
 	*out = s;
 	return 0;
+}
+
+int sum_new(int fd, uint8_t algorithm, struct sum **out)
+{
+	return sum_make(fd, algorithm, false, out);
+}
+
+int sum_new_stream(int fd, uint8_t algorithm, struct sum **out)
+{
+	return sum_make(fd, algorithm, true, out);
 }
 
 void sum_free(struct sum *s)
@@ -148,9 +160,9 @@ static int sum_end(struct sum *s)
 
 	if (fstat(s->fd, &now))
 		return -errno;
-	if (now.st_size != s->before.st_size || s->done != (uint64_t)now.st_size ||
-		now.st_mtim.tv_sec != s->before.st_mtim.tv_sec ||
-		now.st_mtim.tv_nsec != s->before.st_mtim.tv_nsec)
+	if (!s->stream && (now.st_size != s->before.st_size || s->done != (uint64_t)now.st_size ||
+				  now.st_mtim.tv_sec != s->before.st_mtim.tv_sec ||
+				  now.st_mtim.tv_nsec != s->before.st_mtim.tv_nsec))
 		return -ESTALE;
 	if (s->xxh) {
 		XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(s->xxh));
@@ -171,7 +183,8 @@ int sum_step(struct sum *s, uint64_t until_ns)
 	ssize_t n;
 
 	do {
-		n = pread(s->fd, buffer, sizeof buffer, (off_t)s->done);
+		n = s->stream ? read(s->fd, buffer, sizeof buffer)
+			      : pread(s->fd, buffer, sizeof buffer, (off_t)s->done);
 		if (n < 0 && errno != EINTR)
 			return -errno;
 		if (!n)
@@ -179,7 +192,7 @@ int sum_step(struct sum *s, uint64_t until_ns)
 		if (n > 0 && !sum_add(s, buffer, (size_t)n))
 			return -EIO;
 		s->done += n > 0 ? (uint64_t)n : 0;
-	} while (clock_now_ns() < until_ns);
+	} while (!s->stream && clock_now_ns() < until_ns);
 	return 1;
 }
 

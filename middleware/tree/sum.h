@@ -21,6 +21,9 @@ struct sum;
 /* Of an open file, which is taken over, also after an error.  0; -EISDIR, -ENXIO: it is no regular
  * file; -ENOMEM. */
 int sum_new(int fd, uint8_t algorithm, struct sum **out);
+/* Of whatever can be read, from where it stands to its end: a pipe, a terminal.  A step may wait
+ * for it.  Taken over likewise; 0 or -ENOMEM. */
+int sum_new_stream(int fd, uint8_t algorithm, struct sum **out);
 void sum_free(struct sum *);
 /* Goes on until `until_ns` (base/clock), and at least by one read.  1: there is more; 0: it is
  * done; -errno; -ESTALE: the file changed meanwhile. */

@@ -52,7 +52,7 @@ static const struct command command_table[] = {
 		COMMAND_EITHER, COMMAND_EITHER, 2, 5, command_mirror},
 	{"cat", "FILE...", "write remote files to standard output", COMMAND_REMOTE, COMMAND_REMOTE,
 		1, UINT_MAX, command_cat},
-	{"sum", "[-r] [-a ALGORITHM] FILE...|-c LIST",
+	{"sum", "[-r] [--tag] [-a ALGORITHM] FILE...|-c LIST",
 		"sums of remote files, computed there; or check a list", COMMAND_REMOTE,
 		COMMAND_REMOTE, 1, UINT_MAX, command_sum},
 	{"cmp", "REMOTE [LOCAL]", "compare a remote file with one here, by their sums",
@@ -226,6 +226,7 @@ static const char *command_flags_text(const char *name)
 			"    -p  with the parents that are missing; one that exists is no error\n"},
 		{"rm", "    -r  directories, too, with all that is in them\n"},
 		{"sum", "    -r            of a directory all files in it\n"
+			"    --tag         lines as BSD has them, which say which sum it is\n"
 			"    -a ALGORITHM  xxh128, sha256, crc32 or md5\n"
 			"    -c LIST       check what a list says\n"},
 		{"mv", "    -n  an existing target is an error\n"},

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* "-r", "-a X" and "-c X" in front.  The first other word, or -EINVAL (reported). */
+/* "-r", "--tag", "-a X" and "-c X" in front.  The first other word, or -EINVAL (reported). */
 static int sum_flags(struct client *c, const struct lexer_command *line, struct sum_params *params)
 {
 	size_t i = 1;
@@ -21,14 +21,14 @@ static int sum_flags(struct client *c, const struct lexer_command *line, struct 
 
 		if (!strcmp(word, "--"))
 			return (int)i + 1;
-		if (!strcmp(word, "-r")) {
-			params->recursive = true;
+		if (!strcmp(word, "-r") || !strcmp(word, "--tag")) {
+			*(word[1] == 'r' ? &params->recursive : &params->tag) = true;
 			continue;
 		}
 		if ((strcmp(word, "-a") && strcmp(word, "-c")) || i + 1 == line->count) {
 			report_usage(&c->report,
-				"usage: sum [-r] [-a xxh128|sha256|crc32|md5] FILE..., or sum -c "
-				"LIST [DIRECTORY]");
+				"usage: sum [-r] [--tag] [-a xxh128|sha256|crc32|md5] FILE..., or "
+				"sum -c LIST [DIRECTORY]");
 			return -EINVAL;
 		}
 		*(word[1] == 'a' ? &params->algorithm : &params->list) = line->words[++i].text;

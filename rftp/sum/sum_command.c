@@ -21,6 +21,7 @@
 struct sum_state {
 	struct client *client;
 	struct sums sums;
+	bool tag;
 	struct sum_list_line *lines; /* of a list, one an item; NULL: sums are printed */
 	size_t told;
 	uint64_t failed, unreadable, bad_lines;
@@ -64,7 +65,8 @@ static void sum_print(struct sum_state *s, const struct sums_item *item)
 	if (report_json(r)) {
 		sum_json(s, item, NULL);
 	} else if (!item->status) {
-		sum_list_write(&line, item->sum, sum_bytes(s->sums.algorithm), item->shown);
+		sum_list_write(&line, &(struct sum_list_sum){s->sums.algorithm, s->tag, item->sum},
+			item->shown);
 		report_write(r, text_str(&line), line.len);
 		text_fini(&line);
 	}
@@ -113,6 +115,8 @@ static int sum_add(struct sum_state *s, bool shell, const char *name)
 {
 	if (shell)
 		return sums_add(&s->sums, name, name, true);
+	if (!strcmp(name, "-") && !s->lines)
+		return sums_add_stream(&s->sums);
 	return url_is(name) ? sums_add_url(&s->sums, name) : sums_add(&s->sums, name, name, false);
 }
 
@@ -181,8 +185,9 @@ static int sum_take_line(struct sum_state *s, const struct sum_params *p, const 
 	if (err == -ENOMEM)
 		return client_no_memory(s->client);
 	if (!err && !s->sums.algorithm)
-		s->sums.algorithm = sum_guess(parsed.bytes);
-	if (err || parsed.bytes != sum_bytes(s->sums.algorithm)) {
+		s->sums.algorithm = parsed.algorithm ? parsed.algorithm : sum_guess(parsed.bytes);
+	if (err || parsed.bytes != sum_bytes(s->sums.algorithm) ||
+		(parsed.algorithm && parsed.algorithm != s->sums.algorithm)) {
 		free(parsed.name);
 		s->bad_lines++;
 		return 0;
@@ -273,18 +278,20 @@ int sum_command(
 
 	if (err)
 		return err;
-	if (p->list && p->recursive) {
-		report_usage(
-			&c->report, "sum -c takes the names of its list: -r does not go with it");
+	if (p->list && (p->recursive || p->tag)) {
+		report_usage(&c->report,
+			p->recursive ? "sum -c takes the names of its list: -r does not go with it"
+				     : "sum -c prints no sums: --tag does not go with it");
 		return -EINVAL;
 	}
 	if (p->list ? count > 1 : !count) {
 		report_usage(&c->report, p->list ? "sum -c LIST takes one name more: where the "
 						   "relative names of the list begin"
-						 : "usage: sum [-r] [-a xxh128|sha256|crc32|"
-						   "md5] FILE..., or sum -c LIST");
+						 : "usage: sum [-r] [--tag] [-a xxh128|sha256|"
+						   "crc32|md5] FILE..., or sum -c LIST");
 		return -EINVAL;
 	}
+	s.tag = p->tag;
 	s.sums.recursive = p->recursive;
 	s.sums.filter = &filter;
 	err = p->recursive ? rules_read(c, &filter) : 0;

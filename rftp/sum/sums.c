@@ -17,6 +17,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,7 +71,8 @@ int sums_add_item(struct sums *s, const struct sums_item *item)
 	items[s->count] = (struct sums_item){.shown = strdup(item->shown),
 		.path = strdup(item->path),
 		.server = item->server,
-		.remote = item->remote};
+		.remote = item->remote,
+		.stream = item->stream};
 	if (!items[s->count].shown || !items[s->count].path) {
 		free(items[s->count].shown);
 		free(items[s->count].path);
@@ -141,6 +143,18 @@ static int sums_add_at(struct sums *s, const struct url *url, const char *shown,
 		      : -ENOMEM;
 }
 
+int sums_add_stream(struct sums *s)
+{
+	const struct sums_item item = {.shown = "-", .path = "-", .stream = true};
+
+	for (size_t i = 0; i < s->count; i++)
+		if (s->items[i].stream) {
+			report_usage(&s->client->report, "standard input can be read once");
+			return -EINVAL;
+		}
+	return sums_add_item(s, &item);
+}
+
 static int sums_add_pattern(struct sums *s, const struct url *url, const char *given)
 {
 	struct client *c = s->client;
@@ -195,17 +209,37 @@ static void sums_mark(struct sums_run *run, size_t i)
 	pthread_mutex_unlock(&run->lock);
 }
 
+/* Until standard input has something, or there is an end to it; also if that cannot be known. */
+static void sums_wait_stream(void)
+{
+	struct pollfd fds[] = {{STDIN_FILENO, POLLIN, 0}, {interrupt_fd(), POLLIN, 0}};
+
+	while (poll(fds, 2, -1) < 0 && errno == EINTR)
+		;
+}
+
+static int sums_step(struct sums_run *run, const struct sums_item *item, struct sum *sum)
+{
+	if (item->stream)
+		sums_wait_stream();
+	if (atomic_load(&run->stop) || (item->stream && interrupt_signal()))
+		return -ECANCELED;
+	return sum_step(sum, clock_now_ns() + SUMS_SLICE_NS);
+}
+
 static void sums_file(struct sums_run *run, struct sums_item *item)
 {
 	/* a FIFO must not be waited for, a terminal not become ours */
-	int fd = open(item->path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC), n;
+	int fd = item->stream ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
+			      : open(item->path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	struct sum *sum = NULL;
+	int n = fd < 0         ? -errno
+		: item->stream ? sum_new_stream(fd, run->sums->algorithm, &sum)
+			       : sum_new(fd, run->sums->algorithm, &sum);
 
-	n = fd < 0 ? -errno : sum_new(fd, run->sums->algorithm, &sum);
 	if (!n)
 		do
-			n = atomic_load(&run->stop) ? -ECANCELED
-						    : sum_step(sum, clock_now_ns() + SUMS_SLICE_NS);
+			n = sums_step(run, item, sum);
 		while (n > 0);
 	item->status = status_from_errno(n);
 	if (!n) {

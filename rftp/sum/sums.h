@@ -15,6 +15,7 @@ struct sums_item {
 	char *path;
 	const struct url *server; /* NULL: it is here, or at the server that is open */
 	bool remote;
+	bool stream; /* standard input; it has no path */
 	/* the result */
 	uint16_t status;
 	char *text; /* of a status; NULL: it says it all */
@@ -42,6 +43,8 @@ void sums_fini(struct sums *);
 int sums_add_item(struct sums *, const struct sums_item *);
 /* A name here, or of the server that is open.  0 or -errno (reported). */
 int sums_add(struct sums *, const char *shown, const char *path, bool remote);
+/* Standard input, once.  0 or -errno (reported). */
+int sums_add_stream(struct sums *);
 /* What a URL stands for: with a pattern, all that matches.  0; -errno (reported): the URL can not
  * be used; what is at its server, sums_run finds out. */
 int sums_add_url(struct sums *, const char *url);

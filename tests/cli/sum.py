@@ -83,6 +83,62 @@ def output_as_of_sha256sum(top):
 
 
 @case
+def standard_input(top):
+    places(top)
+    path = f"{top}/local/plain"
+    content = open(f"{top}/export/plain", "rb").read()
+    for algorithm in ("sha256", "md5"):
+        wanted = subprocess.run([f"{algorithm}sum", "-"], input=content, stdout=subprocess.PIPE).stdout
+        equal(works("sum", "-a", algorithm, "-", input=content).out, wanted, algorithm)
+        with open(f"{top}/export/plain", "rb") as f:  # a file, from where it stands
+            f.seek(7)
+            rest = subprocess.run([f"{algorithm}sum", "-"], input=content[7:], stdout=subprocess.PIPE).stdout
+            equal(works("sum", "-a", algorithm, "-", stdin=f).out, rest, algorithm, "of a file")
+    equal(works("sum", "-a", "md5", "-", path, input=b"").out.count(b"d41d8cd98f00b204e9800998ecf8427e"), 2, "beside a file")
+    fails(USAGE, "sum", "-", "-", input=b"", says="once")
+    os.rename(path, f"{top}/local/-")
+    equal(works("sum", "./-", cwd=f"{top}/local").out[32:], b"  ./-\n", "a file of that name")
+    # one that never says a word is left by Ctrl-C
+    read, write = os.pipe()
+    client = rftptest.start_rftp("sum", "-", stdin=read)
+    rftptest.wait_until(lambda: len(os.listdir(f"/proc/{client.pid}/task")) > 1, "it waits")
+    client.send_signal(2)
+    equal(rftptest.finish(client).code, rftptest.INTERRUPTED, "interrupted")
+    os.close(read)
+    os.close(write)
+
+
+@case
+def tagged_lines(top):
+    """--tag, as sha256sum has it; either form is read."""
+    daemon = places(top)
+    paths = [f"{top}/local/{name}" for name in NAMES] + [f"{top}/local/a) = b("]
+    make_file(paths[-1], 100)
+    for algorithm in ("sha256", "md5"):
+        ours = works("sum", "--tag", "-a", algorithm, *paths).out
+        equal(ours, subprocess.check_output([f"{algorithm}sum", "--tag", *paths]), algorithm)
+        with open(f"{top}/list", "wb") as f:
+            f.write(ours)
+        equal(works("sum", "-c", f"{top}/list").out.count(b": OK\n"), len(paths), algorithm, "its list")
+    for algorithm, tag in (("xxh128", b"XXH128"), ("crc32", b"CRC32")):
+        ours = works("sum", "--tag", "-a", algorithm, *paths).out
+        check(ours.startswith(tag + b" ("), ours)
+        equal(works("sum", "-c", "-", input=ours).out.count(b": OK\n"), len(paths), algorithm)
+    there = works("-c", "sum --tag -a sha256 /*", daemon.url("")).out
+    check(all(line.lstrip(b"\\").startswith(b"SHA256 (/") for line in there.splitlines()), there)
+    works("-c", f"sum -c {top}/there", daemon.url("")) if open(f"{top}/there", "wb").write(there) else None
+    # as openssl(1) writes it, with other blanks; a line of another sum, one cut short, one that is none
+    digest = rftptest.digest(f"{top}/local/plain")
+    good = f"SHA2-256({top}/local/plain)= {digest}\n"
+    equal(works("sum", "-c", "-", input=good.encode()).out.count(b": OK\n"), 1, "openssl's")
+    for bad in (f"MD5 ({top}/local/plain) = {'0' * 32}", f"SHA256 ({top}/local/plain) = {digest[:-2]}",
+                f"SHA256 ({top}/local/plain = {digest}", f"SHA256 () = {digest}", f"SHA256 (x) {digest}"):
+        result = works("sum", "-c", "-", input=(good + bad + "\n").encode())
+        check(result.out.count(b"OK") == 1 and b"1 line is no sum" in result.err, bad, result)
+    fails(USAGE, "sum", "--tag", "-c", f"{top}/list", says="--tag")
+
+
+@case
 def trees(top):
     """-r: all files of a directory, sorted, as sha256sum says them; the list is read by -c."""
     daemon = places(top)
