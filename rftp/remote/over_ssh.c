@@ -233,6 +233,25 @@ static int hear(int fd, int cancel_fd, struct over_ssh_line *said, char why[OVER
 	return -ECONNREFUSED;
 }
 
+/* As ssh itself has it since 9.6: its configuration may hand these to a shell (ProxyCommand %h),
+ * and a URL may be somebody else's. */
+static const char *refusal(const struct url *url)
+{
+	const char *words[2] = {url->host, url->user};
+
+	for (unsigned i = 0; i < 2; i++) {
+		if (*words[i] == '-')
+			return "a host or user does not begin with -";
+		for (const char *s = words[i]; *s; s++)
+			if ((unsigned char)*s < ' ' || *s == 0x7f ||
+				strchr(" '`\"$\\;&<>|(){}", *s))
+				return "there is no host or user with a blank, a control character "
+				       "or "
+				       "one of '`\"$\\;&<>|(){}";
+	}
+	return NULL;
+}
+
 int over_ssh_start(struct over_ssh *o, const struct url *url, const char *ssh, const char *rftpd,
 	int cancel_fd, char why[OVER_SSH_WHY_MAX])
 {
@@ -243,8 +262,8 @@ int over_ssh_start(struct over_ssh *o, const struct url *url, const char *ssh, c
 	unsigned n = 0;
 
 	*o = (struct over_ssh){.input = -1};
-	if (*url->host == '-' || *url->user == '-')
-		return refuse(why, -EINVAL, "a host or user does not begin with -");
+	if (refusal(url))
+		return refuse(why, -EINVAL, refusal(url));
 	snprintf(target, sizeof target, "%s%s%s", url->user, *url->user ? "@" : "", url->host);
 	snprintf(port, sizeof port, "%u", url->port);
 	snprintf(command, sizeof command, "%s --serve-once", rftpd);

@@ -172,6 +172,24 @@ for word; do case $word in -G) exit;; esac; done
     fails(rftptest.UNTRUSTED, "--ssh", script, "ssh://127.0.0.1/x", f"{top}/y", says="not the one that --host-key names")
 
 
+@case
+def names_that_are_commands(top):
+    """A URL may be somebody else's: neither ssh nor a shell that its configuration calls takes a name for something else."""
+    script = private_script(f"{top}/ssh", f'#!/bin/sh\nprintf "%s\\n" "$@" >>{top}/started\nexit 1\n')
+
+    def tries(url, says):
+        fails((USAGE, CONNECT), "--ssh", script, url, f"{top}/y", says=says)
+        return os.path.exists(f"{top}/started")
+    for host in ("-oProxyCommand=x", "-x", "`x`", "$(x)", "a;x", "a b", "a'", 'a"', "a|x", "a&x", "a\nx", "a\x7f", "a\\x"):
+        check(not tries(f"ssh://{host}/x", ""), "ssh is started with the host", host)
+        check(not tries(f"ssh://user@{host}/x", ""), "ssh is started with user and the host", host)
+    for user in ("-oProxyCommand=x", "%2doProxyCommand%3dx", "%60x%60", "a%0a-oProxyCommand%3dx", "$(x)", "a%20-x", "a;x"):
+        check(not tries(f"ssh://{user}@host/x", ""), "ssh is started with the user", user)
+    check(tries("ssh://a.user_1%2b2@a-host.example.org/x", "before rftpd listened"), "ssh is not started")
+    with open(f"{top}/started") as f:
+        equal(f.read().splitlines()[0], "a.user_1+2@a-host.example.org", "whom it is started for")
+
+
 def private_script(path, text):
     with open(path, "w") as f:
         f.write(text)
