@@ -15,6 +15,7 @@
 #include <grp.h>
 #include <pwd.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -222,6 +223,14 @@ int monitor_login(const struct monitor_login *login, struct opener **out, char *
 	}
 	err = opener_send(to_monitor, "", 1, &fds[1], 1);
 	close(fds[1]);
+	if (err == -EPIPE || err == -ECONNRESET || err == -ENOTCONN) {
+		static atomic_flag told = ATOMIC_FLAG_INIT;
+
+		if (!atomic_flag_test_and_set(&told))
+			log_error("the monitor has ended: no user of the host can log in until a "
+				  "new start");
+		snprintf(answer.why, sizeof answer.why, "the monitor has ended");
+	}
 	if (!err)
 		err = exchange(fds[0], login, &answer);
 	if (!err)

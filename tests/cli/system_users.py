@@ -9,6 +9,7 @@ import os
 import pwd
 import re
 import shutil
+import signal
 import subprocess
 import time
 
@@ -77,10 +78,10 @@ class Users:
 
 def served(top, users, *arguments):
     for name in (users.ann, users.bob):
-        os.makedirs(f"{top}/export/{name}")
+        os.makedirs(f"{top}/export/{name}", exist_ok=True)
         os.chown(f"{top}/export/{name}", users.uid(name), -1)
         os.chmod(f"{top}/export/{name}", 0o700)
-    os.makedirs(f"{top}/state")
+    os.makedirs(f"{top}/state", exist_ok=True)
     os.chown(f"{top}/state", users.uid(users.run), -1)
     return Daemon(f"{top}/export", command=[
         "--listen", "127.0.0.1:0", "--export", f"{top}/export:rw", "--system-users", "--pam-service", users.service,
@@ -297,6 +298,14 @@ def who_is_let_in(top):
             check(result.code != 0, who, "is let in with", password, result)
         fails(rftptest.REFUSED, "-c", "ls", daemon.url())  # anonymous
         works(*mine(top), "-c", "ls", url(daemon, users.ann))
+        # a right password, of a user whom PAM does not let in
+        if shutil.which("chage"):
+            for options, says in ((("-E", "1"), b"expired"), (("-E", "-1", "-d", "0"), b"new one required")):
+                subprocess.run(["chage", *options, users.ann], check=True)
+                fails(rftptest.REFUSED, *mine(top), "-c", "ls", url(daemon, users.ann))
+                check(says in daemon.stderr().splitlines()[-2] + daemon.stderr().splitlines()[-1], "why", daemon.stderr())
+            subprocess.run(["chage", "-d", "20000", users.ann], check=True)
+            works(*mine(top), "-c", "ls", url(daemon, users.ann))
 
         def processes():
             """Of the monitor: who else is there for sessions."""
@@ -327,7 +336,22 @@ def who_is_let_in(top):
         equal(re.search(r"(?m)^NoNewPrivs:\s(.*)$", text)[1], "1", "NoNewPrivs")
         rftptest.kill(client)
         wait_until(lambda: not processes()[0], "it ends with its session")
-        # and all with the daemon, however that ends
+        # who is there stays when the monitor is killed, and nobody else comes in, which is said
+        client = rftptest.start_rftp(*mine(top), "-b", "-", url(daemon, users.ann), stdin=-1)
+        client.stdin.write(b"ls\n")
+        client.stdin.flush()
+        wait_until(lambda: processes()[0], "a process of the user's")
+        os.kill(monitor, signal.SIGKILL)
+        wait_until(lambda: not os.path.exists(f"/proc/{monitor}/fd/0"), "it has gone")
+        client.stdin.write(f"ls {users.ann}\n".encode())
+        equal(rftptest.finish(client).code, 0, "the session that was there")
+        fails(rftptest.REFUSED, *mine(top), "-c", "ls", url(daemon, users.ann))
+        check(b"the monitor has ended: no user of the host can log in until a new start" in daemon.stderr(), daemon.stderr())
+        daemon.stop()
+        # and all ends with the daemon, however that ends
+        daemon = served(top, users)
+        works(*mine(top), "-c", "ls", url(daemon, users.ann))
+        monitor = processes()[1][0]
         daemon.kill()
         wait_until(lambda: not os.path.exists(f"/proc/{monitor}"), "the monitor ends")
     finally:
