@@ -315,3 +315,8 @@ void daemon_settings_admission(const struct daemon_settings *s, struct admission
 		.queue_max = (unsigned)s->queue_max,
 	};
 }
+
+uint64_t daemon_settings_early_memory(const struct daemon_settings *s)
+{
+	return s->limit_rate ? 0 : s->early_memory_bytes;
+}

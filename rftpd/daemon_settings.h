@@ -117,6 +117,8 @@ int daemon_settings_set(struct daemon_settings *, enum daemon_origin, const char
  */
 int daemon_settings_set_limit(
 	struct daemon_settings *, const char *name, const char *value, char why[DAEMON_WHY_MAX]);
+/* Bytes of all areas for early data: with limit-rate none, for what comes early comes at once. */
+uint64_t daemon_settings_early_memory(const struct daemon_settings *);
 /* What the line for bandwidth has of them. */
 void daemon_settings_admission(const struct daemon_settings *, struct admission_limits *out);
 /* Its value, as it may be given.  false: the i-th row is no limit. */

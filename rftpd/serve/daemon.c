@@ -185,7 +185,7 @@ int daemon_init(struct daemon *d, const struct daemon_settings *settings, const 
 	statistics_init(&d->statistics);
 	admit_init(d);
 	daemon_budget(settings, &total);
-	atomic_store(&d->areas.most_bytes, settings->early_memory_bytes);
+	atomic_store(&d->areas.most_bytes, daemon_settings_early_memory(settings));
 	scheduler_init(&d->scheduler, &total, settings->stall_timeout_s * NS_PER_S);
 	daemon_settings_admission(settings, &limits);
 	admission_init(&d->admission, &limits);

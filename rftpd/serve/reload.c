@@ -117,7 +117,7 @@ static void use_limits(struct daemon *d)
 	limits_change(&d->limits, d->settings->limits, d->settings->limit_count);
 	daemon_budget(d->settings, &total);
 	scheduler_resize(&d->scheduler, &total, d->settings->stall_timeout_s * NS_PER_S);
-	atomic_store(&d->areas.most_bytes, d->settings->early_memory_bytes);
+	atomic_store(&d->areas.most_bytes, daemon_settings_early_memory(d->settings));
 	daemon_settings_admission(d->settings, &limits);
 	admission_change(&d->admission, &limits, clock_now_ns());
 	job_turns_check(d->settings);
