@@ -228,10 +228,12 @@ int client_connect(struct client *c)
 		return err;
 	err = client_connect_params(c, &url, &params, &peer);
 	if (err)
-		return err;
+		goto err_ssh;
 	c->users = malloc(sizeof *c->users);
-	if (!c->users)
-		return client_no_memory(c);
+	if (!c->users) {
+		err = client_no_memory(c);
+		goto err_peer;
+	}
 	*c->users = 1;
 	params.ahead = c->ahead;
 	params.ahead_ctx = c->ahead_ctx;
@@ -246,8 +248,7 @@ int client_connect(struct client *c)
 		c->users = NULL;
 		client_connect_end_ssh(c);
 		connect_failed(c, err, &why, &peer);
-		client_connect_peer_fini(&peer);
-		return err;
+		goto err_peer;
 	}
 	client_connect_peer_fini(&peer);
 	info = calls_info(c->session);
@@ -264,4 +265,10 @@ int client_connect(struct client *c)
 		info->ring ? ", replies read" : "", info->host_key,
 		message_protect_name(info->protect));
 	return 0;
+
+err_peer:
+	client_connect_peer_fini(&peer);
+err_ssh:
+	client_connect_end_ssh(c);
+	return err;
 }

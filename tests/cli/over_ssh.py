@@ -221,6 +221,21 @@ class Once:
 
 
 @case
+def one_that_is_of_no_use_is_ended(top):
+    """The server is there already when a file turns out to be missing, and the shell goes on."""
+    sshd = Sshd(top)
+    shell = rftptest.start_rftp(*sshd.options(), stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+    shell.stdin.write(f"set cert {top}/missing\n-open {sshd.url()}\n".encode())
+    shell.stdin.flush()
+    said = iter(shell.stderr.readline, b"")
+    check(any(b"/missing" in line for line in said), "what is wrong is said")
+    wait_until(lambda: not servers(), "the server ends while the shell runs")
+    check(shell.poll() is None, "the shell runs")
+    shell.stdin.close()
+    shell.wait()
+
+
+@case
 def it_serves_one_session(top):
     once = Once()
     wrong, (status, _) = once.login(bytes(32))
