@@ -13,7 +13,7 @@ static bool message_no_nul(struct wire_bytes bytes)
 	return !bytes.len || !memchr(bytes.data, '\0', bytes.len);
 }
 
-bool message_user_ok(struct wire_bytes user)
+static bool message_user_ok(struct wire_bytes user)
 {
 	return user.len && user.len <= MESSAGE_NAME_MAX && message_no_nul(user);
 }

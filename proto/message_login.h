@@ -66,7 +66,5 @@ size_t message_login_context(
 void message_login_signed(const uint8_t exported[MESSAGE_LOGIN_EXPORT_BYTES],
 	uint8_t bytes[MESSAGE_LOGIN_SIGNED_BYTES]);
 const char *message_login_name(uint8_t method); /* "password"; NULL: there is no such method */
-/* Whether bytes are the name of a user: 1..255, no NUL. */
-bool message_user_ok(struct wire_bytes);
 
 #endif

@@ -13,8 +13,4 @@ uint64_t digest_leaf_library(const void *data, size_t bytes);
 /* By plain arithmetic: of few bytes, and where vectors are slow. */
 uint64_t digest_leaf_scalar(const void *data, size_t bytes);
 
-/* The faster of the two here, by trial, in some 50 us. */
-typedef uint64_t digest_leaf_function(const void *data, size_t bytes);
-digest_leaf_function *digest_way_fastest(void);
-
 #endif

@@ -26,6 +26,8 @@ uint64_t digest_leaf_library(const void *data, size_t bytes)
 	return XXH3_64bits(data, bytes);
 }
 
+typedef uint64_t digest_leaf_function(const void *data, size_t bytes);
+
 static uint64_t trial_ns(digest_leaf_function *way, const void *data)
 {
 	uint64_t best = UINT64_MAX;
@@ -43,7 +45,8 @@ static uint64_t trial_ns(digest_leaf_function *way, const void *data)
 	return best;
 }
 
-digest_leaf_function *digest_way_fastest(void)
+/* The faster of the two here, by trial, in some 50 us. */
+static digest_leaf_function *digest_way_fastest(void)
 {
 	uint8_t data[TRIAL_BYTES] = {0};
 

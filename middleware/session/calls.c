@@ -119,7 +119,8 @@ void calls_on_queued(struct calls *c, calls_queued_function *queued, void *ctx)
 	c->queued_ctx = ctx;
 }
 
-bool calls_begins_transfer(uint16_t type)
+/* Whether a request of this type may wait in line at the daemon. */
+static bool calls_begins_transfer(uint16_t type)
 {
 	return type == MESSAGE_STORE || type == MESSAGE_RETRIEVE || type == MESSAGE_FEED ||
 	       type == MESSAGE_SEND_COPY;

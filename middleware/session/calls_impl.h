@@ -53,8 +53,6 @@ void calls_measured(struct calls *, uint64_t took_ns);
 struct demux_port *calls_port(const struct calls *);
 /* Until when a reply must have come. */
 uint64_t calls_deadline(const struct calls *);
-/* Whether a request of this type may wait in line at the daemon. */
-bool calls_begins_transfer(uint16_t type);
 /* The transfer of a request waits in line: 0, or -EPROTO. */
 int calls_take_queued(struct calls *, uint16_t type, const uint8_t *data, size_t len);
 /* A frame that is the reply to a request, or nothing that may come: 0 or -errno, as calls_ask. */

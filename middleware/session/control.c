@@ -78,7 +78,8 @@ struct pipe *control_pipe(const struct control *c)
 	return c->pipe;
 }
 
-bool control_is_secured(const struct control *c)
+/* Whether the handshake is complete: what frames carry is protected, and TLS can be asked. */
+static bool control_is_secured(const struct control *c)
 {
 	return c->tls && tls_is_complete(c->tls);
 }

@@ -51,8 +51,6 @@ struct pipe *control_pipe(const struct control *);
  * here, too.  0; -ETIMEDOUT; -ECANCELED; -errno of the session.
  */
 int control_secure(struct control *, int timeout_ms, int cancel_fd);
-/* Whether the handshake is complete: what frames carry is protected, and TLS can be asked. */
-bool control_is_secured(const struct control *);
 /* NULL for a control in the clear. */
 const struct tls *control_tls(const struct control *);
 

@@ -172,7 +172,7 @@ int client_place(struct client *c, struct url *url)
 	return 0;
 }
 
-const char *client_scheme(const struct client *c)
+static const char *client_scheme(const struct client *c)
 {
 	return c->ssh ? "ssh://" : "rftp://";
 }

@@ -83,8 +83,6 @@ int client_open(struct client *, const struct url *);
  * another slash, at the top.  0 or -ENOMEM, reported. */
 int client_place(struct client *, struct url *);
 void client_close(struct client *);
-/* The scheme of its URL, "rftp://" or "ssh://". */
-const char *client_scheme(const struct client *);
 /* [USER@]HOST[:PORT] of the server as a URL has it: the port where it is not the default, an IPv6
  * address in brackets. */
 void client_server(const struct client *, struct text *out);

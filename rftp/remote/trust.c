@@ -27,7 +27,9 @@ struct subject {
 	char file[PATH_MAX];
 };
 
-int trust_user_file(char *path, size_t size)
+/* $XDG_CONFIG_HOME/rftp/known_hosts, or beneath ~/.config.  -ENOENT: the environment names no
+ * home. */
+static int trust_user_file(char *path, size_t size)
 {
 	const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
 	int n;

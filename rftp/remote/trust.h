@@ -46,8 +46,4 @@ struct trust {
 int trust_check(
 	struct trust *, const struct tls *, const struct sockaddr *address, char why[TLS_WHY_MAX]);
 
-/* The user's own file: $XDG_CONFIG_HOME/rftp/known_hosts, or beneath ~/.config.  0; -ENOENT: the
- * environment names no home. */
-int trust_user_file(char *path, size_t size);
-
 #endif

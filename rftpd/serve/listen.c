@@ -64,7 +64,8 @@ static const char *listen_text(const struct daemon_settings *settings, unsigned 
 	return i < settings->listen_count ? settings->listen[i] : NULL;
 }
 
-int listen_check(const struct daemon_settings *settings)
+/* Whether the addresses can be resolved and may be listened on.  0 or -EINVAL, logged. */
+static int listen_check(const struct daemon_settings *settings)
 {
 	struct addr addrs[RESOLVED_MAX];
 	const char *text;

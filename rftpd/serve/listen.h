@@ -8,8 +8,6 @@
 
 #include "rftpd/serve/daemon.h"
 
-/* Whether the addresses can be resolved and may be listened on.  0 or -EINVAL, logged. */
-int listen_check(const struct daemon_settings *);
 /* Whether all fabrics and ports can be had: listens for a moment, serves nobody.  0 or -EINVAL,
  * logged. */
 int listen_trial(const struct daemon_settings *);

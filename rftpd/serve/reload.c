@@ -135,7 +135,8 @@ int reload_limit(struct daemon *d, const char *name, const char *value, char why
 	return err;
 }
 
-int reload_use(struct daemon *d, struct daemon_settings *settings, char why[CONF_WHY_MAX])
+/* Takes the settings over; they are freed on error, too. */
+static int reload_use(struct daemon *d, struct daemon_settings *settings, char why[CONF_WHY_MAX])
 {
 	bool exports_failed = false;
 	int err = login_check_settings(settings);

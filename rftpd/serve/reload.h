@@ -15,9 +15,6 @@
 /* Opens the log anew, reads the configuration and uses it.  0; or -errno, logged and in `why`, and
  * all is as it was. */
 int reload(struct daemon *, char why[CONF_WHY_MAX]);
-/* Uses settings that were made otherwise; they are taken over.  As above; they are freed on error,
- * too. */
-int reload_use(struct daemon *, struct daemon_settings *, char why[CONF_WHY_MAX]);
 /* One limit, until the configuration is read again.  As above. */
 int reload_limit(struct daemon *, const char *name, const char *value, char why[CONF_WHY_MAX]);
 /* Closes exports that were replaced and that no session is on any more. */
