@@ -255,6 +255,20 @@ class Bench:
                      found[0].name if found else "", f"{ratio:.2f}" if ratio else "",
                      "0.85" if name == "rftp auto" else "")
 
+    def protected(self):
+        """What it costs that nobody on the way can change, or read, what files contain."""
+        size = self.options.memory // 4
+        contestants = {}
+        if self.rftp:
+            for protect in ("clear", "safe", "private"):
+                contestants[f"rftp {protect}"] = lambda p=protect: self.rftp.bench(size, size, "--protect", p)
+        results = self.rounds("memory to memory, protected", contestants)
+        for name, target in (("rftp safe", ""), ("rftp private", "0.5")):
+            ratio = self.rftp and self.ratio(results[name], results["rftp clear"])
+            if ratio:
+                self.row(f"memory to memory, --protect={name.split()[1]}", gb(self.rate(results[name])), "rftp clear",
+                         f"{ratio:.2f}", target)
+
     def file_to_file(self):
         grid = [peers.GridFTP(n) for n in (1, 4, 8)]
         ready = self.started([peers.Copy(), *grid, peers.Rsync(), peers.Vsftpd(), peers.XRootD()])
@@ -460,8 +474,8 @@ def main():
     parser.add_argument("--size", default=os.environ.get("BENCH_SIZE"), help="of the file (4G)")
     parser.add_argument("--rounds", type=int)
     parser.add_argument("--dir", default="/dev/shm", help="where the files lie (/dev/shm)")
-    parser.add_argument("--parts", default="memory,file,nothing,small,idle",
-                        help="comma-separated: memory,file,nothing,small,idle")
+    parser.add_argument("--parts", default="memory,protect,file,nothing,small,idle",
+                        help="comma-separated: memory,protect,file,nothing,small,idle")
     parser.add_argument("--peers-only", action="store_true", help="without rftp")
     options = parser.parse_args()
     options.rounds = options.rounds or (2 if options.quick else 5)
@@ -484,7 +498,7 @@ def main():
             bench.make_source()
         if not options.peers_only:
             bench.rftp = Rftp(build, bench.top)
-        parts = {"memory": bench.memory_to_memory, "file": bench.file_to_file,
+        parts = {"memory": bench.memory_to_memory, "protect": bench.protected, "file": bench.file_to_file,
                  "nothing": bench.file_to_nothing, "small": bench.small_files,
                  "idle": bench.idle_memory}
         for part in options.parts.split(","):
