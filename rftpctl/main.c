@@ -94,12 +94,16 @@ static int reach(const char *path)
 /* The first line says how it went; what follows goes to stdout as it is. */
 static int print_answer(FILE *in)
 {
-	static const char ok[] = "ok\n", error[] = "error: ";
+	static const char ok[] = "ok\n", error[] = "error: ", usage_is[] = "usage: ";
 	char line[QUESTION_MAX];
 
 	if (!fgets(line, sizeof line, in)) {
 		fputs("rftpctl: rftpd gave no answer\n", stderr);
 		return CODE_UNREACHED;
+	}
+	if (!strncmp(line, usage_is, strlen(usage_is))) {
+		fprintf(stderr, "rftpctl: %s(rftpctl --help shows the commands)\n", line);
+		return CODE_USAGE;
 	}
 	if (strcmp(line, ok) != 0) {
 		fprintf(stderr, "rftpctl: %s",

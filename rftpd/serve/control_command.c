@@ -195,7 +195,8 @@ static void run_limit(struct question *q)
 	char why[CONF_WHY_MAX];
 
 	if (q->count == 2) {
-		refuse(q, "a limit is changed with its name and a value");
+		fputs("usage: limit NAME VALUE: a limit is changed with its name and a value\n",
+			q->out);
 		return;
 	}
 	if (q->count == 3) {
@@ -248,6 +249,10 @@ static void run_reload(struct question *q)
 		refuse(q, "the daemon ends");
 	else if (reload(q->daemon, why))
 		refuse(q, why);
+	else if (*why && q->json)
+		fprintf(q->out, "ok\n{\"needs_start\":\"%s\"}\n", why);
+	else if (*why)
+		fprintf(q->out, "ok\nnot in use before a new start: %s\n", why);
 	else
 		fputs("ok\n", q->out);
 }
@@ -262,18 +267,18 @@ static void run_drain(struct question *q)
 }
 
 static const struct command {
-	const char *name;
-	unsigned min, max; /* words behind it */
+	const char *name, *usage; /* what follows the name */
+	unsigned min, max;        /* words behind it */
 	void (*run)(struct question *);
 } commands[] = {
-	{"who", 0, 0, run_who},
-	{"kill", 1, WORDS_MAX, run_kill},
-	{"limit", 0, 2, run_limit},
-	{"drain", 0, 0, run_drain},
-	{"quota", 0, 0, run_quota},
-	{"stats", 0, 0, run_stats},
-	{"metrics", 0, 0, run_metrics},
-	{"reload", 0, 0, run_reload},
+	{"who", "", 0, 0, run_who},
+	{"kill", " SESSION...", 1, WORDS_MAX, run_kill},
+	{"limit", " [NAME VALUE]", 0, 2, run_limit},
+	{"drain", "", 0, 0, run_drain},
+	{"quota", "", 0, 0, run_quota},
+	{"stats", "", 0, 0, run_stats},
+	{"metrics", "", 0, 0, run_metrics},
+	{"reload", "", 0, 0, run_reload},
 };
 
 void control_command_run(struct daemon *d, char *line, FILE *out)
@@ -293,10 +298,10 @@ void control_command_run(struct daemon *d, char *line, FILE *out)
 		if (strcmp(c->name, q.words[0]))
 			continue;
 		if (q.count - 1 < c->min || q.count - 1 > c->max)
-			refuse(&q, "that is not how it is asked; see rftpctl(8)");
+			fprintf(out, "usage: %s%s\n", c->name, c->usage);
 		else
 			c->run(&q);
 		return;
 	}
-	refuse(&q, "no such command");
+	fputs("usage: no such command\n", out);
 }

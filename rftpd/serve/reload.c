@@ -80,31 +80,40 @@ static bool is_same_text(const char *a, const char *b)
 	return a == b || (a && b && !strcmp(a, b));
 }
 
-static void say_what_waits(const struct daemon_settings *now, const struct daemon_settings *next)
+static void waits(char list[CONF_WHY_MAX], const char *what)
+{
+	size_t len = strlen(list);
+
+	log_warning("reload: %s is another now: that needs a new start", what);
+	snprintf(list + len, CONF_WHY_MAX - len, "%s%s", len ? ", " : "", what);
+}
+
+/* Logs what is another now and is not used, and lists it. */
+static void say_what_waits(const struct daemon_settings *now, const struct daemon_settings *next,
+	char list[CONF_WHY_MAX])
 {
 	bool listen = now->listen_count == next->listen_count;
 
 	for (unsigned i = 0; listen && i < now->listen_count; i++)
 		listen = !strcmp(now->listen[i], next->listen[i]);
 	if (!listen || now->insecure != next->insecure)
-		log_warning("reload: listen is another now: that needs a new start");
+		waits(list, "listen");
 	if (!is_same_text(now->fabric, next->fabric) || now->crc != next->crc)
-		log_warning("reload: fabric or crc is another now: that needs a new start");
+		waits(list, "fabric or crc");
 	if (now->sandbox != next->sandbox || now->require_sandbox != next->require_sandbox)
-		log_warning("reload: sandbox is another now: that needs a new start");
+		waits(list, "sandbox");
 	if (now->system_users != next->system_users ||
 		!is_same_text(now->pam_service, next->pam_service) ||
 		!is_same_text(now->user, next->user))
-		log_warning("reload: system-users is another now: that needs a new start");
+		waits(list, "system-users");
 	if (!is_same_text(now->control, next->control) ||
 		!is_same_text(now->metrics, next->metrics))
-		log_warning("reload: control or metrics is another now: that needs a new start");
+		waits(list, "control or metrics");
 	if (!is_same_text(now->client_ca, next->client_ca))
-		log_warning("reload: client-ca is another now: that needs a new start");
+		waits(list, "client-ca");
 	if (!is_same_text(now->host_key, next->host_key) ||
 		!is_same_text(now->certificate, next->certificate))
-		log_warning(
-			"reload: host-key or certificate is another now: that needs a new start");
+		waits(list, "host-key or certificate");
 }
 
 static void use_limits(struct daemon *d)
@@ -141,6 +150,7 @@ static int reload_use(struct daemon *d, struct daemon_settings *settings, char w
 	bool exports_failed = false;
 	int err = login_check_settings(settings);
 
+	*why = '\0';
 	if (!err && daemon_settings_is_open(settings) && !settings->insecure &&
 		!daemon_settings_is_open(d->settings)) {
 		log_error("reload: nobody would have to log in any more: that needs a new start");
@@ -159,7 +169,7 @@ static int reload_use(struct daemon *d, struct daemon_settings *settings, char w
 		daemon_settings_fini(settings);
 		return err;
 	}
-	say_what_waits(d->settings, settings);
+	say_what_waits(d->settings, settings, why);
 	configuration_replace(d->configuration, settings);
 	use_limits(d);
 	reload_tidy(d);

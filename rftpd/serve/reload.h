@@ -12,8 +12,9 @@
 #include "rftpd/configuration.h"
 #include "rftpd/serve/daemon.h"
 
-/* Opens the log anew, reads the configuration and uses it.  0; or -errno, logged and in `why`, and
- * all is as it was. */
+/* Opens the log anew, reads the configuration and uses it.  0, and `why` lists the settings that
+ * are others now and need a new start ("": none); or -errno, logged and in `why`, and all is as it
+ * was. */
 int reload(struct daemon *, char why[CONF_WHY_MAX]);
 /* One limit, until the configuration is read again.  As above. */
 int reload_limit(struct daemon *, const char *name, const char *value, char why[CONF_WHY_MAX]);

@@ -92,7 +92,7 @@ def kill_ends_one_session(top):
     check("no session 99999" in daemon.ask("kill", "1", "99999", code=1), "one that is not there")
     equal(len(daemon.objects("who")), 3, "sessions after an error")
     for words in (["kill"], ["kill", "x"], ["kill", "0"], ["kill", "-1"]):
-        daemon.ask(*words, code=1)
+        daemon.ask(*words, code=1 if words[1:] else 2)
     daemon.ask("kill", str(running), str(running))
     proxy.release()
     result = rftptest.finish(client)
@@ -123,8 +123,11 @@ def limits_are_shown_and_changed(top):
     check(re.search("max-sessions +1 ", daemon.ask("limit")), "it is shown")
     daemon.ask("limit", "memory", "16M")
     for words, why in ((["max-sessions", "0"], "outside"), (["export", "/"], "no limit"), (["nothing", "1"], "no limit"),
-                       (["memory", "lots"], "not a size"), (["memory"], "a value"), (["log-level", "loud"], "loud")):
+                       (["memory", "lots"], "not a size"), (["log-level", "loud"], "loud")):
         check(why in daemon.ask("limit", *words, code=1), words, why)
+    check("a value" in daemon.ask("limit", "memory", code=2), "a limit without a value")
+    for words, why in ((["frobnicate"], "no such command"), (["who", "extra"], "usage: who"), (["kill"], "SESSION")):
+        check(why in daemon.ask(*words, code=2), words, why)
     daemon.ask("reload")
     works("-c", "ls", daemon.url(""))
     equal({o["name"]: o["value"] for o in daemon.objects("limit")}, limits, "after a reload")
@@ -136,6 +139,12 @@ def reload_says_what_is_wrong(top):
     daemon = Controlled(top)
     daemon.write(top, "max-sessions = 3")
     equal(daemon.ask("reload"), "", "reload")
+    daemon.write(top, "max-sessions = 3", "host-key = /nowhere", "crc = yes")
+    said = daemon.ask("reload")
+    check("new start" in said and "host-key" in said and "crc" in said and "listen" not in said, said)
+    equal(daemon.ask("reload").count("host-key"), 0, "what was said before")
+    daemon.write(top, "max-sessions = 3")
+    daemon.ask("reload")
     daemon.write(top, "nonsense = 3")
     check("nonsense" in daemon.ask("reload", code=1), "an error in the file")
     equal([o["value"] for o in daemon.objects("limit") if o["name"] == "max-sessions"], ["3"], "afterwards")
@@ -293,7 +302,7 @@ def questions_that_are_none(top):
                 return b""
     for data in (b"\n", b"json\n", b"nonsense\n", b"who now\n", b"\0\n", b"\xff\xfe\n", b"who" * 1000 + b"\n",
                  b"limit a b c\n", b" ".join([b"kill"] * 200) + b"\n"):
-        check(raw(data).startswith(b"error: ") or b"\0" in data, data, raw(data))
+        check(raw(data).startswith((b"error: ", b"usage: ")) or b"\0" in data, data, raw(data))
     for data in (b"", b"who", b"x" * 100000):
         equal(raw(data), b"", data[:20])
     for data in (b"", b"GET", b"\r\n\r\n", b"POST /metrics HTTP/1.1\r\n\r\n", b"GET /" + b"x" * 100000):
