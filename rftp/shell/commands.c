@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define SHELL_HELP "run COMMAND, or a shell, here"
+
 static int command_help(struct client *, const struct lexer_command *);
 
 static const struct command command_table[] = {
@@ -130,7 +132,8 @@ static int command_run_counted(
 
 	if (arguments >= command->min && arguments <= command->max)
 		return command->run(c, line);
-	report_usage(&c->report, "usage: %s %s", command->name, command->usage);
+	report_usage(&c->report, "usage: %s%s%s", command->name, *command->usage ? " " : "",
+		command->usage);
 	return -EINVAL;
 }
 
@@ -258,17 +261,21 @@ static int command_help(struct client *c, const struct lexer_command *line)
 	if (line->count > 1) {
 		const struct command *command = command_find(line->words[1].text);
 
-		if (!command) {
+		if (!command && strcmp(line->words[1].text, "!") != 0) {
 			report_usage(&c->report, "%s: no such command", line->words[1].text);
 			return -EINVAL;
 		}
-		text_printf(&out, "%s %s\n    %s\n%s", command->name, command->usage, command->help,
-			command_flags_text(command->name));
+		if (command)
+			text_printf(&out, "%s%s%s\n    %s\n%s", command->name,
+				*command->usage ? " " : "", command->usage, command->help,
+				command_flags_text(command->name));
+		else
+			text_puts(&out, "![COMMAND]\n    " SHELL_HELP "\n");
 	} else {
 		for (unsigned i = 0; command_at(i); i++)
 			text_printf(&out, "  %-6s %-24s %s\n", command_at(i)->name,
 				command_at(i)->usage, command_at(i)->help);
-		text_puts(&out, "  !      [COMMAND]                run COMMAND, or a shell, here\n"
+		text_puts(&out, "  !      [COMMAND]                " SHELL_HELP "\n"
 				"\nWords: 'as it is', \"with \\\" and \\\\\", $'\\n', a\\ b; "
 				"patterns * ? [a-z]; # comment.\n"
 				"';' separates commands; '-' in front of one ignores its error.\n");

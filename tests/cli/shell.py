@@ -43,6 +43,15 @@ set block; put f j; get j below""", daemon.url("")).out
         check(command.encode() in out, "help does not name", command)
         help_ = works("-c", f"help {command}", daemon.url("")).out
         check(command.encode() in help_, "help", command, "says", help_)
+    # help, the help of each, and the manual page name the same commands
+    with open(os.path.join(rftptest.REPOSITORY, "man", "rftp.1")) as page:
+        page = page.read()
+    listed = re.findall(r"(?m)^  (!|[a-z]+) ", works("-c", "help").out.decode())
+    check(len(listed) > 30 and "!" in listed and "mget" in listed, listed)
+    for command in listed:
+        check(command in works("-c", f"help {command}").out.decode(), "help", command)
+        item = r"\\&!" if command == "!" else rf"{command}\b"
+        check(re.search(rf"(?m)^\.It Ic {item}", page), "rftp(1) lacks", command)
 
 
 @case
