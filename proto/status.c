@@ -27,7 +27,7 @@ static const struct status_row status_rows[] = {
 	{STATUS_LIMIT, EUSERS, "limit", "over a limit of this side"},
 	{STATUS_REFUSED, ECONNREFUSED, "refused", "refused"},
 	{STATUS_TIMEOUT, ETIMEDOUT, "timeout", "timed out"},
-	{STATUS_SHUTDOWN, ESHUTDOWN, "shutdown", "the daemon is shutting down"},
+	{STATUS_SHUTDOWN, ESHUTDOWN, "shutdown", "ended by the server"},
 	{STATUS_CANCELLED, ECANCELED, "cancelled", "cancelled"},
 	{STATUS_DISCONNECTED, ECONNRESET, "disconnected", "connection lost"},
 	{STATUS_LOGIN, ENOKEY, "login", "the login is refused"},

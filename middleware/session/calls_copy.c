@@ -4,6 +4,8 @@
  */
 #include "session/calls_copy.h"
 
+#include "session/calls_impl.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,5 +83,7 @@ int calls_send_copy(struct calls *c, unsigned transfer, const struct message_sen
 	}
 	if (err == -ECANCELED && !calls_lost(c))
 		return calls_leave(c, transfer, MESSAGE_SEND_COPY, calls_copy_left, &copying);
+	if (err == -ECONNRESET) /* two servers take part: which one is lost */
+		return calls_fail(c, err, STATUS_DISCONNECTED, "connection lost (to the source)");
 	return err;
 }

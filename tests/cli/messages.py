@@ -82,7 +82,7 @@ def connection_lost(top):
 def no_word_twice(top):
     """What a server says of a status in the words that stand for it anyway."""
     victim = Victim(top)
-    for status, text, code in ((107, b"shutting down", LOST), (107, b"the daemon is shutting down", LOST),
+    for status, text, code in ((107, b"by the server", LOST), (107, b"ended by the server", LOST),
                                (300, b"no space left", rftptest.NO_SPACE), (107, b"", LOST)):
         abort = iwarp.abort(status, text)
         for type_, words in ((iwarp.RETRIEVE, ("{}report", "in/")), (iwarp.STORE, ("canary", "{}x"))):
@@ -91,7 +91,7 @@ def no_word_twice(top):
                 session.put(iwarp.ABORT, abort)
                 return False
             result = victim.suffers({type_: answer}, "--fabric", "soft", *words, code=code, says="rftp: ")
-            for phrase in (b"shutting down", b"no space left"):
+            for phrase in (b"by the server", b"no space left"):
                 check(result.err.count(phrase) <= 1 and result.err.count(b"\n") == 1, "said twice:", result)
 
 

@@ -417,6 +417,7 @@ def the_source_dies(top):
     place.source.kill()
     result = finish(client)
     equal(result.code, LOST, result)
+    check(b"(to the source)" in result.err, result)
     proxy.release()
     no_part(top)
     proxy.close()

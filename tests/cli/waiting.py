@@ -185,7 +185,7 @@ def the_daemon_ends_while_some_wait(top):
         let_go(one)
     result = finish(client)
     check(result.code not in (0, -6, -11), result)
-    check(b"shutting down" in result.err or b"the daemon ends" in result.err, result)
+    check(b"ended by the server" in result.err or b"the daemon ends" in result.err, result)
     daemon.process.wait(60)
     equal(daemon.process.returncode, 0, "rftpd ended with")
     daemon.stopped = True
