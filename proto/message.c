@@ -293,6 +293,35 @@ int message_get_attr(struct message_attr *m, const void *buf, size_t len)
 	return wire_finish(&w);
 }
 
+static bool message_link_attr_ok(const struct message_link_attr *m)
+{
+	return !m->target.len ||
+	       (m->attr.type == MESSAGE_SYMLINK && m->target.len <= MESSAGE_PATH_MAX &&
+		       !memchr(m->target.data, '\0', m->target.len));
+}
+
+int message_get_link_attr(struct message_link_attr *m, const void *buf, size_t len)
+{
+	struct wire w;
+
+	wire_init_get(&w, buf, len);
+	message_get_attr_fields(&w, &m->attr);
+	m->target = wire_get_bytes(&w, MESSAGE_PATH_MAX);
+	wire_require(&w, message_link_attr_ok(m));
+	return wire_finish(&w);
+}
+
+ssize_t message_put_link_attr(const struct message_link_attr *m, void *buf, size_t size)
+{
+	struct wire w;
+
+	wire_init_put(&w, buf, size);
+	wire_require(&w, message_link_attr_ok(m));
+	message_put_attr_fields(&w, &m->attr);
+	wire_put_bytes(&w, m->target, MESSAGE_PATH_MAX);
+	return wire_put_end(&w);
+}
+
 ssize_t message_put_attr(const struct message_attr *m, void *buf, size_t size)
 {
 	struct wire w;

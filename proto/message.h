@@ -76,6 +76,7 @@ enum message_type {
 	MESSAGE_RETRIEVE = 33,
 	MESSAGE_FEED = 34,
 	MESSAGE_LEFTOVERS = 35, /* proto/message_leftovers.h */
+	MESSAGE_LSTAT = 36,     /* STAT, but of a symbolic link itself */
 	/* 64..95 are the transfer messages: proto/transfer.h; and, before one begins: */
 	MESSAGE_QUEUED = 83,
 };
@@ -348,6 +349,14 @@ int message_get_channels_reply(struct message_channels_reply *, const void *, si
 ssize_t message_put_channels_reply(const struct message_channels_reply *, void *, size_t);
 int message_get_path(struct message_path *, const void *, size_t);
 ssize_t message_put_path(const struct message_path *, void *, size_t);
+/* LSTAT reply: the target is what a link says, 1..4095 bytes without NUL, or empty: it is not
+ * known, and of anything else */
+struct message_link_attr {
+	struct message_attr attr;
+	struct wire_bytes target;
+};
+int message_get_link_attr(struct message_link_attr *, const void *, size_t);
+ssize_t message_put_link_attr(const struct message_link_attr *, void *, size_t);
 int message_get_attr(struct message_attr *, const void *, size_t); /* STAT reply */
 ssize_t message_put_attr(const struct message_attr *, void *, size_t);
 int message_get_mkdir(struct message_mkdir *, const void *, size_t);

@@ -35,7 +35,7 @@ static bool message_change_ok(const struct message_change *m)
 	return !(m->flags & ~CHANGE_FLAGS) && m->flags & CHANGE_WHAT && !(time && now) &&
 	       change_id_ok(m->flags & MESSAGE_CHANGE_OWNER, m->uid, m->user) &&
 	       change_id_ok(m->flags & MESSAGE_CHANGE_GROUP, m->gid, m->group) &&
-	       !(link && (mode || m->flags & MESSAGE_CHANGE_CREATE)) &&
+	       !(link && m->flags & MESSAGE_CHANGE_CREATE) &&
 	       (mode ? m->mode <= CHANGE_MODE_MAX : !m->mode) &&
 	       (time ? m->mtime_ns <= CHANGE_NS_MAX : !m->mtime_s && !m->mtime_ns) &&
 	       message_path_ok(m->path);

@@ -16,7 +16,8 @@
 #define MESSAGE_CHANGE_MTIME 2u
 #define MESSAGE_CHANGE_NOW 4u    /* the time is the server's, now; without MTIME */
 #define MESSAGE_CHANGE_CREATE 8u /* where nothing has that name, an empty file is made */
-#define MESSAGE_CHANGE_LINK 16u  /* a symbolic link itself, not what it leads to; without MODE */
+/* A symbolic link itself, not what it leads to; with MODE, which it has not, it is an error. */
+#define MESSAGE_CHANGE_LINK 16u
 #define MESSAGE_CHANGE_OWNER 32u
 #define MESSAGE_CHANGE_GROUP 64u
 #define MESSAGE_CHANGE_NO_ID UINT32_MAX /* only the name counts, and must be known */

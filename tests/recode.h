@@ -52,6 +52,7 @@ RECODE(channels_reply, message)
 RECODE(ring_reply, message)
 RECODE(path, message)
 RECODE(attr, message)
+RECODE(link_attr, message)
 RECODE(mkdir, message)
 RECODE(rename, message)
 RECODE(statfs_reply, message)
@@ -289,6 +290,8 @@ static const struct recode recode_table[] = {
 	{MESSAGE_CHANNELS | MESSAGE_REPLY, recode_message_channels_reply},
 	{MESSAGE_STAT, recode_message_path},
 	{MESSAGE_STAT | MESSAGE_REPLY, recode_message_attr},
+	{MESSAGE_LSTAT, recode_message_path},
+	{MESSAGE_LSTAT | MESSAGE_REPLY, recode_message_link_attr},
 	{MESSAGE_LIST, recode_message_path},
 	{MESSAGE_LIST | MESSAGE_REPLY, recode_list},
 	{MESSAGE_TREE, recode_message_tree},

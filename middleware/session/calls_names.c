@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define CALLS_REQUEST_MAX (2 * MESSAGE_PATH_MAX + 64)
-#define CALLS_REMOVALS 64u                  /* under way at once */
+#define CALLS_UNDER_WAY 64u                 /* requests at once */
 #define CALLS_LIST_BYTES_MAX (512ull << 20) /* of a listing: what a client should hold */
 
 static struct wire_bytes calls_bytes(const char *path)
@@ -71,38 +71,161 @@ int calls_rmdir(struct calls *c, const char *path)
 	return calls_path(c, MESSAGE_RMDIR, path, NULL, NULL);
 }
 
-static int calls_send_remove(struct calls *c, const char *path)
+/* Many requests of one kind, several under way. */
+struct calls_many {
+	uint16_t type;
+	size_t count;
+	ssize_t (*put)(void *ctx, size_t index, void *buf, size_t size);
+	/* A reply that is no error: 0, or -EPROTO as of calls_bad_reply.  NULL: there is nothing in
+	 * it. */
+	int (*take)(void *ctx, const uint8_t *reply, size_t len);
+	void (*done)(void *ctx, size_t index, int err);
+	void *ctx;
+};
+
+static int calls_many_send(struct calls *c, const struct calls_many *m, size_t index)
 {
-	struct message_path request = {.path = calls_bytes(path)};
 	uint8_t data[CALLS_REQUEST_MAX];
 
-	return calls_send(c, MESSAGE_REMOVE, data, message_put_path(&request, data, sizeof data));
+	return calls_send(c, m->type, data, m->put(m->ctx, index, data, sizeof data));
 }
 
-int calls_remove_all(struct calls *c, const struct calls_removal *r)
+static int calls_many(struct calls *c, const struct calls_many *m)
 {
 	size_t sent = 0, done = 0;
 	bool lost;
 	const uint8_t *reply;
 	size_t len;
 
-	while (done < r->count) {
+	while (done < m->count) {
 		int err = 0;
 
-		while (!err && sent < r->count && sent - done < CALLS_REMOVALS)
-			err = calls_send_remove(c, r->path(r->ctx, sent++));
+		while (!err && sent < m->count && sent - done < CALLS_UNDER_WAY)
+			err = calls_many_send(c, m, sent++);
 		if (err && !calls_lost(c) && --sent > done)
 			err = 0; /* a name that cannot be sent has its turn: it fails again then */
-		if (!err)
-			err = calls_reply(c, MESSAGE_REMOVE, &reply, &len);
-		else if (!calls_lost(c))
+		if (!err) {
+			err = calls_reply(c, m->type, &reply, &len);
+			if (!err && m->take)
+				err = m->take(m->ctx, reply, len);
+		} else if (!calls_lost(c)) {
 			sent++;
+		}
 		lost = calls_lost(c); /* who is told may end it */
-		r->done(r->ctx, done++, err);
+		m->done(m->ctx, done++, err);
 		if (lost)
 			return err;
 	}
 	return 0;
+}
+
+static ssize_t calls_put_path(const char *path, void *buf, size_t size)
+{
+	const struct message_path request = {.path = calls_bytes(path)};
+
+	return message_put_path(&request, buf, size);
+}
+
+static ssize_t calls_put_removal(void *ctx, size_t index, void *buf, size_t size)
+{
+	const struct calls_removal *r = ctx;
+
+	return calls_put_path(r->path(r->ctx, index), buf, size);
+}
+
+static void calls_removed(void *ctx, size_t index, int err)
+{
+	const struct calls_removal *r = ctx;
+
+	r->done(r->ctx, index, err);
+}
+
+int calls_remove_all(struct calls *c, const struct calls_removal *r)
+{
+	struct calls_removal all = *r;
+
+	return calls_many(c, &(struct calls_many){.type = MESSAGE_REMOVE,
+				     .count = r->count,
+				     .put = calls_put_removal,
+				     .done = calls_removed,
+				     .ctx = &all});
+}
+
+struct calls_looking {
+	struct calls *calls;
+	const struct calls_look *look;
+	struct message_attr attr;
+	char target[MESSAGE_PATH_MAX + 1];
+};
+
+static ssize_t calls_put_look(void *ctx, size_t index, void *buf, size_t size)
+{
+	const struct calls_look *look = ((struct calls_looking *)ctx)->look;
+
+	return calls_put_path(look->path(look->ctx, index), buf, size);
+}
+
+static int calls_take_look(void *ctx, const uint8_t *reply, size_t len)
+{
+	struct calls_looking *l = ctx;
+	struct message_link_attr found;
+
+	if (message_get_link_attr(&found, reply, len))
+		return calls_bad_reply(l->calls, MESSAGE_LSTAT);
+	l->attr = found.attr;
+	if (found.target.len)
+		memcpy(l->target, found.target.data, found.target.len);
+	l->target[found.target.len] = '\0';
+	return 0;
+}
+
+static void calls_looked(void *ctx, size_t index, int err)
+{
+	const struct calls_looking *l = ctx;
+
+	l->look->done(l->look->ctx, index, err, &l->attr, *l->target ? l->target : NULL);
+}
+
+int calls_look_all(struct calls *c, const struct calls_look *look)
+{
+	struct calls_looking looking = {.calls = c, .look = look};
+
+	return calls_many(c, &(struct calls_many){.type = MESSAGE_LSTAT,
+				     .count = look->count,
+				     .put = calls_put_look,
+				     .take = calls_take_look,
+				     .done = calls_looked,
+				     .ctx = &looking});
+}
+
+static ssize_t calls_put_renaming(void *ctx, size_t index, void *buf, size_t size)
+{
+	const struct calls_renaming *r = ctx;
+	const struct message_rename request = {
+		.flags = r->replace ? MESSAGE_RENAME_REPLACE : 0,
+		.from = calls_bytes(r->from[index]),
+		.to = calls_bytes(r->to[index]),
+	};
+
+	return message_put_rename(&request, buf, size);
+}
+
+static void calls_renamed(void *ctx, size_t index, int err)
+{
+	const struct calls_renaming *r = ctx;
+
+	r->done(r->ctx, index, err);
+}
+
+int calls_rename_all(struct calls *c, const struct calls_renaming *r)
+{
+	struct calls_renaming all = *r;
+
+	return calls_many(c, &(struct calls_many){.type = MESSAGE_RENAME,
+				     .count = r->count,
+				     .put = calls_put_renaming,
+				     .done = calls_renamed,
+				     .ctx = &all});
 }
 
 int calls_remove_tree(struct calls *c, const char *path, struct message_removed *out)

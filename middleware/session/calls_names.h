@@ -23,6 +23,29 @@ struct calls_list {
 	uint64_t bytes; /* that it holds, roughly */
 };
 
+/*
+ * Looks at many names, whose requests need not wait for the replies to those before; of a symbolic
+ * link itself, and what it says (NULL: not known).  `path` gives the name of each, which stays
+ * until it is `done`, told of each in its order, with its error and while calls_error says what.  0
+ * when all were tried; -errno: the session is lost, and the last that was done lost it.
+ */
+struct calls_look {
+	size_t count;
+	const char *(*path)(void *ctx, size_t index);
+	void (*done)(
+		void *ctx, size_t index, int err, const struct message_attr *, const char *target);
+	void *ctx;
+};
+int calls_look_all(struct calls *, const struct calls_look *);
+/* Renames many, likewise and in their order. */
+struct calls_renaming {
+	size_t count;
+	char *const *from, *const *to; /* paths */
+	bool replace;
+	void (*done)(void *ctx, size_t index, int err);
+	void *ctx;
+};
+int calls_rename_all(struct calls *, const struct calls_renaming *);
 /* As calls_ahead. */
 void calls_stat_ahead(struct calls *, const char *path);
 int calls_stat(struct calls *, const char *path, struct message_attr *);

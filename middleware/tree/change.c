@@ -117,6 +117,8 @@ static int change_opened(int top, const char *path, int fd, const struct change 
 		return -errno;
 	if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode) && !(S_ISLNK(st.st_mode) && c->link))
 		return -ENXIO;
+	if (S_ISLNK(st.st_mode) && c->has_mode)
+		return -ELOOP; /* it has none, and what it leads to is not meant */
 	if (c->but_top && change_is_top(top, &st))
 		return -EPERM;
 	if (change_gives_id(c, &st))

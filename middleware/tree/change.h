@@ -13,7 +13,7 @@ struct change {
 	bool has_mode, has_mtime; /* which of these it gets */
 	bool now;                 /* the time is now's; without has_mtime */
 	bool create;              /* an empty file is made where nothing is */
-	bool link;                /* a symbolic link itself, not what it leads to; without a mode */
+	bool link;                /* a symbolic link itself; with a mode that is -ELOOP */
 	/* A file may get set-user-ID and set-group-ID.  Without it, it keeps those that it has and
 	 * gets none, nor any with another owner or group: -EPERM, and nothing is changed.  A
 	 * directory always may. */

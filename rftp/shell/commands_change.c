@@ -34,9 +34,12 @@ struct chmod {
 	bool recursive;
 };
 
-static int chmod_add(const struct chmod *m, const char *path, uint32_t old, bool directory)
+/* `walked`: it is no link, and one that takes its place meanwhile is not meant. */
+static int chmod_add(
+	const struct chmod *m, const char *path, uint32_t old, bool directory, bool walked)
 {
-	const struct message_change change = {.flags = MESSAGE_CHANGE_MODE,
+	const struct message_change change = {
+		.flags = MESSAGE_CHANGE_MODE | (walked ? MESSAGE_CHANGE_LINK : 0),
 		.mode = m->text ? mode_apply(m->text, old, directory, m->mask) : m->mode};
 
 	return changes_add(m->changes, path, change);
@@ -100,7 +103,7 @@ static int chmod_beneath(const struct chmod *m, const char *path)
 		char *inner = err ? NULL : remote_join(path, n->name);
 
 		if (inner)
-			err = chmod_add(m, inner, n->mode, n->directory);
+			err = chmod_add(m, inner, n->mode, n->directory, true);
 		else if (!err)
 			err = client_no_memory(m->client);
 		free(inner);
@@ -123,7 +126,7 @@ static int chmod_path(const struct chmod *m, const char *path)
 	}
 	if (m->recursive && attr.type == MESSAGE_DIRECTORY)
 		err = chmod_beneath(m, path);
-	return err ? err : chmod_add(m, path, attr.mode, attr.type == MESSAGE_DIRECTORY);
+	return err ? err : chmod_add(m, path, attr.mode, attr.type == MESSAGE_DIRECTORY, false);
 }
 
 int command_chmod(struct client *c, const struct lexer_command *line)

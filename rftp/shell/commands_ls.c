@@ -123,32 +123,57 @@ static int ls_directory(
 	return err;
 }
 
-/* A link that leads nowhere has no attributes of its own, but an entry in its directory. */
-static int ls_stat(struct client *c, const char *path, struct message_attr *attr)
-{
-	int err = calls_stat(c->session, path, attr), found;
-	struct calls_list list;
-	const char *last;
-	char *directory;
-	size_t len;
+struct ls_look {
+	struct client *client;
+	const struct ls_names *names;
+	struct calls_entry *entries; /* without a name: it failed, and that was reported */
+	int err;                     /* the first */
+};
 
-	if (err != -ENOENT || calls_lost(c->session))
-		return err;
-	last = remote_last(path, &len);
-	directory = last > path ? strndup(path, (size_t)(last - path)) : NULL;
-	if (!directory)
-		return err;
-	found = calls_list(c->session, directory, &list);
-	for (size_t i = 0; !found && i < list.count; i++) {
-		if (strlen(list.entries[i].name) != len || memcmp(list.entries[i].name, last, len))
-			continue;
-		*attr = list.entries[i].attr;
-		err = 0;
+static const char *ls_path(void *ctx, size_t index)
+{
+	return ((const struct ls_look *)ctx)->names->paths.list[index];
+}
+
+static void ls_looked(
+	void *ctx, size_t index, int err, const struct message_attr *attr, const char *target)
+{
+	struct ls_look *l = ctx;
+	struct calls_entry *e = &l->entries[index];
+
+	if (err) {
+		client_report(l->client, ls_path(l, index), err);
+		l->err = l->err ? l->err : err;
+		return;
 	}
-	if (!found)
-		calls_list_free(&list);
-	free(directory);
-	return err;
+	e->attr = *attr;
+	e->name = l->names->shown.list[index];
+	/* without memory for it the link stands alone */
+	e->target = target ? strdup(target) : NULL;
+}
+
+/* Whether a link is what it leads to: but with -l, if no '/' is behind it; as ls(1). */
+static bool ls_follows(unsigned mask, const char *shown)
+{
+	const size_t len = strlen(shown);
+
+	return !(mask & LS_DETAILS) || (len && shown[len - 1] == '/');
+}
+
+/* What a link leads to; one that leads nowhere is told of as itself.  0 or -errno, reported. */
+static int ls_follow(struct client *c, const char *path, struct calls_entry *e)
+{
+	struct message_attr attr;
+	int err = calls_stat(c->session, path, &attr);
+
+	if (err == -ENOENT && !calls_lost(c->session))
+		return 0;
+	if (err)
+		return client_report(c, path, err);
+	e->attr = attr;
+	free(e->target);
+	e->target = NULL;
+	return 0;
 }
 
 /* Files first, in one list, then what is in each directory; as ls(1). */
@@ -157,20 +182,32 @@ static int ls_names(struct client *c, const struct ls_names *names, unsigned mas
 	size_t all = names->paths.count, count = 0;
 	struct calls_entry *files = calloc(all, sizeof *files);
 	bool *directory = calloc(all, sizeof *directory);
+	struct calls_entry *looked = calloc(all, sizeof *looked);
 	struct listing_params params = ls_params(mask, NULL);
-	int err = files && directory ? 0 : client_no_memory(c);
+	struct ls_look look;
+	int err = files && directory && looked ? 0 : client_no_memory(c);
 
-	for (size_t i = 0; i < all && c->session && files && directory; i++) {
-		struct message_attr attr;
-		int e = ls_stat(c, names->paths.list[i], &attr);
+	look = (struct ls_look){.client = c, .names = names, .entries = looked};
+	if (looked && files && directory && c->session)
+		(void)calls_look_all(c->session,
+			&(struct calls_look){
+				.count = all, .path = ls_path, .done = ls_looked, .ctx = &look});
+	err = err ? err : look.err;
+	for (size_t i = 0; i < all && files && directory && looked; i++) {
+		if (!looked[i].name)
+			continue; /* it was reported */
+		if (looked[i].attr.type == MESSAGE_SYMLINK && c->session &&
+			ls_follows(mask, names->shown.list[i])) {
+			int e = ls_follow(c, names->paths.list[i], &looked[i]);
 
-		if (e)
-			err = client_report(c, names->paths.list[i], e);
-		else if (attr.type == MESSAGE_DIRECTORY)
+			err = err ? err : e;
+			if (e)
+				continue;
+		}
+		if (looked[i].attr.type == MESSAGE_DIRECTORY)
 			directory[i] = true;
 		else
-			files[count++] =
-				(struct calls_entry){.attr = attr, .name = names->shown.list[i]};
+			files[count++] = looked[i];
 	}
 	if (count) {
 		struct calls_list list = {.entries = files, .count = count};
@@ -186,6 +223,9 @@ static int ls_names(struct client *c, const struct ls_names *names, unsigned mas
 
 		err = err ? err : e;
 	}
+	for (size_t i = 0; i < all && looked; i++)
+		free(looked[i].target);
+	free(looked);
 	free(files);
 	free(directory);
 	return err;

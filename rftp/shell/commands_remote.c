@@ -47,21 +47,42 @@ static int remote_each(struct client *c, const struct lexer_command *line, size_
 
 /* ---- one request a name ---- */
 
-static int stat_each(struct client *c, const char *path, unsigned mask)
-{
-	struct message_attr attr;
-	int err = calls_stat(c->session, path, &attr);
+struct looked {
+	struct client *client;
+	const struct names *names;
+	int err; /* the first */
+};
 
-	(void)mask;
+static const char *looked_path(void *ctx, size_t index)
+{
+	return ((const struct looked *)ctx)->names->list[index];
+}
+
+static void stat_done(
+	void *ctx, size_t index, int err, const struct message_attr *attr, const char *target)
+{
+	struct looked *l = ctx;
+
 	if (err)
-		return client_report(c, path, err);
-	listing_stat(&c->report, path, &attr);
-	return 0;
+		client_report(l->client, looked_path(l, index), err);
+	else
+		listing_stat(&l->client->report, looked_path(l, index), attr, target);
+	l->err = l->err ? l->err : err;
 }
 
 int command_stat(struct client *c, const struct lexer_command *line)
 {
-	return remote_each(c, line, 1, stat_each, 0);
+	struct names names = {0};
+	struct looked l = {.client = c, .names = &names};
+	int err = remote_names(c, line, 1, &names);
+
+	if (names.count && c->session) /* stat_done has its error, too */
+		(void)calls_look_all(c->session, &(struct calls_look){.count = names.count,
+							 .path = looked_path,
+							 .done = stat_done,
+							 .ctx = &l});
+	names_fini(&names);
+	return err ? err : l.err;
 }
 
 static int mkdir_each(struct client *c, const char *path, unsigned mask)
@@ -205,25 +226,41 @@ int command_rm(struct client *c, const struct lexer_command *line)
 
 /* ---- mv ---- */
 
-static int mv_one(struct client *c, const char *from, const char *to, bool into, bool replace)
+static void mv_done(void *ctx, size_t index, int err)
 {
-	size_t len;
-	const char *last = remote_last(from, &len);
-	char *name = into ? strndup(last, len) : NULL, *path = NULL;
-	int err;
+	struct looked *l = ctx;
 
-	if (into && name)
-		path = remote_join(to, name);
-	if (into && !path) {
-		err = client_no_memory(c);
-	} else {
-		err = calls_rename(c->session, from, into ? path : to, replace);
-		if (err)
-			client_report(c, from, err);
+	if (err)
+		client_report(l->client, looked_path(l, index), err);
+	l->err = l->err ? l->err : err;
+}
+
+/* Names that go to `to`, or into it. */
+static int mv_all(
+	struct client *c, const struct names *from, const char *to, bool into, bool replace)
+{
+	struct looked l = {.client = c, .names = from};
+	struct names paths = {0};
+	int err = 0;
+
+	for (size_t i = 0; i < from->count && !err; i++) {
+		size_t len;
+		const char *last = remote_last(from->list[i], &len);
+		char *name = strndup(last, len);
+
+		if (!name || names_add(&paths, into ? remote_join(to, name) : strdup(to)))
+			err = client_no_memory(c);
+		free(name);
 	}
-	free(name);
-	free(path);
-	return err;
+	if (!err) /* mv_done has its error, too */
+		(void)calls_rename_all(c->session, &(struct calls_renaming){.count = from->count,
+							   .from = from->list,
+							   .to = paths.list,
+							   .replace = replace,
+							   .done = mv_done,
+							   .ctx = &l});
+	names_fini(&paths);
+	return err ? err : l.err;
 }
 
 int command_mv(struct client *c, const struct lexer_command *line)
@@ -261,11 +298,8 @@ int command_mv(struct client *c, const struct lexer_command *line)
 		err = -ENOTDIR;
 		goto done;
 	}
-	for (size_t i = 0; i < names.count && c->session; i++) {
-		int e = mv_one(c, names.list[i], to, into, !mask && c->settings.replace);
-
-		err = err ? err : e;
-	}
+	if (names.count && c->session)
+		err = mv_all(c, &names, to, into, !mask && c->settings.replace);
 done:
 	free(to);
 	names_fini(&names);

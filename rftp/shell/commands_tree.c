@@ -52,7 +52,7 @@ static void tree_found(const struct tree *t, const char *path, const struct mess
 	if ((t->type && attr->type != t->type) || (t->name && fnmatch(t->name, last, 0) != 0))
 		return;
 	if (report_json(r)) {
-		listing_stat(r, path, attr);
+		listing_stat(r, path, attr, NULL);
 		return;
 	}
 	tree_print_path(&line, r, path);

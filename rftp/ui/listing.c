@@ -206,7 +206,8 @@ void listing_print(struct report *r, const struct listing_params *p, const struc
 	text_fini(&out);
 }
 
-void listing_stat(struct report *r, const char *path, const struct message_attr *attr)
+void listing_stat(
+	struct report *r, const char *path, const struct message_attr *attr, const char *target)
 {
 	char mode[11], when[64], size[UNITS_TEXT_MAX];
 	struct text out = {0};
@@ -215,6 +216,8 @@ void listing_stat(struct report *r, const char *path, const struct message_attr 
 		report_json_begin(&out, "stat");
 		report_json_string(&out, "path", path);
 		listing_json_attr(&out, attr);
+		if (target)
+			report_json_bytes(&out, "target", target, strlen(target));
 		report_json_end(r, &out);
 		return;
 	}
@@ -223,6 +226,10 @@ void listing_stat(struct report *r, const char *path, const struct message_attr 
 	units_format_size(attr->size, size);
 	text_puts(&out, "  name: ");
 	escape_display(&out, path, strlen(path));
+	if (target) {
+		text_puts(&out, " -> ");
+		escape_display(&out, target, strlen(target));
+	}
 	text_printf(&out, "\n  type: %s\n  size: %ju (%s)\n  mode: %04o (%s)\n",
 		listing_type(attr->type), (uintmax_t)attr->size, size, attr->mode, mode);
 	text_printf(&out, " owner: %u\n group: %u\n mtime: %s.%09u\n", attr->uid, attr->gid, when,

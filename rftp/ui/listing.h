@@ -17,8 +17,9 @@ struct listing_params {
 };
 
 void listing_print(struct report *, const struct listing_params *, const struct calls_list *);
-/* All of one file's attributes. */
-void listing_stat(struct report *, const char *path, const struct message_attr *);
+/* All of one file's attributes; `target`: what a link says, or NULL. */
+void listing_stat(
+	struct report *, const char *path, const struct message_attr *, const char *target);
 /* human: as 1.5G; else bytes. */
 void listing_statfs(
 	struct report *, const char *path, const struct message_statfs_reply *, bool human);

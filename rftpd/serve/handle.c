@@ -34,6 +34,7 @@ static const struct row {
 	{MESSAGE_ADMIT, SESSION_BETWEEN, handle_admit},
 	{MESSAGE_RING, SESSION_BETWEEN, handle_ring},
 	{MESSAGE_STAT, SESSION_BETWEEN, handle_stat},
+	{MESSAGE_LSTAT, SESSION_BETWEEN, handle_lstat},
 	{MESSAGE_LIST, SESSION_BETWEEN, handle_list},
 	{MESSAGE_MKDIR, SESSION_BETWEEN, handle_mkdir},
 	{MESSAGE_RMDIR, SESSION_BETWEEN, handle_rmdir},

@@ -32,6 +32,7 @@ int handle_abort(struct daemon_session *, const uint8_t *data, size_t len);
 
 /* handle_names.c */
 int handle_stat(struct daemon_session *, const uint8_t *data, size_t len);
+int handle_lstat(struct daemon_session *, const uint8_t *data, size_t len);
 int handle_mkdir(struct daemon_session *, const uint8_t *data, size_t len);
 int handle_rmdir(struct daemon_session *, const uint8_t *data, size_t len);
 int handle_remove(struct daemon_session *, const uint8_t *data, size_t len);

@@ -9,12 +9,14 @@
 #include "rftpd/serve/handle.h"
 #include "rftpd/serve/session_limits.h"
 #include "rftpd/serve/session_task.h"
+#include "tree/beneath.h"
 #include "tree/removal.h"
 #include "tree/space.h"
 #include "base/clock.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/param.h>
 
 /* What a client may set: a daemon hands no set-user-id bits out. */
@@ -184,6 +186,48 @@ int handle_stat(struct daemon_session *s, const uint8_t *data, size_t len)
 {
 	return begin_path(s,
 		(struct asked){.type = MESSAGE_STAT, .work = work_stat, .answer = answer_stat},
+		data, len);
+}
+
+static void work_lstat(struct session_task *task)
+{
+	struct name_task *t = of(task);
+	int top = -1;
+
+	if (t->found) {
+		work_stat(task);
+		return;
+	}
+	t->error = place_stat(t->place, t->beneath, false, &t->st);
+	if (t->error || !S_ISLNK(t->st.st_mode))
+		return;
+	/* what it says has the room of the path that a RENAME leads to */
+	if (place_top(t->place, PLACE_LIST, &top) ||
+		beneath_read_link(top, t->beneath, t->to, sizeof t->to) < 0)
+		*t->to = '\0';
+}
+
+static int answer_lstat(struct session_task *task)
+{
+	struct name_task *t = of(task);
+	struct message_link_attr m;
+	uint8_t reply[64 + MESSAGE_PATH_MAX];
+	int err;
+
+	if (t->error)
+		return answer_done(task);
+	handle_attr(&m.attr, &t->st);
+	m.target = (struct wire_bytes){(const uint8_t *)t->to, strlen(t->to)};
+	err = daemon_session_reply(task->session, MESSAGE_LSTAT, reply,
+		message_put_link_attr(&m, reply, sizeof reply));
+	free(t);
+	return err;
+}
+
+int handle_lstat(struct daemon_session *s, const uint8_t *data, size_t len)
+{
+	return begin_path(s,
+		(struct asked){.type = MESSAGE_LSTAT, .work = work_lstat, .answer = answer_lstat},
 		data, len);
 }
 

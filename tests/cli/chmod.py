@@ -5,9 +5,11 @@
 import grp
 import os
 import pwd
+import struct
 import subprocess
 import time
 
+import iwarp
 import rftptest
 from rftptest import DENIED, KIND, NO_FILE, USAGE, Daemon, case, check, equal, fails, make_file, rng, works
 
@@ -68,6 +70,17 @@ def a_tree_of_modes(top):
         equal({mode(f"{where}/{name}") for name in files} - {0o400}, set(), where)
     equal(mode(daemon.path("t")), 0o500, "the directory itself")
     works("-c", "chmod -R 755 t", daemon.url())
+    # a link that takes the place of what was found is not followed
+    os.mkdir(daemon.path("outside"))
+    session = iwarp.Session(daemon.port)
+    session.hello()
+    os.symlink("outside", daemon.path("t/swapped"))
+    session.put(iwarp.SETATTR, struct.pack(">HBIqI", 1, 1 | 16, 0, 0, 0) + iwarp.text(b"/t/swapped"))
+    reply = session.get()
+    check(reply[:2] == (iwarp.SETATTR | iwarp.REPLY, 0) and reply[2][2:] != b"\0\0", reply)
+    session.close()
+    check(mode(daemon.path("outside")) != 0, "it was followed")
+    os.unlink(daemon.path("t/swapped"))
     done = fails(NO_FILE, "-c", "chmod 600 none f nothing", daemon.url(), says=b"none")
     check(b"nothing" in done.err, done)
     equal(mode(daemon.path("f")), 0o600, "between names that are not there")

@@ -265,6 +265,7 @@ REQUESTS = {
     iwarp.ADMIT: (iwarp.admit(), 14, 14 + 31),
     iwarp.RING: (b"", 0, 0),
     iwarp.STAT: (iwarp.text(b"/f"), 3, 2 + 4095),
+    iwarp.LSTAT: (iwarp.text(b"/f"), 3, 2 + 4095),
     iwarp.LIST: (iwarp.text(b"/"), 3, 2 + 4095),
     iwarp.MKDIR: (struct.pack(">II", 0o755, 0) + iwarp.text(b"/x"), 11, 10 + 4095),
     iwarp.RMDIR: (iwarp.text(b"/x"), 3, 2 + 4095),
@@ -453,7 +454,7 @@ def requests_with_wrong_values(top):
         for type_ in (iwarp.STAT, iwarp.LIST, iwarp.RMDIR, iwarp.REMOVE, iwarp.STATFS,
                       iwarp.REMOVE_TREE):
             bad.append((type_, text(path)))
-    for type_ in (iwarp.STAT, iwarp.LIST, iwarp.RMDIR, iwarp.REMOVE, iwarp.REMOVE_TREE):
+    for type_ in (iwarp.STAT, iwarp.LSTAT, iwarp.LIST, iwarp.RMDIR, iwarp.REMOVE, iwarp.REMOVE_TREE):
         bad += [(type_, text(p)) for p in (b"../x", b"/../../etc/passwd", b"x/../../y",
                                            b"n" * 300, b"missing")]
     bad += [
@@ -481,7 +482,7 @@ def requests_with_wrong_values(top):
             for count, flags, mode, s, ns, path in (
         (0, 1, 0, 0, 0, b"f"), (2, 1, 0, 0, 0, b"f"), (1, 0, 0, 0, 0, b"f"), (1, 1, 0o10000, 0, 0, b"f"),
         (1, 2, 0, 0, 10**9, b"f"), (1, 6, 0, 0, 0, b"f"), (1, 32, 0, 0, 0, b"f"), (1, 128, 0, 0, 0, b"f"), (1, 1, 0, 0, 0, b"a\0b"),
-        (1, 17, 0, 0, 0, b"f"), (1, 1, 0, 0, 0, b""))]
+        (1, 25, 0, 0, 0, b"f"), (1, 1, 0, 0, 0, b""))]
     bad += [(iwarp.TREE, struct.pack(">I", flags) + text(path) + rules) for flags, path, rules in (
         (3, b"/", b"\0\0"), (7, b"/", b"\0\0"), (64, b"/", b"\0\0"), (256, b"/", b"\0\0"), (0, b"a\0b", b"\0\0"), (0, b"../x", b"\0\0"), (0, b"/", b"\0\1"),
         (0, b"/", b"\0\1\2" + text(b"x")), (0, b"/", b"\0\1\0" + text(b"")), (0, b"/", b"\0\0x"))]

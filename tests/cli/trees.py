@@ -122,4 +122,29 @@ def cat(top):
     equal(result.out, url + open(daemon.path("x"), "rb").read() + url, "in its place among the others")
 
 
+@case
+def links_by_name(top):
+    """ls -l and stat of a link are about itself, as ls(1) and stat(1) have it; ls follows it."""
+    daemon = places(top)
+    os.symlink("t", daemon.path("todir"))
+    os.symlink("x", daemon.path("tofile"))
+    os.symlink("nowhere", daemon.path("dangling"))
+    out = works("-c", "ls -l tofile todir dangling", daemon.url("")).out.decode().splitlines()
+    equal([line[0] for line in out], ["l"] * 3, out)
+    equal([line.split()[-3:] for line in out],
+          [["tofile", "->", "x"], ["todir", "->", "t"], ["dangling", "->", "nowhere"]], "names and targets")
+    inside = works("-c", "ls t", daemon.url("")).out
+    for command in ("ls todir", "ls todir/"):
+        equal(works("-c", command, daemon.url("")).out, inside, command)
+    equal(works("-c", "ls -l todir/", daemon.url("")).out, works("-c", "ls -l t", daemon.url("")).out, "with a slash")
+    equal(works("-c", "ls dangling tofile", daemon.url("")).out, b"dangling\ntofile\n", "without -l")
+    for name, target in (("todir", "t"), ("tofile", "x"), ("dangling", "nowhere")):
+        event = works("--json", "-c", f"stat {name}", daemon.url("")).events()[0]
+        equal((event["type"], event["target"], event["size"]), ("symlink", target, len(target)), name)
+        check(f" -> {target}\n".encode() in works("-c", f"stat {name}", daemon.url("")).out, name)
+    fails(NO_FILE, "-c", "ls -l x absent t", daemon.url(""), says="absent")
+    result = rftp("-c", "stat x absent t", daemon.url(""))
+    check(result.code == NO_FILE and result.out.count(b"mtime") == 2 and b"absent" in result.err, result)
+
+
 rftptest.main()

@@ -145,4 +145,26 @@ def many_removals(top):
     equal(os.listdir(daemon.path("many")), [], "what is left")
 
 
+@case(seconds=240)
+def many_names(top):
+    """Of each of many names a request, and none waits for the reply to the one before."""
+    daemon = exported(top)
+    full(top, daemon)
+    os.mkdir(daemon.path("into"))
+    names = " ".join(f"many/{name}" for name in os.listdir(daemon.path("many")))
+    for command in ("stat", "ls -l"):
+        with open(f"{top}/commands", "w") as f:
+            f.write(f"{command} {names}\n")
+        within(REMOVE, least_trips(daemon, REMOVE, "-b", f"{top}/commands", "{url}"), f"{command} of {MANY} names")
+
+    def back():
+        for name in os.listdir(daemon.path("into")):
+            os.rename(daemon.path(f"into/{name}"), daemon.path(f"many/{name}"))
+
+    with open(f"{top}/commands", "w") as f:
+        f.write(f"mv {names} into\n")
+    within(REMOVE, least_trips(daemon, REMOVE, "-b", f"{top}/commands", "{url}", before=back), f"mv of {MANY} names")
+    equal(len(os.listdir(daemon.path("into"))), MANY, "names that were moved")
+
+
 rftptest.main()

@@ -67,6 +67,8 @@ write("fuzz_message", {
     "channels-reply": frame(4 | REPLY, pack("HH", 8, 64) + TOKEN),
     "stat": frame(16, text(b"/a/b")),
     "stat-reply": frame(16 | REPLY, ATTR),
+    "lstat": frame(36, text(b"/a/b")),
+    "lstat-reply": frame(36 | REPLY, b"\3" + ATTR[1:] + text(b"../x")),
     "list-reply": frame(17 | REPLY, pack("BH", 1, 2) + ATTR + text(b"name") + text(b"") + b"\3" + ATTR[1:] + text(b"link") + text(b"../x")),
     "mkdir": frame(18, pack("II", 0o755, 1) + text(b"/d")),
     "rename": frame(21, pack("I", 1) + text(b"/a") + text(b"/b")),

@@ -193,6 +193,11 @@ static const struct sample samples[] = {
 			X5(ENTRY_MAX) X5(ENTRY_MAX) X5(ENTRY_MAX)
 				ENTRY_MAX ENTRY_MAX ENTRY_MAX ENTRY_MAX ATTR " 0058 63*88 0000"},
 	{MESSAGE_MKDIR, NULL, MKDIR},
+	{MESSAGE_LSTAT, NULL, "0001 2f"},
+	{MESSAGE_LSTAT, NULL, "0fff 61*4095"},
+	{MESSAGE_LSTAT | MESSAGE_REPLY, NULL, ATTR " 0000"},
+	{MESSAGE_LSTAT | MESSAGE_REPLY, NULL, LINK " 0001 78"},
+	{MESSAGE_LSTAT | MESSAGE_REPLY, NULL, LINK " 0fff 61*4095"},
 	{MESSAGE_MKDIR, NULL, "00000fff 00000000 0001 2f"},
 	{MESSAGE_MKDIR, NULL, "00000000 00000000 0fff 61*4095"},
 	{MESSAGE_MKDIR | MESSAGE_REPLY, NULL, ""},
@@ -506,7 +511,7 @@ static const struct tweak tweaks[] = {
 	{recode_message_set_attr, CHANGES, 2, 1, 1, BAD},  /* a time that is not meant */
 	{recode_message_set_attr, CHANGES, 2, 1, 2, BAD},  /* a mode that is not */
 	{recode_message_set_attr, CHANGES, 2, 1, 7, BAD},  /* two times */
-	{recode_message_set_attr, CHANGES, 2, 1, 19, BAD}, /* the mode of a link */
+	{recode_message_set_attr, CHANGES, 2, 1, 19, 0},   /* a mode, but of no link */
 	{recode_message_set_attr, CHANGES, 2, 1, 35, BAD}, /* an unknown flag */
 	{recode_message_set_attr, CHANGES, 3, 4, 07777, 0},
 	{recode_message_set_attr, CHANGES, 3, 4, 010000, BAD},
@@ -523,6 +528,9 @@ static const struct tweak tweaks[] = {
 	{recode_message_set_attr, CHOWN, 31, 1, 0, BAD}, /* NUL */
 	{recode_set_attr_reply, STATUSES, 0, 2, 3, -EMSGSIZE},
 	{recode_set_attr_reply, STATUSES, 0, 2, 1025, BAD},
+	{recode_message_link_attr, LINK " 0001 78", 0, 1, 1, BAD}, /* a file says nothing */
+	{recode_message_link_attr, LINK " 0001 78", 35, 1, 0, BAD},
+	{recode_message_link_attr, LINK " 0001 78", 33, 2, 2, -EMSGSIZE},
 	{recode_message_make_link, MAKE_LINK, 0, 4, 1, BAD},
 	{recode_message_make_link, MAKE_LINK, 4, 2, 0, BAD},
 	{recode_message_make_link, MAKE_LINK, 7, 1, 0, BAD},
