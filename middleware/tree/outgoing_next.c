@@ -182,6 +182,9 @@ static int outgoing_selected(
 	entry.kind = entry.error || S_ISREG(entry.st.st_mode) ? WALK_FILE
 		     : S_ISLNK(entry.st.st_mode)              ? WALK_LINK
 							      : WALK_OTHER;
+	/* it may be called so by a link, which is followed */
+	if (!entry.error && entry.kind == WALK_FILE && o->params.links == WALK_LINKS_FOLLOW)
+		entry.kind = WALK_LINK;
 	err = outgoing_next_walked(o, &entry, item);
 	return err ? err : 1;
 }

@@ -456,6 +456,30 @@ def a_plan_can_be_replayed(top):
 
 
 @case
+def links_that_are_followed(top):
+    """--links=follow: what they lead to, the first time and whenever that has changed."""
+    place = Place(top)
+    fill(place.source, "real/f", "real/g")
+    os.symlink("real", f"{place.source}/directory")
+    os.symlink("real/f", f"{place.source}/file")
+    for i in range(3):
+        with open(f"{place.source}/real/f", "a") as f:
+            f.write("more")
+        place.both("--links=follow")
+        for copy in (f"{place.export}/t", place.back):
+            subprocess.run(["diff", "-r", place.source, copy], check=True)
+            check(not os.path.islink(f"{copy}/file") and not os.path.islink(f"{copy}/directory"), i)
+    # and from a server that has the links
+    works("sync", "--links=follow", place.source, place.url)
+    os.rename(place.source, f"{place.export}/linked")
+    for i in range(2):
+        works("sync", "--links=follow", place.daemon.url("linked"), f"{top}/again")
+        subprocess.run(["diff", "-r", f"{place.export}/linked", f"{top}/again"], check=True)
+        with open(f"{place.export}/linked/real/f", "a") as f:
+            f.write("more")
+
+
+@case
 def what_can_not_be_read_keeps_all(top):
     if not ROOT:
         skip("only root can be somebody else")
