@@ -115,12 +115,12 @@ class Sessions:
         sizes = (5 << 10, 1 << 20) if options.quick else (5 << 10, 50 << 10, 200 << 10, 1 << 20, 10 << 20)
         counts = (2, 8) if options.quick else (10, 100, 500)
         for sessions in counts:
-            for engine in ENGINES * options.rounds:
+            for engine in ENGINES * min(2, options.rounds):
                 self.alone.setdefault((engine, sessions), []).append(self.one(engine, None, None, [], sessions))
             for size in sizes:
                 names = self.files(size, max(1, min(options.files, options.bytes // size) // sessions))
-                # the longest are measured once: each of their runs takes as long as all others together
-                self.point(size, sessions, names, 1 if sessions * len(names) * size > 1 << 30 else options.rounds)
+                # these take the most of all parts; the longest are measured once
+                self.point(size, sessions, names, 1 if sessions * len(names) * size > 1 << 30 else min(2, options.rounds))
                 for name in names:
                     os.unlink(f"{self.export}/{name}")
 
