@@ -75,6 +75,13 @@ def close_transfer(store):
         equal(type_, iwarp.GRANT, "a frame before CLOSED")
 
 
+def ended(place, session, what):
+    """The daemon says that a data channel broke, and would wait a while for what the client has to say of it."""
+    answer(session)
+    session.close()
+    place.said(session, BROKEN, what)
+
+
 def whole_store(place, store, path):
     """A file of one block crosses, is RIGHT, and goes again."""
     index = store.credits[0] if store.credits else 0
@@ -199,7 +206,7 @@ def reads_of_the_sinks_memory(top):
                 key = store.key if what == "by their key" else store.status_key
                 store.channels[0].read(key, store.base, 64)
                 check(store.channels[0].dropped_within(WAIT), f"engine {engine}: a read of blocks {what}")
-                place.said(store.session, BROKEN, what)
+                ended(place, store.session, what)
                 store.close()
     place.whole()
 
@@ -244,7 +251,7 @@ def a_key_of_another_session(top):
                 setattr(other, name, getattr(mine, name))
             action(other)
             check(other.channels[0].dropped_within(WAIT), f"engine {engine}: {what} of another session")
-            place.said(other.session, BROKEN, what)
+            ended(place, other.session, what)
             whole_store(place, mine, "mine")
             close_transfer(mine)
             mine.close()
@@ -273,7 +280,7 @@ def a_key_of_an_earlier_transfer(top):
                     setattr(store, name, value)
                 action(store)
                 check(store.channels[0].dropped_within(WAIT), f"engine {engine}: {what} by the key of before")
-                place.said(store.session, BROKEN, what)
+                ended(place, store.session, what)
                 store.close()
                 check(not os.path.exists(place.daemon.path("second")), f"engine {engine}: {what}: a file is there")
     place.whole()
@@ -296,7 +303,7 @@ def keys_that_are_guessed(top):
                 what = f"a write by key {key:#x}, near {store.key:#x}"
                 store.channels[0].write(key, store.base, rng.randbytes(4096))
                 check(store.channels[0].dropped_within(WAIT), what)
-                place.said(store.session, BROKEN, what)
+                ended(place, store.session, what)
             store.close()
     place.whole()
 
@@ -354,8 +361,8 @@ def a_sink_that_reaches_for_the_source(top):
             check(source.channel.dropped_within(WAIT), what, "is not refused")
             seen = answer(source.session)
             check(seen[-1] == Answer.DROPPED or seen[-1][1] != 0, what, seen)
+            source.close()  # it waits a while for what the client has to say of it
             place.said(source.session, BROKEN, what)
-            source.close()
     place.whole()
 
 
@@ -493,8 +500,8 @@ def what_is_fetched_is_ones_own(top):
             check(source.channel.dropped_within(WAIT), what, "is not refused")
             seen = answer(source.session)
             check(seen[-1] == Answer.DROPPED or seen[-1][1] != 0, what, seen)
+            source.close()  # it waits a while for what the client has to say of it
             place.said(source.session, NOT_GIVEN_BACK.get(what, BROKEN), what)
-            source.close()
     place.whole()
 
 
@@ -512,7 +519,7 @@ def a_slot_of_another_session(top):
             setattr(other, name, getattr(mine, name))
         access(other)
         check(other.channel.dropped_within(WAIT), what, "of another session")
-        place.said(other.session, BROKEN, what)
+        ended(place, other.session, what)
         mine.whole()
         mine.close()
         other.close()
