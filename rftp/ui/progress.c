@@ -88,6 +88,18 @@ enum part { PART_PERCENT, PART_AMOUNT, PART_RATE, PART_TIME, PART_FILES, PARTS }
 static const enum part importance[PARTS] = {
 	PART_PERCENT, PART_TIME, PART_RATE, PART_AMOUNT, PART_FILES};
 
+/* Rounded down: 100 is all of it.  Of files without a byte it is their number that counts. */
+static int percent(const struct progress_state *s)
+{
+	uint64_t done = s->files + s->errors;
+
+	if (s->total_bytes)
+		return (int)(100.0 * (double)s->bytes / (double)s->total_bytes);
+	if (s->total_files == MESSAGE_UNKNOWN || done >= s->total_files)
+		return 100;
+	return (int)(100.0 * (double)done / (double)s->total_files);
+}
+
 static void format_parts(
 	struct text parts[PARTS], const struct progress_state *s, const struct progress_rate *r)
 {
@@ -101,9 +113,7 @@ static void format_parts(
 		units_format_amount(s->total_bytes, total);
 		units_format_duration(
 			r->steady > 0 ? (double)(s->total_bytes - s->bytes) / r->steady : -1, eta);
-		text_printf(&parts[PART_PERCENT], "%3d%%", /* rounded down: 100 is all of it */
-			s->total_bytes ? (int)(100.0 * (double)s->bytes / (double)s->total_bytes)
-				       : 100);
+		text_printf(&parts[PART_PERCENT], "%3d%%", percent(s));
 		text_printf(&parts[PART_AMOUNT], "%s of %s", bytes, total);
 		text_printf(&parts[PART_TIME], "ETA %s", eta);
 	} else {

@@ -35,6 +35,17 @@ static void known_total(void)
 	CHECK(strstr(line(&s, 1, 0, 200), "ETA --:--"));
 }
 
+static void files_without_bytes(void)
+{
+	struct progress_state s = {.files = 3, .total_files = 4};
+
+	CHECK(strstr(line(&s, 1, 0, 200), " 75%"));
+	s.errors = 1;
+	CHECK(strstr(line(&s, 1, 0, 200), "100%"));
+	s = (struct progress_state){.files = 3, .total_files = MESSAGE_UNKNOWN};
+	CHECK(strstr(line(&s, 1, 0, 200), "100%"));
+}
+
 static void unknown_total(void)
 {
 	struct progress_state s = {
@@ -184,5 +195,6 @@ static void ordinals(void)
 }
 
 HARNESS_MAIN({"ordinals", ordinals}, {"known_total", known_total}, {"unknown_total", unknown_total},
-	{"fits_every_width", fits_every_width}, {"forty_columns", forty_columns}, {"names", names},
+	{"files_without_bytes", files_without_bytes}, {"fits_every_width", fits_every_width},
+	{"forty_columns", forty_columns}, {"names", names},
 	{"time_left_settles", time_left_settles})
