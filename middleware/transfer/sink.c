@@ -246,10 +246,14 @@ static bool lies_in(uint64_t count, uint64_t source_count, uint64_t open)
 	return count >= source_count && count - source_count <= open;
 }
 
-/* What the source counts is what came.  0 or a failure. */
+/* What the source counts is what came, and its host has answered the request.  0 or a failure. */
 static int check_sums(struct sink *s)
 {
 	const struct transfer_complete *sums = &s->source_sums;
+
+	if (s->run.unanswered)
+		return run_fail(&s->run, VERDICT_SESSION, STATUS_PROTOCOL,
+			"all has come, and no answer to the request before it");
 
 	/* files whose names could not even cross are errors of this transfer, too */
 	if (s->run.stats->errors < sums->errors)

@@ -283,6 +283,23 @@ def a_server_that_goes_before_the_data_channels_come(top):
                                                          "timed out: n", "no answer to "))
 
 
+@case
+def all_of_a_file_and_no_answer_to_the_request(top):
+    """Its error is that of this transfer, and not of the next request."""
+    victim = Victim(top)
+
+    def unasked(session, data):
+        session.reply = lambda *_: None
+        right_retrieve(session, data)
+
+    for early, code in (("always", PROTOCOL), ("auto", PROTOCOL), ("never", LOST)):
+        victim.suffers({iwarp.RETRIEVE: unasked}, *QUICK, "--early", early, *GET, code=code,
+                       says=("no answer to the request", "no answer to RETRIEVE"), what=f"no answer, early {early}",
+                       new=[] if early == "never" else [b"in/report"])
+        if early != "never":
+            rftptest.os.unlink(f"{victim.top}/in/report")
+
+
 # ---- what does not add up ----
 
 DIGEST, INCOMPLETE, CHANGED = 305, 306, 303
