@@ -241,15 +241,31 @@ static int recall_begin(struct journal *j, int fd, uint32_t block_bytes)
 	return r->buffer ? 0 : -ENOMEM;
 }
 
+/* Where a hole can not be made after all, what is proved is given up, and the file begins anew: it
+ * would not get its name when all of it has come. */
+static void recall_empty_gaps(struct journal *j, int fd, struct transfer_notes *found)
+{
+	int err = journal_gaps_empty(fd, j->file.size, found, j->file.block);
+
+	if (err && found->count) {
+		log_warning("what an earlier transfer left of a file with holes can not be used, "
+			    "since no hole can be made in it (%s): all of it comes again",
+			strerror(-err));
+		found->count = 0;
+		err = journal_gaps_empty(fd, j->file.size, found, j->file.block);
+	}
+	j->fault = err;
+}
+
 /* All is read: the journal says what is true.  Stopped before, it stays as it is. */
 static void recall_end(struct journal *j, int fd, struct transfer_notes *found)
 {
 	struct recall *r = j->recall;
 
+	if (j->holes && (!r || !recall_is_stopped(r)))
+		recall_empty_gaps(j, fd, found);
 	j->noted = found->count || (r && r->count && recall_is_stopped(r));
 	if (!r || !recall_is_stopped(r)) {
-		if (j->holes)
-			j->fault = journal_gaps_empty(fd, j->file.size, found, j->file.block);
 		if (!r || r->block != j->file.block || found->count != r->count || r->torn) {
 			if (ftruncate(j->fd, j->end))
 				j->broken = true;

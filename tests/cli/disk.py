@@ -12,15 +12,12 @@ import rftptest
 from rftptest import (INTEGRITY, OK, Daemon, case, check, equal, fails, leftovers, make_file, same_files, skip, wait_until,
                       works)
 
-DISK = os.path.join(rftptest.BUILD, "tests/preload/disk.so")
 SIZE = 300000
 FILES = 5
 
 
 def preloaded(**variables):
-    if rftptest.SANITIZED or not os.path.exists(DISK):
-        rftptest.skip("tests/preload is not built, or not for sanitizers")
-    return {"LD_PRELOAD": DISK} | {f"RFTP_TEST_{k.upper()}": v for k, v in variables.items()}
+    return rftptest.preloaded("disk", **{f"RFTP_TEST_{k.upper()}": v for k, v in variables.items()})
 
 
 class Place:

@@ -498,6 +498,14 @@ def leftovers(top):
             for name in files if name.startswith(b".rftp-")]
 
 
+def preloaded(name, **variables):
+    """The environment of a program beneath which tests/preload/NAME.c lies."""
+    library = os.path.join(BUILD, f"tests/preload/{name}.so")
+    if SANITIZED or not os.path.exists(library):
+        skip("tests/preload is not built, or not for sanitizers")
+    return {"LD_PRELOAD": library} | variables
+
+
 # ---- a proxy that cuts ----
 
 class Proxy:

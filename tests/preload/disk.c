@@ -4,15 +4,19 @@
  * to it.
  *
  * Preloaded into a program, it writes a line for each fsync, fdatasync and syncfs to the file
- * RFTP_TEST_FLUSHES.  With RFTP_TEST_FLIP "write" one bit of the first large pwrite is another one
- * on its way to the disk; with "read" one of the first large pread is, on its way from it.
+ * RFTP_TEST_FLUSHES.  With RFTP_TEST_PUNCH "none" no hole can be made in a file, and with "behind"
+ * only where it has none to lose, behind its end.  With RFTP_TEST_FLIP "write" one bit of the first
+ * large pwrite is another one on its way to the disk; with "read" one of the first large pread is,
+ * on its way from it.
  */
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define LARGE 65536u
@@ -58,6 +62,21 @@ int syncfs(int fd)
 
 	note("syncfs\n");
 	return next(fd);
+}
+
+int fallocate(int fd, int mode, off_t at, off_t length)
+{
+	int (*next)(int, int, off_t, off_t) =
+		(int (*)(int, int, off_t, off_t))dlsym(RTLD_NEXT, "fallocate");
+	const char *punch = getenv("RFTP_TEST_PUNCH");
+	struct stat st;
+
+	if (punch && mode & FALLOC_FL_PUNCH_HOLE &&
+		(!strcmp(punch, "none") || (!fstat(fd, &st) && at < st.st_size))) {
+		errno = EOPNOTSUPP;
+		return -1;
+	}
+	return next(fd, mode, at, length);
 }
 
 ssize_t pwrite(int fd, const void *data, size_t length, off_t at)
