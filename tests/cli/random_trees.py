@@ -9,7 +9,7 @@ import stat
 import subprocess
 
 import rftptest
-from rftptest import NOBODY, ROOT, Daemon, case, check, equal, leftovers, rng, scaled, works
+from rftptest import NOBODY, ROOT, Daemon, Proxy, case, check, equal, leftovers, rng, scaled, works
 
 NAMES = [b"a", b"b", b"with space", b"new\nline", b"\xff\xfe", b"-r", b"*", b"~", b".hidden", b"n" * 255,
          b"\\", b"'\"", b"%41", b"#", b"e"]
@@ -28,7 +28,7 @@ class Trees:
         for name in (b"/export", b"/local", b"/local/t", b"/local/back"):
             os.mkdir(self.top + name)
             self.give(self.top + name)
-        self.daemon = Daemon(f"{top}/export", **self.options)
+        self.daemon = Daemon(f"{top}/export", "rw", "--copies-to", "127.0.0.0/8 ports=1-65535", **self.options)
         self.copy = self.top + b"/export/t"
 
     def give(self, path):
@@ -74,6 +74,19 @@ class Trees:
         self.give(path)
         self.extras(path)
         self.time(path)
+
+    def large(self, path):
+        """More than one block of, with a hole, so that it is gone on with."""
+        with open(path, "wb") as f:
+            f.write(rng().randbytes(2 << 20))
+            f.seek(4 << 20)
+            f.write(rng().randbytes((1 << 20) + 17))
+        self.give(path)
+        self.extras(path)
+        self.time(path)
+
+    def bytes(self):
+        return sum(os.lstat(os.path.join(where, n)).st_size for where, _, names in os.walk(self.source) for n in names)
 
     def another_name(self, path):
         """Of a file that is there already; or else a file."""
@@ -138,11 +151,11 @@ class Trees:
         done = subprocess.run(["diff", "-r", "--no-dereference", a, b], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         equal((done.returncode, done.stdout), (0, b""), *what, "diff")
 
-    def sweep(self):
-        for where in (self.copy, self.back, self.source):
-            for inner, _, _ in os.walk(where):
+    def sweep(self, *where):
+        for path in where or (self.copy, self.back, self.source):
+            for inner, _, _ in os.walk(path):
                 os.chmod(inner, 0o700)
-            shutil.rmtree(where, ignore_errors=True)
+            shutil.rmtree(path, ignore_errors=True)
 
 
 def rounds(top, user):
@@ -160,6 +173,97 @@ def rounds(top, user):
     finally:
         os.umask(umask)
         trees.sweep()
+
+
+# ---- every way that there is to copy a tree ----
+
+ALL = ("-aXAH",)
+
+
+def one_shot(trees, a, b, url):
+    works(*ALL, *a, *b, **trees.options)
+
+
+def shell(trees, a, b, url):
+    works(*ALL, "-b", "-", url, input=line(a, b), **trees.options)
+
+
+def batch(trees, a, b, url):
+    with open(trees.top + b"/batch", "wb") as f:
+        f.write(line(a, b))
+    works(*ALL, "-b", f.name, url, **trees.options)
+
+
+def command(trees, a, b, url):
+    works(*ALL, "-c", line(a, b), url, **trees.options)
+
+
+def line(a, b):
+    """What is at the server is named by its path there."""
+    put = isinstance(a[0], bytes)
+    names = [n if isinstance(n, bytes) else n.partition("//")[2].partition("/")[2].encode() for n in (*a, *b)]
+    return b" ".join([b"put" if put else b"get", *names]) + b"\n"
+
+
+def sync(trees, a, b, url):
+    works(*ALL, "sync", *(n[:-2] if n[-2:] in ("/.", b"/.") else n for n in (*a, *b)), **trees.options)
+
+
+def resumed(trees, a, b, url):
+    """Cut off, at most three times, and gone on with by the same command."""
+    for _ in range(rng().randrange(1, 4)):
+        proxy = Proxy(trees.daemon.port, cut=rng().randrange(2 * trees.bytes()))
+        words = [n if isinstance(n, bytes) else n.replace(f":{trees.daemon.port}/", f":{proxy.port}/") for n in (*a, *b)]
+        code = rftptest.rftp(*ALL, "--resume=1M", "--block=64K", "--connect-timeout", "5", *words, **trees.options).code
+        proxy.close()
+        check(code in (rftptest.OK, rftptest.LOST, rftptest.CONNECT, rftptest.PROTOCOL), "it was cut off:", code)
+    trees.daemon.settled()
+    works(*ALL, "--resume=1M", "--block=64K", *a, *b, **trees.options)
+
+
+def every_path(top, user):
+    os.chmod(top, 0o755)
+    trees = Trees(top, user)
+    other = trees.top + b"/other"
+    os.mkdir(other)
+    trees.give(other)
+    there = Daemon(os.fsdecode(other), "rw", **trees.options)
+    try:
+        trees.grow(trees.source)
+        mode = os.stat(trees.source)
+        os.chmod(trees.source, 0o700)
+        trees.large(trees.source + b"/large")
+        os.chmod(trees.source, mode.st_mode & 0o7777)
+        trees.time(trees.source)
+        url = trees.daemon.url("t")
+        for path in (one_shot, shell, batch, command, sync, resumed):
+            for way in ("put", "get"):
+                if way == "put":
+                    trees.sweep(trees.copy)
+                    a, b, to = [trees.source + b"/."], [url], trees.copy
+                else:
+                    trees.sweep(trees.back)
+                    a, b, to = [url + "/."], [trees.back], trees.back
+                path(trees, a, b, trees.daemon.url(""))
+                trees.same(trees.source, to, path.__name__, way)
+                equal(leftovers(top), [], path.__name__, way, "temporary files")
+        works(*ALL, url + "/.", there.url("t"), **trees.options)
+        trees.same(trees.source, other + b"/t", "between two daemons")
+        equal(leftovers(top), [], "temporary files")
+    finally:
+        trees.sweep(trees.copy, trees.back, trees.source, other)
+
+
+@case(seconds=180)
+def through_every_path(top):
+    every_path(top, None)
+
+
+@case(seconds=180)
+def through_every_path_as_a_user(top):
+    if not ROOT:
+        rftptest.skip("that is the case before, then")
+    every_path(top, NOBODY)
 
 
 @case(seconds=180)
