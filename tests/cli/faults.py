@@ -386,7 +386,7 @@ def each(job, fault, one, classes=tuple(CLASSES), span=0):
         check(count, "nothing is counted")
         for number in numbers(count):
             job.prepare()
-            fault.arm(number, class_, rftptest.rng().randrange(12) if class_ == SYSTEM else 0, span)
+            fault.arm(number, class_, rftptest.rng().randrange(420) if class_ == SYSTEM else 0, span)
             choice = fault.word(24)
             try:
                 one(number)

@@ -15,6 +15,7 @@
 #include <fcntl.h>
 #include <libaio.h>
 #include <link.h>
+#include <linux/openat2.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -36,6 +37,7 @@
 #include <sys/timerfd.h>
 #include <sys/uio.h>
 #include <sys/vfs.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #define TRACE_MAX 16
@@ -293,16 +295,18 @@ WRAP_MOVE(read, (int fd, void *data, size_t len), (fd, data, len), EIO)
 WRAP_MOVE(pread, (int fd, void *data, size_t len, off_t at), (fd, data, len, at), EIO)
 WRAP_MOVE(preadv2, (int fd, const struct iovec *v, int n, off_t at, int flags),
 	(fd, v, n, at, flags), EIO, EOPNOTSUPP)
-WRAP_MOVE(write, (int fd, const void *data, size_t len), (fd, data, len), ENOSPC, EIO)
+WRAP_MOVE(
+	write, (int fd, const void *data, size_t len), (fd, data, len), ENOSPC, EIO, EDQUOT, EROFS)
 WRAP_MOVE(pwrite, (int fd, const void *data, size_t len, off_t at), (fd, data, len, at), ENOSPC,
-	EIO, EDQUOT)
+	EIO, EDQUOT, EROFS)
 WRAP_MOVE(recv, (int fd, void *data, size_t len, int flags), (fd, data, len, flags), EIO)
 WRAP_MOVE(recvmsg, (int fd, struct msghdr *m, int flags), (fd, m, flags), EIO)
 WRAP_MOVE(send, (int fd, const void *data, size_t len, int flags), (fd, data, len, flags), EIO)
 WRAP_MOVE(sendmsg, (int fd, const struct msghdr *m, int flags), (fd, m, flags), EIO)
 
-WRAP(int, mkdir, (const char *path, mode_t mode), (path, mode), ENOSPC, EACCES, EIO)
-WRAP(int, mkdirat, (int fd, const char *path, mode_t mode), (fd, path, mode), ENOSPC, EACCES, EIO)
+WRAP(int, mkdir, (const char *path, mode_t mode), (path, mode), ENOSPC, EACCES, EIO, EDQUOT, EROFS)
+WRAP(int, mkdirat, (int fd, const char *path, mode_t mode), (fd, path, mode), ENOSPC, EACCES, EIO,
+	EDQUOT, EROFS)
 WRAP(int, fstat, (int fd, struct stat *st), (fd, st), EIO, ENOMEM)
 WRAP(int, stat, (const char *path, struct stat *st), (path, st), EIO, EACCES)
 WRAP(int, lstat, (const char *path, struct stat *st), (path, st), EIO, EACCES)
@@ -312,23 +316,34 @@ WRAP(int, statx, (int fd, const char *path, int flags, unsigned mask, struct sta
 	(fd, path, flags, mask, st), EIO, EACCES)
 WRAP(int, fstatfs, (int fd, struct statfs *st), (fd, st), EIO)
 WRAP(int, fstatvfs, (int fd, struct statvfs *st), (fd, st), EIO)
-WRAP(int, fsync, (int fd), (fd), EIO, ENOSPC)
-WRAP(int, ftruncate, (int fd, off_t size), (fd, size), EIO, ENOSPC)
+WRAP(int, fsync, (int fd), (fd), EIO, ENOSPC, EDQUOT)
+WRAP(int, syncfs, (int fd), (fd), EIO, ENOSPC, EDQUOT)
+WRAP(int, ftruncate, (int fd, off_t size), (fd, size), EIO, ENOSPC, EROFS)
 WRAP(int, fallocate, (int fd, int mode, off_t at, off_t len), (fd, mode, at, len), EOPNOTSUPP,
-	ENOSPC)
-WRAP(int, fchmod, (int fd, mode_t mode), (fd, mode), EPERM, EIO)
+	ENOSPC, EDQUOT)
+WRAP(int, fchmod, (int fd, mode_t mode), (fd, mode), EPERM, EIO, EROFS)
 WRAP(int, fchmodat, (int fd, const char *path, mode_t mode, int flags), (fd, path, mode, flags),
-	EPERM, EIO)
-WRAP(int, futimens, (int fd, const struct timespec times[2]), (fd, times), EPERM, EIO)
+	EPERM, EIO, EROFS)
+WRAP(int, futimens, (int fd, const struct timespec times[2]), (fd, times), EPERM, EIO, EROFS)
 WRAP(int, utimensat, (int fd, const char *path, const struct timespec times[2], int flags),
-	(fd, path, times, flags), EPERM, EIO)
-WRAP(int, renameat, (int a, const char *from, int b, const char *to), (a, from, b, to), EIO, EACCES)
+	(fd, path, times, flags), EPERM, EIO, EROFS)
+WRAP(int, renameat, (int a, const char *from, int b, const char *to), (a, from, b, to), EIO, EACCES,
+	ENOSPC, EDQUOT, EROFS)
 WRAP(int, renameat2, (int a, const char *from, int b, const char *to, unsigned flags),
-	(a, from, b, to, flags), EIO, EACCES)
+	(a, from, b, to, flags), EIO, EACCES, ENOSPC, EDQUOT, EROFS)
 WRAP(int, linkat, (int a, const char *from, int b, const char *to, int flags),
-	(a, from, b, to, flags), EMLINK, EIO)
+	(a, from, b, to, flags), EMLINK, EIO, ENOSPC, EDQUOT, EROFS)
+WRAP(int, symlinkat, (const char *to, int fd, const char *path), (to, fd, path), EIO, ENOSPC,
+	EDQUOT, EROFS)
+WRAP(int, fsetxattr, (int fd, const char *name, const void *value, size_t size, int flags),
+	(fd, name, value, size, flags), EIO, ENOSPC, EDQUOT, EROFS)
+WRAP(int, fremovexattr, (int fd, const char *name), (fd, name), EIO, EROFS)
+WRAP(int, fchownat, (int fd, const char *path, uid_t uid, gid_t gid, int flags),
+	(fd, path, uid, gid, flags), EPERM, EIO, EDQUOT, EROFS)
+WRAP(ssize_t, readlinkat, (int fd, const char *path, char *out, size_t size), (fd, path, out, size),
+	EIO)
 WRAP(int, unlink, (const char *path), (path), EIO, EACCES)
-WRAP(int, unlinkat, (int fd, const char *path, int flags), (fd, path, flags), EIO, EACCES)
+WRAP(int, unlinkat, (int fd, const char *path, int flags), (fd, path, flags), EIO, EACCES, EROFS)
 WRAP(ssize_t, readlink, (const char *path, char *out, size_t size), (path, out, size), EIO)
 WRAP(int, flock, (int fd, int how), (fd, how), ENOLCK, EINTR)
 WRAP(int, socket, (int domain, int type, int protocol), (domain, type, protocol), EMFILE, ENOBUFS)
@@ -367,6 +382,18 @@ static bool creates(int flags)
 	return flags & O_CREAT || (flags & O_TMPFILE) == O_TMPFILE;
 }
 
+/* What makes a file, or opens one to be written to, may find no room, too. */
+static const int *of_opening(int flags)
+{
+	static const int to_read[] = {EMFILE, EACCES, EIO, ENOMEM, 0};
+	static const int to_write[] = {EROFS, EMFILE, EACCES, EIO, ENOMEM, 0};
+	static const int to_make[] = {ENOSPC, EDQUOT, EROFS, EMFILE, EACCES, EIO, ENOMEM, 0};
+
+	if (creates(flags))
+		return to_make;
+	return (flags & O_ACCMODE) == O_RDONLY || flags & O_PATH ? to_read : to_write;
+}
+
 int open(const char *path, int flags, ...)
 {
 	static __typeof__(&open) real;
@@ -378,7 +405,7 @@ int open(const char *path, int flags, ...)
 		mode = va_arg(ap, mode_t);
 		va_end(ap);
 	}
-	if (FAILS(SYSTEM, "open", EMFILE, EACCES, EIO, ENOMEM))
+	if (fails(SYSTEM, "open", of_opening(flags)))
 		return -1;
 	if (!real)
 		real = REAL(open);
@@ -396,7 +423,7 @@ int openat(int fd, const char *path, int flags, ...)
 		mode = va_arg(ap, mode_t);
 		va_end(ap);
 	}
-	if (FAILS(SYSTEM, "openat", EMFILE, EACCES, EIO, ENOMEM))
+	if (fails(SYSTEM, "openat", of_opening(flags)))
 		return -1;
 	if (!real)
 		real = REAL(openat);
@@ -429,7 +456,11 @@ long syscall(long number, ...)
 	for (int i = 0; i < 6; i++)
 		a[i] = va_arg(ap, long);
 	va_end(ap);
-	if (number == SYS_openat2 && FAILS(SYSTEM, "openat2", EMFILE, EACCES, EIO, EAGAIN))
+	if (number == SYS_openat2 &&
+		(((const struct open_how *)a[2])->flags & O_CREAT
+				? FAILS(SYSTEM, "openat2", EMFILE, EACCES, EIO, EAGAIN, ENOSPC,
+					  EDQUOT, EROFS)
+				: FAILS(SYSTEM, "openat2", EMFILE, EACCES, EIO, EAGAIN)))
 		return -1;
 	if (!real)
 		real = REAL(syscall);
