@@ -27,6 +27,7 @@ int configuration_load(struct configuration *c, int argc, char **argv, char why[
 {
 	c->argc = argc;
 	c->argv = argv;
+	c->replaced = false;
 	activation_take(&c->activation);
 	return load(c, &c->options, why);
 }
@@ -34,6 +35,13 @@ int configuration_load(struct configuration *c, int argc, char **argv, char why[
 void configuration_fini(struct configuration *c)
 {
 	daemon_options_fini(&c->options);
+	if (c->replaced)
+		daemon_settings_fini(&c->first);
+}
+
+const struct daemon_settings *configuration_first(const struct configuration *c)
+{
+	return c->replaced ? &c->first : &c->options.settings;
 }
 
 int configuration_reread(
@@ -51,6 +59,10 @@ int configuration_reread(
 
 void configuration_replace(struct configuration *c, struct daemon_settings *settings)
 {
-	daemon_settings_fini(&c->options.settings);
+	if (c->replaced)
+		daemon_settings_fini(&c->options.settings);
+	else
+		c->first = c->options.settings;
+	c->replaced = true;
 	c->options.settings = *settings;
 }

@@ -10,10 +10,14 @@
 #include "rftpd/conf.h"
 #include "rftpd/daemon_options.h"
 
+#include <stdbool.h>
+
 struct configuration {
 	int argc;
 	char **argv; /* main's: outlives it */
 	struct daemon_options options;
+	struct daemon_settings first; /* with which the daemon started, once others are in use */
+	bool replaced;                /* they are */
 	struct activation activation;
 };
 
@@ -26,7 +30,9 @@ void configuration_fini(struct configuration *);
  * nothing in *out. */
 int configuration_reread(
 	const struct configuration *, struct daemon_settings *out, char why[CONF_WHY_MAX]);
-/* Puts `settings` into its place and frees those that were there. */
+/* Those that the daemon started with: what needs a new start is still as they have it. */
+const struct daemon_settings *configuration_first(const struct configuration *);
+/* Puts `settings` into its place and frees those that were there, but the first. */
 void configuration_replace(struct configuration *, struct daemon_settings *settings);
 
 #endif

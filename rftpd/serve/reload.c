@@ -88,7 +88,7 @@ static void waits(char list[CONF_WHY_MAX], const char *what)
 	snprintf(list + len, CONF_WHY_MAX - len, "%s%s", len ? ", " : "", what);
 }
 
-/* Logs what is another now and is not used, and lists it. */
+/* Logs what is not as the daemon started with it, and is not used, and lists it. */
 static void say_what_waits(const struct daemon_settings *now, const struct daemon_settings *next,
 	char list[CONF_WHY_MAX])
 {
@@ -169,7 +169,7 @@ static int reload_use(struct daemon *d, struct daemon_settings *settings, char w
 		daemon_settings_fini(settings);
 		return err;
 	}
-	say_what_waits(d->settings, settings, why);
+	say_what_waits(configuration_first(d->configuration), settings, why);
 	configuration_replace(d->configuration, settings);
 	use_limits(d);
 	reload_tidy(d);
