@@ -170,7 +170,7 @@ bench-pull: all $(B)/tests/bench/requests
 bench-clients: all
 	$(Q)RFTP_BUILD=$(abspath $(B)) python3 tests/bench/clients.py $(BENCH_ARGS)
 
-# the daemon, some of whose memory can not be registered
+# the daemon, some of whose memory cannot be registered
 BENCH_DAEMON := $(B)/tests/bench/rftpd
 $(BENCH_DAEMON): $(B)/obj/tests/bench/rftpd.o $(B)/obj/rftpd/main.o $(DAEMON_LIB) $(LIB)
 	$(call say,LD,$@)

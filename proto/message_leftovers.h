@@ -24,9 +24,9 @@ struct message_leftovers {
 };
 
 enum message_leftover_kind {
-	MESSAGE_LEFTOVER_DIRECTORY = 1, /* none: a directory that can not be looked into */
+	MESSAGE_LEFTOVER_DIRECTORY = 1, /* none: a directory that cannot be looked into */
 	MESSAGE_LEFTOVER_FILE = 2,      /* a partial file with its journal: can be gone on with */
-	MESSAGE_LEFTOVER_PART = 3,      /* one that can not */
+	MESSAGE_LEFTOVER_PART = 3,      /* one that cannot */
 	MESSAGE_LEFTOVER_TREE = 4,      /* of a transfer of several files */
 };
 enum message_leftover_state {

@@ -261,7 +261,7 @@ static int options_names(struct options *o, struct text *why)
 	bool script = o->commands || o->batch;
 
 	if (o->commands && o->batch) {
-		text_puts(why, "-c and -b can not be given together");
+		text_puts(why, "-c and -b cannot be given together");
 		return -EINVAL;
 	}
 	if (!script && o->count && !strcmp(o->names[0], "doctor")) {

@@ -345,7 +345,7 @@ int settings_set(struct settings *s, const char *name, const char *value, struct
 			continue;
 		err = rows[i].set(s, value, &list);
 		if (err) {
-			text_printf(why, "%s can not be ", name);
+			text_printf(why, "%s cannot be ", name);
 			escape_shell(why, value, strlen(value));
 			text_printf(why, ": %s", text_str(&list));
 		}

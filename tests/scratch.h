@@ -128,7 +128,7 @@ static inline bool scratch_is(const char *path, const char *text)
 	return n == (ssize_t)strlen(text) && !memcmp(buf, text, (size_t)n);
 }
 
-/* Entries of a directory without "." and ".."; -1 = can not be read. */
+/* Entries of a directory without "." and ".."; -1 = cannot be read. */
 static inline int scratch_entries(const char *path)
 {
 	DIR *dir = opendir(path);

@@ -47,7 +47,7 @@ int opener_symlinkat(const char *target, int dir, const char *path);
 int opener_renameat2(int from_dir, const char *from, int to_dir, const char *to, unsigned flags);
 int opener_utimensat(int dir, const char *path, const struct timespec times[2], int flags);
 int opener_fchmod(int fd, mode_t);
-/* Of any descriptor, also of one that was opened with O_PATH.  ENOSYS: the kernel can not. */
+/* Of any descriptor, also of one that was opened with O_PATH.  ENOSYS: the kernel cannot. */
 int opener_chmod(int fd, mode_t);
 int opener_futimens(int fd, const struct timespec times[2]);
 int opener_linkat(int from_dir, const char *from, int to_dir, const char *to, int flags);

@@ -310,7 +310,7 @@ static int file_reserve(
 	while (n && errno == EINTR);
 	if (n && (errno == ENOSPC || errno == EDQUOT || errno == EFBIG))
 		return -errno;
-	return 0; /* where it can not, writing goes on without */
+	return 0; /* where it cannot, writing goes on without */
 }
 
 static int file_preallocate(const struct end_file *file, uint64_t size)

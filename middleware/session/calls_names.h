@@ -78,7 +78,7 @@ int calls_changes(struct calls *, const struct message_set_attr *,
 int calls_make_link(struct calls *, const char *target, const char *path);
 int calls_statfs(struct calls *, const char *path, struct message_statfs_reply *);
 /* Sums of files, in the order in which they are found: `found` is called for each and gives 0, or
- * -errno for one that can not be. */
+ * -errno for one that cannot be. */
 int calls_sum(struct calls *, const struct message_sum_request *,
 	int (*found)(void *ctx, const struct message_sum *), void *ctx);
 /* After 0 the transfer of that number begins, and has its port: with transfer_send for a STORE and

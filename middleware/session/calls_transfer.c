@@ -19,7 +19,7 @@ static int calls_no_channels(struct calls *c, int err)
 	c->lost = true;
 	/* nobody listens any more: the daemon that let us in has gone */
 	return calls_fail(c, err, err == -ECONNREFUSED ? STATUS_DISCONNECTED : 0,
-		"the data channels can not be opened: %s", status_text(status_from_errno(err)));
+		"the data channels cannot be opened: %s", status_text(status_from_errno(err)));
 }
 
 /* ABORT may cross the daemon's reply, which goes by like all else that comes before its answer,

@@ -7,7 +7,7 @@
  *
  * Fairness is that of start-time fair queueing: each stream counts the bytes that it was served,
  * the one with the fewest is next, and one that comes back from a pause begins where the others
- * are, so that it can not claim what it did not use.
+ * are, so that it cannot claim what it did not use.
  */
 #include "transfer/feeder.h"
 

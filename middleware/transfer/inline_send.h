@@ -33,7 +33,7 @@ struct inline_rest {
 void inline_rest_fini(struct inline_rest *);
 
 /*
- * Items are left that can not be read, or are not for this way, and those that the server refuses
+ * Items are left that cannot be read, or are not for this way, and those that the server refuses
  * before it looks at the file.  `done` tells of all others, their status as a transfer's.  As
  * transfer_send, with stats->verdict of VERDICT_TRANSFER, too: the server lets nobody put anything
  * there, as a transfer would learn as well.

@@ -10,7 +10,7 @@
 #include <stdatomic.h>
 
 /*
- * Reads all of an end's file again, by O_DIRECT or, where that can not be, after what the page
+ * Reads all of an end's file again, by O_DIRECT or, where that cannot be, after what the page
  * cache has of it was written and dropped; computes the root of its digest as if it had been sent
  * in such blocks.  A disk that has a cache of its own may answer from that.  Takes as long as
  * reading does; ends early, with -ECANCELED, when *stop is set.  0; -ENODATA: it has not that size;

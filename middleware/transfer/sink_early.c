@@ -135,7 +135,7 @@ int sink_early_ready(struct sink *s, struct sink_file *f)
 	}
 	if (err == -EBADMSG)
 		return run_fail(&s->run, VERDICT_SESSION, STATUS_PROTOCOL,
-			"file %u: an early block that it can not have", f->file.file);
+			"file %u: an early block that it cannot have", f->file.file);
 	return err ? err : sink_check_finished(s, f);
 }
 

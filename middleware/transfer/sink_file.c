@@ -162,7 +162,7 @@ int sink_file_hole(struct sink_file *f, const struct transfer_hole *h, struct ho
 		return 0;
 	if (end_is_stream(f->target.end)) { /* which would miss these zeros */
 		verdict_set(&f->verdict, VERDICT_FILE, STATUS_UNSUPPORTED,
-			"a hole at offset %llu can not be told to what is written in order",
+			"a hole at offset %llu cannot be told to what is written in order",
 			(unsigned long long)h->offset);
 		return 0;
 	}

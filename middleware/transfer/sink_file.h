@@ -31,7 +31,7 @@ struct sink_file {
 	bool refused;                  /* it was not opened; what is sent early of it goes by */
 	bool cut;                      /* it failed because the transfer was cut short, */
 	bool at_source;                /* or at the source, and not here */
-	struct sink_resume *resume;    /* NULL: it can not be gone on with */
+	struct sink_resume *resume;    /* NULL: it cannot be gone on with */
 	struct ranges ranges;
 	struct digest_tree *tree;
 	struct reorder *reorder; /* streams */

@@ -15,7 +15,7 @@ struct acls_text {
 	size_t size;             /* room for each, with its NUL */
 };
 
-/* `numeric`: numbers in place of names.  0; 1: one does not fit, or can not be read, and is left
+/* `numeric`: numbers in place of names.  0; 1: one does not fit, or cannot be read, and is left
  * out (""). */
 int acls_read(int fd, bool directory, bool numeric, const struct acls_text *);
 

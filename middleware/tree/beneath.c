@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tree/beneath.c: names that can not leave a directory.
+ * tree/beneath.c: names that cannot leave a directory.
  *
  * Owns the splitting of paths and how the kernel is asked.  The kernel resolves, not this file: a
  * check of a path's text or of its links one after another would be a race.  What is created,

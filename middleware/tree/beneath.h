@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tree/beneath: names beneath a directory descriptor that they can not leave.
+ * tree/beneath: names beneath a directory descriptor that they cannot leave.
  *
  * Every call resolves with openat2(RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS): "..", absolute links
  * and symbolic links may be used as long as the result stays beneath `top`; else -EXDEV.  Leading
@@ -21,7 +21,7 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
-/* Whether this kernel has openat2 (5.6); without it a confined tree can not be served. */
+/* Whether this kernel has openat2 (5.6); without it a confined tree cannot be served. */
 bool beneath_supported(void);
 
 int beneath_open(int top, const char *path, int flags, mode_t mode); /* O_CLOEXEC is added */
@@ -47,7 +47,7 @@ int beneath_rename(int top, const char *from, const char *to, bool replace);
 /* The same with the directories open already; `from` and `to` are names in them.  -EXDEV as usual.
  */
 int beneath_rename_at(int from_dir, const char *from, int to_dir, const char *to, bool replace);
-/* Flushes a directory's entries; file systems and descriptors that can not are no error. */
+/* Flushes a directory's entries; file systems and descriptors that cannot are no error. */
 int beneath_sync(int dir);
 
 #endif

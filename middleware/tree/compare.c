@@ -214,7 +214,7 @@ static bool owner_differs(const struct compare_entry *from, const struct compare
 	       (p->group && !same_account(a->group, a->gid, b->group, b->gid, p->numeric));
 }
 
-/* Attributes and lists.  Of what can not be read at the source nothing could be sent. */
+/* Attributes and lists.  Of what cannot be read at the source nothing could be sent. */
 static bool same_extra(const struct compare_entry *from, const struct compare_entry *to)
 {
 	return !(from->has & MESSAGE_TREE_HAS_EXTRA) || from->extra == to->extra;

@@ -63,7 +63,7 @@ struct incoming_params {
 	void *ctx;
 };
 
-/* -ENOENT, -ENOTDIR, -EXDEV ...: the destination can not be one. */
+/* -ENOENT, -ENOTDIR, -EXDEV ...: the destination cannot be one. */
 int incoming_new(const struct incoming_params *, struct incoming **out);
 void incoming_free(struct incoming *);
 /* What came did not come by a transfer, which says so itself: nobody goes on with it. */

@@ -135,7 +135,7 @@ static int incoming_leave_directory(
 	if (fd == -ENOENT || fd == -ENOTDIR)
 		return 0;
 	if (fd == -EACCES) {
-		snprintf(text, 512, "its permissions and time are not kept: it can not be opened");
+		snprintf(text, 512, "its permissions and time are not kept: it cannot be opened");
 		return 0;
 	}
 	if (fd < 0)

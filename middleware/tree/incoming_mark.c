@@ -32,7 +32,7 @@ void incoming_mark_meet(struct incoming_mark *m, int dir, const struct transfer_
 	err = tree_mark_open(dir, m->first, &m->began, &m->mark);
 	m->busy = err == -EBUSY;
 	if (err)
-		log_debug("the transfer can not be marked: if it is cut off, files that have "
+		log_debug("the transfer cannot be marked: if it is cut off, files that have "
 			  "landed will come again");
 }
 

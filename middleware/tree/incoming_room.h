@@ -2,7 +2,7 @@
 /*
  * tree/incoming_room: whether a destination has room for all that is to come, before it comes.
  *
- * Refuses only what can not fit: what goes when files are replaced, and what an earlier transfer
+ * Refuses only what cannot fit: what goes when files are replaced, and what an earlier transfer
  * left there to be gone on with, counts as room.  What is not known counts as enough.
  */
 #ifndef TREE_INCOMING_ROOM_H

@@ -36,7 +36,7 @@ int journal_lock_file(int dir, const char *path, int *fd);
  * Begins one for the file that will be `name` in `dir`, or goes on with what is there if it is of
  * the same source, as `file` says it.  `partial` gets the partial file's name, *fd that file, open
  * for reading and writing, which the caller closes.  `dir` must stay open as long as the journal.
- * -EBUSY: somebody writes to it; other -errno: it can not be, for want of locks or of rights.
+ * -EBUSY: somebody writes to it; other -errno: it cannot be, for want of locks or of rights.
  */
 int journal_open(int dir, const char *name, const struct transfer_file *file,
 	char partial[JOURNAL_PATH_BYTES], int *fd, struct journal **out);
@@ -50,7 +50,7 @@ void journal_remove(struct journal *);
  * says the same; of a file with holes nothing else is in the partial file, unless there is a fault.
  */
 bool journal_recall(struct journal *, int fd, uint32_t block_bytes, struct transfer_notes *found);
-/* Adds to it.  What can not be written is not noted, and sent again by the next transfer. */
+/* Adds to it.  What cannot be written is not noted, and sent again by the next transfer. */
 void journal_note(struct journal *, const struct transfer_note *, size_t count);
 /* -errno: what is not proved could not be emptied, and the file may not get its name.  0: it may.
  * Takes NULL. */

@@ -127,7 +127,7 @@ static void recall_sort(struct recall *r)
 	r->count = kept;
 }
 
-/* The checksum of a piece of the partial file.  0, or -errno: it can not be read whole. */
+/* The checksum of a piece of the partial file.  0, or -errno: it cannot be read whole. */
 static int recall_leaf(struct recall *r, uint64_t from, uint64_t bytes, uint64_t *leaf)
 {
 	size_t done = 0;
@@ -231,7 +231,7 @@ static int recall_begin(struct journal *j, int fd, uint32_t block_bytes)
 	j->file.block = block_bytes;
 	j->end = recall_read(r);
 	if (j->holes && r->count && journal_gaps_check(fd, j->file.size)) {
-		log_debug("a file with holes begins anew: its file system can not make holes");
+		log_debug("a file with holes begins anew: its file system cannot make holes");
 		j->end = 0;
 		r->torn = true;
 		r->count = 0;
@@ -241,14 +241,14 @@ static int recall_begin(struct journal *j, int fd, uint32_t block_bytes)
 	return r->buffer ? 0 : -ENOMEM;
 }
 
-/* Where a hole can not be made after all, what is proved is given up, and the file begins anew: it
+/* Where a hole cannot be made after all, what is proved is given up, and the file begins anew: it
  * would not get its name when all of it has come. */
 static void recall_empty_gaps(struct journal *j, int fd, struct transfer_notes *found)
 {
 	int err = journal_gaps_empty(fd, j->file.size, found, j->file.block);
 
 	if (err && found->count) {
-		log_warning("what an earlier transfer left of a file with holes can not be used, "
+		log_warning("what an earlier transfer left of a file with holes cannot be used, "
 			    "since no hole can be made in it (%s): all of it comes again",
 			strerror(-err));
 		found->count = 0;

@@ -25,7 +25,7 @@ struct landing {
 	int fd;
 	char last[256];                     /* the real name in dir */
 	char temporary[JOURNAL_PATH_BYTES]; /* the longer one of the two */
-	struct journal *journal;            /* NULL: it can not be suspended */
+	struct journal *journal;            /* NULL: it cannot be suspended */
 	struct metadata metadata;           /* of the file when it is there */
 	bool keep, replace, unsynced;
 	struct space_share *space;

@@ -30,7 +30,7 @@ struct landing_params {
 	bool parents;  /* make missing directories */
 	bool unsynced; /* its directory is not flushed */
 	/* Goes on with what an earlier landing left of this file, and leaves it behind if it is
-	 * suspended; if that can not be had, it begins afresh.  NULL: it always does. */
+	 * suspended; if that cannot be had, it begins afresh.  NULL: it always does. */
 	const struct transfer_file *resume;
 	/* What it may fill; of that, what the file will take, as far as that is known: the rest is
 	 * claimed as it comes (landing_claim).  NULL: nobody counts. */

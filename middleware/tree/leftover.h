@@ -23,7 +23,7 @@ struct leftover {
 /* Whether a name is that of a journal or of a partial file. */
 bool leftover_is_name(const char *name);
 
-/* What a journal of that name says.  0; -ENODATA: nothing; -errno: it can not be read. */
+/* What a journal of that name says.  0; -ENODATA: nothing; -errno: it cannot be read. */
 int leftover_get(int dir, const char *journal, struct leftover *);
 
 /* Of a journal's or a partial file's name: removes both, if nobody writes to them and the last note

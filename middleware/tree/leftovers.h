@@ -24,9 +24,9 @@ struct leftovers_params {
 };
 
 enum leftovers_kind {
-	LEFTOVERS_DIRECTORY = 1, /* none: a directory that can not be looked into */
+	LEFTOVERS_DIRECTORY = 1, /* none: a directory that cannot be looked into */
 	LEFTOVERS_FILE,          /* a partial file with its journal: can be gone on with */
-	LEFTOVERS_PART,          /* one that can not */
+	LEFTOVERS_PART,          /* one that cannot */
 	LEFTOVERS_TREE,          /* of a transfer of several files */
 };
 enum leftovers_state {
@@ -51,7 +51,7 @@ struct leftovers_item {
 int leftovers_new(const struct leftovers_params *, struct leftovers **out);
 void leftovers_free(struct leftovers *); /* takes NULL */
 /* The next one: 1; 0: there is none; -EAGAIN: `until_ns` of clock_now_ns is over; -ENOMEM, or
- * -errno: the directory itself can not be read. */
+ * -errno: the directory itself cannot be read. */
 int leftovers_next(struct leftovers *, uint64_t until_ns, struct leftovers_item *);
 
 #endif

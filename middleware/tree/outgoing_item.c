@@ -76,7 +76,7 @@ static bool outgoing_has_no_size(int fd, const struct stat *st)
 	return !st->st_size && pread(fd, &byte, 1, 0) > 0;
 }
 
-/* The time of the last change, of whatever kind, can not be set: a file that was written to has
+/* The time of the last change, of whatever kind, cannot be set: a file that was written to has
  * another one even if it was given its old modification time. */
 static uint64_t outgoing_identity(const struct stat *st)
 {

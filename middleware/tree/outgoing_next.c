@@ -112,7 +112,7 @@ static int outgoing_next_root(
 	case OUTGOING_FAILED:
 		item->error = root->error;
 		break;
-	case OUTGOING_DIRECTORY: /* is walked, or can not be */
+	case OUTGOING_DIRECTORY: /* is walked, or cannot be */
 		item->file.kind = TRANSFER_FILE_DIRECTORY;
 		break;
 	}

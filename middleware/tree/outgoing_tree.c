@@ -25,7 +25,7 @@ int outgoing_tree_open(int top, const char *path, struct outgoing_tree **out)
 	tree->top = top;
 	tree->path = tree->root = path;
 	if (top == AT_FDCWD) {
-		/* a link that the user named is followed; what is in the directory can not lead out
+		/* a link that the user named is followed; what is in the directory cannot lead out
 		 * of it */
 		fd = beneath_open(AT_FDCWD, path, O_PATH | O_DIRECTORY, 0);
 		if (fd < 0) {

@@ -121,7 +121,7 @@ int segment_append(struct landing *landing, uint64_t bytes, const void *data, si
 			int err = n ? -errno : -EIO;
 
 			if (ftruncate(fd, (off_t)bytes))
-				log_warning("%s: a part of a packet can not be taken away: %s",
+				log_warning("%s: a part of a packet cannot be taken away: %s",
 					device, strerror(errno));
 			return err;
 		}

@@ -62,7 +62,7 @@ void space_look(struct space_share *, int dir, const char *name, struct space_it
 void space_look_fd(struct space_share *, int fd, struct space_item *);
 
 /* Measures what lies beneath a directory: takes as long as it takes, and ends early once `stop` is
- * set.  What can not be read counts as nothing.  0, -ECANCELED or -ENOMEM: all is as it was. */
+ * set.  What cannot be read counts as nothing.  0, -ECANCELED or -ENOMEM: all is as it was. */
 int space_measure(struct space *, int top, const atomic_bool *stop);
 
 #endif

@@ -35,7 +35,7 @@ int temporary_symlink(int dir, const char *target, char name[TEMPORARY_NAME_BYTE
 int temporary_link(int from, const char *last, int dir, char name[TEMPORARY_NAME_BYTES]);
 
 /* Whether one is left behind: 0, and it is gone if it was to be; -EBUSY: its writer has it open;
- * -EAGAIN: it may be in use, at another host; -errno.  *st is set but for names that can not be
+ * -EAGAIN: it may be in use, at another host; -errno.  *st is set but for names that cannot be
  * looked at. */
 int temporary_check(int dir, const char *name, bool remove, struct stat *st);
 

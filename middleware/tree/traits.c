@@ -97,7 +97,7 @@ static uint64_t traits_list_number(const char *acl, uint64_t which)
 	return *acl ? digest_leaf(acl, strlen(acl)) * which : 0;
 }
 
-/* Of an open file or directory.  What can not be read does not count.  0 or -ENOMEM. */
+/* Of an open file or directory.  What cannot be read does not count.  0 or -ENOMEM. */
 static int traits_number(struct traits *t, int fd, bool directory, uint64_t *number)
 {
 	const struct acls_text text = {t->acl, t->default_acl, sizeof t->acl};

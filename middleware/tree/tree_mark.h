@@ -36,7 +36,7 @@ void tree_mark_close(struct tree_mark *, bool over);
 bool tree_mark_covers(const struct tree_mark *, const struct stat *now);
 
 /* What one is called after, in `first` (256 bytes), when it was last used, and whether somebody
- * uses it now.  0 or -errno: it can not be read; -ENODATA: it says nothing. */
+ * uses it now.  0 or -errno: it cannot be read; -ENODATA: it says nothing. */
 int tree_mark_get(int dir, const char *name, char first[256], int64_t *used_s, bool *busy);
 /* Removes one that nobody uses, and that was last used `keep_s` ago.  0; -EBUSY: somebody uses it;
  * -EAGAIN: it is too young; -errno. */

@@ -34,7 +34,7 @@ enum walk_kind {
 
 struct walk_entry {
 	enum walk_kind kind;
-	int error;        /* -errno: a directory that can not be read, a link into one above it */
+	int error;        /* -errno: a directory that cannot be read, a link into one above it */
 	const char *path; /* beneath `top`; both until the next call */
 	const char *name; /* beneath the destination */
 	/* of a directory: of one that is left only its mode and time are set; with walk_look of

@@ -13,7 +13,7 @@
 
 /*
  * Reads them into a list (proto/attributes.h) of at most `size` bytes; *len is what it has.  0; 1:
- * some do not fit, or can not be read, and are left out; -ENOMEM.  A file system without any is an
+ * some do not fit, or cannot be read, and are left out; -ENOMEM.  A file system without any is an
  * empty list.
  */
 int xattrs_read(int fd, uint8_t *list, size_t size, size_t *len);

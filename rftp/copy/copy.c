@@ -174,7 +174,7 @@ static int copy_get(struct client *c, char *const *names, int count)
 	return err;
 }
 
-/* A stream can not be had, or given, a second time; and what was added to a file would be there
+/* A stream cannot be had, or given, a second time; and what was added to a file would be there
  * twice. */
 static bool copy_repeats(const struct client *c, char *const *names, int count)
 {

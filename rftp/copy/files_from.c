@@ -97,7 +97,7 @@ int files_from_read(struct client *c, struct selection *out)
 	}
 	if (!err && ferror(in)) {
 		err = -EIO;
-		report_errorf(&c->report, err, s->files_from, "can not be read");
+		report_errorf(&c->report, err, s->files_from, "cannot be read");
 	}
 	free(line);
 	if (!standard)

@@ -282,7 +282,7 @@ static bool get_may_be_small(const struct get *g, size_t count)
 	       get_asks_small(&g->client->settings) && mover_inline_most(&g->mover);
 }
 
-/* What is no small file, or can not be had so, is left to a transfer: *left paths, which come
+/* What is no small file, or cannot be had so, is left to a transfer: *left paths, which come
  * first.  0 or -errno. */
 static int get_small(struct get *g, char **paths, size_t count, size_t *left)
 {

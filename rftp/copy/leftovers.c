@@ -140,7 +140,7 @@ static void leftover_print(struct leftovers_state_of *s, const struct leftovers_
 	text_fini(&owner);
 }
 
-/* What can not be looked into may hide something; what was to go and did not is told, too. */
+/* What cannot be looked into may hide something; what was to go and did not is told, too. */
 static void leftover_error(struct leftovers_state_of *s, const struct leftovers_item *item)
 {
 	struct text path = {0};

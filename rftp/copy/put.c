@@ -83,7 +83,7 @@ static int put_add_stdin(struct put *p)
 {
 	if (p->client->stdin_taken) {
 		report_usage(&p->client->report,
-			"'-': standard input gives the commands, so it can not be sent");
+			"'-': standard input gives the commands, so it cannot be sent");
 		return -EINVAL;
 	}
 	if (p->into) {
@@ -107,7 +107,7 @@ static int put_check_in_place(const struct put *p, size_t count)
 		report_usage(&c->report, "%s: --append and --offset write into %s", p->target, why);
 	else if (s->verify >= SETTINGS_VERIFY_READBACK)
 		report_usage(&c->report,
-			"%s: what --append and --offset write can not be read back (--verify)",
+			"%s: what --append and --offset write cannot be read back (--verify)",
 			p->target);
 	else if (!s->replace || s->update || s->ignore_existing)
 		report_usage(&c->report,
@@ -126,7 +126,7 @@ static const char *put_why(const struct put *p, int error)
 	return NULL;
 }
 
-/* One that can not be sent is reported, and the others are sent. */
+/* One that cannot be sent is reported, and the others are sent. */
 static int put_add(struct put *p, const char *source)
 {
 	char *name;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rftp/copy/retry: copies that are begun again when the server can not be reached or the connection
+ * rftp/copy/retry: copies that are begun again when the server cannot be reached or the connection
  * is lost, after a pause that grows.
  */
 #ifndef RFTP_RETRY_H

@@ -61,7 +61,7 @@ int sources_is_tree(struct client *c, const char *path)
 	return -EISDIR;
 }
 
-/* Adds what is in a directory at the server; what can not be listed adds nothing: the copy itself
+/* Adds what is in a directory at the server; what cannot be listed adds nothing: the copy itself
  * will say why.  0 or -errno (reported). */
 static int sources_add_directory(struct client *c, struct targets *targets, const char *path)
 {
@@ -165,7 +165,7 @@ int sources_copy(
 		}
 		some = count - i;
 		err = sources_request(c, paths + i, &some, copy);
-		/* what can not be had does not keep the others back */
+		/* what cannot be had does not keep the others back */
 		if (err && c->session && !client_is_cancelled(c) && err != -ECANCELED &&
 			!(copy->is_over && copy->is_over(copy->ctx)))
 			err = 0;

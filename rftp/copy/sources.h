@@ -13,7 +13,7 @@
  * matches nothing is reported and left out.  0 or -errno (reported). */
 int sources_expand(struct client *, const char *const *patterns, size_t count, char ***paths,
 	size_t *path_count);
-/* Whether a source is a directory that is to be copied.  1, 0, or -errno: it can not be had
+/* Whether a source is a directory that is to be copied.  1, 0, or -errno: it cannot be had
  * (reported). */
 int sources_is_tree(struct client *, const char *path);
 /* Two sources on one name in the directory `target`: either would be lost.  0 or -errno (reported).

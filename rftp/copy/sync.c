@@ -91,7 +91,7 @@ static void report_failed(struct sync *s, const struct compare_list *list, const
 			continue;
 		text_printf(&path, "%s/%s", directory, e->name);
 		report_error(&s->client->report, EXIT_CODE_OK, STATUS_DENIED, text_str(&path),
-			"can not be read, so nothing is removed");
+			"cannot be read, so nothing is removed");
 		text_fini(&path);
 	}
 }

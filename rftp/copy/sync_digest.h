@@ -9,7 +9,7 @@
 #include "tree/compare.h"
 
 /* The sums of all files that have the same name and size in both lists: they stand in the lists
- * then.  One that can not be read has none, and is found out when it is copied.  0 or -errno,
+ * then.  One that cannot be read has none, and is found out when it is copied.  0 or -errno,
  * reported. */
 int sync_digest_same(struct client *, const struct sync_params *, struct compare_list *from,
 	struct compare_list *to);
@@ -18,7 +18,7 @@ int sync_digest_same(struct client *, const struct sync_params *, struct compare
  * Files of the destination alone that are files of the source alone under another name: they are
  * renamed there, or, for a dry run, that is printed as commands; and the list says so then, with
  * the directories that were made for it.  A file of each kind is taken once; empty ones are left
- * out.  What can not be renamed is copied.  0 or -errno, reported.
+ * out.  What cannot be renamed is copied.  0 or -errno, reported.
  */
 int sync_digest_renames(struct client *, const struct sync_params *, struct compare_list *from,
 	struct compare_list *to);

@@ -60,14 +60,14 @@ static int list_whole(
 	return err;
 }
 
-/* What can not be looked into stays as well: nobody knows what is in it. */
+/* What cannot be looked into stays as well: nobody knows what is in it. */
 static void tell_failed(struct client *c, const struct sync_params *p, const char *name)
 {
 	struct text path = {0};
 
 	text_printf(&path, "%s/%s", top_of(p), name);
 	report_error(&c->report, EXIT_CODE_OK, STATUS_DENIED, text_str(&path),
-		"can not be read, and is not removed");
+		"cannot be read, and is not removed");
 	text_fini(&path);
 }
 

@@ -43,7 +43,7 @@ static void add_directory(struct text *line, const char *directory, const char *
 }
 
 /* A word of a command here, which /bin/sh runs: it takes bytes in quotes as they are, but a line of
- * the plan can not have a line feed in it; such a name is set as a variable before. */
+ * the plan cannot have a line feed in it; such a name is set as a variable before. */
 static bool is_plain(const struct text *path)
 {
 	for (size_t i = 0; i < path->len; i++)

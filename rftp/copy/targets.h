@@ -32,7 +32,7 @@ void targets_fini(struct targets *);
 /* `name` is copied.  0 or -ENOMEM. */
 int targets_add(struct targets *, const char *name, size_t len, const char *source);
 /* Adds what is in the local directory `source`, whose entries go right into the target.  One that
- * can not be read adds nothing: the copy itself will say why.  0 or -ENOMEM. */
+ * cannot be read adds nothing: the copy itself will say why.  0 or -ENOMEM. */
 int targets_add_directory(struct targets *, const char *source);
 /* Two entries of one name stand in [0] and [1] of what is given; NULL: each name is there once.
  * Sorts the entries. */

@@ -127,7 +127,7 @@ void doctor_direct(struct doctor *d)
 	case -EPERM:
 	case -EROFS:
 		doctor_say(
-			d, DOCTOR_SKIP, d->directory, NULL, "can not be tried: %s", strerror(-err));
+			d, DOCTOR_SKIP, d->directory, NULL, "cannot be tried: %s", strerror(-err));
 		break;
 	case -ENOENT:
 	case -ENOTDIR:

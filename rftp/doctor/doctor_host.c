@@ -29,8 +29,8 @@ void doctor_openat2(struct doctor *d)
 	else
 		doctor_say(d, DOCTOR_FAIL, "",
 			"docker run --security-opt seccomp=... (or Linux 5.6)",
-			"Linux %s: openat2 is missing or filtered: rftpd can not serve, and trees "
-			"can not "
+			"Linux %s: openat2 is missing or filtered: rftpd cannot serve, and trees "
+			"cannot "
 			"be fetched",
 			name.release);
 }

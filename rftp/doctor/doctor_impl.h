@@ -51,7 +51,7 @@ struct doctor {
 	/* found */
 	struct device_port ports[DEVICE_PORTS_MAX];
 	unsigned port_count;
-	bool no_rights; /* on /dev/infiniband: devices can not be asked */
+	bool no_rights; /* on /dev/infiniband: devices cannot be asked */
 	unsigned counts[DOCTOR_RESULTS];
 	const char *check; /* that runs */
 };

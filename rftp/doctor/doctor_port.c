@@ -116,7 +116,7 @@ void doctor_mtu(struct doctor *d)
 				"the port is not active");
 		else if (err)
 			doctor_say(d, DOCTOR_SKIP, port_object(&d->ports[i], object), NULL,
-				"the device can not be asked: %s", strerror(-err));
+				"the device cannot be asked: %s", strerror(-err));
 		else
 			port_mtu(d, &d->ports[i], &probe);
 	}

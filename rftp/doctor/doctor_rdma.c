@@ -111,7 +111,7 @@ void doctor_modules(struct doctor *d)
 			text_str(&core));
 	else if (d->port_count && !doctor_exists(d, "/dev/infiniband/rdma_cm"))
 		doctor_say(d, DOCTOR_FAIL, "", "modprobe rdma_ucm",
-			"no /dev/infiniband/rdma_cm: connections can not be managed (loaded: "
+			"no /dev/infiniband/rdma_cm: connections cannot be managed (loaded: "
 			"%s%s%s)",
 			text_str(&core), core.len && drivers.len ? ", " : "", text_str(&drivers));
 	else if (!d->port_count)
@@ -161,7 +161,7 @@ static void nic_device(struct doctor *d, const struct device_port *p)
 			d->no_rights ? NULL : "ls -l /dev/infiniband", "it is not for this user");
 		break;
 	default:
-		doctor_say(d, DOCTOR_FAIL, p->device, "dmesg | tail", "can not be opened: %s",
+		doctor_say(d, DOCTOR_FAIL, p->device, "dmesg | tail", "cannot be opened: %s",
 			strerror(-err));
 	}
 }
@@ -250,7 +250,7 @@ static void nic_trial(struct doctor *d, const struct device_port *p, const char 
 			      : "");
 	else if (!less)
 		doctor_say(d, DOCTOR_WARN, p->device, mend,
-			"64 MiB can not be registered, 1 MiB can: the window shrinks to fit; limit "
+			"64 MiB cannot be registered, 1 MiB can: the window shrinks to fit; limit "
 			"%s",
 			limit);
 	else

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rftp/feed/feed_keeper: ends the commands of a feed when rftp itself can not: because it was
+ * rftp/feed/feed_keeper: ends the commands of a feed when rftp itself cannot: because it was
  * killed, or ended by a second Ctrl-C.
  *
  * A small process of its own session that reads from a pipe which commands there are.  When the

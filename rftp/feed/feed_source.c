@@ -39,7 +39,7 @@ int feed_source_parse(struct feed_source *s, const char *word, const char **why)
 		*why = "not NAME=SOURCE (SOURCE is a FIFO, a file, or '|COMMAND')";
 	else if (!message_name_ok(
 			 (struct wire_bytes){(const uint8_t *)word, (size_t)(equals - word)}))
-		*why = "the name can not be that of a directory";
+		*why = "the name cannot be that of a directory";
 	if (*why)
 		return -EINVAL;
 	s->name = strndup(word, (size_t)(equals - word));

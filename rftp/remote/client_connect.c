@@ -19,7 +19,7 @@ void client_connect_end_ssh(struct client *c)
 	c->over = NULL;
 }
 
-/* The class of a failure to connect: the daemon's own answer tells more than "can not". */
+/* The class of a failure to connect: the daemon's own answer tells more than "cannot". */
 static enum exit_code connect_code(int error, const struct calls_error *why)
 {
 	switch (error) {

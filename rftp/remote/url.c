@@ -95,7 +95,7 @@ static int url_decode(const char *s, struct url *out, const char **why)
 			}
 			c = (char)(high << 4 | low);
 			if (!c) {
-				*why = "%00 can not be part of a name";
+				*why = "%00 cannot be part of a name";
 				goto err_free;
 			}
 			s += 2;

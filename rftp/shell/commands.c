@@ -443,7 +443,7 @@ static int command_glob(
 		err = -ENOENT;
 		break;
 	default:
-		report_error(&c->report, EXIT_CODE_OK, STATUS_IO, text, "can not be looked up");
+		report_error(&c->report, EXIT_CODE_OK, STATUS_IO, text, "cannot be looked up");
 		err = -EIO;
 	}
 	globfree(&found);

@@ -146,7 +146,7 @@ static int rm_check(struct client *c, const char *path)
 		return 0;
 	report_error(&c->report, EXIT_CODE_OK, STATUS_NAME, path,
 		len ? "a directory is removed by its name, not as ."
-		    : "the top can not be removed: name what is in it");
+		    : "the top cannot be removed: name what is in it");
 	return -EINVAL;
 }
 

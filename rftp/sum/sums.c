@@ -334,7 +334,7 @@ static int sums_ask(struct sums_run *run, size_t first, size_t *count)
 	}
 	request.count = (uint16_t)*count;
 	request.paths = (struct wire_bytes){list, len};
-	if (!err && !*count) { /* a path that can not cross */
+	if (!err && !*count) { /* a path that cannot cross */
 		s->items[first].status = STATUS_NAME;
 		sums_mark(run, first);
 		*count = 1;

@@ -45,7 +45,7 @@ int sums_add_item(struct sums *, const struct sums_item *);
 int sums_add(struct sums *, const char *shown, const char *path, bool remote);
 /* Standard input, once.  0 or -errno (reported). */
 int sums_add_stream(struct sums *);
-/* What a URL stands for: with a pattern, all that matches.  0; -errno (reported): the URL can not
+/* What a URL stands for: with a pattern, all that matches.  0; -errno (reported): the URL cannot
  * be used; what is at its server, sums_run finds out. */
 int sums_add_url(struct sums *, const char *url);
 

@@ -18,7 +18,7 @@ static int by_name(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
-/* Whether it is a directory; what can not be looked at is none, and has no sum either. */
+/* Whether it is a directory; what cannot be looked at is none, and has no sum either. */
 static bool is_directory(struct client *c, const struct sums_item *item)
 {
 	struct message_attr attr;
@@ -77,14 +77,14 @@ static int add_file(struct sums *s, const struct sums_item *directory, const cha
 	return err;
 }
 
-/* What can not be looked into may hold files that nobody hears of. */
+/* What cannot be looked into may hold files that nobody hears of. */
 static int report_failed(struct sums *s, const struct sums_item *directory, const char *name)
 {
 	struct text path = {0};
 
 	join(&path, directory->shown, name);
-	report_error(&s->client->report, EXIT_CODE_OK, STATUS_DENIED, text_str(&path),
-		"can not be read");
+	report_error(
+		&s->client->report, EXIT_CODE_OK, STATUS_DENIED, text_str(&path), "cannot be read");
 	text_fini(&path);
 	return -EACCES;
 }

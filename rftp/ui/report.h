@@ -100,7 +100,7 @@ void report_note(struct report *, const char *format, ...) __attribute__((format
 
 /*
  * Results of commands: text for people as it is; or JSON: begin, fields, end.  report_json says
- * which.  A result that can not be written is an error (report_flush finds it): -errno, reported
+ * which.  A result that cannot be written is an error (report_flush finds it): -errno, reported
  * once.
  */
 bool report_json(const struct report *);

@@ -71,7 +71,7 @@ struct listen_devices {
 struct daemon {
 	const struct daemon_settings *settings;
 	struct tls_context *tls;             /* the host key's, for every session */
-	struct configuration *configuration; /* whose they are; NULL: they can not be read again */
+	struct configuration *configuration; /* whose they are; NULL: they cannot be read again */
 	struct exports *exports;             /* for sessions that log in from now on */
 	SLIST_HEAD(, exports) replaced;      /* by a reload; older sessions are on them */
 	struct audit audit;

@@ -50,7 +50,7 @@ static int next_export(struct list *l)
 	return 1;
 }
 
-/* What it says; one that can not be read says nothing. */
+/* What it says; one that cannot be read says nothing. */
 static void read_target(struct list *l)
 {
 	ssize_t n = opener_readlinkat(dirfd(l->dir), l->name, l->target, sizeof l->target);

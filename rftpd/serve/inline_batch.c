@@ -35,7 +35,7 @@ struct inline_request {
 	/* the outcome */
 	uint16_t status; /* it is refused, */
 	char *why;       /* for this reason; NULL: `error` says it */
-	int error;       /* the path can not be had */
+	int error;       /* the path cannot be had */
 	bool into;       /* PUT */
 	uint8_t *reply;  /* GET */
 	size_t reply_bytes;

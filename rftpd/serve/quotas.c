@@ -54,7 +54,7 @@ static void end_measure(struct task *task)
 	q->next_ns = q->all->period_s ? clock_now_ns() + q->all->period_s * NS_PER_S : UINT64_MAX;
 	if (q->error) {
 		if (!atomic_load(&q->stop))
-			log_warning("export %s: what is there can not be counted: %s", q->label,
+			log_warning("export %s: what is there cannot be counted: %s", q->label,
 				strerror(-q->error));
 		return;
 	}

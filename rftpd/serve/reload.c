@@ -161,11 +161,11 @@ static int reload_use(struct daemon *d, struct daemon_settings *settings, char w
 	if (err) {
 		if (exports_failed && d->sandbox.files)
 			snprintf(why, CONF_WHY_MAX,
-				"an export can not be opened from within the sandbox: one that is "
+				"an export cannot be opened from within the sandbox: one that is "
 				"not there yet needs a new start");
 		else
 			snprintf(why, CONF_WHY_MAX,
-				"exports or logins can not be used; the log says why");
+				"exports or logins cannot be used; the log says why");
 		daemon_settings_fini(settings);
 		return err;
 	}

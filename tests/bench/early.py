@@ -13,7 +13,7 @@ The line delays what crosses and limits no rate; the way of 0 ms has none.  Larg
 only, few times.  Beside the first put of a small file stand other programs that are installed.  Times are
 medians, in milliseconds.
 
-Then, as the paper has it, memory that can not be registered (its Fig. 4): a daemon of its own fails to
+Then, as the paper has it, memory that cannot be registered (its Fig. 4): a daemon of its own fails to
 register what its peers may write to, with some probability each time.  Who is refused for it asks again.
 These are means of first puts of 128 KiB at 10 ms.  Frame loss, and small frames with pings beside (Fig. 5 to 7),
 need a device: make bench-rdma.

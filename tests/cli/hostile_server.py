@@ -277,8 +277,8 @@ def a_server_that_goes_before_the_data_channels_come(top):
 
     for arguments in (GET, PUT):
         Victim(f"{top}/{arguments[0][:1]}").suffers({iwarp.CHANNELS: gone}, *QUICK, *arguments, code=LOST,
-                                                   says=("data channels can not be opened: refused",
-                                                         "data channels can not be opened: connection lost",
+                                                   says=("data channels cannot be opened: refused",
+                                                         "data channels cannot be opened: connection lost",
                                                          # they had come, since they are dialled with the request
                                                          "timed out: n", "no answer to "))
 

@@ -363,7 +363,7 @@ def what_a_put_means(top):
         status, data = session.ask(iwarp.PUT, iwarp.put(path, content, flags, name=name))
         equal((status, put_reply(data)[:2]), (0, (into, 0)), path)
         equal(open(daemon.path(there), "rb").read(), content, path)
-    # what can not be is refused, or told of the file; the session goes on
+    # what cannot be is refused, or told of the file; the session goes on
     for path, flags, name, code in ((b"/dir", 0, b"", (0, 204)), (b"/no/x", 0, b"", 200), (b"/no/", 1, b"n", 200),
                                     (b"/a/", 1, b"n", 205), (b"/a/b", 0, b"", 205), (b"/../x", 0, b"", 208)):
         status, data = session.ask(iwarp.PUT, iwarp.put(path, content, flags, name=name))

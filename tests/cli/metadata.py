@@ -205,7 +205,7 @@ def hard_links(top):
 
 @case
 def a_hard_link_to_what_did_not_arrive(top):
-    """The first name can not take the place of a directory: the second is no link to an older file."""
+    """The first name cannot take the place of a directory: the second is no link to an older file."""
     daemon = places(top)
     os.link(f"{top}/l/t/f", f"{top}/l/t/g")
     os.makedirs(daemon.path("t/f"))

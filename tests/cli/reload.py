@@ -45,7 +45,7 @@ def names(daemon):
 @case
 def sessions_go_on_and_new_ones_have_the_new_settings(top):
     directories(top, "a", "b")
-    daemon = Configured(top, f"export = {top}/a:ro", "sandbox = no")  # which can not get another export
+    daemon = Configured(top, f"export = {top}/a:ro", "sandbox = no")  # which cannot get another export
     before = daemon.settled()
     old = iwarp.Session(daemon.port)
     old.hello()

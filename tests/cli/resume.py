@@ -437,7 +437,7 @@ def files_with_holes(top):
 
 @case(seconds=100)
 def files_with_holes_where_none_can_be_made(top):
-    """What is there of them can not be made sure of: all comes again, and is right, with its holes."""
+    """What is there of them cannot be made sure of: all comes again, and is right, with its holes."""
     for way in ("put", "get"):
         for how in ("none", "behind"):
             env = rftptest.preloaded("disk", RFTP_TEST_PUNCH=how)

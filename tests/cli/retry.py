@@ -114,7 +114,7 @@ def what_is_not_tried_again(top):
 
 
 def tree_with_obstacles(top, daemon, way):
-    """A tree of which some files can not land, as there are directories of their names.  -> words, names, where"""
+    """A tree of which some files cannot land, as there are directories of their names.  -> words, names, where"""
     source, to = (f"{top}/{way}", daemon.path(f"{way}.copy"))
     words = [source, daemon.url(f"{way}.copy")]
     if way == "get":

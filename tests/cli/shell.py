@@ -228,7 +228,7 @@ def here_is_called_by_its_name(top):
     os.makedirs(daemon.path("a/b"))
     for command, wanted in (("find .", b"/a\n/a/b\n"), ("find ./b", b"/a/b\n"), ("find ..", b"/\n/a\n/a/b\n")):
         equal(works("-c", f"cd a; {command}", daemon.url("")).out, wanted, command)
-    fails(KIND, "-c", "rm -r /", daemon.url(""), says="the top can not be removed")
+    fails(KIND, "-c", "rm -r /", daemon.url(""), says="the top cannot be removed")
     fails(KIND, "-c", "cd a; rm -r .", daemon.url(""), says="by its name")
     check(os.path.isdir(daemon.path("a/b")), "something was removed")
 

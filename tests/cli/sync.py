@@ -268,7 +268,7 @@ def mode_and_time_alone(top):
         equal(os.lstat(f"{where}/l").st_mtime, 7, "the link's time", where)
         check(works("sync", "-n", *names).out == b"", "nothing is left to do", where)
     equal(os.stat(f"{place.export}/t/a").st_ino, inode, "it is the file that was there")
-    # one that can not be changed keeps none of the others back
+    # one that cannot be changed keeps none of the others back
     if ROOT:
         os.chown(f"{place.back}/a", NOBODY, NOBODY)
         os.chmod(f"{place.export}/t/a", 0o640)

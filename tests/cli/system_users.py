@@ -141,7 +141,7 @@ def files_are_the_users(top):
         works(*mine(top), "-c", f"chmod 0 {where}/a/f; touch -d @7 {where}/a/f; ln -s f {where}/a/l; touch {where}/new; "
               f"chmod -R u+rwX,go= {where}/tree", url(daemon, users.ann))
         st = os.stat(f"{home}/a/f")
-        equal((st.st_mode & 0o7777, st.st_mtime), (0, 7), "mode and time of a file that its owner can not read")
+        equal((st.st_mode & 0o7777, st.st_mtime), (0, 7), "mode and time of a file that its owner cannot read")
         equal(owners(home), {users.uid(users.ann)}, "whose the link and the new file are")
         equal(os.stat(f"{home}/tree/d/g").st_mode & 0o7777, 0o600, "a mode beneath -R")
         works(*mine(top), "-c", f"rm {where}/new", url(daemon, users.ann))

@@ -312,7 +312,7 @@ static void parents_that_become_links_lead_nowhere(void)
 	CHECK(place_make(&p));
 	CHECK_EQ(symlinkat("../outside", p.top, "trap"), 0);
 	if (renameat2(p.top, "sub", p.top, "trap", RENAME_EXCHANGE))
-		SKIP("the file system can not exchange names");
+		SKIP("the file system cannot exchange names");
 	swapper.top = p.top;
 	atomic_init(&swapper.stop, false);
 	CHECK_EQ(pthread_create(&thread, NULL, swapper_run, &swapper), 0);

@@ -229,7 +229,7 @@ static void modules_and_rights(void)
 	CHECK(row_is(
 		"rdma modules", DOCTOR_FAIL, "no /dev/infiniband/rdma_cm", "modprobe rdma_ucm"));
 	CHECK(row_is("rdma rights", DOCTOR_FAIL, "not there", "modprobe"));
-	/* what can not be opened is not asked, for libraries would call it unknown */
+	/* what cannot be opened is not asked, for libraries would call it unknown */
 	CHECK(row_is("rdma device", DOCTOR_SKIP, "not for this user", NULL));
 	CHECK(row_is("mtu", DOCTOR_SKIP, "Permission denied", NULL));
 	CHECK(row_is("locked memory", DOCTOR_SKIP, "not for this user", NULL));

@@ -583,8 +583,7 @@ static const struct tweak tweaks[] = {
 	{recode_leftovers, LEFTOVERS_REPLY, 3, 1, 0, BAD},
 	{recode_leftovers, LEFTOVERS_REPLY, 3, 1, 5, BAD},
 	{recode_leftovers, LEFTOVERS_REPLY, 3, 1, 1, BAD}, /* a directory has no size */
-	{recode_leftovers, LEFTOVERS_REPLY, 3, 1, 3,
-		BAD}, /* nor one that can not be gone on with */
+	{recode_leftovers, LEFTOVERS_REPLY, 3, 1, 3, BAD}, /* nor one that cannot be gone on with */
 	{recode_leftovers, LEFTOVERS_REPLY, 4, 1, 0, BAD},
 	{recode_leftovers, LEFTOVERS_REPLY, 4, 1, 5, BAD},
 	{recode_leftovers, LEFTOVERS_REPLY, 5, 2, 200, 0},

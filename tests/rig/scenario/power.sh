@@ -23,7 +23,7 @@ hold_back() {
 }
 
 on_disk() {
-	mount -t ext4 -o commit=300 /dev/vda $DISK || bail "the disk can not be mounted"
+	mount -t ext4 -o commit=300 /dev/vda $DISK || bail "the disk cannot be mounted"
 	mkdir -p $EXPORT
 	daemon_start --fabric soft
 }
