@@ -152,7 +152,7 @@ static int incoming_open_in_place(
 {
 	int fd, err;
 
-	if (*name || in->used || transfer_is_bare(file))
+	if (*name || in->used)
 		return -EINVAL;
 	err = incoming_place_open(in->params.top, in->path, &in->params.in_place, in->params.space,
 		file->size, end, &fd);
@@ -203,6 +203,11 @@ static int incoming_open(void *ctx, const struct transfer_file *file, struct end
 		in->refused = true;
 		snprintf(text, 512, "the server sent what was not asked for");
 		return -EBADMSG;
+	}
+	/* nor does who may append to one file make, change or replace others */
+	if (in->params.in_place.wanted && transfer_is_bare(file)) {
+		snprintf(text, 512, "only the bytes of one file can be written in place");
+		return incoming_refuse(in, name, -EINVAL, text);
 	}
 	incoming_mark_meet(&in->mark, in->dir, file, name, in->sink.resume);
 	/* a stream takes no directory, but may be told of the end of one */

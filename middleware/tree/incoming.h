@@ -44,6 +44,9 @@ struct incoming_params {
 	/* Files get set-user-ID and set-group-ID, too: they are the user's own.  Else it is noted
 	 * that they do not. */
 	bool set_id;
+	/* A file that is there, and stays, may get what a peer says of it beside its bytes, where
+	 * `replace`; else the peer says what nobody asked for: -EBADMSG. */
+	bool attributes;
 	uint16_t keep; /* enum transfer_has: what is taken from the peer beyond mode and time */
 	/* Left-behind temporary files are removed from the directories that files go to. */
 	bool sweep;

@@ -59,18 +59,18 @@ static int incoming_chmod(int fd, mode_t mode)
 	return chmod(path, mode) ? -errno : 0;
 }
 
-/* One of ours that was there already may keep us out (O_PATH, closed here); it gets its mode in the
- * end. */
-static void incoming_unlock(const struct incoming *in, int fd, mode_t bits)
+/* A directory of ours that was there already may keep us out (O_PATH, closed here); it gets its
+ * mode in the end. */
+static void incoming_unlock(const struct incoming *in, int fd)
 {
 	struct stat st;
 
 	if (fd < 0)
 		return;
 	/* if it fails, what is done with it next says so */
-	if (!fstat(fd, &st) && st.st_uid == opener_uid() && (st.st_mode & bits) != bits &&
-		!incoming_is_top(in, &st) && incoming_chmod(fd, (st.st_mode & 07777) | bits))
-		log_debug("a name of ours that keeps us out stays as it is");
+	if (!fstat(fd, &st) && st.st_uid == opener_uid() && (st.st_mode & 0700) != 0700 &&
+		!incoming_is_top(in, &st) && incoming_chmod(fd, (st.st_mode & 07777) | 0700))
+		log_debug("a directory of ours that keeps us out stays as it is");
 	close(fd);
 }
 
@@ -92,7 +92,7 @@ static int incoming_make_directory(struct incoming *in, const char *name, mode_t
 		err = incoming_mkdir(in, in->params.top, in->path, mode);
 	if (err)
 		return err;
-	incoming_unlock(in, incoming_directory(in, name, O_PATH), 0700);
+	incoming_unlock(in, incoming_directory(in, name, O_PATH));
 	return in->dir < 0 ? incoming_open_dir(in) : 0;
 }
 
@@ -156,33 +156,97 @@ static int incoming_leave_directory(
 
 #define INCOMING_THERE_FLAGS (O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY)
 
+/* Whether it is what was compared: with the source's time anything else would be taken for what the
+ * source has.  0; -ESTALE; -errno. */
+static int incoming_judge_there(
+	int fd, const struct transfer_file *file, struct stat *st, char text[512])
+{
+	if (fstat(fd, st))
+		return -errno;
+	if (S_ISREG(st->st_mode) && (uint64_t)st->st_size == file->there)
+		return 0;
+	snprintf(text, 512, "was changed after it was compared");
+	return -ESTALE;
+}
+
+/* A file that is there.  One of ours may keep us out: it is opened with another mode. */
+struct incoming_there {
+	int fd;
+	int locked; /* of O_PATH, of one that had the mode `was`; -1: it has its own */
+	mode_t was;
+};
+
+static void incoming_lock(const struct incoming_there *there)
+{
+	if (incoming_chmod(there->locked, there->was))
+		log_warning("a file of ours that was opened for a moment could not be given its "
+			    "mode back");
+}
+
+static int incoming_open_locked(struct incoming *in, const struct transfer_file *file,
+	const char *name, struct incoming_there *there, char text[512])
+{
+	struct stat st, opened;
+	int fd = beneath_open(in->dir, name, O_PATH | O_NOFOLLOW, 0), err;
+
+	if (fd < 0)
+		return fd;
+	err = incoming_judge_there(fd, file, &st, text);
+	if (!err && (st.st_uid != opener_uid() || (st.st_mode & 0600) == 0600))
+		err = -EACCES;
+	if (!err)
+		err = incoming_chmod(fd, (st.st_mode & 07777) | 0600);
+	if (err) {
+		close(fd);
+		return err;
+	}
+	there->locked = fd;
+	there->was = st.st_mode & 07777;
+	there->fd = beneath_open(in->dir, name, INCOMING_THERE_FLAGS, 0);
+	if (there->fd < 0)
+		return there->fd;
+	if (fstat(there->fd, &opened))
+		return -errno;
+	if (opened.st_dev == st.st_dev && opened.st_ino == st.st_ino)
+		return 0;
+	snprintf(text, 512, "was replaced after it was compared");
+	return -ESTALE;
+}
+
 static int incoming_set_attributes(
 	struct incoming *in, const struct transfer_file *file, const char *name, char text[512])
 {
+	struct incoming_there there = {.locked = -1};
 	struct metadata metadata;
 	struct stat st;
-	int fd, err;
+	int err = 0;
 
+	if (!in->params.attributes) {
+		in->refused = true;
+		snprintf(text, 512, "attributes came of a file that is not to have any");
+		return -EBADMSG;
+	}
+	if (!in->params.replace)
+		return -EEXIST;
 	if (in->dir < 0)
 		return -ENOTDIR;
-	fd = beneath_open(in->dir, name, INCOMING_THERE_FLAGS, 0);
-	if (fd == -EACCES) {
-		incoming_unlock(in, beneath_open(in->dir, name, O_PATH | O_NOFOLLOW, 0), 0600);
-		fd = beneath_open(in->dir, name, INCOMING_THERE_FLAGS, 0);
-	}
-	if (fd < 0)
-		return fd;
-	err = fstat(fd, &st) ? -errno : 0;
-	/* with this time it would be taken for what the source has */
-	if (!err && (!S_ISREG(st.st_mode) || (uint64_t)st.st_size != file->there)) {
-		snprintf(text, 512, "was changed after it was compared");
-		err = -ESTALE;
-	}
+	there.fd = beneath_open(in->dir, name, INCOMING_THERE_FLAGS, 0);
+	if (there.fd == -EACCES)
+		err = incoming_open_locked(in, file, name, &there, text);
+	else if (there.fd < 0)
+		err = there.fd;
+	if (!err)
+		err = incoming_judge_there(there.fd, file, &st, text);
 	if (!err)
 		err = incoming_metadata(in, file, &metadata);
 	if (!err)
-		err = metadata_set(fd, &metadata, text);
-	close(fd);
+		err = metadata_set(there.fd, &metadata, text);
+	if (err && there.locked >= 0)
+		incoming_lock(&there);
+	if (there.locked >= 0)
+		close(there.locked);
+	if (there.fd >= 0)
+		close(there.fd);
 	if (!err)
 		incoming_remember_kept(in, file, name);
 	return err;

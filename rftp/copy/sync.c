@@ -197,6 +197,7 @@ static int copy_from_some(struct sync *s, size_t *at)
 		.replace = !s->listed || wishes_replaces(&c->settings),
 		.update = s->listed && c->settings.update,
 		.set_id = true,
+		.attributes = !s->listed,
 		.keep = wishes_keeps(&c->settings),
 		.preallocate = c->settings.preallocate,
 		.resume_bytes = c->settings.resume_bytes,

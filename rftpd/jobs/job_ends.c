@@ -62,6 +62,7 @@ static int open_store(struct transfer_job *job, const struct place *place)
 		.fd = -1,
 		.replace = !(request->flags & MESSAGE_DATA_NO_REPLACE),
 		.update = request->flags & MESSAGE_DATA_UPDATE,
+		.attributes = request->flags & MESSAGE_DATA_INTO,
 		.keep = TRANSFER_HAS_ALL,
 		.preallocate = request->flags & MESSAGE_DATA_PREALLOCATE,
 		.resume_bytes = request->resume,

@@ -606,11 +606,14 @@ static void attributes_alone(void)
 	struct transfer_file file;
 	struct incoming *in;
 
+	p.attributes = true;
 	CHECK_EQ(mkdir(scratch_path(dir, "in"), 0755), 0);
 	CHECK_EQ(mkdir(scratch_path(dir, "in/d"), 0755), 0);
 	CHECK(scratch_write(scratch_path(dir, "in/f"), "old"));
 	CHECK(scratch_write(scratch_path(dir, "in/grown"), "older"));
 	CHECK(scratch_write(scratch_path(dir, "in/closed"), "old"));
+	CHECK(scratch_write(scratch_path(dir, "in/longer"), "older"));
+	CHECK_EQ(chmod(scratch_path(dir, "in/longer"), 0), 0);
 	CHECK(scratch_write(scratch_path(dir, "out"), "old"));
 	CHECK_EQ(chmod(scratch_path(dir, "in/closed"), 0), 0);
 	CHECK_EQ(symlink("f", scratch_path(dir, "in/link")), 0);
@@ -623,6 +626,8 @@ static void attributes_alone(void)
 	CHECK_EQ(receive_attributes(in, "d", 4096, &file), -ESTALE);
 	CHECK_EQ(receive_attributes(in, "grown", 3, &file), -ESTALE);
 	CHECK(!has(scratch_path(dir, "in/grown"), 0640, true));
+	CHECK_EQ(receive_attributes(in, "longer", 3, &file), -ESTALE);
+	CHECK(has(scratch_path(dir, "in/longer"), 0, false));
 	CHECK_EQ(receive_attributes(in, "closed", 3, &file), 0);
 	CHECK(has(scratch_path(dir, "in/closed"), 0640, true));
 	CHECK_EQ(receive_attributes(in, "f", 3, &file), 0);
@@ -635,7 +640,67 @@ static void attributes_alone(void)
 	close(top);
 }
 
-HARNESS_MAIN({"a_peers_hard_links", a_peers_hard_links}, {"attributes_alone", attributes_alone},
+/* Nobody asked for them, or nothing that is there is to change. */
+static void attributes_that_nobody_wants(void)
+{
+	const char *dir = scratch_dir();
+	int top = open(dir, O_PATH | O_DIRECTORY);
+	struct incoming_params p = params(INCOMING_INTO, top, "/in");
+	struct transfer_file file;
+	struct incoming *in;
+
+	CHECK_EQ(mkdir(scratch_path(dir, "in"), 0755), 0);
+	CHECK(scratch_write(scratch_path(dir, "in/f"), "old"));
+	CHECK_EQ(chmod(scratch_path(dir, "in/f"), 0600), 0);
+	CHECK_EQ(incoming_new(&p, &in), 0);
+	CHECK_EQ(receive_attributes(in, "f", 3, &file), -EBADMSG);
+	incoming_free(in);
+	p.attributes = true;
+	p.replace = false;
+	CHECK_EQ(incoming_new(&p, &in), 0);
+	CHECK_EQ(receive_attributes(in, "f", 3, &file), -EEXIST);
+	incoming_free(in);
+	CHECK(has(scratch_path(dir, "in/f"), 0600, false));
+	CHECK(!has(scratch_path(dir, "in/f"), 0600, true));
+	close(top);
+}
+
+/* Who may append to a file may do nothing else: not to what is in a directory either. */
+static void in_place_nothing_but_bytes(void)
+{
+	const char *dir = scratch_dir();
+	int top = open(dir, O_PATH | O_DIRECTORY);
+	struct incoming_params p = params(INCOMING_AS, top, "/in");
+	struct transfer_file file, link;
+	struct incoming *in;
+
+	p.in_place = (struct incoming_place){
+		.wanted = true, .create = -EPERM, .offset = MESSAGE_UNKNOWN};
+	p.attributes = true;
+	CHECK_EQ(mkdir(scratch_path(dir, "in"), 0700), 0);
+	CHECK(scratch_write(scratch_path(dir, "in/f"), "old"));
+	CHECK_EQ(chmod(scratch_path(dir, "in/f"), 0600), 0);
+	CHECK_EQ(chmod(scratch_path(dir, "in"), 0500), 0);
+	CHECK_EQ(incoming_new(&p, &in), 0);
+	CHECK_EQ(receive_directory(in, "", 0755), -EINVAL);
+	CHECK_EQ(receive_attributes(in, "f", 3, &file), -EINVAL);
+	link = file_of(TRANSFER_FILE_LINK, "f", 0);
+	link.target = (struct wire_bytes){(const uint8_t *)"elsewhere", 9};
+	CHECK_EQ(receive_file(in, &link, "", 0), -EINVAL);
+	CHECK_EQ(receive_directory(in, "new", 0755), -EINVAL);
+	CHECK_EQ(leave_directory(in, "", 0755), -EINVAL);
+	CHECK(has(scratch_path(dir, "in"), 0500, false));
+	CHECK(has(scratch_path(dir, "in/f"), 0600, false));
+	CHECK(scratch_is(scratch_path(dir, "in/f"), "old"));
+	CHECK_EQ(scratch_entries(scratch_path(dir, "in")), 1);
+	incoming_free(in);
+	CHECK_EQ(chmod(scratch_path(dir, "in"), 0700), 0);
+	close(top);
+}
+
+HARNESS_MAIN({"attributes_that_nobody_wants", attributes_that_nobody_wants},
+	{"in_place_nothing_but_bytes", in_place_nothing_but_bytes},
+	{"a_peers_hard_links", a_peers_hard_links}, {"attributes_alone", attributes_alone},
 	{"directories_get_their_mode_and_time_last", directories_get_their_mode_and_time_last},
 	{"links_are_made_and_lead_nobody_out", links_are_made_and_lead_nobody_out},
 	{"into_a_directory", into_a_directory}, {"as_a_name", as_a_name},
