@@ -226,32 +226,68 @@ static int room_open(const struct incoming *in, char last[256])
 	return fd < 0 ? -errno : fd;
 }
 
-int incoming_room(void *ctx, const struct transfer_room *needed, char text[512])
+/* What there is, without what makes room. */
+static bool room_now(const struct incoming *in, int dir, const struct transfer_room *needed,
+	struct room_left *disk, struct room_left *quota)
+{
+	static const struct room_there nothing;
+
+	*disk = room_of_disk(dir);
+	space_left(in->params.space, &quota->bytes, &quota->files);
+	return room_fits(disk, needed, &nothing) && room_fits(quota, needed, &nothing);
+}
+
+/* 0; -EDQUOT, -ENOSPC, and the text. */
+static int room_judge(const struct incoming *in, const struct transfer_room *needed,
+	const struct room_there *there, const struct room_left *disk, const struct room_left *quota,
+	char text[512])
+{
+	const struct transfer_room rest = room_rest(needed, there);
+
+	if (!room_fits(quota, needed, there)) {
+		room_say_quota(in->params.space, quota, &rest, text);
+		return -EDQUOT;
+	}
+	if (room_fits(disk, needed, there))
+		return 0;
+	room_say_disk(disk, in->path, &rest, text, 512);
+	return -ENOSPC;
+}
+
+int incoming_room(void *ctx, const struct transfer_room *all, char text[512])
 {
 	const struct incoming *in = ctx;
+	struct transfer_room needed = *all;
 	struct room_there there = {0};
 	struct room_left disk, quota;
-	struct transfer_room rest;
 	char last[256];
 	int dir, err = 0;
 
+	/* what is net of bytes that go is not so of names: files are counted that replace others */
+	if (needed.net)
+		needed.files = MESSAGE_UNKNOWN;
 	dir = room_open(in, last);
 	if (dir < 0)
 		return 0; /* why not is told when the first file comes */
-	disk = room_of_disk(dir);
-	space_left(in->params.space, &quota.bytes, &quota.files);
-	if (room_fits(&disk, needed, &there) && room_fits(&quota, needed, &there))
-		goto out;
-	room_look(in, &there, dir, last, needed);
-	rest = room_rest(needed, &there);
-	if (!room_fits(&quota, needed, &there)) {
-		room_say_quota(in->params.space, &quota, &rest, text);
-		err = -EDQUOT;
-	} else if (!room_fits(&disk, needed, &there)) {
-		room_say_disk(&disk, in->path, &rest, text, 512);
-		err = -ENOSPC;
+	if (!room_now(in, dir, &needed, &disk, &quota)) {
+		room_look(in, &there, dir, last, &needed);
+		err = room_judge(in, &needed, &there, &disk, &quota, text);
 	}
-out:
 	close(dir);
 	return err;
+}
+
+void incoming_room_say(const struct incoming *in, uint64_t bytes, char text[512])
+{
+	const struct transfer_room needed = {.bytes = bytes, .files = 1};
+	static const struct room_there nothing;
+	struct room_left disk, quota;
+	char last[256];
+	int dir = room_open(in, last);
+
+	if (dir < 0)
+		return;
+	if (!room_now(in, dir, &needed, &disk, &quota))
+		room_judge(in, &needed, &nothing, &disk, &quota, text);
+	close(dir);
 }

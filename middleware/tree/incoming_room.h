@@ -10,7 +10,12 @@
 
 #include "transfer/transfer.h"
 
+struct incoming;
+
 /* As `room` of struct transfer_sink; ctx: the struct incoming. */
 int incoming_room(void *ctx, const struct transfer_room *, char text[512]);
+/* Of a file that did not fit: what there is, and what it needs; the text stays as it is where there
+ * is enough by now.  Looks at nothing that is there, so that it costs two calls. */
+void incoming_room_say(const struct incoming *, uint64_t bytes, char text[512]);
 
 #endif

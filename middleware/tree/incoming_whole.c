@@ -35,16 +35,6 @@ static int incoming_whole_land(
 	return err;
 }
 
-/* A transfer had asked for room before, and would have been told so. */
-static void incoming_whole_ask(struct incoming *in, uint64_t bytes, char text[512])
-{
-	const struct transfer_room room = {.bytes = bytes, .files = 1};
-	char why[512] = "";
-
-	if (incoming_room(in, &room, why))
-		snprintf(text, 512, "%s", why);
-}
-
 int incoming_whole(void *ctx, const struct transfer_file *file, const uint8_t *data, char text[512])
 {
 	struct incoming *in = ctx;
@@ -62,7 +52,8 @@ int incoming_whole(void *ctx, const struct transfer_file *file, const uint8_t *d
 	lp.unsynced = in->params.fsync == INCOMING_FSYNC_NEVER;
 	if (!err)
 		err = incoming_whole_land(&lp, data, file->size, text);
+	/* a transfer had asked before, and would have been told so */
 	if (err == -ENOSPC || err == -EDQUOT)
-		incoming_whole_ask(in, file->size, text);
+		incoming_room_say(in, file->size, text);
 	return err ? incoming_refuse(in, name, err, text) : 0;
 }

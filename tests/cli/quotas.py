@@ -7,7 +7,7 @@ import json
 import os
 
 import rftptest
-from rftptest import case, check, equal, fails, leftovers, make_file, rng, same_files, wait_until, works
+from rftptest import case, check, equal, fails, leftovers, make_file, rng, same_files, tree, wait_until, works
 from users_daemon import Users
 
 M = 1 << 20
@@ -179,6 +179,18 @@ def what_is_written_in_place_counts(top):
     wait_until(lambda: daemon.quota("a")["arriving_bytes"] == 0, "it is over")
     daemon.is_right("a", "a stream that was cut off")
     check(os.stat(f"{top}/a/f").st_size <= 10 * M, "more than the quota came")
+
+
+@case
+def a_sync_that_replaces_needs_no_names(top):
+    daemon = Counted(top, "limit = export=a files=130", "quota-scan = 0")
+    os.mkdir(f"{top}/tree")
+    for size in 9000, 9001:  # more than cross each in a request of its own
+        for i in range(100):
+            make_file(f"{top}/tree/{i}", size)
+        works(*daemon.login, "sync", f"{top}/tree", daemon.at("alice", "a/tree"))
+        equal(tree(f"{top}/a/tree"), tree(f"{top}/tree"), size, "the tree")
+        daemon.is_right("a", size)
 
 
 @case
