@@ -262,7 +262,7 @@ static void count(struct compare_plan *p, const struct compare_entry *e)
 	if (e->type != MESSAGE_FILE)
 		return;
 	p->bytes += e->size;
-	if (!e->inode || e->leader == e) /* other names of it take no room */
+	if (!e->leader || e->leader == e) /* other names of it take no room */
 		p->disk_bytes += e->disk;
 	if (e->size > p->largest_bytes)
 		p->largest_bytes = e->size;
