@@ -19,28 +19,29 @@ static bool request_add(struct sync_request *r, const char *name, size_t len)
 	return true;
 }
 
-/* Asks for what an entry is linked to, if that was in another request.  Where there is no room a
- * file comes in place of the link, and the next sync makes it one. */
-static void request_add_leader(struct sync_request *r, const struct compare_entry *e)
+/* Asks for what an entry is linked to, if that was in another request.  Whether there was room. */
+static bool request_add_leader(struct sync_request *r, const struct compare_entry *e)
 {
 	struct compare_entry *leader = e->leader;
+	bool added = true;
 	char *name;
 
 	if (!leader || leader == e || leader->round == r->round ||
 		selection_order(leader->name, r->first) >= 0)
-		return;
+		return true;
 	leader->round = r->round;
 	name = malloc(strlen(leader->name) + 2);
 	if (!name)
-		return;
+		return true;
 	stpcpy(stpcpy(name, leader->name), "/");
 	if (strlen(name) <= MESSAGE_PATH_MAX)
-		(void)request_add(r, name, strlen(name));
+		added = request_add(r, name, strlen(name));
 	free(name);
+	return added;
 }
 
-/* Of a name, or of all in it. */
-static void request_add_leaders(
+/* Of a name, or of all in it.  Whether there was room for all. */
+static bool request_add_leaders(
 	struct sync_request *r, const struct compare_list *from, const char *name)
 {
 	const size_t len = strlen(name);
@@ -48,15 +49,33 @@ static void request_add_leaders(
 	char *plain = strndup(name, len - alone);
 	const struct compare_entry *e = plain ? compare_list_find(from, plain) : NULL;
 	const struct compare_entry *end = from->entries + from->count;
+	bool added;
 
 	free(plain);
 	if (!e)
-		return;
-	request_add_leader(r, e);
+		return true;
+	added = request_add_leader(r, e);
 	if (alone || e->type != MESSAGE_DIRECTORY)
-		return;
-	while (++e < end && !strncmp(e->name, name, len) && e->name[len] == '/')
-		request_add_leader(r, e);
+		return added;
+	while (added && ++e < end && !strncmp(e->name, name, len) && e->name[len] == '/')
+		added = request_add_leader(r, e);
+	return added;
+}
+
+/* A name, and what it and all in it are linked to.  Where not even an empty request has room for
+ * all of that, files come in place of links, and the next sync makes them links.  Whether there was
+ * room. */
+static bool request_add_linked(
+	struct sync_request *r, const struct compare_list *from, const char *name)
+{
+	const struct sync_request before = *r;
+
+	if (!request_add(r, name, strlen(name)))
+		return false;
+	if (request_add_leaders(r, from, name) || !before.count)
+		return true;
+	*r = before;
+	return false;
 }
 
 void sync_request_fill(struct client *c, struct sync_request *r, const struct compare_list *from,
@@ -71,9 +90,9 @@ void sync_request_fill(struct client *c, struct sync_request *r, const struct co
 			continue;
 		}
 		r->first = r->first ? r->first : name;
-		if (r->round > 1 && c->settings.hard_links)
-			request_add_leaders(r, from, name);
-		if (!request_add(r, name, strlen(name)))
+		if (r->round > 1 && c->settings.hard_links
+				? !request_add_linked(r, from, name)
+				: !request_add(r, name, strlen(name)))
 			return;
 	}
 }

@@ -229,6 +229,26 @@ def hard_links_of_many_requests(top):
 
 
 @case(seconds=120)
+def links_of_a_directory_fill_a_request(top):
+    """A new directory has more links to files of an earlier request than any request has room for."""
+    needs("rsync")
+    place = Place(top, "-a", "-H")
+    names = [f"{i:03}-" + "n" * 200 for i in range(300)]
+    os.mkdir(f"{place.source}/e")
+    for name in names:
+        make_file(f"{place.source}/e/{name}", 10)
+    place.both()
+    os.mkdir(f"{place.source}/f")
+    for name in names:
+        os.link(f"{place.source}/e/{name}", f"{place.source}/f/{name}")
+    place.both(timeout=60)
+    place.same("", "each is there")
+    # what came as a file becomes a link then
+    place.both()
+    place.same("H", "the links, too")
+
+
+@case(seconds=120)
 def random_trees(top):
     needs("rsync")
     attributes_work(top)
