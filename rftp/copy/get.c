@@ -29,6 +29,7 @@ struct get {
 	const char *target;
 	enum incoming_kind kind; /* INTO, AS or STREAM */
 	bool made;               /* the target is a directory that was made just now */
+	bool no_room;            /* a request was refused for the space that it needs */
 	struct filter filter;
 };
 
@@ -224,9 +225,7 @@ static int get_request(void *ctx, const struct wire_bytes *more, struct asked *a
 			client_report(c, path, err);
 	}
 	incoming_free(incoming);
-	/* what there is no room for leaves no directory behind, which goes if it is empty */
-	if (err == -ENOSPC && g->made)
-		(void)rmdir(g->target);
+	g->no_room |= err == -ENOSPC;
 	free(rules);
 	g->mover.asked = NULL;
 	return err;
@@ -372,6 +371,9 @@ int get_files(struct client *c, const char *const *patterns, size_t count, const
 	copy.into = g.kind == INCOMING_INTO;
 	if (!err)
 		err = sources_copy(c, paths, left, &copy);
+	/* what there is no room for leaves no directory behind, which goes if it is empty */
+	if (g.made && g.no_room)
+		(void)rmdir(target);
 	remote_glob_free(paths, path_count);
 	filter_fini(&g.filter);
 	err = mover_finish(&g.mover, err);

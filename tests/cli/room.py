@@ -229,4 +229,20 @@ def in_place(top):
         daemon.stop()
 
 
+@case
+def one_that_fits_beside_one_that_does_not(top):
+    """The directory that is made for several sources goes after the last of them, and only if it is empty."""
+    for name, size in (("big/b", 2 * ROOM * M), ("bigger/c", 3 * ROOM * M), ("little/l", 1000)):
+        os.makedirs(os.path.dirname(f"{top}/export/{name}"))
+        make_file(f"{top}/export/{name}", size)
+    daemon = Daemon(f"{top}/export", "ro")
+    with small(f"{top}/small") as where:
+        fails(NO_SPACE, "-r", daemon.url("big/"), daemon.url("bigger/"), f"{where}/new")
+        equal(os.listdir(where), [], "nothing fits")
+        result = fails(NO_SPACE, "-r", daemon.url("big/"), daemon.url("little/"), f"{where}/new")
+        same_files(f"{top}/export/little/l", f"{where}/new/l")
+        equal(os.listdir(f"{where}/new"), ["l"], "what fits")
+        daemon.stop()
+
+
 rftptest.main()
