@@ -67,7 +67,7 @@ int certificate_users_find(const char *text, size_t len, const char *names, cons
 	return -ENOENT;
 }
 
-int certificate_users_lookup(const char *path, const char *names, const char *wanted,
+int certificate_users_lookup(const char *path, uid_t daemon, const char *names, const char *wanted,
 	char user[CERTIFICATE_USER_MAX], char why[CERTIFICATE_WHY_MAX])
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK), err = 0;
@@ -79,7 +79,8 @@ int certificate_users_lookup(const char *path, const char *names, const char *wa
 	user[0] = '\0';
 	if (fd < 0 || fstat(fd, &st))
 		err = -errno;
-	else if (!S_ISREG(st.st_mode) || st.st_mode & 022 || (st.st_uid && st.st_uid != geteuid()))
+	else if (!S_ISREG(st.st_mode) || st.st_mode & 022 ||
+		 (st.st_uid && st.st_uid != daemon && daemon != (uid_t)-1))
 		err = -EPERM;
 	else if (st.st_size > (off_t)FILE_BYTES_MAX)
 		err = -EFBIG;

@@ -8,6 +8,7 @@
 #define RFTPD_CERTIFICATE_USERS_H
 
 #include <stddef.h>
+#include <sys/types.h>
 
 #define CERTIFICATE_USER_MAX 256u
 #define CERTIFICATE_WHY_MAX 512u
@@ -18,9 +19,9 @@
  */
 int certificate_users_find(const char *text, size_t len, const char *names, const char *wanted,
 	char user[CERTIFICATE_USER_MAX]);
-/* The same in a file, which nobody but its owner, root or us, may change.  Of errors other than
- * -ENOENT, and of that too, `why` says it. */
-int certificate_users_lookup(const char *path, const char *names, const char *wanted,
+/* The same in a file, which nobody but its owner, root or `daemon`, may change; (uid_t)-1: whoever
+ * that is.  Of errors other than -ENOENT, and of that too, `why` says it. */
+int certificate_users_lookup(const char *path, uid_t daemon, const char *names, const char *wanted,
 	char user[CERTIFICATE_USER_MAX], char why[CERTIFICATE_WHY_MAX]);
 
 #endif

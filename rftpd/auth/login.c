@@ -14,9 +14,11 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 unsigned login_methods(const struct daemon_settings *s)
 {
@@ -28,14 +30,29 @@ unsigned login_methods(const struct daemon_settings *s)
 	       (s->copies_from ? 1u << MESSAGE_LOGIN_GRANT : 0);
 }
 
-int login_check_settings(const struct daemon_settings *s)
+/* As whom the daemon runs; (uid_t)-1: that is not known. */
+static uid_t uid_of_daemon(const struct daemon_settings *s, bool trial)
 {
+	const char *name = s->system_users ? monitor_user(s) : s->user;
+	const struct passwd *user;
+
+	if (!trial || geteuid())
+		return geteuid();
+	user = name ? getpwnam(name) : NULL;
+	return user ? user->pw_uid : (uid_t)-1;
+}
+
+int login_check_settings(const struct daemon_settings *s, bool trial)
+{
+	const uid_t daemon = uid_of_daemon(s, trial);
 	char why[USERS_WHY_MAX], path[PATH_MAX], user[CERTIFICATE_USER_MAX];
 
-	if (s->users && users_check(s->users, why)) {
+	if (s->users && users_check(s->users, daemon, why)) {
 		log_error("users: %s", why);
 		return -EINVAL;
 	}
+	if (s->users && *why)
+		log_warning("users: %s, if it is not that", why);
 	if (s->authorized_keys && !strstr(s->authorized_keys, "%u")) {
 		log_error("authorized-keys %s: name a file for each user, with %%u in the place of "
 			  "the name",
@@ -53,8 +70,8 @@ int login_check_settings(const struct daemon_settings *s)
 			  "whom");
 		return -EINVAL;
 	}
-	if (s->certificate_users &&
-		certificate_users_lookup(s->certificate_users, "", "", user, why) != -ENOENT) {
+	if (s->certificate_users && certificate_users_lookup(s->certificate_users, daemon, "", "",
+					    user, why) != -ENOENT) {
 		log_error("certificate-users: %s", why);
 		return -EINVAL;
 	}
@@ -209,7 +226,7 @@ static bool check_certificate(struct login_attempt *a)
 	if (!a->names)
 		return fail(a, a->names_why);
 	return !certificate_users_lookup(
-		a->certificate_users, a->names, a->shown.user, a->identity.user, a->why);
+		a->certificate_users, geteuid(), a->names, a->shown.user, a->identity.user, a->why);
 }
 
 /* Takes a time that does not depend on where they differ. */

@@ -37,8 +37,9 @@ struct login_attempt {
 
 /* Bit n: method n of LOGIN is known here. */
 unsigned login_methods(const struct daemon_settings *);
-/* Whether the files that the settings name can be used.  0 or -EINVAL, logged. */
-int login_check_settings(const struct daemon_settings *);
+/* Whether the files that the settings name can be used, by this process, or, `trial`, by the daemon
+ * that this one is not: root may try what another user will do.  0 or -EINVAL, logged. */
+int login_check_settings(const struct daemon_settings *, bool trial);
 
 /* Copies what a check will need.  `tls` is the session's, and is not used later.  NULL: no memory.
  */

@@ -32,7 +32,7 @@
 
 static int to_monitor = -1;
 
-static const char *user_of(const struct daemon_settings *s)
+const char *monitor_user(const struct daemon_settings *s)
 {
 	return s->user ? s->user : USER_DEFAULT;
 }
@@ -154,8 +154,8 @@ int monitor_check(const struct daemon_settings *s)
 			  "start rftpd as root (it goes on as the user that `user` names)");
 		return -EINVAL;
 	}
-	if (!getpwnam(user_of(s))) {
-		log_error("user %s: no such user", user_of(s));
+	if (!getpwnam(monitor_user(s))) {
+		log_error("user %s: no such user", monitor_user(s));
 		return -EINVAL;
 	}
 	return 0;
@@ -186,7 +186,7 @@ int monitor_start(const struct daemon_settings *s)
 		return err;
 	}
 	to_monitor = fds[0];
-	return drop_root(user_of(s));
+	return drop_root(monitor_user(s));
 }
 
 static int exchange(int fd, const struct monitor_login *login, struct monitor_answer *answer)

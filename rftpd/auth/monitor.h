@@ -32,6 +32,8 @@ struct monitor_login {
  * settings name (`user`).  In main, first of all.  0 or -errno, logged.
  */
 int monitor_start(const struct daemon_settings *);
+/* As whom this process then goes on. */
+const char *monitor_user(const struct daemon_settings *);
 /* What can be said of it without starting it.  0 or -EINVAL, logged. */
 int monitor_check(const struct daemon_settings *);
 

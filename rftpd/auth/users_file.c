@@ -124,8 +124,20 @@ static int read_file(
 	return err;
 }
 
-int users_find(
-	const char *path, const char *user, char hash[USERS_HASH_MAX], char why[USERS_WHY_MAX])
+/* Whose it is may change it, and let in whom he likes. */
+static int refuse_owner(const char *path, uid_t owner, uid_t daemon, char why[USERS_WHY_MAX])
+{
+	*why = '\0';
+	if (!owner || owner == daemon)
+		return 0;
+	snprintf(why, USERS_WHY_MAX,
+		"%.300s: it belongs to user %u: chown it to root, or to rftpd's user", path,
+		(unsigned)owner);
+	return daemon == (uid_t)-1 ? 0 : -EPERM;
+}
+
+static int find_as(const char *path, uid_t daemon, const char *user, char hash[USERS_HASH_MAX],
+	char why[USERS_WHY_MAX])
 {
 	struct stat st;
 	size_t len;
@@ -135,25 +147,25 @@ int users_find(
 	hash[0] = '\0';
 	if (err)
 		return err;
-	/* whose it is may change it, and let in whom he likes */
-	if (st.st_uid && st.st_uid != geteuid()) {
-		snprintf(why, USERS_WHY_MAX,
-			"%.300s: it belongs to user %u: chown it to root, or to rftpd's user", path,
-			(unsigned)st.st_uid);
-		err = -EPERM;
-	} else {
+	err = refuse_owner(path, st.st_uid, daemon, why);
+	if (!err)
 		users_find_in(text, len, user, hash);
-	}
 	explicit_bzero(text, len);
 	free(text);
 	return err;
 }
 
-int users_check(const char *path, char why[USERS_WHY_MAX])
+int users_find(
+	const char *path, const char *user, char hash[USERS_HASH_MAX], char why[USERS_WHY_MAX])
+{
+	return find_as(path, geteuid(), user, hash, why);
+}
+
+int users_check(const char *path, uid_t daemon, char why[USERS_WHY_MAX])
 {
 	char hash[USERS_HASH_MAX];
 
-	return users_find(path, "root", hash, why);
+	return find_as(path, daemon, "root", hash, why);
 }
 
 /* ---- writing ---- */

@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 #define USERS_HASH_MAX 384u /* CRYPT_OUTPUT_SIZE */
 #define USERS_FILE_BYTES_MAX (4u << 20)
@@ -27,8 +28,9 @@ void users_find_in(const char *text, size_t len, const char *user, char hash[USE
 /* The same in a file.  0, or -errno and the reason; -EPERM: others may read or change it. */
 int users_find(
 	const char *path, const char *user, char hash[USERS_HASH_MAX], char why[USERS_WHY_MAX]);
-/* Whether it can be read. */
-int users_check(const char *path, char why[USERS_WHY_MAX]);
+/* Whether a daemon that runs as `daemon` can use it; (uid_t)-1: as whom is not known, and a file
+ * that only some can use is taken, but `why` is not "". */
+int users_check(const char *path, uid_t daemon, char why[USERS_WHY_MAX]);
 
 /*
  * Puts the user's line there, or takes it away (a hash of NULL; -ENOENT: there is none).  The file

@@ -58,7 +58,7 @@ int daemon_check(const struct daemon_settings *settings)
 	if (!err)
 		err = sandbox_check(settings);
 	if (!err)
-		err = login_check_settings(settings);
+		err = login_check_settings(settings, true);
 	if (!err)
 		err = monitor_check(settings);
 	if (!err)
@@ -195,7 +195,7 @@ int daemon_init(struct daemon *d, const struct daemon_settings *settings, const 
 
 	err = exports_open(settings, &d->exports);
 	if (!err)
-		err = login_check_settings(settings);
+		err = login_check_settings(settings, false);
 	if (!err)
 		err = audit_use(&d->audit.json, settings->audit_log);
 	if (!err)

@@ -148,7 +148,7 @@ int reload_limit(struct daemon *d, const char *name, const char *value, char why
 static int reload_use(struct daemon *d, struct daemon_settings *settings, char why[CONF_WHY_MAX])
 {
 	bool exports_failed = false;
-	int err = login_check_settings(settings);
+	int err = login_check_settings(settings, false);
 
 	*why = '\0';
 	if (!err && daemon_settings_is_open(settings) && !settings->insecure &&

@@ -5,6 +5,7 @@
 import base64
 import json
 import os
+import pwd
 import shutil
 import signal
 import struct
@@ -147,6 +148,25 @@ def files_with_secrets_are_private(top):
         except rftptest.NotReady as e:
             equal(e.code, 2, "exit code")
             check(why in e.said, "why", e.said)
+    if rftptest.ROOT:  # root tries what another user will run
+        names = f"{top}/names"
+        private(names, "alice CN=Alice\n")
+        nobody = pwd.getpwuid(rftptest.NOBODY).pw_name
+        files = [(f"{top}/users", "--users")]
+        if shutil.which("openssl"):
+            subprocess.run(["openssl", "req", "-x509", "-newkey", "ed25519", "-noenc", "-subj", "/CN=ca", "-keyout",
+                            f"{top}/ca.key", "-out", f"{top}/ca.pem"], check=True, capture_output=True)
+            files.append((names, "--certificate-users"))
+        for path, option in files:
+            os.chown(path, rftptest.NOBODY, -1)
+            for user, code, says in ((nobody, 0, b""), ("daemon", 2, path.encode()), (None, 0, b"")):
+                done = subprocess.run([os.path.join(rftptest.BUILD, "rftpd"), "-t", "--export", f"{top}/export", "--listen",
+                                       "0", option, path, *(["--client-ca", f"{top}/ca.pem"] if path == names else []),
+                                       *(["--user", user] if user else [])], capture_output=True, env=rftptest.clean_environment())
+                equal(done.returncode, code, "rftpd -t", option, "as", user, done)
+                check(says in done.stderr, done)
+                if option == "--users" and not user:
+                    check(b"it belongs to user" in done.stderr, "a warning", done)
 
 
 @case

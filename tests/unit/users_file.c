@@ -6,6 +6,7 @@
 #include "tests/scratch.h"
 
 #include <time.h>
+#include <unistd.h>
 
 static const char *found(const char *text, const char *user)
 {
@@ -81,7 +82,20 @@ static void changes(void)
 		CHECK_EQ(users_set(copy, "bob", "h4", why), -EPERM);
 	}
 	CHECK(!chmod(copy, 0620));
-	CHECK_EQ(users_check(copy, why), -EPERM);
+	CHECK_EQ(users_check(copy, geteuid(), why), -EPERM);
+	/* whose it is: the daemon's, or nobody knows as whom that runs */
+	CHECK(!chmod(copy, 0600));
+	CHECK_EQ(users_check(copy, geteuid(), why), 0);
+	CHECK(!*why);
+	if (geteuid())
+		return;
+	CHECK(!chown(copy, 4242, (gid_t)-1));
+	CHECK_EQ(users_check(copy, 4242, why), 0);
+	CHECK(!*why);
+	CHECK_EQ(users_check(copy, 4243, why), -EPERM);
+	CHECK(strstr(why, "belongs to user 4242"));
+	CHECK_EQ(users_check(copy, (uid_t)-1, why), 0);
+	CHECK(strstr(why, "belongs to user 4242"));
 }
 
 static double seconds_of_wrong(const char *hash)
