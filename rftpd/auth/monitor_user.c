@@ -6,12 +6,14 @@
  */
 #include "rftpd/auth/monitor_user.h"
 
+#include "base/log.h"
 #include "base/opener.h"
 #include "base/opener_wire.h"
 #include "rftpd/confine/landlock.h"
 
 #include <errno.h>
 #include <grp.h>
+#include <linux/capability.h>
 #include <pwd.h>
 #include <security/pam_appl.h>
 #include <stdint.h>
@@ -20,6 +22,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define ASKED_S 60 /* PAM's modules may wait for somebody, but not for ever */
@@ -167,19 +170,47 @@ static bool is_well_formed(void)
 	       !strchr(ask.user, '/');
 }
 
+/* Whether this process may have the priority `nice` again once it has a lower one. */
+static bool may_have_again(int nice)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3] = {0};
+	struct rlimit limit;
+
+	if (!getrlimit(RLIMIT_NICE, &limit) && limit.rlim_cur >= (rlim_t)(20 - nice))
+		return true;
+	return !syscall(SYS_capget, &header, sets) &&
+	       sets[CAP_TO_INDEX(CAP_SYS_NICE)].effective & CAP_TO_MASK(CAP_SYS_NICE);
+}
+
+/* Guesses hold up no data, where who is let in can be as quick as the others are. */
+static int authenticate_nicely(const char *service)
+{
+	const int before = getpriority(PRIO_PROCESS, 0);
+	const bool nicely = may_have_again(before);
+	int err;
+
+	if (nicely)
+		(void)setpriority(PRIO_PROCESS, 0, before + ASKED_NICE);
+	err = authenticate(service);
+	if (nicely && setpriority(PRIO_PROCESS, 0, before) && !err)
+		log_warning("user %s: the session has little of the CPU: its priority cannot be "
+			    "taken back: %s",
+			ask.user, strerror(errno));
+	return err;
+}
+
 void monitor_user_run(
 	int fd, const char *service, const struct monitor_export *exports, unsigned count)
 {
-	int fds[2], before = getpriority(PRIO_PROCESS, 0);
+	int fds[2];
 	long n;
 
 	alarm(ASKED_S);
 	n = opener_recv(fd, &ask, sizeof ask, fds);
 	if (n != (long)sizeof ask || !is_well_formed())
 		_exit(1);
-	setpriority(PRIO_PROCESS, 0, before + ASKED_NICE); /* guesses hold up no data */
-	answer.error = -authenticate(service);
-	setpriority(PRIO_PROCESS, 0, before);
+	answer.error = -authenticate_nicely(service);
 	if (!answer.error)
 		answer.error = -become(exports, count);
 	alarm(0);
