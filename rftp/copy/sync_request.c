@@ -90,9 +90,8 @@ void sync_request_fill(struct client *c, struct sync_request *r, const struct co
 			continue;
 		}
 		r->first = r->first ? r->first : name;
-		if (r->round > 1 && c->settings.hard_links
-				? !request_add_linked(r, from, name)
-				: !request_add(r, name, strlen(name)))
+		if (r->round > 1 && c->settings.hard_links ? !request_add_linked(r, from, name)
+							   : !request_add(r, name, strlen(name)))
 			return;
 	}
 }
