@@ -12,7 +12,7 @@ import iwarp
 import rftptest
 from iwarp import Control
 from rftptest import CONNECT, LOST, PROTOCOL, case, check, equal
-from rogue import Rogue, ServerSession, Victim, attributes
+from rogue import Rogue, ServerSession, Victim, lstat
 
 PULL = ("--timeout", "30", "--connect-timeout", "30", "--fabric", "soft", "--engine", "pull")
 BYTES, KEY, BASE = 1 << 17, 77, 1 << 40
@@ -120,8 +120,8 @@ def pieces_that_lie(top):
         def lie(session, _, lies=lies):
             session.control.lay(bytes(40), **lies)
             session.control.pump()  # until the client has enough
-        run(victim, {iwarp.STAT: lie}, code=PROTOCOL, says="broke the protocol", what=what)
-    run(victim, {iwarp.STAT: lambda s, _: s.control.lay(b"\x17\3\3\0\x23" + bytes(35))}, code=PROTOCOL,
+        run(victim, {iwarp.LSTAT: lie}, code=PROTOCOL, says="broke the protocol", what=what)
+    run(victim, {iwarp.LSTAT: lambda s, _: s.control.lay(b"\x17\3\3\0\x23" + bytes(35))}, code=PROTOCOL,
         what="bytes that are no record of TLS")
 
 
@@ -137,7 +137,7 @@ def sends_that_nobody_asked_for(top):
         def send(session, _, message=message):
             session.control.channel.send(message)
             session.control.pump()
-        run(victim, {iwarp.STAT: send}, code=PROTOCOL, says="broke the protocol", what=what)
+        run(victim, {iwarp.LSTAT: send}, code=PROTOCOL, says="broke the protocol", what=what)
 
 
 @case(seconds=120)
@@ -153,8 +153,8 @@ def rings_that_cannot_be(top):
 @case(seconds=120)
 def answers_that_never_come(top):
     """It asks for a SEND, once, and reads no more."""
-    control = run(Victim(top), {iwarp.STAT: lambda s, _: [s.control.pump() for _ in range(100)]}, "--timeout", "1",
-                  "-c", "stat x", code=LOST, says="no answer to STAT")
+    control = run(Victim(top), {iwarp.LSTAT: lambda s, _: [s.control.pump() for _ in range(100)]}, "--timeout", "1",
+                  "-c", "stat x", code=LOST, says="no answer to LSTAT")
     equal(control.asks, 1, "SENDs that were asked for")
     check(control.reads < 200, control.reads, "READs in vain")
 
@@ -167,8 +167,8 @@ def answers_that_take_long(top):
         while session.control.asks == before:
             session.control.pump()
         session.control.by_send = True
-        session.reply(iwarp.STAT, attributes())
-    control = run(Victim(top), {iwarp.STAT: late}, "-c", "; ".join(["stat x"] * 40))
+        session.reply(iwarp.LSTAT, lstat())
+    control = run(Victim(top), {iwarp.LSTAT: late}, "-c", "; ".join(["stat x"] * 40))
     equal(control.asks, 40, "SENDs that were asked for")
 
 
@@ -179,8 +179,8 @@ def a_server_that_laid_it_down_already(top):
         before = session.control.asks
         while session.control.asks == before:
             session.control.pump()
-        session.reply(iwarp.STAT, attributes())  # and the bell
-    control = run(Victim(top), {iwarp.STAT: late}, "-c", "; ".join(["stat x"] * 40))
+        session.reply(iwarp.LSTAT, lstat())  # and the bell
+    control = run(Victim(top), {iwarp.LSTAT: late}, "-c", "; ".join(["stat x"] * 40))
     equal(control.asks, 40, "SENDs that were asked for")
 
 

@@ -49,7 +49,7 @@ def pings(session, pause=0):
 def pings_before_a_reply(top):
     victim = Victim(top)
     for type_, arguments in ((iwarp.HELLO, ("-c", "pwd", "{}")), (iwarp.LOGIN, ("-c", "pwd", "{}")),
-                             (iwarp.STAT, ("-c", "stat x", "{}")), (iwarp.LIST, ("-c", "ls", "{}")),
+                             (iwarp.LSTAT, ("-c", "stat x", "{}")), (iwarp.LIST, ("-c", "ls", "{}")),
                              (iwarp.CHANNELS, ("{}report", "in/")), (iwarp.RETRIEVE, ("{}report", "in/")),
                              (iwarp.STORE, ("canary", "{}x"))):
         victim.suffers({type_: lambda s, data: pings(s)}, *QUICK, *arguments, code=(CONNECT, LOST), says="no answer to",
@@ -516,7 +516,7 @@ def escapes_in_names_and_texts(top):
     """Nothing that a server says reaches the terminal as a command, nor begins a line of its own."""
     victim = Victim(top)
     for what, answers, arguments, code in (
-            ("a refusal of STAT", {iwarp.STAT: lambda s, d: s.refuse(iwarp.STAT, 201, EVIL)}, ("-c", "stat x", "{}"),
+            ("a refusal of LSTAT", {iwarp.LSTAT: lambda s, d: s.refuse(iwarp.LSTAT, 201, EVIL)}, ("-c", "stat x", "{}"),
              rftptest.DENIED),
             ("a refusal of LIST", {iwarp.LIST: lambda s, d: s.refuse(iwarp.LIST, 201, EVIL)}, ("-c", "ls", "{}"),
              rftptest.DENIED),

@@ -37,6 +37,10 @@ def attributes(type_=FILE, size=0, mode=0o644, ns=0):
     return struct.pack(">BIIIQqI", type_, mode, 0, 0, size, 0, ns)
 
 
+def lstat(target=b"", **fields):
+    return attributes(**fields) + iwarp.text(target)
+
+
 def listing(names, more=0, count=None):
     """names: each a name, or (name, attributes)"""
     entries = [(n, attributes()) if isinstance(n, bytes) else n for n in names]
@@ -243,6 +247,7 @@ RIGHT = {
     iwarp.BYE: lambda s, data: s.reply(iwarp.BYE),
     iwarp.CHANNELS: ServerSession.open_channels,
     iwarp.STAT: right_stat,
+    iwarp.LSTAT: lambda s, data: s.reply(iwarp.LSTAT, lstat()),
     iwarp.LIST: lambda s, data: s.reply(iwarp.LIST, listing([b"report"])),
     iwarp.RETRIEVE: right_retrieve,
     iwarp.STORE: right_store,
