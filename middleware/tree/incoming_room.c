@@ -19,13 +19,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/statvfs.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #define ROOM_NS (5 * NS_PER_S) /* to look at what is there; what takes longer is not refused */
 #define ROOM_BLOCK 512u        /* of st_blocks */
+#define ROOM_XFS_MAGIC 0x58465342
 
 /* What a file system has left, or a quota; UINT64_MAX: nothing limits it. */
 struct room_left {
@@ -36,9 +39,32 @@ struct room_left {
 struct room_there {
 	uint64_t bytes, files;
 	bool hidden; /* only what was left to be gone on with */
-	bool all;    /* it was not looked at in time: it may be anything */
+	bool all;    /* it was not looked at in time, or lies on other file systems, too: it may be
+			anything */
+	dev_t device;
 	uint64_t until_ns;
 };
+
+/* Whether bytes take the space there that they took elsewhere, and what is free is all that there
+ * is: others compress, share what is the same, or free space some time after files have gone; of
+ * those that lie on other hosts nobody knows. */
+static bool room_is_plain(int fd)
+{
+	struct statfs fs;
+
+	if (fstatfs(fd, &fs))
+		return false;
+	switch ((unsigned long)fs.f_type) {
+	case EXT4_SUPER_MAGIC:
+	case MSDOS_SUPER_MAGIC:
+	case EXFAT_SUPER_MAGIC:
+	case ROOM_XFS_MAGIC:
+	case TMPFS_MAGIC:
+		return true;
+	default:
+		return false;
+	}
+}
 
 /* What only root may have counts for root alone, as whose process the file is written. */
 static struct room_left room_of_disk(int fd)
@@ -47,7 +73,7 @@ static struct room_left room_of_disk(int fd)
 	struct statvfs fs;
 	const bool root = !geteuid();
 
-	if (fstatvfs(fd, &fs))
+	if (!room_is_plain(fd) || fstatvfs(fd, &fs))
 		return left;
 	if (fs.f_blocks) /* 0: a tmpfs without limit */
 		left.bytes = (uint64_t)(root ? fs.f_bfree : fs.f_bavail) * fs.f_frsize;
@@ -97,13 +123,16 @@ static void room_add_tree(struct room_there *there, int top, const char *path)
 		room_add(there, path, &st);
 		return;
 	}
-	if (walk_new(top, path, "", WALK_LINKS_KEEP, &walk)) {
+	there->all |= *path && st.st_dev != there->device;
+	if (there->all || walk_new(top, path, "", WALK_LINKS_KEEP, &walk)) {
 		there->all = true;
 		return;
 	}
 	walk_hidden(walk);
 	walk_look(walk);
 	while ((n = walk_next(walk, &entry)) > 0) {
+		if (!entry.error && entry.kind != WALK_LEAVE && entry.st.st_dev != there->device)
+			break;
 		if (!entry.error && entry.kind != WALK_DIRECTORY && entry.kind != WALK_LEAVE)
 			room_add(there, entry.path, &entry.st);
 		if (clock_now_ns() > there->until_ns)
@@ -138,7 +167,13 @@ static void room_look(const struct incoming *in, struct room_there *there, int d
 {
 	struct wire_bytes roots = needed->roots, name;
 	char path[MESSAGE_PATH_MAX + 1];
+	struct stat st;
 
+	if (fstat(dir, &st)) {
+		there->all = true;
+		return;
+	}
+	there->device = st.st_dev;
 	there->until_ns = clock_now_ns() + ROOM_NS;
 	/* a file gives its space back when the new one is there, which comes first */
 	there->hidden = needed->net || needed->files == 1;

@@ -3,7 +3,8 @@
  * tree/incoming_room: whether a destination has room for all that is to come, before it comes.
  *
  * Refuses only what cannot fit: what goes when files are replaced, and what an earlier transfer
- * left there to be gone on with, counts as room.  What is not known counts as enough.
+ * left there to be gone on with, counts as room.  What is not known counts as enough: a file system
+ * that may compress, or lies elsewhere, and trees in which others are mounted.
  */
 #ifndef TREE_INCOMING_ROOM_H
 #define TREE_INCOMING_ROOM_H

@@ -217,6 +217,17 @@ def names(top):
 
 
 @case(seconds=60)
+def what_is_mounted_beneath(top):
+    """That is another file system's room."""
+    with small(f"{top}/small") as where, small(f"{top}/small/t", "size=64m"):
+        many(f"{top}/t", 40, M)
+        daemon = Daemon(where, "rw")
+        works("-r", f"{top}/t", daemon.url(""))
+        equal(tree(f"{where}/t"), tree(f"{top}/t"), "what is there")
+        daemon.stop()
+
+
+@case(seconds=60)
 def in_place(top):
     with small(f"{top}/small") as where:
         daemon = Daemon(where, "rw")
