@@ -17,6 +17,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #define LOOKUP_ROOM (16u << 10)     /* for what the services say of one, at first */
@@ -101,36 +103,48 @@ static int lookup_here(const struct lookup_question *q, struct lookup_answer *a)
 
 /* ---- elsewhere ---- */
 
-/* Under the lock.  -1: there is none to be had. */
+/* Under the lock.  Whether one may be made, which is counted then. */
+static bool lookup_reserve_line(void)
+{
+	if (elsewhere.gone || (elsewhere.lost >= LOOKUP_LOST_MAX &&
+				      clock_now_ns() - elsewhere.since_ns < LOOKUP_LOST_NS))
+		return false;
+	elsewhere.count++;
+	return true;
+}
+
+/* Without the lock: others go on with the lines that there are.  An answer that comes for somebody
+ * else is as good.  -1: there is none to be had. */
 static int lookup_make_line(void)
 {
 	char byte = 0;
 	int fds[2] = {-1, -1};
-	long n = 0;
+	long n = opener_send(elsewhere.keeper, &byte, sizeof byte, NULL, 0);
+	bool gone;
 
-	if (elsewhere.lost >= LOOKUP_LOST_MAX &&
-		clock_now_ns() - elsewhere.since_ns < LOOKUP_LOST_NS)
-		return -1;
-	if (!elsewhere.gone && !opener_send(elsewhere.keeper, &byte, sizeof byte, NULL, 0))
+	if (!n)
 		n = opener_recv(elsewhere.keeper, &byte, sizeof byte, fds);
-	if (n != sizeof byte && n != -EMSGSIZE) { /* which is: there is no descriptor for it */
-		if (!elsewhere.gone)
-			log_error("the process that looks up users and groups has ended: owners "
-				  "are kept by number until a new start");
-		elsewhere.gone = true;
-		return -1;
-	}
-	if (n < 0 || fds[0] < 0) {
+	if (n == sizeof byte && fds[0] >= 0)
+		return fds[0];
+	/* of these the first: there is no descriptor for it; the second: not in time */
+	gone = n != sizeof byte && n != -EMSGSIZE && n != -EAGAIN;
+	if (!gone)
 		log_warning("no process can be started that looks up users and groups");
-		return -1;
-	}
-	elsewhere.count++;
-	return fds[0];
+	pthread_mutex_lock(&elsewhere.lock);
+	elsewhere.count--;
+	if (gone && !elsewhere.gone)
+		log_error("the process that looks up users and groups has ended: owners are kept "
+			  "by number until a new start");
+	elsewhere.gone |= gone;
+	pthread_cond_signal(&elsewhere.given); /* whose turn it is finds the same */
+	pthread_mutex_unlock(&elsewhere.lock);
+	return -1;
 }
 
 /* `anew`: one that nobody had; it takes the place of one that waits where there are all. */
 static int lookup_take_line(bool anew)
 {
+	bool reserved = false;
 	int fd = -1;
 
 	pthread_mutex_lock(&elsewhere.lock);
@@ -144,11 +158,11 @@ static int lookup_take_line(bool anew)
 		fd = -1;
 	}
 	if (fd < 0)
-		fd = lookup_make_line();
-	if (fd < 0)
+		reserved = lookup_reserve_line();
+	if (fd < 0 && !reserved)
 		pthread_cond_signal(&elsewhere.given); /* whose turn it is finds the same */
 	pthread_mutex_unlock(&elsewhere.lock);
-	return fd;
+	return reserved ? lookup_make_line() : fd;
 }
 
 static void lookup_give_line(int fd)
@@ -235,11 +249,15 @@ int lookup_id(enum lookup_kind kind, const char *name, uint32_t *id)
 
 void lookup_elsewhere(int keeper)
 {
+	const struct timeval limit = {.tv_sec = LOOKUP_LINE_S};
+
 	elsewhere.used = true;
 	elsewhere.keeper = keeper;
+	setsockopt(keeper, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+	setsockopt(keeper, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
 	elsewhere.since_ns = clock_now_ns();
 	for (unsigned i = 0; i < LOOKUP_LINES; i++) {
-		int fd = lookup_make_line();
+		int fd = lookup_reserve_line() ? lookup_make_line() : -1;
 
 		if (fd >= 0)
 			elsewhere.lines[elsewhere.idle++] = fd;

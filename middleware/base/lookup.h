@@ -20,6 +20,9 @@
 #define LOOKUP_LOST_MAX 8u
 #define LOOKUP_LOST_NS (60 * NS_PER_S)
 
+/* Until a process that is asked for must have been started. */
+#define LOOKUP_LINE_S 10
+
 enum lookup_kind { LOOKUP_USER, LOOKUP_GROUP };
 
 /* 0; -ENOENT: there is none of this number, or name, or the name is too long; -errno: nobody can

@@ -207,5 +207,85 @@ static void known_elsewhere(void)
 	CHECK(!strcmp(name, "as it was"));
 }
 
-HARNESS_MAIN({"as here", as_here}, {"what is no question", no_question},
+static void *ask_and_lose(void *arg)
+{
+	char name[LOOKUP_NAME_MAX + 1];
+
+	(void)arg;
+	lookup_name(LOOKUP_USER, ENDS_AT, name);
+	return NULL;
+}
+
+/* Who asks: one that needs a new line, and, once the keeper was asked for it, another one. */
+static void ask_beside(int keeper, int go, int answered)
+{
+	char name[LOOKUP_NAME_MAX + 1] = "", byte = 0;
+	pthread_t thread;
+
+	log_setup("test", LOG_LEVEL_ERROR);
+	lookup_elsewhere(keeper);
+	if (pthread_create(&thread, NULL, ask_and_lose, NULL) || read(go, &byte, 1) != 1)
+		_exit(2);
+	byte = !lookup_name(LOOKUP_USER, 0, name) && !strcmp(name, "root");
+	if (write(answered, &byte, 1) != 1)
+		_exit(2);
+	pthread_join(thread, NULL);
+	_exit(0);
+}
+
+/* One process fewer than there are lines; answers to those who ask for more come later. */
+static void others_ask_while_a_line_is_made(void)
+{
+	int ends[2], go[2], answered[2], status;
+	struct pollfd there;
+	pid_t pid, serves[LOOKUP_LINES - 1];
+	char byte = 0;
+
+	CHECK(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends));
+	CHECK(!pipe(go) && !pipe(answered));
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		close(ends[0]);
+		ask_beside(ends[1], go[0], answered[1]);
+	}
+	close(ends[1]);
+	close(answered[1]);
+	for (unsigned i = 0; i < LOOKUP_LINES; i++) {
+		int line[2];
+
+		CHECK_EQ(recv(ends[0], &byte, 1, 0), 1);
+		if (i == LOOKUP_LINES - 1) {
+			CHECK(!opener_send(ends[0], &byte, 1, NULL, 0));
+			break;
+		}
+		CHECK(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, line));
+		serves[i] = fork();
+		if (!serves[i]) {
+			close(ends[0]);
+			close(line[0]);
+			serve(line[1]);
+		}
+		CHECK(!opener_send(ends[0], &byte, 1, line, 1));
+		close(line[0]);
+		close(line[1]);
+	}
+	/* this one is not answered until the other question is */
+	CHECK_EQ(recv(ends[0], &byte, 1, 0), 1);
+	CHECK_EQ(write(go[1], "", 1), 1);
+	there = (struct pollfd){answered[0], POLLIN, 0};
+	CHECK_EQ(poll(&there, 1, 60000), 1);
+	byte = 0;
+	CHECK(there.revents & POLLIN && read(answered[0], &byte, 1) == 1 && byte);
+	close(ends[0]);
+	CHECK(waitpid(pid, &status, 0) == pid && !status);
+	for (unsigned i = 0; i < LOOKUP_LINES - 1; i++)
+		CHECK_EQ(waitpid(serves[i], &status, 0), serves[i]);
+	close(go[0]);
+	close(go[1]);
+	close(answered[0]);
+}
+
+HARNESS_MAIN({"others ask while a line is made", others_ask_while_a_line_is_made},
+	{"as here", as_here}, {"what is no question", no_question},
 	{"known elsewhere", known_elsewhere})
