@@ -5,18 +5,20 @@
  *
  *     requests WHAT [options]
  *
- *     write    the daemon's threads WRITE to the client's memory        one-sided, started by the
- * daemon read     the client's threads READ                                one-sided, answered by
- * it place    they WRITE, and with --flush READ behind it what lies    the same there, unless a
- * WRITE's completion says as much reply    the client asks by SEND, the daemon answers with the
- * two-sided READ data, by SEND store    the client sends the data by SEND, the daemon two-sided
- * WRITE acknowledges by SEND put      the client WRITEs the data and says so by SEND; the one-sided
- * WRITE, with work for daemon writes the result down, which the client READs    the daemon, which
- * sends nothing
+ * WHAT is one of these:
+ *
+ * - write: the daemon's threads WRITE to the client's memory.  One-sided, started by the daemon.
+ * - read: the client's threads READ.  One-sided, answered by the daemon.
+ * - place: they WRITE, and with --flush READ behind it what lies there, unless a WRITE's completion
+ *   says as much.  The same.
+ * - reply: the client asks by SEND, the daemon answers with the data, by SEND.  Two-sided READ.
+ * - store: the client sends the data by SEND, the daemon acknowledges by SEND.  Two-sided WRITE.
+ * - put: the client WRITEs the data and says so by SEND; the daemon writes the result down, which
+ *   the client READs.  One-sided WRITE, with work for the daemon, which sends nothing.
  *
  * --verify: who gets the data compares its checksum (of `place`, nobody looks).  --fsync DIR: who
  * gets it writes it to a file there and flushes that.  --copies N: the client copies the data N
- * times more. Only here does anything cross without a checksum: in the programs nothing does.
+ * times more.  Only here does anything cross without a checksum: in the programs nothing does.
  */
 #include "tests/bench/requests.h"
 
