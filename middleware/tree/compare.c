@@ -140,6 +140,14 @@ struct compare_entry *compare_list_find(const struct compare_list *list, const c
 	return NULL;
 }
 
+bool compare_list_has(
+	const struct compare_list *list, const char *name, int64_t mtime_s, uint32_t mtime_ns)
+{
+	const struct compare_entry *e = compare_list_find(list, name);
+
+	return e && e->mtime_s == mtime_s && e->mtime_ns == mtime_ns;
+}
+
 static int names_add(struct compare_names *names, const struct compare_entry *entry)
 {
 	size_t room = names->room ? names->room * 2 : 64;

@@ -66,6 +66,9 @@ int compare_list_add(struct compare_list *, const struct message_tree_entry *);
 int compare_list_append(struct compare_list *, const struct compare_entry *);
 /* The entry of a name, of a list in the order of walks; NULL: none. */
 struct compare_entry *compare_list_find(const struct compare_list *, const char *name);
+/* Whether the list has the name with just this modification time. */
+bool compare_list_has(
+	const struct compare_list *, const char *name, int64_t mtime_s, uint32_t mtime_ns);
 void compare_list_fini(struct compare_list *);
 
 /* When two files are taken for the same. */

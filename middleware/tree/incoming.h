@@ -10,6 +10,7 @@
 #define TREE_INCOMING_H
 
 #include "tree/asked.h"
+#include "tree/compare.h"
 #include "tree/incoming_place.h"
 #include "tree/outcome.h"
 
@@ -47,6 +48,10 @@ struct incoming_params {
 	/* A file that is there, and stays, may get what a peer says of it beside its bytes, where
 	 * `replace`; else the peer says what nobody asked for: -EBADMSG. */
 	bool attributes;
+	/* Of such a file what was compared, at the peer and here: where it gets another time, both
+	 * are as they were then, or it stays as it is (-ESTALE): with the time of other bytes it
+	 * would be taken for these.  The caller's; NULL: nobody knows. */
+	const struct compare_list *listed_there, *listed_here;
 	uint16_t keep; /* enum transfer_has: what is taken from the peer beyond mode and time */
 	/* Left-behind temporary files are removed from the directories that files go to. */
 	bool sweep;

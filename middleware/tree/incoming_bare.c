@@ -156,14 +156,27 @@ static int incoming_leave_directory(
 
 #define INCOMING_THERE_FLAGS (O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY)
 
+static bool incoming_is_as_listed(const struct incoming *in, const struct transfer_file *file,
+	const char *name, const struct stat *st)
+{
+	const uint32_t ns = (uint32_t)st->st_mtim.tv_nsec;
+
+	if (!in->params.listed_there || !in->params.listed_here ||
+		(st->st_mtim.tv_sec == file->mtime_s && ns == file->mtime_ns))
+		return true; /* it gets no other time */
+	return compare_list_has(in->params.listed_there, name, file->mtime_s, file->mtime_ns) &&
+	       compare_list_has(in->params.listed_here, name, st->st_mtim.tv_sec, ns);
+}
+
 /* Whether it is what was compared: with the source's time anything else would be taken for what the
  * source has.  0; -ESTALE; -errno. */
-static int incoming_judge_there(
-	int fd, const struct transfer_file *file, struct stat *st, char text[512])
+static int incoming_judge_there(const struct incoming *in, const struct transfer_file *file,
+	const char *name, int fd, struct stat *st, char text[512])
 {
 	if (fstat(fd, st))
 		return -errno;
-	if (S_ISREG(st->st_mode) && (uint64_t)st->st_size == file->there)
+	if (S_ISREG(st->st_mode) && (uint64_t)st->st_size == file->there &&
+		incoming_is_as_listed(in, file, name, st))
 		return 0;
 	snprintf(text, 512, "was changed after it was compared");
 	return -ESTALE;
@@ -191,7 +204,7 @@ static int incoming_open_locked(struct incoming *in, const struct transfer_file 
 
 	if (fd < 0)
 		return fd;
-	err = incoming_judge_there(fd, file, &st, text);
+	err = incoming_judge_there(in, file, name, fd, &st, text);
 	if (!err && (st.st_uid != opener_uid() || (st.st_mode & 0600) == 0600))
 		err = -EACCES;
 	if (!err)
@@ -236,7 +249,7 @@ static int incoming_set_attributes(
 	else if (there.fd < 0)
 		err = there.fd;
 	if (!err)
-		err = incoming_judge_there(there.fd, file, &st, text);
+		err = incoming_judge_there(in, file, name, there.fd, &st, text);
 	if (!err)
 		err = incoming_metadata(in, file, &metadata);
 	if (!err)

@@ -14,6 +14,7 @@
 #ifndef TREE_OUTGOING_H
 #define TREE_OUTGOING_H
 
+#include "tree/compare.h"
 #include "tree/outcome.h"
 #include "tree/selection.h"
 #include "tree/walk.h"
@@ -32,7 +33,11 @@ struct outgoing_params {
 	bool numeric_ids; /* owners by number alone */
 	bool hard_links;  /* a file's second name is sent as a link to the first, not as a file */
 	bool attributes;  /* of a selected file with a '/' behind all but its bytes is sent */
-	bool dense;       /* holes are read, and sent as zeros: for a sink that keeps order */
+	/* Of such a file what it was compared as: with another modification time it has changed,
+	 * and is not sent (-ESTALE), as its time would be that of other bytes.  The caller's; NULL:
+	 * nobody knows. */
+	const struct compare_list *listed;
+	bool dense;  /* holes are read, and sent as zeros: for a sink that keeps order */
 	bool reread; /* files are read once more from the disk, and compared with what was sent */
 	/* While sizes are added up (outgoing_measure): so many files so far, and bytes.  May be
 	 * NULL.

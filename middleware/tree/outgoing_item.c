@@ -214,6 +214,9 @@ static int outgoing_read_attributes(
 	if (!S_ISREG(it->before.st_mode))
 		return -ESTALE; /* no more */
 	outgoing_item_attributes(item, &it->before);
+	if (from->listed &&
+		!compare_list_has(from->listed, it->name, item->file.mtime_s, item->file.mtime_ns))
+		return -ESTALE;
 	n = outgoing_item_meet(item, from);
 	if (n)
 		return n < 0 ? n : 0;

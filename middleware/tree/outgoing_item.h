@@ -7,6 +7,7 @@
 #define TREE_OUTGOING_ITEM_H
 
 #include "transfer/transfer.h"
+#include "tree/compare.h"
 #include "tree/outgoing_keep.h"
 #include "tree/outgoing_links.h"
 #include "tree/outgoing_tree.h"
@@ -42,9 +43,10 @@ struct outgoing_from {
 	int flags;        /* O_NOFOLLOW or 0 */
 	enum end_direct direct;
 	struct outgoing_keep *keep;
-	struct outgoing_links *links; /* NULL: a file's other names are files of their own */
-	uint32_t number;              /* of the item in the transfer */
-	bool dense;                   /* holes are read, and sent as zeros */
+	struct outgoing_links *links;      /* NULL: a file's other names are files of their own */
+	uint32_t number;                   /* of the item in the transfer */
+	bool dense;                        /* holes are read, and sent as zeros */
+	const struct compare_list *listed; /* struct outgoing_params' */
 };
 
 /* Leaves the item's file closed: it is where `from` says, and its path there is the last `length`
@@ -71,7 +73,7 @@ int outgoing_item_read_link(struct transfer_item *, const struct outgoing_from *
 /* What a directory is sent with beyond mode and time.  0 or -errno. */
 int outgoing_item_keep_directory(struct transfer_item *, const struct outgoing_from *);
 /* A file's mode and time, and what is sent beyond these, but no bytes; or a hard link to one that
- * was met before.  0 or -errno. */
+ * was met before.  0 or -errno; -ESTALE: it is not what was listed. */
 int outgoing_item_read_attributes(struct transfer_item *, const struct outgoing_from *);
 /* Whether its file is what it was: 0; -ESTALE, -EAGAIN as above; -errno. */
 int outgoing_item_check(const struct transfer_item *);

@@ -136,6 +136,7 @@ static int outgoing_next_attributes(
 	from.top = o->tree->top;
 	from.path = path;
 	from.flags = o->params.links == WALK_LINKS_FOLLOW ? 0 : O_NOFOLLOW;
+	from.listed = o->params.listed;
 	if (!transfer_name_ok(item->file.name))
 		item->error = -ENAMETOOLONG;
 	else

@@ -640,6 +640,64 @@ static void attributes_alone(void)
 	close(top);
 }
 
+static void list_one(struct compare_list *list, const char *name, int64_t s, uint32_t ns)
+{
+	struct compare_entry e = {.name = strdup(name),
+		.type = MESSAGE_FILE,
+		.size = 3,
+		.mtime_s = s,
+		.mtime_ns = ns};
+
+	if (!e.name || compare_list_append(list, &e))
+		abort();
+}
+
+/* What changed at either side after it was compared keeps its time, or it would never be copied. */
+static void attributes_of_what_was_compared(void)
+{
+	const char *dir = scratch_dir();
+	const struct timespec times[2] = {{7, 0}, {900000000, 5}};
+	static const char *const names[] = {"in/a", "in/b", "in/c"};
+	struct compare_list there = {0}, here = {0};
+	int top = open(dir, O_PATH | O_DIRECTORY);
+	struct incoming_params p = params(INCOMING_INTO, top, "/in");
+	struct transfer_file file;
+	struct incoming *in;
+	struct stat st;
+
+	p.attributes = true;
+	p.listed_there = &there;
+	p.listed_here = &here;
+	CHECK_EQ(mkdir(scratch_path(dir, "in"), 0755), 0);
+	for (unsigned i = 0; i < 3; i++) {
+		CHECK(scratch_write(scratch_path(dir, names[i]), "old"));
+		CHECK_EQ(utimensat(AT_FDCWD, scratch_path(dir, names[i]), times, 0), 0);
+	}
+	list_one(&there, "a", 1000000000, 123456788); /* it was written to meanwhile */
+	list_one(&there, "b", 1000000000, 123456789);
+	list_one(&there, "c", 1000000000, 123456789);
+	list_one(&here, "a", 900000000, 5);
+	list_one(&here, "b", 900000000, 4); /* so was this one */
+	list_one(&here, "c", 900000000, 5);
+	CHECK_EQ(incoming_new(&p, &in), 0);
+	for (unsigned i = 0; i < 2; i++) {
+		CHECK_EQ(receive_attributes(in, names[i] + 3, 3, &file), -ESTALE);
+		CHECK_EQ(stat(scratch_path(dir, names[i]), &st), 0);
+		CHECK_EQ(st.st_mtim.tv_sec, 900000000);
+		CHECK_EQ(st.st_mode & 07777, 0644);
+	}
+	CHECK_EQ(receive_attributes(in, "c", 3, &file), 0);
+	CHECK(has(scratch_path(dir, "in/c"), 0640, true));
+	/* what has the time already gets the rest, whatever was listed */
+	CHECK_EQ(chmod(scratch_path(dir, "in/c"), 0600), 0);
+	CHECK_EQ(receive_attributes(in, "c", 3, &file), 0);
+	CHECK(has(scratch_path(dir, "in/c"), 0640, true));
+	incoming_free(in);
+	compare_list_fini(&there);
+	compare_list_fini(&here);
+	close(top);
+}
+
 /* Nobody asked for them, or nothing that is there is to change. */
 static void attributes_that_nobody_wants(void)
 {
@@ -698,7 +756,8 @@ static void in_place_nothing_but_bytes(void)
 	close(top);
 }
 
-HARNESS_MAIN({"attributes_that_nobody_wants", attributes_that_nobody_wants},
+HARNESS_MAIN({"attributes_of_what_was_compared", attributes_of_what_was_compared},
+	{"attributes_that_nobody_wants", attributes_that_nobody_wants},
 	{"in_place_nothing_but_bytes", in_place_nothing_but_bytes},
 	{"a_peers_hard_links", a_peers_hard_links}, {"attributes_alone", attributes_alone},
 	{"directories_get_their_mode_and_time_last", directories_get_their_mode_and_time_last},

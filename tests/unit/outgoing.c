@@ -630,7 +630,49 @@ static void attributes_of_selected_files(void)
 	}
 }
 
-HARNESS_MAIN({"attributes_of_selected_files", attributes_of_selected_files},
+/* A file that was written to after it was compared does not give its time to what was there. */
+static void attributes_of_what_was_listed(void)
+{
+	const char *dir = scratch_dir();
+	struct compare_list listed = {0};
+	struct selection names = {0};
+	const struct outgoing_params params = {
+		.top = AT_FDCWD, .attributes = true, .listed = &listed};
+	const struct outgoing_selected from = {
+		.top = AT_FDCWD, .directory = dir, .selection = &names};
+	const int wanted[] = {0, -ESTALE};
+	const struct transfer_source *source;
+	struct outgoing *o;
+
+	for (unsigned i = 0; i < 2; i++) {
+		const char *name = i ? "b" : "a";
+		struct compare_entry e = {.name = strdup(name), .type = MESSAGE_FILE, .size = 1};
+		struct stat st;
+
+		CHECK(scratch_write(scratch_path(dir, name), "1"));
+		CHECK_EQ(stat(scratch_path(dir, name), &st), 0);
+		e.mtime_s = st.st_mtim.tv_sec - i;
+		e.mtime_ns = (uint32_t)st.st_mtim.tv_nsec;
+		CHECK_EQ(compare_list_append(&listed, &e), 0);
+		CHECK_EQ(selection_add(&names, i ? "b/" : "a/", 2), 0);
+	}
+	CHECK_EQ(selection_sort(&names), 0);
+	CHECK_EQ(outgoing_new(&params, &o), 0);
+	CHECK_EQ(outgoing_add_selected(o, &from), 0);
+	source = outgoing_source(o);
+	for (unsigned i = 0; i < 2; i++) {
+		struct transfer_item item = {.file.file = i + 1};
+
+		CHECK_EQ(source->next(source->ctx, &item), 1);
+		CHECK_EQ(item.error, wanted[i]);
+		source->done(source->ctx, &item, status_from_errno(item.error), "");
+	}
+	outgoing_free(o);
+	compare_list_fini(&listed);
+}
+
+HARNESS_MAIN({"attributes_of_what_was_listed", attributes_of_what_was_listed},
+	{"attributes_of_selected_files", attributes_of_selected_files},
 	{"hard_links_once", hard_links_once}, {"a_tree_in_order", a_tree_in_order},
 	{"the_destination_itself", the_destination_itself},
 	{"what_can_not_be_sent", what_can_not_be_sent},
