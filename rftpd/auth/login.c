@@ -161,13 +161,6 @@ static bool fail(struct login_attempt *a, const char *why)
 	return false;
 }
 
-static bool check_system_user(struct login_attempt *a)
-{
-	const struct monitor_login login = {a->shown.user, (const char *)a->data, a->address};
-
-	return !monitor_login(&login, &a->opener, a->why, sizeof a->why);
-}
-
 /* A password is tried against a hash in any case: the time says nothing of who is there. */
 static bool check_password(struct login_attempt *a)
 {
@@ -181,8 +174,10 @@ static bool check_password(struct login_attempt *a)
 	if (err)
 		log_error("users: %s", a->why);
 	/* who has an entry in the file is that user, and nobody of this host */
-	if (!err && !*hash && a->system_users)
-		return check_system_user(a);
+	if (!err && !*hash && a->system_users) {
+		a->asks = true;
+		return false;
+	}
 	right = users_verify((const char *)a->data, hash);
 	if (err)
 		return false;
@@ -245,6 +240,21 @@ static bool check_once(struct login_attempt *a)
 	return fail(a, "the one-time key is wrong");
 }
 
+static bool end(struct login_attempt *a, bool right)
+{
+	if (right && a->shown.method != MESSAGE_LOGIN_CERTIFICATE)
+		a->identity = a->shown;
+	a->identity.method = a->shown.method;
+	return right;
+}
+
+bool login_attempt_ask(struct login_attempt *a)
+{
+	const struct monitor_login login = {a->shown.user, (const char *)a->data, a->address};
+
+	return end(a, !monitor_login(&login, &a->opener, a->why, sizeof a->why));
+}
+
 bool login_attempt_check(struct login_attempt *a)
 {
 	bool right;
@@ -268,8 +278,5 @@ bool login_attempt_check(struct login_attempt *a)
 	default:
 		return fail(a, "this method is not known here");
 	}
-	if (right && a->shown.method != MESSAGE_LOGIN_CERTIFICATE)
-		a->identity = a->shown;
-	a->identity.method = a->shown.method;
-	return right;
+	return end(a, right);
 }

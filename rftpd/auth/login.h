@@ -28,6 +28,7 @@ struct login_attempt {
 	const uint8_t *once_key; /* with whom it is of; the settings' */
 	const char *once_user;
 	bool system_users;
+	bool asks;        /* set by login_attempt_check: see there */
 	char address[64]; /* from where; the caller may set it, for PAM */
 	/* out */
 	struct identity identity; /* whose it is */
@@ -51,7 +52,11 @@ bool login_attempt_is_slow(const struct login_attempt *);
 /* Whether guessing would help against what was shown, so that a refusal should take its time. */
 bool login_attempt_is_guess(const struct login_attempt *);
 
-/* true: taken, `identity` is set.  false: `why`.  An error of this side's is no login either. */
+/* true: taken, `identity` is set.  false: `why`, or, with `asks`, login_attempt_ask is to say it.  An
+ * error of this side's is no login either. */
 bool login_attempt_check(struct login_attempt *);
+/* The rest of it, which takes no CPU here, but waits for another process, and perhaps another host.
+ */
+bool login_attempt_ask(struct login_attempt *);
 
 #endif

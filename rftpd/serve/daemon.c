@@ -35,7 +35,8 @@
  */
 #define TASK_THREADS_SPARE 64u
 #define TASK_THREADS_MOST 4096u
-#define CHECK_THREADS_PAM 32u
+#define ASK_THREADS_FEW 4u
+#define ASK_THREADS_MOST 32u
 /* What they have open, files apart, which the budget counts. */
 #define SESSION_DESCRIPTORS                                                                        \
 	5u /* two of them once it had a transfer; and one for each data channel */
@@ -83,17 +84,25 @@ static void take_checks(void *owner)
 	task_pool_take_done(((struct daemon *)owner)->checks);
 }
 
-/* Half of the CPUs, and no more, whoever wants to log in: the rest moves data.  Who asks PAM waits
- * for a process, and that perhaps for another host: more of them wait. */
+static void take_asks(void *owner)
+{
+	task_pool_take_done(((struct daemon *)owner)->asks);
+}
+
+/* Half of the CPUs, and no more, whoever wants to log in: the rest moves data.  Who asks PAM takes
+ * no CPU of this process, and waits: there may be more of them. */
 static int start_checks(struct daemon *d)
 {
 	unsigned threads = (worker_cpus() + 1) / 2;
-	unsigned waiting = d->settings->system_users ? CHECK_THREADS_PAM : 0;
-	int err = task_pool_new(threads, threads + waiting, &d->checks);
+	int err = task_pool_new(threads, threads, &d->checks);
 
-	if (err)
-		return err;
-	return poller_add(&d->poller, &d->checks_done, task_pool_fd(d->checks), take_checks, d);
+	if (!err)
+		err = task_pool_new(ASK_THREADS_FEW, ASK_THREADS_MOST, &d->asks);
+	if (!err)
+		err = poller_add(
+			&d->poller, &d->checks_done, task_pool_fd(d->checks), take_checks, d);
+	return err ? err
+		   : poller_add(&d->poller, &d->asks_done, task_pool_fd(d->asks), take_asks, d);
 }
 
 static int start_tasks(struct daemon *d)
@@ -164,6 +173,7 @@ int daemon_init(struct daemon *d, const struct daemon_settings *settings, const 
 		.told = {.fd = -1},
 		.tasks_done = {.fd = -1},
 		.checks_done = {.fd = -1},
+		.asks_done = {.fd = -1},
 		.devices = {.fd = -1, .watch = {.fd = -1}},
 		.next_session = 1,
 	};
@@ -267,6 +277,7 @@ void daemon_fini(struct daemon *d)
 	listen_fini(d);
 	task_pool_free(d->tasks);
 	task_pool_free(d->checks);
+	task_pool_free(d->asks);
 	poller_fini(&d->poller);
 	if (d->told_fd >= 0)
 		close(d->told_fd);
@@ -329,6 +340,7 @@ static uint64_t next_ns(struct daemon *d)
 	until_ns = earlier(until_ns, quotas_next_ns(d));
 	until_ns = earlier(until_ns, task_pool_next_ns(d->tasks));
 	until_ns = earlier(until_ns, task_pool_next_ns(d->checks));
+	until_ns = earlier(until_ns, task_pool_next_ns(d->asks));
 	return TAILQ_EMPTY(&d->busy) ? until_ns : 0;
 }
 
@@ -355,6 +367,7 @@ int daemon_round(struct daemon *d, int most_ms)
 	quotas_tend(d, now_ns);
 	task_pool_tend(d->tasks, now_ns);
 	task_pool_tend(d->checks, now_ns);
+	task_pool_tend(d->asks, now_ns);
 	bury(d);
 	return daemon_stop_tend(d, now_ns);
 }

@@ -129,6 +129,8 @@ struct daemon {
 	struct task_pool
 		*checks; /* of logins: few at a time, for a password takes CPU and memory */
 	struct watch checks_done;
+	struct task_pool *asks; /* of logins: they wait for PAM, and take nothing */
+	struct watch asks_done;
 	unsigned check_count; /* under way and waiting */
 
 	/* transfers that ended, or gave back what they had: from their threads to ours */

@@ -253,12 +253,39 @@ static void run_check(struct task *task)
 	c->right = login_attempt_check(c->attempt);
 }
 
+static void run_ask(struct task *task)
+{
+	struct login_check *c = (struct login_check *)task;
+
+	c->right = login_attempt_ask(c->attempt);
+}
+
+static int cannot_check(struct daemon_session *s, struct login_check *c, int err)
+{
+	free_check(c);
+	session_log(s, LOG_LEVEL_WARNING, "its login is not checked: %s",
+		err == -EUSERS ? "too many wait" : strerror(-err));
+	err = daemon_session_refuse(s, MESSAGE_LOGIN, STATUS_LIMIT, "too many log in now");
+	daemon_session_close(s, "too many log in");
+	return err;
+}
+
+/* Who waits for PAM keeps no password of the file waiting, nor do those keep him. */
+static int ask(struct login_check *c)
+{
+	c->attempt->asks = false;
+	c->task.run = run_ask;
+	return task_pool_start(c->daemon->asks, &c->task, clock_now_ns());
+}
+
 static void end_check(struct task *task)
 {
 	struct login_check *c = (struct login_check *)task;
 	struct daemon_session *s = c->session;
-	int err;
+	int err = 0;
 
+	if (s && c->attempt->asks && !(err = ask(c)))
+		return;
 	c->daemon->check_count--;
 	if (!s) {
 		free_check(c);
@@ -266,7 +293,7 @@ static void end_check(struct task *task)
 	}
 	assert(s->state == SESSION_CHECKING && s->check == c);
 	s->check = NULL;
-	err = conclude(s, c);
+	err = err ? cannot_check(s, c, err) : conclude(s, c);
 	if (err)
 		daemon_session_break(s, err);
 }
@@ -285,12 +312,7 @@ static int start_check(struct daemon_session *s, struct login_check *c)
 		s->check = c;
 		return 0;
 	}
-	free_check(c);
-	session_log(s, LOG_LEVEL_WARNING, "its login is not checked: %s",
-		err == -EUSERS ? "too many wait" : strerror(-err));
-	err = daemon_session_refuse(s, MESSAGE_LOGIN, STATUS_LIMIT, "too many log in now");
-	daemon_session_close(s, "too many log in");
-	return err;
+	return cannot_check(s, c, err);
 }
 
 /* HOST of HOST:PORT or [HOST]:PORT. */

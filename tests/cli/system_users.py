@@ -398,6 +398,40 @@ def who_is_let_in(top):
 
 
 @case(seconds=180)
+def few_passwords_of_the_file_are_hashed_at_once(top):
+    """Also where users of the host, who wait for PAM, may be many: a hash takes memory and CPU."""
+    hash_ = "$y$jCT$abcdefgh$qmTXjUo8J.WswSVjZ2vHR6VpkRVFef7orQfRYFgRJ1A"  # takes 128 MiB
+    threads = (len(os.sched_getaffinity(0)) + 1) // 2
+    if threads > 8:
+        skip("so many CPUs would take too much memory")
+    users = Users(top)
+    try:
+        with open(f"{top}/file", "w") as f:
+            f.write(f"carol:{hash_}\n")
+        os.chmod(f"{top}/file", 0o600)
+        os.chown(f"{top}/file", users.uid(users.run), -1)
+        daemon = served(top, users, "--users", f"{top}/file")
+        works(*mine(top), "-c", "ls", url(daemon, users.ann))
+        before = daemon.peak_bytes()
+        with open(f"{top}/sesame", "w") as f:
+            f.write("sesame\n")
+        os.chmod(f"{top}/sesame", 0o600)
+        clients = [rftptest.start_rftp("--connect-timeout", "120", "--password-file", f"{top}/sesame", "-c", "ls",
+                                       url(daemon, "carol")) for _ in range(threads + 7)]
+        for client in clients:
+            equal(rftptest.finish(client).code, 0, "a login")
+        most = (daemon.peak_bytes() - before) >> 20
+        check(most > 100, "one hash takes memory:", most, "MiB")
+        check(most < 128 * threads + 100, "hashes of", threads, "threads take", most, "MiB")
+        # and both kinds of users are let in still
+        works(*mine(top), "-c", "ls", url(daemon, users.ann))
+        daemon.stop()
+    finally:
+        rftptest.kill_all()
+        users.close()
+
+
+@case(seconds=180)
 def slow_passwords_hold_up_nobody(top):
     """Who waits for PAM waits alone; a delay that its modules ask for is the daemon's business; it knows from where."""
     users = Users(top)

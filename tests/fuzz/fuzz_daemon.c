@@ -420,7 +420,7 @@ static void before_hello(const uint8_t *data, size_t size)
 static bool is_busy(void)
 {
 	return daemon_.session_count || daemon_.burials || task_pool_busy(daemon_.tasks) ||
-	       task_pool_busy(daemon_.checks);
+	       task_pool_busy(daemon_.checks) || task_pool_busy(daemon_.asks);
 }
 
 /* Now and then what clients made goes, once the daemon has nothing left to do, which must come to
