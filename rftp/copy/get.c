@@ -104,6 +104,7 @@ static int get_receive(struct get *g, struct incoming *incoming, struct asked *a
 			continue;
 		report_error(&g->client->report, EXIT_CODE_OK, STATUS_OTHER, name->path,
 			"the server sent nothing: it could not read it (its log says why)");
+		mover_file_absent(&g->mover, name->name, name->path, STATUS_OTHER);
 		err = -EREMOTEIO;
 	}
 	return err;
@@ -223,6 +224,10 @@ static int get_request(void *ctx, const struct wire_bytes *more, struct asked *a
 				MOVER_WITHOUT_R);
 		else if (refused)
 			client_report(c, path, err);
+		for (size_t i = 0; refused && err && !calls_lost(c->session) && i < asked->count;
+			i++)
+			mover_file_absent(&g->mover, asked->names[i].name, asked->names[i].path,
+				status_from_errno(err));
 	}
 	incoming_free(incoming);
 	g->no_room |= err == -ENOSPC;

@@ -31,6 +31,15 @@ static void note_failure(struct mover *m, const struct outcome *o, const char *s
 	text_fini(&why);
 }
 
+void mover_file_absent(struct mover *m, const char *name, const char *shown, uint16_t status)
+{
+	const struct outcome o = {
+		.name = {(const uint8_t *)name, strlen(name)}, .status = status, .text = ""};
+
+	if (!mover_file_ends_all(status))
+		note_failure(m, &o, shown);
+}
+
 bool mover_file_count(struct mover *m, const char *shown, const struct outcome *o)
 {
 	m->outcomes++;

@@ -145,13 +145,13 @@ static int put_add(struct put *p, const char *source)
 		err = *name ? targets_add(&p->targets, name, strlen(name), source)
 			    : targets_add_directory(&p->targets, source);
 	}
-	free(name);
-	if (err == -ENOMEM)
-		return client_no_memory(p->client);
-	if (err)
+	if (err && err != -ENOMEM) {
 		report_error(&p->client->report, EXIT_CODE_OK, status_from_errno(err), source,
 			put_why(p, err));
-	return 0;
+		mover_file_absent(&p->mover, name, source, status_from_errno(err));
+	}
+	free(name);
+	return err == -ENOMEM ? client_no_memory(p->client) : 0;
 }
 
 /* Two sources on one name: either would be lost.  0 or -EEXIST (reported). */

@@ -9,8 +9,8 @@ import subprocess
 import threading
 
 import rftptest
-from rftptest import CONNECT, INTERRUPTED, LOST, NO_FILE, OK, Daemon, Proxy, case, check, equal, finish, make_file, \
-    rftp, same_files, start_rftp, wait_until
+from rftptest import CONNECT, INTERRUPTED, LOST, NO_FILE, OK, Daemon, Proxy, case, check, equal, fails, finish, make_file, \
+    rftp, same_files, start_rftp, wait_until, works
 
 
 def nobody():
@@ -151,6 +151,24 @@ def what_failed_is_told_and_can_be_had_alone(top):
         for name in ("b*[x]", "d/e/c"):
             same_files(f"{source}/{name}", f"{to}/{name}")
         check(not os.path.exists(f"{to}/a"), way, "nothing else is copied")
+    # a source that is not there is among them, beside one that is, and alone
+    make_file(f"{top}/un", 10)
+    make_file(daemon.path("un"), 10)
+    os.mkdir(f"{top}/into")
+    for way, words, to in (("put", [f"{top}/un", f"{top}/late", daemon.url("")], daemon.path("late")),
+                           ("get", [daemon.url("un"), daemon.url("late"), f"{top}/into"], f"{top}/into/late")):
+        source = f"{top}/late" if way == "put" else daemon.path("late")
+        for some in (words, words[1:]):
+            for options in (["-r"], [])[:1 if way == "get" else 2]:
+                if os.path.exists(source):
+                    os.unlink(source)
+                fails(rftptest.NO_FILE, *options, "--failures", f"{top}/list", *some)
+                with open(f"{top}/list", encoding="utf-8") as f:
+                    equal(f.read(), "late\n", way, some, options, "is written")
+        make_file(source, 1000)
+        result = works("--retry-from", f"{top}/list", "--failures", f"{top}/list2", "--json", *words)
+        equal((result.done()["files"], os.path.getsize(f"{top}/list2")), (1, 0), way, result)
+        same_files(source, to)
     make_file(f"{top}/empty", 0)
     for path, why in ((f"{top}/absent", b"No such file"), (f"{top}/empty", b"no names")):
         result = rftp("--retry-from", path, *words)
