@@ -191,7 +191,8 @@ static int opened(struct link *l, struct opening *o, struct channel *channel, un
 	if (ev->type == FABRIC_EVENT_REJECTED) { /* without a welcome it was the peer's fabric */
 		if (message_get_welcome(&welcome, ev->priv, ev->priv_len))
 			return -ECONNREFUSED;
-		log_error("data channel refused: %s", status_text(welcome.status));
+		/* the answer to a request that went ahead of it says why */
+		log_debug("data channel refused: %s", status_text(welcome.status));
 		return -EACCES;
 	}
 	if (ev->type != FABRIC_EVENT_CONNECTED)

@@ -29,7 +29,8 @@ def bare(events):
     """What does not tell one way from the other."""
     left_out = ("seconds", "bytes_per_second", "engine", "protect", "channels", "block", "requests", "sent_bytes",
                 "crossed_bytes", "waited_s", "fabric", "early_bytes", "early_why")
-    events = [{k: v for k, v in e.items() if k not in left_out} for e in events]
+    # how far it is, is told of what takes a second, as anything may where the CPUs are busy
+    events = [{k: v for k, v in e.items() if k not in left_out} for e in events if e["event"] != "progress"]
     return sorted(events, key=lambda e: (e["event"] == "file", e.get("path") or ""))  # files end in any order
 
 
