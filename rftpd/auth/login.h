@@ -52,8 +52,8 @@ bool login_attempt_is_slow(const struct login_attempt *);
 /* Whether guessing would help against what was shown, so that a refusal should take its time. */
 bool login_attempt_is_guess(const struct login_attempt *);
 
-/* true: taken, `identity` is set.  false: `why`, or, with `asks`, login_attempt_ask is to say it.  An
- * error of this side's is no login either. */
+/* true: taken, `identity` is set.  false: `why`, or, with `asks`, login_attempt_ask is to say it.
+ * An error of this side's is no login either. */
 bool login_attempt_check(struct login_attempt *);
 /* The rest of it, which takes no CPU here, but waits for another process, and perhaps another host.
  */

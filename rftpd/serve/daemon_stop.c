@@ -158,6 +158,5 @@ bool daemon_stop_waits(struct daemon *d)
 		d->stop_by_ns = MIN(d->stop_by_ns, limit_ns);
 		reload_tidy(d);
 	}
-	return task_pool_busy(d->tasks) || task_pool_busy(d->checks) ||
-	       task_pool_busy(d->asks);
+	return task_pool_busy(d->tasks) || task_pool_busy(d->checks) || task_pool_busy(d->asks);
 }
