@@ -145,6 +145,23 @@ def names_that_were_not_asked_for(top):
 
 
 @case
+def attributes_that_were_not_asked_for(top):
+    """Of a file that the user has and that -r would not replace, or would."""
+    def answer(session, _):
+        session.offer(files=1)
+        session.put(iwarp.FILE, iwarp.file(kind=9, mode=0o666, size=0, name=b"canary") + (10).to_bytes(8, "big"))
+        session.until(iwarp.RESULT)
+        session.complete(0, 0, 1)
+    victim = Victim(top)
+    was = rftptest.os.stat(f"{victim.top}/in/canary")
+    for options in ((), ("--no-replace",), ("--update",)):
+        victim.suffers({iwarp.RETRIEVE: answer}, *QUICK, "-r", *options, "{}canary", "in/", code=PROTOCOL,
+                       says="attributes came", what=options)
+        now = rftptest.os.stat(f"{victim.top}/in/canary")
+        equal((now.st_mode, now.st_mtime_ns), (was.st_mode, was.st_mtime_ns), options)
+
+
+@case
 def more_files_than_were_asked_for(top):
     victim = Victim(top)
     for second in (b"report", b".bashrc"):
