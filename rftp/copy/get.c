@@ -219,13 +219,13 @@ static int get_request(void *ctx, const struct wire_bytes *more, struct asked *a
 		if (!err)
 			err = get_receive(g, incoming, asked);
 		refused |= g->mover.refused != 0;
-		if (refused && err == -EISDIR && !c->settings.recursive && !calls_lost(c->session))
+		if (refused && err == -EISDIR && !c->settings.recursive && c->session &&
+			!calls_lost(c->session))
 			report_error(&c->report, EXIT_CODE_OK, STATUS_IS_DIRECTORY, path,
 				MOVER_WITHOUT_R);
 		else if (refused)
 			client_report(c, path, err);
-		for (size_t i = 0; refused && err && !calls_lost(c->session) && i < asked->count;
-			i++)
+		for (size_t i = 0; refused && err && c->session && i < asked->count; i++)
 			mover_file_absent(&g->mover, asked->names[i].name, asked->names[i].path,
 				status_from_errno(err));
 	}
