@@ -234,13 +234,19 @@ def links_of_a_directory_fill_a_request(top):
     needs("rsync")
     place = Place(top, "-a", "-H")
     names = [f"{i:03}-" + "n" * 200 for i in range(300)]
-    os.mkdir(f"{place.source}/e")
+    for name in ("e", "ea"):
+        os.mkdir(f"{place.source}/{name}")
     for name in names:
         make_file(f"{place.source}/e/{name}", 10)
     place.both()
-    os.mkdir(f"{place.source}/f")
+    # behind the links' files, so that the directory is in a request that has none of them; and longer than
+    # what these may leave of its room
     for name in names:
-        os.link(f"{place.source}/e/{name}", f"{place.source}/f/{name}")
+        make_file(f"{place.source}/ea/{name}", 10)
+    links = f"{place.source}/" + "f" * 250
+    os.mkdir(links)
+    for name in names:
+        os.link(f"{place.source}/e/{name}", f"{links}/{name}")
     place.both(timeout=60)
     place.same("", "each is there")
     # what came as a file becomes a link then
