@@ -31,6 +31,9 @@
 #define TEMPORARY_DIGITS 16
 #define TEMPORARY_HOST_DIGITS 8
 #define TEMPORARY_TRIES 128 /* a sweeper that is always there takes every second one */
+#define TEMPORARY_AT_ONCE                                                                          \
+	16 /* and where it runs whenever a name is made, each of them: then we wait */
+#define TEMPORARY_WAIT_NS 200000
 #define TEMPORARY_OLD_S (24 * 60 * 60)
 
 bool temporary_is_name(const char *name)
@@ -134,6 +137,8 @@ int temporary_create(int dir, mode_t mode, char name[TEMPORARY_NAME_BYTES])
 		close(fd);
 		if (err != -EAGAIN)
 			return err;
+		if (tries >= TEMPORARY_AT_ONCE)
+			nanosleep(&(struct timespec){.tv_nsec = TEMPORARY_WAIT_NS}, NULL);
 	}
 	return err;
 }

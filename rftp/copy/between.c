@@ -102,7 +102,7 @@ static void between_settle(struct between *b, int err)
 		b->outcome == VERDICT_NONE ||
 		b->stats.verdict.status == STATUS_NO_SPACE; /* it goes if it is empty */
 
-	if (b->made && err && refused && b->there->session && !calls_lost(b->there->session)) {
+	if (b->made && err && refused && !client_is_gone(b->there)) {
 		(void)calls_rmdir(b->there->session, b->made);
 		b->make = true;
 	}

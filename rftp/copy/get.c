@@ -219,8 +219,7 @@ static int get_request(void *ctx, const struct wire_bytes *more, struct asked *a
 		if (!err)
 			err = get_receive(g, incoming, asked);
 		refused |= g->mover.refused != 0;
-		if (refused && err == -EISDIR && !c->settings.recursive && c->session &&
-			!calls_lost(c->session))
+		if (refused && err == -EISDIR && !c->settings.recursive && !client_is_gone(c))
 			report_error(&c->report, EXIT_CODE_OK, STATUS_IS_DIRECTORY, path,
 				MOVER_WITHOUT_R);
 		else if (refused)

@@ -213,7 +213,7 @@ static int put_ask(struct put *p, bool *refused)
 	err = mover_send(&p->mover, p->outgoing, p->target);
 	*refused = p->mover.refused;
 	/* what there is no room for leaves no directory behind, which goes if it is empty */
-	if (err == -ENOSPC && p->made && c->session && !calls_lost(c->session))
+	if (err == -ENOSPC && p->made && !client_is_gone(c))
 		(void)calls_rmdir(c->session, p->target);
 	return err;
 }

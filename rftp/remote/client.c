@@ -304,6 +304,11 @@ int client_after_transfer(struct calls *calls, int error, const struct transfer_
 	return calls_after_transfer(calls, error, &ending);
 }
 
+bool client_is_gone(const struct client *c)
+{
+	return !c->session || calls_lost(c->session);
+}
+
 int client_report(struct client *c, const char *object, int error)
 {
 	const struct calls_error *why = c->session ? calls_error(c->session) : NULL;

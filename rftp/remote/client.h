@@ -103,6 +103,8 @@ int client_after_transfer(struct calls *, int error, const struct transfer_stats
 /* Reports a failed call of session/calls or session/calls_names about `object`, and lets go of
  * the session when it is lost.  Gives `error` back. */
 int client_report(struct client *, const char *object, int error);
+/* There is no session, or its connection is lost. */
+bool client_is_gone(const struct client *);
 /* -ENOMEM, reported. */
 int client_no_memory(struct client *);
 
