@@ -33,7 +33,9 @@ void sink_give(struct sink *s, struct block *b)
 	s->held[(s->held_head + s->held_count++) % pool_count(s->run.pool)] = b;
 }
 
-/* A turn is over when there are none to come, and none that the source can still fill. */
+/* A turn is over when there are none to come, and none that the source can still fill.  In a ring
+ * it may be unable to fill any, as it waits for the one that is held: there it is over when its
+ * bytes are. */
 int sink_give_held(struct sink *s)
 {
 	struct bucket *bucket = s->run.bucket;
@@ -49,7 +51,8 @@ int sink_give_held(struct sink *s)
 		s->away--;
 		bucket_spend(bucket, s->block, clock_now_ns());
 	}
-	if (s->held_count && s->away + pool_free_count(s->run.pool) == pool_count(s->run.pool))
+	if (s->held_count && (s->run.engine->ring || s->away + pool_free_count(s->run.pool) ==
+							     pool_count(s->run.pool)))
 		bucket_ask(bucket);
 	return n;
 }

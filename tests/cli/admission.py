@@ -124,6 +124,22 @@ def all_engines_and_directions(top):
     daemon.stop()
 
 
+@case(seconds=120)
+def a_turn_that_ends_with_the_oldest_slot(top):
+    """`window` fills its slots in their order: where the turn ends before the oldest one is given back, the next turn
+    is asked for, although others are free."""
+    os.mkdir(f"{top}/export")
+    make_file(f"{top}/f", 5 * M + 123)
+    daemon = Daemon(f"{top}/export", "rw", "--bandwidth", "1000M", "--turn", "1M")
+    for _ in range(4):
+        clients = [rftptest.start_rftp("--engine", "window", "--protect", protect, f"{top}/f", daemon.url(f"f{i}"))
+                   for i, protect in enumerate(("clear", "private") * 3)]
+        for i, client in enumerate(clients):
+            equal(rftptest.finish(client).code, 0, "a put")
+            same_files(f"{top}/f", daemon.path(f"f{i}"))
+    daemon.stop()
+
+
 @case
 def many_share_and_all_are_served(top):
     os.mkdir(f"{top}/export")

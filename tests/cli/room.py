@@ -146,20 +146,22 @@ def a_sync(top):
         for name in ("put", "get"):
             way = Way(top, name, where)
             words = (f"{way.source}/t", f"{way.to}t")
-            many(f"{way.large}/t", 10, M)
+            many(f"{way.large}/t", 7, M)
             works("sync", *words)
-            many(f"{way.large}/t/more", 8, M)
-            way.refused("sync", *words, needed="8.0 MiB")
-            # what changed takes the place of what was
-            for i in range(8):
+            many(f"{way.large}/t/more", 12, M)
+            way.refused("sync", *words, needed="12.0 MiB")
+            # what changed takes the place of what was; all that is new may be there before anything goes
+            for i in range(12):
                 os.unlink(f"{way.large}/t/more/d{i % 3}/{i}")
-            many(f"{way.large}/t", 10, M)
+            many(f"{way.large}/t", 7, M)
             works("sync", *words)
             equal(tree(f"{where}/t"), tree(f"{way.large}/t"), name, "the tree")
             # what goes before makes room
-            for i in range(10):
+            many(f"{way.large}/t/d0", 3, M)
+            works("sync", *words)
+            for i in range(7):
                 os.rename(f"{way.large}/t/d{i % 3}/{i}", f"{way.large}/t/d{i % 3}/new{i}")
-            way.refused("sync", *words, needed="10.0 MiB")
+            way.refused("sync", *words, needed="7.0 MiB")
             works("sync", "--delete", *words)
             equal(tree(f"{where}/t"), tree(f"{way.large}/t"), name, "the tree")
             way.end()
