@@ -283,6 +283,9 @@ const uint8_t *transfer_gathered_header(const struct transfer_gathered *, unsign
 /* Writes one block's TRANSFER_GATHERED_BYTES. */
 void transfer_put_gathered(uint32_t index, const uint8_t *header, uint8_t *entry);
 int transfer_get_file(struct transfer_file *, const void *, size_t);
+/* Ends its strings with NUL, in the bytes that it was got from: once these have all been read, the
+ * byte behind each string is one that was, and needs to be there and writable. */
+void transfer_file_terminate(struct transfer_file *);
 ssize_t transfer_put_file(const struct transfer_file *, void *, size_t);
 int transfer_get_have(struct transfer_have *, const void *, size_t);
 /* `leaves` instead of those in the struct. */

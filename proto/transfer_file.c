@@ -302,3 +302,19 @@ ssize_t transfer_put_result(const struct transfer_result *m, void *buf, size_t s
 	wire_put_bytes(&w, m->text, MESSAGE_TEXT_MAX);
 	return wire_put_end(&w);
 }
+
+static void terminate(struct wire_bytes bytes)
+{
+	if (bytes.data)
+		((uint8_t *)(uintptr_t)bytes.data)[bytes.len] = '\0';
+}
+
+void transfer_file_terminate(struct transfer_file *m)
+{
+	terminate(m->name);
+	terminate(m->target);
+	terminate(m->user);
+	terminate(m->group);
+	terminate(m->acl);
+	terminate(m->default_acl);
+}

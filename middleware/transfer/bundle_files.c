@@ -30,12 +30,6 @@ void bundle_files_fail(struct bundle_file *f, uint16_t status, const char *text)
 	a->text = *text ? strdup(text) : NULL;
 }
 
-static void terminate(struct wire_bytes bytes)
-{
-	if (bytes.data)
-		((uint8_t *)bytes.data)[bytes.len] = '\0';
-}
-
 static int parse_entry(struct bundle_files *files, struct wire *w, uint32_t block)
 {
 	struct bundle_file *f = &files->entries[files->count];
@@ -82,12 +76,7 @@ int bundle_files_parse(struct bundle_files *files, const uint8_t *data, size_t l
 		struct transfer_file *file = &files->entries[i].arrival.file;
 
 		file->file = head.file; /* a number that no file beside the bundle has */
-		terminate(file->name);
-		terminate(file->target);
-		terminate(file->user);
-		terminate(file->group);
-		terminate(file->acl);
-		terminate(file->default_acl);
+		transfer_file_terminate(file);
 	}
 	*number = head.file;
 	return 0;

@@ -72,12 +72,6 @@ static void set_outcome(struct whole_arrival *a, uint16_t status, const char *te
 	a->text = *text ? strdup(text) : NULL;
 }
 
-static void terminate(struct wire_bytes bytes)
-{
-	if (bytes.data)
-		((uint8_t *)bytes.data)[bytes.len] = '\0';
-}
-
 /* Its strings, each terminated, in memory of their own: behind each is a field that was read. */
 static int copy_file(struct whole_arrival *a)
 {
@@ -90,15 +84,9 @@ static int copy_file(struct whole_arrival *a)
 	memcpy(a->memory, data->data, data->len);
 	if (transfer_get_file(file, a->memory, data->len))
 		return -EBADMSG;
+	transfer_file_terminate(file);
 	if (a->name)
 		file->name = (struct wire_bytes){(const uint8_t *)a->name, strlen(a->name)};
-	else
-		terminate(file->name);
-	terminate(file->target);
-	terminate(file->user);
-	terminate(file->group);
-	terminate(file->acl);
-	terminate(file->default_acl);
 	a->arrival.data = a->whole.data.data;
 	return 0;
 }

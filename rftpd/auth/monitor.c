@@ -8,6 +8,7 @@
 #include "base/opener.h"
 #include "base/opener_wire.h"
 #include "rftpd/auth/monitor_user.h"
+#include "rftpd/children.h"
 #include "rftpd/export_rule.h"
 
 #include <errno.h>
@@ -39,25 +40,10 @@ const char *monitor_user(const struct daemon_settings *s)
 
 /* ---- the monitor ---- */
 
-static volatile sig_atomic_t ended; /* of the processes that were started */
-
-static void take_ended(int number)
-{
-	int before = errno;
-
-	(void)number;
-	while (waitpid(-1, NULL, WNOHANG) > 0)
-		ended = (sig_atomic_t)((unsigned)ended + 1);
-	errno = before;
-}
-
 /* Connections come, and nothing else: each is a login's. */
 static void run(int fd, const char *service, const struct monitor_export *exports, unsigned count)
 {
-	struct sigaction reap = {.sa_handler = take_ended, .sa_flags = SA_RESTART};
-	unsigned started = 0;
-
-	sigaction(SIGCHLD, &reap, NULL);
+	children_watch();
 	for (;;) {
 		char byte;
 		int fds[2];
@@ -66,14 +52,12 @@ static void run(int fd, const char *service, const struct monitor_export *export
 
 		if (n <= 0 && n != -EMSGSIZE)
 			_exit(0); /* the daemon has gone */
-		if (fds[0] >= 0 && started - (unsigned)ended < LOGINS_MAX)
-			pid = fork();
+		if (fds[0] >= 0)
+			pid = children_fork(LOGINS_MAX);
 		if (!pid) {
-			signal(SIGCHLD, SIG_DFL); /* PAM may start programs */
 			close(fd);
 			monitor_user_run(fds[0], service, exports, count);
 		}
-		started += pid > 0;
 		for (unsigned i = 0; i < 2; i++)
 			if (fds[i] >= 0)
 				close(fds[i]);

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/lookup.h"
 #include "base/opener_wire.h"
+#include "rftpd/children.h"
 #include "rftpd/confine/landlock.h"
 
 #include <errno.h>
@@ -94,21 +95,8 @@ static int close_others(int fd)
 	return close_range(FIRST_FD + 1, ~0u, 0) ? -errno : 0;
 }
 
-static volatile sig_atomic_t ended; /* of the processes that were started */
-
-static void take_ended(int number)
-{
-	int before = errno;
-
-	(void)number;
-	while (waitpid(-1, NULL, WNOHANG) > 0)
-		ended = (sig_atomic_t)((unsigned)ended + 1);
-	errno = before;
-}
-
 static void serve(int fd)
 {
-	signal(SIGCHLD, SIG_DFL); /* a name service may start programs */
 	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	lookup_serve(fd);
 	_exit(0);
@@ -117,25 +105,22 @@ static void serve(int fd)
 /* Bytes come, and nothing else: each is answered with a line that another process serves. */
 static void keep(int fd)
 {
-	struct sigaction reap = {.sa_handler = take_ended, .sa_flags = SA_RESTART};
-	unsigned started = 0;
 	char byte;
 
-	sigaction(SIGCHLD, &reap, NULL);
+	children_watch();
 	while (recv(fd, &byte, sizeof byte, 0) == sizeof byte) {
 		int ends[2];
 		pid_t pid = -1;
 
 		if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
 			ends[0] = ends[1] = -1;
-		else if (started - (unsigned)ended < PROCESSES_MAX)
-			pid = fork();
+		else
+			pid = children_fork(PROCESSES_MAX);
 		if (!pid) {
 			close(fd);
 			close(ends[0]);
 			serve(ends[1]);
 		}
-		started += pid > 0;
 		opener_send(fd, &byte, sizeof byte, &ends[0], pid > 0);
 		close(ends[0]);
 		close(ends[1]);
