@@ -16,7 +16,6 @@ import json
 import os
 import platform
 import shutil
-import statistics
 import sys
 import tempfile
 import time
@@ -26,6 +25,7 @@ sys.path.insert(0, HERE)
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "cli"))
 
 import peers  # noqa: E402
+from tables import median, show_size  # noqa: E402
 
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
@@ -34,13 +34,6 @@ def parse_size(text):
     text = text.strip().upper().removesuffix("IB").removesuffix("B")
     unit = text[-1:] if text[-1:] in "KMGT" else ""
     return int(float(text[:len(text) - len(unit)]) * UNITS[unit])
-
-
-def show_size(bytes_):
-    for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB")):
-        if bytes_ % unit == 0:
-            return f"{bytes_ // unit} {name}"
-    return f"{bytes_} bytes"
 
 
 def gb(rate):
@@ -53,11 +46,6 @@ def per_second(rate):
 
 def count_files(top):
     return sum(len(names) for _, _, names in os.walk(top))
-
-
-def median(values):
-    values = list(values)
-    return statistics.median(values) if values else None
 
 
 class Rftp:
@@ -438,8 +426,7 @@ class Bench:
         try:
             for _ in range(count):
                 sessions.append(iwarp.Session(self.rftp.daemon.port))
-            for s in sessions:
-                s.hello()
+                sessions[-1].hello()  # at once: of many that are half open the daemon refuses some
             resident = self.rftp.daemon.resident_bytes()
             more = self.rftp.daemon.threads() - threads
         finally:

@@ -23,6 +23,8 @@ import subprocess
 import sys
 import time
 
+from tables import median, show, show_size
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 ENGINES = ("credit", "window", "status")
 BLOCKS = 3                  # a side, as in the paper
@@ -31,22 +33,6 @@ MORE_SIZES = (256, 4 << 10, 64 << 10)
 RETAIN_SIZES = (256 << 10, 4 << 20)  # waiting limits the rate, and moving the data does; the first is plotted
 BIN_MS = 5
 DEVICES = 12
-
-
-def show_size(n):
-    for unit, name in ((1 << 20, "MiB"), (1 << 10, "KiB")):
-        if n >= unit and n % unit == 0:
-            return f"{n // unit} {name}"
-    return f"{n} B"
-
-
-def median(values):
-    values = [v for v in values if v is not None]
-    return statistics.median(values) if values else None
-
-
-def show(value, digits=1, unit=""):
-    return "-" if value is None else f"{value:.{digits}f}{unit}"
 
 
 def quantile(values, q):

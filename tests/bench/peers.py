@@ -113,6 +113,16 @@ def timed(command, server, bytes_, timeout=600, **options):
     return run, text
 
 
+def make_files(where, size, count):
+    """Files of random bytes that every server may read -> their names"""
+    names = [f"s{i}" for i in range(count)]
+    for name in names:
+        with open(f"{where}/{name}", "wb") as f:
+            f.write(os.urandom(size))
+        os.chmod(f"{where}/{name}", 0o644)
+    return names
+
+
 class Peer:
     name = "?"
     programs = ()

@@ -14,6 +14,7 @@ import tempfile
 import threading
 import time
 
+import peers
 import rftptest
 from tables import median, show, show_size
 
@@ -39,20 +40,13 @@ class Latency:
         quick = self.options.quick
         sizes = (1 << 10, 64 << 10) if quick else (1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20)
         for size in sizes:
-            names = self.files(size, 20 if quick else 60)
+            names = peers.make_files(f"{self.top}/export", size, 20 if quick else 60)
             for way in ("get", "put"):
                 for fsync, verify in (("never", "wire"), ("never", "all"), ("file", "wire"), ("file", "all")):
                     self.point(size, way, fsync, verify, 1, names)
                 self.point(size, way, "never", "wire", 8, names)
             for name in names:
                 os.unlink(f"{self.top}/export/{name}")
-
-    def files(self, size, count):
-        names = [f"s{i}" for i in range(count)]
-        for name in names:
-            with open(f"{self.top}/export/{name}", "wb") as f:
-                f.write(os.urandom(size))
-        return names
 
     def commands(self, engine, way, names, clients, options):
         commands = []

@@ -118,19 +118,11 @@ class Sessions:
             for engine in ENGINES * min(2, options.rounds):
                 self.alone.setdefault((engine, sessions), []).append(self.one(engine, None, None, [], sessions))
             for size in sizes:
-                names = self.files(size, max(1, min(options.files, options.bytes // size) // sessions))
+                names = peers.make_files(self.export, size, max(1, min(options.files, options.bytes // size) // sessions))
                 # these take the most of all parts; the longest are measured once
                 self.point(size, sessions, names, 1 if sessions * len(names) * size > 1 << 30 else min(2, options.rounds))
                 for name in names:
                     os.unlink(f"{self.export}/{name}")
-
-    def files(self, size, count):
-        names = [f"s{i}" for i in range(count)]
-        for name in names:
-            with open(f"{self.export}/{name}", "wb") as f:
-                f.write(os.urandom(size))
-            os.chmod(f"{self.export}/{name}", 0o644)
-        return names
 
     def rftp(self, engine, names, to, number):
         """Gets, each a request of its own"""
