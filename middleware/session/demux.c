@@ -45,6 +45,7 @@ struct demux {
 	int error;                                       /* of control_get, for good */
 	/* a frame that the control gave, and whose port was full */
 	bool held;
+	bool more; /* take_in stopped at its bound: no descriptor tells of what it has left */
 	struct message_header header;
 	const uint8_t *data;
 	_Atomic uint64_t heard_ns;
@@ -145,6 +146,7 @@ static void take_in(struct demux *d, const struct demux_port *self)
 {
 	unsigned frames = 0;
 
+	d->more = false;
 	if (d->held && !deliver(d, self))
 		return;
 	while (!d->error && frames < TAKEN_AT_ONCE) {
@@ -161,6 +163,7 @@ static void take_in(struct demux *d, const struct demux_port *self)
 		if (!deliver(d, self))
 			break;
 	}
+	d->more = frames == TAKEN_AT_ONCE && !d->held && !d->error;
 	if (frames)
 		atomic_store_explicit(&d->heard_ns, clock_now_ns(), memory_order_relaxed);
 	tell_room(d);
@@ -362,9 +365,21 @@ int demux_arm(struct demux_port *p)
 	if (!err && d->open)
 		take_in(d, p);
 	if (!err)
-		err = frame_queue_any(&p->frames) || (d->held && !d->open) || d->error;
+		err = frame_queue_any(&p->frames) || (d->held && !d->open) || d->error ||
+		      (d->open && d->more);
 	pthread_mutex_unlock(&d->lock);
 	return err;
+}
+
+bool demux_more(struct demux *d)
+{
+	bool more;
+
+	pthread_mutex_lock(&d->lock);
+	more = d->more;
+	d->more = false;
+	pthread_mutex_unlock(&d->lock);
+	return more;
 }
 
 int demux_control_fd(const struct demux *d)
@@ -397,7 +412,7 @@ static int wait_until(struct demux_port *p, bool frames, bool room, int timeout_
 		 * control's descriptor tells of */
 		if (!d->open)
 			take_in(d, p);
-		err = err || frame_queue_any(&p->frames);
+		err = err || frame_queue_any(&p->frames) || d->more;
 		met = (frames && err) || d->error || (room && !control_pending_bytes(d->control));
 		p->wants_room = room && !met;
 		pthread_mutex_unlock(&d->lock);

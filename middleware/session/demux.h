@@ -62,6 +62,9 @@ int demux_unget(struct demux_port *);
 /* Before sleeping on both descriptors (demux_port_fd is -1 while no transfer has a port): 1: a
  * frame or an error is there already; 0; -errno. */
 int demux_arm(struct demux_port *);
+/* Whether frames were left behind after many that were dropped, or were others': demux_get gave 0,
+ * is to be called again, and no descriptor says so.  It is told once. */
+bool demux_more(struct demux *);
 int demux_control_fd(const struct demux *);
 int demux_port_fd(const struct demux_port *);
 /* As control_wait and control_flush. */

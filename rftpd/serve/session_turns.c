@@ -97,6 +97,13 @@ static int step(struct daemon_session *s)
 	return err ? err : 1;
 }
 
+/* Behind many frames that went by there may be others, of which no descriptor tells. */
+static void look_for_more(struct daemon_session *s)
+{
+	if (!s->dead && !s->lost && demux_more(link_demux(s->link)))
+		session_turns_look(s);
+}
+
 void session_turns_take(struct daemon_session *s)
 {
 	unsigned left = TURN_FRAMES;
@@ -122,6 +129,7 @@ void session_turns_take(struct daemon_session *s)
 			SESSION_CHECKING)) { /* frames wait; replies to earlier ones may leave */
 		if (demux_pending_bytes(link_demux(s->link)))
 			demux_push(link_demux(s->link));
+		look_for_more(s);
 		return;
 	}
 	err = err < 0 ? err : 0;
@@ -133,8 +141,10 @@ void session_turns_take(struct daemon_session *s)
 			return;
 		}
 		err = step(s);
-		if (!err)
+		if (!err) {
+			look_for_more(s);
 			return;
+		}
 		if (err == 1)
 			err = 0;
 	}
@@ -149,9 +159,11 @@ bool session_turns_said_bye(struct daemon_session *s)
 	struct message_header h;
 	const uint8_t *data;
 
-	while (demux_get(daemon_session_dialogue(s), &h, &data) == 1)
-		if (h.type == MESSAGE_BYE)
-			return true;
+	do {
+		while (demux_get(daemon_session_dialogue(s), &h, &data) == 1)
+			if (h.type == MESSAGE_BYE)
+				return true;
+	} while (demux_more(link_demux(s->link)));
 	return false;
 }
 

@@ -288,6 +288,23 @@ def offers_that_are_refused(top):
 
 
 @case
+def more_at_once_than_is_taken_in_at_once(top):
+    """What follows a refused request goes by, however much of it is in one piece: the ABORT behind it is answered."""
+    place = Place(top)
+    e = Early(place.port)
+    frames = [(iwarp.STORE, iwarp.data_request(path=b"no/such/directory/x", flags=EARLY)), (iwarp.OFFER, iwarp.offer())]
+    frames += [(iwarp.FILE, iwarp.file(number=number, size=1, name=b"n")) for number in range(1, 1000)]
+    frames += [(iwarp.ABORT, iwarp.abort())]
+    e.session.put_stream(b"".join(struct.pack(">HHI", type_, 0, len(data)) + data for type_, data in frames))
+    type_, status, _ = e.session.get()
+    check(type_ == iwarp.STORE | iwarp.REPLY and status, type_, status)
+    equal(e.session.get()[0], iwarp.ABORT, "the answer to ABORT")
+    equal(e.session.ask(iwarp.STAT, iwarp.text(b"/f"))[0], 0, "STAT")
+    e.close()
+    place.whole()
+
+
+@case
 def a_request_that_is_refused(top):
     """All that follows it goes by, also a flood, until ABORT; then the session goes on with new channels."""
     place = Place(top)

@@ -11,6 +11,8 @@
 #include "proto/status.h"
 #include "proto/transfer.h"
 
+#include <poll.h>
+
 #define FRAMES 1500u
 #define WAIT_MS 10000
 
@@ -333,8 +335,42 @@ static void all_at_once(void)
 	pair_close(&pair);
 }
 
+/* A turn takes in so many frames, and no descriptor tells of those behind these. */
+static void behind_many_that_are_dropped(void)
+{
+	struct demux_port *dialogue, *ours;
+	struct message_header h;
+	const uint8_t *data;
+	struct demux *d;
+	struct pair pair;
+	unsigned turns = 0;
+	int got;
+
+	begin(&pair);
+	d = link_demux(pair.daemon);
+	dialogue = demux_dialogue(d);
+	CHECK_EQ(demux_drop(d, 1), 0);
+	ours = port(pair.client, 1); /* which corks: all of it leaves in one piece */
+	for (uint32_t i = 0; i < 200; i++)
+		CHECK_EQ(put_grant(ours, i), 0);
+	CHECK_EQ(put_ping(ours, 5), 0);
+	demux_push(link_demux(pair.client));
+	CHECK_EQ(poll(&(struct pollfd){demux_control_fd(d), POLLIN, 0}, 1, WAIT_MS), 1);
+	do {
+		CHECK(demux_arm(dialogue) >= 0);
+		got = demux_get(dialogue, &h, &data);
+		turns++;
+	} while (!got && demux_more(d));
+	CHECK_EQ(got, 1);
+	CHECK_EQ(h.type, MESSAGE_PING);
+	CHECK(turns > 1);
+	CHECK(!demux_more(d));
+	pair_close(&pair);
+}
+
 HARNESS_MAIN({"each_port_has_its_own", each_port_has_its_own},
 	{"early_frames_are_kept_or_dropped", early_frames_are_kept_or_dropped},
+	{"behind_many_that_are_dropped", behind_many_that_are_dropped},
 	{"who_does_not_read_holds_up", who_does_not_read_holds_up}, {"all_at_once", all_at_once},
 	{"the_last_port_closes_while_the_dialogue_waits",
 		the_last_port_closes_while_the_dialogue_waits})
