@@ -126,6 +126,8 @@ struct engine_sink { /* each embeds it first */
 					has none */
 	struct block *retained;      /* a list, since the last flush */
 	bool heard;                  /* a frame came since the last poll that cared */
+	uint32_t idle;               /* blocks that are not in the pool, and that the source cannot
+					fill yet */
 };
 
 struct engine_sink_ops {
@@ -161,9 +163,7 @@ struct engine_ops {
 	const char *name;
 	uint8_t id;     /* enum message_engine */
 	unsigned needs; /* bits of enum engine_need */
-	bool ring;    /* the source fills slots in their order: one that is not given back holds up
-			 all that were given back after it */
-	bool notices; /* blocks are told of by notices, which may be WRITE_IMM */
+	bool notices;   /* blocks are told of by notices, which may be WRITE_IMM */
 	const struct engine_source_ops *source;
 	const struct engine_sink_ops *sink;
 	/* of the side that was connected to, the daemon's, where that is another one; NULL: it is

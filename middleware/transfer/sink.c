@@ -399,7 +399,6 @@ enum verdict_scope transfer_receive(struct link *link, const struct transfer_par
 	if (!err)
 		err = close_transfer(&s);
 	free(s.held);
-	free(s.slots);
 	outcome = run_end(&s.run, err);
 	end_free(s.nowhere);
 	return outcome;

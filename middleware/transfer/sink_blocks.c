@@ -33,19 +33,6 @@ void sink_give(struct sink *s, struct block *b)
 	s->held[(s->held_head + s->held_count++) % pool_count(s->run.pool)] = b;
 }
 
-/* Whether the source cannot fill any: in a ring it may wait for one that is held, although others
- * behind it were given back. */
-static bool is_stuck(struct sink *s)
-{
-	const uint32_t count = pool_count(s->run.pool);
-
-	if (!s->slots)
-		return false;
-	while (s->slots[s->next_slot % count].fills > s->next_slot / count)
-		s->next_slot++;
-	return s->slots[s->next_slot % count].away;
-}
-
 /* A turn is over when there are none to come, and none that the source can still fill. */
 int sink_give_held(struct sink *s)
 {
@@ -56,23 +43,21 @@ int sink_give_held(struct sink *s)
 		return 0;
 	run_may_all(&s->run);
 	for (; s->held_count && run_may_move(&s->run); n++) {
-		if (s->slots)
-			s->slots[s->held[s->held_head]->index].away = false;
 		pool_give(s->run.pool, s->held[s->held_head]);
 		s->held_head = (s->held_head + 1) % pool_count(s->run.pool);
 		s->held_count--;
 		s->away--;
 		bucket_spend(bucket, s->block, clock_now_ns());
 	}
-	if (s->held_count &&
-		(s->away + pool_free_count(s->run.pool) == pool_count(s->run.pool) || is_stuck(s)))
+	if (s->held_count && s->away + pool_free_count(s->run.pool) + s->run.sink->idle ==
+				     pool_count(s->run.pool))
 		bucket_ask(bucket);
 	return n;
 }
 
 /* A block of so many bytes has come into a slot that was given for a whole one; nothing was given
  * for an early one. */
-static void count_landed(struct sink *s, bool early, uint32_t index, uint32_t bytes)
+static void count_landed(struct sink *s, bool early, uint32_t bytes)
 {
 	if (!s->run.bucket)
 		return;
@@ -82,10 +67,6 @@ static void count_landed(struct sink *s, bool early, uint32_t index, uint32_t by
 		return;
 	}
 	s->away++;
-	if (s->slots) {
-		s->slots[index].fills++;
-		s->slots[index].away = true;
-	}
 	bucket_refund(s->run.bucket, s->block - bytes);
 }
 
@@ -103,9 +84,7 @@ int sink_make_held(struct sink *s)
 	if (!s->run.bucket)
 		return 0;
 	s->held = calloc(blocks, sizeof(struct block *));
-	if (s->run.engine->ring)
-		s->slots = calloc(blocks, sizeof *s->slots);
-	if (!s->held || (s->run.engine->ring && !s->slots))
+	if (!s->held)
 		return -ENOMEM;
 	bucket_spend(s->run.bucket, (uint64_t)blocks * s->block, clock_now_ns());
 	return 0;
@@ -174,7 +153,6 @@ int sink_take_block(struct sink *s, struct block *b)
 	struct transfer_block h;
 	uint8_t copy[SEAL_PREFIX_BYTES], *prefix = copy + s->run.prefix_bytes - BLOCK_PREFIX_BYTES;
 	const bool early = sink_early_is(b);
-	const uint32_t index = b->index;
 	uint32_t crossed;
 	int err;
 
@@ -203,7 +181,7 @@ int sink_take_block(struct sink *s, struct block *b)
 		return err;
 	/* the block may be somebody else's by now */
 	s->run.stats->crossed_bytes += crossed;
-	count_landed(s, early, index, h.length);
+	count_landed(s, early, h.length);
 	return 0;
 }
 

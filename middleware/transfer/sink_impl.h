@@ -64,13 +64,6 @@ struct sink {
 	 * ring; and all those that the source cannot fill now */
 	struct block **held;
 	uint32_t held_head, held_count, away;
-	/* with a bucket and a ring of slots: how often each was filled, whether it is not given
-	 * back since, and which is filled next, ever counted on */
-	struct sink_slot {
-		uint32_t fills;
-		bool away;
-	} * slots;
-	uint64_t next_slot;
 	unsigned resumes;  /* files that can be gone on with, */
 	uint64_t notes_ns; /* and when it is looked at again what of them is to be noted */
 	unsigned telling;  /* files whose source is to be told what is there */

@@ -18,7 +18,6 @@ int window_post_receives(const struct engine_env *env, uint32_t slots)
 const struct engine_ops engine_window = {
 	.name = "window",
 	.id = MESSAGE_ENGINE_WINDOW,
-	.ring = true,
 	.notices = true,
 	.source = &window_source_ops,
 	.sink = &window_sink_ops,

@@ -118,7 +118,7 @@ static int sink_flush(struct engine_sink *e)
 	struct block *b;
 
 	/* GRANTED from here on for the pool; whether the source may write there, `slots` says */
-	while ((b = pool_take(w->env.pool, BLOCK_GRANTED)))
+	for (; (b = pool_take(w->env.pool, BLOCK_GRANTED)); e->idle++)
 		w->slots[b->index] = SLOT_EMPTY;
 	for (;;) {
 		uint32_t index = (uint32_t)(w->head % w->depth);
@@ -131,6 +131,7 @@ static int sink_flush(struct engine_sink *e)
 			return got;
 		w->slots[index] = SLOT_OPEN;
 		w->head++;
+		e->idle--;
 	}
 }
 
