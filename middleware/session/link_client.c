@@ -193,7 +193,8 @@ static int opened(struct link *l, struct opening *o, struct channel *channel, un
 			return -ECONNREFUSED;
 		/* the answer to a request that went ahead of it says why */
 		log_debug("data channel refused: %s", status_text(welcome.status));
-		return -EACCES;
+		err = status_to_errno(welcome.status);
+		return err && err != -ECONNREFUSED ? err : -EACCES; /* somebody did listen */
 	}
 	if (ev->type != FABRIC_EVENT_CONNECTED)
 		return ev->error ? ev->error : -ECONNRESET;

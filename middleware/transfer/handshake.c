@@ -155,6 +155,14 @@ static int plan_transfer(struct run *run, const struct transfer_source *from, st
 	return 0;
 }
 
+/* As many as the daemon has lent it. */
+static unsigned reread_threads(const struct run *run)
+{
+	unsigned most = run->params->jobs;
+
+	return most && most < REREAD_THREADS ? most : REREAD_THREADS;
+}
+
 static int make_io_pool(struct run *run, const struct transfer_source *source,
 	const struct engine_source_ops *half, const struct plan *plan)
 {
@@ -171,7 +179,7 @@ static int make_io_pool(struct run *run, const struct transfer_source *source,
 				    posts ? plan->block : 0, caps_of(run)->write_delivered),
 		.blocks = pool_count(run->pool),
 		.seal = run->seal_key,
-		.jobs = source->reread || source->check ? REREAD_THREADS : 0,
+		.jobs = source->reread || source->check ? reread_threads(run) : 0,
 		.jobs_rare = !source->reread,
 		.queued_jobs = TRANSFER_OPEN_MAX,
 	};

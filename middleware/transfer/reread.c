@@ -54,16 +54,20 @@ static ssize_t reread_block(int fd, uint8_t *buffer, uint32_t block, uint64_t at
 }
 
 int reread_root(const struct end *end, uint64_t size, uint32_t block_bytes, uint64_t entry,
-	const atomic_bool *stop, uint64_t *root)
+	bool cached, const atomic_bool *stop, uint64_t *root)
 {
 	struct digest_tree *tree = NULL;
 	void *buffer = NULL;
 	uint64_t at = 0, count = 0;
-	int fd = end_file_again(end), err;
+	int fd = end_file_again(end), flags, err;
 
 	if (fd < 0)
 		return fd;
-	err = fcntl(fd, F_GETFL) & O_DIRECT ? 0 : reread_drop(fd);
+	flags = fcntl(fd, F_GETFL);
+	if (cached)
+		err = flags & O_DIRECT && fcntl(fd, F_SETFL, flags & ~O_DIRECT) < 0 ? -errno : 0;
+	else
+		err = flags & O_DIRECT ? 0 : reread_drop(fd);
 	if (!err)
 		err = digest_tree_new(&tree);
 	if (!err)

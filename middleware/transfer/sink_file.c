@@ -281,7 +281,7 @@ static void read_back(struct sink_file *f)
 
 	if (!f->to->readback || f->file.kind != TRANSFER_FILE_REGULAR || f->verdict.status)
 		return;
-	err = reread_root(f->target.end, f->end.size, f->block, f->entry, &f->stop, &root);
+	err = reread_root(f->target.end, f->end.size, f->block, f->entry, false, &f->stop, &root);
 	if (err)
 		verdict_set(&f->verdict, VERDICT_FILE, status_from_errno(err),
 			"reading it back: %s", strerror(-err));

@@ -225,11 +225,11 @@ static void run_reread(struct io_pool_job *job)
 		(struct source_file *)((char *)job - offsetof(struct source_file, reread));
 
 	f->reread_error = reread_root(f->target.end, f->bytes, f->source->plan.block, f->entry,
-		&f->source->stop, &f->reread_root);
+		f->touched, &f->source->stop, &f->reread_root);
 }
 
-/* Whether it has to be read again first; begins to. */
-static bool wants_reread(struct source *s, struct source_file *f)
+/* Whether it has to be read again first; begins to.  `checked`: what `check` says of it. */
+static bool wants_reread(struct source *s, struct source_file *f, int checked)
 {
 	if (f->reread_out)
 		return true;
@@ -237,7 +237,7 @@ static bool wants_reread(struct source *s, struct source_file *f)
 		f->answered)
 		return false;
 	if (!s->from->reread) {
-		f->touched = f->checked == -EAGAIN;
+		f->touched = checked == -EAGAIN;
 		if (!f->touched || !io_pool_can_job(s->run.io_pool))
 			return false;
 	}
@@ -288,21 +288,21 @@ int source_end_file(struct source *s, struct source_file *f)
 	struct transfer_file_end end = {
 		.file = f->number, .size = f->bytes, .blocks = f->sequence + f->had_blocks};
 	uint8_t data[64];
-	int err;
+	int checked = 0, err;
 
 	if (f->ended || !(f->ready || s->run.params->early) || !f->read_all || f->in_io)
 		return 0;
-	if (!f->reread_out && s->from->check)
-		f->checked = s->from->check(s->from->ctx, &f->item);
-	if (wants_reread(s, f))
+	if (!f->reread_out && !f->verdict.status && s->from->check)
+		checked = s->from->check(s->from->ctx, &f->item);
+	if (wants_reread(s, f, checked))
 		return 0;
 	if (!f->verdict.status && !source_file_open_ended(f) && f->bytes != f->item.file.size)
 		verdict_set(&f->verdict, VERDICT_FILE, STATUS_CHANGED,
 			"shrank to %llu bytes while it was read", (unsigned long long)f->bytes);
 	/* -EAGAIN is settled by what was read again */
-	if (!f->verdict.status && f->checked && !(f->checked == -EAGAIN && f->reread_done))
+	if (!f->verdict.status && checked && !(checked == -EAGAIN && f->reread_done))
 		verdict_set(&f->verdict, VERDICT_FILE,
-			f->checked == -EAGAIN ? STATUS_CHANGED : status_from_errno(f->checked),
+			checked == -EAGAIN ? STATUS_CHANGED : status_from_errno(checked),
 			"changed while it was read");
 	if (!f->verdict.status) { /* a file that failed may have holes */
 		err = digest_tree_root(

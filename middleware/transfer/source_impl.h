@@ -46,7 +46,6 @@ struct source_file {
 	/* it is read again, from the disk, before it is ended */
 	struct io_pool_job reread;
 	bool reread_out, reread_done;
-	int checked;  /* what `check` said last */
 	bool touched; /* it is read again since something about it has changed */
 	uint64_t reread_root;
 	int reread_error;

@@ -112,7 +112,7 @@ struct transfer_params {
 	bool patient;         /* source: the sink may wait for a stream of its own, and be still
 				 for as long as it likes */
 	unsigned open_files;  /* most of them at once; 0 = choose */
-	unsigned jobs;        /* sink: threads that sync and rename, at most; 0 = choose */
+	unsigned jobs;        /* threads that sync and rename, or read again, at most; 0 = choose */
 	/*
 	 * The request said EARLY: the source tells of its first file, and ends it, without waiting
 	 * for answers.
