@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * transfer/handshake: see handshake.h.
+ * transfer/handshake: what both sides do, and the source's half; see handshake.h.
  */
-#include "transfer/handshake.h"
+#include "transfer/handshake_impl.h"
 
 #include "base/clock.h"
 #include "base/worker.h"
@@ -12,21 +12,20 @@
 #include <sys/random.h>
 
 #define GREET_TIMEOUT_MS 10000
-#define JOB_THREADS 4u
 #define FEED_FLUSH_MS 200u
 #define REREAD_THREADS 2u
 
-static const struct fabric_caps *caps_of(const struct run *run)
+const struct fabric_caps *handshake_caps(const struct run *run)
 {
 	return run->rail->caps;
 }
 
-static uint64_t window_max(const struct run *run)
+uint64_t handshake_window_max(const struct run *run)
 {
 	return run->params->window_max_bytes ? run->params->window_max_bytes : TRANSFER_WINDOW_MAX;
 }
 
-static uint32_t depth_max(const struct run *run)
+uint32_t handshake_depth_max(const struct run *run)
 {
 	uint32_t most = link_max_depth(run->link);
 
@@ -35,7 +34,7 @@ static uint32_t depth_max(const struct run *run)
 }
 
 /* What has to be true of an engine on either side.  0 or a failure. */
-static int check_engine(struct run *run, uint8_t number, uint8_t notice, unsigned channels)
+int handshake_check_engine(struct run *run, uint8_t number, uint8_t notice, unsigned channels)
 {
 	const struct engine_ops *ops = engine_by_id(number);
 	const char *lacks = NULL;
@@ -58,7 +57,7 @@ static int check_engine(struct run *run, uint8_t number, uint8_t notice, unsigne
 	return 0;
 }
 
-static struct engine_env make_env(struct run *run, unsigned channels, uint8_t notice, bool imm)
+struct engine_env handshake_make_env(struct run *run, unsigned channels, uint8_t notice, bool imm)
 {
 	return (struct engine_env){
 		.pool = run->pool,
@@ -77,7 +76,7 @@ static struct engine_env make_env(struct run *run, unsigned channels, uint8_t no
 }
 
 /* From now on blocks are sealed, with keys that only the two ends of the session know. */
-static int take_keys(struct run *run, const struct transfer_offer *offer)
+int handshake_take_keys(struct run *run, const struct transfer_offer *offer)
 {
 	uint8_t secret[SEAL_SECRET_BYTES];
 	int err;
@@ -100,7 +99,7 @@ static int take_keys(struct run *run, const struct transfer_offer *offer)
 	return 0;
 }
 
-static void fill_stats(struct run *run, const struct engine_ops *ops,
+void handshake_fill_stats(struct run *run, const struct engine_ops *ops,
 	const struct transfer_offer *offer, uint32_t depth, bool imm)
 {
 	struct transfer_stats *stats = run->stats;
@@ -136,16 +135,17 @@ static int plan_transfer(struct run *run, const struct transfer_source *from, st
 		.channels = p->channels,
 		.workers = p->workers,
 		.max_block = p->max_block ? p->max_block : BLOCK_BYTES_MAX,
-		.max_depth = depth_max(run),
+		.max_depth = handshake_depth_max(run),
 		.open_channels = (uint16_t)link_channel_count(run->link, run->params->transfer),
-		.window_max_bytes = window_max(run),
+		.window_max_bytes = handshake_window_max(run),
 		.largest_bytes = from->largest_bytes,
 		.total_bytes = from->total_bytes,
 		.streams = from->feed ? from->feed->streams : 0,
 		.rtt_ns = p->rtt_ns,
 		.early_bytes = p->early_bytes,
 		.cpus = worker_cpus(),
-		.delivered = caps_of(run)->write_delivered || source_half(run, hs)->is_fetched,
+		.delivered =
+			handshake_caps(run)->write_delivered || source_half(run, hs)->is_fetched,
 	};
 
 	if (!facts->open_channels)
@@ -166,7 +166,7 @@ static unsigned reread_threads(const struct run *run)
 static int make_io_pool(struct run *run, const struct transfer_source *source,
 	const struct engine_source_ops *half, const struct plan *plan)
 {
-	const bool posts = caps_of(run)->is_device && !half->is_fetched;
+	const bool posts = handshake_caps(run)->is_device && !half->is_fetched;
 	const struct transfer_feed *from = source->feed;
 	struct io_pool_feed feed;
 	struct io_pool_params params = {
@@ -176,7 +176,7 @@ static int make_io_pool(struct run *run, const struct transfer_source *source,
 		/* to compress takes long: other threads do it */
 		.in_place = !run->params->squeeze &&
 			    plan_in_place(run->params->workers, worker_cpus(),
-				    posts ? plan->block : 0, caps_of(run)->write_delivered),
+				    posts ? plan->block : 0, handshake_caps(run)->write_delivered),
 		.blocks = pool_count(run->pool),
 		.seal = run->seal_key,
 		.jobs = source->reread || source->check ? reread_threads(run) : 0,
@@ -207,7 +207,7 @@ static int wait_greeted(struct run *run, unsigned channels)
 }
 
 /* Seals cross with their blocks, for which a gathered notice has no room. */
-static uint8_t default_notice(const struct transfer_params *p)
+uint8_t handshake_default_notice(const struct transfer_params *p)
 {
 	bool credit = !p->engine || p->engine == MESSAGE_ENGINE_CREDIT;
 
@@ -224,7 +224,7 @@ int handshake_offer(struct run *run, const struct transfer_source *from, struct 
 
 	*offer = (struct transfer_offer){
 		.engine = p->engine ? p->engine : MESSAGE_ENGINE_CREDIT,
-		.notice = p->notice ? p->notice : default_notice(p),
+		.notice = p->notice ? p->notice : handshake_default_notice(p),
 		.files = from->total_files,
 		.bytes = from->total_bytes,
 		.protect = p->protect,
@@ -236,10 +236,10 @@ int handshake_offer(struct run *run, const struct transfer_source *from, struct 
 	hs->wishes = !p->early || p->answered || from->total_bytes <= (uint64_t)p->block * p->depth;
 	err = plan_transfer(run, from, hs);
 	if (!err)
-		err = check_engine(run, offer->engine, offer->notice, hs->plan->channels);
+		err = handshake_check_engine(run, offer->engine, offer->notice, hs->plan->channels);
 	if (err)
 		return err;
-	if (ops->notices && offer->notice == TRANSFER_NOTICE_BEHIND && caps_of(run)->has_imm)
+	if (ops->notices && offer->notice == TRANSFER_NOTICE_BEHIND && handshake_caps(run)->has_imm)
 		offer->flags |= TRANSFER_OFFER_IMM;
 	if (from->room.net)
 		offer->flags |= TRANSFER_OFFER_NET;
@@ -248,7 +248,7 @@ int handshake_offer(struct run *run, const struct transfer_source *from, struct 
 	offer->depth = hs->plan->depth;
 	hs->invited = p->early && !p->answered && handshake_matches(offer, p);
 	err = run_put(run, TRANSFER_OFFER, out, transfer_put_offer(offer, out, sizeof out));
-	return err ? err : take_keys(run, offer);
+	return err ? err : handshake_take_keys(run, offer);
 }
 
 int handshake_prepare(
@@ -271,7 +271,7 @@ int handshake_prepare(
 
 struct engine_env handshake_env(struct run *run, const struct handshake *hs)
 {
-	return make_env(run, hs->plan->channels, hs->offer.notice, false);
+	return handshake_make_env(run, hs->plan->channels, hs->offer.notice, false);
 }
 
 static bool accept_ok(const struct transfer_offer *offer, const struct engine_source_ops *half,
@@ -316,203 +316,6 @@ int handshake_take_accept(struct run *run, const struct transfer_source *from, s
 		run->engine = ops;
 		run->common = &run->source->common;
 	}
-	fill_stats(run, ops, &hs->offer, accept.depth, env.imm);
+	handshake_fill_stats(run, ops, &hs->offer, accept.depth, env.imm);
 	return err;
-}
-
-/* ---- sink ---- */
-
-/* The source offers; this side says no to what it cannot do. */
-static int check_offer(struct run *run, const struct transfer_offer *offer)
-{
-	const struct transfer_params *p = run->params;
-	const unsigned open = rail_channels(run->rail);
-
-	if (open < offer->channels && rail_broke(run->rail, open))
-		return run_fail(run, VERDICT_SESSION, STATUS_DISCONNECTED,
-			"data channel %u broke, or the peer has closed it", open);
-	if (offer->channels > open)
-		return run_fail(run, VERDICT_TRANSFER, STATUS_INVALID,
-			"%u channels offered, %u are open", offer->channels, open);
-	if (p->max_block && offer->block > p->max_block)
-		return run_fail(run, VERDICT_TRANSFER, STATUS_LIMIT,
-			"blocks of %u bytes offered, %u is the limit", offer->block, p->max_block);
-	if (offer->protect != p->protect)
-		return run_fail(run, VERDICT_SESSION, STATUS_REFUSED,
-			"blocks are offered with protection %u, %u was agreed on", offer->protect,
-			p->protect);
-	if (offer->protect && offer->notice == TRANSFER_NOTICE_GATHERED)
-		return run_fail(run, VERDICT_TRANSFER, STATUS_INVALID,
-			"gathered notices have no room for the seals of blocks");
-	if (offer->depth < 2)
-		return run_fail(run, VERDICT_TRANSFER, STATUS_INVALID, "a window of one block");
-	return check_engine(run, offer->engine, offer->notice, offer->channels);
-}
-
-/* How many blocks there will be: what the source would like, within our own limits. */
-static uint32_t choose_depth(const struct run *run, const struct transfer_offer *offer)
-{
-	uint64_t depth = offer->depth;
-
-	if (run->params->depth && depth > run->params->depth)
-		depth = run->params->depth;
-	if (depth > depth_max(run))
-		depth = depth_max(run);
-	if (depth > window_max(run) / offer->block)
-		depth = window_max(run) / offer->block;
-	return depth < 2 ? 2 : (uint32_t)depth;
-}
-
-static int answer(struct run *run, const struct transfer_offer *offer, bool imm, bool bundles)
-{
-	struct transfer_accept accept = {
-		.depth = pool_count(run->pool),
-		.stride = pool_stride(offer->block),
-		.flags = (imm ? TRANSFER_ACCEPT_IMM : 0) | (bundles ? TRANSFER_ACCEPT_BUNDLES : 0),
-	};
-	uint8_t data[64];
-
-	if (run->sink->ops->access & FABRIC_REMOTE_WRITE) {
-		accept.base = fabric_mr_base(run->memory->mr);
-		accept.key = fabric_mr_key(run->memory->mr);
-	}
-	if (run->sink->status_mr) {
-		accept.status_base = fabric_mr_base(run->sink->status_mr);
-		accept.status_key = fabric_mr_key(run->sink->status_mr);
-	}
-	return run_put(run, TRANSFER_ACCEPT, data, transfer_put_accept(&accept, data, sizeof data));
-}
-
-static bool takes_imm(const struct run *run, const struct transfer_offer *offer)
-{
-	return (offer->flags & TRANSFER_OFFER_IMM) && offer->notice == TRANSFER_NOTICE_BEHIND &&
-	       engine_by_id(offer->engine)->notices && caps_of(run)->has_imm;
-}
-
-/* Pool and engine for what is offered, or will be; and the answer. */
-static int open_sink(struct run *run, const struct transfer_offer *offer, bool bundles)
-{
-	const struct engine_ops *ops = engine_by_id(offer->engine);
-	const struct engine_sink_ops *half = engine_sink_half(ops, link_was_called(run->link));
-	bool imm = takes_imm(run, offer);
-	uint32_t depth = choose_depth(run, offer);
-	struct engine_env env;
-	int err = run_make_pool(run, depth, offer->block, half->access);
-
-	if (err)
-		return run_fail(run, VERDICT_TRANSFER, status_from_errno(err),
-			"memory for %u blocks of %u bytes", depth, offer->block);
-	env = make_env(run, offer->channels, offer->notice, imm);
-	run_count_requests(run, offer->channels);
-	err = half->open(&env, &run->sink);
-	if (err)
-		return err;
-	run->engine = ops;
-	run->common = &run->sink->common;
-	return answer(run, offer, imm, bundles);
-}
-
-/* What was made for another offer goes; the source has not used it. */
-static void close_sink(struct run *run)
-{
-	run_revoke(run);
-	run->sink->ops->close(run->sink);
-	run->sink = NULL;
-	run->common = NULL;
-	pool_free(run->pool);
-	run->pool = NULL;
-	memory_give(run->memory);
-}
-
-/* What the request asks for, as an offer: the answer to that leaves ahead of it. */
-static int invite(struct run *run, bool bundles, struct transfer_offer *wanted)
-{
-	const struct transfer_params *p = run->params;
-	int err;
-
-	*wanted = (struct transfer_offer){
-		.engine = p->engine,
-		.notice = default_notice(p),
-		.channels = p->channels,
-		.block = p->block,
-		.depth = p->depth,
-		.protect = p->protect,
-	};
-	err = check_offer(run, wanted);
-	if (err)
-		return err;
-	if (p->protect) /* its keys come with OFFER */
-		run->prefix_bytes = SEAL_PREFIX_BYTES;
-	err = open_sink(run, wanted, bundles);
-	return err ? err : engine_sink_flush(run->sink);
-}
-
-bool handshake_matches(const struct transfer_offer *offer, const struct transfer_params *p)
-{
-	return offer->engine == p->engine && offer->notice == default_notice(p) &&
-	       offer->channels == p->channels && offer->block == p->block &&
-	       offer->depth == p->depth && offer->protect == p->protect;
-}
-
-/* Whether there is room for what is offered.  0 or a failure. */
-static int ask_for_room(
-	struct run *run, const struct transfer_sink *to, const struct transfer_offer *offer)
-{
-	const struct transfer_room room = {.bytes = offer->disk,
-		.files = offer->files,
-		.net = offer->flags & TRANSFER_OFFER_NET,
-		.roots = offer->roots};
-	char text[VERDICT_TEXT] = "";
-	int err = to->room ? to->room(to->ctx, &room, text) : 0;
-
-	return err ? run_fail(run, VERDICT_TRANSFER, status_from_errno(err), "%s", text) : 0;
-}
-
-int handshake_accept(
-	struct run *run, const struct transfer_sink *to, bool *invited, uint32_t *block_bytes)
-{
-	const bool bundles = to->land;
-	struct transfer_offer offer, wanted;
-	struct message_header h;
-	const uint8_t *data;
-	int err = *invited ? invite(run, bundles, &wanted) : 0;
-
-	if (!err)
-		err = run_get_wait(run, &h, &data);
-	if (err < 0)
-		return err;
-	if (h.type != TRANSFER_OFFER || transfer_get_offer(&offer, data, h.length))
-		return run_fail(run, VERDICT_SESSION, STATUS_PROTOCOL,
-			"no well-formed OFFER, but %s", message_name(h.type));
-	err = check_offer(run, &offer);
-	if (!err)
-		err = ask_for_room(run, to, &offer);
-	if (!err)
-		err = take_keys(run, &offer);
-	if (err)
-		return err;
-	if (*invited && !handshake_matches(&offer, run->params)) {
-		close_sink(run);
-		*invited = false;
-	}
-	if (!*invited)
-		err = open_sink(run, &offer, bundles);
-	if (!err)
-		err = io_pool_new(
-			&(struct io_pool_params){
-				.workers = plan_workers(run->params->workers, worker_cpus()),
-				.in_place = plan_in_place(
-					run->params->workers, worker_cpus(), 0, false),
-				.jobs = run->params->jobs ? run->params->jobs : JOB_THREADS,
-				.blocks = pool_count(run->pool) +
-					  (run->params->early ? TRANSFER_EARLY_MAX : 0),
-				.seal = run->seal_key,
-				.queued_jobs = HANDSHAKE_JOBS_MAX},
-			&run->io_pool);
-	if (err)
-		return err;
-	*block_bytes = offer.block;
-	fill_stats(run, run->engine, &offer, pool_count(run->pool),
-		!*invited && takes_imm(run, &offer));
-	return 0;
 }
