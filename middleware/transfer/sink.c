@@ -152,13 +152,15 @@ static int take_frames(struct sink *s)
 {
 	struct message_header h;
 	const uint8_t *data;
-	int n = 0, err;
+	int n = 0, got, err;
 
-	while (n < (int)RUN_FRAMES_MAX && (err = run_get(&s->run, &h, &data)) != 0) {
-		if (err > 0) {
+	while (n < (int)RUN_FRAMES_MAX && (got = run_get(&s->run, &h, &data)) != 0) {
+		if (got > 0) {
 			s->run.moved |= h.type != TRANSFER_REQUEST; /* asking moves nothing */
 			/* it was the source's last word, but for ABORT */
 			err = s->complete_came ? -EBADMSG : take_frame(s, &h, data);
+		} else {
+			err = got;
 		}
 		if (err == -EBADMSG)
 			return run_fail(&s->run, VERDICT_SESSION, STATUS_PROTOCOL,
@@ -284,7 +286,7 @@ static int look_for_answer(struct sink *s)
 static int work(struct run *run)
 {
 	struct sink *s = self(run);
-	int total = 0, err;
+	int total = 0, done, err;
 	static int (*const steps[])(struct sink *) = {
 		sink_take_landed,
 		sink_early_take,
@@ -308,11 +310,11 @@ static int work(struct run *run)
 	}
 	if (!s->complete_came || s->open)
 		return total;
-	err = flush_files(s);
-	if (err > 0)
-		err = s->run.sink->ops->settle(s->run.sink);
-	if (err <= 0)
-		return err ? err : total;
+	done = flush_files(s);
+	if (done > 0)
+		done = s->run.sink->ops->settle(s->run.sink);
+	if (done <= 0)
+		return done ? done : total;
 	s->completed = true;
 	err = check_sums(s);
 	return err ? err : 1;

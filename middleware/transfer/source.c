@@ -174,12 +174,14 @@ static int take_frames(struct source *s)
 {
 	struct message_header h;
 	const uint8_t *data;
-	int n = 0, err;
+	int n = 0, got, err;
 
-	while (!s->closed && n < (int)RUN_FRAMES_MAX && (err = run_get(&s->run, &h, &data)) != 0) {
-		if (err > 0) {
+	while (!s->closed && n < (int)RUN_FRAMES_MAX && (got = run_get(&s->run, &h, &data)) != 0) {
+		if (got > 0) {
 			s->run.moved = true;
 			err = take_frame(s, &h, data);
+		} else {
+			err = got;
 		}
 		if (err == -EBADMSG)
 			return run_fail(&s->run, VERDICT_SESSION, STATUS_PROTOCOL,

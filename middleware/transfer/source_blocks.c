@@ -328,10 +328,13 @@ int source_send_blocks(struct source *s)
 		int room;
 
 		if (first_is_early(s)) {
-			err = send_early(s);
-			if (err <= 0)
+			int sent = send_early(s);
+
+			if (sent <= 0) {
+				err = sent;
 				break;
-			n += err;
+			}
+			n += sent;
 			err = find_first(s, &n);
 			continue;
 		}

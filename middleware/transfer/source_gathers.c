@@ -319,48 +319,48 @@ static int begin_apart(struct source *s, struct source_gather *g)
 /* The first gather goes on as far as it can.  1: it has nothing left; 0: not yet; -errno. */
 static int advance_first(struct source *s, struct source_gather *g, int *did)
 {
-	int err = 1;
+	int got = 1;
 
-	while (!g->filling && err > 0) {
+	while (!g->filling && got > 0) {
 		if (g->bundle)
-			err = send_bundle(s, g);
+			got = send_bundle(s, g);
 		else if (g->apart_count)
-			err = begin_apart(s, g);
+			got = begin_apart(s, g);
 		else if (g->at < g->count)
-			err = begin_fill(s, g, true);
+			got = begin_fill(s, g, true);
 		else
 			return 1;
-		*did += err > 0;
+		*did += got > 0;
 	}
-	return err < 0 ? err : 0;
+	return got < 0 ? got : 0;
 }
 
 int source_gather(struct source *s)
 {
-	int did = 0, err = 0;
+	int did = 0, got = 0;
 
 	if (!s->gathers)
 		return 0;
-	while (s->gathers_used && (err = advance_first(s, gather_at(s, 0), &did)) > 0) {
+	while (s->gathers_used && (got = advance_first(s, gather_at(s, 0), &did)) > 0) {
 		s->gather_first = (s->gather_first + 1) % s->gather_count;
 		s->gathers_used--;
 	}
-	for (unsigned i = 1; i < s->gathers_used && err >= 0; i++) {
+	for (unsigned i = 1; i < s->gathers_used && got >= 0; i++) {
 		struct source_gather *g = gather_at(s, i);
 
 		if (g->filling || g->bundle || g->apart_count || g->at == g->count)
 			continue;
-		err = begin_fill(s, g, false);
-		did += err > 0;
+		got = begin_fill(s, g, false);
+		did += got > 0;
 	}
-	if (err >= 0 && !s->no_more && s->gathers_used < s->gather_count) {
+	if (got >= 0 && !s->no_more && s->gathers_used < s->gather_count) {
 		struct source_gather *g = gather_at(s, s->gathers_used);
 
-		err = gather_names(s, g);
-		did += err > 0;
+		got = gather_names(s, g);
+		did += got > 0;
 		s->gathers_used += g->count > 0; /* those that came before an error are told */
 	}
-	return err < 0 ? err : did;
+	return got < 0 ? got : did;
 }
 
 bool source_gathered_all(const struct source *s)
