@@ -170,12 +170,12 @@ int tls_key_create(const char *path)
 {
 	EVP_PKEY *pkey = EVP_PKEY_Q_keygen(NULL, NULL, "ED25519");
 	char temporary[PATH_MAX];
-	int fd, err;
+	int fd, n, err;
 
 	if (!pkey)
 		return -ENOMEM;
-	err = snprintf(temporary, sizeof temporary, "%s.XXXXXX", path);
-	if (err < 0 || (size_t)err >= sizeof temporary) {
+	n = snprintf(temporary, sizeof temporary, "%s.XXXXXX", path);
+	if (n < 0 || (size_t)n >= sizeof temporary) {
 		EVP_PKEY_free(pkey);
 		return -ENAMETOOLONG;
 	}
