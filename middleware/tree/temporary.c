@@ -31,8 +31,8 @@
 #define TEMPORARY_DIGITS 16
 #define TEMPORARY_HOST_DIGITS 8
 #define TEMPORARY_TRIES 128 /* a sweeper that is always there takes every second one */
-#define TEMPORARY_AT_ONCE                                                                          \
-	16 /* and where it runs whenever a name is made, each of them: then we wait */
+/* And where it runs whenever a name is made, each of them: then we wait. */
+#define TEMPORARY_AT_ONCE 16
 #define TEMPORARY_WAIT_NS 200000
 #define TEMPORARY_OLD_S (24 * 60 * 60)
 
