@@ -2,7 +2,6 @@
 /*
  * session/link_client: the client's half of session/link: it dials.
  */
-#include "proto/message_greeting.h"
 #include "session/link_impl.h"
 
 #include "base/clock.h"

@@ -5,7 +5,6 @@
 #ifndef SESSION_LINK_IMPL_H
 #define SESSION_LINK_IMPL_H
 
-#include "proto/message_greeting.h"
 #include "session/link.h"
 
 #include <pthread.h>
