@@ -41,7 +41,7 @@ struct io_pool_params {
 	bool reading;     /* fill blocks and take their leaf; else verify the leaf, then write */
 	unsigned workers; /* I/O threads at most, at least 1 */
 	bool in_place;    /* io_pool_submit does buffered I/O of files itself: on few CPUs the
-			     hand-over    to a   worker and back costs more than it gains */
+			     hand-over to a worker and back costs more than it gains */
 	unsigned jobs;    /* job threads at most; 0 = none are needed */
 	bool jobs_rare;   /* the first of them is not started before io_pool_can_job */
 	uint32_t blocks;  /* most blocks in the I/O pool at once */
