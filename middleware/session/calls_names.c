@@ -183,7 +183,8 @@ static void calls_looked(void *ctx, size_t index, int err)
 {
 	const struct calls_looking *l = ctx;
 
-	l->look->done(l->look->ctx, index, err, &l->attr, *l->target ? l->target : NULL);
+	l->look->done(l->look->ctx, index, err, err ? NULL : &l->attr,
+		err || !*l->target ? NULL : l->target);
 }
 
 int calls_look_all(struct calls *c, const struct calls_look *look)

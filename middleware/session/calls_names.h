@@ -26,8 +26,9 @@ struct calls_list {
 /*
  * Looks at many names, whose requests need not wait for the replies to those before; of a symbolic
  * link itself, and what it says (NULL: not known).  `path` gives the name of each, which stays
- * until it is `done`, told of each in its order, with its error and while calls_error says what.  0
- * when all were tried; -errno: the session is lost, and the last that was done lost it.
+ * until it is `done`, told of each in its order, with its error (then with NULL for both) and while
+ * calls_error says what.  0 when all were tried; -errno: the session is lost, and the last that was
+ * done lost it.
  */
 struct calls_look {
 	size_t count;
