@@ -260,8 +260,10 @@ static int incoming_set_attributes(
 		close(there.locked);
 	if (there.fd >= 0)
 		close(there.fd);
-	if (!err)
-		incoming_remember_kept(in, file, name);
+	if (!err && file->has & TRANSFER_HAS_NAMES)
+		incoming_remember(in, file,
+			&(struct incoming_landed){
+				.number = file->file, .dev = st.st_dev, .ino = st.st_ino});
 	return err;
 }
 
