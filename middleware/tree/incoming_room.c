@@ -27,7 +27,6 @@
 #include <unistd.h>
 
 #define ROOM_NS (5 * NS_PER_S) /* to look at what is there; what takes longer is not refused */
-#define ROOM_BLOCK 512u        /* of st_blocks */
 #define ROOM_XFS_MAGIC 0x58465342
 
 /* What a file system has left, or a quota; UINT64_MAX: nothing limits it. */
@@ -103,9 +102,7 @@ static void room_add(struct room_there *there, const char *name, const struct st
 
 	if (there->hidden && !hidden)
 		return;
-	if (S_ISREG(st->st_mode))
-		there->bytes += (uint64_t)st->st_blocks * ROOM_BLOCK /
-				(st->st_nlink ? (uint64_t)st->st_nlink : 1);
+	there->bytes += space_name_bytes(st);
 	there->files++;
 }
 

@@ -8,6 +8,7 @@
 
 #include "tree/journal.h"
 #include "tree/journal_reader.h"
+#include "tree/space.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -72,7 +73,7 @@ int leftover_get(int dir, const char *journal, struct leftover *l)
 	l->changed_s = st.st_mtim.tv_sec;
 	journal_other_name(journal, partial);
 	if ((!err || err == -ENODATA) && !opener_fstatat(dir, partial, &st, AT_SYMLINK_NOFOLLOW))
-		l->partial_bytes = (uint64_t)st.st_blocks * 512;
+		l->partial_bytes = space_disk_bytes(&st);
 	/* for no longer than it takes to ask: who wants it meanwhile finds it taken */
 	l->busy = flock(fd, LOCK_SH | LOCK_NB) && errno == EWOULDBLOCK;
 	close(fd);
@@ -95,7 +96,7 @@ static int leftover_judge_alone(int dir, const char *partial, uint64_t keep_s, u
 
 	if (opener_fstatat(dir, partial, &st, AT_SYMLINK_NOFOLLOW))
 		return -errno;
-	*bytes = (uint64_t)st.st_blocks * 512;
+	*bytes = space_disk_bytes(&st);
 	if (!S_ISREG(st.st_mode))
 		return -EPERM;
 	return leftover_is_old(&st, keep_s < ALONE_S ? keep_s : ALONE_S) ? 0 : -EAGAIN;
@@ -139,7 +140,7 @@ static int leftover_judge_both(
 	struct stat st, data;
 
 	*whole = !opener_fstatat(dir, partial, &data, AT_SYMLINK_NOFOLLOW);
-	*bytes = *whole ? (uint64_t)data.st_blocks * 512 : 0;
+	*bytes = *whole ? space_disk_bytes(&data) : 0;
 	if (fstat(fd, &st))
 		return -errno;
 	if (!S_ISREG(st.st_mode))

@@ -108,7 +108,7 @@ static int leftovers_journal(
 			return -ENOENT;
 		item->kind = LEFTOVERS_PART;
 		item->changed_s = st.st_mtim.tv_sec;
-		item->disk_bytes = (uint64_t)st.st_blocks * 512;
+		item->disk_bytes = space_disk_bytes(&st);
 		err = 0;
 	} else {
 		err = leftover_get(dir, name, &found);
@@ -159,7 +159,7 @@ static int leftovers_part(
 		return err;
 	item->kind = LEFTOVERS_PART;
 	item->changed_s = st.st_mtim.tv_sec;
-	item->disk_bytes = (uint64_t)st.st_blocks * 512;
+	item->disk_bytes = space_disk_bytes(&st);
 	if (err || !l->params.remove || !leftovers_is_old(l, item->changed_s)) {
 		leftovers_settle(l, item, err, false);
 		return 0;

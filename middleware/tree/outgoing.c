@@ -9,6 +9,7 @@
 
 #include "tree/beneath.h"
 #include "tree/outgoing_read.h"
+#include "tree/space.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -142,7 +143,7 @@ static void outgoing_total(uint64_t *total, uint64_t add)
 /* How much of a disk a file's bytes take at least: all but its holes. */
 static uint64_t outgoing_on_disk(const struct outgoing *o, const struct stat *st)
 {
-	const uint64_t disk = (uint64_t)st->st_blocks * 512, size = (uint64_t)st->st_size;
+	const uint64_t disk = space_disk_bytes(st), size = (uint64_t)st->st_size;
 
 	return o->params.dense || disk > size ? size : disk;
 }

@@ -7,6 +7,7 @@
 #include "base/opener.h"
 #include "block/digest.h"
 #include "tree/beneath.h"
+#include "tree/space.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -112,7 +113,7 @@ static int outgoing_item_meet(struct transfer_item *item, const struct outgoing_
 
 bool outgoing_item_is_sparse(const struct stat *st)
 {
-	return (uint64_t)st->st_blocks * 512 + OUTGOING_PAGE <= (uint64_t)st->st_size;
+	return space_disk_bytes(st) + OUTGOING_PAGE <= (uint64_t)st->st_size;
 }
 
 void outgoing_item_close(struct transfer_item *item, const struct outgoing_from *from,

@@ -19,10 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
-
-#define BLOCK 512u /* of st_blocks */
 
 void space_init(struct space *s)
 {
@@ -155,17 +152,21 @@ void space_say(struct space_share *share, char *text, unsigned size)
 
 /* ---- looking ---- */
 
-/* A directory is a name; what it takes itself is the file system's affair. */
-static uint64_t bytes_of(const struct stat *st)
+uint64_t space_disk_bytes(const struct stat *st)
 {
-	return S_ISREG(st->st_mode) ? (uint64_t)st->st_blocks * BLOCK : 0;
+	return (uint64_t)st->st_blocks * 512; /* whatever the file system's blocks are */
+}
+
+uint64_t space_name_bytes(const struct stat *st)
+{
+	return S_ISREG(st->st_mode) ? space_disk_bytes(st) / (st->st_nlink ? st->st_nlink : 1) : 0;
 }
 
 /* Of a file with several names the last one takes its bytes with it. */
 static void weigh(const struct stat *st, struct space_item *item)
 {
 	item->files = 1;
-	item->bytes = st->st_nlink > 1 ? 0 : bytes_of(st);
+	item->bytes = st->st_nlink > 1 ? 0 : space_name_bytes(st);
 }
 
 void space_look(struct space_share *share, int dir, const char *name, struct space_item *item)
@@ -236,7 +237,7 @@ static int add_entry(
 	if (!strcmp(name, ".") || !strcmp(name, "..") || temporary_is_name(name) ||
 		opener_fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW))
 		return 0;
-	sum->bytes += bytes_of(&st) / (st.st_nlink ? st.st_nlink : 1);
+	sum->bytes += space_name_bytes(&st);
 	sum->files += !temporary_is_hidden(name);
 	return S_ISDIR(st.st_mode) ? push(paths, path, name) : 0;
 }

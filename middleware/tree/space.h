@@ -18,6 +18,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 #define SPACE_NO_MAX UINT64_MAX
 
@@ -64,5 +65,10 @@ void space_look_fd(struct space_share *, int fd, struct space_item *);
 /* Measures what lies beneath a directory: takes as long as it takes, and ends early once `stop` is
  * set.  What cannot be read counts as nothing.  0, -ECANCELED or -ENOMEM: all is as it was. */
 int space_measure(struct space *, int top, const atomic_bool *stop);
+
+/* What something takes on the disk. */
+uint64_t space_disk_bytes(const struct stat *);
+/* The part of that which is one name's; a directory's own is the file system's affair: 0. */
+uint64_t space_name_bytes(const struct stat *);
 
 #endif

@@ -11,6 +11,7 @@
 #include "base/opener.h"
 #include "tree/beneath.h"
 #include "tree/leftover.h"
+#include "tree/space.h"
 #include "tree/tree_mark.h"
 
 #include <dirent.h>
@@ -193,7 +194,7 @@ static void temporary_sweep_one(int dir, const char *name, struct temporary_swep
 		return;
 	swept->files++;
 	if (S_ISREG(st.st_mode))
-		swept->bytes += (uint64_t)st.st_blocks * 512;
+		swept->bytes += space_disk_bytes(&st);
 }
 
 static void temporary_sweep_leftover(
