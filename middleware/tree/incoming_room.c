@@ -152,10 +152,12 @@ static void room_add_left(struct room_there *there, int top)
 			close(fd);
 		return;
 	}
-	while ((entry = readdir(stream)))
+	while (!there->all && (entry = readdir(stream))) {
 		if (temporary_is_hidden(entry->d_name) &&
 			!opener_fstatat(fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW))
 			room_add(there, entry->d_name, &st);
+		there->all = clock_now_ns() > there->until_ns;
+	}
 	closedir(stream);
 }
 
