@@ -150,7 +150,7 @@ static int lookup_take_line(bool anew)
 	pthread_mutex_lock(&elsewhere.lock);
 	while (!elsewhere.idle && elsewhere.count == LOOKUP_LINES)
 		pthread_cond_wait(&elsewhere.given, &elsewhere.lock);
-	if (elsewhere.idle)
+	if (elsewhere.idle && (!anew || elsewhere.count == LOOKUP_LINES))
 		fd = elsewhere.lines[--elsewhere.idle];
 	if (fd >= 0 && anew) {
 		close(fd);

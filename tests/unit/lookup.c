@@ -286,6 +286,59 @@ static void others_ask_while_a_line_is_made(void)
 	close(answered[0]);
 }
 
+static void ask_once(int keeper, int go, int answered)
+{
+	char name[LOOKUP_NAME_MAX + 1] = "", byte;
+
+	log_setup("test", LOG_LEVEL_ERROR);
+	lookup_elsewhere(keeper);
+	byte = !lookup_name(LOOKUP_USER, 0, name) && !strcmp(name, "root");
+	_exit(write(answered, &byte, 1) != 1 || read(go, &byte, 1) != 1);
+}
+
+/* In place of the one that has ended comes another: the rest stay. */
+static void others_stay_where_one_ends(void)
+{
+	int ends[2], go[2], answered[2], lines[LOOKUP_LINES + 1][2], status;
+	pid_t pid, serves;
+	char byte = 0;
+
+	CHECK(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends));
+	CHECK(!pipe(go) && !pipe(answered));
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		close(ends[0]);
+		ask_once(ends[1], go[0], answered[1]);
+	}
+	close(ends[1]);
+	for (unsigned i = 0; i <= LOOKUP_LINES; i++) {
+		CHECK_EQ(recv(ends[0], &byte, 1, 0), 1);
+		CHECK(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, lines[i]));
+		CHECK(!opener_send(ends[0], &byte, 1, &lines[i][0], 1));
+		close(lines[i][0]);
+		if (i == LOOKUP_LINES - 1) /* the one that is asked */
+			close(lines[i][1]);
+	}
+	serves = fork();
+	if (!serves)
+		serve(lines[LOOKUP_LINES][1]);
+	close(lines[LOOKUP_LINES][1]);
+	CHECK(read(answered[0], &byte, 1) == 1 && byte);
+	for (unsigned i = 0; i < LOOKUP_LINES - 1; i++) {
+		CHECK_EQ(recv(lines[i][1], &byte, 1, MSG_DONTWAIT), -1); /* not its end */
+		close(lines[i][1]);
+	}
+	CHECK_EQ(write(go[1], "", 1), 1);
+	close(ends[0]);
+	CHECK(waitpid(pid, &status, 0) == pid && !status);
+	CHECK_EQ(waitpid(serves, &status, 0), serves);
+	for (unsigned i = 0; i < 2; i++) {
+		close(go[i]);
+		close(answered[i]);
+	}
+}
+
 HARNESS_MAIN({"others ask while a line is made", others_ask_while_a_line_is_made},
-	{"as here", as_here}, {"what is no question", no_question},
-	{"known elsewhere", known_elsewhere})
+	{"others stay where one ends", others_stay_where_one_ends}, {"as here", as_here},
+	{"what is no question", no_question}, {"known elsewhere", known_elsewhere})
