@@ -45,6 +45,7 @@ static struct {
 	uint64_t since_ns;       /* from then on */
 	unsigned lost;           /* so many have ended */
 	bool gone;               /* the keeper has, which was said */
+	uint64_t short_ns;       /* when it is said again that none can be had */
 } elsewhere = {.lock = PTHREAD_MUTEX_INITIALIZER, .given = PTHREAD_COND_INITIALIZER};
 
 /* ---- here ---- */
@@ -113,6 +114,23 @@ static bool lookup_reserve_line(void)
 	return true;
 }
 
+/* What the keeper's connection says of it; anything else is short of something, or late. */
+static bool lookup_is_gone(long n)
+{
+	return !n || n == -EPIPE || n == -ECONNRESET || n == -ENOTCONN;
+}
+
+/* Under the lock: there is none to be had now.  Whoever asks learns the same, the log not. */
+static void lookup_say_short(void)
+{
+	uint64_t now_ns = clock_now_ns();
+
+	if (now_ns < elsewhere.short_ns)
+		return;
+	elsewhere.short_ns = now_ns + LOOKUP_LOST_NS;
+	log_warning("no process can be started that looks up users and groups");
+}
+
 /* Without the lock: others go on with the lines that there are.  An answer that comes for somebody
  * else is as good.  -1: there is none to be had. */
 static int lookup_make_line(void)
@@ -120,22 +138,20 @@ static int lookup_make_line(void)
 	char byte = 0;
 	int fds[2] = {-1, -1};
 	long n = opener_send(elsewhere.keeper, &byte, sizeof byte, NULL, 0);
-	bool gone;
 
 	if (!n)
 		n = opener_recv(elsewhere.keeper, &byte, sizeof byte, fds);
 	if (n == sizeof byte && fds[0] >= 0)
 		return fds[0];
-	/* of these the first: there is no descriptor for it; the second: not in time */
-	gone = n != sizeof byte && n != -EMSGSIZE && n != -EAGAIN;
-	if (!gone)
-		log_warning("no process can be started that looks up users and groups");
 	pthread_mutex_lock(&elsewhere.lock);
 	elsewhere.count--;
-	if (gone && !elsewhere.gone)
+	if (!lookup_is_gone(n)) {
+		lookup_say_short();
+	} else if (!elsewhere.gone) {
 		log_error("the process that looks up users and groups has ended: owners are kept "
 			  "by number until a new start");
-	elsewhere.gone |= gone;
+		elsewhere.gone = true;
+	}
 	pthread_cond_signal(&elsewhere.given); /* whose turn it is finds the same */
 	pthread_mutex_unlock(&elsewhere.lock);
 	return -1;

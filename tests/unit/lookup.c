@@ -6,6 +6,7 @@
 #include "base/opener_wire.h"
 #include "tests/harness.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <pwd.h>
@@ -339,6 +340,46 @@ static void others_stay_where_one_ends(void)
 	}
 }
 
+/* Asks where nothing can be sent, and then where it can. */
+static void ask_while_short(int log)
+{
+	int none = open("/dev/null", O_RDWR), keeper, told[2];
+	char name[LOOKUP_NAME_MAX + 1];
+
+	log_setup("test", LOG_LEVEL_WARNING);
+	if (dup2(log, STDERR_FILENO) < 0)
+		_exit(2);
+	lookup_elsewhere(none); /* -ENOTSOCK, for another that passes */
+	for (unsigned i = 0; i < 20; i++)
+		if (lookup_name(LOOKUP_USER, 0, name) != -ECONNRESET)
+			_exit(3);
+	keep(&keeper, told);
+	_exit(dup2(keeper, none) < 0 || lookup_name(LOOKUP_USER, 0, name) || strcmp(name, "root"));
+}
+
+static void what_is_short_is_not_gone(void)
+{
+	char log[4096] = "";
+	int ends[2], status;
+	size_t len = 0;
+	ssize_t n;
+	pid_t pid;
+
+	CHECK(!pipe(ends));
+	fflush(stdout);
+	pid = fork();
+	if (!pid)
+		ask_while_short(ends[1]);
+	close(ends[1]);
+	while ((n = read(ends[0], log + len, sizeof log - 1 - len)) > 0)
+		len += (size_t)n;
+	close(ends[0]);
+	CHECK(waitpid(pid, &status, 0) == pid && !status);
+	CHECK(strstr(log, "no process can be started"));
+	CHECK(strchr(log, '\n') == log + len - 1); /* said once, and nothing else */
+}
+
 HARNESS_MAIN({"others ask while a line is made", others_ask_while_a_line_is_made},
-	{"others stay where one ends", others_stay_where_one_ends}, {"as here", as_here},
+	{"others stay where one ends", others_stay_where_one_ends},
+	{"what is short is not gone", what_is_short_is_not_gone}, {"as here", as_here},
 	{"what is no question", no_question}, {"known elsewhere", known_elsewhere})
