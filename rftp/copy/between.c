@@ -259,13 +259,13 @@ static int between_ask(struct between *b, struct message_send_copy *m, const cha
 	if (err)
 		return err;
 	err = calls_send_copy(c->session, c->transfer, m, between_copied, b);
-	if (err == -ECANCELED && !calls_lost(c->session)) {
+	if (err == -ECANCELED && !client_is_gone(c)) {
 		b->outcome = VERDICT_TRANSFER;
 		verdict_clear(&b->stats.verdict);
 		verdict_set(&b->stats.verdict, VERDICT_TRANSFER, STATUS_CANCELLED, "%s", "");
 		err = 0;
 	}
-	if (err == -EISDIR && !c->settings.recursive && !calls_lost(c->session))
+	if (err == -EISDIR && !c->settings.recursive && !client_is_gone(c))
 		report_error(&c->report, EXIT_CODE_OK, STATUS_IS_DIRECTORY, path, MOVER_WITHOUT_R);
 	else if (err)
 		client_report(c, path, err);

@@ -244,8 +244,7 @@ static int put_store(struct put *p, const char *source)
 		return err ? err : mover_inline_tree(&p->mover, p->outgoing, p->target);
 	}
 	err = put_ask(p, &refused);
-	if (refused && err == -ENOENT && !p->into && c->settings.parents &&
-		!calls_lost(c->session)) {
+	if (refused && err == -ENOENT && !p->into && c->settings.parents && !client_is_gone(c)) {
 		refused = false;
 		err = put_anew(p, source);
 		p->make = true;

@@ -257,7 +257,7 @@ static int copy_from(struct sync *s)
 
 	for (size_t at = 0; (at < s->plan.copy.count || s->itself) && !err;) {
 		err = copy_from_some(s, &at);
-		if (err == -EREMOTEIO) /* single files, reported */
+		if (err == -EREMOTEIO && !client_is_gone(s->client)) /* single files, reported */
 			err = 0;
 	}
 	return err;

@@ -74,7 +74,7 @@ static int digest_run(struct digests *d, int err)
 	sums_fini(&d->sums);
 	free(d->entries);
 	/* it was told; what comes next would be another session's */
-	if (!err && (!d->client->session || calls_lost(d->client->session)))
+	if (!err && client_is_gone(d->client))
 		err = -ENOTCONN;
 	return err;
 }
@@ -328,7 +328,7 @@ static int renames_carry_out(
 		if (!err)
 			continue;
 		to->entries[pairs[i].old].renamed = false; /* it is copied */
-		if (err != -ENOMEM && c->session && !calls_lost(c->session) && !interrupt_signal())
+		if (err != -ENOMEM && !client_is_gone(c) && !interrupt_signal())
 			err = 0;
 		else /* of the server's memory, or of ours */
 			client_report(c, new, err);

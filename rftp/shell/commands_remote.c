@@ -175,7 +175,7 @@ static void rm_done(void *ctx, size_t index, int err)
 	struct rm_names *rm = ctx;
 	struct client *c = rm->c;
 
-	if (err == -EISDIR && c->session && !calls_lost(c->session))
+	if (err == -EISDIR && !client_is_gone(c))
 		report_error(&c->report, EXIT_CODE_OK, STATUS_IS_DIRECTORY, rm_path(rm, index),
 			"is a directory (remove it with rm -r, or with rmdir when it is empty)");
 	else if (err)
