@@ -212,9 +212,6 @@ static int put_ask(struct put *p, bool *refused)
 		return err;
 	err = mover_send(&p->mover, p->outgoing, p->target);
 	*refused = p->mover.refused;
-	/* what there is no room for leaves no directory behind, which goes if it is empty */
-	if (err == -ENOSPC && p->made && !client_is_gone(c))
-		(void)calls_rmdir(c->session, p->target);
 	return err;
 }
 
@@ -251,7 +248,12 @@ static int put_store(struct put *p, const char *source)
 		if (!err)
 			err = put_ask(p, &refused);
 	}
-	return refused ? client_report(c, p->target, err) : err;
+	if (refused)
+		client_report(c, p->target, err);
+	/* what there is no room for leaves no directory behind, which goes if it is empty */
+	if (err == -ENOSPC && p->made && !client_is_gone(c))
+		(void)calls_rmdir(c->session, p->target);
+	return err;
 }
 
 /* The plan of a dry run. */

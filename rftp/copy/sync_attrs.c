@@ -52,8 +52,12 @@ static int attrs_local(
 {
 	int top = open(p->local, O_PATH | O_DIRECTORY | O_CLOEXEC);
 
-	if (top < 0)
-		return client_report(c, p->local, -errno);
+	if (top < 0) {
+		int err = -errno;
+
+		report_errorf(&c->report, err, p->local, "%s", status_text(status_from_errno(err)));
+		return err;
+	}
 	for (size_t i = 0; i < pairs->count && !interrupt_signal(); i++) {
 		const struct compare_pair *pair = &pairs->entries[i];
 		const struct compare_entry *e = pair->from;

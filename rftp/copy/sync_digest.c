@@ -330,8 +330,11 @@ static int renames_carry_out(
 		to->entries[pairs[i].old].renamed = false; /* it is copied */
 		if (err != -ENOMEM && !client_is_gone(c) && !interrupt_signal())
 			err = 0;
-		else /* of the server's memory, or of ours */
+		else if (d->params->to_server) /* of the server's memory, or of ours */
 			client_report(c, new, err);
+		else
+			report_errorf(
+				&c->report, err, new, "%s", status_text(status_from_errno(err)));
 	}
 	for (size_t i = 0; i < count; i++) {
 		struct compare_entry *e = &to->entries[pairs[i].old];

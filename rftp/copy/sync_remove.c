@@ -137,10 +137,12 @@ static int remove_local(const char *name, int top)
 static int remove_here(struct sync_remove *s, const struct compare_names *names)
 {
 	const char *local = s->params->local;
-	int top = open(local, O_PATH | O_DIRECTORY | O_CLOEXEC), err = 0;
+	int top = open(local, O_PATH | O_DIRECTORY | O_CLOEXEC), err = top < 0 ? -errno : 0;
 
-	if (top < 0)
-		return client_report(s->c, local, -errno);
+	if (err) {
+		report_errorf(&s->c->report, err, local, "%s", status_text(status_from_errno(err)));
+		return err;
+	}
 	for (size_t i = 0; i < names->count && !err; i++) {
 		const char *name = names->entries[i]->name;
 		char *path = path_of(local, name);
