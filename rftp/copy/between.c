@@ -58,8 +58,10 @@ static int between_into(struct between *b, char *const *paths, size_t count)
 		return client_report(d, b->target, err);
 	if (!several && b->client->settings.recursive)
 		tree = sources_is_tree(b->client, paths[0]);
-	if (tree < 0)
+	if (tree < 0) {
+		sources_absent_paths(&b->mover, paths, 1, tree);
 		return tree;
+	}
 	if (!several && !tree) {
 		b->make = err && b->client->settings.parents;
 		return 0;
@@ -269,6 +271,8 @@ static int between_ask(struct between *b, struct message_send_copy *m, const cha
 		report_error(&c->report, EXIT_CODE_OK, STATUS_IS_DIRECTORY, path, MOVER_WITHOUT_R);
 	else if (err)
 		client_report(c, path, err);
+	if (err)
+		sources_absent(&b->mover, b->asked, err);
 	return err ? err : mover_end(&b->mover, &b->stats, path, b->outcome);
 }
 

@@ -46,6 +46,8 @@ static int get_make_directory(struct get *g, char *const *paths, size_t path_cou
 	/* not for the sake of sources that are not there */
 	for (size_t i = 0; i < path_count && err < 0 && c->session; i++)
 		err = sources_is_tree(c, paths[i]);
+	if (err < 0)
+		sources_absent_paths(&g->mover, paths, path_count, err);
 	if (err < 0 || (!several && !err))
 		return err;
 	if (!c->settings.dry_run)
@@ -224,9 +226,8 @@ static int get_request(void *ctx, const struct wire_bytes *more, struct asked *a
 				MOVER_WITHOUT_R);
 		else if (refused)
 			client_report(c, path, err);
-		for (size_t i = 0; refused && err && c->session && i < asked->count; i++)
-			mover_file_absent(&g->mover, asked->names[i].name, asked->names[i].path,
-				status_from_errno(err));
+		if (refused && err)
+			sources_absent(&g->mover, asked, err);
 	}
 	incoming_free(incoming);
 	g->no_room |= err == -ENOSPC;

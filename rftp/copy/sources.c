@@ -5,6 +5,7 @@
 #include "rftp/copy/sources.h"
 
 #include "rftp/copy/mover.h"
+#include "rftp/copy/mover_file.h"
 #include "rftp/copy/sync_plan.h"
 #include "rftp/copy/targets.h"
 #include "rftp/remote/remote_path.h"
@@ -106,6 +107,28 @@ int sources_check_names(struct client *c, char *const *paths, size_t count, cons
 	}
 	targets_fini(&targets);
 	return err;
+}
+
+void sources_absent(struct mover *m, const struct asked *asked, int error)
+{
+	for (size_t i = 0; i < asked->count && m->client->session; i++)
+		mover_file_absent(
+			m, asked->names[i].name, asked->names[i].path, status_from_errno(error));
+}
+
+void sources_absent_paths(struct mover *m, char *const *paths, size_t count, int error)
+{
+	struct asked asked = {0};
+
+	for (size_t i = 0; i < count; i++) {
+		size_t len;
+		const char *name = targets_name(paths[i], &len);
+
+		if (asked_add(&asked, name, len, paths[i]))
+			break; /* the others are not in the list */
+	}
+	sources_absent(m, &asked, error);
+	asked_fini(&asked);
 }
 
 /* For one request: all of the paths that have a name to arrive under (`into` a directory), as far

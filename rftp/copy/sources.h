@@ -9,6 +9,8 @@
 #include "rftp/remote/client.h"
 #include "tree/asked.h"
 
+struct mover;
+
 /* All patterns into one list of paths, which remote_glob_free frees, also after an error; what
  * matches nothing is reported and left out.  0 or -errno (reported). */
 int sources_expand(struct client *, const char *const *patterns, size_t count, char ***paths,
@@ -19,6 +21,11 @@ int sources_is_tree(struct client *, const char *path);
 /* Two sources on one name in the directory `target`: either would be lost.  0 or -errno (reported).
  */
 int sources_check_names(struct client *, char *const *paths, size_t count, const char *target);
+/* What was asked for cannot be had, by an error that was reported: all of it is among what failed,
+ * unless the session was lost by it. */
+void sources_absent(struct mover *, const struct asked *, int error);
+/* The same of paths that were to go into a directory, before any was asked for. */
+void sources_absent_paths(struct mover *, char *const *paths, size_t count, int error);
 struct sources_copy {
 	const char *command, *target; /* as a dry run shows them */
 	bool into;                    /* the target is a directory */

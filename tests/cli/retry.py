@@ -132,7 +132,7 @@ def tree_with_obstacles(top, daemon, way):
 @case
 def what_failed_is_told_and_can_be_had_alone(top):
     os.mkdir(f"{top}/export")
-    daemon = Daemon(f"{top}/export")
+    daemon = Daemon(f"{top}/export", "rw", "--copies-to", "127.0.0.0/8 ports=1-65535")
     for way in ("put", "get"):
         words, names, source, to = tree_with_obstacles(top, daemon, way)
         result = rftp("-r", "--failures", f"{top}/list", *words)
@@ -169,6 +169,20 @@ def what_failed_is_told_and_can_be_had_alone(top):
         result = works("--retry-from", f"{top}/list", "--failures", f"{top}/list2", "--json", *words)
         equal((result.done()["files"], os.path.getsize(f"{top}/list2")), (1, 0), way, result)
         same_files(source, to)
+    # of another server's, too; where the directory that takes it would be made for it; and of several
+    os.mkdir(f"{top}/there")
+    there = Daemon(f"{top}/there", "rw")
+    os.mkdir(there.path("dir"))
+    for words, names in (([daemon.url("none"), there.url("dir/")], ["none"]),
+                         (["-r", daemon.url("none"), there.url("dir/")], ["none"]),
+                         (["-r", daemon.url("none"), there.url("made")], ["none"]),
+                         (["-r", daemon.url("none"), f"{top}/made"], ["none"]),
+                         (["-r", daemon.url("none"), daemon.url("nil"), f"{top}/made"], ["none", "nil"])):
+        fails(rftptest.NO_FILE, "--failures", f"{top}/list", *words)
+        with open(f"{top}/list", encoding="utf-8") as f:
+            equal(f.read().split(), names, words, "is written")
+    check(not os.path.exists(there.path("made")) and not os.path.exists(f"{top}/made"), "nothing is made for it")
+    there.stop()
     make_file(f"{top}/empty", 0)
     for path, why in ((f"{top}/absent", b"No such file"), (f"{top}/empty", b"no names")):
         result = rftp("--retry-from", path, *words)
