@@ -23,20 +23,19 @@ static bool is_set(const char *name)
 	return value && *value;
 }
 
-/* Whether a program may ask, and whether it does so although there may be a terminal. */
-static bool may_ask(bool *first)
+/* When a program asks: never, where there is no terminal, before the terminal, in its place. */
+enum program_use { PROGRAM_NEVER, PROGRAM_LAST, PROGRAM_FIRST, PROGRAM_ALONE };
+
+static enum program_use program_use(void)
 {
 	const char *require = getenv("SSH_ASKPASS_REQUIRE");
-	bool may = is_set("DISPLAY") || is_set("WAYLAND_DISPLAY");
 
-	*first = false;
 	if (require && !strcasecmp(require, "force"))
-		*first = may = true;
-	else if (require && !strcasecmp(require, "prefer"))
-		*first = may;
-	else if (require && !strcasecmp(require, "never"))
-		may = false;
-	return may;
+		return PROGRAM_ALONE;
+	if ((require && !strcasecmp(require, "never")) ||
+		!(is_set("DISPLAY") || is_set("WAYLAND_DISPLAY")))
+		return PROGRAM_NEVER;
+	return require && !strcasecmp(require, "prefer") ? PROGRAM_FIRST : PROGRAM_LAST;
 }
 
 static int ask_by_program(
@@ -54,13 +53,15 @@ static int ask_by_program(
 int askpass_ask(
 	const char *prompt, int cancel_fd, char answer[PASSWORD_MAX], char why[PASSWORD_WHY_MAX])
 {
-	bool first, may = may_ask(&first);
+	const enum program_use use = program_use();
 	int err = -ENOTTY;
 
 	*why = '\0';
-	if (!first)
+	if (use >= PROGRAM_FIRST)
+		err = ask_by_program(prompt, cancel_fd, answer, why);
+	if (err == -ENOTTY && use != PROGRAM_ALONE)
 		err = secret_ask(prompt, cancel_fd, answer, PASSWORD_MAX);
-	if (err == -ENOTTY && may)
+	if (err == -ENOTTY && use == PROGRAM_LAST)
 		err = ask_by_program(prompt, cancel_fd, answer, why);
 	if (!err)
 		return 0;

@@ -4,8 +4,9 @@
  * program that asks, with the environment's names for it as ssh(1) has them.
  *
  * SSH_ASKPASS_REQUIRE: "never", no program; "force", always the program; "prefer", the program
- * where there is a display (DISPLAY, WAYLAND_DISPLAY); anything else, the program where there is a
- * display and no terminal.  SSH_ASKPASS: the program; unset: ssh-askpass, if there is one.
+ * where there is one and a display (DISPLAY, WAYLAND_DISPLAY); anything else, the program where
+ * there is a display and no terminal.  SSH_ASKPASS: the program; unset: ssh-askpass, if there is
+ * one.
  */
 #ifndef RFTP_ASKPASS_H
 #define RFTP_ASKPASS_H

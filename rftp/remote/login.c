@@ -238,8 +238,9 @@ static int cannot_ask(struct login *l, const struct showing *s, const char *reas
 	note(l, "login: %s has a passphrase, and %s", l->keys->locked, reason);
 	if (!*l->settings->identity)
 		return 0;
-	snprintf(s->why, TLS_WHY_MAX, "%.200s has a passphrase, and %s: use ssh-agent (ssh-add)",
-		l->keys->locked, reason);
+	snprintf(s->why, TLS_WHY_MAX,
+		"%.200s has a passphrase, and %.150s: use ssh-agent (ssh-add)", l->keys->locked,
+		reason);
 	return -EACCES;
 }
 
@@ -281,7 +282,7 @@ static int ask_passphrase(struct login *l, const struct showing *s)
 	l->unlocked = !err;
 	l->wrong_passphrase = err == -EKEYREJECTED;
 	if (err == -ENOTTY)
-		return cannot_ask(l, s, "there is no terminal to ask for it on");
+		return cannot_ask(l, s, why);
 	if (!err || err == -EKEYREJECTED)
 		return 0;
 	if (err == -ENODATA || (err != -ECANCELED && !*l->settings->identity)) {

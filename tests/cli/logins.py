@@ -359,7 +359,7 @@ def a_key_with_a_passphrase(top):
     result = fails(REFUSED, "-vv", "-c", "ls", url(daemon, "alice"), env=env)
     check(b"has a passphrase, and there is no terminal" in result.err, result)
     # with an identity that is named, that is why it fails
-    fails(REFUSED, "-i", path, "-c", "ls", url(daemon, "alice"), says="there is no terminal to ask for it on")
+    fails(REFUSED, "-i", path, "-c", "ls", url(daemon, "alice"), says="has a passphrase, and there is no terminal to ask on, nor SSH_ASKPASS")
     # not the user's key: refused, and on to the password
     other = f"{top}/other"
     keygen(other, passphrase="x")
@@ -430,6 +430,10 @@ def a_program_that_asks(top):
         seen, code = on_terminal("-c", "ls", url(daemon, "alice"), answers=[(prompt.encode(), typed)] if on_it else [],
                                  env=env)
         equal((code, questions()), (0, [] if on_it else [prompt]), "exit code, what was asked with", require, seen)
+    # where it is preferred, but there is none
+    seen, code = on_terminal("-c", "ls", url(daemon, "alice"), answers=[(prompt.encode(), typed)],
+                             env={"SSH_ASKPASS": "", "SSH_ASKPASS_REQUIRE": "prefer", "PATH": top} | display)
+    equal((code, questions()), (0, []), "exit code, what was asked without a program", seen)
     # and Ctrl-C ends what asks
     private(program, f'#!/bin/sh\necho "$1" >>{asked}\nexec sleep 600\n', 0o700)
     client = rftptest.start_rftp("-c", "ls", url(daemon, "alice"), env={"SSH_ASKPASS": program} | display)
