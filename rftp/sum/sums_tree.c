@@ -18,15 +18,20 @@ static int by_name(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
-/* Whether it is a directory; what cannot be looked at is none, and has no sum either. */
-static bool is_directory(struct client *c, const struct sums_item *item)
+/* Whether it is a directory; what cannot be looked at is none, and has no sum either.  1, 0, or
+ * -errno: the connection is lost (reported). */
+static int is_directory(struct client *c, const struct sums_item *item)
 {
 	struct message_attr attr;
 	struct stat st;
+	int err;
 
 	if (!item->remote)
 		return !stat(item->path, &st) && S_ISDIR(st.st_mode);
-	return !calls_stat(c->session, item->path, &attr) && attr.type == MESSAGE_DIRECTORY;
+	err = calls_stat(c->session, item->path, &attr);
+	if (err && calls_lost(c->session))
+		return client_report(c, item->shown, err);
+	return !err && attr.type == MESSAGE_DIRECTORY;
 }
 
 static int list_directory(
@@ -92,9 +97,11 @@ static int report_failed(struct sums *s, const struct sums_item *directory, cons
 int sums_tree_add(struct sums *s, const struct sums_item *item)
 {
 	struct compare_list list = {0};
-	int err, failed = 0;
+	int failed = 0, err = is_directory(s->client, item);
 
-	if (!is_directory(s->client, item))
+	if (err < 0)
+		return err;
+	if (!err)
 		return sums_add_item(s, item);
 	err = list_directory(s, item, &list);
 	if (!err && list.count)
