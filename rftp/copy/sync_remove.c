@@ -8,13 +8,13 @@
 #include "rftp/copy/sync_remove.h"
 
 #include "base/clock.h"
+#include "rftp/remote/remote_path.h"
 #include "rftp/shell/interrupt.h"
 #include "session/calls_names.h"
 #include "tree/removal.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -41,14 +41,6 @@ static int done(struct sync_remove *s, const char *path, int err)
 	else
 		report_errorf(&c->report, err, path, "%s", status_text(status_from_errno(err)));
 	return c->session && err != -ECANCELED ? 0 : err;
-}
-
-/* Freed by the caller; NULL: no memory. */
-static char *path_of(const char *directory, const char *name)
-{
-	char *path;
-
-	return asprintf(&path, "%s/%s", directory, name) < 0 ? NULL : path;
 }
 
 /* ---- there ---- */
@@ -78,7 +70,7 @@ static int remove_files(struct sync_remove *s, const struct compare_names *names
 
 		if (e->type == MESSAGE_DIRECTORY)
 			continue;
-		s->files[s->count] = path_of(s->params->remote, e->name);
+		s->files[s->count] = remote_join(s->params->remote, e->name);
 		if (!s->files[s->count++])
 			err = client_no_memory(s->c);
 	}
@@ -112,7 +104,7 @@ static int remove_there(struct sync_remove *s, const struct compare_names *names
 
 		if (e->type != MESSAGE_DIRECTORY)
 			continue;
-		path = path_of(s->params->remote, e->name);
+		path = remote_join(s->params->remote, e->name);
 		err = path ? done(s, path, remove_directory(s->c, path)) : client_no_memory(s->c);
 		free(path);
 	}
@@ -145,7 +137,7 @@ static int remove_here(struct sync_remove *s, const struct compare_names *names)
 	}
 	for (size_t i = 0; i < names->count && !err; i++) {
 		const char *name = names->entries[i]->name;
-		char *path = path_of(local, name);
+		char *path = remote_join(local, name);
 
 		err = path ? done(s, path, remove_local(name, top)) : client_no_memory(s->c);
 		free(path);

@@ -36,8 +36,8 @@ static int remote_each(struct client *c, const struct lexer_command *line, size_
 	struct names names = {0};
 	int err = remote_names(c, line, first, &names);
 
-	for (size_t i = 0; i < names.count && (!err || c->session); i++) {
-		int e = c->session ? each(c, names.list[i], mask) : -ENOTCONN;
+	for (size_t i = 0; i < names.count && c->session; i++) {
+		int e = each(c, names.list[i], mask);
 
 		err = err ? err : e;
 	}

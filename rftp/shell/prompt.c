@@ -101,7 +101,7 @@ void prompt_stop(struct client *c)
 			if (path.data[i] != '/')
 				continue;
 			path.data[i] = '\0';
-			mkdir(path.data, 0700); /* there already, or write_history says so */
+			mkdir(path.data, 0700); /* there already, or prompt_history_save says so */
 			path.data[i] = '/';
 		}
 		err = prompt_history_save(text_str(&path));
