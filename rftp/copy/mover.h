@@ -44,7 +44,8 @@ struct mover {
 	bool has_bucket;
 	struct plan_early early;                   /* of the transfer that runs, */
 	struct message_data_request early_request; /* of a get that does not wait */
-	bool answered;                             /* and whether its request is answered */
+	bool answered;                             /* and whether its request is answered, */
+	uint16_t early_type;                       /* MESSAGE_STORE or MESSAGE_RETRIEVE */
 	int refused;  /* -errno, calls_error says more: nothing of it was done */
 	bool leaving; /* outcomes are of no account: another way has them */
 	bool quiet;   /* no line for people at the end: the caller has its own (bench) */

@@ -67,10 +67,11 @@ void mover_early_get(
 }
 
 /* Others may use the dialogue from then on. */
-static int take_answer(struct mover *m, uint16_t type)
+static int answered(void *ctx)
 {
+	struct mover *m = ctx;
 	/* the first answer holds: behind a refusal the server may close the session */
-	int err = m->refused ? m->refused : calls_answered(m->client->session, type);
+	int err = m->refused ? m->refused : calls_answered(m->client->session, m->early_type);
 
 	if (err < 0) { /* or it never will be */
 		m->refused = err;
@@ -82,25 +83,22 @@ static int take_answer(struct mover *m, uint16_t type)
 	return err;
 }
 
-static int put_answered(void *ctx)
+static void begin_early(struct mover *m, struct transfer_params *params, uint16_t type)
 {
-	return take_answer(ctx, MESSAGE_STORE);
-}
-
-static int get_answered(void *ctx)
-{
-	return take_answer(ctx, MESSAGE_RETRIEVE);
+	m->early_type = type;
+	params->early = true;
+	params->answered = answered;
 }
 
 /* A transfer that did not wait for its answer is over: the lock is ours again. */
-static void end_early(struct mover *m, uint16_t type)
+static void end_early(struct mover *m)
 {
 	struct client *c = m->client;
 
 	if (m->answered)
 		client_lock(c);
 	else if (!m->refused) /* it was given up; the answer may have crossed that */
-		calls_answered(c->session, type);
+		calls_answered(c->session, m->early_type);
 	if (m->refused)
 		c->early_rest = PLAN_EARLY_REST;
 }
@@ -110,12 +108,11 @@ enum verdict_scope mover_early_send(struct mover *m, struct transfer_params *par
 {
 	enum verdict_scope outcome;
 
-	params->early = true;
+	begin_early(m, params, MESSAGE_STORE);
 	params->early_bytes = m->early.bytes;
 	params->early_after_ns = m->early.after_ns;
-	params->answered = put_answered;
 	outcome = transfer_send(calls_link(m->client->session), params, source, stats);
-	end_early(m, MESSAGE_STORE);
+	end_early(m);
 	return outcome;
 }
 
@@ -124,13 +121,12 @@ enum verdict_scope mover_early_receive(struct mover *m, struct transfer_params *
 {
 	enum verdict_scope outcome;
 
-	params->early = true;
+	begin_early(m, params, MESSAGE_RETRIEVE);
 	params->engine = m->early_request.engine;
 	params->channels = m->early_request.channels;
 	params->block = m->early_request.block;
 	params->depth = m->early_request.depth;
-	params->answered = get_answered;
 	outcome = transfer_receive(calls_link(m->client->session), params, sink, stats);
-	end_early(m, MESSAGE_RETRIEVE);
+	end_early(m);
 	return outcome;
 }
