@@ -4,6 +4,7 @@
  */
 #include "rftpd/xferlog.h"
 
+#include "base/addr.h"
 #include "base/clock.h"
 #include "base/utf8.h"
 #include "proto/status.h"
@@ -52,17 +53,17 @@ static void put_word(FILE *out, const char *text)
 void xferlog_put(FILE *out, const struct audit_event *e, uint64_t now_ns, time_t when)
 {
 	uint64_t seconds = e->moved ? (now_ns - e->since_ns + NS_PER_S / 2) / NS_PER_S : 0;
-	const char *colon = e->peer ? strrchr(e->peer, ':') : NULL; /* before its port */
 	bool is_named = e->user && strcmp(e->user, "anonymous") != 0;
-	char stamp[32] = "";
+	char stamp[32] = "", host[ADDR_TEXT_MAX] = "";
+	uint16_t port;
 	struct tm tm;
 
 	if (localtime_r(&when, &tm))
 		strftime(stamp, sizeof stamp, "%a %b %e %H:%M:%S %Y", &tm);
+	if (e->peer)
+		(void)addr_split(e->peer, host, sizeof host, 0, &port);
 	fprintf(out, "%s %" PRIu64 " ", stamp, seconds);
-	for (const char *c = e->peer; colon && c < colon; c++)
-		if (*c != '[' && *c != ']')
-			fputc(*c, out);
+	put_word(out, host);
 	fprintf(out, " %" PRIu64 " ", e->bytes);
 	put_word(out, e->path);
 	fprintf(out, " b _ %c %c ", direction_of(e), is_named ? 'r' : 'a');

@@ -7,6 +7,7 @@
  * long as counts from the request, so that it says neither how long the check took nor how; nobody
  * else waits for that.
  */
+#include "base/addr.h"
 #include "base/clock.h"
 #include "proto/message_login.h"
 #include "proto/status.h"
@@ -315,20 +316,12 @@ static int start_check(struct daemon_session *s, struct login_check *c)
 	return cannot_check(s, c, err);
 }
 
-/* HOST of HOST:PORT or [HOST]:PORT. */
-static void take_host(const char *peer, char *host, size_t size)
-{
-	const char *start = peer + (*peer == '['), *end = strrchr(peer, ':');
-	int len = (int)((end ? end : peer + strlen(peer)) - start);
-
-	snprintf(host, size, "%.*s", len - (*peer == '[' && len), start);
-}
-
 int handle_login(struct daemon_session *s, const uint8_t *data, size_t len)
 {
 	struct message_login login;
 	struct login_check *c;
 	int err = message_get_login(&login, data, len);
+	uint16_t port;
 
 	if (err)
 		return err;
@@ -344,7 +337,7 @@ int handle_login(struct daemon_session *s, const uint8_t *data, size_t len)
 		free(c);
 		return -ENOMEM;
 	}
-	take_host(s->peer, c->attempt->address, sizeof c->attempt->address);
+	(void)addr_split(s->peer, c->attempt->address, sizeof c->attempt->address, 0, &port);
 	s->state = SESSION_CHECKING;
 	s->refused_requests = 0;
 	if (login.method == MESSAGE_LOGIN_GRANT) {
