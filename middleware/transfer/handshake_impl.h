@@ -13,8 +13,7 @@ uint64_t handshake_window_max(const struct run *);
 uint32_t handshake_depth_max(const struct run *);
 /* What has to be true of an engine on either side.  0 or a failure. */
 int handshake_check_engine(struct run *, uint8_t number, uint8_t notice, unsigned channels);
-struct engine_env handshake_make_env(
-	struct run *, unsigned channels, uint8_t notice, bool imm);
+struct engine_env handshake_make_env(struct run *, unsigned channels, uint8_t notice, bool imm);
 /* From now on blocks are sealed, with keys that only the two ends of the session know. */
 int handshake_take_keys(struct run *, const struct transfer_offer *);
 void handshake_fill_stats(struct run *, const struct engine_ops *, const struct transfer_offer *,
