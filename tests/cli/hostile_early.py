@@ -64,6 +64,13 @@ class Early:
         self.session.put(iwarp.FILE_END, iwarp.file_end(**(right | fields)))
         return self
 
+    def landed(self):
+        """What was written on a data channel is there before what is said next: a PING went there and back."""
+        self.session.put(iwarp.PING, bytes(range(8)))
+        while self.session.get()[0] != iwarp.PING | iwarp.REPLY:
+            pass
+        return self
+
     def one_of_two(self):
         """FILE_END of a file of two blocks, of which one comes."""
         return self.block(0, sequence=1, offset=BLOCK).end(size=TWO, blocks=2)
@@ -197,7 +204,7 @@ def slots_and_notices(top):
         begun(e).block(0).end()
         equal(e.result(), 0)
         os.unlink(place.daemon.path("stored"))
-        e.block(1, session=2)
+        e.block(1, session=2).landed()
         return [(iwarp.COMPLETE, iwarp.complete(bytes_=len(PAYLOAD)))]
     wrong(place, "a file that is never announced", unannounced, None)
 
