@@ -5,17 +5,24 @@
 #ifndef TESTS_FUZZ_H
 #define TESTS_FUZZ_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static inline void must(bool holds)
+/* Aborts where it does not hold, and says which it was: the tail of a log is all that is kept. */
+#define must(holds) must_hold(holds, #holds, __FILE__, __LINE__)
+
+static inline void must_hold(bool holds, const char *what, const char *file, int line)
 {
-	if (!holds)
-		abort();
+	if (holds)
+		return;
+	fprintf(stderr, "%s:%d: must hold: %s (errno %d)\n", file, line, what, errno);
+	abort();
 }
 
 struct fuzz_input {

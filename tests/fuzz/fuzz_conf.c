@@ -13,19 +13,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz.h"
 
 struct sink {
 	struct daemon_settings settings;
 	char *again; /* what was taken, as a file */
 	size_t len, room;
 };
-
-static void must(bool ok)
-{
-	if (!ok)
-		abort();
-}
 
 static bool blank(char c)
 {

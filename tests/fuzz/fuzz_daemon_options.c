@@ -13,15 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/fuzz/fuzz.h"
+
 #define ARGUMENTS_MAX 64
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(bool ok)
-{
-	if (!ok)
-		abort();
-}
 
 static void check_settings(const struct daemon_settings *s)
 {

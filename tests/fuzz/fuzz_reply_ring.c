@@ -13,17 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/fuzz/fuzz.h"
+
 #define RING 4096u
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 static uint8_t ring[RING] __attribute__((aligned(64)));
-
-static void must(bool ok)
-{
-	if (!ok)
-		abort();
-}
 
 /* As the daemon would have it, where there is a head that is possible. */
 static void make_right(uint32_t offset)

@@ -27,7 +27,12 @@
 #define RIG_RECV_BYTES 64u
 #define RIG_DEPTH 16u
 
-/* ---- the plain socket ---- */
+/*
+ * ---- the plain socket ----
+ *
+ * A signal may come at any time (a fuzzer's clock sends one each second), and a wait with a time
+ * limit is not begun again by itself: every call here goes on where it was interrupted.
+ */
 
 static inline struct sockaddr_in raw_loopback(uint16_t port)
 {
@@ -51,8 +56,18 @@ static inline int raw_socket(void)
 static inline bool raw_connect(int fd, uint16_t port)
 {
 	struct sockaddr_in in = raw_loopback(port);
+	struct pollfd pfd = {.fd = fd, .events = POLLOUT};
+	socklen_t len = sizeof(int);
+	int error = 0;
 
-	return connect(fd, (struct sockaddr *)&in, sizeof(in)) == 0;
+	if (connect(fd, (struct sockaddr *)&in, sizeof(in)) == 0)
+		return true;
+	if (errno != EINTR)
+		return false;
+	while (poll(&pfd, 1, WAIT_MS) < 0)
+		if (errno != EINTR)
+			return false;
+	return getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len) == 0 && !error;
 }
 
 static inline bool raw_send(int fd, const void *data, size_t bytes)
@@ -62,6 +77,8 @@ static inline bool raw_send(int fd, const void *data, size_t bytes)
 	while (bytes) {
 		ssize_t n = send(fd, p, bytes, MSG_NOSIGNAL);
 
+		if (n < 0 && errno == EINTR)
+			continue;
 		if (n <= 0)
 			return false;
 		p += n;
@@ -77,6 +94,8 @@ static inline bool raw_recv(int fd, void *data, size_t bytes)
 	while (bytes) {
 		ssize_t n = recv(fd, p, bytes, 0);
 
+		if (n < 0 && errno == EINTR)
+			continue;
 		if (n <= 0)
 			return false;
 		p += n;
@@ -93,7 +112,7 @@ static inline bool raw_closed(int fd)
 
 	do
 		n = recv(fd, waste, sizeof(waste), 0);
-	while (n > 0);
+	while (n > 0 || (n < 0 && errno == EINTR));
 	return n == 0 || errno == ECONNRESET;
 }
 
