@@ -10,6 +10,7 @@
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static int addr_errno(int gai, bool numeric)
 {
@@ -204,4 +205,21 @@ bool addr_is_loopback(const struct sockaddr *sa)
 		       (IN6_IS_ADDR_V4MAPPED(ip) && ip->s6_addr[12] == 127);
 	}
 	return false;
+}
+
+int addr_is_local(const struct sockaddr *sa)
+{
+	int fd = socket(sa->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0), err = 0;
+	struct sockaddr_storage ss = {0};
+	socklen_t len = sa->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
+						  : sizeof(struct sockaddr_in);
+
+	if (fd < 0)
+		return -errno;
+	memcpy(&ss, sa, len);
+	addr_set_port((struct sockaddr *)&ss, 0);
+	if (bind(fd, (struct sockaddr *)&ss, len))
+		err = -errno;
+	close(fd);
+	return err;
 }

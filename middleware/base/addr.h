@@ -48,6 +48,9 @@ void addr_set_port(struct sockaddr *sa, uint16_t port);
 bool addr_host(const struct sockaddr *, uint8_t out[ADDR_HOST_BYTES]);
 /* Spreads hosts over a table; with a seed that nobody knows, nobody chooses their places. */
 uint64_t addr_host_hash(const uint8_t host[ADDR_HOST_BYTES], uint64_t seed);
+/* Whether a socket of this host may have the address, whatever the port: takes a free one for a
+ * moment.  0 or -errno; -EADDRNOTAVAIL: it is not this host's. */
+int addr_is_local(const struct sockaddr *);
 bool addr_is_loopback(const struct sockaddr *sa); /* 127/8, ::1, ::ffff:127/104 */
 
 #endif

@@ -11,6 +11,8 @@
 #include "rftpd/serve/statistics.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -195,32 +197,38 @@ int control_socket_open(struct daemon *d)
 	return err;
 }
 
+/* Whether a socket could be made there; one that is there may be a daemon's that runs. */
+static int check_path(const char *path)
+{
+	char directory[PATH_MAX];
+	struct stat st;
+
+	if (strlen(path) >= sizeof((struct sockaddr_un *)NULL)->sun_path)
+		return -ENAMETOOLONG;
+	if (!lstat(path, &st))
+		return S_ISSOCK(st.st_mode) ? 0 : -EEXIST;
+	snprintf(directory, sizeof directory, "%s", path);
+	return faccessat(AT_FDCWD, dirname(directory), W_OK | X_OK, AT_EACCESS) ? -errno : 0;
+}
+
 int control_socket_check(const struct daemon_settings *settings)
 {
 	char path[PATH_MAX];
 	struct addr at;
-	int fd;
+	int err = control_socket_path(settings, path, sizeof path) ? check_path(path) : 0;
 
-	if (control_socket_path(settings, path, sizeof path)) {
-		fd = listen_unix(path);
-		if (fd < 0) {
-			log_error("control %s: %s", path, strerror(-fd));
-			return -EINVAL;
-		}
-		close(fd);
-		unlink(path);
+	if (err) {
+		log_error("control %s: %s", path, strerror(-err));
+		return -EINVAL;
 	}
 	if (!settings->metrics)
 		return 0;
 	if (resolve(settings, &at))
 		return -EINVAL;
-	fd = listen_tcp(&at);
-	if (fd < 0) {
-		log_error("metrics %s: %s", settings->metrics, strerror(-fd));
-		return -EINVAL;
-	}
-	close(fd);
-	return 0;
+	err = addr_is_local((struct sockaddr *)&at.ss);
+	if (err)
+		log_error("metrics %s: %s", settings->metrics, strerror(-err));
+	return err ? -EINVAL : 0;
 }
 
 void control_socket_close(struct daemon *d)

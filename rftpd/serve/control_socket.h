@@ -10,7 +10,8 @@
 
 /* As the settings say; else where the service manager says that it may be.  false: nowhere. */
 bool control_socket_path(const struct daemon_settings *, char *out, size_t size);
-/* Whether the settings' socket and address can be had.  0 or -EINVAL, logged. */
+/* Whether the settings' socket and address could be had, were no other daemon there.  Takes
+ * neither. 0 or -EINVAL, logged. */
 int control_socket_check(const struct daemon_settings *);
 /* Opens what the settings name.  0; -EINVAL as above; -errno; logged. */
 int control_socket_open(struct daemon *);

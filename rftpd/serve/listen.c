@@ -20,14 +20,12 @@
 #include <errno.h>
 #include <string.h>
 
-#define RESOLVED_MAX 8u
 #define PORT_TRIES 8 /* a free port of one fabric may be taken on the next */
 
 /* ---- addresses ---- */
 
-/* What `text` stands for, checked: how many addresses, or -EINVAL. */
-static int resolve(
-	const struct daemon_settings *settings, const char *text, struct addr out[RESOLVED_MAX])
+int listen_resolve(const struct daemon_settings *settings, const char *text,
+	struct addr out[LISTEN_RESOLVED_MAX])
 {
 	char host[256], shown[ADDR_TEXT_MAX];
 	uint16_t port;
@@ -35,7 +33,7 @@ static int resolve(
 	int err = addr_split(text, host, sizeof host, ADDR_DEFAULT_PORT, &port);
 
 	if (!err)
-		err = addr_resolve(host, port, false, out, RESOLVED_MAX, &count);
+		err = addr_resolve(host, port, false, out, LISTEN_RESOLVED_MAX, &count);
 	if (!err && !count)
 		err = -ENOENT;
 	if (err) {
@@ -57,7 +55,7 @@ static int resolve(
 	return (int)count;
 }
 
-static const char *listen_text(const struct daemon_settings *settings, unsigned i)
+const char *listen_text(const struct daemon_settings *settings, unsigned i)
 {
 	if (!settings->listen_count)
 		return i ? NULL : DAEMON_LISTEN_DEFAULT;
@@ -67,11 +65,11 @@ static const char *listen_text(const struct daemon_settings *settings, unsigned 
 /* Whether the addresses can be resolved and may be listened on.  0 or -EINVAL, logged. */
 static int listen_check(const struct daemon_settings *settings)
 {
-	struct addr addrs[RESOLVED_MAX];
+	struct addr addrs[LISTEN_RESOLVED_MAX];
 	const char *text;
 
 	for (unsigned i = 0; (text = listen_text(settings, i)); i++)
-		if (resolve(settings, text, addrs) < 0)
+		if (listen_resolve(settings, text, addrs) < 0)
 			return -EINVAL;
 	return 0;
 }
@@ -326,19 +324,23 @@ static int listen_on(struct daemon *d, const struct addr *wanted)
 	return err;
 }
 
+int listen_open_fabrics(struct daemon *d)
+{
+	int err = listen_check(d->settings);
+
+	return err ? err : open_transports(d);
+}
+
 int listen_open(struct daemon *d)
 {
-	struct addr addrs[RESOLVED_MAX];
+	struct addr addrs[LISTEN_RESOLVED_MAX];
 	const char *text;
-	int err;
+	int err = listen_open_fabrics(d);
 
-	err = listen_check(d->settings);
-	if (!err)
-		err = open_transports(d);
 	if (err)
 		return err;
 	for (unsigned i = 0; (text = listen_text(d->settings, i)); i++) {
-		int count = resolve(d->settings, text, addrs);
+		int count = listen_resolve(d->settings, text, addrs);
 		unsigned before = d->address_count;
 
 		if (count < 0)

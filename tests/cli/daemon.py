@@ -152,13 +152,8 @@ def a_config_file(top):
 def the_check_finds_what_would_fail(top):
     directory = export(top)
     equal(rftpd("-t", "--export", directory, "--listen", "0").code, 0, "rftpd -t with a port alone")
-    with socket.create_server(("127.0.0.1", 0)) as s:
-        port = s.getsockname()[1]
-        result = rftpd("-t", "--export", directory, "--listen", f"{port}")
-        equal(result.code, 2, "a port that is taken:", result)
-        check(f"127.0.0.1:{port}".encode() in result.err, result)
-    result = rftpd("-t", "--export", directory, "--listen", f"127.0.0.1:{port}")
-    equal(result.code, 0, "a port that is free again", result)
+    result = rftpd("-t", "--export", directory, "--listen", "192.0.2.1:0", "--insecure")
+    check(result.code == 2 and b"192.0.2.1:0" in result.err, "an address of another host:", result)
     if not os.path.isdir("/sys/class/infiniband") or not os.listdir("/sys/class/infiniband"):
         result = rftpd("-t", "--export", directory, "--listen", "0", "--fabric", "verbs")
         check(result.code == 2 and b"verbs" in result.err, "a fabric without a device:", result)
@@ -168,6 +163,30 @@ def the_check_finds_what_would_fail(top):
     check(result.code == 2 and b"missing" in result.err, "an export that is not there:", result)
     result = rftpd("-t", "--export", directory, "--listen", "70000")
     check(result.code == 2 and b"70000 is no port" in result.err, result)
+
+
+@case
+def the_check_takes_nothing(top):
+    """Beside the daemon that runs with this configuration, which goes on."""
+    directory = export(top)
+    with socket.create_server(("127.0.0.1", 0)) as s:
+        metrics = s.getsockname()[1]
+    text = f"export = {directory}:rw\ncontrol = {top}/control\n"
+    daemon = Daemon(directory, command=["--config", write(f"{top}/conf", text + "listen = 127.0.0.1:0\n"),
+                                        "--metrics", f"127.0.0.1:{metrics}"])
+    text += f"listen = 127.0.0.1:{daemon.port}\nmetrics = 127.0.0.1:{metrics}\n"
+    before = os.lstat(f"{top}/control")
+    for config in (text, text.replace("control = ", f"control = {top}/missing/../")):
+        result = rftpd("-t", "--config", write(f"{top}/conf", config))
+        equal(result.code, 0 if config == text else 2, "rftpd -t beside it", result)
+    equal(os.lstat(f"{top}/control").st_ino, before.st_ino, "its socket")
+    make_file(f"{top}/f", 10)
+    works(f"{top}/f", daemon.url("f"))
+    # and no socket is made, nor another file taken away
+    for name, code in (("none", 0), ("f", 2), ("n" * 200, 2)):
+        result = rftpd("-t", "--export", directory, "--listen", "0", "--control", f"{top}/{name}")
+        equal(result.code, code, name, result)
+    check(os.path.isfile(f"{top}/f") and not os.path.lexists(f"{top}/none"), os.listdir(top))
 
 
 @case

@@ -7,6 +7,7 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <unistd.h>
 
 static struct sockaddr *sa_of(struct addr *a)
 {
@@ -181,6 +182,24 @@ static void knows_loopback(void)
 	}
 }
 
+static void knows_what_is_local(void)
+{
+	struct addr a;
+	int fd;
+
+	/* whoever has the port */
+	CHECK(numeric("127.0.0.1", 0, &a));
+	fd = socket(AF_INET, SOCK_STREAM, 0);
+	CHECK(!bind(fd, sa_of(&a), a.len) && !listen(fd, 1));
+	CHECK(!getsockname(fd, sa_of(&a), &a.len));
+	CHECK_EQ(addr_is_local(sa_of(&a)), 0);
+	close(fd);
+	CHECK(numeric("0.0.0.0", 1, &a));
+	CHECK_EQ(addr_is_local(sa_of(&a)), 0);
+	CHECK(numeric("192.0.2.1", 1, &a)); /* of no host */
+	CHECK_EQ(addr_is_local(sa_of(&a)), -EADDRNOTAVAIL);
+}
+
 static void knows_one_host(void)
 {
 	static const struct {
@@ -236,4 +255,5 @@ HARNESS_MAIN({"splits_every_form", splits_every_form},
 	{"the_longest_and_the_unknown_stay_terminated",
 		the_longest_and_the_unknown_stay_terminated},
 	{"ports_are_set", ports_are_set}, {"knows_loopback", knows_loopback},
-	{"knows_one_host", knows_one_host}, {"hosts_are_spread", hosts_are_spread})
+	{"knows_what_is_local", knows_what_is_local}, {"knows_one_host", knows_one_host},
+	{"hosts_are_spread", hosts_are_spread})
