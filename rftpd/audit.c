@@ -41,11 +41,15 @@ void audit_fini(struct audit *a)
 	audit_init(a);
 }
 
+/* Nobody waits for who reads a FIFO. */
 static int open_target(const char *path)
 {
-	int fd = strcmp(path, STDERR_NAME)
-			 ? open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0640)
-			 : fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
+	int fd =
+		strcmp(path, STDERR_NAME)
+			? open(path,
+				  O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK,
+				  0640)
+			: fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
 
 	return fd < 0 ? -errno : fd;
 }
@@ -128,15 +132,23 @@ static void put_time(FILE *out)
 	fprintf(out, "{\"time\":\"%s.%03uZ\"", text, (unsigned)(now.tv_nsec / 1000000));
 }
 
-static int write_all(int fd, const char *data, size_t size)
+/* What was begun and cannot be ended is a line by itself: the next one is whole. */
+static int write_all(struct audit_file *a, const char *data, size_t size)
 {
+	const size_t whole = size;
+
 	while (size) {
-		ssize_t n = write(fd, data, size);
+		ssize_t n = write(a->fd, data, size);
 
 		if (n < 0 && errno == EINTR)
 			continue;
-		if (n <= 0)
-			return n ? -errno : -EIO;
+		if (n <= 0) {
+			int err = n ? -errno : -EIO;
+
+			if (size < whole)
+				atomic_store(&a->torn, true);
+			return err;
+		}
 		data += n;
 		size -= (size_t)n;
 	}
@@ -175,11 +187,16 @@ static void write_line(struct audit_file *a, const struct audit_event *e,
 	char *line = NULL;
 	size_t size = 0;
 	FILE *out = open_memstream(&line, &size);
+	bool torn = atomic_exchange(&a->torn, false);
 	int err;
 
+	if (out && torn)
+		fputc('\n', out);
 	if (out)
 		put(out, e);
-	err = !out || fclose(out) ? -ENOMEM : write_all(a->fd, line, size);
+	err = !out || fclose(out) ? -ENOMEM : write_all(a, line, size);
+	if (err && torn)
+		atomic_store(&a->torn, true);
 	free(line);
 	if (err && !atomic_exchange(&a->failed, true))
 		log_error("%s: a line is lost: %s", a->name, strerror(-err));

@@ -5,7 +5,8 @@
  * LOG).
  *
  * A line is one write(2) of the whole of it, from any thread; control characters are escaped, so
- * that nobody's file name makes a line of its own.
+ * that nobody's file name makes a line of its own.  Nobody waits for a file that takes none, such
+ * as a FIFO that is full: the line is lost, which is said once.
  */
 #ifndef RFTPD_AUDIT_H
 #define RFTPD_AUDIT_H
@@ -19,6 +20,7 @@ struct audit_file {
 	atomic_int fd;    /* -1: there was none yet.  The number stays: threads write to it */
 	atomic_bool kept;
 	atomic_bool failed; /* a line could not be written, and it was said */
+	atomic_bool torn;   /* the last line has no end */
 };
 
 struct audit {

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define SECTION "rftpd"
@@ -123,11 +124,18 @@ int conf_parse(const char *text, size_t len, const char *file, conf_set *set, vo
 	return 0;
 }
 
-/* All that is in `fd`, at most `size` bytes: how many, or -errno. */
+/* All that is in `fd`, at most `size` bytes: how many, or -errno.  Nobody waits for who writes into
+ * a FIFO: when the file is read again, that is the daemon's loop. */
 static ssize_t read_all(int fd, char *out, size_t size)
 {
 	size_t have = 0;
+	struct stat st;
 	ssize_t n;
+
+	if (fstat(fd, &st))
+		return -errno;
+	if (S_ISFIFO(st.st_mode))
+		return -ESPIPE;
 
 	do {
 		n = read(fd, out + have, size - have);
@@ -147,13 +155,15 @@ int conf_load(const char *file, conf_set *set, void *ctx, char why[CONF_WHY_MAX]
 		snprintf(why, CONF_WHY_MAX, "%.200s: out of memory", file);
 		return -ENOMEM;
 	}
-	fd = open(file, O_RDONLY | O_CLOEXEC);
+	fd = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	len = fd < 0 ? -errno : read_all(fd, text, CONF_FILE_MAX + 1);
 	if (fd >= 0)
 		close(fd);
 	if (len < 0) {
 		err = (int)len;
-		snprintf(why, CONF_WHY_MAX, "%.200s: %s", file, strerror(-err));
+		snprintf(why, CONF_WHY_MAX, "%.200s: %s", file,
+			err == -ESPIPE ? "it is a pipe: name a file, which can be read again"
+				       : strerror(-err));
 	} else if (len > (ssize_t)CONF_FILE_MAX) {
 		err = -EFBIG;
 		snprintf(why, CONF_WHY_MAX, "%.200s: longer than %u bytes", file, CONF_FILE_MAX);

@@ -58,8 +58,10 @@ void log_stamp(bool on)
 
 int log_to_file(const char *path)
 {
-	int fd = path ? open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0640)
-		      : STDERR_FILENO;
+	int fd =
+		path ? open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK,
+			       0640)
+		     : STDERR_FILENO;
 	int old = atomic_load(&log_fd);
 
 	if (fd < 0)

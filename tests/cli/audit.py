@@ -2,15 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """The audit log: a line of JSON for each session, file and change of a name, also for what was refused."""
 
+import fcntl
 import json
 import os
 import re
 import signal
+import subprocess
 
 import iwarp
 import rftptest
 from iwarp import Session
-from rftptest import (DENIED, NO_FILE, Daemon, case, check, equal, fails, make_file, rftp, same_files, wait_until,
+from rftptest import (DENIED, NO_FILE, Daemon, case, check, equal, fails, make_file, rftp, same_files, skip, wait_until,
                       works)
 from rude import WAIT
 
@@ -247,6 +249,86 @@ def on_standard_error(top):
     works("-c", "mkdir x", daemon.url())
     wait_until(lambda: daemon.stderr().count(b"\n") >= 4, "four lines")
     equal([json.loads(line)["event"] for line in daemon.stderr().splitlines()], ["begin", "login", "mkdir", "end"], "events")
+
+
+def fill(path):
+    """A FIFO that takes no more.  -> what its reader has"""
+    os.mkfifo(path)
+    reader, writer = os.open(path, os.O_RDONLY | os.O_NONBLOCK), os.open(path, os.O_WRONLY | os.O_NONBLOCK)
+    fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
+    try:
+        while True:
+            os.write(writer, b"x" * 4095 + b"\n")
+    except BlockingIOError:
+        pass
+    os.close(writer)
+    return reader
+
+
+@case
+def nobody_waits_for_it(top):
+    """A FIFO that nobody reads from, or that is full, and a full disk: each costs lines, and no session."""
+    os.mkdir(f"{top}/export")
+    make_file(f"{top}/f", 100000)
+    os.mkfifo(f"{top}/unread")
+    try:
+        Daemon(f"{top}/export", "rw", "--audit-log", f"{top}/unread")
+        check(False, "it serves, and has no log")
+    except rftptest.NotReady as e:
+        check(b"audit-log" in e.said, e.said)
+    reader = fill(f"{top}/full")
+    fill(f"{top}/full-too")
+    for log, also in ((f"{top}/full", None), ("/dev/full", f"{top}/full-too")):
+        daemon = Daemon(f"{top}/export", "rw", "--audit-log", log, *(["--xferlog", also] if also else []))
+        for n in range(3):
+            works(f"{top}/f", daemon.url(f"f{n}"))
+        works("-c", "mkdir d; rmdir d", daemon.url())
+        equal(daemon.stderr().count(b"audit-log: a line is lost"), 1, "what is said", daemon.stderr())
+        # nor does a reload
+        daemon.process.send_signal(signal.SIGHUP)
+        works("-c", "ls", daemon.url())
+        if also:
+            equal(daemon.stderr().count(b"xferlog: a line is lost"), 1, "what is said", daemon.stderr())
+        else:  # who reads again has whole lines
+            os.read(reader, 1 << 20)
+            works("-c", "mkdir again; rmdir again", daemon.url())
+            wait_until(lambda: b'"rmdir"' in os.read(reader, 1 << 20), "lines again")
+        daemon.stop()
+
+
+@case
+def a_line_that_broke_off_is_one(top):
+    """The disk is full in the middle of a line, and then is not: the next line is whole."""
+    if not rftptest.ROOT:
+        skip("only root mounts a small disk")
+    os.makedirs(f"{top}/export")
+    os.makedirs(f"{top}/small")
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8k", "tmpfs", f"{top}/small"], capture_output=True).returncode:
+        skip("no tmpfs can be mounted")
+    try:
+        make_file(f"{top}/small/filler", 4096)
+        daemon = Daemon(f"{top}/export", "rw", "--audit-log", f"{top}/small/audit")
+        for n in range(40):
+            works("-c", "mkdir d; rmdir d", daemon.url())
+            if b"a line is lost" in daemon.stderr():
+                break
+        check(b"a line is lost: No space" in daemon.stderr(), "the disk is not full:", daemon.stderr())
+        os.unlink(f"{top}/small/filler")
+        works("-c", "mkdir after", daemon.url())
+        daemon.stop()
+        with open(f"{top}/small/audit", "rb") as f:
+            found = f.read().splitlines()
+        torn = []
+        for line in found:
+            try:
+                json.loads(line)
+            except ValueError:
+                torn.append(line)
+        check(len(torn) == 1 and torn[0].count(b'"time"') == 1, "lines that are none:", torn)
+        check(any(b'"after"' in line or b'"/after"' in line for line in found if line not in torn), "the next one:", found[-6:])
+    finally:
+        rftptest.kill_all()
+        subprocess.run(["umount", f"{top}/small"], check=False)
 
 
 @case

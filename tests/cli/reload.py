@@ -115,6 +115,33 @@ def what_is_wrong_changes_nothing(top):
 
 
 @case
+def files_that_are_fifos_hold_up_nobody(top):
+    """Each file that is read or opened again is another kind of thing now."""
+    directories(top, "a")
+    lines = [f"export = {top}/a:rw", f"log-file = {top}/log", f"audit-log = {top}/audit"]
+    daemon = Configured(top, *lines)
+    equal(names(daemon), ["in-a"], "the export")
+    for name in ("log", "audit"):
+        os.unlink(f"{top}/{name}")
+        os.mkfifo(f"{top}/{name}")
+    os.rename(f"{top}/log", f"{top}/fifo")  # the messages are to be read
+    daemon.process.send_signal(signal.SIGHUP)
+    wait_until(lambda: os.path.exists(f"{top}/log") and "audit-log" in read(f"{top}/log"), "what it says of the audit log")
+    equal(names(daemon), ["in-a"], "the export")
+    os.unlink(daemon.config)
+    os.mkfifo(daemon.config)
+    daemon.process.send_signal(signal.SIGHUP)
+    wait_until(lambda: "it is a pipe" in read(f"{top}/log"), "what it says of the configuration")
+    equal(names(daemon), ["in-a"], "the export")
+    # and its log, of which nothing can be said there
+    os.rename(f"{top}/log", f"{top}/log.1")
+    os.rename(f"{top}/fifo", f"{top}/log")
+    daemon.process.send_signal(signal.SIGHUP)
+    wait_until(lambda: f"log-file {top}/log: " in read(f"{top}/log.1"), "what it says of its log")
+    equal(names(daemon), ["in-a"], "the export")
+
+
+@case
 def an_idle_timeout_is_for_sessions_that_are_there_too(top):
     directories(top, "a")
     daemon = Configured(top, f"export = {top}/a:rw", "idle-timeout = 3600")
