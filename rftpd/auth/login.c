@@ -248,11 +248,35 @@ static bool end(struct login_attempt *a, bool right)
 	return right;
 }
 
+/* Who has an entry in the file is that user, and nobody of this host by another spelling. */
+static bool is_of_the_file(struct login_attempt *a, const char *name)
+{
+	char hash[USERS_HASH_MAX] = "";
+
+	if (!a->users)
+		return false;
+	if (users_find(a->users, name, hash, a->why))
+		return true;
+	if (*hash)
+		fail(a, "PAM names a user who is one of the file (users)");
+	return *hash;
+}
+
 bool login_attempt_ask(struct login_attempt *a)
 {
 	const struct monitor_login login = {a->shown.user, (const char *)a->data, a->address};
+	char name[MONITOR_NAME_MAX];
+	bool right = !monitor_login(&login, &a->opener, name, a->why, sizeof a->why);
 
-	return end(a, !monitor_login(&login, &a->opener, a->why, sizeof a->why));
+	if (right && strcmp(name, a->shown.user) != 0) {
+		if (!users_name_ok(name))
+			right = fail(a, "PAM names a user whom there can be none of");
+		else
+			right = !is_of_the_file(a, name);
+	}
+	if (right)
+		snprintf(a->shown.user, sizeof a->shown.user, "%s", name);
+	return end(a, right);
 }
 
 bool login_attempt_check(struct login_attempt *a)

@@ -196,7 +196,8 @@ static int exchange(int fd, const struct monitor_login *login, struct monitor_an
 	return -answer->error;
 }
 
-int monitor_login(const struct monitor_login *login, struct opener **out, char *why, size_t size)
+int monitor_login(const struct monitor_login *login, struct opener **out,
+	char name[MONITOR_NAME_MAX], char *why, size_t size)
 {
 	struct monitor_answer answer = {0};
 	int fds[2], err;
@@ -217,8 +218,10 @@ int monitor_login(const struct monitor_login *login, struct opener **out, char *
 	}
 	if (!err)
 		err = exchange(fds[0], login, &answer);
-	if (!err)
+	if (!err) {
+		snprintf(name, MONITOR_NAME_MAX, "%.*s", (int)MONITOR_NAME_MAX - 1, answer.user);
 		return opener_new(fds[0], answer.uid, out);
+	}
 	snprintf(why, size, "%s", *answer.why ? answer.why : strerror(-err));
 	close(fds[0]);
 	return err;

@@ -15,6 +15,7 @@
 #ifndef RFTPD_MONITOR_H
 #define RFTPD_MONITOR_H
 
+#include "rftpd/auth/monitor_user.h"
 #include "rftpd/daemon_settings.h"
 
 #include <stddef.h>
@@ -38,9 +39,11 @@ const char *monitor_user(const struct daemon_settings *);
 int monitor_check(const struct daemon_settings *);
 
 /*
- * Any thread; takes its time.  0 and an opener, which is the caller's; -EACCES: not taken; or
- * -errno of what else went wrong; `why` is for the log.
+ * Any thread; takes its time.  0, an opener, which is the caller's, and the name as the host writes
+ * it, which may be another than the one that was asked for; -EACCES: not taken; or -errno of what
+ * else went wrong; `why` is for the log.
  */
-int monitor_login(const struct monitor_login *, struct opener **out, char *why, size_t size);
+int monitor_login(const struct monitor_login *, struct opener **out, char name[MONITOR_NAME_MAX],
+	char *why, size_t size);
 
 #endif

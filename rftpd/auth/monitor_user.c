@@ -95,7 +95,28 @@ static int tell(pam_handle_t *pam)
 	return err;
 }
 
-/* 0 or -errno; answer.why says more. */
+static bool is_name(const char *user)
+{
+	return *user && *user != '-' && !strchr(user, '/');
+}
+
+/* PAM's modules may know the user by another name than the one that was asked for: from here on it
+ * is that one.  A PAM error. */
+static int take_user(pam_handle_t *pam)
+{
+	const void *user = NULL;
+	int err = pam_get_item(pam, PAM_USER, &user);
+
+	if (err != PAM_SUCCESS)
+		return err;
+	if (!user || !is_name(user) || strlen(user) >= sizeof ask.user)
+		return PAM_USER_UNKNOWN;
+	snprintf(ask.user, sizeof ask.user, "%s", (const char *)user);
+	return PAM_SUCCESS;
+}
+
+/* No session is begun and no credentials are made: there would have to be a process that stays root
+ * to end them.  0 or -errno; answer.why says more. */
 static int authenticate(const char *service)
 {
 	const struct pam_conv conv = {converse, NULL};
@@ -108,6 +129,8 @@ static int authenticate(const char *service)
 		err = pam_authenticate(pam, PAM_SILENT | PAM_DISALLOW_NULL_AUTHTOK);
 	if (err == PAM_SUCCESS)
 		err = pam_acct_mgmt(pam, PAM_SILENT | PAM_DISALLOW_NULL_AUTHTOK);
+	if (err == PAM_SUCCESS)
+		err = take_user(pam);
 	if (err != PAM_SUCCESS)
 		snprintf(answer.why, sizeof answer.why, "PAM: %s", pam_strerror(pam, err));
 	if (pam)
@@ -145,6 +168,9 @@ static int become(const struct monitor_export *exports, unsigned count)
 		snprintf(answer.why, sizeof answer.why, "nobody logs in as root");
 		return -EACCES;
 	}
+	if (strlen(user->pw_name) >= sizeof answer.user)
+		return -ENAMETOOLONG;
+	strcpy(answer.user, user->pw_name);
 	if (initgroups(user->pw_name, user->pw_gid) ||
 		setresgid(user->pw_gid, user->pw_gid, user->pw_gid) ||
 		setresuid(user->pw_uid, user->pw_uid, user->pw_uid))
@@ -166,8 +192,7 @@ static bool is_well_formed(void)
 {
 	return memchr(ask.user, '\0', sizeof ask.user) &&
 	       memchr(ask.password, '\0', sizeof ask.password) &&
-	       memchr(ask.address, '\0', sizeof ask.address) && *ask.user && *ask.user != '-' &&
-	       !strchr(ask.user, '/');
+	       memchr(ask.address, '\0', sizeof ask.address) && is_name(ask.user);
 }
 
 /* Whether this process may have the priority `nice` again once it has a lower one. */

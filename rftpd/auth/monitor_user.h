@@ -19,6 +19,7 @@ struct monitor_ask { /* the two processes are of one program: it crosses as it i
 struct monitor_answer {
 	int32_t error; /* 0: taken */
 	uint32_t uid;
+	char user[MONITOR_NAME_MAX]; /* who it is, as the host writes the name */
 	char why[256];
 };
 

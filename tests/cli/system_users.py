@@ -5,6 +5,7 @@ not root.  Needs root, and makes users that go again."""
 
 import ctypes
 import glob
+import json
 import os
 import pwd
 import re
@@ -18,6 +19,7 @@ from rftptest import DENIED, Daemon, case, check, equal, fails, make_file, same_
 
 PASSWORD = "correct horse"
 CLONE_NEWNS = 0x20000
+HASH = "$y$jCT$abcdefgh$qmTXjUo8J.WswSVjZ2vHR6VpkRVFef7orQfRYFgRJ1A"  # takes 128 MiB
 
 
 def own_etc(top):
@@ -400,14 +402,13 @@ def who_is_let_in(top):
 @case(seconds=180)
 def few_passwords_of_the_file_are_hashed_at_once(top):
     """Also where users of the host, who wait for PAM, may be many: a hash takes memory and CPU."""
-    hash_ = "$y$jCT$abcdefgh$qmTXjUo8J.WswSVjZ2vHR6VpkRVFef7orQfRYFgRJ1A"  # takes 128 MiB
     threads = (len(os.sched_getaffinity(0)) + 1) // 2
     if threads > 8:
         skip("so many CPUs would take too much memory")
     users = Users(top)
     try:
         with open(f"{top}/file", "w") as f:
-            f.write(f"carol:{hash_}\n")
+            f.write(f"carol:{HASH}\n")
         os.chmod(f"{top}/file", 0o600)
         os.chown(f"{top}/file", users.uid(users.run), -1)
         daemon = served(top, users, "--users", f"{top}/file")
@@ -460,6 +461,44 @@ def slow_passwords_hold_up_nobody(top):
         for name in glob.glob(f"{seen}.*"):
             with open(name) as f:
                 equal(f.read(), "127.0.0.1\n", "from where, as PAM has it")
+        daemon.stop()
+    finally:
+        rftptest.kill_all()
+        users.close()
+
+
+@case(seconds=90)
+def the_name_that_the_login_ended_with(top):
+    """PAM's modules may know the user by another name than the client gave: that one counts, for limits too."""
+    module = os.path.join(os.path.abspath(rftptest.BUILD), "tests/preload/pam_small.so")
+    if rftptest.SANITIZED or not os.path.exists(module):
+        skip("tests/preload is not built, or not for sanitizers")
+    users = Users(top)
+    try:
+        with open(users.service, "w") as f:
+            f.write(f"auth required {module}\nauth required pam_unix.so nodelay\naccount required pam_unix.so\n")
+        with open(f"{top}/file", "w") as f:
+            f.write(f"{users.bob}:{HASH}\n")
+        os.chmod(f"{top}/file", 0o600)
+        os.chown(f"{top}/file", users.uid(users.run), -1)
+        daemon = served(top, users, "--limit", "user=* sessions=1", "--users", f"{top}/file", "--audit-log",
+                        f"{top}/state/audit")
+        make_file(f"{top}/f", 1000)
+        works(*mine(top), f"{top}/f", url(daemon, users.ann.upper(), f"{users.ann}/f"))
+        equal(owners(daemon.path(users.ann)), {users.uid(users.ann)}, "whose the file is")
+        first = rftptest.start_rftp(*mine(top), "-b", "-", url(daemon, users.ann.upper()), stdin=-1)
+        first.stdin.write(b"ls\n")
+        first.stdin.flush()
+        first.stdout.readline()
+        for name in (users.ann, users.ann.upper(), users.ann.title()):
+            fails(rftptest.CONNECT, *mine(top), "-c", "ls", url(daemon, name), says="as many sessions")
+        equal(rftptest.finish(first).code, 0, "the session")
+        # who has a line in the file is not to be had by another spelling of the name
+        fails(rftptest.REFUSED, "--password-file", f"{top}/bobs", "-c", "ls", url(daemon, users.bob.upper()))
+        check(b"one of the file" in daemon.stderr(), daemon.stderr())
+        with open(f"{top}/state/audit") as f:
+            names = {e["user"] for e in map(json.loads, f) if e["event"] == "login" and e["status"] == "ok"}
+        equal(names, {users.ann}, "the name in the audit log")
         daemon.stop()
     finally:
         rftptest.kill_all()
