@@ -303,13 +303,20 @@ static int pass_touch(struct pass *p, const char *name, size_t len)
 	return err;
 }
 
+static void pass_special(struct pass *p, const struct compare_entry *e)
+{
+	p->plan->special++;
+	if (!p->plan->special_apart++)
+		p->plan->first_apart = e->name;
+}
+
 /* An entry of the first tree that is to be copied, and what is in it. */
 static int pass_copy(struct pass *p)
 {
 	const struct compare_entry *top = &p->from->entries[p->f++];
 
 	if (top->type == MESSAGE_OTHER) {
-		p->plan->special++;
+		pass_special(p, top);
 		return 0;
 	}
 	if (top->part)
@@ -427,7 +434,7 @@ static int pass_both(struct pass *p)
 	if (from->type != to->type) {
 		/* a file or link takes the place of another by itself, a directory of nothing */
 		if (from->type == MESSAGE_OTHER) {
-			p->plan->special++;
+			pass_special(p, from);
 			p->f++;
 			p->t++;
 			while (p->t < p->to->count && is_in(&p->to->entries[p->t], to))
@@ -456,7 +463,8 @@ static int pass_both(struct pass *p)
 	p->t++;
 	if (from->type == MESSAGE_DIRECTORY || from->type == MESSAGE_OTHER) {
 		p->f++;
-		p->plan->special += from->type == MESSAGE_OTHER;
+		if (from->type == MESSAGE_OTHER)
+			pass_special(p, from);
 		return 0;
 	}
 	if (!from->failed && !to->failed && same(from, to, p->params->level)) {

@@ -121,6 +121,10 @@ struct compare_plan { /* zeroed before */
 	uint64_t extra_names; /* with all that is in directories */
 	uint64_t same;        /* files that are as they should be */
 	uint64_t special; /* in the first tree, and neither file, directory nor link: not copied */
+	/* Of these, those in no directory that is copied, so that no transfer comes across them;
+	 * and the first one's name, which is the list's. */
+	uint64_t special_apart;
+	const char *first_apart;
 };
 
 struct compare_params {

@@ -98,16 +98,16 @@ static void report_failed(struct sync *s, const struct compare_list *list, const
 
 /* ---- removing ---- */
 
-/* What the destination has alone goes, unless something speaks against it. */
-static int remove_extra(struct sync *s)
+/* Whether what the destination has alone goes: what speaks against it is told. */
+static bool removes_extra(struct sync *s)
 {
 	const char *where = s->params->to_server ? s->params->remote : s->params->local;
 	struct client *c = s->client;
 
 	if (!c->settings.delete || !s->plan.extra.count)
-		return 0;
+		return false;
 	if (s->from.failed || s->to.failed) /* reported, each */
-		return 0;
+		return false;
 	if (s->plan.extra_names > c->settings.max_delete) {
 		struct text why = {0};
 
@@ -117,9 +117,9 @@ static int remove_extra(struct sync *s)
 			s->plan.extra_names, c->settings.max_delete);
 		report_error(&c->report, EXIT_CODE_OK, STATUS_LIMIT, where, text_str(&why));
 		text_fini(&why);
-		return 0;
+		return false;
 	}
-	return sync_remove(c, s->params, &s->plan.extra);
+	return true;
 }
 
 /* ---- copying ---- */
@@ -327,7 +327,7 @@ static int carry_out(struct sync *s)
 	if (!err)
 		err = sync_remove(s->client, s->params, &s->plan.in_the_way);
 	if (!err)
-		err = remove_extra(s);
+		err = removes_extra(s) ? sync_remove(s->client, s->params, &s->plan.extra) : 0;
 	if (!err)
 		err = sync_attrs(s->client, s->params, &s->plan.attrs);
 	s->itself = top_differs(s, &top) && (top.owner || top.other);
@@ -409,10 +409,13 @@ int sync_run(struct client *c, const struct sync_params *asked)
 			s.plan.same, s.plan.attrs.count + beside_files(&s.plan), s.plan.files,
 			s.plan.extra_names, s.plan.special);
 		s.mover.done.skipped += s.plan.same;
+		if (!c->settings.dry_run)
+			sync_keep_special(&s.mover, params, &s.plan);
 	}
 	s.changes = changes_names(&s);
 	if (!err && c->settings.dry_run) {
-		sync_plan_print(c, params, &s.from, &s.plan, c->settings.delete);
+		sync_plan_print(
+			c, params, &(struct sync_plan){&s.from, &s.to, &s.plan, removes_extra(&s)});
 		if (top_differs(&s, &top) && (!s.missing || s.plan.copy.count))
 			sync_plan_print_attrs(c, params, &top);
 	} else if (!err) {
@@ -466,7 +469,7 @@ int sync_listed(struct client *c, const struct sync_params *params)
 	if (!err)
 		err = find_destination(c, params, &s.missing);
 	if (!err && c->settings.dry_run)
-		sync_plan_print(c, params, &s.from, &s.plan, false);
+		sync_plan_print(c, params, &(struct sync_plan){&s.from, &s.to, &s.plan, false});
 	else if (!err && s.plan.copy.count)
 		err = carry_out(&s);
 	compare_plan_fini(&s.plan);

@@ -8,6 +8,7 @@
 #include "rftp/copy/sync_plan.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char *top_of(const struct sync_params *p)
@@ -149,4 +150,19 @@ void sync_keep_tell(struct client *c, const struct sync_params *p, const struct 
 			"named");
 		text_fini(&path);
 	}
+}
+
+void sync_keep_special(
+	struct mover *m, const struct sync_params *p, const struct compare_plan *plan)
+{
+	struct text path = {0};
+
+	if (!plan->special_apart)
+		return;
+	m->done.special += plan->special_apart;
+	text_printf(&path, "%s%s%s", p->local, p->local[strlen(p->local) - 1] == '/' ? "" : "/",
+		plan->first_apart);
+	if (!m->special)
+		m->special = strdup(text_str(&path));
+	text_fini(&path);
 }

@@ -26,8 +26,13 @@ void sync_plan_print_attrs(
 	struct client *, const struct sync_params *, const struct compare_pair *);
 /* What a copy of one source would be: a line. */
 void sync_plan_print_copy(struct client *, const char *command, const char *from, const char *to);
-/* Each command a line; with `json` an event.  `remove`: extra names, too. */
-void sync_plan_print(struct client *, const struct sync_params *, const struct compare_list *from,
-	const struct compare_plan *, bool remove);
+struct sync_plan {
+	const struct compare_list *from, *to; /* empty: what is there is not known */
+	const struct compare_plan *plan;
+	bool remove; /* extra names, too */
+};
+
+/* Each command a line; with `json` an event. */
+void sync_plan_print(struct client *, const struct sync_params *, const struct sync_plan *);
 
 #endif

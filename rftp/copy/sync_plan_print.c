@@ -199,6 +199,51 @@ void sync_plan_print_rename(
 	print(c, &line, "rename", to);
 }
 
+/* The directory that a name is in, where the destination lacks it. */
+static void print_parent(struct client *c, const struct sync_params *p, const char *name,
+	const struct compare_list *to)
+{
+	const char *slash = strrchr(name, '/');
+	char *parent = slash ? strndup(name, (size_t)(slash - name)) : NULL;
+
+	if (parent && !compare_list_find(to, parent))
+		print_change(c, p, "mkdir -p", "mkdir", parent);
+	free(parent);
+}
+
+/* A link is made anew: "put" and "get" would copy what one leads to that is named to them. */
+static void print_link(struct client *c, const struct sync_params *p, const struct compare_entry *e,
+	const struct compare_list *to)
+{
+	const struct compare_pair times = {.from = e, .mtime = true};
+	const struct compare_entry *old = compare_list_find(to, e->name);
+	struct text line = {0}, target = {0}, path = {0};
+
+	print_parent(c, p, e->name, to);
+	if (p->to_server) {
+		if (old && old->type != MESSAGE_DIRECTORY)
+			print_remove(c, p, old);
+		text_puts(&line, "ln -s");
+		end_flags(&line, e->target);
+		text_putc(&line, ' ');
+		escape_shell(&line, e->target, strlen(e->target));
+		add_name(&line, p->remote, e->name);
+	} else {
+		text_puts(&target, e->target);
+		join(&path, p->local, e->name);
+		text_putc(&line, '!');
+		set_variable(&line, 'a', &target);
+		set_variable(&line, 'b', &path);
+		text_puts(&line, "ln -sfn --");
+		add_word(&line, 'a', &target);
+		add_word(&line, 'b', &path);
+		text_fini(&target);
+		text_fini(&path);
+	}
+	print(c, &line, "copy", e->name);
+	sync_plan_print_attrs(c, p, &times);
+}
+
 /* A user or group as a command takes it: by number where the name is none that needs no quotes. */
 static void add_account(struct text *line, const char *name, uint32_t id, bool numeric)
 {
@@ -219,7 +264,7 @@ static void print_owner(
 
 	if (!e->owner)
 		return;
-	text_puts(&command, p->to_server ? "chown " : "chown -h ");
+	text_puts(&command, "chown -h ");
 	if (s->owner)
 		add_account(&command, e->owner->user, e->owner->uid, s->numeric_ids);
 	if (s->group) {
@@ -354,22 +399,27 @@ static bool may_be_made(const struct compare_list *from, const char *name)
 	return !from->count || (e && e->alone);
 }
 
-void sync_plan_print(struct client *c, const struct sync_params *p, const struct compare_list *from,
-	const struct compare_plan *plan, bool remove)
+void sync_plan_print(struct client *c, const struct sync_params *p, const struct sync_plan *whole)
 {
+	const struct compare_list *from = whole->from;
+	const struct compare_plan *plan = whole->plan;
+
 	for (size_t i = 0; i < plan->in_the_way.count; i++)
 		print_remove(c, p, plan->in_the_way.entries[i]);
 	for (size_t i = 0; i < plan->attrs.count; i++)
 		sync_plan_print_attrs(c, p, &plan->attrs.entries[i]);
 	for (size_t i = 0; i < plan->copy.count; i++) {
 		const char *name = plan->copy.names[i];
+		const struct compare_entry *e = compare_list_find(from, name);
 
-		if (!*name || name[strlen(name) - 1] != '/')
+		if (e && e->type == MESSAGE_SYMLINK)
+			print_link(c, p, e, whole->to);
+		else if (!*name || name[strlen(name) - 1] != '/')
 			print_copy(c, p, name);
 		else if (may_be_made(from, name))
 			print_change(c, p, "mkdir -p", "mkdir", name);
 	}
-	for (size_t i = 0; i < plan->extra.count && remove; i++)
+	for (size_t i = 0; i < plan->extra.count && whole->remove; i++)
 		print_remove(c, p, plan->extra.entries[i]);
 	for (size_t i = 0; i < plan->beside.count; i++)
 		print_beside(c, p, &plan->beside.entries[i]);

@@ -423,9 +423,9 @@ def renames(top):
 @case
 def a_plan_can_be_replayed(top):
     place = Place(top)
-    grow(place.source, links=False)
+    grow(place.source)
     place.both()
-    grow(place.source, links=False)
+    grow(place.source)
     before = picture(f"{place.export}/t")
     plan = works("sync", "-n", "--delete", place.source, place.url).out
     equal(picture(f"{place.export}/t"), before, "nothing was done")
