@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #define NAME_MAX_BYTES 64u
 
@@ -195,6 +196,18 @@ static int parse_named(struct export_rule *e, char *rest, char *why, size_t size
 	return err;
 }
 
+/* What somebody meant as :rw or :ro, and what would be taken for a part of the directory. */
+static bool is_almost_rights(const char *text)
+{
+	static const char *const forms[] = {":wr", ":or", ":r", ":w", ":rw", ":ro"};
+	const char *colon = strrchr(text, ':');
+
+	for (size_t i = 0; colon && i < sizeof forms / sizeof *forms; i++)
+		if (!strcasecmp(colon, forms[i]))
+			return true;
+	return false;
+}
+
 static int parse_top(struct export_rule *e, const char *text, char *why, size_t size)
 {
 	size_t len = strlen(text);
@@ -205,6 +218,13 @@ static int parse_top(struct export_rule *e, const char *text, char *why, size_t 
 		len -= 3;
 	} else if (len > 3 && !strcmp(text + len - 3, ":ro")) {
 		len -= 3;
+	} else if (len > 3 && is_almost_rights(text)) {
+		snprintf(why, size,
+			"export: \"%.60s\" ends in neither :ro nor :rw (where the directory is "
+			"called "
+			"so, write one of these behind it)",
+			text);
+		return -EINVAL;
 	}
 	if (!len || (len == 3 && text[0] == ':')) {
 		snprintf(why, size, "export: no directory is named");

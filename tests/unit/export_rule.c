@@ -42,6 +42,7 @@ static void the_one_at_the_top(void)
 		{"a:b:rw", "a:b", PLACE_ALL},
 		{"/srv:rwx", "/srv:rwx", PLACE_READ_ONLY},
 		{"x:ro:rw", "x:ro", PLACE_ALL},
+		{"x:wr:ro", "x:wr", PLACE_READ_ONLY},
 		{"/with a blank:rw", "/with a blank", PLACE_ALL},
 		{"with a blank", "with a blank", PLACE_READ_ONLY},
 		{"./a /b", "./a /b", PLACE_READ_ONLY},
@@ -57,6 +58,10 @@ static void the_one_at_the_top(void)
 	}
 	CHECK_EQ(export_rule_parse("", &e, why, sizeof why), -EINVAL);
 	CHECK_EQ(export_rule_parse(":rw", &e, why, sizeof why), -EINVAL);
+	/* nearly rights are no part of a name, unless it is said that they are */
+	CHECK_EQ(export_rule_parse("/srv:wr", &e, why, sizeof why), -EINVAL);
+	CHECK(strstr(why, "neither :ro nor :rw"));
+	CHECK_EQ(export_rule_parse("/srv:RW", &e, why, sizeof why), -EINVAL);
 }
 
 static void named(void)
