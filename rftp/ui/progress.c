@@ -133,7 +133,16 @@ static void format_parts(
 			(uintmax_t)s->errors);
 }
 
-/* The end of a name says most. */
+static size_t character_bytes(const char *at)
+{
+	size_t bytes = 1;
+
+	while (((unsigned char)at[bytes] & 0xc0) == 0x80)
+		bytes++;
+	return bytes;
+}
+
+/* The end of a name says most.  What stands above or below a character goes with it. */
 static void format_name(struct text *out, const char *name, unsigned columns)
 {
 	struct text shown = {0};
@@ -143,8 +152,9 @@ static void format_name(struct text *out, const char *name, unsigned columns)
 	at = text_str(&shown);
 	if (escape_columns(at, shown.len) > columns && columns >= PROGRESS_NAME_LEAST) {
 		while (*at && escape_columns(at, strlen(at)) > columns - 3)
-			for (at++; ((unsigned char)*at & 0xc0) == 0x80; at++)
-				;
+			at += character_bytes(at);
+		while (*at && !escape_columns(at, character_bytes(at)))
+			at += character_bytes(at);
 		text_puts(out, "...");
 	} else if (columns < PROGRESS_NAME_LEAST) {
 		at = "";

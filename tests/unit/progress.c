@@ -8,6 +8,8 @@
 #include "rftp/ui/escape.h"
 #include "rftp/ui/progress.h"
 
+#include <locale.h>
+
 static const char *line(
 	const struct progress_state *s, double elapsed, double rate, unsigned columns)
 {
@@ -102,6 +104,16 @@ static void names(void)
 	s.name = "0123456789/123456789/123456789/123456789/123456789/123456789/end";
 	text = line(&s, 1, 1, 80);
 	CHECK(strlen(text) == 80 && strstr(text, "files  ...") && !strcmp(text + 77, "end"));
+	CHECK(setlocale(LC_CTYPE, "C.UTF-8"));
+	/* an accent of its own is not put on the dots */
+	s.name = "0123456789/123456789/123456789/e\xcc\x81"
+		 "e\xcc\x81"
+		 "e\xcc\x81"
+		 "e\xcc\x81/end";
+	for (unsigned columns = 45; columns < 70; columns++)
+		CHECK(!strstr(line(&s, 1, 1, columns), "...\xcc"));
+	setlocale(LC_CTYPE, "C");
+	s.name = "0123456789/123456789/123456789/123456789/123456789/123456789/end";
 	text = line(&s, 1, 1, 50); /* no room that would say something */
 	CHECK(!strstr(text, "end"));
 	/* of one file everybody knows it */
