@@ -358,6 +358,8 @@ int between_files(struct client *c, struct client *there, const char *const *pat
 			"--files-from is for copies from here or to here, not between servers");
 		return -EINVAL;
 	}
+	c->side = between_side(MESSAGE_COPY_SOURCE);
+	there->side = between_side(MESSAGE_COPY_DESTINATION);
 	mover_start_between(&b.mover, c, there, "copy");
 	err = rules_read(c, &b.filter);
 	if (!err)
@@ -375,5 +377,6 @@ int between_files(struct client *c, struct client *there, const char *const *pat
 	filter_fini(&b.filter);
 	report_join(&c->report, &there->report);
 	report_forget(&there->report);
+	c->side = there->side = NULL;
 	return mover_finish(&b.mover, err);
 }

@@ -312,6 +312,7 @@ bool client_is_gone(const struct client *c)
 int client_report(struct client *c, const char *object, int error)
 {
 	const struct calls_error *why = c->session ? calls_error(c->session) : NULL;
+	const char *said;
 	struct text text = {0};
 
 	if (why && why->status && error == -ENOMEM && why->status != STATUS_NO_MEMORY)
@@ -320,10 +321,17 @@ int client_report(struct client *c, const char *object, int error)
 		report_error(&c->report, EXIT_CODE_OK, status_from_errno(error), object, NULL);
 		return error;
 	}
+	said = why->text;
+	if (c->side) { /* which comes between the object and what is said of it */
+		text_printf(&text, "%s: ", c->side);
+		if (!strncmp(said, object, strlen(object)) &&
+			!strncmp(said + strlen(object), ": ", 2))
+			said += strlen(object) + 2;
+	}
 	if (calls_lost(c->session)) /* the status says less than the text */
-		text_puts(&text, why->text);
+		text_puts(&text, said);
 	else
-		report_reason(&text, why->status, why->text);
+		report_reason(&text, why->status, said);
 	report_error(&c->report, EXIT_CODE_OK, why->status, object, text_str(&text));
 	text_fini(&text);
 	if (calls_lost(c->session))

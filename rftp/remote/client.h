@@ -50,6 +50,7 @@ struct client {
 	/* Whoever works with the session or the report has it; held but while a transfer moves
 	 * data, and while the shell waits for its user. */
 	pthread_mutex_t *lock, own_lock;
+	const char *side; /* which of two servers this is, as messages say it; NULL: there is one */
 	/* of a clone */
 	bool is_clone;
 	int cancel_fd;                /* -1: signals are heard */

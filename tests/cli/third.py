@@ -91,7 +91,8 @@ def into_a_directory_and_several(top):
           says="two sources would become a.x")
     check(not os.path.exists(f"{top}/to/two/a.x"), "something was copied")
     result = fails(NO_FILE, place.source.url("none"), place.there.url("d/none"), says="/none")
-    check(b"no such file" in result.err.lower(), result)
+    check(b"/none: at the source: no such file" in result.err, result)
+    fails(rftptest.KIND, place.source.url("a.x"), place.there.url("e/a.x/none"), says="/e/a.x/none: at the destination: not a")
     fails(rftptest.KIND, place.source.url("d"), place.there.url("dd"), says="use -r")
     place.stop()
 
@@ -200,7 +201,7 @@ def the_administrators_decide(top):
         there.stop()
     there = Daemon(f"{top}/to", "ro")
     other = Daemon(f"{top}/from", "ro", "--copies-to", ANYWHERE)
-    fails(DENIED, other.url("f"), there.url("h"), says="read-only")
+    fails(DENIED, other.url("f"), there.url("h"), says="at the destination: the export is read-only")
     fails(USAGE, "ssh://host/f", there.url("h"), says="takes no part in copies between servers")
     there.stop()
     source.stop()
