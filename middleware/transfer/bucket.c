@@ -125,6 +125,21 @@ void bucket_refund(struct bucket *b, uint64_t bytes)
 		meter_refund(b->meters[i], bytes);
 }
 
+uint64_t bucket_paid_ns(struct bucket *b, uint64_t now_ns)
+{
+	uint64_t paid_ns = now_ns;
+
+	bucket_refund(b, b->unmoved);
+	for (unsigned i = 0; i < b->meter_count; i++) {
+		uint64_t ns = meter_next_ns(b->meters[i], now_ns);
+
+		if (ns > now_ns + LOOK_NS)
+			ns = now_ns + LOOK_NS;
+		paid_ns = ns > paid_ns ? ns : paid_ns;
+	}
+	return paid_ns;
+}
+
 void bucket_count(struct bucket *b, uint64_t bytes)
 {
 	b->unmoved -= bytes < b->unmoved ? bytes : b->unmoved;

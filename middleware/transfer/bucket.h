@@ -71,6 +71,9 @@ uint64_t bucket_next_ns(struct bucket *, uint64_t now_ns);
 void bucket_spend(struct bucket *, uint64_t bytes, uint64_t now_ns);
 /* It was for more than came. */
 void bucket_refund(struct bucket *, uint64_t bytes);
+/* Nothing more will move: when what has moved is paid for where it shares a rate, or when to ask
+ * again, if that is soon enough; not later than now: it is. */
+uint64_t bucket_paid_ns(struct bucket *, uint64_t now_ns);
 /* So many bytes of the turn have moved. */
 void bucket_count(struct bucket *, uint64_t bytes);
 /* Asks for another turn, if it is over. */

@@ -39,7 +39,7 @@ int sink_give_held(struct sink *s)
 	struct bucket *bucket = s->run.bucket;
 	int n = 0;
 
-	if (!bucket)
+	if (!bucket || s->complete_came) /* nothing more comes */
 		return 0;
 	run_may_all(&s->run);
 	for (; s->held_count && run_may_move(&s->run); n++) {

@@ -7,6 +7,7 @@ Nothing here measures: rates are so small that who has to wait for them waits fo
 
 import os
 import subprocess
+import time
 
 import iwarp
 import rftptest
@@ -153,6 +154,20 @@ def the_rate_is_the_rate(top):
         equal(result.code, 0, result)
         seconds.append(result.done()["seconds"])
     check(max(seconds) >= (12 - 5) / 4, "12 MiB at 4 MiB/s in", seconds)
+    daemon.stop()
+
+
+@case
+def small_files_pay_too(top):
+    """One after the other, each of them less than may be ahead."""
+    daemon = Users(top, "limit = user=* rate=256K")
+    make_file(f"{top}/f", 128 << 10)
+    for early in ("auto", "never"):
+        start = time.monotonic()
+        works(*daemon.login, f"--early={early}", "-c", "; ".join(f"put {top}/f a/{early}{i}" for i in range(4)),
+              daemon.at("alice"))
+        seconds = time.monotonic() - start
+        check(seconds >= 1.5, "512 KiB at 256 KiB/s in", seconds, "s, with --early =", early)
     daemon.stop()
 
 
