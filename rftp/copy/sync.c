@@ -14,6 +14,7 @@
 #include "rftp/copy/rules.h"
 #include "rftp/copy/sync_attrs.h"
 #include "rftp/copy/sync_digest.h"
+#include "rftp/copy/sync_inline.h"
 #include "rftp/copy/sync_keep.h"
 #include "rftp/copy/sync_plan.h"
 #include "rftp/copy/sync_remove.h"
@@ -31,7 +32,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 struct sync {
@@ -78,22 +78,6 @@ static int list_remote(struct sync *s, struct compare_list *list)
 	if (err == -ENOENT)
 		client_report(s->client, s->params->remote, err);
 	return err;
-}
-
-/* Each name that could not be listed, reported. */
-static void report_failed(struct sync *s, const struct compare_list *list, const char *directory)
-{
-	for (size_t i = 0; i < list->count; i++) {
-		const struct compare_entry *e = &list->entries[i];
-		struct text path = {0};
-
-		if (!e->failed)
-			continue;
-		text_printf(&path, "%s/%s", directory, e->name);
-		report_error(&s->client->report, EXIT_CODE_OK, STATUS_DENIED, text_str(&path),
-			"cannot be read, so nothing is removed");
-		text_fini(&path);
-	}
 }
 
 /* ---- removing ---- */
@@ -185,12 +169,11 @@ static int copy_to(struct sync *s)
 	return err;
 }
 
-/* One request for the names from *at on, as many as it has room for. */
-static int copy_from_some(struct sync *s, size_t *at)
+static struct incoming_params from_params(struct sync *s, struct asked *asked)
 {
 	struct client *c = s->client;
-	struct asked asked = {.tree = true};
-	struct incoming_params params = {
+
+	return (struct incoming_params){
 		.kind = INCOMING_INTO,
 		.top = AT_FDCWD,
 		.path = s->params->local,
@@ -207,11 +190,19 @@ static int copy_from_some(struct sync *s, size_t *at)
 		.readback = c->settings.verify >= SETTINGS_VERIFY_READBACK,
 		.fsync = wishes_incoming_fsync(&c->settings),
 		.sweep = true,
-		.asked = &asked,
+		.asked = asked,
 		.direct = c->settings.direct,
 		.done = mover_file_done,
 		.ctx = &s->mover,
 	};
+}
+
+/* One request for the names from *at on, as many as it has room for. */
+static int copy_from_some(struct sync *s, size_t *at)
+{
+	struct client *c = s->client;
+	struct asked asked = {.tree = true};
+	const struct incoming_params params = from_params(s, &asked);
 	struct message_data_request request = {
 		.kind = MESSAGE_DATA_FILES,
 		.flags = MESSAGE_DATA_SELECTED | (s->listed ? 0 : MESSAGE_DATA_ATTRIBUTES) |
@@ -251,10 +242,40 @@ static int copy_from_some(struct sync *s, size_t *at)
 	return err;
 }
 
+/* What is for single requests: the plan's `copy` keeps what is not. */
+static int copy_from_small(struct sync *s)
+{
+	const struct settings *settings = &s->client->settings;
+	struct selection steps = {0}, left = {0};
+	struct asked asked = {.tree = true};
+	struct incoming_params params = from_params(s, &asked);
+	const struct sync_inline all = {&s->mover, s->params, &s->from, &params};
+	int err = 0, fits = 0;
+
+	/* whose a directory is only a transfer tells; what is cut off is compared again */
+	if (!s->listed && !s->itself && !settings->owner && !settings->group)
+		fits = sync_inline_fits(&s->from, &s->plan, mover_inline_most(&s->mover), &steps);
+	params.resume_bytes = 0;
+	if (fits < 0 || asked_add(&asked, "", 0, s->params->remote))
+		err = client_no_memory(s->client);
+	if (fits > 0 && !err) {
+		err = sync_inline_copy(&all, &steps, &left);
+		selection_fini(&s->plan.copy);
+		s->plan.copy = left;
+		if (selection_sort(&s->plan.copy))
+			err = client_no_memory(s->client);
+	}
+	selection_fini(&steps);
+	asked_fini(&asked);
+	return err == -EREMOTEIO && !client_is_gone(s->client) ? 0 : err;
+}
+
 static int copy_from(struct sync *s)
 {
 	int err = s->listed ? 0 : sync_room(s->client, s->params, &s->plan);
 
+	if (!err)
+		err = copy_from_small(s);
 	for (size_t at = 0; (at < s->plan.copy.count || s->itself) && !err;) {
 		err = copy_from_some(s, &at);
 		if (err == -EREMOTEIO && !client_is_gone(s->client)) /* single files, reported */
@@ -399,8 +420,8 @@ int sync_run(struct client *c, const struct sync_params *asked)
 		err = sync_keep_excluded(c,
 			&(struct sync_keep){params, &s.filter, &s.from, &s.to, &compare}, &s.plan);
 	if (!err) {
-		report_failed(&s, &s.from, params->to_server ? params->local : params->remote);
-		report_failed(&s, &s.to, params->to_server ? params->remote : params->local);
+		sync_plan_failed(c, &s.from, params->to_server ? params->local : params->remote);
+		sync_plan_failed(c, &s.to, params->to_server ? params->remote : params->local);
 		sync_keep_tell(c, params, &s.plan);
 		report_verbose(&c->report,
 			"%" PRIu64 " files are the same (%zu but for mode, time or what else is "
@@ -429,30 +450,6 @@ int sync_run(struct client *c, const struct sync_params *asked)
 	return mover_finish(&s.mover, err);
 }
 
-/* Whether the directory that the names are to go into is there: *missing.  0 or -errno, reported.
- */
-static int find_destination(struct client *c, const struct sync_params *p, bool *missing)
-{
-	const char *name = p->to_server ? p->remote : p->local;
-	struct message_attr attr = {.type = MESSAGE_DIRECTORY};
-	struct stat st = {.st_mode = S_IFDIR};
-	int err;
-
-	if (p->to_server)
-		err = calls_stat(c->session, name, &attr);
-	else
-		err = stat(name, &st) ? -errno : 0;
-	*missing = err == -ENOENT;
-	if (err && !*missing)
-		return p->to_server
-			       ? client_report(c, name, err)
-			       : (report_errorf(&c->report, err, name, "%s", strerror(-err)), err);
-	if (attr.type == MESSAGE_DIRECTORY && S_ISDIR(st.st_mode))
-		return 0;
-	report_error(&c->report, EXIT_CODE_OK, STATUS_NOT_DIRECTORY, name, NULL);
-	return -ENOTDIR;
-}
-
 int sync_listed(struct client *c, const struct sync_params *params)
 {
 	struct sync s = {.client = c, .params = params, .listed = true};
@@ -467,7 +464,7 @@ int sync_listed(struct client *c, const struct sync_params *params)
 	if (!err)
 		err = files_from_read(c, &s.plan.copy);
 	if (!err)
-		err = find_destination(c, params, &s.missing);
+		err = sync_top_find(c, params, &s.missing);
 	if (!err && c->settings.dry_run)
 		sync_plan_print(c, params, &(struct sync_plan){&s.from, &s.to, &s.plan, false});
 	else if (!err && s.plan.copy.count)

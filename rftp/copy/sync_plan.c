@@ -162,3 +162,18 @@ int sync_plan_list_remote(struct client *c, const char *directory, const struct 
 		client_report(c, directory, err);
 	return err;
 }
+
+void sync_plan_failed(struct client *c, const struct compare_list *list, const char *directory)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		const struct compare_entry *e = &list->entries[i];
+		struct text path = {0};
+
+		if (!e->failed)
+			continue;
+		text_printf(&path, "%s/%s", directory, e->name);
+		report_error(&c->report, EXIT_CODE_OK, STATUS_DENIED, text_str(&path),
+			"cannot be read, so nothing is removed");
+		text_fini(&path);
+	}
+}

@@ -8,9 +8,11 @@
 #include "rftp/remote/remote_path.h"
 #include "tree/change.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define TOP_OURS 0700u /* without these we could not work in it */
 
@@ -103,4 +105,26 @@ bool sync_top_differs(struct client *c, const struct sync_params *p, const struc
 	pair->mtime =
 		made || top->changed || a->mtime_s != b->mtime_s || a->mtime_ns != b->mtime_ns;
 	return pair->mode || pair->mtime || pair->owner || pair->other;
+}
+
+int sync_top_find(struct client *c, const struct sync_params *p, bool *missing)
+{
+	const char *name = p->to_server ? p->remote : p->local;
+	struct message_attr attr = {.type = MESSAGE_DIRECTORY};
+	struct stat st = {.st_mode = S_IFDIR};
+	int err;
+
+	if (p->to_server)
+		err = calls_stat(c->session, name, &attr);
+	else
+		err = stat(name, &st) ? -errno : 0;
+	*missing = err == -ENOENT;
+	if (err && !*missing)
+		return p->to_server
+			       ? client_report(c, name, err)
+			       : (report_errorf(&c->report, err, name, "%s", strerror(-err)), err);
+	if (attr.type == MESSAGE_DIRECTORY && S_ISDIR(st.st_mode))
+		return 0;
+	report_error(&c->report, EXIT_CODE_OK, STATUS_NOT_DIRECTORY, name, NULL);
+	return -ENOTDIR;
 }

@@ -26,4 +26,7 @@ struct sync_top {
 bool sync_top_differs(struct client *, const struct sync_params *, const struct sync_top *,
 	struct compare_pair *pair);
 
+/* Whether the directory that names are to go into is there: *missing.  0 or -errno (reported). */
+int sync_top_find(struct client *, const struct sync_params *, bool *missing);
+
 #endif

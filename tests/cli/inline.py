@@ -13,7 +13,7 @@ import rftptest
 from iwarp import Dropped, Session
 from rftptest import (INTEGRITY, NO_FILE, NO_SPACE, OK, PROTOCOL, Daemon, Proxy, case, check, equal, fails, leftovers,
                       make_file, rng, same_files, scaled, skip, tree, works)
-from rogue import Rogue, ServerSession
+from rogue import Rogue, ServerSession, attributes
 from rude import WAIT
 
 MOST = 60 << 10
@@ -211,6 +211,77 @@ def trees_as_transfers_put_them(top):
     equal(engine("-r", f"{top}/local/t", daemon.url("")), "credit", "put -r with a large one")
 
 
+@case(seconds=300)
+def a_sync_from_a_server(top):
+    """What it copies, makes and removes here, and what it says, are as of a transfer."""
+    def write(path, size, seconds, mode=0o644):
+        with open(path, "wb") as f:
+            f.write((path[len(top):].encode() * size)[:size])
+        os.chmod(path, mode)
+        os.utime(path, (seconds, seconds))
+
+    def make(local, export):
+        os.makedirs(f"{export}/t/d/e")
+        os.mkdir(f"{export}/t/empty")
+        os.mkdir(f"{export}/t/whole")
+        for i, name in enumerate(("f", "same", "d/g", "d/e/h", "whole/z", "none")):
+            write(f"{export}/t/{name}", 100 * i if name != "none" else 0, 1000 + i, 0o640)
+        os.symlink("f", f"{export}/t/link")
+        os.symlink("../f", f"{export}/t/d/up")
+        os.makedirs(f"{local}/old/d/e")
+        write(f"{local}/old/d/g", 10, 500)
+        write(f"{local}/old/d/e/extra", 10, 500)
+        os.mkdir(f"{local}/old/f")  # in the way
+        subprocess.run(["cp", "-p", f"{export}/t/same", f"{local}/old/same"], check=True)
+        os.chmod(f"{local}/old/d", 0o500)
+        for name, mode in (("d/e", 0o750), ("d", 0o700), ("empty", 0o500), ("whole", 0o711), ("", 0o755)):
+            os.chmod(f"{export}/t/{name}", mode)
+            os.utime(f"{export}/t/{name}", (2000, 2000))
+
+    def holes(local, export):
+        make(local, export)
+        with open(f"{export}/t/d/e/holes", "wb") as f:
+            f.truncate(40000)
+
+    def large(local, export):
+        make(local, export)
+        write(f"{export}/t/d/e/large", MOST + 1, 3000)
+
+    def linked(local, export):
+        make(local, export)
+        os.link(f"{export}/t/f", f"{export}/t/d/e/other")
+
+    for prepare, one_way in ((make, "inline"), (holes, "credit"), (large, "credit"), (linked, "inline")):
+        for words in (("sync", "{there}/t", "{here}/new"), ("sync", "{there}/t", "{here}/old"),
+                      ("sync", "--delete", "{there}/t", "{here}/old"), ("-n", "sync", "{there}/t", "{here}/old"),
+                      ("sync", "--exclude=d", "{there}/t", "{here}/new"), ("sync", "--links=follow", "{there}/t", "{here}/new"),
+                      ("sync", "--fsync=end", "{there}/t", "{here}/new"), ("sync", "--fsync=never", "{there}/t", "{here}/new"),
+                      ("sync", "-H", "{there}/t", "{here}/new"), ("sync", "-o", "-g", "{there}/t", "{here}/new"),
+                      ("sync", "--compare=digest", "{there}/t", "{here}/old")):
+            both_ways(top, prepare, *words)
+        subprocess.run(["rm", "-rf", f"{top}/local", f"{top}/export"], check=True)
+        os.mkdir(f"{top}/local")
+        prepare(f"{top}/local", f"{top}/export")
+        daemon = Daemon(f"{top}/export", "rw")
+        equal(engine("sync", daemon.url("t"), f"{top}/local/new"), one_way, prepare.__name__)
+        daemon.stop()
+    # of more files than that a transfer is faster
+    os.mkdir(f"{top}/many")
+    for i in range(129):
+        make_file(f"{top}/many/f{i}", 10)
+    daemon = Daemon(f"{top}/many", "ro")
+    equal(engine("sync", daemon.url(""), f"{top}/local/many"), "credit", "129 files")
+    os.unlink(f"{top}/many/f0")
+    equal(engine("sync", daemon.url(""), f"{top}/local/fewer"), "inline", "128 files")
+    equal(tree(f"{top}/local/fewer"), tree(f"{top}/many"), "what is there")
+    for option in ("-z", "--verify=readback", "-X", "-A", "-H", "-o", "-g", "--channels=1", "--inline-max=9"):
+        subprocess.run(["rm", "-rf", f"{top}/local/fewer"], check=True)
+        equal(engine("sync", option, daemon.url(""), f"{top}/local/fewer"), "credit", option)
+    subprocess.run(["rm", "-rf", f"{top}/local/fewer"], check=True)
+    done = works("--json", "--engine=pull", "sync", daemon.url(""), f"{top}/local/fewer").done()
+    equal((done["engine"], done["channels"], done["replies"]["sent"]), ("inline", 0, 0), done)
+
+
 @case
 def what_a_server_refuses(top):
     os.mkdir(f"{top}/export")
@@ -238,7 +309,7 @@ def what_a_server_refuses(top):
 
 @case(seconds=120)
 def with_every_engine(top):
-    """By itself, of trees that are put, of what mget and mput name, and of sync to a server."""
+    """By itself, of trees that are put, of what mget and mput name, and of sync to a server and from one."""
     os.makedirs(f"{top}/export")
     os.makedirs(f"{top}/t")
     daemon = Daemon(f"{top}/export", "rw")
@@ -251,9 +322,10 @@ def with_every_engine(top):
                 ("put -r", ("-r", f"{top}/t", daemon.url(name))),
                 ("mput", ("-c", f"lcd {top}/t; mkdir {name}/more; cd {name}/more; mput f*", daemon.url(""))),
                 ("mget", ("-c", f"lcd {top}/{name}; mget {name}/more/f*", daemon.url(""))),
-                ("sync", ("sync", f"{top}/t", daemon.url(f"{name}-sync")))):
+                ("sync", ("sync", f"{top}/t", daemon.url(f"{name}-sync"))),
+                ("sync back", ("sync", daemon.url(f"{name}-sync"), f"{top}/{name}-back"))):
             equal(engine(option, *arguments), "inline", what, name)
-        for there in (f"{top}/export/{name}/more", f"{top}/export/{name}-sync", f"{top}/{name}"):
+        for there in (f"{top}/export/{name}/more", f"{top}/export/{name}-sync", f"{top}/{name}", f"{top}/{name}-back"):
             equal(tree(there), tree(f"{top}/t"), there)
 
 
@@ -464,6 +536,46 @@ def a_server_that_sends_something_else(top):
         equal(result.code, code, what, result)
         check(b"\x1b" not in result.err, what, result)
         rogue.close()
+
+
+def listed(*names, size=64):
+    """A reply to TREE: small files that were made long ago."""
+    return struct.pack(">BH", 0, len(names)) + b"".join(
+        attributes(size=size) + bytes(4) + iwarp.text(name) + iwarp.text(b"") for name in names)
+
+
+@case(seconds=120)
+def a_server_that_lists_something_else(top):
+    """Of a sync: what comes is what was listed, at the name it was listed under, or nothing is."""
+    content = bytes(64)
+
+    def said(names, answer, size=64):
+        rogue = Rogue({iwarp.LOGIN: lambda s, d: s.login(d, max_inline=MOST), iwarp.CHANNELS: ServerSession.grant_channels,
+                       iwarp.TREE: lambda s, d: s.reply(iwarp.TREE, listed(*names, size=size)),
+                       iwarp.GET: lambda s, d: s.reply(iwarp.GET, answer)})
+        subprocess.run(["rm", "-rf", f"{top}/in"], check=True)
+        os.makedirs(f"{top}/in/to")
+        result = rftptest.rftp("--retries=0", "sync", rogue.url("t"), f"{top}/in/to")
+        rogue.close()
+        equal(os.listdir(f"{top}/in"), ["to"], "beside the destination")
+        return result, sorted(os.listdir(f"{top}/in/to"))
+
+    right = b"\1" + iwarp.whole(content)
+    result, there = said((b"a", b"b"), right)
+    equal((result.code, there), (OK, ["a", "b"]), "the right answer", result)
+    for what, answer, code in (
+            ("more than was asked for", b"\1" + iwarp.whole(bytes(100), data=iwarp.file(size=MOST + 1)), PROTOCOL),
+            ("another size", b"\1" + iwarp.whole(content, data=iwarp.file(size=63)), PROTOCOL),
+            ("a name of its own", b"\1" + iwarp.whole(content, name=b"../other"), PROTOCOL),
+            ("a directory", b"\1" + iwarp.whole(b"", kind=2), PROTOCOL),
+            ("bytes behind", right + b"x", PROTOCOL), ("half of it", right[:-1], PROTOCOL),
+            ("neither", b"\2", PROTOCOL), ("a wrong digest", b"\1" + iwarp.whole(content, digest=1), INTEGRITY)):
+        result, there = said((b"a", b"b"), answer)
+        equal(there, [], what)
+        check(result.code != OK and (code == INTEGRITY or result.code == code), what, result)
+    for name in (b"../x", b"/x", b"a/../../x", b".", b"a//b", b""):
+        result, there = said((name,), right)
+        equal((result.code, there), (PROTOCOL, []), name, result)
 
 
 @case
