@@ -207,11 +207,6 @@ const char *daemon_settings_default(unsigned i)
 	return rows[i].standard;
 }
 
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
 /* Addresses and fabrics are not put there: without any, all who ask take the default. */
 void daemon_settings_init(struct daemon_settings *s)
 {
@@ -221,12 +216,11 @@ void daemon_settings_init(struct daemon_settings *s)
 	for (unsigned i = 0; i < ROWS; i++) {
 		enum daemon_value_kind kind = rows[i].kind;
 
-		if (kind == KIND_LEVEL || kind == KIND_SWITCH || kind == KIND_PROTECT ||
-			kind == KIND_STARTUPS || kind == KIND_PENALTIES || kind == KIND_TURN ||
-			kind == KIND_FSYNC)
+		if (kind == KIND_SWITCH || kind == KIND_PROTECT || kind == KIND_STARTUPS ||
+			kind == KIND_PENALTIES || kind == KIND_FSYNC)
 			(void)daemon_value_set(s, &rows[i], rows[i].standard, why);
-		else if ((kind == KIND_NUMBER || kind == KIND_SIZE) && is_digit(*rows[i].standard))
-			(void)daemon_value_set(s, &rows[i], rows[i].standard, why);
+		else if (daemon_value_is_limit(kind))
+			daemon_value_reset(s, &rows[i]);
 	}
 }
 
@@ -292,8 +286,12 @@ int daemon_settings_set_limit(
 	struct daemon_settings *s, const char *name, const char *value, char why[DAEMON_WHY_MAX])
 {
 	for (unsigned i = 0; i < ROWS; i++)
-		if (!strcmp(rows[i].name, name) && daemon_value_is_limit(rows[i].kind))
-			return daemon_value_set(s, &rows[i], value, why);
+		if (!strcmp(rows[i].name, name) && daemon_value_is_limit(rows[i].kind)) {
+			if (strcmp(value, "default") != 0)
+				return daemon_value_set(s, &rows[i], value, why);
+			daemon_value_reset(s, &rows[i]);
+			return 0;
+		}
 	snprintf(why, DAEMON_WHY_MAX, "\"%.100s\" is no limit", name);
 	return -ENOENT;
 }

@@ -460,6 +460,17 @@ bool daemon_value_is_limit(enum daemon_value_kind kind)
 	       kind == KIND_RATE || kind == KIND_TURN;
 }
 
+void daemon_value_reset(struct daemon_settings *s, const struct daemon_value *row)
+{
+	char why[DAEMON_WHY_MAX];
+
+	if (row->kind != KIND_LEVEL)
+		*(uint64_t *)(void *)((char *)s + row->offset) = 0;
+	/* of a rate and where it depends the default is said in words, which are no value */
+	if (row->kind != KIND_RATE)
+		(void)daemon_value_set(s, row, row->standard, why);
+}
+
 void daemon_value_show(
 	const struct daemon_settings *s, const struct daemon_value *row, char *out, size_t size)
 {

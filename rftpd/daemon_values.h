@@ -48,6 +48,8 @@ bool daemon_value_is_repeated(enum daemon_value_kind);
 void daemon_value_clear(struct daemon_settings *, enum daemon_value_kind);
 /* Whether it may be set and shown while the daemon runs. */
 bool daemon_value_is_limit(enum daemon_value_kind);
+/* Of a limit: its default, which may be that it depends. */
+void daemon_value_reset(struct daemon_settings *, const struct daemon_value *row);
 /* Of a limit: as daemon_value_set would take it, or "default". */
 void daemon_value_show(
 	const struct daemon_settings *, const struct daemon_value *row, char *out, size_t size);

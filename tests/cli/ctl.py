@@ -122,6 +122,10 @@ def limits_are_shown_and_changed(top):
     rftptest.fails(rftptest.REFUSED, "-c", "ls", daemon.url(""))
     check(re.search("max-sessions +1 ", daemon.ask("limit")), "it is shown")
     daemon.ask("limit", "memory", "16M")
+    daemon.ask("limit", "bandwidth", "5M")
+    for name, standard in (("memory", "default"), ("bandwidth", "default"), ("max-sessions", "4096"), ("log-level", "info")):
+        daemon.ask("limit", name, "default")
+        equal({o["name"]: o["value"] for o in daemon.objects("limit")}[name], standard, "its default", name)
     for words, why in ((["max-sessions", "0"], "outside"), (["export", "/"], "no limit"), (["nothing", "1"], "no limit"),
                        (["memory", "lots"], "not a size"), (["log-level", "loud"], "loud")):
         check(why in daemon.ask("limit", *words, code=1), words, why)
