@@ -104,7 +104,8 @@ static int read_file(
 
 	if (fd < 0) {
 		err = -errno;
-		snprintf(why, USERS_WHY_MAX, "%.300s: %s", path, strerror(-err));
+		snprintf(why, USERS_WHY_MAX, "%.300s: %s%s", path, strerror(-err),
+			err == -ENOENT ? " (`rftpd passwd USER --users FILE` makes it)" : "");
 		return err;
 	}
 	err = refuse_mode(path, fd, why, st);

@@ -63,6 +63,17 @@ def status(daemon, user=None, *arguments):
 # ---- passwords ----
 
 @case
+def a_file_of_users_that_is_not_there(top):
+    os.makedirs(f"{top}/export")
+    try:
+        Daemon(f"{top}/export", "rw", "--users", f"{top}/users")
+    except rftptest.NotReady as e:
+        check(b"/users: No such file or directory (`rftpd passwd USER --users FILE` makes it)" in e.said, e.said)
+    else:
+        raise rftptest.Failure("the daemon runs without its users")
+
+
+@case
 def a_password(top):
     daemon = served(top, alice="sesame")
     right, wrong = private(f"{top}/right", "sesame\n"), private(f"{top}/wrong", "sesam\n")
