@@ -65,6 +65,12 @@ void xferlog_put(FILE *out, const struct audit_event *e, uint64_t now_ns, time_t
 	fprintf(out, "%s %" PRIu64 " ", stamp, seconds);
 	put_word(out, host);
 	fprintf(out, " %" PRIu64 " ", e->bytes);
+	if (e->export_name && *e->export_name) { /* as clients write it */
+		fputc('/', out);
+		put_word(out, e->export_name);
+		if (*e->path != '/')
+			fputc('/', out);
+	}
 	put_word(out, e->path);
 	fprintf(out, " b _ %c %c ", direction_of(e), is_named ? 'r' : 'a');
 	put_word(out, is_named ? e->user : "anonymous");

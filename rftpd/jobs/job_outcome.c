@@ -11,6 +11,12 @@
 
 #include <inttypes.h>
 
+/* That the path is beneath, where exports have names. */
+static const char *export_of(const struct transfer_job *job, const struct outcome *o)
+{
+	return transfer_job_sends(job) ? o->place : job->error ? NULL : job->entry->name;
+}
+
 void job_outcome_audit(const struct transfer_job *job, const struct outcome *o)
 {
 	const struct daemon_session *s = job->session;
@@ -24,9 +30,7 @@ void job_outcome_audit(const struct transfer_job *job, const struct outcome *o)
 			.session = s->number,
 			.peer = s->peer,
 			.user = daemon_session_user(s),
-			.export_name = transfer_job_sends(job) ? o->place
-				       : job->error            ? NULL
-							       : job->entry->name,
+			.export_name = export_of(job, o),
 			.path = *o->path ? o->path : NULL,
 			.to = job->copy ? job->copy->address : NULL,
 			.moved = !o->attributes,
@@ -43,6 +47,10 @@ void job_outcome_tell(void *ctx, const struct outcome *o)
 	struct transfer_job *job = ctx;
 	const struct daemon_session *s = job->session;
 	const char *verb = transfer_job_sends(job) ? "sent" : "stored";
+	const char *of = export_of(job, o), *named = *o->path && of && *of ? of : NULL;
+	/* as clients write it: with the export's name before it */
+	const char *top = named ? "/" : "", *export_name = named ? named : "",
+		   *slash = named && *o->path != '/' ? "/" : "";
 	double seconds = (double)(clock_now_ns() - job->stats.started_ns) / 1e9;
 
 	if (job->copy)
@@ -50,22 +58,23 @@ void job_outcome_tell(void *ctx, const struct outcome *o)
 	if (job->silent)
 		return;
 	if (o->special && !o->status) {
-		session_log(s, LOG_LEVEL_INFO, "left out, a device, FIFO or socket: %s", o->path);
+		session_log(s, LOG_LEVEL_INFO, "left out, a device, FIFO or socket: %s%s%s%s", top,
+			export_name, slash, o->path);
 		return;
 	}
 	if (o->status == STATUS_CHECKSUM || o->status == STATUS_DIGEST)
 		job->verify_errors++;
 	if (o->attributes && !o->status)
-		session_log(s, LOG_LEVEL_INFO, "%s the attributes%s%.300s: %s", verb,
-			*o->text ? ", but " : "", o->text, o->path);
+		session_log(s, LOG_LEVEL_INFO, "%s the attributes%s%.300s: %s%s%s%s", verb,
+			*o->text ? ", but " : "", o->text, top, export_name, slash, o->path);
 	else if (!o->status)
-		session_log(s, LOG_LEVEL_INFO, "%s %" PRIu64 " bytes in %.3f s%s%.300s: %s", verb,
-			o->bytes, seconds, *o->text ? ", but " : "", o->text,
-			*o->path ? o->path : "(memory)");
+		session_log(s, LOG_LEVEL_INFO, "%s %" PRIu64 " bytes in %.3f s%s%.300s: %s%s%s%s",
+			verb, o->bytes, seconds, *o->text ? ", but " : "", o->text, top,
+			export_name, slash, *o->path ? o->path : "(memory)");
 	else
 		session_log(s, o->status == STATUS_THERE ? LOG_LEVEL_INFO : LOG_LEVEL_WARNING,
-			"not %s after %.3f s (%s%s%.300s): %s", verb, seconds,
-			status_text(o->status), *o->text ? ": " : "", o->text,
-			*o->path ? o->path : "(memory)");
+			"not %s after %.3f s (%s%s%.300s): %s%s%s%s", verb, seconds,
+			status_text(o->status), *o->text ? ": " : "", o->text, top, export_name,
+			slash, *o->path ? o->path : "(memory)");
 	job_outcome_audit(job, o);
 }

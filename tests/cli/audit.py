@@ -208,6 +208,33 @@ def one_that_is_named_anew(top):
 
 
 @case
+def exports_are_named(top):
+    """Where there are several, the path alone does not say where a file is: in the xferlog and in the log it is as clients
+    write it."""
+    for name in "ab":
+        os.makedirs(f"{top}/{name}")
+    os.makedirs(f"{top}/t")
+    make_file(f"{top}/t/f", 10)
+    with open(f"{top}/conf", "w") as f:
+        f.write("".join(f"export = {name} {top}/{name} rights=read,list,write,delete\n" for name in "ab") +
+                f"listen = 127.0.0.1:0\ninsecure = yes\nxferlog = {top}/xferlog\n")
+    daemon = Daemon(top, command=["--config", f"{top}/conf"])
+    works(f"{top}/t/f", daemon.url("a/g"))
+    works("-r", f"{top}/t", daemon.url("b"))
+    works(daemon.url("a/g"), f"{top}/got")
+    works("-c", "rm b/t/f", daemon.url())
+    wanted = [(b"/a/g", b"i"), (b"/b/t", b"i"), (b"/b/t/f", b"i"), (b"/a/g", b"o"), (b"/b/t/f", b"d")]
+
+    def found():
+        with open(f"{top}/xferlog", "rb") as f:
+            return [(line.split()[8], line.split()[11]) for line in f]
+    wait_until(lambda: len(found()) >= len(wanted), found)
+    equal(found(), wanted, "files")
+    for what in (b"stored 10 bytes in [0-9.]* s: /a/g\n", b"stored 10 bytes in [0-9.]* s: /b/t/f\n", b"sent 10 bytes in [0-9.]* s: /a/g\n"):
+        check(re.search(what, daemon.stderr()), what, daemon.stderr())
+
+
+@case
 def as_ftp_servers_do(top):
     """xferlog(5): eighteen fields with blanks between, the date has five."""
     os.makedirs(f"{top}/export")
