@@ -203,12 +203,32 @@ static void progress_show(struct progress *p, bool visible)
 	log_line_drawn(visible); /* other threads have things to say, too */
 }
 
+/* Whether the terminal is ours: a job in the background neither draws over what its user types, nor
+ * is stopped for that.  One that controls nobody is whoever's has it. */
+static bool is_in_front(void)
+{
+	pid_t front = tcgetpgrp(STDERR_FILENO);
+
+	return front < 0 || front == getpgrp();
+}
+
+/* Whether a line may stand there.  One that stood there when the shell took the terminal back is
+ * nobody's to take away. */
+static bool may_draw(struct progress *p)
+{
+	bool may = p->on && is_in_front();
+
+	if (p->visible && !may)
+		progress_show(p, false);
+	return may;
+}
+
 /* Whether it is time to say something. */
-static bool is_due(const struct progress *p, uint64_t now)
+static bool is_due(struct progress *p, uint64_t now)
 {
 	if (p->logs)
 		return now - p->drawn_ns >= PROGRESS_LOG_NS;
-	return p->on && now - p->drawn_ns >= PROGRESS_PERIOD_NS;
+	return now - p->drawn_ns >= PROGRESS_PERIOD_NS && may_draw(p);
 }
 
 /* `line` is freed. */
@@ -267,7 +287,7 @@ void progress_say(struct progress *p, const char *what)
 {
 	struct text line = {0};
 
-	if (!p->on)
+	if (!may_draw(p))
 		return;
 	text_puts(&line, what);
 	if (line.len > columns_of(p))
@@ -313,7 +333,7 @@ void progress_erase(struct progress *p)
 {
 	static const char erase[] = "\r\033[K";
 
-	if (!p->visible)
+	if (!p->visible || !may_draw(p))
 		return;
 	if (write(STDERR_FILENO, erase, sizeof erase - 1) < 0) {
 		/* the terminal has gone; so has the line */

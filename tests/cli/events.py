@@ -4,7 +4,10 @@
 
 import json
 import os
+import pty
+import signal
 import subprocess
+import termios
 import time
 
 import rftptest
@@ -181,6 +184,33 @@ def the_line_on_a_terminal(top):
     # one without colours shows the same as one with them
     with_colours, _ = rftptest.on_terminal("-r", f"{top}/tree", daemon.url("colours"), env={"TERM": "xterm-256color"})
     check(not ESCAPES.search(with_colours), with_colours)
+
+
+@case
+def a_job_in_the_background(top):
+    """It draws nothing over what is typed, and a terminal that lets nobody else write does not stop it for that."""
+    daemon = slow_tree(top)
+    command = rftptest.client_command(["--limit-rate", "1M", "-r", f"{top}/tree", daemon.url("job")])
+    child, near = pty.fork()
+    if not child:  # as a shell does
+        modes = termios.tcgetattr(1)
+        modes[3] |= termios.TOSTOP
+        termios.tcsetattr(1, termios.TCSANOW, modes)
+        job = os.posix_spawn(command[0], command, rftptest.clean_environment({"TERM": "xterm"}), setpgroup=0)
+        time.sleep(0.8)
+        _, status = os.waitpid(job, os.WUNTRACED | os.WNOHANG)
+        os.write(1, b"stopped\n" if os.WIFSTOPPED(status) else b"goes on\n")
+        os.kill(job, signal.SIGKILL)
+        os._exit(0)
+    out = b""
+    try:
+        while chunk := os.read(near, 65536):
+            out += chunk
+    except OSError:
+        pass  # EIO: nobody has it open any more
+    os.waitpid(child, 0)
+    os.close(near)
+    equal(out, b"goes on\r\n", "what the terminal shows")
 
 
 @case
