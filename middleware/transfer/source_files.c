@@ -248,9 +248,24 @@ static bool wants_reread(struct source *s, struct source_file *f, int checked)
 	return true;
 }
 
+/* What `check` gave; -EAGAIN is settled by what was read again. */
+static void judge_check(struct source_file *f, int checked)
+{
+	if (f->verdict.status || !checked || (checked == -EAGAIN && f->reread_done))
+		return;
+	if (checked == -EAGAIN || checked == -ESTALE)
+		verdict_set(&f->verdict, VERDICT_FILE, STATUS_CHANGED, "changed while it was read");
+	else
+		verdict_set(&f->verdict, VERDICT_FILE, status_from_errno(checked),
+			"whether it changed while it was read is not known: %s",
+			strerror(-checked));
+}
+
 static void judge_reread(struct source_file *f)
 {
-	if (f->touched && (f->reread_error || f->reread_root != f->digest))
+	/* -ENODATA: it has shrunk */
+	if (f->touched &&
+		(f->reread_error == -ENODATA || (!f->reread_error && f->reread_root != f->digest)))
 		verdict_set(&f->verdict, VERDICT_FILE, STATUS_CHANGED, "changed while it was read");
 	else if (f->reread_error)
 		verdict_set(&f->verdict, VERDICT_FILE, status_from_errno(f->reread_error),
@@ -299,11 +314,7 @@ int source_end_file(struct source *s, struct source_file *f)
 	if (!f->verdict.status && !source_file_open_ended(f) && f->bytes != f->item.file.size)
 		verdict_set(&f->verdict, VERDICT_FILE, STATUS_CHANGED,
 			"shrank to %llu bytes while it was read", (unsigned long long)f->bytes);
-	/* -EAGAIN is settled by what was read again */
-	if (!f->verdict.status && checked && !(checked == -EAGAIN && f->reread_done))
-		verdict_set(&f->verdict, VERDICT_FILE,
-			checked == -EAGAIN ? STATUS_CHANGED : status_from_errno(checked),
-			"changed while it was read");
+	judge_check(f, checked);
 	if (!f->verdict.status) { /* a file that failed may have holes */
 		err = digest_tree_root(
 			f->tree, end.blocks + f->hole_blocks, f->bytes, f->entry, &f->digest);

@@ -376,14 +376,14 @@ class Daemon:
         return self.resident_bytes("VmHWM")
 
     def settled(self):
-        """(fds, threads) once no session is left: the same three times in a row."""
+        """(fds, threads) once no session is left: the same eight times in a row."""
         seen, same = None, 0
         end = time.monotonic() + 20 * PATIENCE
         while same < 8 and time.monotonic() < end:
             now = (self.fds(), self.threads())
             same = same + 1 if now == seen else 0
             seen = now
-            time.sleep(0.02)
+            time.sleep(0.01)
         return seen
 
     def back_to(self, before, what):

@@ -9,6 +9,7 @@
  * a socket with ECONNRESET, of an eventfd not at all.  What cannot fail for want of anything
  * (close, munmap) and what the C library does by itself inside (stdio) is left alone.
  */
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <execinfo.h>
@@ -58,6 +59,7 @@ struct control {
 	uint64_t trace[TRACE_MAX]; /* return addresses of the first call that failed */
 	char name[32];             /* and what it was */
 	int64_t error;
+	char object[1024]; /* the path that it was about, or what /proc says of the descriptor */
 };
 
 static struct control *control;
@@ -126,13 +128,35 @@ __attribute__((constructor)) static void begin(void)
 	control = mapped;
 }
 
-static void note(const char *name, int error)
+/* What a call is about: a descriptor, a path, or a path that is relative to a descriptor. */
+struct object {
+	int fd;
+	const char *path;
+};
+static const struct object nothing = {-1, NULL};
+
+static void note_object(struct object of)
+{
+	char *out = control->object, link[64];
+	ssize_t n = 0, room = sizeof control->object;
+
+	if (of.fd >= 0 && !(of.path && *of.path == '/')) {
+		snprintf(link, sizeof link, "/proc/self/fd/%d", of.fd);
+		n = syscall(SYS_readlinkat, AT_FDCWD, link, out, room);
+		n = n < 0 ? 0 : n;
+	}
+	if (of.path && *of.path)
+		snprintf(out + n, (size_t)(room - n), "%s%s", n ? "/" : "", of.path);
+}
+
+static void note(const char *name, int error, struct object of)
 {
 	void *trace[TRACE_MAX];
 	int n;
 
 	inside = true;
 	n = backtrace(trace, TRACE_MAX);
+	note_object(of);
 	inside = false;
 	for (int i = 0; i < n; i++)
 		control->trace[i] = (uint64_t)(uintptr_t)trace[i];
@@ -142,7 +166,7 @@ static void note(const char *name, int error)
 }
 
 /* Whether this call fails; then errno is one of `errors`, which ends with 0. */
-static bool fails(uint64_t class, const char *name, const int *errors)
+static bool fails(uint64_t class, const char *name, struct object of, const int *errors)
 {
 	uint64_t left;
 	int count = 0;
@@ -161,12 +185,13 @@ static bool fails(uint64_t class, const char *name, const int *errors)
 		count++;
 	errno = errors[control->choice % (unsigned)count];
 	if (!control->fired++)
-		note(name, errno);
+		note(name, errno, of);
 	errno = errors[control->choice % (unsigned)count];
 	return true;
 }
 
-#define FAILS(class, name, ...) fails(class, name, (const int[]){__VA_ARGS__, 0})
+#define FAILS_OF(class, name, of, ...) fails(class, name, of, (const int[]){__VA_ARGS__, 0})
+#define FAILS(class, name, ...) FAILS_OF(class, name, nothing, __VA_ARGS__)
 #define FAILS_MEMORY(name) FAILS(class_of(__builtin_return_address(0)), name, ENOMEM)
 
 static bool is_in(const void *caller, const struct code *code, unsigned count)
@@ -249,17 +274,22 @@ void free(void *p)
 
 #define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
 
-/* A call that gives -1 and errno. */
-#define WRAP(type, name, params, args, ...)                                                        \
+/* A call that gives -1 and errno, and what it is about. */
+#define WRAP_OF(of, type, name, params, args, ...)                                                 \
 	type name params                                                                           \
 	{                                                                                          \
 		static __typeof__(&name) real;                                                     \
-		if (FAILS(SYSTEM, #name, __VA_ARGS__))                                             \
+		if (FAILS_OF(SYSTEM, #name, of, __VA_ARGS__))                                      \
 			return -1;                                                                 \
 		if (!real)                                                                         \
 			real = REAL(name);                                                         \
 		return real args;                                                                  \
 	}
+#define WRAP(...) WRAP_OF(nothing, __VA_ARGS__)
+#define WRAP_FD(...) WRAP_OF(((struct object){fd, NULL}), __VA_ARGS__)
+#define WRAP_PATH(...) WRAP_OF(((struct object){-1, path}), __VA_ARGS__)
+#define WRAP_AT(...) WRAP_OF(((struct object){fd, path}), __VA_ARGS__)
+#define WRAP_FROM(...) WRAP_OF(((struct object){a, from}), __VA_ARGS__)
 
 /* The same, of a call that moves bytes: what may go wrong depends on what the descriptor is. */
 #define WRAP_MOVE(name, params, args, ...)                                                         \
@@ -284,11 +314,11 @@ static bool move_fails(const char *name, int fd, const int *of_files)
 	if (syscall(SYS_fstat, fd, &st))
 		return false;
 	if (S_ISREG(st.st_mode))
-		return fails(SYSTEM, name, of_files);
+		return fails(SYSTEM, name, (struct object){fd, NULL}, of_files);
 	if (S_ISSOCK(st.st_mode))
-		return fails(SYSTEM, name, of_sockets);
+		return fails(SYSTEM, name, (struct object){fd, NULL}, of_sockets);
 	/* to an eventfd nothing happens: it has no file type, and never waits as it is used here */
-	return st.st_mode & S_IFMT && fails(SYSTEM, name, of_others);
+	return st.st_mode & S_IFMT && fails(SYSTEM, name, (struct object){fd, NULL}, of_others);
 }
 
 WRAP_MOVE(read, (int fd, void *data, size_t len), (fd, data, len), EIO)
@@ -304,48 +334,57 @@ WRAP_MOVE(recvmsg, (int fd, struct msghdr *m, int flags), (fd, m, flags), EIO)
 WRAP_MOVE(send, (int fd, const void *data, size_t len, int flags), (fd, data, len, flags), EIO)
 WRAP_MOVE(sendmsg, (int fd, const struct msghdr *m, int flags), (fd, m, flags), EIO)
 
-WRAP(int, mkdir, (const char *path, mode_t mode), (path, mode), ENOSPC, EACCES, EIO, EDQUOT, EROFS)
-WRAP(int, mkdirat, (int fd, const char *path, mode_t mode), (fd, path, mode), ENOSPC, EACCES, EIO,
-	EDQUOT, EROFS)
-WRAP(int, fstat, (int fd, struct stat *st), (fd, st), EIO, ENOMEM)
-WRAP(int, stat, (const char *path, struct stat *st), (path, st), EIO, EACCES)
-WRAP(int, lstat, (const char *path, struct stat *st), (path, st), EIO, EACCES)
-WRAP(int, fstatat, (int fd, const char *path, struct stat *st, int flags), (fd, path, st, flags),
+WRAP_PATH(int, mkdir, (const char *path, mode_t mode), (path, mode), ENOSPC, EACCES, EIO, EDQUOT,
+	EROFS)
+WRAP_AT(int, mkdirat, (int fd, const char *path, mode_t mode), (fd, path, mode), ENOSPC, EACCES,
+	EIO, EDQUOT, EROFS)
+WRAP_FD(int, fstat, (int fd, struct stat *st), (fd, st), EIO, ENOMEM)
+WRAP_PATH(int, stat, (const char *path, struct stat *st), (path, st), EIO, EACCES)
+WRAP_PATH(int, lstat, (const char *path, struct stat *st), (path, st), EIO, EACCES)
+WRAP_AT(int, fstatat, (int fd, const char *path, struct stat *st, int flags), (fd, path, st, flags),
 	EIO, EACCES)
-WRAP(int, statx, (int fd, const char *path, int flags, unsigned mask, struct statx *st),
+WRAP_AT(int, statx, (int fd, const char *path, int flags, unsigned mask, struct statx *st),
 	(fd, path, flags, mask, st), EIO, EACCES)
-WRAP(int, fstatfs, (int fd, struct statfs *st), (fd, st), EIO)
-WRAP(int, fstatvfs, (int fd, struct statvfs *st), (fd, st), EIO)
-WRAP(int, fsync, (int fd), (fd), EIO, ENOSPC, EDQUOT)
-WRAP(int, syncfs, (int fd), (fd), EIO, ENOSPC, EDQUOT)
-WRAP(int, ftruncate, (int fd, off_t size), (fd, size), EIO, ENOSPC, EROFS)
-WRAP(int, fallocate, (int fd, int mode, off_t at, off_t len), (fd, mode, at, len), EOPNOTSUPP,
+WRAP_FD(int, fstatfs, (int fd, struct statfs *st), (fd, st), EIO)
+WRAP_FD(int, fstatvfs, (int fd, struct statvfs *st), (fd, st), EIO)
+WRAP_FD(int, fsync, (int fd), (fd), EIO, ENOSPC, EDQUOT)
+WRAP_FD(int, syncfs, (int fd), (fd), EIO, ENOSPC, EDQUOT)
+WRAP_FD(int, ftruncate, (int fd, off_t size), (fd, size), EIO, ENOSPC, EROFS)
+WRAP_FD(int, fallocate, (int fd, int mode, off_t at, off_t len), (fd, mode, at, len), EOPNOTSUPP,
 	ENOSPC, EDQUOT)
-WRAP(int, fchmod, (int fd, mode_t mode), (fd, mode), EPERM, EIO, EROFS)
-WRAP(int, fchmodat, (int fd, const char *path, mode_t mode, int flags), (fd, path, mode, flags),
+WRAP_FD(int, fchmod, (int fd, mode_t mode), (fd, mode), EPERM, EIO, EROFS)
+WRAP_AT(int, fchmodat, (int fd, const char *path, mode_t mode, int flags), (fd, path, mode, flags),
 	EPERM, EIO, EROFS)
-WRAP(int, futimens, (int fd, const struct timespec times[2]), (fd, times), EPERM, EIO, EROFS)
-WRAP(int, utimensat, (int fd, const char *path, const struct timespec times[2], int flags),
+WRAP_FD(int, futimens, (int fd, const struct timespec times[2]), (fd, times), EPERM, EIO, EROFS)
+WRAP_AT(int, utimensat, (int fd, const char *path, const struct timespec times[2], int flags),
 	(fd, path, times, flags), EPERM, EIO, EROFS)
-WRAP(int, renameat, (int a, const char *from, int b, const char *to), (a, from, b, to), EIO, EACCES,
-	ENOSPC, EDQUOT, EROFS)
-WRAP(int, renameat2, (int a, const char *from, int b, const char *to, unsigned flags),
+WRAP_FROM(int, renameat, (int a, const char *from, int b, const char *to), (a, from, b, to), EIO,
+	EACCES, ENOSPC, EDQUOT, EROFS)
+WRAP_FROM(int, renameat2, (int a, const char *from, int b, const char *to, unsigned flags),
 	(a, from, b, to, flags), EIO, EACCES, ENOSPC, EDQUOT, EROFS)
-WRAP(int, linkat, (int a, const char *from, int b, const char *to, int flags),
+WRAP_FROM(int, linkat, (int a, const char *from, int b, const char *to, int flags),
 	(a, from, b, to, flags), EMLINK, EIO, ENOSPC, EDQUOT, EROFS)
-WRAP(int, symlinkat, (const char *to, int fd, const char *path), (to, fd, path), EIO, ENOSPC,
+WRAP_AT(int, symlinkat, (const char *to, int fd, const char *path), (to, fd, path), EIO, ENOSPC,
 	EDQUOT, EROFS)
-WRAP(int, fsetxattr, (int fd, const char *name, const void *value, size_t size, int flags),
+WRAP_FD(int, fsetxattr, (int fd, const char *name, const void *value, size_t size, int flags),
 	(fd, name, value, size, flags), EIO, ENOSPC, EDQUOT, EROFS)
-WRAP(int, fremovexattr, (int fd, const char *name), (fd, name), EIO, EROFS)
-WRAP(int, fchownat, (int fd, const char *path, uid_t uid, gid_t gid, int flags),
+WRAP_FD(int, fremovexattr, (int fd, const char *name), (fd, name), EIO, EROFS)
+WRAP_AT(int, fchownat, (int fd, const char *path, uid_t uid, gid_t gid, int flags),
 	(fd, path, uid, gid, flags), EPERM, EIO, EDQUOT, EROFS)
-WRAP(ssize_t, readlinkat, (int fd, const char *path, char *out, size_t size), (fd, path, out, size),
-	EIO)
-WRAP(int, unlink, (const char *path), (path), EIO, EACCES)
-WRAP(int, unlinkat, (int fd, const char *path, int flags), (fd, path, flags), EIO, EACCES, EROFS)
-WRAP(ssize_t, readlink, (const char *path, char *out, size_t size), (path, out, size), EIO)
-WRAP(int, flock, (int fd, int how), (fd, how), ENOLCK, EINTR)
+WRAP_FD(ssize_t, fgetxattr, (int fd, const char *name, void *out, size_t size),
+	(fd, name, out, size), EIO)
+WRAP_FD(ssize_t, flistxattr, (int fd, char *out, size_t size), (fd, out, size), EIO)
+WRAP_FD(int, fdatasync, (int fd), (fd), EIO, ENOSPC, EDQUOT)
+WRAP_FD(int, fchown, (int fd, uid_t uid, gid_t gid), (fd, uid, gid), EPERM, EIO, EDQUOT, EROFS)
+WRAP_FD(off_t, lseek, (int fd, off_t at, int from), (fd, at, from), EIO)
+WRAP_AT(int, faccessat, (int fd, const char *path, int mode, int flags), (fd, path, mode, flags),
+	EIO, EACCES)
+WRAP_AT(ssize_t, readlinkat, (int fd, const char *path, char *out, size_t size),
+	(fd, path, out, size), EIO)
+WRAP_PATH(int, unlink, (const char *path), (path), EIO, EACCES)
+WRAP_AT(int, unlinkat, (int fd, const char *path, int flags), (fd, path, flags), EIO, EACCES, EROFS)
+WRAP_PATH(ssize_t, readlink, (const char *path, char *out, size_t size), (path, out, size), EIO)
+WRAP_FD(int, flock, (int fd, int how), (fd, how), ENOLCK, EINTR)
 WRAP(int, socket, (int domain, int type, int protocol), (domain, type, protocol), EMFILE, ENOBUFS)
 WRAP(int, connect, (int fd, const struct sockaddr *to, socklen_t len), (fd, to, len), ENETUNREACH,
 	ECONNREFUSED)
@@ -405,7 +444,7 @@ int open(const char *path, int flags, ...)
 		mode = va_arg(ap, mode_t);
 		va_end(ap);
 	}
-	if (fails(SYSTEM, "open", of_opening(flags)))
+	if (fails(SYSTEM, "open", (struct object){-1, path}, of_opening(flags)))
 		return -1;
 	if (!real)
 		real = REAL(open);
@@ -423,7 +462,7 @@ int openat(int fd, const char *path, int flags, ...)
 		mode = va_arg(ap, mode_t);
 		va_end(ap);
 	}
-	if (fails(SYSTEM, "openat", of_opening(flags)))
+	if (fails(SYSTEM, "openat", (struct object){fd, path}, of_opening(flags)))
 		return -1;
 	if (!real)
 		real = REAL(openat);
@@ -450,21 +489,34 @@ long syscall(long number, ...)
 {
 	static __typeof__(&syscall) real;
 	va_list ap;
+	struct object of;
 	long a[6];
 
 	va_start(ap, number);
 	for (int i = 0; i < 6; i++)
 		a[i] = va_arg(ap, long);
 	va_end(ap);
+	of = (struct object){(int)a[0], (const char *)a[1]};
 	if (number == SYS_openat2 &&
 		(((const struct open_how *)a[2])->flags & O_CREAT
-				? FAILS(SYSTEM, "openat2", EMFILE, EACCES, EIO, EAGAIN, ENOSPC,
-					  EDQUOT, EROFS)
-				: FAILS(SYSTEM, "openat2", EMFILE, EACCES, EIO, EAGAIN)))
+				? FAILS_OF(SYSTEM, "openat2", of, EMFILE, EACCES, EIO, EAGAIN,
+					  ENOSPC, EDQUOT, EROFS)
+				: FAILS_OF(SYSTEM, "openat2", of, EMFILE, EACCES, EIO, EAGAIN)))
 		return -1;
 	if (!real)
 		real = REAL(syscall);
 	return real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+}
+
+struct dirent *readdir(DIR *d)
+{
+	static __typeof__(&readdir) real;
+
+	if (FAILS_OF(SYSTEM, "readdir", ((struct object){dirfd(d), NULL}), EIO))
+		return NULL;
+	if (!real)
+		real = REAL(readdir);
+	return real(d);
 }
 
 void *mmap(void *at, size_t len, int rights, int flags, int fd, off_t offset)
@@ -511,14 +563,30 @@ int io_submit(io_context_t ctx, long count, struct iocb **jobs)
 	return real(ctx, count, jobs);
 }
 
+/* What becomes of a request is told in its event. */
+static void spoil(struct io_event *event)
+{
+	struct object of = {event->obj->aio_fildes, NULL};
+
+	if (event->obj->aio_lio_opcode == IO_CMD_PREAD ||
+				event->obj->aio_lio_opcode == IO_CMD_PREADV
+			? FAILS_OF(SYSTEM, "asynchronous read", of, EIO)
+			: FAILS_OF(SYSTEM, "asynchronous write", of, ENOSPC, EIO, EDQUOT, EROFS))
+		event->res = (unsigned long)-errno;
+}
+
 int io_getevents(
 	io_context_t ctx, long least, long most, struct io_event *events, struct timespec *timeout)
 {
 	static __typeof__(&io_getevents) real;
+	int count;
 
 	if (FAILS(SYSTEM, "io_getevents", EINTR))
 		return -errno;
 	if (!real)
 		real = REAL(io_getevents);
-	return real(ctx, least, most, events, timeout);
+	count = real(ctx, least, most, events, timeout);
+	for (int i = 0; i < count; i++)
+		spoil(&events[i]);
+	return count;
 }
