@@ -134,6 +134,12 @@ static bool journal_is_foreign(const struct journal *j)
 	       !journal_is_same(j, &r.file);
 }
 
+void journal_path_of(const char *name, char path[JOURNAL_PATH_BYTES])
+{
+	snprintf(path, JOURNAL_PATH_BYTES, JOURNAL_PREFIX "%016llx" JOURNAL_SUFFIX,
+		(unsigned long long)digest_leaf(name, strlen(name)));
+}
+
 int journal_open(int dir, const char *name, const struct transfer_file *file,
 	char partial[JOURNAL_PATH_BYTES], int *fd, struct journal **out)
 {
@@ -154,8 +160,7 @@ int journal_open(int dir, const char *name, const struct transfer_file *file,
 		.mtime_ns = file->mtime_ns,
 		.identity = file->identity,
 		.name = {(const uint8_t *)j->name, strlen(name)}};
-	snprintf(j->path, sizeof(j->path), JOURNAL_PREFIX "%016llx" JOURNAL_SUFFIX,
-		(unsigned long long)digest_leaf(name, strlen(name)));
+	journal_path_of(name, j->path);
 	journal_other_name(j->path, partial);
 	err = journal_lock_file(dir, j->path, &j->fd);
 	if (err)

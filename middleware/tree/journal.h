@@ -25,6 +25,8 @@ struct journal;
 
 /* Whether a name is one of these; `journal`: a journal's, else a partial file's. */
 bool journal_is_name(const char *name, bool journal);
+/* Of the file that will have this name. */
+void journal_path_of(const char *name, char path[JOURNAL_PATH_BYTES]);
 /* The one that belongs to the other. */
 void journal_other_name(const char *name, char other[JOURNAL_PATH_BYTES]);
 

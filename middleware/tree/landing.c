@@ -10,6 +10,7 @@
 #include "base/opener.h"
 #include "tree/beneath.h"
 #include "tree/journal.h"
+#include "tree/leftover.h"
 #include "tree/place.h"
 #include "tree/temporary.h"
 
@@ -268,6 +269,18 @@ int landing_sync(int dir, char text[512])
 	return -ENOTRECOVERABLE;
 }
 
+/* What an earlier transfer left of a file of this name, which was too large to start over and now
+ * is not: the bytes that this gives back. */
+static uint64_t landing_sweep(const struct landing *landing)
+{
+	char journal[JOURNAL_PATH_BYTES];
+	uint64_t bytes = 0;
+
+	journal_path_of(landing->last, journal);
+	leftover_sweep(landing->dir, journal, 0, &bytes);
+	return bytes;
+}
+
 int landing_commit(struct landing *landing, char text[512])
 {
 	struct space_item old, now;
@@ -295,6 +308,8 @@ int landing_commit(struct landing *landing, char text[512])
 		landing_discard(landing);
 		return err;
 	}
+	if (!landing->journal)
+		old.bytes += landing_sweep(landing);
 	journal_remove(landing->journal);
 	landing->journal = NULL;
 	space_look_fd(landing->space, landing->fd, &now);

@@ -300,6 +300,22 @@ def a_source_that_is_another_one(top):
             shutil.rmtree(where)
 
 
+@case
+def too_small_by_then(top):
+    """It starts over, and what was kept of the large one goes, too."""
+    for way in ("put", "get"):
+        for tree in (False, True):
+            place = Place(f"{top}/{way}-{tree}", way, tree)
+            daemon = Daemon(place.export)
+            break_off_later(place, daemon, "cut", place.bytes() * 3 // 4)
+            check(journals(place.sink), way, tree, "nothing is kept")
+            for name in ("d/larger", "d/e/large") if tree else ("",):
+                os.truncate(os.path.join(place.source, name).rstrip("/"), rng().randrange(1 << 20))
+            works(*place.arguments(daemon.url))
+            place.check(way, "of a tree" if tree else "of a file")
+            daemon.stop()
+
+
 @case(seconds=60)
 def a_source_that_changes_meanwhile(top):
     """It fails, and nothing of it is gone on with; what is left of a second run is."""
@@ -508,8 +524,7 @@ def change_in_tree(place, how):
     files = [os.path.join(where, n) for where, _, names in os.walk(place.source) for n in sorted(names)
              if os.path.getsize(os.path.join(where, n)) > 1]
     path = rng().choice(files)
-    # one that is too small to be gone on with by then leaves behind what was noted of it, until that is swept
-    change_file(path, how, 2 << 20 if os.path.getsize(path) > 2 << 20 else 0)
+    change_file(path, how)
     return place.copy + path[len(place.source):]
 
 
