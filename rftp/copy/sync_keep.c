@@ -36,6 +36,23 @@ static bool mark_way(struct compare_list *to, char *name)
 	return any;
 }
 
+/* A directory that cannot be listed now stays, and so does all that was listed in it before: what
+ * is excluded in there is not known. */
+static bool mark_closed(struct compare_list *list, const char *name)
+{
+	const size_t length = strlen(name);
+	bool any = false;
+
+	for (size_t i = 0; i < list->count; i++) {
+		struct compare_entry *e = &list->entries[i];
+
+		if (strncmp(e->name, name, length) || (e->name[length] && e->name[length] != '/'))
+			continue;
+		e->part = any = true;
+	}
+	return any;
+}
+
 /* What is in a directory of the destination, whatever the rules say of it.  0 or -errno, reported.
  */
 static int list_whole(
@@ -76,7 +93,6 @@ static void tell_failed(struct client *c, const struct sync_params *p, const cha
 static int mark_entry(struct client *c, const struct sync_keep *k, const char *top,
 	const struct compare_entry *e, bool *any)
 {
-	struct compare_entry *listed;
 	struct text name = {0};
 	bool excluded;
 
@@ -90,9 +106,8 @@ static int mark_entry(struct client *c, const struct sync_keep *k, const char *t
 		tell_failed(c, k->params, text_str(&name));
 	if (e->failed || excluded)
 		*any |= mark_way(k->to, name.data);
-	listed = e->failed ? compare_list_find(k->to, text_str(&name)) : NULL;
-	if (listed)
-		listed->part = *any = true;
+	if (e->failed)
+		*any |= mark_closed(k->to, text_str(&name));
 	text_fini(&name);
 	return 0;
 }
@@ -114,7 +129,7 @@ static int mark_names(
 			err = mark_entry(c, k, top, &inside.entries[j], any);
 		compare_list_fini(&inside);
 		if (err == -EACCES && c->session) { /* which was told */
-			compare_list_find(k->to, top)->part = *any = true;
+			*any |= mark_closed(k->to, top);
 			err = 0;
 		}
 	}

@@ -26,7 +26,8 @@ from rftptest import Daemon, Failure, NotReady, case, check, equal, finish, left
 LIBRARY = os.path.join(rftptest.BUILD, "tests/preload/fault.so")
 MEMORY, SYSTEM, CRYPTO = 1, 2, 4
 CLASSES = {MEMORY: "allocation", SYSTEM: "system call", CRYPTO: "allocation of OpenSSL"}
-SIZE = 1264                # of struct control
+SIZE = 1328                # of struct control
+DENIED = 1                 # choice of what opens fail with
 PROMPT = 10                # seconds until the client has ended, whatever failed
 CLEANERS = (b"unlinkat", b"unlink")  # when that fails, something may stay
 K = 1 << 10
@@ -54,12 +55,16 @@ class Fault:
     def word(self, at, kind="Q"):
         return struct.unpack_from(f"={kind}", self.memory, at)[0]
 
+    def only(self, part):
+        """Of system calls, from now on only those count that are about what has this in its path."""
+        self.memory[1264:SIZE] = part.encode().ljust(64, b"\0")
+
     def arm(self, number=0, class_=MEMORY, choice=0, span=0):
         """The call of the class with this number fails, of those from now on; and so many behind it."""
         self.class_ = class_
         struct.pack_into("=Q", self.memory, 0, 0)
         struct.pack_into("=5Q", self.memory, 8, span, class_, choice, 0, 0)
-        self.memory[64:SIZE] = bytes(SIZE - 64)
+        self.memory[64:1264] = bytes(1200)
         struct.pack_into("=Q", self.memory, 0, number + span if number else 0)
 
     def disarm(self):
@@ -89,8 +94,7 @@ class Fault:
     @property
     def object(self):
         """The path that the call was about, or what /proc says of the descriptor; b"": nothing."""
-        return os.path.normpath(self.memory[240:SIZE].partition(b"\0")[0] or b"/").lstrip(b"/") and \
-            self.memory[240:SIZE].partition(b"\0")[0]
+        return self.memory[240:1264].partition(b"\0")[0]
 
     def __str__(self):
         base, count = self.word(56), self.word(64)
@@ -116,6 +120,7 @@ class Put:
     """One file, in the place of another."""
     options = ("--block", "64K", "--channels", "2")
     repeats = True  # what was done to a part can be done again
+    marks = False   # the mark of a tree may stay, where the next one has nothing to go on with
 
     def __init__(self, top, daemon):
         self.daemon, self.local = daemon, f"{top}/local"
@@ -212,6 +217,7 @@ class SyncTo(PutTree):
     """Of the directory that is there some files are as they should be, others older, of another mode, extra, or
     called otherwise: copied, changed, removed, renamed; nothing that was not meant to be, as what is excluded in a
     directory that is extra."""
+    marks = True
     options = (*Put.options, "--compare=digest", "--delete", "--detect-renames", "--exclude=*.kept")
 
     def make(self):
@@ -360,13 +366,13 @@ class Left(Put):
 
 # ---- one after the other ----
 
-def numbers(count):
+def numbers(count, all_of_them):
     """Which of so many calls fail: all of them, or some, spread over them."""
     given = os.environ.get("RFTP_FAULT_AT")
     if given:
         return [int(n) for n in given.split(",")]
     wanted = scaled(8)
-    if wanted >= count:
+    if wanted >= count or all_of_them:
         return range(1, count + 1)
     step = count / wanted
     return sorted({1 + int(step * (i + rftptest.rng().random())) for i in range(wanted)})
@@ -422,28 +428,33 @@ def judge_next(job, fault):
     job.verify(0)
     for place in job.places():
         there = leftovers(place)
-        check(not there or fault.name in CLEANERS, "left behind, also by the next one:", there)
+        names = [n for n in there if not (job.marks and n.endswith(b".tree"))]
+        check(not names or fault.name in CLEANERS, "left behind, also by the next one:", there)
         for path in there:
             os.unlink(path)
 
 
-def each(job, fault, one, classes=tuple(CLASSES), span=0):
+def error_of(class_, choice):
+    return choice if choice is not None else rftptest.rng().randrange(420) if class_ == SYSTEM else 0
+
+
+def each(job, fault, one, classes=tuple(CLASSES), span=0, only="", choice=None):
     """Runs `one` for call after call, class by class; all that goes wrong is told."""
     wrong = []
+    fault.only(only)
     for class_ in classes:
         what = CLASSES[class_]
         job.prepare()
         fault.arm(class_=class_)
         count = one(None)
         check(count, "nothing is counted")
-        for number in numbers(count):
+        for number in numbers(count, bool(only)):
             job.prepare()
-            fault.arm(number, class_, rftptest.rng().randrange(420) if class_ == SYSTEM else 0, span)
-            choice = fault.word(24)
+            fault.arm(number, class_, error_of(class_, choice), span)
             try:
                 one(number)
             except Failure as e:
-                wrong.append(f"{what} {number} of {count} (choice {choice}): {fault}\n{e}")
+                wrong.append(f"{what} {number} of {count} (choice {fault.word(24)}): {fault}\n{e}")
                 print(f"# {wrong[-1]}".replace("\n", "\n#   "), flush=True)
                 if len(wrong) > scaled(2):
                     break
@@ -540,6 +551,15 @@ for where in (in_the_client, in_the_daemon):
             where(top, kind)
         one_case.__name__ = f"{kind.__name__.lower()}_{where.__name__}"
         case(one_case, seconds=300)
+
+@case(seconds=300)
+def what_is_extra_and_denied(top):
+    """Each call about a directory that is to be removed, but for what is excluded in it: one that is denied when
+    it is looked at once more takes none of that with it."""
+    for where, kind in ((in_the_client, SyncFrom), (in_the_daemon, SyncTo)):
+        os.mkdir(f"{top}/{kind.__name__}")
+        where(f"{top}/{kind.__name__}", kind, classes=(SYSTEM,), only="tree/extra", choice=DENIED)
+
 
 @case(seconds=300)
 def memory_that_stays_short_in_the_client(top):

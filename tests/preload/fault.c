@@ -60,6 +60,7 @@ struct control {
 	char name[32];             /* and what it was */
 	int64_t error;
 	char object[1024]; /* the path that it was about, or what /proc says of the descriptor */
+	char only[64];     /* not "": only calls count that are about what has this in its path */
 };
 
 static struct control *control;
@@ -135,18 +136,32 @@ struct object {
 };
 static const struct object nothing = {-1, NULL};
 
-static void note_object(struct object of)
+/* Its path, or what /proc says of the descriptor. */
+static void name_object(struct object of, char *out, size_t room)
 {
-	char *out = control->object, link[64];
-	ssize_t n = 0, room = sizeof control->object;
+	char link[64];
+	ssize_t n = 0;
 
 	if (of.fd >= 0 && !(of.path && *of.path == '/')) {
 		snprintf(link, sizeof link, "/proc/self/fd/%d", of.fd);
-		n = syscall(SYS_readlinkat, AT_FDCWD, link, out, room);
+		n = syscall(SYS_readlinkat, AT_FDCWD, link, out, room - 1);
 		n = n < 0 ? 0 : n;
 	}
-	if (of.path && *of.path)
-		snprintf(out + n, (size_t)(room - n), "%s%s", n ? "/" : "", of.path);
+	snprintf(out + n, room - (size_t)n, "%s%s", n && of.path && *of.path ? "/" : "",
+		of.path ? of.path : "");
+}
+
+static bool counts(struct object of)
+{
+	char path[sizeof control->object];
+	bool before = inside;
+
+	if (!*control->only)
+		return true;
+	inside = true;
+	name_object(of, path, sizeof path);
+	inside = before;
+	return strstr(path, control->only);
 }
 
 static void note(const char *name, int error, struct object of)
@@ -156,7 +171,7 @@ static void note(const char *name, int error, struct object of)
 
 	inside = true;
 	n = backtrace(trace, TRACE_MAX);
-	note_object(of);
+	name_object(of, control->object, sizeof control->object);
 	inside = false;
 	for (int i = 0; i < n; i++)
 		control->trace[i] = (uint64_t)(uintptr_t)trace[i];
@@ -171,7 +186,7 @@ static bool fails(uint64_t class, const char *name, struct object of, const int 
 	uint64_t left;
 	int count = 0;
 
-	if (!control || inside || !(control->classes & class))
+	if (!control || inside || !(control->classes & class) || !counts(of))
 		return false;
 	control->calls++;
 	left = control->countdown;
