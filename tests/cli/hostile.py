@@ -1254,4 +1254,4 @@ def a_thousand_silent_clients(top):
     place.whole()
 
 
-rftptest.main()
+rftptest.main(together=4)

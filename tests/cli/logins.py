@@ -1088,4 +1088,4 @@ def why_says_the_client(top):
 
 
 if __name__ == "__main__":
-    rftptest.main()
+    rftptest.main(together=4)

@@ -654,35 +654,84 @@ def _run(function, seconds):
         _run.logs = texts
 
 
-def main():
+def _tell(number, name, function, seconds):
+    """Runs a case and prints what TAP has for it.  -> whether it failed"""
+    try:
+        _run(function, seconds)
+        print(f"ok {number} - {name}", flush=True)
+    except Skip as why:
+        print(f"ok {number} - {name} # SKIP {why}", flush=True)
+    except Exception as e:
+        text = str(e) if isinstance(e, Failure) else ""
+        where = [f for f in traceback.extract_tb(e.__traceback__)
+                 if not f.filename.endswith("rftptest.py")]
+        at = f"{os.path.basename(where[-1].filename)}:{where[-1].lineno}: " if where else ""
+        lines = (text or traceback.format_exc()).splitlines()
+        print(f"# {at}{lines[0] if lines else e!r}")
+        for line in lines[1:]:
+            print(f"#   {line}")
+        for log in getattr(_run, "logs", []):
+            for line in log.decode("utf-8", "backslashreplace").splitlines()[-25:]:
+                print(f"#   rftpd: {line}")
+        print(f"not ok {number} - {name}", flush=True)
+        return True
+    return False
+
+
+def _start_beside(number, case):
+    """A case in a process of its own.  -> its id, and what it prints"""
+    out = tempfile.TemporaryFile()
+    pid = os.fork()
+    if pid:
+        return pid, out
+    failed = True
+    try:
+        _libc.prctl(1, signal.SIGKILL)
+        os.dup2(out.fileno(), 1)
+        failed = _tell(number, *case)
+    finally:
+        kill_all()
+        sys.stdout.flush()
+        os._exit(1 if failed else 0)  # what this process is to tidy up at its end is its parent's
+
+
+def _run_beside(cases, together):
+    """So many cases at a time; what they print comes in their order.  -> how many failed"""
+    rng(), state()  # one for all of them
+    sys.stdout.flush()
+    running, printed, bad, shown = {}, {}, 0, 0
+    # those that may take long first
+    waiting = sorted(range(len(cases)), key=lambda number: -cases[number][2])
+    while shown < len(cases):
+        while waiting and len(running) < together:
+            number = waiting.pop(0)
+            pid, out = _start_beside(number + 1, cases[number])
+            running[pid] = (number, out)
+        pid, status = os.wait()
+        number, out = running.pop(pid)
+        with out:
+            out.seek(0)
+            text = out.read().decode("utf-8", "backslashreplace")
+        if os.waitstatus_to_exitcode(status) not in (0, 1):
+            text += f"# its process ended with status {status}\nnot ok {number + 1} - {cases[number][0]}\n"
+        bad += status != 0
+        printed[number] = text
+        while shown in printed:
+            print(printed.pop(shown), end="", flush=True)
+            shown += 1
+    return bad
+
+
+def main(together=1):
+    """`together`: cases at a time, of a script most of whose time is spent waiting."""
     for program in ("rftp", "rftpd"):
         if not os.access(os.path.join(BUILD, program), os.X_OK):
             print(f"Bail out! {BUILD}/{program} is not there: build it first", flush=True)
             sys.exit(1)
-    wanted = sys.argv[1:]
-    number = bad = 0
-    for name, function, seconds in _cases:
-        if wanted and name not in wanted:
-            continue
-        number += 1
-        try:
-            _run(function, seconds)
-            print(f"ok {number} - {name}", flush=True)
-        except Skip as why:
-            print(f"ok {number} - {name} # SKIP {why}", flush=True)
-        except Exception as e:
-            bad += 1
-            text = str(e) if isinstance(e, Failure) else ""
-            where = [f for f in traceback.extract_tb(e.__traceback__)
-                     if not f.filename.endswith("rftptest.py")]
-            at = f"{os.path.basename(where[-1].filename)}:{where[-1].lineno}: " if where else ""
-            lines = (text or traceback.format_exc()).splitlines()
-            print(f"# {at}{lines[0] if lines else e!r}")
-            for line in lines[1:]:
-                print(f"#   {line}")
-            for log in getattr(_run, "logs", []):
-                for line in log.decode("utf-8", "backslashreplace").splitlines()[-25:]:
-                    print(f"#   rftpd: {line}")
-            print(f"not ok {number} - {name}", flush=True)
-    print(f"1..{number}", flush=True)
+    cases = [case for case in _cases if not sys.argv[1:] or case[0] in sys.argv[1:]]
+    if together > 1 and len(cases) > 1:
+        bad = _run_beside(cases, together)
+    else:
+        bad = sum(_tell(number, *case) for number, case in enumerate(cases, 1))
+    print(f"1..{len(cases)}", flush=True)
     sys.exit(1 if bad else 0)
