@@ -444,7 +444,9 @@ def files_with_holes(top):
             place.check(what)
             if exact:
                 check(done["sent_bytes"] + done["hole_bytes"] <= SIZE - there, what, done, "there were", there)
-            check(done["sent_bytes"] < SIZE // 2, what, "of the data some was there:", done)
+            # of larger blocks, one of which only a part is there comes again
+            check(done["sent_bytes"] + done["hole_bytes"] < SIZE - there // 4, what, "of", SIZE, "some was there:",
+                  there, done)
             blocks = [os.stat(name).st_blocks for name in (place.source, place.copy)]
             check(blocks[1] <= blocks[0] + 16, what, "blocks on the disk", blocks)
             daemon.stop()
