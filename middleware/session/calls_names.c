@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * session/calls_names.c: owns the encoding of the requests and what a listing gave.  It does not
- * know who asks.
+ * session/calls_names.c: owns the encoding of the requests.  It does not know who asks.
  */
 #include "session/calls_names.h"
 
@@ -10,8 +9,7 @@
 #include <string.h>
 
 #define CALLS_REQUEST_MAX (2 * MESSAGE_PATH_MAX + 64)
-#define CALLS_UNDER_WAY 64u                 /* requests at once */
-#define CALLS_LIST_BYTES_MAX (512ull << 20) /* of a listing: what a client should hold */
+#define CALLS_UNDER_WAY 64u /* requests at once */
 
 static struct wire_bytes calls_bytes(const char *path)
 {
@@ -45,14 +43,6 @@ void calls_stat_ahead(struct calls *c, const char *path)
 	uint8_t data[CALLS_REQUEST_MAX];
 
 	calls_ahead(c, 0, MESSAGE_STAT, data, message_put_path(&request, data, sizeof data));
-}
-
-void calls_list_ahead(struct calls *c, const char *path)
-{
-	const struct message_path request = {.path = calls_bytes(path)};
-	uint8_t data[CALLS_REQUEST_MAX];
-
-	calls_ahead(c, 0, MESSAGE_LIST, data, message_put_path(&request, data, sizeof data));
 }
 
 int calls_statfs(struct calls *c, const char *path, struct message_statfs_reply *out)
@@ -362,87 +352,4 @@ int calls_make_link(struct calls *c, const char *target, const char *path)
 
 	return calls_ask(c, MESSAGE_MAKE_LINK, data,
 		message_put_make_link(&request, data, sizeof data), NULL, NULL);
-}
-
-/* ---- listing ---- */
-
-static int calls_entry_cmp(const void *a, const void *b)
-{
-	return strcmp(((const struct calls_entry *)a)->name, ((const struct calls_entry *)b)->name);
-}
-
-/* The entries of one frame.  1: more frames follow. */
-static int calls_list_frame(
-	struct calls *c, struct calls_list *list, const uint8_t *reply, size_t len)
-{
-	struct message_list_reply head;
-	struct calls_entry *entries = list->entries;
-	struct wire wire;
-
-	if (message_get_list_head(&head, &wire, reply, len))
-		return calls_bad_reply(c, MESSAGE_LIST);
-	list->bytes += len + head.count * sizeof *entries;
-	if (list->bytes > CALLS_LIST_BYTES_MAX)
-		return calls_too_long(c, MESSAGE_LIST);
-	if (list->room < list->count + head.count) {
-		list->room = list->room * 2 + head.count;
-		entries = realloc(entries, list->room * sizeof *entries);
-		if (!entries)
-			return -ENOMEM;
-		list->entries = entries;
-	}
-	for (unsigned i = 0; i < head.count; i++) {
-		struct message_entry entry;
-		struct calls_entry *e = &entries[list->count];
-
-		if (message_get_list_entry(&entry, &wire))
-			return calls_bad_reply(c, MESSAGE_LIST);
-		e->attr = entry.attr;
-		e->name = strndup((const char *)entry.name.data, entry.name.len);
-		e->target = entry.target.len
-				    ? strndup((const char *)entry.target.data, entry.target.len)
-				    : NULL;
-		if (!e->name || (entry.target.len && !e->target)) {
-			free(e->name);
-			free(e->target);
-			return -ENOMEM;
-		}
-		list->count++;
-	}
-	return wire_finish(&wire) ? calls_bad_reply(c, MESSAGE_LIST) : head.more;
-}
-
-int calls_list(struct calls *c, const char *path, struct calls_list *list)
-{
-	const uint8_t *reply;
-	size_t len;
-	int err = calls_path(c, MESSAGE_LIST, path, &reply, &len);
-
-	*list = (struct calls_list){0};
-	while (!err) {
-		err = calls_list_frame(c, list, reply, len);
-		if (err <= 0)
-			break;
-		err = calls_reply(c, MESSAGE_LIST, &reply, &len);
-	}
-	if (err) {
-		if (err ==
-			-ENOMEM) /* the frames that still come would be taken for other replies */
-			calls_bad_reply(c, MESSAGE_LIST);
-		calls_list_free(list);
-		return err;
-	}
-	if (list->count)
-		qsort(list->entries, list->count, sizeof *list->entries, calls_entry_cmp);
-	return 0;
-}
-
-void calls_list_free(struct calls_list *list)
-{
-	for (size_t i = 0; i < list->count; i++) {
-		free(list->entries[i].name);
-		free(list->entries[i].target);
-	}
-	free(list->entries);
-	*list = (struct calls_list){0};
 }

@@ -10,18 +10,7 @@
 
 #include "proto/message_change.h"
 #include "proto/message_sum.h"
-#include "session/calls.h"
-
-struct calls_entry {
-	struct message_attr attr;
-	char *name;
-	char *target; /* what a link says; NULL: not known, and of anything else */
-};
-struct calls_list {
-	struct calls_entry *entries; /* sorted by name */
-	size_t count, room;
-	uint64_t bytes; /* that it holds, roughly */
-};
+#include "session/calls_list.h"
 
 /*
  * Looks at many names, whose requests need not wait for the replies to those before; of a symbolic
@@ -50,10 +39,6 @@ int calls_rename_all(struct calls *, const struct calls_renaming *);
 /* As calls_ahead. */
 void calls_stat_ahead(struct calls *, const char *path);
 int calls_stat(struct calls *, const char *path, struct message_attr *);
-void calls_list_ahead(struct calls *, const char *path);
-/* After an error the list is empty. */
-int calls_list(struct calls *, const char *path, struct calls_list *);
-void calls_list_free(struct calls_list *);
 int calls_mkdir(struct calls *, const char *path, bool parents);
 int calls_rmdir(struct calls *, const char *path);
 /*

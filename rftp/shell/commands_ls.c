@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * rftp/shell/commands_ls.c: the command ls: which names it lists, in what order and under which
- * titles.  How a name looks is ui/listing's.
+ * titles.  How a name looks is ui/listing's, how directories come shell/ls_walk's.
  */
 #include "rftp/shell/commands_impl.h"
 
 #include "rftp/remote/remote_path.h"
-#include "rftp/shell/interrupt.h"
+#include "rftp/shell/ls_walk.h"
 #include "rftp/ui/escape.h"
 #include "rftp/ui/listing.h"
 
@@ -68,58 +68,56 @@ static void ls_sort(struct calls_list *list, unsigned mask)
 			mask & LS_TIME ? ls_by_time : ls_by_size);
 }
 
-static int ls_directory(
-	struct client *c, const char *path, unsigned mask, const char *title, bool first);
+struct ls_told {
+	struct client *client;
+	unsigned mask;
+	bool any; /* something was told before: an empty line stands between */
+};
 
-/* What is in the directories of one that was listed; with titles. */
-static int ls_beneath(struct client *c, const char *path, unsigned mask, const char *title,
-	const struct calls_list *list)
+static void ls_sort_told(void *ctx, struct calls_list *list)
 {
-	int first = 0;
-
-	for (size_t i = 0; i < list->count && c->session && !interrupt_signal(); i++) {
-		const struct calls_entry *e = &list->entries[i];
-		struct text shown = {0};
-		char *inner;
-		int err;
-
-		if (e->attr.type != MESSAGE_DIRECTORY || (e->name[0] == '.' && !(mask & LS_ALL)))
-			continue;
-		inner = remote_join(path, e->name);
-		text_printf(&shown, "%s%s%s", title,
-			*title && title[strlen(title) - 1] == '/' ? "" : "/", e->name);
-		err = inner ? ls_directory(c, inner, mask, text_str(&shown), false)
-			    : client_no_memory(c);
-		first = first ? first : err;
-		text_fini(&shown);
-		free(inner);
-	}
-	return first;
+	ls_sort(list, ((const struct ls_told *)ctx)->mask);
 }
 
-/* `title`: stands above it, unless NULL.  `first`: nothing was listed before. */
-static int ls_directory(
-	struct client *c, const char *path, unsigned mask, const char *title, bool first)
+static void ls_tell(void *ctx, const char *path, const char *title, const struct calls_list *list)
 {
-	struct listing_params params = ls_params(mask, path);
-	struct calls_list list;
+	struct ls_told *t = ctx;
+	struct report *r = &t->client->report;
+	const struct listing_params params = ls_params(t->mask, path);
 	struct text head = {0};
-	int err = calls_list(c->session, path, &list);
 
-	if (err)
-		return client_report(c, path, err);
-	if (title && !report_json(&c->report)) {
-		text_puts(&head, first ? "" : "\n");
+	if (title && !report_json(r)) {
+		text_puts(&head, t->any ? "\n" : "");
 		escape_display(&head, title, strlen(title));
 		text_puts(&head, ":\n");
-		report_write(&c->report, text_str(&head), head.len);
+		report_write(r, text_str(&head), head.len);
 		text_fini(&head);
 	}
-	ls_sort(&list, mask);
-	listing_print(&c->report, &params, &list);
-	if (mask & LS_RECURSIVE)
-		err = ls_beneath(c, path, mask, title, &list);
-	calls_list_free(&list);
+	t->any = true;
+	listing_print(r, &params, list);
+}
+
+static struct ls_walk *ls_walk_of(struct ls_told *t)
+{
+	return ls_walk_new(t->client, &(struct ls_walk_params){
+					      .recursive = t->mask & LS_RECURSIVE,
+					      .hidden = t->mask & LS_ALL,
+					      .sort = ls_sort_told,
+					      .tell = ls_tell,
+					      .ctx = t,
+				      });
+}
+
+/* What is in the one directory. */
+static int ls_here(struct client *c, unsigned mask)
+{
+	struct ls_told told = {.client = c, .mask = mask};
+	struct ls_walk *walk = ls_walk_of(&told);
+	int err = walk ? ls_walk_add(walk, c->cwd, mask & LS_RECURSIVE ? c->cwd : NULL) : -ENOMEM;
+
+	if (!err)
+		err = ls_walk_run(walk);
+	ls_walk_free(walk);
 	return err;
 }
 
@@ -176,58 +174,68 @@ static int ls_follow(struct client *c, const char *path, struct calls_entry *e)
 	return 0;
 }
 
+/* What is at each of the names: 0 or the first -errno, reported. */
+static int ls_look_at(
+	struct client *c, const struct ls_names *names, unsigned mask, struct calls_entry *looked)
+{
+	struct ls_look look = {.client = c, .names = names, .entries = looked};
+
+	if (c->session)
+		(void)calls_look_all(c->session, &(struct calls_look){.count = names->paths.count,
+							 .path = ls_path,
+							 .done = ls_looked,
+							 .ctx = &look});
+	for (size_t i = 0; i < names->paths.count; i++) {
+		int err;
+
+		if (!looked[i].name || looked[i].attr.type != MESSAGE_SYMLINK || !c->session ||
+			!ls_follows(mask, names->shown.list[i]))
+			continue;
+		err = ls_follow(c, names->paths.list[i], &looked[i]);
+		if (err)
+			looked[i].name = NULL;
+		look.err = look.err ? look.err : err;
+	}
+	return look.err;
+}
+
 /* Files first, in one list, then what is in each directory; as ls(1). */
 static int ls_names(struct client *c, const struct ls_names *names, unsigned mask)
 {
-	size_t all = names->paths.count, count = 0;
-	struct calls_entry *files = calloc(all, sizeof *files);
-	bool *directory = calloc(all, sizeof *directory);
-	struct calls_entry *looked = calloc(all, sizeof *looked);
+	const size_t all = names->paths.count;
+	const bool titled = all > 1 || mask & LS_RECURSIVE;
+	struct ls_told told = {.client = c, .mask = mask};
 	struct listing_params params = ls_params(mask, NULL);
-	struct ls_look look;
-	int err = files && directory && looked ? 0 : client_no_memory(c);
+	struct calls_entry *looked = calloc(all, sizeof *looked);
+	struct calls_list files = {.entries = calloc(all, sizeof *files.entries)};
+	struct ls_walk *walk = ls_walk_of(&told);
+	int err = looked && files.entries && walk ? 0 : client_no_memory(c), last;
 
-	look = (struct ls_look){.client = c, .names = names, .entries = looked};
-	if (looked && files && directory && c->session)
-		(void)calls_look_all(c->session,
-			&(struct calls_look){
-				.count = all, .path = ls_path, .done = ls_looked, .ctx = &look});
-	err = err ? err : look.err;
-	for (size_t i = 0; i < all && files && directory && looked; i++) {
+	if (err)
+		goto out;
+	err = ls_look_at(c, names, mask, looked);
+	for (size_t i = 0; i < all; i++) {
 		if (!looked[i].name)
 			continue; /* it was reported */
-		if (looked[i].attr.type == MESSAGE_SYMLINK && c->session &&
-			ls_follows(mask, names->shown.list[i])) {
-			int e = ls_follow(c, names->paths.list[i], &looked[i]);
-
-			err = err ? err : e;
-			if (e)
-				continue;
-		}
-		if (looked[i].attr.type == MESSAGE_DIRECTORY)
-			directory[i] = true;
-		else
-			files[count++] = looked[i];
+		if (looked[i].attr.type != MESSAGE_DIRECTORY)
+			files.entries[files.count++] = looked[i];
+		else if ((last = ls_walk_add(walk, names->paths.list[i],
+				  titled ? names->shown.list[i] : NULL)) != 0)
+			err = err ? err : last;
 	}
-	if (count) {
-		struct calls_list list = {.entries = files, .count = count};
-
-		ls_sort(&list, mask);
-		listing_print(&c->report, &params, &list);
+	if (files.count) {
+		ls_sort(&files, mask);
+		listing_print(&c->report, &params, &files);
+		told.any = true;
 	}
-	for (size_t i = 0; i < all && c->session && directory; i++) {
-		bool titled = all > 1 || mask & LS_RECURSIVE;
-		int e = directory[i] ? ls_directory(c, names->paths.list[i], mask,
-					       titled ? names->shown.list[i] : NULL, true)
-				     : 0;
-
-		err = err ? err : e;
-	}
+	last = ls_walk_run(walk);
+	err = err ? err : last;
+out:
 	for (size_t i = 0; i < all && looked; i++)
 		free(looked[i].target);
 	free(looked);
-	free(files);
-	free(directory);
+	free(files.entries);
+	ls_walk_free(walk);
 	return err;
 }
 
@@ -308,7 +316,7 @@ int command_ls(struct client *c, const struct lexer_command *line)
 	if ((size_t)first == line->count) {
 		if (!client_session(c))
 			return -ENOTCONN;
-		return ls_directory(c, c->cwd, mask, mask & LS_RECURSIVE ? c->cwd : NULL, true);
+		return ls_here(c, mask);
 	}
 	err = ls_expand(c, line, (size_t)first, &names);
 	if (c->session && names.shown.count && names.shown.count == names.paths.count) {

@@ -134,7 +134,7 @@ def listings_show_names_as_they_were_given(top):
         make_file(daemon.path(name), 10)
     os.symlink("nowhere", daemon.path("dangling"))
     for command, said in (
-            ("ls hello", "hello"), ("ls /hello", "/hello"), ("ls *", "dangling\nhello\nsub:\na b\nf"),
+            ("ls hello", "hello"), ("ls /hello", "/hello"), ("ls *", "dangling\nhello\n\nsub:\na b\nf"),
             ("ls ..", "dangling\nhello\nsub"), ("cd ..; ls ../../sub", "a b\nf"),
             ("cd sub; ls ../hello ../h*", "../hello\n../hello"), ("ls sub/f sub/[f]", "sub/f\nsub/f"),
             ("cd sub; ls a\\ b/* './a b/?'", "a b/g"), ("ls dangling", "dangling"),

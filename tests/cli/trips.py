@@ -92,6 +92,27 @@ def all_beneath_a_name(top):
     within(LS + 2, least_trips(daemon, LS + 2, "-c", "du -s t", "{url}"), "a du")
 
 
+@case(seconds=120)
+def directories_in_directories(top):
+    """ls -R asks for many before the first has answered: as many round trips as the tree is deep."""
+    daemon = exported(top)
+    for i in range(300):
+        os.makedirs(daemon.path(f"t/{i % 10}/{i}"))
+        make_file(daemon.path(f"t/{i % 10}/{i}/f"), i)
+    bar = LS + 10  # 64 at once
+    within(bar, least_trips(daemon, bar, "-c", "ls -R t", "{url}"), "an ls -R of 311 directories")
+    said = works("-c", "ls -1R t", daemon.url("")).out.decode()
+    heads = [line[:-1] for line in said.split("\n") if line.endswith(":")]
+    expected = ["t"]
+    for d in sorted(map(str, range(10))):
+        expected.append(f"t/{d}")
+        expected += [f"t/{d}/{i}" for i in sorted(str(i) for i in range(300) if i % 10 == int(d))]
+    equal(heads, expected, "the directories, each behind the one that it is in")
+    equal(said.split("\n").count("f"), 300, "files")
+    several = [f"t/{i}" for i in range(10)]
+    within(LS + 2, least_trips(daemon, LS + 2, "-c", "ls " + " ".join(several), "{url}"), "an ls of 10 directories")
+
+
 def next_one(top, daemon, bar, command):
     """The difference between two and one, of the least of each."""
     first = least_trips(daemon, 0, "-c", command.format("1"), "{url}", tries=3)
