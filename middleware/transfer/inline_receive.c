@@ -19,6 +19,7 @@ struct receiver {
 	const struct inline_receive_params *params;
 	struct inline_file *files;
 	unsigned count, asked, answered;
+	bool stays; /* in order: one is left, and so are those behind it */
 	const struct transfer_sink *to;
 	struct transfer_stats *stats;
 	/* that have come */
@@ -114,10 +115,14 @@ static int take(struct receiver *r)
 	if (err && calls_lost(r->calls))
 		return err;
 	r->answered++;
+	file->left = r->stays;
+	if (r->stays)
+		return 0;
 	if (err && !is_for_transfer(r, calls_error(r->calls)->status))
 		miss(r, file);
 	else /* or it is too large, or there is no memory for it here */
 		file->left = err || !reply.here || keep(r, file, &reply.whole);
+	r->stays = r->params->in_order && file->left;
 	return 0;
 }
 
@@ -169,11 +174,11 @@ enum verdict_scope inline_receive(struct calls *calls, const struct inline_recei
 	int err = 0;
 
 	stats->started_ns = clock_now_ns();
-	while (r.answered < count && !err) {
+	while (r.answered < count && !err && !r.stays) {
 		most = r.answered + RECEIVER_MANY < count ? r.answered + RECEIVER_MANY : count;
-		while (r.asked < most && !err)
+		while (r.asked < most && !err && !r.stays)
 			err = ask(&r);
-		while (r.answered < most && !err)
+		while (r.answered < r.asked && !err)
 			err = take(&r);
 		if (r.came_count)
 			land(&r);

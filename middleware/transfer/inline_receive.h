@@ -18,6 +18,7 @@ struct inline_file {
 struct inline_receive_params {
 	uint32_t flags; /* MESSAGE_GET_FLAGS */
 	uint32_t most;  /* bytes of a file, at most MESSAGE_INLINE_MAX */
+	bool in_order;  /* what comes behind one that is left is left, too */
 };
 
 /* As calls_ahead, of what inline_receive asks first for a file at `path`. */

@@ -445,6 +445,8 @@ int incoming_new(const struct incoming_params *params, struct incoming **out)
 	if ((params->kind == INCOMING_INTO || params->kind == INCOMING_AS) && !params->readback &&
 		params->direct != END_DIRECT_ON)
 		in->sink.whole = incoming_whole;
+	if (params->kind == INCOMING_STREAM && !params->readback)
+		in->sink.whole = incoming_whole_stream;
 	if (params->kind == INCOMING_INTO || params->kind == INCOMING_AS)
 		in->sink.room = incoming_room;
 	in->sink.readback = params->readback;

@@ -42,6 +42,7 @@ struct incoming {
 	struct incoming_links links;
 	int dir;                     /* what names go beneath; -1 = not there (yet) */
 	bool used;                   /* the stream */
+	int stream_error;            /* it takes no more: -errno */
 	struct incoming_file *files; /* of the transfer's thread */
 	struct incoming_mark mark;   /* of several files */
 	bool over;                   /* all has come */
@@ -84,6 +85,8 @@ void incoming_remember_kept(struct incoming *, const struct transfer_file *, con
 /* ---- incoming_whole.c: as `whole` of struct transfer_sink ---- */
 
 int incoming_whole(void *ctx, const struct transfer_file *, const uint8_t *data, char text[512]);
+int incoming_whole_stream(
+	void *ctx, const struct transfer_file *, const uint8_t *data, char text[512]);
 
 /* ---- incoming_bundle.c: as `admit` and `land` of struct transfer_sink ---- */
 

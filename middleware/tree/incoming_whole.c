@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tree/incoming_whole.c: a small file that is all there: it lands as any other, at once.
+ * tree/incoming_whole.c: a small file that is all there: it lands as any other, at once, or goes
+ * to a stream behind those before it.
  *
  * Errors and their texts are those of the other ways, so that nobody sees which one it was.
  */
@@ -10,6 +11,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static int incoming_whole_land(
 	const struct landing_params *lp, const uint8_t *data, uint64_t bytes, char text[512])
@@ -33,6 +35,28 @@ static int incoming_whole_land(
 	if (err && !*text)
 		snprintf(text, 512, "giving it its name: %s", strerror(-err));
 	return err;
+}
+
+int incoming_whole_stream(
+	void *ctx, const struct transfer_file *file, const uint8_t *data, char text[512])
+{
+	struct incoming *in = ctx;
+	uint64_t done = 0;
+
+	/* each was asked for by itself, and answered in its turn; a pipe that nobody reads any more
+	 * takes none of those behind */
+	while (!in->stream_error && done < file->size) {
+		ssize_t n = write(in->params.fd, data + done, file->size - done);
+
+		if (n > 0)
+			done += (uint64_t)n;
+		else if (!n || errno != EINTR)
+			in->stream_error = n ? -errno : -EIO;
+	}
+	if (in->stream_error)
+		snprintf(text, 512, "writing at offset %ju: %s", (uintmax_t)done,
+			strerror(-in->stream_error));
+	return in->stream_error;
 }
 
 int incoming_whole(void *ctx, const struct transfer_file *file, const uint8_t *data, char text[512])

@@ -221,7 +221,8 @@ static int get_request(void *ctx, const struct wire_bytes *more, struct asked *a
 		if (!err)
 			err = get_receive(g, incoming, asked);
 		refused |= g->mover.refused != 0;
-		if (refused && err == -EISDIR && !c->settings.recursive && !client_is_gone(c))
+		if (refused && err == -EISDIR && !c->settings.recursive &&
+			g->kind != INCOMING_STREAM && !client_is_gone(c))
 			report_error(&c->report, EXIT_CODE_OK, STATUS_IS_DIRECTORY, path,
 				MOVER_WITHOUT_R);
 		else if (refused)
@@ -265,8 +266,13 @@ static int get_ask_small(
 		const char *name = targets_name(paths[i], &len);
 
 		if (g->kind == INCOMING_INTO && !len)
-			return -EINVAL; /* that is no file */
-		len = g->kind == INCOMING_INTO ? len : 0;
+			return -EINVAL;           /* that is no file */
+		if (g->kind == INCOMING_STREAM) { /* no name here, but which it is is told */
+			name = paths[i];
+			len = strlen(name);
+		} else if (g->kind == INCOMING_AS) {
+			len = 0;
+		}
 		names[i] = strndup(name, len);
 		err = names[i] ? asked_add(asked, name, len, paths[i]) : -ENOMEM;
 	}
@@ -282,8 +288,8 @@ bool get_asks_small(const struct settings *s)
 /* Whether the paths may be small files: the server knows. */
 static bool get_may_be_small(const struct get *g, size_t count)
 {
-	return count <= MOVER_INLINE_FILES && g->kind != INCOMING_STREAM &&
-	       get_asks_small(&g->client->settings) && mover_inline_most(&g->mover);
+	return count <= MOVER_INLINE_FILES && get_asks_small(&g->client->settings) &&
+	       mover_inline_most(&g->mover);
 }
 
 /* What is no small file, or cannot be had so, is left to a transfer: *left paths, which come
@@ -308,7 +314,7 @@ static int get_small(struct get *g, char **paths, size_t count, size_t *left)
 			files[i] = (struct inline_file){.path = paths[i], .name = names[i]};
 		g->mover.asked = &asked;
 		err = mover_inline_get(&g->mover, incoming, files, (unsigned)count,
-			count > 1 ? g->target : paths[0]);
+			g->kind == INCOMING_STREAM, count > 1 ? g->target : paths[0]);
 		g->mover.asked = NULL;
 		get_sort(paths, count, files, left);
 	}

@@ -112,7 +112,9 @@ static void tell(struct mover *m, const struct outcome *o)
 	char *remote = remote_path(m, o);
 	bool theirs = remote && o->status && !strcmp(o->text, TRANSFER_AT_SOURCE);
 	const char *text =
-		theirs && m->asked && o->status == STATUS_IS_DIRECTORY ? MOVER_WITHOUT_R : o->text;
+		theirs && m->asked && !m->stdout_stream && o->status == STATUS_IS_DIRECTORY
+			? MOVER_WITHOUT_R
+			: o->text;
 	const struct report_file file = {
 		.path = *o->path ? o->path : NULL,
 		.remote = remote,

@@ -111,11 +111,13 @@ void mover_inline_get_ahead(const struct settings *s, struct calls *calls, const
 }
 
 int mover_inline_get(struct mover *m, struct incoming *incoming, struct inline_file *files,
-	unsigned count, const char *object)
+	unsigned count, bool in_order, const char *object)
 {
 	struct transfer_stats stats = {0};
-	const struct inline_receive_params params = get_params(&m->client->settings);
+	struct inline_receive_params params = get_params(&m->client->settings);
 	enum verdict_scope outcome;
+
+	params.in_order = in_order;
 
 	mover_begin(m);
 	outcome = inline_receive(

@@ -35,8 +35,8 @@ int mover_inline_tree(struct mover *, struct outgoing *, const char *directory);
 /* As calls_ahead: the request for one file, before it is known whether it is a small one. */
 void mover_inline_get_ahead(const struct settings *, struct calls *, const char *path);
 /* Files that the incoming is asked for.  0 or -errno, as mover_receive; each says whether it is
- * left. */
+ * left; in order, all behind one that is left are, too. */
 int mover_inline_get(struct mover *, struct incoming *, struct inline_file *, unsigned count,
-	const char *object);
+	bool in_order, const char *object);
 
 #endif

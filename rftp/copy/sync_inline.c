@@ -183,7 +183,8 @@ int sync_inline_copy(const struct sync_inline *p, struct selection *steps, struc
 	if (err)
 		client_no_memory(p->mover->client);
 	else
-		err = mover_inline_get(p->mover, incoming, c->files, c->count, p->params->remote);
+		err = mover_inline_get(
+			p->mover, incoming, c->files, c->count, false, p->params->remote);
 	(void)walk(c, steps, true);
 	if (c->to->unsynced && c->to->flush && c->to->flush(c->to->ctx))
 		report_error(&p->mover->client->report, EXIT_CODE_OK, STATUS_IO, p->params->local,

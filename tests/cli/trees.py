@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Commands about all that is beneath a name at the server: ls -R -t -S, find, du, cat."""
 
+import json
 import os
 
 import rftptest
@@ -114,7 +115,18 @@ def cat(top):
     daemon = places(top)
     whole = b"".join(open(daemon.path(n), "rb").read() for n in ("x", "t/a.dat", "t/b.dat"))
     equal(works("-c", "cat x t/*.dat", daemon.url("")).out, whole, "cat")
-    equal(rftp("-c", "cat t/d", daemon.url("")).code, KIND, "a directory")
+    for names in ("t/d", "x t/d"):
+        result = fails(KIND, "-c", f"cat {names}", daemon.url(""), says="/t/d: is a directory")
+        check(b"-r" not in result.err, "nothing that cat has no use for")
+    make_file(daemon.path("large"), 300000)  # by a transfer, with small ones before and behind it
+    whole = {n: open(daemon.path(n), "rb").read() for n in ("x", "large", "t/a.dat")}
+    order = ("x", "large", "t/a.dat", "large", "x", "x")
+    equal(works("-c", "cat " + " ".join(order), daemon.url("")).out, b"".join(whole[n] for n in order), "in order")
+    result = fails(NO_FILE, "-c", "cat x absent large absent2 t/a.dat", daemon.url(""), says="absent2: no such file")
+    equal(result.out, whole["x"] + whole["large"] + whole["t/a.dat"], "what is there")
+    told = [json.loads(line) for line in works("--json", "-c", "cat x t/a.dat", daemon.url("")).err.splitlines()]
+    told = [e for e in told if e["event"] == "file"]
+    equal([(e["path"], e["remote"]) for e in told], [("-", "/x"), ("-", "/t/a.dat")], "--json")
     fails(NO_FILE, "-c", "cat absent", daemon.url(""), says="absent")
     fails(USAGE, "-c", "cat ''", daemon.url(""), says="empty")
     url = daemon.url("t").encode() + b"\n"

@@ -63,6 +63,14 @@ def one_get(top):
     same_files(daemon.path("there"), f"{top}/got")
 
 
+@case(seconds=120)
+def several_to_a_stream(top):
+    daemon = exported(top)
+    for i in range(8):
+        make_file(daemon.path(f"f{i}"), SMALL + i)
+    within(GET + 1, least_trips(daemon, GET + 1, "-c", "cat f0 f1 f2 f3 f4 f5 f6 f7", "{url}"), "a cat of eight files")
+
+
 def batch(top, name, *commands):
     with open(f"{top}/{name}", "w") as f:
         f.write("".join(c + "\n" for c in commands))
