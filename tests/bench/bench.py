@@ -25,6 +25,7 @@ sys.path.insert(0, HERE)
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "cli"))
 
 import peers  # noqa: E402
+import unchanged  # noqa: E402
 from tables import median, show_size  # noqa: E402
 
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
@@ -324,14 +325,21 @@ class Bench:
 
     # ---- small files ----
 
-    def make_trees(self):
-        """-> [(what, directory, files)]"""
+    def make_small(self):
+        """-> directory, files"""
         count, small = self.options.small, f"{self.top}/small"
+        if os.path.isdir(small):
+            return small, count
         for d in range(20):
             os.makedirs(f"{small}/{d}")
             for i in range(count // 20):
                 with open(f"{small}/{d}/{i}", "wb") as f:
                     f.write(os.urandom(4096))
+        return small, count
+
+    def make_trees(self):
+        """-> [(what, directory, files)]"""
+        small, count = self.make_small()
         trees = [(f"{count:,} files of 4 KiB", small, count)]
         if os.path.isdir("/usr/include"):
             shutil.copytree("/usr/include", f"{self.top}/include", ignore_dangling_symlinks=True)
@@ -394,27 +402,24 @@ class Bench:
 
     def far_files(self, rsync, source, files):
         """The same behind a line of 50 ms that holds up nothing but time."""
-        import subprocess
-        lines = {}
-        for name, port in [(p.name, p.port) for p in rsync] + [("rftp", self.rftp.daemon.port)]:
-            process = subprocess.Popen([os.path.join(self.build, "tests/bench/delay"), str(port), "50"],
-                                       stdout=subprocess.PIPE, text=True)
-            lines[name] = process, int(process.stdout.readline())
+        ports = {p.name: p.port for p in rsync} | {"rftp": self.rftp.daemon.port}
         out, away = f"{self.top}/out/copy", f"{self.top}/away"
         contestants = {}
-        for tool, name in [(p, p.name) for p in rsync] + [(self.rftp, "rftp")]:
-            port = lines[name][1]
-            contestants[f"{name} put"] = self.one_tree(
-                lambda t=tool, p=port: t.put_tree(source, out, files, p), out, files)
-            contestants[f"{name} get"] = self.one_tree(
-                lambda t=tool, p=port: t.get_tree(source, away, files, p), away, files)
-        try:
+        with unchanged.long_lines(self.build, ports) as lines:
+            for tool, name in [(p, p.name) for p in rsync] + [(self.rftp, "rftp")]:
+                contestants[f"{name} put"] = self.one_tree(
+                    lambda t=tool, p=lines[name]: t.put_tree(source, out, files, p), out, files)
+                contestants[f"{name} get"] = self.one_tree(
+                    lambda t=tool, p=lines[name]: t.get_tree(source, away, files, p), away, files)
             self.tree_rows(f"{files:,} files of 4 KiB at 50 ms", contestants,
                            {"rsync daemon put": "5", "rsync daemon get": "5"})
-        finally:
-            for process, _ in lines.values():
-                process.kill()
-                process.wait()
+
+    def sync(self):
+        rsync = self.started([peers.Rsync()])
+        self.make_small()
+        unchanged.Unchanged(self, rsync[0] if rsync else None).run()
+        for peer in rsync:
+            peer.stop()
 
     def idle_memory(self):
         if not self.rftp:
@@ -461,8 +466,8 @@ def main():
     parser.add_argument("--size", default=os.environ.get("BENCH_SIZE"), help="of the file (4G)")
     parser.add_argument("--rounds", type=int)
     parser.add_argument("--dir", default="/dev/shm", help="where the files lie (/dev/shm)")
-    parser.add_argument("--parts", default="memory,protect,file,nothing,small,idle",
-                        help="comma-separated: memory,protect,file,nothing,small,idle")
+    parser.add_argument("--parts", default="memory,protect,file,nothing,small,sync,idle",
+                        help="comma-separated, as they stand here: %(default)s")
     parser.add_argument("--peers-only", action="store_true", help="without rftp")
     options = parser.parse_args()
     options.rounds = options.rounds or (2 if options.quick else 5)
@@ -486,7 +491,7 @@ def main():
         if not options.peers_only:
             bench.rftp = Rftp(build, bench.top)
         parts = {"memory": bench.memory_to_memory, "protect": bench.protected, "file": bench.file_to_file,
-                 "nothing": bench.file_to_nothing, "small": bench.small_files,
+                 "nothing": bench.file_to_nothing, "small": bench.small_files, "sync": bench.sync,
                  "idle": bench.idle_memory}
         for part in options.parts.split(","):
             if part not in parts:
