@@ -284,6 +284,29 @@ void message_get_attr_fields(struct wire *w, struct message_attr *m)
 	wire_require(w, message_attr_ok(m));
 }
 
+static bool message_seen_ok(const struct message_seen *m)
+{
+	return m->size <= INT64_MAX && m->mtime_ns <= MESSAGE_NS_MAX;
+}
+
+void message_put_seen_fields(struct wire *w, const struct message_seen *m)
+{
+	wire_require(w, message_seen_ok(m));
+	wire_put_u64(w, m->size);
+	wire_put_u64(w, (uint64_t)m->mtime_s);
+	wire_put_u32(w, m->mtime_ns);
+	wire_put_u64(w, m->change);
+}
+
+void message_get_seen_fields(struct wire *w, struct message_seen *m)
+{
+	m->size = wire_get_u64(w);
+	m->mtime_s = (int64_t)wire_get_u64(w);
+	m->mtime_ns = wire_get_u32(w);
+	m->change = wire_get_u64(w);
+	wire_require(w, message_seen_ok(m));
+}
+
 int message_get_attr(struct message_attr *m, const void *buf, size_t len)
 {
 	struct wire w;

@@ -4,6 +4,8 @@
  */
 #include "proto/message_change.h"
 
+#include "proto/message_fields.h"
+
 #include <errno.h>
 #include <string.h>
 
@@ -11,7 +13,8 @@
 #define CHANGE_NS_MAX 999999999u
 #define CHANGE_FLAGS                                                                               \
 	(MESSAGE_CHANGE_MODE | MESSAGE_CHANGE_MTIME | MESSAGE_CHANGE_NOW | MESSAGE_CHANGE_CREATE | \
-		MESSAGE_CHANGE_LINK | MESSAGE_CHANGE_OWNER | MESSAGE_CHANGE_GROUP)
+		MESSAGE_CHANGE_LINK | MESSAGE_CHANGE_OWNER | MESSAGE_CHANGE_GROUP |                \
+		MESSAGE_CHANGE_SEEN)
 #define CHANGE_WHAT                                                                                \
 	(MESSAGE_CHANGE_MODE | MESSAGE_CHANGE_MTIME | MESSAGE_CHANGE_NOW | MESSAGE_CHANGE_OWNER |  \
 		MESSAGE_CHANGE_GROUP)
@@ -30,12 +33,14 @@ static bool change_id_ok(bool given, uint32_t id, struct wire_bytes name)
 static bool message_change_ok(const struct message_change *m)
 {
 	const bool mode = m->flags & MESSAGE_CHANGE_MODE, time = m->flags & MESSAGE_CHANGE_MTIME,
-		   now = m->flags & MESSAGE_CHANGE_NOW, link = m->flags & MESSAGE_CHANGE_LINK;
+		   now = m->flags & MESSAGE_CHANGE_NOW, link = m->flags & MESSAGE_CHANGE_LINK,
+		   create = m->flags & MESSAGE_CHANGE_CREATE;
 
 	return !(m->flags & ~CHANGE_FLAGS) && m->flags & CHANGE_WHAT && !(time && now) &&
 	       change_id_ok(m->flags & MESSAGE_CHANGE_OWNER, m->uid, m->user) &&
 	       change_id_ok(m->flags & MESSAGE_CHANGE_GROUP, m->gid, m->group) &&
-	       !(link && m->flags & MESSAGE_CHANGE_CREATE) &&
+	       !(link && create) &&
+	       !(m->flags & MESSAGE_CHANGE_SEEN && (!time || link || create)) &&
 	       (mode ? m->mode <= CHANGE_MODE_MAX : !m->mode) &&
 	       (time ? m->mtime_ns <= CHANGE_NS_MAX : !m->mtime_s && !m->mtime_ns) &&
 	       message_path_ok(m->path);
@@ -49,6 +54,7 @@ static void message_get_change_fields(struct wire *w, struct message_change *m)
 	m->mtime_ns = wire_get_u32(w);
 	m->uid = m->gid = 0;
 	m->user = m->group = (struct wire_bytes){0};
+	m->seen = (struct message_seen){0};
 	if (m->flags & MESSAGE_CHANGE_OWNER) {
 		m->uid = wire_get_u32(w);
 		m->user = wire_get_bytes(w, MESSAGE_NAME_MAX);
@@ -57,6 +63,8 @@ static void message_get_change_fields(struct wire *w, struct message_change *m)
 		m->gid = wire_get_u32(w);
 		m->group = wire_get_bytes(w, MESSAGE_NAME_MAX);
 	}
+	if (m->flags & MESSAGE_CHANGE_SEEN)
+		message_get_seen_fields(w, &m->seen);
 	m->path = wire_get_bytes(w, MESSAGE_PATH_MAX);
 	wire_require(w, message_change_ok(m));
 }
@@ -79,6 +87,8 @@ int message_add_change(void *list, size_t size, size_t *len, const struct messag
 		wire_put_u32(&w, m->gid);
 		wire_put_bytes(&w, m->group, MESSAGE_NAME_MAX);
 	}
+	if (m->flags & MESSAGE_CHANGE_SEEN)
+		message_put_seen_fields(&w, &m->seen);
 	wire_put_bytes(&w, m->path, MESSAGE_PATH_MAX);
 	if (!w.error)
 		*len += wire_put_length(&w);

@@ -20,6 +20,9 @@
 #define MESSAGE_CHANGE_LINK 16u
 #define MESSAGE_CHANGE_OWNER 32u
 #define MESSAGE_CHANGE_GROUP 64u
+/* Only of the regular file that was seen, or one that has the time already: else STATUS_CHANGED,
+ * and it stays as it is.  With MTIME, without CREATE and LINK. */
+#define MESSAGE_CHANGE_SEEN 128u
 #define MESSAGE_CHANGE_NO_ID UINT32_MAX /* only the name counts, and must be known */
 
 struct message_change {
@@ -30,6 +33,7 @@ struct message_change {
 	/* with OWNER, with GROUP: as in FILE; else 0 and empty */
 	uint32_t uid, gid;
 	struct wire_bytes user, group; /* 0..255 bytes, no NUL */
+	struct message_seen seen;      /* with SEEN; else all 0 */
 	struct wire_bytes path;
 };
 struct message_set_attr {

@@ -22,7 +22,8 @@ static bool message_tree_ok(const struct message_tree *m)
 	const uint32_t named = MESSAGE_TREE_OWNERS | MESSAGE_TREE_ACLS;
 
 	return !(m->flags & ~(links | named | MESSAGE_TREE_TOP | MESSAGE_TREE_XATTRS |
-				    MESSAGE_TREE_NUMERIC | MESSAGE_TREE_INODES)) &&
+				    MESSAGE_TREE_NUMERIC | MESSAGE_TREE_INODES |
+				    MESSAGE_TREE_CHANGES)) &&
 	       (m->flags & links) != links &&
 	       !(m->flags & MESSAGE_TREE_NUMERIC && !(m->flags & named)) &&
 	       message_path_ok(m->path) && message_rules_ok(m->rules, m->rule_count);
@@ -65,7 +66,8 @@ static bool message_tree_has_ok(const struct message_tree_entry *e)
 	       message_tree_account_ok(e->user) && message_tree_account_ok(e->group) &&
 	       (e->has & MESSAGE_TREE_HAS_EXTRA || !e->extra) &&
 	       !(e->has & MESSAGE_TREE_HAS_INODE) == !e->inode &&
-	       (e->attr.type == MESSAGE_FILE || !e->inode);
+	       !(e->has & MESSAGE_TREE_HAS_CHANGE) == !e->change &&
+	       (e->attr.type == MESSAGE_FILE || !(e->inode || e->change));
 }
 
 static void message_tree_put_has(struct wire *w, const struct message_tree_entry *e)
@@ -79,6 +81,8 @@ static void message_tree_put_has(struct wire *w, const struct message_tree_entry
 		wire_put_u64(w, e->extra);
 	if (e->has & MESSAGE_TREE_HAS_INODE)
 		wire_put_u64(w, e->inode);
+	if (e->has & MESSAGE_TREE_HAS_CHANGE)
+		wire_put_u64(w, e->change);
 }
 
 static void message_tree_get_has(struct wire *w, struct message_tree_entry *e)
@@ -93,6 +97,8 @@ static void message_tree_get_has(struct wire *w, struct message_tree_entry *e)
 		e->extra = wire_get_u64(w);
 	if (e->has & MESSAGE_TREE_HAS_INODE)
 		e->inode = wire_get_u64(w);
+	if (e->has & MESSAGE_TREE_HAS_CHANGE)
+		e->change = wire_get_u64(w);
 }
 
 static bool message_tree_entry_ok(const struct message_tree_entry *e)

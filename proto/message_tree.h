@@ -28,14 +28,16 @@
 #define MESSAGE_TREE_ACLS 32u
 #define MESSAGE_TREE_NUMERIC 64u /* users and groups without their names; with one of the above */
 #define MESSAGE_TREE_INODES 128u
+#define MESSAGE_TREE_CHANGES 256u
 
 enum message_tree_has {
-	MESSAGE_TREE_HAS_OWNERS = 1, /* user and group; their numbers are among the attributes */
-	MESSAGE_TREE_HAS_EXTRA = 2,  /* extra */
-	MESSAGE_TREE_HAS_INODE = 4,  /* inode */
-	MESSAGE_TREE_HAS_GIVEN = 8,  /* who lists may give it to other users and groups */
+	MESSAGE_TREE_HAS_OWNERS = 1,  /* user and group; their numbers are among the attributes */
+	MESSAGE_TREE_HAS_EXTRA = 2,   /* extra */
+	MESSAGE_TREE_HAS_INODE = 4,   /* inode */
+	MESSAGE_TREE_HAS_GIVEN = 8,   /* who lists may give it to other users and groups */
+	MESSAGE_TREE_HAS_CHANGE = 16, /* change */
 };
-#define MESSAGE_TREE_HAS_ALL 15u
+#define MESSAGE_TREE_HAS_ALL 31u
 #define MESSAGE_TREE_HAS 0x8000u /* in an entry's count of shared bytes: `has` follows */
 
 struct message_tree {
@@ -56,7 +58,8 @@ struct message_tree_entry {
 	/* A number of the attributes and lists that were asked for: equal where these are; 0: there
 	 * are none. */
 	uint64_t extra;
-	uint64_t inode; /* of a file with several names: equal where these are one file; not 0 */
+	uint64_t inode;  /* of a file with several names: equal where these are one file; not 0 */
+	uint64_t change; /* of a file: struct message_seen's; not 0 */
 };
 
 int message_get_tree(struct message_tree *, const void *, size_t);

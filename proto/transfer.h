@@ -200,8 +200,11 @@ struct transfer_file {
 	struct wire_bytes target; /* what a link says, any bytes but NUL; of a hard link the name of
 				     the file that it is one to; else empty */
 	uint32_t first;           /* the number of that file; else 0 */
-	uint64_t there;           /* ATTRIBUTES: bytes of the file, at the source and at the sink */
-	uint16_t has;             /* enum transfer_has; what it does not name is empty or 0 */
+	/* ATTRIBUTES: what the sink's file is to be still; without `seen` only its size is known,
+	 * which is the source's.  The rest is 0 then. */
+	bool seen;
+	struct message_seen there;
+	uint16_t has; /* enum transfer_has; what it does not name is empty or 0 */
 	uint32_t uid, gid;
 	struct wire_bytes user, group; /* names; empty: only the number counts */
 	struct wire_bytes xattrs;

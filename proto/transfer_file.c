@@ -7,6 +7,7 @@
  */
 #include "proto/transfer.h"
 
+#include "proto/message_fields.h"
 #include "proto/transfer_has.h"
 
 #include <string.h>
@@ -72,7 +73,7 @@ static bool transfer_file_ok(const struct transfer_file *m)
 	case TRANSFER_FILE_SPECIAL:
 		return m->size == 0 && m->name.len;
 	case TRANSFER_FILE_ATTRIBUTES:
-		return m->size == 0 && m->name.len && m->there <= TRANSFER_SIZE_MAX;
+		return m->size == 0 && m->name.len && m->there.size <= TRANSFER_SIZE_MAX;
 	case TRANSFER_FILE_HARD_LINK:
 		return m->size == 0 && m->name.len && m->target.len &&
 		       transfer_name_ok(m->target) && m->first && m->first < m->file;
@@ -82,6 +83,27 @@ static bool transfer_file_ok(const struct transfer_file *m)
 	default:
 		return false;
 	}
+}
+
+static void transfer_get_there(struct transfer_file *m, struct wire *w)
+{
+	const uint8_t seen = wire_get_u8(w);
+
+	wire_require(w, seen <= 1);
+	m->seen = seen;
+	if (m->seen)
+		message_get_seen_fields(w, &m->there);
+	else
+		m->there.size = wire_get_u64(w);
+}
+
+static void transfer_put_there(const struct transfer_file *m, struct wire *w)
+{
+	wire_put_u8(w, m->seen);
+	if (m->seen)
+		message_put_seen_fields(w, &m->there);
+	else
+		wire_put_u64(w, m->there.size);
 }
 
 int transfer_get_file(struct transfer_file *m, const void *buf, size_t len)
@@ -107,7 +129,7 @@ int transfer_get_file(struct transfer_file *m, const void *buf, size_t len)
 		m->target = wire_get_bytes(&w, TRANSFER_NAME_MAX);
 	}
 	if (m->kind == TRANSFER_FILE_ATTRIBUTES)
-		m->there = wire_get_u64(&w);
+		transfer_get_there(m, &w);
 	if (has)
 		transfer_has_get(m, &w);
 	wire_require(&w, transfer_file_ok(m));
@@ -133,7 +155,7 @@ ssize_t transfer_put_file(const struct transfer_file *m, void *buf, size_t size)
 		wire_put_bytes(&w, m->target, TRANSFER_NAME_MAX);
 	}
 	if (m->kind == TRANSFER_FILE_ATTRIBUTES)
-		wire_put_u64(&w, m->there);
+		transfer_put_there(m, &w);
 	if (m->has)
 		transfer_has_put(m, &w);
 	wire_require(&w, transfer_file_ok(m));

@@ -9,6 +9,7 @@
 
 #include "base/opener.h"
 #include "tree/beneath.h"
+#include "tree/seen.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -121,6 +122,8 @@ static int change_opened(int top, const char *path, int fd, const struct change 
 		return -ELOOP; /* it has none, and what it leads to is not meant */
 	if (c->but_top && change_is_top(top, &st))
 		return -EPERM;
+	if (c->has_seen && !seen_is(&c->seen, &st, c->mtime_s, c->mtime_ns))
+		return -ESTALE;
 	if (change_gives_id(c, &st))
 		return -EPERM; /* before anything is changed */
 	if (c->has_owner || c->has_group)

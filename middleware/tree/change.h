@@ -5,15 +5,19 @@
 #ifndef TREE_CHANGE_H
 #define TREE_CHANGE_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "proto/message.h"
+
 #include <sys/types.h>
 
 struct change {
 	bool has_mode, has_mtime; /* which of these it gets */
-	bool now;                 /* the time is now's; without has_mtime */
-	bool create;              /* an empty file is made where nothing is */
-	bool link;                /* a symbolic link itself; with a mode that is -ELOOP */
+	/* Only of the regular file that was seen, or one that has the time already: else -ESTALE,
+	 * and nothing is changed.  With has_mtime. */
+	bool has_seen;
+	struct message_seen seen;
+	bool now;    /* the time is now's; without has_mtime */
+	bool create; /* an empty file is made where nothing is */
+	bool link;   /* a symbolic link itself; with a mode that is -ELOOP */
 	/* A file may get set-user-ID and set-group-ID.  Without it, it keeps those that it has and
 	 * gets none, nor any with another owner or group: -EPERM, and nothing is changed.  A
 	 * directory always may. */

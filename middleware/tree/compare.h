@@ -33,7 +33,8 @@ struct compare_entry {
 	uint8_t has;                       /* enum message_tree_has */
 	const struct compare_owner *owner; /* the list's; NULL: not known */
 	uint64_t extra, inode;
-	uint64_t disk; /* of it, what takes room at least; 0 of one that has holes */
+	uint64_t change; /* struct message_seen's; 0: not known */
+	uint64_t disk;   /* of it, what takes room at least; 0 of one that has holes */
 	/* What the caller may know beside the listing: */
 	/* Of a file that has other names, which are not one file in the second tree (yet): the
 	 * first of them.  Else NULL. */
@@ -66,6 +67,8 @@ int compare_list_add(struct compare_list *, const struct message_tree_entry *);
 int compare_list_append(struct compare_list *, const struct compare_entry *);
 /* The entry of a name, of a list in the order of walks; NULL: none. */
 struct compare_entry *compare_list_find(const struct compare_list *, const char *name);
+/* What an entry of a regular file was seen as. */
+struct message_seen compare_seen(const struct compare_entry *);
 /* Whether the list has the name with just this modification time. */
 bool compare_list_has(
 	const struct compare_list *, const char *name, int64_t mtime_s, uint32_t mtime_ns);
@@ -87,6 +90,7 @@ struct compare_names {
 /* What is the same in both trees but for mode or time, or what else was asked for. */
 struct compare_pair {
 	const struct compare_entry *from; /* of the first tree's list, which outlives it */
+	const struct compare_entry *to;   /* likewise, of the second's; NULL: of directories */
 	bool mode, mtime;                 /* what differs */
 	bool owner, other;                /* other: attributes, lists, or that it is a hard link */
 };
@@ -151,6 +155,9 @@ struct compare_pair compare_beside(const struct compare_entry *from, const struc
 int compare_make(const struct compare_list *from, const struct compare_list *to,
 	const struct compare_params *, struct compare_plan *);
 void compare_plan_fini(struct compare_plan *);
+/* One of `attrs`, both of files, is not what was listed any more: it is copied, too.  The caller's
+ * to sort `copy` when all have been said.  0 or -ENOMEM. */
+int compare_plan_copy_too(struct compare_plan *, const struct compare_pair *);
 /* The room that the plan needs beyond what it frees on its way. */
 uint64_t compare_plan_room(const struct compare_plan *);
 

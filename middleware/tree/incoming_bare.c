@@ -12,6 +12,7 @@
 #include "tree/landing_link.h"
 #include "tree/leftover.h"
 #include "tree/place.h"
+#include "tree/seen.h"
 #include "tree/temporary.h"
 
 #include <errno.h>
@@ -159,13 +160,20 @@ static int incoming_leave_directory(
 static bool incoming_is_as_listed(const struct incoming *in, const struct transfer_file *file,
 	const char *name, const struct stat *st)
 {
-	const uint32_t ns = (uint32_t)st->st_mtim.tv_nsec;
+	const struct compare_list *here = in->params.listed_here;
+	const struct compare_entry *e;
+	struct message_seen seen;
 
-	if (!in->params.listed_there || !in->params.listed_here ||
-		(st->st_mtim.tv_sec == file->mtime_s && ns == file->mtime_ns))
-		return true; /* it gets no other time */
+	if (file->seen && !seen_is(&file->there, st, file->mtime_s, file->mtime_ns))
+		return false;
+	if (!in->params.listed_there || !here || seen_has_time(st, file->mtime_s, file->mtime_ns))
+		return true; /* nothing was listed here, or it gets no other time */
+	e = compare_list_find(here, name);
+	if (!e)
+		return false;
+	seen = compare_seen(e);
 	return compare_list_has(in->params.listed_there, name, file->mtime_s, file->mtime_ns) &&
-	       compare_list_has(in->params.listed_here, name, st->st_mtim.tv_sec, ns);
+	       seen_is(&seen, st, file->mtime_s, file->mtime_ns);
 }
 
 /* Whether it is what was compared: with the source's time anything else would be taken for what the
@@ -175,7 +183,7 @@ static int incoming_judge_there(const struct incoming *in, const struct transfer
 {
 	if (fstat(fd, st))
 		return -errno;
-	if (S_ISREG(st->st_mode) && (uint64_t)st->st_size == file->there &&
+	if (S_ISREG(st->st_mode) && (uint64_t)st->st_size == file->there.size &&
 		incoming_is_as_listed(in, file, name, st))
 		return 0;
 	snprintf(text, 512, "was changed after it was compared");
@@ -185,7 +193,8 @@ static int incoming_judge_there(const struct incoming *in, const struct transfer
 /* A file that is there.  One of ours may keep us out: it is opened with another mode. */
 struct incoming_there {
 	int fd;
-	int locked; /* of O_PATH, of one that had the mode `was`; -1: it has its own */
+	struct stat st; /* as it was judged */
+	int locked;     /* of O_PATH, of one that had the mode `was`; -1: it has its own */
 	mode_t was;
 };
 
@@ -199,7 +208,7 @@ static void incoming_lock(const struct incoming_there *there)
 static int incoming_open_locked(struct incoming *in, const struct transfer_file *file,
 	const char *name, struct incoming_there *there, char text[512])
 {
-	struct stat st, opened;
+	struct stat st, *opened = &there->st;
 	int fd = beneath_open(in->dir, name, O_PATH | O_NOFOLLOW, 0), err;
 
 	if (fd < 0)
@@ -218,9 +227,12 @@ static int incoming_open_locked(struct incoming *in, const struct transfer_file 
 	there->fd = beneath_open(in->dir, name, INCOMING_THERE_FLAGS, 0);
 	if (there->fd < 0)
 		return there->fd;
-	if (fstat(there->fd, &opened))
+	if (fstat(there->fd, opened))
 		return -errno;
-	if (opened.st_dev == st.st_dev && opened.st_ino == st.st_ino)
+	/* only its mode, and so the time of its last change, is another one */
+	if (opened->st_dev == st.st_dev && opened->st_ino == st.st_ino &&
+		opened->st_size == st.st_size && opened->st_mtim.tv_sec == st.st_mtim.tv_sec &&
+		opened->st_mtim.tv_nsec == st.st_mtim.tv_nsec)
 		return 0;
 	snprintf(text, 512, "was replaced after it was compared");
 	return -ESTALE;
@@ -231,7 +243,6 @@ static int incoming_set_attributes(
 {
 	struct incoming_there there = {.locked = -1};
 	struct metadata metadata;
-	struct stat st;
 	int err = 0;
 
 	if (!in->params.attributes) {
@@ -248,8 +259,8 @@ static int incoming_set_attributes(
 		err = incoming_open_locked(in, file, name, &there, text);
 	else if (there.fd < 0)
 		err = there.fd;
-	if (!err)
-		err = incoming_judge_there(in, file, name, there.fd, &st, text);
+	else
+		err = incoming_judge_there(in, file, name, there.fd, &there.st, text);
 	if (!err)
 		err = incoming_metadata(in, file, &metadata);
 	if (!err)
@@ -262,8 +273,9 @@ static int incoming_set_attributes(
 		close(there.fd);
 	if (!err && file->has & TRANSFER_HAS_NAMES)
 		incoming_remember(in, file,
-			&(struct incoming_landed){
-				.number = file->file, .dev = st.st_dev, .ino = st.st_ino});
+			&(struct incoming_landed){.number = file->file,
+				.dev = there.st.st_dev,
+				.ino = there.st.st_ino});
 	return err;
 }
 

@@ -37,6 +37,8 @@ struct outgoing_params {
 	 * and is not sent (-ESTALE), as its time would be that of other bytes.  The caller's; NULL:
 	 * nobody knows. */
 	const struct compare_list *listed;
+	/* And what there is at the sink, which checks that its file still is that.  Likewise. */
+	const struct compare_list *listed_there;
 	bool dense;  /* holes are read, and sent as zeros: for a sink that keeps order */
 	bool reread; /* files are read once more from the disk, and compared with what was sent */
 	/* While sizes are added up (outgoing_measure): so many files so far, and bytes.  May be

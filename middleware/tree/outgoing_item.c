@@ -5,8 +5,8 @@
 #include "tree/outgoing_item.h"
 
 #include "base/opener.h"
-#include "block/digest.h"
 #include "tree/beneath.h"
+#include "tree/seen.h"
 #include "tree/space.h"
 
 #include <errno.h>
@@ -75,17 +75,6 @@ static bool outgoing_has_no_size(int fd, const struct stat *st)
 	char byte;
 
 	return !st->st_size && pread(fd, &byte, 1, 0) > 0;
-}
-
-/* The time of the last change, of whatever kind, cannot be set: a file that was written to has
- * another one even if it was given its old modification time. */
-static uint64_t outgoing_identity(const struct stat *st)
-{
-	const uint64_t parts[] = {
-		st->st_ino, (uint64_t)st->st_ctim.tv_sec, (uint64_t)st->st_ctim.tv_nsec};
-	uint64_t identity = digest_leaf(parts, sizeof(parts));
-
-	return identity ? identity : 1; /* 0 is said of those that have none */
 }
 
 /* 1: it is a hard link; 0; -errno. */
@@ -165,7 +154,7 @@ int outgoing_item_adopt(
 	if (!from->dense && outgoing_item_is_sparse(&it->before))
 		item->file.has |= TRANSFER_HAS_HOLES;
 	item->file.size = (uint64_t)it->before.st_size;
-	item->file.identity = outgoing_identity(&it->before);
+	item->file.identity = seen_change(&it->before);
 	item->file.has |= TRANSFER_HAS_IDENTITY;
 	return end_file_open(fd, false, item->file.size, from->direct, &item->end);
 }
@@ -204,6 +193,19 @@ int outgoing_item_keep_directory(struct transfer_item *item, const struct outgoi
 	return err;
 }
 
+/* The sink's file: as it was listed, where the caller knows that. */
+static void outgoing_tell_there(struct transfer_item *item, const struct outgoing_from *from)
+{
+	const struct outgoing_item *it = item->cookie;
+	const struct compare_entry *e =
+		from->listed_there ? compare_list_find(from->listed_there, it->name) : NULL;
+
+	item->file.seen = e;
+	item->file.there = (struct message_seen){.size = (uint64_t)it->before.st_size};
+	if (e)
+		item->file.there = compare_seen(e);
+}
+
 static int outgoing_read_attributes(
 	struct transfer_item *item, const struct outgoing_from *from, int fd)
 {
@@ -222,7 +224,7 @@ static int outgoing_read_attributes(
 	if (n)
 		return n < 0 ? n : 0;
 	item->file.kind = TRANSFER_FILE_ATTRIBUTES;
-	item->file.there = (uint64_t)it->before.st_size;
+	outgoing_tell_there(item, from);
 	return outgoing_keep_all(from->keep, fd, &it->before, &item->file, &it->kept);
 }
 

@@ -43,10 +43,10 @@ struct outgoing_from {
 	int flags;        /* O_NOFOLLOW or 0 */
 	enum end_direct direct;
 	struct outgoing_keep *keep;
-	struct outgoing_links *links;      /* NULL: a file's other names are files of their own */
-	uint32_t number;                   /* of the item in the transfer */
-	bool dense;                        /* holes are read, and sent as zeros */
-	const struct compare_list *listed; /* struct outgoing_params' */
+	struct outgoing_links *links; /* NULL: a file's other names are files of their own */
+	uint32_t number;              /* of the item in the transfer */
+	bool dense;                   /* holes are read, and sent as zeros */
+	const struct compare_list *listed, *listed_there; /* struct outgoing_params' */
 };
 
 /* Leaves the item's file closed: it is where `from` says, and its path there is the last `length`

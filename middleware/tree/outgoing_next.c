@@ -137,6 +137,7 @@ static int outgoing_next_attributes(
 	from.path = path;
 	from.flags = o->params.links == WALK_LINKS_FOLLOW ? 0 : O_NOFOLLOW;
 	from.listed = o->params.listed;
+	from.listed_there = o->params.listed_there;
 	if (!transfer_name_ok(item->file.name))
 		item->error = -ENAMETOOLONG;
 	else

@@ -82,6 +82,8 @@ int selection_sort(struct selection *s)
 		s->names[kept++] = s->names[i];
 	}
 	s->count = kept;
+	free(s->way);
+	free(s->told);
 	s->way = calloc(1, longest + 1);
 	s->told = calloc(1, longest + 1);
 	return s->way && s->told ? 0 : -ENOMEM;

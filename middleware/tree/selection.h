@@ -35,7 +35,8 @@ void selection_fini(struct selection *);
  * itself, without what is in it: it is entered and left (or whatever the caller makes of what is no
  * directory).  Copied.  0 or -ENOMEM. */
 int selection_add(struct selection *, const char *name, size_t len);
-/* All are there: sorts them; each comes once, and none that is beneath another one.  0, -ENOMEM. */
+/* All are there (so far): sorts them; each comes once, and none that is beneath another one.  0,
+ * -ENOMEM. */
 int selection_sort(struct selection *);
 /* The next step, and the name that it is about, which is good until the next one. */
 enum selection_step selection_next(struct selection *, const char **name);

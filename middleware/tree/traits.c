@@ -10,6 +10,7 @@
 #include "tree/acls.h"
 #include "tree/beneath.h"
 #include "tree/owners.h"
+#include "tree/seen.h"
 #include "tree/xattrs.h"
 
 #include <errno.h>
@@ -36,7 +37,7 @@ int traits_new(uint32_t flags, struct traits **out)
 
 	*out = NULL;
 	flags &= MESSAGE_TREE_OWNERS | MESSAGE_TREE_XATTRS | MESSAGE_TREE_ACLS |
-		 MESSAGE_TREE_NUMERIC | MESSAGE_TREE_INODES;
+		 MESSAGE_TREE_NUMERIC | MESSAGE_TREE_INODES | MESSAGE_TREE_CHANGES;
 	if (!flags)
 		return 0;
 	t = malloc(sizeof *t);
@@ -160,6 +161,11 @@ int traits_look(struct traits *t, const struct traits_name *name, struct message
 	if (t->flags & MESSAGE_TREE_INODES && S_ISREG(st->st_mode) && st->st_nlink > 1) {
 		entry->has |= MESSAGE_TREE_HAS_INODE;
 		entry->inode = traits_inode(st);
+	}
+	if (t->flags & MESSAGE_TREE_CHANGES && S_ISREG(st->st_mode) && st->st_nlink == 1) {
+		/* of several names what is done to one is done to all */
+		entry->has |= MESSAGE_TREE_HAS_CHANGE;
+		entry->change = seen_change(st);
 	}
 	return t->flags & (MESSAGE_TREE_XATTRS | MESSAGE_TREE_ACLS) ? traits_extra(t, name, entry)
 								    : 0;

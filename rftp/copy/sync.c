@@ -122,6 +122,7 @@ static int copy_to(struct sync *s)
 		.hard_links = c->settings.hard_links,
 		.attributes = !s->listed,
 		.listed = s->listed ? NULL : &s->from,
+		.listed_there = s->listed ? NULL : &s->to,
 		.reread = wishes_rereads(&c->settings),
 		.done = mover_file_done,
 		.ctx = &s->mover,
@@ -334,9 +335,20 @@ static int finish_top(struct sync *s, int err, bool *set)
 
 	if ((err && err != -EREMOTEIO) || !top_differs(s, &top) || !(top.mode || top.mtime))
 		return err;
-	last = sync_attrs(s->client, s->params, &pairs);
+	last = sync_attrs(s->client, s->params, &pairs, NULL);
 	*set = !last;
 	return err ? err : last;
+}
+
+/* Of files that are the same; those that turn out to be others by now are copied. */
+static int set_attrs(struct sync *s)
+{
+	const uint64_t same = s->plan.same;
+	int err = sync_attrs(s->client, s->params, &s->plan.attrs, &s->plan);
+
+	s->mover.done.skipped -= same - s->plan.same;
+	s->changes |= same != s->plan.same;
+	return err;
 }
 
 static int carry_out(struct sync *s)
@@ -354,7 +366,7 @@ static int carry_out(struct sync *s)
 	if (!err)
 		err = removes_extra(s) ? sync_remove(s->client, s->params, &s->plan.extra) : 0;
 	if (!err)
-		err = sync_attrs(s->client, s->params, &s->plan.attrs);
+		err = set_attrs(s);
 	s->itself = top_differs(s, &top) && (top.owner || top.other);
 	if (!err && (s->plan.copy.count || s->itself))
 		err = s->params->to_server ? copy_to(s) : copy_from(s);
@@ -424,8 +436,9 @@ int sync_run(struct client *c, const struct sync_params *asked)
 		err = sync_keep_excluded(c,
 			&(struct sync_keep){params, &s.filter, &s.from, &s.to, &compare}, &s.plan);
 	if (!err) {
-		sync_plan_failed(c, &s.from, params->to_server ? params->local : params->remote);
-		sync_plan_failed(c, &s.to, params->to_server ? params->remote : params->local);
+		sync_plan_tell_failed(
+			c, &s.from, params->to_server ? params->local : params->remote);
+		sync_plan_tell_failed(c, &s.to, params->to_server ? params->remote : params->local);
 		sync_keep_tell(c, params, &s.plan);
 		report_verbose(&c->report,
 			"%" PRIu64 " files are the same (%zu but for mode, time or what else is "

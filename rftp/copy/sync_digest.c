@@ -345,6 +345,7 @@ static int renames_carry_out(
 		if (name) {
 			free(e->name);
 			e->name = name;
+			e->change = 0; /* which was one */
 		}
 	}
 	return err;

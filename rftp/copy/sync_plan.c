@@ -31,7 +31,9 @@ static uint32_t asked_beside(const struct settings *s)
 	return (owners ? MESSAGE_TREE_OWNERS : 0) | (s->xattrs ? MESSAGE_TREE_XATTRS : 0) |
 	       (s->acls ? MESSAGE_TREE_ACLS : 0) |
 	       (s->numeric_ids && (owners || s->acls) ? MESSAGE_TREE_NUMERIC : 0) |
-	       (s->hard_links ? MESSAGE_TREE_INODES : 0);
+	       (s->hard_links ? MESSAGE_TREE_INODES : 0) |
+	       /* of files that are found to be the same whatever their times are */
+	       (s->compare == COMPARE_DIGEST || s->detect_renames ? MESSAGE_TREE_CHANGES : 0);
 }
 
 /* Where a local directory is listed from. */
@@ -163,7 +165,7 @@ int sync_plan_list_remote(struct client *c, const char *directory, const struct 
 	return err;
 }
 
-void sync_plan_failed(struct client *c, const struct compare_list *list, const char *directory)
+void sync_plan_tell_failed(struct client *c, const struct compare_list *list, const char *directory)
 {
 	for (size_t i = 0; i < list->count; i++) {
 		const struct compare_entry *e = &list->entries[i];

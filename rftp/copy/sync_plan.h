@@ -17,8 +17,8 @@ int sync_plan_list_local(
 int sync_plan_list_remote(
 	struct client *, const char *directory, const struct filter *, struct compare_list *);
 
-/* Each name of a list of that directory that could not be listed, reported. */
-void sync_plan_failed(struct client *, const struct compare_list *, const char *directory);
+/* Each name of a list that could not be looked at, reported. */
+void sync_plan_tell_failed(struct client *, const struct compare_list *, const char *directory);
 
 /* What is done at the destination before all else: a directory, a rename; names beneath it. */
 void sync_plan_print_mkdir(struct client *, const struct sync_params *, const char *name);

@@ -16,6 +16,10 @@ struct changes {
 	bool names; /* of users or groups are among them */
 	uint16_t count;
 	size_t used;
+	size_t added; /* changes_add, so far */
+	void (*changed)(void *ctx, size_t number);
+	void *ctx;
+	size_t numbers[MESSAGE_CHANGES_MAX];
 	char *paths[MESSAGE_CHANGES_MAX];
 	uint8_t list[CHANGES_LIST_BYTES];
 };
@@ -29,11 +33,19 @@ struct changes *changes_new(struct client *c)
 		return NULL;
 	}
 	n->client = c;
+	n->added = 0;
+	n->changed = NULL;
 	n->first = 0;
 	n->names = false;
 	n->count = 0;
 	n->used = 0;
 	return n;
+}
+
+void changes_tell_changed(struct changes *n, void (*changed)(void *ctx, size_t number), void *ctx)
+{
+	n->changed = changed;
+	n->ctx = ctx;
 }
 
 static void changes_forget(struct changes *n)
@@ -62,6 +74,10 @@ static void changes_done(void *ctx, unsigned index, uint16_t status)
 {
 	struct changes *n = ctx;
 
+	if (status == STATUS_CHANGED && n->changed) {
+		n->changed(n->ctx, n->numbers[index]);
+		return;
+	}
 	if (status == STATUS_INVALID && n->names) {
 		report_error(&n->client->report, EXIT_CODE_OK, status, n->paths[index],
 			"the server knows no user or group of that name");
@@ -92,6 +108,7 @@ static int changes_send(struct changes *n)
 
 int changes_add(struct changes *n, const char *path, struct message_change change)
 {
+	const size_t number = n->added++;
 	int err, add;
 
 	n->names |= change.user.len || change.group.len;
@@ -119,7 +136,7 @@ int changes_add(struct changes *n, const char *path, struct message_change chang
 	n->paths[n->count] = strdup(path);
 	if (!n->paths[n->count])
 		return client_no_memory(n->client);
-	n->count++;
+	n->numbers[n->count++] = number;
 	return 0;
 }
 

@@ -14,6 +14,9 @@ struct changes;
 struct changes *changes_new(struct client *);
 /* What was not sent goes. */
 void changes_free(struct changes *);
+/* Those with MESSAGE_CHANGE_SEEN that are not what was seen any more are told of here, by the
+ * number of their changes_add, from 0, and are no errors. */
+void changes_tell_changed(struct changes *, void (*)(void *ctx, size_t number), void *ctx);
 /* One more; sends what is collected when that is enough.  0 or -errno: the session is lost or
  * there is no memory, reported. */
 int changes_add(struct changes *, const char *path, struct message_change);

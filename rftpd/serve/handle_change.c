@@ -125,6 +125,8 @@ static int change_one(struct change_task *t, const struct message_change *m)
 	struct change change = {
 		.has_mode = m->flags & MESSAGE_CHANGE_MODE,
 		.has_mtime = m->flags & MESSAGE_CHANGE_MTIME,
+		.has_seen = m->flags & MESSAGE_CHANGE_SEEN,
+		.seen = m->seen,
 		.now = m->flags & MESSAGE_CHANGE_NOW,
 		.create = m->flags & MESSAGE_CHANGE_CREATE,
 		.link = m->flags & MESSAGE_CHANGE_LINK,

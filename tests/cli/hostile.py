@@ -484,7 +484,7 @@ def requests_with_wrong_values(top):
         (1, 2, 0, 0, 10**9, b"f"), (1, 6, 0, 0, 0, b"f"), (1, 32, 0, 0, 0, b"f"), (1, 128, 0, 0, 0, b"f"), (1, 1, 0, 0, 0, b"a\0b"),
         (1, 25, 0, 0, 0, b"f"), (1, 1, 0, 0, 0, b""))]
     bad += [(iwarp.TREE, struct.pack(">I", flags) + text(path) + rules) for flags, path, rules in (
-        (3, b"/", b"\0\0"), (7, b"/", b"\0\0"), (64, b"/", b"\0\0"), (256, b"/", b"\0\0"), (0, b"a\0b", b"\0\0"), (0, b"../x", b"\0\0"), (0, b"/", b"\0\1"),
+        (3, b"/", b"\0\0"), (7, b"/", b"\0\0"), (64, b"/", b"\0\0"), (512, b"/", b"\0\0"), (0, b"a\0b", b"\0\0"), (0, b"../x", b"\0\0"), (0, b"/", b"\0\1"),
         (0, b"/", b"\0\1\2" + text(b"x")), (0, b"/", b"\0\1\0" + text(b"")), (0, b"/", b"\0\0x"))]
     bad += [(iwarp.LEFTOVERS, struct.pack(">IQ", flags, age) + text(path)) for flags, age, path in (
         (2, 0, b"/"), (0, 1, b"/"), (1, 1 << 63, b"/"), (0, 0, b""), (0, 0, b"a\0b"))]

@@ -3,11 +3,13 @@
 """What sync does with files whose bytes are the same: owner, group, attributes, lists, hard links and modes
 are brought up to date, and nothing is sent again.  Compared with what rsync finds different."""
 
+import ctypes
 import os
+import select
 
 import rftptest
-from rftptest import (NOBODY, ROOT, Daemon, attributes_work, case, check, equal, lists_work, make_file, needs, rng, run, scaled,
-                      works)
+from rftptest import (CHANGED, NOBODY, OK, ROOT, Daemon, Proxy, attributes_work, case, check, equal, lists_work, make_file,
+                      needs, rng, run, scaled, works)
 
 
 class Place:
@@ -318,6 +320,84 @@ def a_plan(top):
             f.write(plan)
         works(*place.flags, "-b", f"{top}/plan", place.daemon.url(""))
     place.same("X", "what the plan did")
+
+
+IN_CLOSE_NOWRITE = 16
+
+
+def was_read(path):
+    """A descriptor that can be read from once somebody has read the file."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    fd = libc.inotify_init1(os.O_CLOEXEC)
+    check(fd >= 0 and libc.inotify_add_watch(fd, os.fsencode(path), IN_CLOSE_NOWRITE) >= 0, "inotify", ctypes.get_errno())
+    return fd
+
+
+def rewritten_meanwhile(top, way, *letters):
+    """A file of the destination is the same but for its time (and its owner), and gets other bytes, as many, after its
+    sum was taken and before its time is set; a large one behind it takes a while.  -> the sync's result,
+    whether the moment was hit"""
+    source, export, back = f"{top}/source", f"{top}/export", f"{top}/back"
+    for directory in (source, f"{export}/t", back):
+        os.makedirs(directory)
+    daemon = Daemon(export)
+    proxy = Proxy(daemon.port)
+    here, there = (source, f"{export}/t") if way == "put" else (f"{export}/t", back)
+    names = [source, proxy.url("t")] if way == "put" else [proxy.url("t"), back]
+    for directory, ns in ((here, 5 * 10**17 + 1), (there, 6 * 10**17 + 2)):
+        with open(f"{directory}/a", "w") as f:
+            f.write("the same")
+        with open(f"{directory}/z", "w") as f:
+            f.truncate(1 << 30)
+        for name in ("a", "z"):
+            os.utime(f"{directory}/{name}", ns=(ns, ns))
+    if letters and ROOT:
+        os.chown(f"{there}/a", 1, 1)
+    watch = was_read(f"{there}/a")
+    client = rftptest.start_rftp("--compare=digest", *letters, "sync", *names)
+    check(select.select([watch], [], [], 20 * rftptest.PATIENCE)[0], "it was not compared")
+    proxy.held.set()
+    with open(f"{there}/a", "w") as f:
+        f.write("another.")
+    proxy.release()
+    result = rftptest.finish(client)
+    os.close(watch)
+    proxy.close()
+    daemon.stop()
+    st = os.stat(f"{there}/a")
+    with open(f"{there}/a") as f:
+        content = f.read()
+    print(f"# {way} {letters}: {content!r} {st.st_mtime_ns} exit {result.code}")
+    check(content == "the same" or st.st_mtime_ns != 5 * 10**17 + 1, way, letters, "other bytes have the source's time")
+    # written once more after it was set: what this is not about
+    return result, content, result.code != OK or content == "the same"
+
+
+def must_be_seen(top, *letters):
+    for way in ("put", "get"):
+        for i in range(10):
+            result, content, hit = rewritten_meanwhile(f"{top}/{way}{i}", way, *letters)
+            if hit:
+                break
+        check(hit, way, letters, "the moment was never hit")
+        yield way, result, content
+
+
+@case(seconds=120)
+def rewritten_after_it_was_compared(top):
+    """With the source's time it would be taken for the same from then on: it is copied."""
+    for way, result, content in must_be_seen(top):
+        equal((result.code, content), (OK, "the same"), way, result.err)
+
+
+@case(seconds=120)
+def rewritten_before_it_gets_its_owner(top):
+    """The same where more than mode and time is set, which happens while files are copied: it is told."""
+    if not ROOT:
+        rftptest.skip("only root may give files to others")
+    for way, result, content in must_be_seen(top, "-a"):
+        equal((result.code, content), (CHANGED, "another."), way, result.err)
+        check(b"was changed after it was compared" in result.err, way, result.err)
 
 
 rftptest.main()

@@ -80,6 +80,8 @@ write("fuzz_message", {
                         + pack("BIIIQqI", 3, 0o777, 0, 0, 1, 7, 9) + pack("HH", 0, 1) + text(b"c") + text(b"x")),
     "tree-has": frame(24 | REPLY, pack("BH", 0, 1) + ATTR + pack("HH", 0, 0x8000) + text(b"ab") + text(b"") + b"\x0f"
                       + text(b"ann") + text(b"staff") + pack("QQ", 5, 6)),
+    "tree-change": frame(24 | REPLY, pack("BH", 0, 1) + ATTR + pack("HH", 0, 0x8000) + text(b"ab") + text(b"") + b"\x10"
+                         + pack("Q", 5)),
     "tree-top": frame(24 | REPLY, pack("BH", 0, 1) + b"\2" + ATTR[1:] + bytes(8)),
     "leftovers": frame(35, pack("IQ", 1, 3600) + text(b"/a")),
     "leftovers-reply": frame(35 | REPLY, pack("BH", 1, 2) + pack("BBHqQQQ", 2, 1, 0, 1700000000, 65536, 1024, 4096) + text(b"a/b")
@@ -97,6 +99,7 @@ write("fuzz_message", {
                        + pack("HHQ", 0, 0, 7) + text(b"\x12\x34\x56\x78")),
     "setattr": frame(26, pack("H", 2) + pack("BIqI", 11, 0o644, -1, 7) + text(b"/a") + pack("BIqI", 20, 0, 0, 0)
                      + text(b"/b")),
+    "setattr-seen": frame(26, pack("H", 1) + pack("BIqI", 0x82, 0, -1, 7) + pack("QqIQ", 7, -2, 8, 99) + text(b"/a")),
     "setattr-owner": frame(26, pack("H", 1) + pack("BIqII", 0x60, 0, 0, 0, 1000) + text(b"") + pack("I", 0xffffffff) + text(b"users")
                            + text(b"/a")),
     "setattr-reply": frame(26 | REPLY, pack("HHH", 2, 0, 201)),
@@ -138,7 +141,8 @@ write("fuzz_transfer", {
                 + text(b"u::rw-,u:bob:r--,g::r--,m::r--,o::---") + text(b""),
     "file-special": b"\x45" + pack("IBIqIQ", 5, 7, 0o777, 5, 0, 0) + text(b"a/p"),
     "file-hard-link": b"\x45" + pack("IBIqIQ", 6, 8, 0o644, 5, 0, 0) + text(b"a/h") + pack("I", 4) + text(b"a/f"),
-    "file-attributes": b"\x45" + pack("IBIqIQ", 6, 0x89, 0o644, 5, 0, 0) + text(b"a/h") + pack("QH", 7, 1) + pack("I", 1000) + text(b"ann"),
+    "file-attributes": b"\x45" + pack("IBIqIQ", 6, 0x89, 0o644, 5, 0, 0) + text(b"a/h") + pack("BQH", 0, 7, 1) + pack("I", 1000) + text(b"ann"),
+    "file-attributes-seen": b"\x45" + pack("IBIqIQ", 6, 9, 0o644, 5, 0, 0) + text(b"a/h") + pack("BQqIQ", 1, 7, -1, 7, 99),
     "have": b"\x4d" + pack("IQHQQ", 1, 7, 2, 0x0123456789ABCDEF, 3),
     "file-identity": b"\x45" + pack("IBIqIQ", 7, 0x81, 0o644, 5, 0, 7) + text(b"a/i") + pack("HQ", 128, 99),
     "hole": b"\x44" + pack("IQQ", 1, 4 << 20, 65536),

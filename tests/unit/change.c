@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/change.c: set-user-ID and set-group-ID are kept, and passed on to nobody.
+ * tests/unit/change.c: set-user-ID and set-group-ID are kept, and passed on to nobody; a
+ * file that is not what was seen stays as it is.
  */
 #include "tests/harness.h"
 
 #include "tests/scratch.h"
 #include "tree/change.h"
+#include "tree/seen.h"
 
 #define OTHER 4711u
 
@@ -85,5 +87,43 @@ static void what_it_has_it_keeps(void)
 	close(top);
 }
 
+static void only_what_was_seen(void)
+{
+	int top = open(scratch_dir(), O_RDONLY | O_DIRECTORY);
+	struct change c = {.has_mtime = true, .has_mode = true, .mode = 0640, .mtime_s = 7};
+	struct stat st;
+
+	make(top, "f", 0600);
+	make(top, "g", 0600);
+	CHECK_EQ(mkdirat(top, "d", 0700), 0);
+	st = of(top, "f");
+	c.has_seen = true;
+	c.seen = (struct message_seen){.size = 1,
+		.mtime_s = st.st_mtim.tv_sec,
+		.mtime_ns = (uint32_t)st.st_mtim.tv_nsec,
+		.change = seen_change(&st)};
+	CHECK_EQ(change_run(top, "f", &c), -ESTALE);
+	c.seen.size = 0;
+	c.seen.mtime_s++;
+	CHECK_EQ(change_run(top, "f", &c), -ESTALE);
+	c.seen.mtime_s--;
+	c.seen.mtime_ns ^= 1;
+	CHECK_EQ(change_run(top, "f", &c), -ESTALE);
+	c.seen.mtime_ns ^= 1;
+	c.seen.change ^= 1;
+	CHECK_EQ(change_run(top, "f", &c), -ESTALE);
+	CHECK_EQ(change_run(top, "d", &c), -ESTALE);
+	CHECK_EQ(of(top, "f").st_mode & 07777, 0600);
+	c.seen.change = 0; /* not known */
+	CHECK_EQ(change_run(top, "f", &c), 0);
+	CHECK_EQ(of(top, "f").st_mode & 07777, 0640);
+	CHECK_EQ(of(top, "f").st_mtim.tv_sec, 7);
+	/* it has the time, so nobody takes it for what it is not */
+	c.mode = 0600;
+	CHECK_EQ(change_run(top, "f", &c), 0);
+	CHECK_EQ(of(top, "f").st_mode & 07777, 0600);
+	close(top);
+}
+
 HARNESS_MAIN({"another_owner_gets_no_set_id", another_owner_gets_no_set_id},
-	{"what_it_has_it_keeps", what_it_has_it_keeps})
+	{"what_it_has_it_keeps", what_it_has_it_keeps}, {"only_what_was_seen", only_what_was_seen})

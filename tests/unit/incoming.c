@@ -6,6 +6,7 @@
 
 #include "tests/scratch.h"
 #include "tree/incoming.h"
+#include "tree/seen.h"
 
 static char log_text[16384];
 
@@ -590,7 +591,7 @@ static int receive_attributes(
 	struct incoming *in, const char *name, uint64_t there, struct transfer_file *file)
 {
 	*file = file_of(TRANSFER_FILE_ATTRIBUTES, name, 0);
-	file->there = there;
+	file->there.size = there;
 	file->mode = 0640;
 	file->mtime_ns = 123456789;
 	file->has = TRANSFER_HAS_NAMES;
@@ -636,6 +637,62 @@ static void attributes_alone(void)
 	/* and a link may follow to it */
 	CHECK_EQ(receive_hard_link(in, "g", "f", file.file), 0);
 	CHECK(has(scratch_path(dir, "in/g"), 0640, true));
+	incoming_free(in);
+	close(top);
+}
+
+static int receive_seen(struct incoming *in, const char *name, const struct message_seen *seen)
+{
+	struct transfer_file file = file_of(TRANSFER_FILE_ATTRIBUTES, name, 0);
+
+	file.seen = true;
+	file.there = *seen;
+	file.mode = 0640;
+	file.mtime_ns = 123456789;
+	return receive_file(in, &file, "", 0);
+}
+
+/* Of a file that is there, and is what the peer says that it has seen. */
+static void attributes_of_what_was_seen(void)
+{
+	const char *dir = scratch_dir(), *path;
+	int top = open(dir, O_PATH | O_DIRECTORY);
+	struct incoming_params p = params(INCOMING_INTO, top, "/in");
+	struct message_seen seen, other;
+	struct incoming *in;
+	struct stat st;
+
+	p.attributes = true;
+	CHECK_EQ(mkdir(scratch_path(dir, "in"), 0755), 0);
+	CHECK(scratch_write(scratch_path(dir, "in/f"), "old"));
+	path = scratch_path(dir, "in/f");
+	CHECK_EQ(stat(path, &st), 0);
+	seen = (struct message_seen){.size = 3,
+		.mtime_s = st.st_mtim.tv_sec,
+		.mtime_ns = (uint32_t)st.st_mtim.tv_nsec,
+		.change = seen_change(&st)};
+	CHECK_EQ(incoming_new(&p, &in), 0);
+	for (unsigned i = 0; i < 4; i++) {
+		other = seen;
+		*(i == 0 ? &other.size : i == 1 ? (uint64_t *)&other.mtime_s : &other.change) += 1;
+		if (i == 3)
+			other = (struct message_seen){.size = 3, .mtime_s = 1};
+		CHECK_EQ(receive_seen(in, "f", &other), -ESTALE);
+		CHECK(!has(path, 0640, true));
+	}
+	CHECK_EQ(receive_seen(in, "f", &seen), 0);
+	CHECK(has(path, 0640, true));
+	/* what has the time already gets the rest: another name of it may have got it */
+	CHECK_EQ(chmod(path, 0), 0);
+	CHECK_EQ(receive_seen(in, "f", &seen), 0);
+	CHECK(has(path, 0640, true));
+	/* one of ours that keeps us out is changed by opening it */
+	CHECK_EQ(utimensat(AT_FDCWD, path, (struct timespec[]){{5, 0}, {5, 0}}, 0), 0);
+	CHECK_EQ(chmod(path, 0), 0);
+	CHECK_EQ(stat(path, &st), 0);
+	seen = (struct message_seen){.size = 3, .mtime_s = 5, .change = seen_change(&st)};
+	CHECK_EQ(receive_seen(in, "f", &seen), 0);
+	CHECK(has(path, 0640, true));
 	incoming_free(in);
 	close(top);
 }
@@ -756,7 +813,8 @@ static void in_place_nothing_but_bytes(void)
 	close(top);
 }
 
-HARNESS_MAIN({"attributes_of_what_was_compared", attributes_of_what_was_compared},
+HARNESS_MAIN({"attributes_of_what_was_seen", attributes_of_what_was_seen},
+	{"attributes_of_what_was_compared", attributes_of_what_was_compared},
 	{"attributes_that_nobody_wants", attributes_that_nobody_wants},
 	{"in_place_nothing_but_bytes", in_place_nothing_but_bytes},
 	{"a_peers_hard_links", a_peers_hard_links}, {"attributes_alone", attributes_alone},

@@ -27,6 +27,9 @@
 #define CHANGES                                                                                    \
 	"0002 0b 000001a4 ffffffffffffffff 3b9ac9ff 0002 2f61 "                                    \
 	"14 00000000 0000000000000000 00000000 0002 2f62"
+#define CHANGE_SEEN                                                                                \
+	"0001 82 00000000 ffffffffffffffff 3b9ac9ff 0000000000000007 fffffffffffffffe 3b9ac9fe "   \
+	"0123456789abcdef 0002 2f61"
 #define CHOWN                                                                                      \
 	"0003 60 00000000 0000000000000000 00000000 000003e8 0000 ffffffff 0005 7573657273 0001 "  \
 	"2f "                                                                                      \
@@ -68,6 +71,7 @@
 #define TREE_HAS                                                                                   \
 	"00 0002 " ATTR " 0000 8000 0001 61 0000 0f 0001 75 0001 67 0000000000000000 "             \
 	"0000000000000007 " LINK " 0000 8000 0001 62 0001 78 01 0000 0000"
+#define TREE_CHANGE "00 0001 " ATTR " 0000 8000 0001 61 0000 10 0123456789abcdef"
 #define LEFTOVERS "00000001 0000000000000e10 0002 2f61"
 #define LEFTOVER                                                                                   \
 	"02 01 0000 000000006553f100 0000000000010000 0000000000000400 0000000000001000 "          \
@@ -229,7 +233,8 @@ static const struct sample samples[] = {
 			X5(TREE_MAX) ATTR " 0000 0000 0174 61*255 2f 61*116 0000"},
 	{MESSAGE_TREE, NULL, "00000005 0001 2f 0000"},
 	{MESSAGE_TREE | MESSAGE_REPLY, NULL, TREE_TOP},
-	{MESSAGE_TREE, NULL, "000000fc 0001 2f 0000"},
+	{MESSAGE_TREE, NULL, "000001fc 0001 2f 0000"},
+	{MESSAGE_TREE | MESSAGE_REPLY, NULL, TREE_CHANGE},
 	{MESSAGE_TREE | MESSAGE_REPLY, NULL, TREE_HAS},
 	{MESSAGE_LEFTOVERS, NULL, LEFTOVERS},
 	{MESSAGE_LEFTOVERS, NULL, "00000000 0000000000000000 0001 2f"},
@@ -251,6 +256,7 @@ static const struct sample samples[] = {
 	{MESSAGE_SETATTR, NULL, CHANGES},
 	{MESSAGE_SETATTR, NULL, "0001 01 00000000 0000000000000000 00000000 0001 2f"},
 	{MESSAGE_SETATTR, NULL, CHOWN},
+	{MESSAGE_SETATTR, NULL, CHANGE_SEEN},
 	/* changes that fill a frame to the last byte */
 	{MESSAGE_SETATTR, NULL,
 		"00e0 " X200(CHANGE_MAX) X5(CHANGE_MAX) X5(CHANGE_MAX) X5(CHANGE_MAX) X5(CHANGE_MAX)
@@ -523,6 +529,16 @@ static const struct tweak tweaks[] = {
 	{recode_set_attr_reply, STATUSES, 0, 2, 0, BAD},
 	{recode_set_attr_reply, STATUSES, 0, 2, 1, BAD},
 	{recode_message_set_attr, CHOWN, 2, 1, 0x80, BAD},
+	/* what was seen counts only of a time that is set, and of a file that is there */
+	{recode_message_set_attr, CHANGE_SEEN, 2, 1, 0x83, 0},
+	{recode_message_set_attr, CHANGE_SEEN, 2, 1, 0x81, BAD},
+	{recode_message_set_attr, CHANGE_SEEN, 2, 1, 0x8a, BAD},
+	{recode_message_set_attr, CHANGE_SEEN, 2, 1, 0x92, BAD},
+	{recode_message_set_attr, CHANGE_SEEN, 2, 1, 0x02, BAD},
+	{recode_message_set_attr, CHANGE_SEEN, 19, 8, INT64_MAX, 0},
+	{recode_message_set_attr, CHANGE_SEEN, 19, 8, INT64_MAX + 1ull, BAD},
+	{recode_message_set_attr, CHANGE_SEEN, 35, 4, 1000000000, BAD},
+	{recode_message_set_attr, CHANGE_SEEN, 39, 8, 0, 0},
 	{recode_message_set_attr, CHOWN, 19, 4, UINT32_MAX, BAD}, /* neither number nor name */
 	{recode_message_set_attr, CHOWN, 25, 4, 7, 0},
 	{recode_message_set_attr, CHOWN, 31, 1, 0, BAD}, /* NUL */
@@ -562,7 +578,7 @@ static const struct tweak tweaks[] = {
 	{recode_message_tree, TREE, 0, 4, 0xb8, 0},
 	{recode_message_tree, TREE, 0, 4, 0x40, BAD}, /* numbers of nothing */
 	{recode_message_tree, TREE, 0, 4, 0xd0, BAD},
-	{recode_message_tree, TREE, 0, 4, 0x100, BAD},
+	{recode_message_tree, TREE, 0, 4, 0x200, BAD},
 	{recode_tree, TREE_HAS, 45, 1, 0, BAD},
 	{recode_tree, TREE_HAS, 45, 1, 0x1f, BAD},
 	{recode_tree, TREE_HAS, 36, 2, 7, BAD},

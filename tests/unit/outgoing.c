@@ -621,7 +621,7 @@ static void attributes_of_selected_files(void)
 			CHECK_EQ(item.error, 0);
 			CHECK_EQ(item.file.kind, wanted[round][n]);
 			if (item.file.kind == TRANSFER_FILE_ATTRIBUTES)
-				CHECK_EQ(item.file.there, n ? 3 : 2);
+				CHECK_EQ(item.file.there.size, n ? 3 : 2);
 			end_free(item.end);
 			source->done(source->ctx, &item, 0, "");
 		}

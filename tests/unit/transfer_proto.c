@@ -33,7 +33,10 @@
 	"622f63"
 #define ATTRIBUTES                                                                                 \
 	"00000002 89 000001a4 0000000000000005 00000006 0000000000000000 0001 61 "                 \
-	"0000000000000007 0021 000003e8 0003 616e6e"
+	"00 0000000000000007 0021 000003e8 0003 616e6e"
+#define ATTRIBUTES_SEEN                                                                            \
+	"00000002 09 000001a4 0000000000000005 00000006 0000000000000000 0001 61 "                 \
+	"01 0000000000000007 ffffffffffffffff 3b9ac9ff 0123456789abcdef"
 #define FILE_IDENTITY FILE_HEAD "0080 0123456789abcdef"
 #define HAVE "00000001 0000000000000007 0002 0123456789abcdef fedcba9876543210"
 #define HOLE "00000001 0000000000400000 0000000000010000"
@@ -126,6 +129,7 @@ static const struct sample samples[] = {
 	{TRANSFER_FILE, NULL, FILE_SPECIAL},
 	{TRANSFER_FILE, NULL, HARD_LINK},
 	{TRANSFER_FILE, NULL, ATTRIBUTES},
+	{TRANSFER_FILE, NULL, ATTRIBUTES_SEEN},
 	{TRANSFER_HOLE, NULL, HOLE},
 	{TRANSFER_FILE, NULL,
 		"ffffffff 06 00000fff 8000000000000000 00000000 0000000000000000 3fff "
@@ -364,10 +368,17 @@ static const struct tweak tweaks[] = {
 	{recode_transfer_file, HARD_LINK, 4, 1, 0x88, -EMSGSIZE},
 	/* of what the sink has, no bytes come */
 	{recode_transfer_file, ATTRIBUTES, 21, 8, 1, BAD},
-	{recode_transfer_file, ATTRIBUTES, 32, 8, INT64_MAX, 0},
-	{recode_transfer_file, ATTRIBUTES, 32, 8, INT64_MAX + 1ull, BAD},
-	{recode_transfer_file, ATTRIBUTES, 40, 2, 0x61, BAD},
-	{recode_transfer_file, ATTRIBUTES, 40, 2, 0xa1, -EMSGSIZE},
+	{recode_transfer_file, ATTRIBUTES, 33, 8, INT64_MAX, 0},
+	{recode_transfer_file, ATTRIBUTES, 33, 8, INT64_MAX + 1ull, BAD},
+	{recode_transfer_file, ATTRIBUTES, 41, 2, 0x61, BAD},
+	{recode_transfer_file, ATTRIBUTES, 41, 2, 0xa1, -EMSGSIZE},
+	{recode_transfer_file, ATTRIBUTES, 32, 1, 1, -EMSGSIZE},
+	{recode_transfer_file, ATTRIBUTES, 32, 1, 2, BAD},
+	{recode_transfer_file, ATTRIBUTES_SEEN, 32, 1, 0, BAD},
+	{recode_transfer_file, ATTRIBUTES_SEEN, 33, 8, INT64_MAX, 0},
+	{recode_transfer_file, ATTRIBUTES_SEEN, 33, 8, INT64_MAX + 1ull, BAD},
+	{recode_transfer_file, ATTRIBUTES_SEEN, 49, 4, 1000000000, BAD},
+	{recode_transfer_file, ATTRIBUTES_SEEN, 53, 8, 0, 0},
 	{recode_transfer_file, ATTRIBUTES, 4, 1, 9, BAD},
 	{recode_transfer_hole, HOLE, 0, 4, 0, BAD}, {recode_transfer_hole, HOLE, 12, 8, 0, BAD},
 	{recode_transfer_hole, HOLE, 12, 8, INT64_MAX - 0x400000, 0},
