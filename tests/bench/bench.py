@@ -24,8 +24,10 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "cli"))
 
+import image  # noqa: E402
 import peers  # noqa: E402
 import unchanged  # noqa: E402
+from small import SmallFiles, per_second  # noqa: E402
 from tables import median, show_size  # noqa: E402
 
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
@@ -39,14 +41,6 @@ def parse_size(text):
 
 def gb(rate):
     return f"{rate / 1e9:.2f} GB/s"
-
-
-def per_second(rate):
-    return f"{rate:,.0f} files/s"
-
-
-def count_files(top):
-    return sum(len(names) for _, _, names in os.walk(top))
 
 
 class Rftp:
@@ -73,8 +67,8 @@ class Rftp:
         return self.run([f"{self.url}/{os.path.relpath(source, self.top)}", target],
                         os.path.getsize(source))
 
-    def put_tree(self, source, target, files, port=None):
-        return self.run_tree([source, self.tree_url(target, port)], files)
+    def put_tree(self, source, target, files, port=None, options=()):
+        return self.run_tree([source, self.tree_url(target, port)], files, *options)
 
     def get_tree(self, source, target, files, port=None):
         return self.run_tree([self.tree_url(source, port), target], files)
@@ -82,8 +76,8 @@ class Rftp:
     def tree_url(self, path, port):
         return f"rftp://127.0.0.1:{port or self.daemon.port}/{os.path.relpath(path, self.top)}"
 
-    def run_tree(self, names, files):
-        run, _ = peers.timed([self.rftp, "-q", "--accept-new", "-r", *names], self.daemon.process, files)
+    def run_tree(self, names, files, *options):
+        run, _ = peers.timed([self.rftp, "-q", "--accept-new", "-r", *options, *names], self.daemon.process, files)
         run.client_peak = run.peak
         run.server_peak = self.daemon.peak_bytes()
         return run
@@ -98,7 +92,7 @@ class Rftp:
         self.daemon.stop()
 
 
-class Bench:
+class Bench(SmallFiles):
     def __init__(self, options):
         self.options = options
         self.rows = []
@@ -323,97 +317,6 @@ class Bench:
             if best:
                 self.cpu_row(part, name, runs, best, results[best])
 
-    # ---- small files ----
-
-    def make_small(self):
-        """-> directory, files"""
-        count, small = self.options.small, f"{self.top}/small"
-        if os.path.isdir(small):
-            return small, count
-        for d in range(20):
-            os.makedirs(f"{small}/{d}")
-            for i in range(count // 20):
-                with open(f"{small}/{d}/{i}", "wb") as f:
-                    f.write(os.urandom(4096))
-        return small, count
-
-    def make_trees(self):
-        """-> [(what, directory, files)]"""
-        small, count = self.make_small()
-        trees = [(f"{count:,} files of 4 KiB", small, count)]
-        if os.path.isdir("/usr/include"):
-            shutil.copytree("/usr/include", f"{self.top}/include", ignore_dangling_symlinks=True)
-            trees.append(("/usr/include", f"{self.top}/include", count_files(f"{self.top}/include")))
-        return trees
-
-    def one_tree(self, action, target, files):
-        """A contestant that puts `files` files to `target`, which was not there and then is right."""
-        def run():
-            try:
-                done = action()
-                if count_files(target) != files:
-                    raise RuntimeError(f"{count_files(target)} of {files} files arrived")
-                return done
-            finally:
-                shutil.rmtree(target, ignore_errors=True)
-        return run
-
-    def tree_rows(self, part, contestants, against):
-        """`against`: {peer: what the ratio should be at least}"""
-        results = self.rounds(part, contestants)
-        for name in contestants:
-            if not name.startswith("rftp") and self.rate(results[name]):
-                self.row(f"{part}, {name}", per_second(self.rate(results[name])))
-        for name in contestants:
-            if not name.startswith("rftp") or not self.rate(results[name]):
-                continue
-            peaks = [r for r in results[name] if r]
-            figure = (f"{per_second(self.rate(results[name]))}, at most "
-                      f"{max(r.client_peak for r in peaks) >> 20} and "
-                      f"{max(r.server_peak for r in peaks) >> 20} MiB")
-            for peer, target in against.items():
-                way = "get" if peer.endswith(" get") else "put"
-                if peer in results and self.rate(results[peer]) and (
-                        name.endswith(way) or not peer.endswith((" get", " put"))):
-                    self.row(f"{part}, {name}", figure, peer,
-                             f"{self.ratio(results[name], results[peer]):.2f}", target)
-
-    def small_files(self):
-        rsync = self.started([peers.Rsync()])
-        ready = self.started([peers.Copy(), peers.GridFTP(1), peers.Vsftpd(), peers.XRootD()])
-        out, away = f"{self.top}/out/copy", f"{self.top}/away"
-        for what, source, files in self.make_trees():
-            contestants = {p.name: self.one_tree(
-                lambda p=p: p.put_tree(source, out, files), out, files) for p in ready}
-            for tool, name in [(p, p.name) for p in rsync] + [(self.rftp, "rftp")]:
-                contestants[f"{name} put"] = self.one_tree(
-                    lambda t=tool: t.put_tree(source, out, files), out, files)
-                contestants[f"{name} get"] = self.one_tree(
-                    lambda t=tool: t.get_tree(source, away, files), away, files)
-            against = {"rsync daemon put": "1.5", "rsync daemon get": "1.5", "cp": ""}
-            against |= {p.name: "5" for p in ready if p.name != "cp"}
-            self.tree_rows(what, contestants, against)
-        self.far_files(rsync, *self.trees_of_far())
-        for peer in rsync + ready:
-            peer.stop()
-
-    def trees_of_far(self):
-        return f"{self.top}/small", self.options.small
-
-    def far_files(self, rsync, source, files):
-        """The same behind a line of 50 ms that holds up nothing but time."""
-        ports = {p.name: p.port for p in rsync} | {"rftp": self.rftp.daemon.port}
-        out, away = f"{self.top}/out/copy", f"{self.top}/away"
-        contestants = {}
-        with unchanged.long_lines(self.build, ports) as lines:
-            for tool, name in [(p, p.name) for p in rsync] + [(self.rftp, "rftp")]:
-                contestants[f"{name} put"] = self.one_tree(
-                    lambda t=tool, p=lines[name]: t.put_tree(source, out, files, p), out, files)
-                contestants[f"{name} get"] = self.one_tree(
-                    lambda t=tool, p=lines[name]: t.get_tree(source, away, files, p), away, files)
-            self.tree_rows(f"{files:,} files of 4 KiB at 50 ms", contestants,
-                           {"rsync daemon put": "5", "rsync daemon get": "5"})
-
     def sync(self):
         rsync = self.started([peers.Rsync()])
         self.make_small()
@@ -454,27 +357,13 @@ class Bench:
         lines.append("")
         lines.append(f"{time.strftime('%Y-%m-%d')}, {os.cpu_count()} x {cpu}, Linux "
                      f"{platform.release()}, all on one host over 127.0.0.1; files in "
-                     f"{self.options.dir}; medians of {self.options.rounds} rounds.")
+                     f"{self.options.where}; medians of {self.options.rounds} rounds.")
         for note in dict.fromkeys(self.notes):
             lines.append(f"- {note}")
         return "\n".join(lines) + "\n"
 
 
-def main():
-    parser = argparse.ArgumentParser(description="speed of rftp against its peers")
-    parser.add_argument("--quick", action="store_true", help="small sizes, two rounds")
-    parser.add_argument("--size", default=os.environ.get("BENCH_SIZE"), help="of the file (4G)")
-    parser.add_argument("--rounds", type=int)
-    parser.add_argument("--dir", default="/dev/shm", help="where the files lie (/dev/shm)")
-    parser.add_argument("--parts", default="memory,protect,file,nothing,small,sync,idle",
-                        help="comma-separated, as they stand here: %(default)s")
-    parser.add_argument("--peers-only", action="store_true", help="without rftp")
-    options = parser.parse_args()
-    options.rounds = options.rounds or (2 if options.quick else 5)
-    options.size = parse_size(options.size or ("256M" if options.quick else "4G"))
-    options.seconds = 1 if options.quick else 4
-    options.small = 2000 if options.quick else 20000
-    options.memory = (2 << 30) if options.quick else (16 << 30)
+def run(options):
     build = os.environ.get("RFTP_BUILD") or os.path.join(os.path.dirname(os.path.dirname(HERE)),
                                                           "build")
     space = os.statvfs(options.dir)
@@ -508,6 +397,34 @@ def main():
         json.dump(bench.raw, f, indent=1)
     print(table, end="")
     return 1 if bench.failures else 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description="speed of rftp against its peers")
+    parser.add_argument("--quick", action="store_true", help="small sizes, two rounds")
+    parser.add_argument("--size", default=os.environ.get("BENCH_SIZE"), help="of the file (4G)")
+    parser.add_argument("--rounds", type=int)
+    parser.add_argument("--dir", default="/dev/shm", help="where the files lie (/dev/shm)")
+    parser.add_argument("--ext4", action="store_true",
+                        help="--dir is on an ext4 of its own, which is a file in it while this runs")
+    parser.add_argument("--parts", default="memory,protect,file,nothing,small,sync,idle",
+                        help="comma-separated, as they stand here: %(default)s")
+    parser.add_argument("--peers-only", action="store_true", help="without rftp")
+    options = parser.parse_args()
+    options.rounds = options.rounds or (2 if options.quick else 5)
+    options.size = parse_size(options.size or ("256M" if options.quick else "4G"))
+    options.seconds = 1 if options.quick else 4
+    options.small = 2000 if options.quick else 20000
+    options.memory = (2 << 30) if options.quick else (16 << 30)
+    options.where = options.dir + (", ext4" if options.ext4 else "")
+    if not options.ext4:
+        return run(options)
+    why = image.cannot("ext4")
+    if why:
+        print(f"bench: skipped, --ext4: {why}")
+        return 0
+    with image.mounted("ext4", options.dir) as options.dir:
+        return run(options)
 
 
 if __name__ == "__main__":

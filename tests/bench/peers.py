@@ -222,8 +222,8 @@ read only = no
 """)
         return self.spawn(["rsync", "--daemon", "--no-detach", f"--config={config}"])
 
-    def put_tree(self, source, target, files, port=None):
-        return timed(["rsync", "-a", f"{source}/",
+    def put_tree(self, source, target, files, port=None, options=()):
+        return timed(["rsync", "-a", *options, f"{source}/",
                       f"rsync://127.0.0.1:{port or self.port}/top/{os.path.relpath(target, self.top)}/"],
                      self.server, files)[0]
 
