@@ -16,6 +16,7 @@
 #include "rftp/copy/sync_digest.h"
 #include "rftp/copy/sync_inline.h"
 #include "rftp/copy/sync_keep.h"
+#include "rftp/copy/sync_list.h"
 #include "rftp/copy/sync_plan.h"
 #include "rftp/copy/sync_remove.h"
 #include "rftp/copy/sync_request.h"
@@ -49,36 +50,6 @@ struct sync {
 	unsigned requests; /* for names */
 	bool itself;       /* the destination gets what the source has beside mode and time */
 };
-
-/* ---- what is there ---- */
-
-static int list_local(struct sync *s, struct compare_list *list)
-{
-	struct client *c = s->client;
-	int err = sync_plan_list_local(c, s->params->local, &s->filter, list);
-
-	if (err == -ENOENT && list == &s->to) {
-		s->missing = true;
-		return 0;
-	}
-	if (err)
-		report_errorf(&c->report, err, s->params->local, "%s",
-			status_text(status_from_errno(err)));
-	return err;
-}
-
-static int list_remote(struct sync *s, struct compare_list *list)
-{
-	int err = sync_plan_list_remote(s->client, s->params->remote, &s->filter, list);
-
-	if (err == -ENOENT && list == &s->to) {
-		s->missing = true;
-		return 0;
-	}
-	if (err == -ENOENT)
-		client_report(s->client, s->params->remote, err);
-	return err;
-}
 
 /* ---- removing ---- */
 
@@ -399,6 +370,7 @@ int sync_run(struct client *c, const struct sync_params *asked)
 		/* the mode of a file with a list is a part of it */
 		.lists = c->settings.acls};
 	struct sync s = {.client = c, .params = params, .compare = &compare};
+	struct sync_list lists = {.filter = &s.filter, .from = &s.from, .to = &s.to};
 	struct selection listed = {0};
 	struct compare_pair top;
 	int err;
@@ -412,9 +384,8 @@ int sync_run(struct client *c, const struct sync_params *asked)
 	s.mover.remote = params->remote;
 	err = rules_read(c, &s.filter);
 	if (!err)
-		err = params->to_server ? list_local(&s, &s.from) : list_remote(&s, &s.from);
-	if (!err)
-		err = params->to_server ? list_remote(&s, &s.to) : list_local(&s, &s.to);
+		err = sync_list_both(c, params, &lists);
+	s.missing = lists.missing;
 	if (!err && c->settings.files_from[0]) {
 		err = files_from_read(c, &listed);
 		if (!err) {

@@ -88,38 +88,57 @@ static int add_walked(const struct walked *where, const struct walk_entry *w)
 	return err;
 }
 
-int sync_plan_list_local(struct client *c, const char *directory, const struct filter *filter,
-	struct compare_list *list)
+int sync_plan_walk_local(const struct sync_plan_walk *w)
 {
-	struct walked where = {.list = list,
-		.top = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC),
-		.follow = c->settings.links == WALK_LINKS_FOLLOW};
+	struct walked where = {.list = w->list,
+		.top = open(w->directory, O_PATH | O_DIRECTORY | O_CLOEXEC),
+		.follow = w->settings->links == WALK_LINKS_FOLLOW};
 	struct walk_entry entry;
 	struct walk *walk;
 	int n;
 
 	if (where.top < 0)
 		return -errno;
-	n = traits_new(asked_beside(&c->settings), &where.traits);
+	n = traits_new(asked_beside(w->settings), &where.traits);
 	if (!n)
-		n = walk_new(where.top, "", "", c->settings.links, &walk);
+		n = walk_new(where.top, "", "", w->settings->links, &walk);
 	if (n)
 		goto err_top;
-	walk_set_filter(walk, filter);
+	walk_set_filter(walk, w->filter);
 	walk_look(walk);
 	while ((n = walk_next(walk, &entry)) > 0) {
 		if (entry.kind == WALK_LEAVE)
 			continue;
 		n = *entry.name || !entry.error ? add_walked(&where, &entry) : entry.error;
+		if (!n)
+			n = w->listed(w->ctx, w->list->count);
 		if (n)
 			break;
-		report_scan(&c->report, list->count, MESSAGE_UNKNOWN);
 	}
 	walk_free(walk);
 err_top:
 	traits_free(where.traits);
 	close(where.top);
 	return n;
+}
+
+static int show_listed(void *ctx, size_t count)
+{
+	struct client *c = ctx;
+
+	report_scan(&c->report, count, MESSAGE_UNKNOWN);
+	return 0;
+}
+
+int sync_plan_list_local(struct client *c, const char *directory, const struct filter *filter,
+	struct compare_list *list)
+{
+	return sync_plan_walk_local(&(struct sync_plan_walk){.settings = &c->settings,
+		.directory = directory,
+		.filter = filter,
+		.list = list,
+		.listed = show_listed,
+		.ctx = c});
 }
 
 struct told {

@@ -10,7 +10,19 @@
 #include "tree/compare.h"
 #include "tree/filter.h"
 
-/* What is in the local directory.  0; -errno of the directory itself, -ENOMEM. */
+/* What is in a local directory, by a thread that need not be the client's. */
+struct sync_plan_walk {
+	const struct settings *settings; /* may be read meanwhile */
+	const char *directory;
+	const struct filter *filter;
+	struct compare_list *list;
+	/* So many names so far; -errno ends it. */
+	int (*listed)(void *ctx, size_t count);
+	void *ctx;
+};
+/* 0; -errno of the directory itself, or `listed`'s; -ENOMEM. */
+int sync_plan_walk_local(const struct sync_plan_walk *);
+/* The same, by the client's, and shown. */
 int sync_plan_list_local(
 	struct client *, const char *directory, const struct filter *, struct compare_list *);
 /* What is in the one at the server.  0 or -errno (reported). */
