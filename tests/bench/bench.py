@@ -381,6 +381,7 @@ def run(options):
             bench.rftp = Rftp(build, bench.top)
         parts = {"memory": bench.memory_to_memory, "protect": bench.protected, "file": bench.file_to_file,
                  "nothing": bench.file_to_nothing, "small": bench.small_files, "sync": bench.sync,
+                 "many": bench.many_files,
                  "idle": bench.idle_memory}
         for part in options.parts.split(","):
             if part not in parts:
@@ -408,13 +409,14 @@ def main():
     parser.add_argument("--ext4", action="store_true",
                         help="--dir is on an ext4 of its own, which is a file in it while this runs")
     parser.add_argument("--parts", default="memory,protect,file,nothing,small,sync,idle",
-                        help="comma-separated, as they stand here: %(default)s")
+                        help="comma-separated, as they stand here: %(default)s; and many: a million files")
     parser.add_argument("--peers-only", action="store_true", help="without rftp")
     options = parser.parse_args()
     options.rounds = options.rounds or (2 if options.quick else 5)
     options.size = parse_size(options.size or ("256M" if options.quick else "4G"))
     options.seconds = 1 if options.quick else 4
     options.small = 2000 if options.quick else 20000
+    options.many = 10000 if options.quick else 1000000
     options.memory = (2 << 30) if options.quick else (16 << 30)
     options.where = options.dir + (", ext4" if options.ext4 else "")
     if not options.ext4:

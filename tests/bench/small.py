@@ -104,6 +104,32 @@ class SmallFiles:
             contestants[f"{name} {option} put"] = self.one_tree(
                 lambda t=tool, o=option: t.put_tree(source, out, files, options=(o,)), out, files)
 
+    def many_files(self):
+        """A million: what both sides take of memory, and whether the time grows with more than their number."""
+        source, out, away = f"{self.top}/many", f"{self.top}/out/copy", f"{self.top}/away"
+        for count in (self.options.many // 10, self.options.many):
+            for i in range(count):
+                if not i % 1000:
+                    os.makedirs(f"{source}/{i // 1000}")
+                with open(f"{source}/{i // 1000}/{i}", "wb") as f:
+                    f.write(b"1")
+            part = f"{count:,} files of a byte"
+            ways = {"put": lambda n=count: self.rftp.put_tree(source, out, n),
+                    "sync -a, all the same": lambda n=count: self.rftp.run_tree(
+                        ["-a", "sync", source, self.rftp.tree_url(f"{out}/many", None)], n),
+                    "get": lambda n=count: self.rftp.get_tree(out, away, n)}
+            for way, action in ways.items():
+                run = self.one(part, f"rftp {way}", action)
+                if run:
+                    self.row(f"{part}, rftp {way}", f"{run.seconds:.1f} s, {per_second(run.rate)}, at most "
+                             f"{run.client_peak >> 20} and {run.server_peak >> 20} MiB")
+            arrived = [count_files(top) for top in (out, away)]
+            if arrived != [count, count]:
+                self.notes.append(f"{part}: {arrived} arrived")
+                self.failures += 1
+            for top in (source, out, away):
+                shutil.rmtree(top, ignore_errors=True)
+
     def trees_of_far(self):
         return f"{self.top}/small", self.options.small
 
