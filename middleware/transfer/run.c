@@ -251,6 +251,19 @@ bool run_may_move(struct run *run)
 	return false;
 }
 
+bool run_is_paid_for(struct run *run)
+{
+	uint64_t now, paid;
+
+	if (!run->bucket)
+		return true;
+	now = clock_now_ns();
+	paid = bucket_paid_ns(run->bucket, now);
+	run->held_back = paid > now;
+	run->held_until_ns = paid;
+	return !run->held_back;
+}
+
 void run_set_current(struct run *run, struct wire_bytes name)
 {
 	const size_t most = sizeof run->stats->current - 1;

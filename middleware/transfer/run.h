@@ -109,6 +109,10 @@ int run_poll(struct run *, struct block **done, unsigned max);
 /* Whether a block may move now, as far as its rate and its turn go.  If not the loop sleeps no
  * longer than until it may. */
 bool run_may_move(struct run *);
+/* All has moved: whether what went ahead of a shared rate is paid for, as run_may_move says of what
+ * is to move.  A transfer does not end before: else one small file after the other would pay
+ * nothing. */
+bool run_is_paid_for(struct run *);
 /* Before the loop looks for what may move. */
 static inline void run_may_all(struct run *run)
 {

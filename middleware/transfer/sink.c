@@ -8,7 +8,6 @@
  * the tree digest that a file is whole, and has a job thread make it real.  What a peer may not do
  * is -EBADMSG and ends the session.
  */
-#include "base/clock.h"
 #include "transfer/sink_impl.h"
 
 #include <errno.h>
@@ -284,21 +283,6 @@ static int look_for_answer(struct sink *s)
 	return err < 0 ? err : 0;
 }
 
-/* What came ahead of a shared rate is paid for before the transfer ends: else one small file after
- * the other would pay nothing. */
-static bool is_paid_for(struct sink *s)
-{
-	uint64_t now, paid;
-
-	if (!s->run.bucket)
-		return true;
-	now = clock_now_ns();
-	paid = bucket_paid_ns(s->run.bucket, now);
-	s->run.held_back = paid > now;
-	s->run.held_until_ns = paid;
-	return !s->run.held_back;
-}
-
 static int work(struct run *run)
 {
 	struct sink *s = self(run);
@@ -324,7 +308,7 @@ static int work(struct run *run)
 			return n;
 		total += n;
 	}
-	if (!s->complete_came || s->open || !is_paid_for(s))
+	if (!s->complete_came || s->open || !run_is_paid_for(&s->run))
 		return total;
 	done = flush_files(s);
 	if (done > 0)

@@ -330,7 +330,7 @@ static int work(struct run *run)
 			return err;
 		total++;
 	}
-	if (!s->completed && is_all_sent(s)) {
+	if (!s->completed && is_all_sent(s) && run_is_paid_for(&s->run)) {
 		int err = settle(s);
 
 		if (err > 0)

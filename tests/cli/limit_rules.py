@@ -162,12 +162,17 @@ def small_files_pay_too(top):
     """One after the other, each of them less than may be ahead."""
     daemon = Users(top, "limit = user=* rate=256K")
     make_file(f"{top}/f", 128 << 10)
+    make_file(f"{top}/a/small", 4096)
     for early in ("auto", "never"):
         start = time.monotonic()
         works(*daemon.login, f"--early={early}", "-c", "; ".join(f"put {top}/f a/{early}{i}" for i in range(4)),
               daemon.at("alice"))
         seconds = time.monotonic() - start
         check(seconds >= 1.5, "512 KiB at 256 KiB/s in", seconds, "s, with --early =", early)
+        start = time.monotonic()
+        works(*daemon.login, "-c", "; ".join(f"get a/small {top}/{early}{i}" for i in range(64)), daemon.at("alice"))
+        seconds = time.monotonic() - start
+        check(seconds >= 0.4, "256 KiB in small files at 256 KiB/s in", seconds, "s")
     daemon.stop()
 
 
