@@ -193,20 +193,22 @@ int beneath_sync(int dir)
 	return n && errno != EBADF && errno != EINVAL && errno != EROFS ? -errno : 0;
 }
 
-static int beneath_mkdir_one(int top, const char *path, mode_t mode)
+static int beneath_mkdir_one(int top, const char *path, mode_t mode, bool sync)
 {
 	char last[256];
 	int dir = beneath_open_parent(top, path, last), err;
 
 	if (dir < 0)
 		return dir;
-	err = opener_mkdirat(dir, last, mode & 07777) ? -errno : beneath_sync(dir);
+	err = opener_mkdirat(dir, last, mode & 07777) ? -errno : 0;
+	if (!err && sync)
+		err = beneath_sync(dir);
 	close(dir);
 	return err;
 }
 
 /* Makes the directories above the last component that are missing. */
-static int beneath_mkdir_parents(int top, const char *path)
+static int beneath_mkdir_parents(int top, const char *path, bool sync)
 {
 	char *part = strdup(path);
 	size_t length = strlen(path);
@@ -218,7 +220,7 @@ static int beneath_mkdir_parents(int top, const char *path)
 		if (path[i] != '/' || path[i - 1] == '/')
 			continue;
 		part[i] = '\0';
-		err = beneath_mkdir_one(top, part, 0777);
+		err = beneath_mkdir_one(top, part, 0777, sync);
 		part[i] = '/';
 		/* "." and ".." on the way are there already, or the next one says why not */
 		if (err == -EEXIST || err == -EINVAL)
@@ -228,17 +230,17 @@ static int beneath_mkdir_parents(int top, const char *path)
 	return err;
 }
 
-int beneath_mkdir(int top, const char *path, mode_t mode, bool parents)
+static int beneath_make_directory(int top, const char *path, mode_t mode, bool parents, bool sync)
 {
 	struct stat st;
-	int err = beneath_mkdir_one(top, path, mode);
+	int err = beneath_mkdir_one(top, path, mode, sync);
 
 	if (!parents)
 		return err;
 	if (err == -ENOENT) {
-		err = beneath_mkdir_parents(top, path);
+		err = beneath_mkdir_parents(top, path, sync);
 		if (!err)
-			err = beneath_mkdir_one(top, path, mode);
+			err = beneath_mkdir_one(top, path, mode, sync);
 	}
 	if (err == -EEXIST) {
 		err = beneath_stat(top, path, true, &st);
@@ -246,6 +248,16 @@ int beneath_mkdir(int top, const char *path, mode_t mode, bool parents)
 			err = -ENOTDIR;
 	}
 	return err;
+}
+
+int beneath_mkdir(int top, const char *path, mode_t mode, bool parents)
+{
+	return beneath_make_directory(top, path, mode, parents, true);
+}
+
+int beneath_mkdir_unsynced(int top, const char *path, mode_t mode, bool parents)
+{
+	return beneath_make_directory(top, path, mode, parents, false);
 }
 
 static int beneath_remove(int top, const char *path, int flags)

@@ -38,6 +38,8 @@ int beneath_open_parent(int top, const char *path, char last[256]);
 /* With `parents`, missing directories on the way are made (0777 less umask), and one that is there
  * already is fine; else it is -EEXIST.  On stable storage on return. */
 int beneath_mkdir(int top, const char *path, mode_t mode, bool parents);
+/* The same without waiting for the storage. */
+int beneath_mkdir_unsynced(int top, const char *path, mode_t mode, bool parents);
 int beneath_rmdir(int top, const char *path);
 int beneath_unlink(int top, const char *path); /* -EISDIR for a directory */
 /* Without `replace` an existing target is -EEXIST.  A target on another file system is -EREMOTE, to

@@ -77,7 +77,10 @@ static void incoming_unlock(const struct incoming *in, int fd)
 
 static int incoming_mkdir(struct incoming *in, int top, const char *path, mode_t mode)
 {
-	const struct place place = {.top = top, .rights = PLACE_WRITE, .space = in->params.space};
+	const struct place place = {.top = top,
+		.rights = PLACE_WRITE,
+		.space = in->params.space,
+		.unsynced = in->params.fsync == INCOMING_FSYNC_NEVER};
 
 	return place_mkdir(&place, path, mode, true);
 }

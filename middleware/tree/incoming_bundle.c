@@ -46,6 +46,7 @@ static int incoming_land_itself(
 		.metadata = file->metadata,
 		.keep = true,
 		.replace = true,
+		.unsynced = in->params.fsync == INCOMING_FSYNC_NEVER,
 		.space = in->params.space,
 		.claim_bytes = file->bytes};
 	struct landing *landing;
@@ -53,7 +54,7 @@ static int incoming_land_itself(
 
 	if (err)
 		return err;
-	err = landing_fill(landing, file->data, file->bytes, text);
+	err = incoming_write(landing, &lp, file->data, file->bytes, text);
 	if (err)
 		landing_discard(landing);
 	else
@@ -120,8 +121,11 @@ void incoming_land(
 	void *ctx, struct transfer_arrival *const *arrivals, unsigned count, unsigned open_max)
 {
 	struct incoming *in = ctx;
-	struct landings_params params = {
-		.open_max = open_max, .costs = &in->costs, .space = in->params.space};
+	/* to be flushed at the end is to be flushed now: who lands this may not note disks */
+	struct landings_params params = {.open_max = open_max,
+		.costs = &in->costs,
+		.space = in->params.space,
+		.unsynced = in->params.fsync == INCOMING_FSYNC_NEVER};
 	struct landings_file *files;
 	unsigned together;
 

@@ -85,6 +85,10 @@ void incoming_remember_kept(struct incoming *, const struct transfer_file *, con
 /* ---- incoming_whole.c: as `whole` of struct transfer_sink ---- */
 
 int incoming_whole(void *ctx, const struct transfer_file *, const uint8_t *data, char text[512]);
+/* The bytes of a landing, flushed unless its parameters say that nothing is.  0 or -errno, and why.
+ */
+int incoming_write(struct landing *, const struct landing_params *, const uint8_t *data,
+	uint64_t bytes, char text[512]);
 int incoming_whole_stream(
 	void *ctx, const struct transfer_file *, const uint8_t *data, char text[512]);
 

@@ -13,6 +13,19 @@
 #include <string.h>
 #include <unistd.h>
 
+int incoming_write(struct landing *landing, const struct landing_params *lp, const uint8_t *data,
+	uint64_t bytes, char text[512])
+{
+	int err;
+
+	if (!lp->unsynced)
+		return landing_fill(landing, data, bytes, text);
+	err = landing_write(landing_own_fd(landing), data, bytes);
+	if (err)
+		snprintf(text, 512, "writing at offset 0: %s", strerror(-err));
+	return err;
+}
+
 static int incoming_whole_land(
 	const struct landing_params *lp, const uint8_t *data, uint64_t bytes, char text[512])
 {
@@ -21,12 +34,7 @@ static int incoming_whole_land(
 
 	if (err)
 		return err;
-	if (!lp->unsynced)
-		err = landing_fill(landing, data, bytes, text);
-	else
-		err = landing_write(landing_own_fd(landing), data, bytes);
-	if (err && !*text)
-		snprintf(text, 512, "writing at offset 0: %s", strerror(-err));
+	err = incoming_write(landing, lp, data, bytes, text);
 	if (err) {
 		landing_discard(landing);
 		return err;

@@ -100,7 +100,8 @@ static int landing_make_parents(const struct landing_params *p)
 	dir = strndup(p->path, (size_t)(slash - p->path));
 	if (!dir)
 		return -ENOMEM;
-	place = (struct place){.top = p->top, .rights = PLACE_WRITE, .space = p->space};
+	place = (struct place){
+		.top = p->top, .rights = PLACE_WRITE, .space = p->space, .unsynced = p->unsynced};
 	err = place_mkdir(&place, dir, 0777, true);
 	free(dir);
 	return err == -EINVAL ? 0 : err; /* "..": opening it says more */

@@ -78,7 +78,8 @@ static void landings_close_dirs(struct landings *l)
 
 	for (unsigned i = 0; i < l->dir_count; i++) {
 		struct landings_dir *dir = &l->dirs[i];
-		int err = dir->changed ? landing_sync(dir->parent.fd, text) : 0;
+		int err = dir->changed && !l->params->unsynced ? landing_sync(dir->parent.fd, text)
+							       : 0;
 
 		for (unsigned k = 0; err && k < l->count; k++)
 			if (l->files[k].dir == dir->number && !l->files[k].err)
@@ -101,8 +102,10 @@ static int landings_make_parents(const struct landings *l, const char *path)
 	dir = strndup(path, (size_t)(slash - path));
 	if (!dir)
 		return -ENOMEM;
-	place = (struct place){
-		.top = l->params->top, .rights = PLACE_WRITE, .space = l->params->space};
+	place = (struct place){.top = l->params->top,
+		.rights = PLACE_WRITE,
+		.space = l->params->space,
+		.unsynced = l->params->unsynced};
 	err = place_mkdir(&place, dir, 0777, true);
 	free(dir);
 	return err;
@@ -162,15 +165,21 @@ static void landings_name(const struct landings *l, struct landings_open *open)
 	file->dir = err ? 0 : open->dir->number;
 }
 
+static void landings_name_all(struct landings *l)
+{
+	for (unsigned i = 0; i < l->open_count; i++)
+		landings_name(l, &l->open[i]);
+	l->open_count = 0;
+}
+
 static void landings_flush(struct landings *l)
 {
 	const struct flush_place *place = l->open_count ? &l->open[0].dir->place : NULL;
 	int fds[LANDINGS_OPEN], errors[LANDINGS_OPEN];
 	bool one = true;
 
-	if (l->open_count == 1 && place->memory) {
-		landings_name(l, &l->open[0]);
-		l->open_count = 0;
+	if (l->params->unsynced || (l->open_count == 1 && place->memory)) {
+		landings_name_all(l);
 		return;
 	}
 	for (unsigned i = 0; i < l->open_count; i++) {
@@ -186,9 +195,7 @@ static void landings_flush(struct landings *l)
 		if (errors[i])
 			landings_say(l->open[i].file, errors[i], "fsync: ", strerror(-errors[i]));
 	}
-	for (unsigned i = 0; i < l->open_count; i++)
-		landings_name(l, &l->open[i]);
-	l->open_count = 0;
+	landings_name_all(l);
 }
 
 /* ---- files ---- */

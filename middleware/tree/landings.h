@@ -4,8 +4,8 @@
  * tree/landing does it one by one, but with one flush for many.
  *
  * Each file is written under a hidden temporary name.  Then the data of all are flushed, then each
- * gets mode, time and name, then each directory is flushed.  Whatever fails, fails alone; only a
- * directory that cannot be flushed takes all that got their names in it.
+ * gets mode, time and name, then each directory is flushed, unless nothing is to be.  Whatever
+ * fails, fails alone; only a directory that cannot be flushed takes all that got their names in it.
  */
 #ifndef TREE_LANDINGS_H
 #define TREE_LANDINGS_H
@@ -34,6 +34,7 @@ struct landings_params {
 	struct space_share *space; /* as of landing_params */
 	unsigned open_max; /* descriptors at once, of directories, too; there are at least two */
 	struct flush_costs *costs;
+	bool unsynced; /* neither the files nor their directories are flushed */
 };
 
 /* All in the caller's thread: it blocks.  What is there already is replaced. */

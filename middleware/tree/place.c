@@ -138,7 +138,8 @@ static int place_make_one(const struct place *p, const char *path, mode_t mode, 
 
 	if (err)
 		return err;
-	err = beneath_mkdir(p->top, path, mode, parents);
+	err = p->unsynced ? beneath_mkdir_unsynced(p->top, path, mode, parents)
+			  : beneath_mkdir(p->top, path, mode, parents);
 	place_has_name(p, &old, err);
 	return err;
 }

@@ -38,6 +38,7 @@ struct place {
 	int top; /* the directory's descriptor; beneath.h: AT_FDCWD for the user's own names */
 	unsigned rights;
 	struct space_share *space; /* what is there is counted; NULL: it is not */
+	bool unsynced;             /* nothing waits until a directory that is made is on storage */
 };
 
 /* Opens the directory.  -ENOSYS: this kernel cannot keep names beneath it (beneath_supported). */

@@ -60,6 +60,30 @@ def files_are_flushed_as_it_was_asked_for(top):
 
 
 @case
+def trees_are_flushed_as_it_was_asked_for(top):
+    """Small files come many in one block, or as single requests."""
+    place = Place(top)
+    for side in (place.local, place.export):
+        for i in range(40):
+            os.makedirs(f"{side}/tree/{i % 3}", exist_ok=True)
+            make_file(f"{side}/tree/{i % 3}/{i}", 1000)
+        os.symlink("0", f"{side}/tree/link")
+    for way, inline in (("put", "0"), ("put", "60K"), ("get", "0"), ("get", "60K")):
+        for option in ("never", "file"):
+            open(place.log, "w", encoding="ascii").close()
+            target = f"{way}-{inline}-{option}"
+            for side in (place.local, place.export):  # what is made by a request of its own is flushed by itself
+                os.mkdir(f"{side}/out/{target}")
+            words = {"put": [f"{place.local}/tree", place.daemon.url(f"out/{target}/")],
+                     "get": [place.daemon.url("tree"), f"{place.local}/out/{target}/"]}[way]
+            result = rftptest.rftp("-r", "--inline-max", inline, "--fsync", option, *words, env=place.env)
+            equal(result.code, OK, result)
+            with open(place.log, encoding="ascii") as f:
+                flushes = len(f.read().split())
+            check(not flushes if option == "never" else flushes, target, flushes, "flushes")
+
+
+@case
 def a_server_does_no_less_than_its_administrator_wants(top):
     place = Place(f"{top}/end", "--fsync", "end")
     equal(place.flushes("put", "--fsync", "never"), (0, 1), "end, never")
