@@ -288,6 +288,9 @@ bool get_asks_small(const struct settings *s)
 /* Whether the paths may be small files: the server knows. */
 static bool get_may_be_small(const struct get *g, size_t count)
 {
+	/* of a stream each file would be a transfer, which is slower still */
+	if (count > 1 && g->kind != INCOMING_STREAM && !mover_inline_files(&g->mover))
+		return false;
 	return count <= MOVER_INLINE_FILES && get_asks_small(&g->client->settings) &&
 	       mover_inline_most(&g->mover);
 }

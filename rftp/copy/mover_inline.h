@@ -20,6 +20,11 @@ bool mover_inline_suits(const struct settings *);
  * or what the user wants is for transfers. */
 uint32_t mover_inline_most(const struct mover *);
 
+/* Up to how many files that are got are not slower so than by a transfer, which takes less time for
+ * each of them, and more until the first is there; 0 over a long way where the client fetches the
+ * replies (pull), each for a round trip of its own. */
+unsigned mover_inline_files(const struct mover *);
+
 struct mover_inline_put {
 	struct outgoing *outgoing; /* whose `done` is mover_file_done */
 	const char *path;          /* at the server; with a '/' behind it, a directory */

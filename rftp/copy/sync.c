@@ -222,15 +222,12 @@ static int copy_from_small(struct sync *s)
 	struct asked asked = {.tree = true};
 	struct incoming_params params = from_params(s, &asked);
 	const struct sync_inline all = {&s->mover, s->params, &s->from, &params};
-	struct pipe_ring_counts unused;
 	int err = 0, fits = 0;
 
 	/* whose a directory is only a transfer tells; what is cut off is compared again */
 	if (!s->listed && !s->itself && !settings->owner && !settings->group)
 		fits = sync_inline_fits(&s->from, &s->plan, mover_inline_most(&s->mover),
-			sync_inline_files(calls_rtt_us(s->client->session),
-				calls_count_replies(s->client->session, &unused)),
-			&steps);
+			mover_inline_files(&s->mover), &steps);
 	params.resume_bytes = 0;
 	if (fits < 0 || asked_add(&asked, "", 0, s->params->remote))
 		err = client_no_memory(s->client);

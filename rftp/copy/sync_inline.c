@@ -12,22 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* As measured: setting up channels costs as much time as so many requests, and ten round trips. */
-#define SET_UP_FILES 20u
-#define SET_UP_TRIPS 10u
-#define FILE_US 100u
-#define READ_RTT_US 1000u /* from there on a read of each reply costs more than channels do */
-
 /* ---- what is for this way ---- */
-
-unsigned sync_inline_files(uint32_t rtt_us, bool read)
-{
-	uint64_t files = SET_UP_FILES + (uint64_t)rtt_us * SET_UP_TRIPS / FILE_US;
-
-	if (read && rtt_us >= READ_RTT_US)
-		return 0;
-	return files < MOVER_INLINE_FILES ? (unsigned)files : MOVER_INLINE_FILES;
-}
 
 /* A server's listing may name what it likes. */
 static bool may_be_asked(const struct compare_entry *e, uint32_t most)

@@ -11,11 +11,6 @@
 #include "rftp/copy/sync.h"
 #include "tree/compare.h"
 
-/* Up to how many files requests are not slower than a transfer, which takes less time for each of
- * them, and more until the first is there.  `read`: the client fetches the replies (pull), each for
- * a round trip of its own.  Pure. */
-unsigned sync_inline_files(uint32_t rtt_us, bool read);
-
 /*
  * The names of a plan's `copy`, in *steps (zeroed): of a directory that comes as a whole, and all
  * in it, each, directories with a '/' behind.  1; 0: they are for a transfer, as they are more than
