@@ -16,6 +16,7 @@
 #ifndef PROTO_MESSAGE_H
 #define PROTO_MESSAGE_H
 
+#include "proto/message_seen.h"
 #include "proto/wire.h"
 
 #include <stdbool.h>
@@ -192,13 +193,6 @@ struct message_attr {
 	int64_t mtime_s;
 	uint32_t mtime_ns; /* < 1e9 */
 	bool holes;        /* a file that takes less of its disk than its size; bit 31 of `mode` */
-};
-/* What a file was when it was looked at, told to who is to change it while it still is that. */
-struct message_seen {
-	uint64_t size;
-	int64_t mtime_s;
-	uint32_t mtime_ns; /* < 1e9 */
-	uint64_t change;   /* another number when anything was done to it since; 0: not known */
 };
 struct message_path { /* STAT, RMDIR, REMOVE, STATFS, LIST, REMOVE_TREE */
 	struct wire_bytes path;

@@ -126,8 +126,8 @@ room middleware/transfer/ '(transfer|session|engine|end|block|fabric|base|proto)
 # files and trees as the ends of a transfer: above it, beneath the programs; some of its modules know
 # names beneath a directory, and no transfer
 room middleware/tree/ '(tree|transfer|end|base|proto)/|block/(digest|ranges)\.h'
-room 'middleware/tree/(beneath|change|flush|parent|place|space|temporary|metadata|removal|owners|acls|acl_names|xattrs)' '(tree/(beneath|change|flush|parent|place|space|temporary|leftover|tree_mark|metadata|removal|owners|acls|acl_names|xattrs)|base/|proto/(wire|attributes)\.h)'
-room middleware/tree/landing '(tree/(beneath|flush|parent|place|space|landing(s|_link)?|temporary|metadata|journal|owners|acls|xattrs)\.h|transfer/transfer\.h|base/|proto/(wire|attributes)\.h)'
+room 'middleware/tree/(beneath|change|flush|parent|place|space|temporary|metadata|removal|owners|acls|acl_names|xattrs)' '(tree/(beneath|change|seen|flush|parent|place|space|temporary|leftover|tree_mark|metadata|removal|owners|acls|acl_names|xattrs)|base/|proto/(wire|attributes|message_seen)\.h)'
+room middleware/tree/landing '(tree/(beneath|flush|parent|place|space|landing(s|_link)?|temporary|leftover|metadata|journal|owners|acls|xattrs)\.h|transfer/transfer\.h|base/|proto/(wire|attributes)\.h)'
 # the programs see the seams and what opens them, not what is behind
 seams='(session|transfer|tree|base|proto)/|end/end\.h|engine/engine\.h|fabric/((fabric|select|device)\.h|soft/soft\.h|loop/loop\.h)'
 room rftp/ "rftp/|$seams"

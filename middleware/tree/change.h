@@ -5,8 +5,9 @@
 #ifndef TREE_CHANGE_H
 #define TREE_CHANGE_H
 
-#include "proto/message.h"
+#include "proto/message_seen.h"
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 struct change {

@@ -18,7 +18,7 @@
 struct compare_entry {
 	char *name, *target; /* target: of a link; else NULL */
 	uint8_t type;        /* enum message_file_type */
-	bool failed;         /* it could not be looked at, or into */
+	uint16_t failed;     /* not 0, a status: it could not be looked at, or into */
 	/* Only what the list has of it belongs to the tree: it is neither copied nor removed as a
 	 * whole. */
 	bool part;

@@ -43,7 +43,7 @@ int compare_list_append(struct compare_list *list, const struct compare_entry *e
 		list->room = room;
 	}
 	list->entries[list->count++] = *entry;
-	list->failed += entry->failed;
+	list->failed += entry->failed != 0;
 	return 0;
 }
 

@@ -5,8 +5,9 @@
 #ifndef TREE_SEEN_H
 #define TREE_SEEN_H
 
-#include "proto/message.h"
+#include "proto/message_seen.h"
 
+#include <stdbool.h>
 #include <sys/stat.h>
 
 /* Another number when anything was done to the file, whatever size and modification time say; not

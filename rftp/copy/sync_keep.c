@@ -79,13 +79,15 @@ static int list_whole(
 }
 
 /* What cannot be looked into stays as well: nobody knows what is in it. */
-static void tell_failed(struct client *c, const struct sync_params *p, const char *name)
+static void tell_failed(
+	struct client *c, const struct sync_params *p, const char *name, uint16_t status)
 {
-	struct text path = {0};
+	struct text path = {0}, why = {0};
 
 	text_printf(&path, "%s/%s", top_of(p), name);
-	report_error(&c->report, EXIT_CODE_OK, STATUS_DENIED, text_str(&path),
-		"cannot be read, and is not removed");
+	text_printf(&why, "%s, and is not removed", status_text(status));
+	report_error(&c->report, EXIT_CODE_OK, status, text_str(&path), text_str(&why));
+	text_fini(&why);
 	text_fini(&path);
 }
 
@@ -103,7 +105,7 @@ static int mark_entry(struct client *c, const struct sync_keep *k, const char *t
 	}
 	excluded = filter_excludes(k->filter, text_str(&name), e->type == MESSAGE_DIRECTORY);
 	if (e->failed && !excluded)
-		tell_failed(c, k->params, text_str(&name));
+		tell_failed(c, k->params, text_str(&name), e->failed);
 	if (e->failed || excluded)
 		*any |= mark_way(k->to, name.data);
 	if (e->failed)

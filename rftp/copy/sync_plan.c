@@ -188,13 +188,14 @@ void sync_plan_tell_failed(struct client *c, const struct compare_list *list, co
 {
 	for (size_t i = 0; i < list->count; i++) {
 		const struct compare_entry *e = &list->entries[i];
-		struct text path = {0};
+		struct text path = {0}, why = {0};
 
 		if (!e->failed)
 			continue;
 		text_printf(&path, "%s/%s", directory, e->name);
-		report_error(&c->report, EXIT_CODE_OK, STATUS_DENIED, text_str(&path),
-			"cannot be read, so nothing is removed");
+		text_printf(&why, "%s, so nothing is removed", status_text(e->failed));
+		report_error(&c->report, EXIT_CODE_OK, e->failed, text_str(&path), text_str(&why));
+		text_fini(&why);
 		text_fini(&path);
 	}
 }

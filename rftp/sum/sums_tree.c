@@ -83,13 +83,14 @@ static int add_file(struct sums *s, const struct sums_item *directory, const cha
 }
 
 /* What cannot be looked into may hold files that nobody hears of. */
-static int report_failed(struct sums *s, const struct sums_item *directory, const char *name)
+static int report_failed(
+	struct sums *s, const struct sums_item *directory, const struct compare_entry *e)
 {
 	struct text path = {0};
 
-	join(&path, directory->shown, name);
-	report_error(
-		&s->client->report, EXIT_CODE_OK, STATUS_DENIED, text_str(&path), "cannot be read");
+	join(&path, directory->shown, e->name);
+	report_error(&s->client->report, EXIT_CODE_OK, e->failed, text_str(&path),
+		status_text(e->failed));
 	text_fini(&path);
 	return -EACCES;
 }
@@ -110,7 +111,7 @@ int sums_tree_add(struct sums *s, const struct sums_item *item)
 		const struct compare_entry *e = &list.entries[i];
 
 		if (e->failed)
-			failed = report_failed(s, item, e->name);
+			failed = report_failed(s, item, e);
 		else if (e->type == MESSAGE_FILE)
 			err = add_file(s, item, e->name);
 	}

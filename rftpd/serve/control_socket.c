@@ -208,7 +208,7 @@ static int check_path(const char *path)
 	if (!lstat(path, &st))
 		return S_ISSOCK(st.st_mode) ? 0 : -EEXIST;
 	snprintf(directory, sizeof directory, "%s", path);
-	return faccessat(AT_FDCWD, dirname(directory), W_OK | X_OK, AT_EACCESS) ? -errno : 0;
+	return access(dirname(directory), W_OK | X_OK) ? -errno : 0;
 }
 
 int control_socket_check(const struct daemon_settings *settings)

@@ -144,6 +144,11 @@ class Put:
     def places(self):
         return self.local, self.daemon.top
 
+    def called(self, path):
+        """What a message may call a file that bears a name."""
+        path = os.path.normpath(path)
+        return {b": /: "} if path == os.fsencode(self.daemon.top) else {os.path.basename(path)}
+
     def names(self):
         """Last parts of the names of all that is moved."""
         there = [os.path.basename(n) for n in rftptest.tree(self.source)] if os.path.isdir(self.source) else []
@@ -281,6 +286,10 @@ class Feed(Put):
     def arguments(self):
         return ("feed", "--segment", "64K", f"a={self.source}", f"b={self.source}", self.daemon.url("feed"))
 
+    def called(self, path):
+        """What is read is a device, which has a name of its own."""
+        return {b": a: ", b": b: "} if path == os.fsencode(self.source) else super().called(path)
+
     def verify(self, code):
         for stream in "ab":
             where = self.daemon.path(f"feed/{stream}")
@@ -343,12 +352,12 @@ class Names(Put):
 
 class Left(Put):
     """What was left behind is removed, here and there; what is no such thing stays."""
-    names = (".rftp-0123456789abcdef.partial", ".rftp-fedcba9876543210.journal", ".rftp-0123456789abcdef.tree")
+    left = (".rftp-0123456789abcdef.partial", ".rftp-fedcba9876543210.journal", ".rftp-0123456789abcdef.tree")
 
     def prepare(self):
         for where in (self.local, self.daemon.path("d")):
             os.makedirs(f"{where}/e", exist_ok=True)
-            for name in (*self.names, ".rftp-kept"):
+            for name in (*self.left, ".rftp-kept"):
                 make_file(f"{where}/e/{name}", 100)
 
     def arguments(self):
@@ -402,7 +411,7 @@ def judge_message(job, fault, result):
         return
     reasons = (os.strerror(fault.error).lower().encode(), REASONS.get(fault.error, b"?"))
     check([r for r in reasons if r in result.err.lower()], "no reason:", result)
-    names = job.names() if is_temporary(path) else {os.path.basename(path)}
+    names = job.names() if is_temporary(path) else job.called(path)
     check([n for n in names if n in result.err], "not said of which file:", names, result)
     check(b"changed while" not in result.err, "nothing has changed:", result)
 

@@ -698,7 +698,9 @@ def files_with_wrong_fields(top):
                       ("a file's default list", b"\0\x08" + iwarp.text(b"") + iwarp.text(b"u::rwx"))):
         store_is_refused(place, f"FILE that has {what}", lambda store, h=has: store.offer() and [
             (iwarp.FILE, iwarp.file(kind=0x81, name=b"x") + h)])
-    for what, rest in (("no size", b""), ("a size that is none", b"\xff" * 8), ("a byte more", bytes(9))):
+    for what, rest in (("no size", b"\0"), ("a size that is none", b"\0" + b"\xff" * 8), ("a byte more", bytes(10)),
+                       ("seen neither yes nor no", b"\2" + bytes(8)), ("half of what was seen", b"\1" + bytes(20)),
+                       ("a time that is none", b"\1" + bytes(16) + b"\xff" * 4 + bytes(8))):
         store_is_refused(place, f"ATTRIBUTES with {what}", lambda store, r=rest: store.offer() and [
             (iwarp.FILE, iwarp.file(kind=9, size=0, name=b"x") + r)])
     store_is_refused(place, "a number that was used", lambda s: s.offer().file() and [

@@ -149,7 +149,7 @@ def attributes_that_were_not_asked_for(top):
     """Of a file that the user has and that -r would not replace, or would."""
     def answer(session, _):
         session.offer(files=1)
-        session.put(iwarp.FILE, iwarp.file(kind=9, mode=0o666, size=0, name=b"canary") + (10).to_bytes(8, "big"))
+        session.put(iwarp.FILE, iwarp.file(kind=9, mode=0o666, size=0, name=b"canary") + b"\0" + (10).to_bytes(8, "big"))
         session.until(iwarp.RESULT)
         session.complete(0, 0, 1)
     victim = Victim(top)
