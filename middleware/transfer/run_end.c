@@ -124,6 +124,10 @@ static void end_early(struct run *run, int error)
 	judge(run, error);
 	cancelled = run->verdict.status == STATUS_CANCELLED && !run->peer_aborted;
 	told = run->port && !send_abort(run);
+	/* who gives a transfer up closes its data channels right behind the ABORT: that these have
+	 * ended by now is no failure of the session, where others go on */
+	if (told && run->told && run->verdict.scope == VERDICT_SESSION)
+		run->verdict.scope = VERDICT_TRANSFER;
 	/* what is in flight would land in memory that is gone: no channel, no landing */
 	link_close_channels(run->link, run->params->transfer);
 	give_back(run);

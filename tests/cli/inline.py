@@ -280,7 +280,9 @@ def a_sync_from_a_server(top):
         equal(engine("sync", option, daemon.url(""), f"{top}/local/fewer"), "credit", option)
     subprocess.run(["rm", "-rf", f"{top}/local/fewer"], check=True)
     done = works("--json", "--engine=pull", "sync", daemon.url(""), f"{top}/local/fewer").done()
-    equal((done["engine"], done["channels"], done["replies"]["sent"]), ("inline", 0, 0), done)
+    equal((done["engine"], done["channels"]), ("inline", 0), done)
+    replies = done["replies"]  # the daemon sends none that it was not asked for
+    check(replies["pieces"] >= 20 and replies["sent"] <= replies["asked_for"], replies)
 
 
 @case
