@@ -41,16 +41,13 @@ void audit_fini(struct audit *a)
 	audit_init(a);
 }
 
-/* Nobody waits for who reads a FIFO. */
 static int open_target(const char *path)
 {
-	int fd =
-		strcmp(path, STDERR_NAME)
-			? open(path,
-				  O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK,
-				  0640)
-			: fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
+	int fd;
 
+	if (strcmp(path, STDERR_NAME))
+		return log_open(path);
+	fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
 	return fd < 0 ? -errno : fd;
 }
 

@@ -56,16 +56,24 @@ void log_stamp(bool on)
 	atomic_store_explicit(&log_stamped, on, memory_order_relaxed);
 }
 
+int log_open(const char *path)
+{
+	const int flags = O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+	int fd = open(path, O_WRONLY | O_CREAT | flags, 0640);
+
+	/* a FIFO that nobody reads yet: with a reader of our own there always is one */
+	if (fd < 0 && errno == ENXIO)
+		fd = open(path, O_RDWR | flags);
+	return fd < 0 ? -errno : fd;
+}
+
 int log_to_file(const char *path)
 {
-	int fd =
-		path ? open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK,
-			       0640)
-		     : STDERR_FILENO;
+	int fd = path ? log_open(path) : STDERR_FILENO;
 	int old = atomic_load(&log_fd);
 
 	if (fd < 0)
-		return -errno;
+		return fd;
 	if (path && old != STDERR_FILENO) {
 		if (dup3(fd, old, O_CLOEXEC) < 0) {
 			int err = -errno;

@@ -25,6 +25,9 @@ enum log_level log_level_get(void);
 
 /* Whether each line begins with the time, as in 2026-11-24T03:18:00.123Z; off at first. */
 void log_stamp(bool on);
+/* A file that lines are added to, made if there is none.  Nobody waits for who reads a FIFO: what
+ * it does not take is lost.  A descriptor or -errno. */
+int log_open(const char *path);
 /*
  * To the end of a file instead of stderr; NULL: to stderr again.  Called again with the same name
  * it opens the file anew, as after somebody has renamed it.  0, or -errno, and all is as it was.

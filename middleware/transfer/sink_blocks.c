@@ -39,9 +39,11 @@ int sink_give_held(struct sink *s)
 	struct bucket *bucket = s->run.bucket;
 	int n = 0;
 
-	if (!bucket || s->complete_came) /* nothing more comes */
+	if (!bucket)
 		return 0;
 	run_may_all(&s->run);
+	if (s->complete_came) /* nothing more comes */
+		return 0;
 	for (; s->held_count && run_may_move(&s->run); n++) {
 		pool_give(s->run.pool, s->held[s->held_head]);
 		s->held_head = (s->held_head + 1) % pool_count(s->run.pool);

@@ -116,14 +116,14 @@ static int change_opened(int top, const char *path, int fd, const struct change 
 
 	if (fstat(fd, &st))
 		return -errno;
+	if (c->has_seen && !seen_is(&c->seen, &st, c->mtime_s, c->mtime_ns))
+		return -ESTALE; /* whatever else it is by now */
 	if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode) && !(S_ISLNK(st.st_mode) && c->link))
 		return -ENXIO;
 	if (S_ISLNK(st.st_mode) && c->has_mode)
 		return -ELOOP; /* it has none, and what it leads to is not meant */
 	if (c->but_top && change_is_top(top, &st))
 		return -EPERM;
-	if (c->has_seen && !seen_is(&c->seen, &st, c->mtime_s, c->mtime_ns))
-		return -ESTALE;
 	if (change_gives_id(c, &st))
 		return -EPERM; /* before anything is changed */
 	if (c->has_owner || c->has_group)

@@ -62,6 +62,7 @@ struct incoming_params {
 	/* What the peer was asked for, where it is the peer who names what comes: anything else is
 	 * refused.  The caller's; NULL: it may name what it likes. */
 	struct asked *asked;
+	int cancel_fd; /* of a STREAM: readable when nobody wants more of it; -1: none */
 	enum incoming_fsync fsync;
 	bool readback;             /* files are read back from the disk, and compared */
 	struct space_share *space; /* what they may fill (tree/space); NULL: nobody counts */

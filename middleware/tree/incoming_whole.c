@@ -8,7 +8,11 @@
 #include "tree/incoming_impl.h"
 #include "tree/incoming_room.h"
 
+#include "tree/beneath.h"
+
 #include <errno.h>
+#include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -45,6 +49,23 @@ static int incoming_whole_land(
 	return err;
 }
 
+/* Some of the bytes, once the stream takes them: how many, 0: again, or -errno.  A pipe that is
+ * ready takes as much as a piece of that size without making us wait. */
+static ssize_t stream_write(const struct incoming *in, const uint8_t *data, uint64_t bytes)
+{
+	struct pollfd fds[] = {{in->params.fd, POLLOUT, 0}, {in->params.cancel_fd, POLLIN, 0}};
+	ssize_t n;
+
+	if (poll(fds, 2, -1) < 0)
+		return errno == EINTR ? 0 : -errno;
+	if (fds[1].revents)
+		return -ECANCELED;
+	n = write(in->params.fd, data, bytes < PIPE_BUF ? bytes : PIPE_BUF);
+	if (n < 0)
+		return errno == EINTR || errno == EAGAIN ? 0 : -errno;
+	return n ? n : -EIO;
+}
+
 int incoming_whole_stream(
 	void *ctx, const struct transfer_file *file, const uint8_t *data, char text[512])
 {
@@ -54,16 +75,22 @@ int incoming_whole_stream(
 	/* each was asked for by itself, and answered in its turn; a pipe that nobody reads any more
 	 * takes none of those behind */
 	while (!in->stream_error && done < file->size) {
-		ssize_t n = write(in->params.fd, data + done, file->size - done);
+		ssize_t n = stream_write(in, data + done, file->size - done);
 
-		if (n > 0)
+		if (n >= 0)
 			done += (uint64_t)n;
-		else if (!n || errno != EINTR)
-			in->stream_error = n ? -errno : -EIO;
+		else
+			in->stream_error = (int)n;
 	}
-	if (in->stream_error)
+	if (in->stream_error) {
 		snprintf(text, 512, "writing at offset %ju: %s", (uintmax_t)done,
 			strerror(-in->stream_error));
+		return in->stream_error;
+	}
+	if (in->params.fsync != INCOMING_FSYNC_NEVER) /* of a pipe or terminal it is no error */
+		in->stream_error = beneath_sync(in->params.fd);
+	if (in->stream_error)
+		snprintf(text, 512, "fsync: %s", strerror(-in->stream_error));
 	return in->stream_error;
 }
 

@@ -14,6 +14,7 @@
 #include "rftp/copy/targets.h"
 #include "rftp/copy/wishes.h"
 #include "rftp/remote/remote_path.h"
+#include "rftp/shell/interrupt.h"
 #include "tree/beneath.h"
 
 #include <errno.h>
@@ -169,6 +170,7 @@ static struct incoming_params get_params(struct get *g, struct asked *asked)
 		.top = AT_FDCWD,
 		.path = g->target,
 		.fd = STDOUT_FILENO,
+		.cancel_fd = interrupt_fd(),
 		.replace = wishes_replaces(s),
 		.update = s->update,
 		.set_id = true,

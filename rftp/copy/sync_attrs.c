@@ -32,6 +32,11 @@ static void attrs_changed(void *ctx, size_t number)
 	struct attrs *a = ctx;
 	const struct compare_pair *pair = &a->pairs->entries[number];
 
+	if (!a->plan || !attrs_are_of_file(pair)) { /* a server's answer to what was not asked */
+		report_error(&a->client->report, EXIT_CODE_OK, STATUS_CHANGED,
+			*pair->from->name ? pair->from->name : "the directory itself", NULL);
+		return;
+	}
 	report_verbose(&a->client->report, "%s was changed after it was compared: it is copied",
 		pair->from->name);
 	if (!a->err && compare_plan_copy_too(a->plan, pair))

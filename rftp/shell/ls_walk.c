@@ -16,7 +16,9 @@
 #include <string.h>
 #include <sys/queue.h>
 
-#define LS_WALK_HELD_MAX 256u /* asked for and not told: what a client should hold */
+/* Asked for and not told, and bytes of what has come of these: what a client should hold. */
+#define LS_WALK_HELD_MAX 256u
+#define LS_WALK_HELD_BYTES (64ull << 20)
 
 struct ls_node {
 	TAILQ_ENTRY(ls_node) link;   /* in the order of telling */
@@ -32,6 +34,7 @@ struct ls_walk {
 	TAILQ_HEAD(, ls_node) nodes;
 	STAILQ_HEAD(, ls_node) asked; /* without those that have answered */
 	size_t held;
+	uint64_t held_bytes;
 	int err; /* the first */
 };
 
@@ -69,6 +72,7 @@ static void node_drop(struct ls_walk *w, struct ls_node *node)
 {
 	TAILQ_REMOVE(&w->nodes, node, link);
 	w->held -= node->is_asked;
+	w->held_bytes -= node->list.bytes;
 	node_free(node);
 }
 
@@ -144,7 +148,10 @@ static const char *next_path(void *ctx)
 	while (node && node->is_asked)
 		node = TAILQ_NEXT(node, link);
 	/* the first of all is never waited for in vain: it makes room */
-	if (!node || (w->held >= LS_WALK_HELD_MAX && node != TAILQ_FIRST(&w->nodes)))
+	if (!node)
+		return NULL;
+	if ((w->held >= LS_WALK_HELD_MAX || w->held_bytes >= LS_WALK_HELD_BYTES) &&
+		node != TAILQ_FIRST(&w->nodes))
 		return NULL;
 	node->is_asked = true;
 	w->held++;
@@ -174,6 +181,7 @@ static void take_list(void *ctx, int err, struct calls_list *list)
 	} else {
 		node->list = *list;
 		node->is_here = true;
+		w->held_bytes += list->bytes;
 		w->params.sort(w->params.ctx, &node->list);
 		if (w->params.recursive)
 			add_beneath(w, node);

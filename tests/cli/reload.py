@@ -126,18 +126,22 @@ def files_that_are_fifos_hold_up_nobody(top):
         os.mkfifo(f"{top}/{name}")
     os.rename(f"{top}/log", f"{top}/fifo")  # the messages are to be read
     daemon.process.send_signal(signal.SIGHUP)
-    wait_until(lambda: os.path.exists(f"{top}/log") and "audit-log" in read(f"{top}/log"), "what it says of the audit log")
+    wait_until(lambda: os.path.exists(f"{top}/log"), "a new log")
     equal(names(daemon), ["in-a"], "the export")
+    audit = rftptest.opened_fifo(f"{top}/audit")
+    wait_until(lambda: b'"login"' in audit(), "who reads it later has what it took")
     os.unlink(daemon.config)
     os.mkfifo(daemon.config)
     daemon.process.send_signal(signal.SIGHUP)
     wait_until(lambda: "it is a pipe" in read(f"{top}/log"), "what it says of the configuration")
     equal(names(daemon), ["in-a"], "the export")
-    # and its log, of which nothing can be said there
+    # and its log
     os.rename(f"{top}/log", f"{top}/log.1")
     os.rename(f"{top}/fifo", f"{top}/log")
     daemon.process.send_signal(signal.SIGHUP)
-    wait_until(lambda: f"log-file {top}/log: " in read(f"{top}/log.1"), "what it says of its log")
+    log = rftptest.opened_fifo(f"{top}/log")
+    daemon.process.send_signal(signal.SIGHUP)
+    wait_until(lambda: b"reload" in log(), "messages in it")
     equal(names(daemon), ["in-a"], "the export")
 
 
