@@ -13,6 +13,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Whether everybody is listed: the text may write the word with backslashes in it. */
+static bool lists_everybody(const struct export_rule *e)
+{
+	for (unsigned i = 0; i < e->user_count; i++)
+		if (!strcmp(e->users[i], EXPORT_RULE_USERS))
+			return true;
+	return false;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct sockaddr_in from = {.sin_family = AF_INET, .sin_addr = {htonl(0xc0000207)}};
@@ -31,7 +40,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		must(!(export_rule_rights(e, NULL, sa, true) & ~e->rights));
 		must(!(export_rule_rights(e, NULL, sa, false) & ~PLACE_READ_ONLY) || e->user_count);
 		must(!e->user_count || !export_rule_rights(e, "\n", sa, false) ||
-			strstr(text, EXPORT_RULE_USERS));
+			lists_everybody(e));
 		export_rule_free(e);
 	}
 	free(text);
