@@ -112,7 +112,7 @@ void bucket_spend(struct bucket *b, uint64_t bytes, uint64_t now_ns)
 	b->next_ns += time_of(b, bytes);
 	b->unmoved += bytes;
 	for (unsigned i = 0; i < b->meter_count; i++)
-		meter_spend(b->meters[i], bytes, now_ns);
+		b->owed_ns[i] = meter_spend(b->meters[i], bytes, now_ns);
 }
 
 void bucket_refund(struct bucket *b, uint64_t bytes)
@@ -121,8 +121,10 @@ void bucket_refund(struct bucket *b, uint64_t bytes)
 
 	b->next_ns -= ns < b->next_ns ? ns : b->next_ns;
 	b->unmoved -= bytes < b->unmoved ? bytes : b->unmoved;
-	for (unsigned i = 0; i < b->meter_count; i++)
-		meter_refund(b->meters[i], bytes);
+	for (unsigned i = 0; i < b->meter_count; i++) {
+		ns = meter_refund(b->meters[i], bytes);
+		b->owed_ns[i] -= ns < b->owed_ns[i] ? ns : b->owed_ns[i];
+	}
 }
 
 uint64_t bucket_paid_ns(struct bucket *b, uint64_t now_ns)
@@ -131,8 +133,12 @@ uint64_t bucket_paid_ns(struct bucket *b, uint64_t now_ns)
 
 	bucket_refund(b, b->unmoved);
 	for (unsigned i = 0; i < b->meter_count; i++) {
+		/* sooner than it was at first, if others get back what they have not used, or the
+		 * rate is a higher one */
 		uint64_t ns = meter_next_ns(b->meters[i], now_ns);
 
+		if (ns > b->owed_ns[i])
+			ns = b->owed_ns[i];
 		if (ns > now_ns + LOOK_NS)
 			ns = now_ns + LOOK_NS;
 		paid_ns = ns > paid_ns ? ns : paid_ns;

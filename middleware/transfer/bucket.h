@@ -41,6 +41,9 @@ struct bucket {
 	/* rates that it shares with other transfers, set before it is used; they outlive it */
 	struct meter *meters[BUCKET_METERS_MAX];
 	unsigned meter_count;
+	/* the transfer's thread's: when what it has spent of each is paid for; what others spend
+	 * later is theirs to wait for */
+	uint64_t owed_ns[BUCKET_METERS_MAX];
 	/* the transfer's thread's */
 	uint64_t unmoved; /* bytes that time was used up for, and that have not moved */
 	uint64_t burst_bytes;
@@ -72,7 +75,8 @@ void bucket_spend(struct bucket *, uint64_t bytes, uint64_t now_ns);
 /* It was for more than came. */
 void bucket_refund(struct bucket *, uint64_t bytes);
 /* Nothing more will move: when what has moved is paid for where it shares a rate, or when to ask
- * again, if that is soon enough; not later than now: it is. */
+ * again, if that is soon enough; not later than now: it is, and stays so.  It stands in line for
+ * that with what others had spent before its last byte, and not with what they spend now. */
 uint64_t bucket_paid_ns(struct bucket *, uint64_t now_ns);
 /* So many bytes of the turn have moved. */
 void bucket_count(struct bucket *, uint64_t bytes);

@@ -52,13 +52,15 @@ uint64_t meter_next_ns(struct meter *m, uint64_t now_ns)
 	return next;
 }
 
-void meter_spend(struct meter *m, uint64_t bytes, uint64_t now_ns)
+uint64_t meter_spend(struct meter *m, uint64_t bytes, uint64_t now_ns)
 {
+	uint64_t ns = time_of(m, bytes);
+
 	(void)meter_next_ns(m, now_ns); /* an idle time is over */
-	atomic_fetch_add_explicit(&m->next_ns, time_of(m, bytes), memory_order_relaxed);
+	return atomic_fetch_add_explicit(&m->next_ns, ns, memory_order_relaxed) + ns;
 }
 
-void meter_refund(struct meter *m, uint64_t bytes)
+uint64_t meter_refund(struct meter *m, uint64_t bytes)
 {
 	uint64_t next = atomic_load_explicit(&m->next_ns, memory_order_relaxed);
 	uint64_t ns = time_of(m, bytes);
@@ -66,4 +68,5 @@ void meter_refund(struct meter *m, uint64_t bytes)
 	while (!atomic_compare_exchange_weak_explicit(&m->next_ns, &next, next > ns ? next - ns : 0,
 		memory_order_relaxed, memory_order_relaxed))
 		;
+	return ns;
 }

@@ -26,8 +26,10 @@ void meter_set_rate(struct meter *, uint64_t rate, uint64_t now_ns);
 
 /* When something may move: not later than now: it may. */
 uint64_t meter_next_ns(struct meter *, uint64_t now_ns);
-/* Time for so many bytes is used up; or it was for more than came. */
-void meter_spend(struct meter *, uint64_t bytes, uint64_t now_ns);
-void meter_refund(struct meter *, uint64_t bytes);
+/* Time for so many bytes is used up: gives when they, and all that others spent before, are paid
+ * for. */
+uint64_t meter_spend(struct meter *, uint64_t bytes, uint64_t now_ns);
+/* It was for more than came: gives the time that comes back. */
+uint64_t meter_refund(struct meter *, uint64_t bytes);
 
 #endif

@@ -255,14 +255,13 @@ bool run_is_paid_for(struct run *run)
 {
 	uint64_t now, paid;
 
-	if (!run->bucket || run->is_paid)
+	if (!run->bucket)
 		return true;
 	now = clock_now_ns();
 	paid = bucket_paid_ns(run->bucket, now);
 	run->held_back = paid > now;
 	run->held_until_ns = paid;
-	run->is_paid = !run->held_back;
-	return run->is_paid;
+	return !run->held_back;
 }
 
 void run_set_current(struct run *run, struct wire_bytes name)

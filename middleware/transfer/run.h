@@ -72,7 +72,6 @@ struct run {
 	/* how fast it may go; NULL: as fast as it can */
 	struct bucket *bucket;
 	bool held_back;         /* what could move now may not, since the loop last asked */
-	bool is_paid;           /* all has moved, and what went ahead is paid for: once for all */
 	uint64_t held_until_ns; /* then it may; BUCKET_NEVER: after a word of the decider's */
 	uint32_t told_position; /* of ours in the line for the next turn: what the peer knows */
 	uint64_t told_wait_ns;

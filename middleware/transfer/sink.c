@@ -287,6 +287,7 @@ static int work(struct run *run)
 {
 	struct sink *s = self(run);
 	int total = 0, done, err;
+	bool is_paid;
 	static int (*const steps[])(struct sink *) = {
 		sink_take_landed,
 		sink_early_take,
@@ -308,9 +309,12 @@ static int work(struct run *run)
 			return n;
 		total += n;
 	}
-	if (!s->complete_came || s->open || !run_is_paid_for(&s->run))
+	if (!s->complete_came || s->open)
 		return total;
+	is_paid = run_is_paid_for(&s->run); /* flushed is meanwhile */
 	done = flush_files(s);
+	if (done > 0)
+		done = is_paid;
 	if (done > 0)
 		done = s->run.sink->ops->settle(s->run.sink);
 	if (done <= 0)

@@ -57,19 +57,19 @@ int sink_give_held(struct sink *s)
 	return n;
 }
 
-/* A block of so many bytes has come into a slot that was given for a whole one; nothing was given
- * for an early one. */
+/* A block of so many bytes has crossed, into a slot that was given for a whole one; nothing was
+ * given for an early one, and what is counted is spent before. */
 static void count_landed(struct sink *s, bool early, uint32_t bytes)
 {
 	if (!s->run.bucket)
 		return;
-	bucket_count(s->run.bucket, bytes);
 	if (early) {
 		bucket_spend(s->run.bucket, bytes, clock_now_ns());
-		return;
+	} else {
+		s->away++;
+		bucket_refund(s->run.bucket, s->block - bytes);
 	}
-	s->away++;
-	bucket_refund(s->run.bucket, s->block - bytes);
+	bucket_count(s->run.bucket, bytes);
 }
 
 void sink_count_verified(struct sink *s, const struct block *b)
@@ -183,7 +183,7 @@ int sink_take_block(struct sink *s, struct block *b)
 		return err;
 	/* the block may be somebody else's by now */
 	s->run.stats->crossed_bytes += crossed;
-	count_landed(s, early, h.length);
+	count_landed(s, early, crossed);
 	return 0;
 }
 
@@ -205,7 +205,10 @@ static int take_again(struct sink *s, struct sink_file *f)
 {
 	log_info("file %u: a block was damaged on its way: it is read once more", f->file.file);
 	f->in_io--;
-	s->away -= s->run.bucket != NULL;
+	if (s->run.bucket) {
+		s->away--;
+		bucket_spend(s->run.bucket, s->block, clock_now_ns());
+	}
 	if (f->bundle)
 		sink_bundle_again(f);
 	else

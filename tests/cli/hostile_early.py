@@ -4,6 +4,7 @@
 
 import os
 import struct
+import time
 
 import iwarp
 import rftptest
@@ -153,6 +154,39 @@ def a_large_file_in_all_slots(top):
     e.closed()
     stored(place)
     e.close()
+    place.whole()
+
+
+@case
+def behind_all_other_slots(top):
+    """A block that is early, while each slot of the sink's own holds one that is not paid for yet: it pays, too."""
+    rate = 4 * BLOCK
+    place = Place(top, "--limit", f"rate={rate}")
+    for early in (1, 0):
+        e = Early(place.port)
+        start = time.monotonic()
+        e.store().offer(depth=2).file(size=(2 + early) * BLOCK)
+        slots = []
+        while len(slots) < 2:
+            type_, _, data = e.session.get()
+            if type_ == iwarp.ACCEPT:
+                depth, stride, base, key = struct.unpack(">IIQI", data[:20])
+                equal(depth, 2, "slots")
+            elif type_ == iwarp.GRANT:
+                slots += struct.unpack(f">{data[1]}I", data[2:])
+        for sequence, slot in enumerate(slots):
+            e.channels[0].write(key, base + slot * stride + 4096 - 32,
+                                iwarp.block(sequence=sequence, offset=sequence * BLOCK) + bytes(BLOCK))
+            e.channels[0].send(struct.pack(">I", slot))
+        e.landed()
+        if early:
+            e.write(0, iwarp.block(sequence=2, offset=2 * BLOCK) + bytes(BLOCK)).notice(0)
+        e.end(size=(2 + early) * BLOCK, blocks=2 + early, digest=1).complete(open_=1)
+        while e.session.get()[0] != iwarp.CLOSED:
+            pass
+        seconds = time.monotonic() - start
+        check(seconds > (2 + early) * BLOCK / rate - 0.1, 2 + early, "blocks at", rate, "a second in", seconds, "s")
+        e.close()
     place.whole()
 
 

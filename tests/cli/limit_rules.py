@@ -12,8 +12,8 @@ import time
 import iwarp
 import rftptest
 from iwarp import Session
-from rftptest import (CONNECT, REFUSED, USAGE, case, check, equal, fails, finish, make_file, same_files, start_rftp,
-                      wait_until, works)
+from rftptest import (CONNECT, REFUSED, USAGE, Daemon, case, check, equal, fails, finish, make_file, same_files,
+                      start_rftp, wait_until, works)
 from rude import WAIT
 from users_daemon import Users
 
@@ -173,6 +173,28 @@ def small_files_pay_too(top):
         works(*daemon.login, "-c", "; ".join(f"get a/small {top}/{early}{i}" for i in range(64)), daemon.at("alice"))
         seconds = time.monotonic() - start
         check(seconds >= 0.4, "256 KiB in small files at 256 KiB/s in", seconds, "s")
+    daemon.stop()
+
+
+@case
+def what_is_flushed_is_so_meanwhile(top):
+    """Who has to pay for what went early does not wait for the disk behind that.  (Within the sandbox nothing could
+    be noted.)"""
+    log = f"{top}/flushes"
+    os.mkdir(f"{top}/export")
+    make_file(f"{top}/f", 960 << 10)
+    daemon = Daemon(f"{top}/export", "rw", "--sandbox=no", "--limit", "rate=16K",
+                    env=rftptest.preloaded("disk", RFTP_TEST_FLUSHES=log))
+    start = time.monotonic()
+    process = start_rftp("--fsync=end", f"{top}/f", daemon.url())
+
+    def is_flushed():
+        with open(log) as f:
+            return "syncfs" in f.read()
+
+    wait_until(lambda: os.path.exists(log) and is_flushed(), "flushed", seconds=20)
+    check(process.poll() is None, "960 KiB at 16 KiB/s in", time.monotonic() - start, "s")
+    rftptest.kill(process)
     daemon.stop()
 
 

@@ -138,5 +138,44 @@ static void a_meter_is_shared(void)
 	bucket_fini(&b);
 }
 
+/* What others spend once all of a transfer has moved is theirs to wait for. */
+static void the_end_waits_for_its_own(void)
+{
+	const uint64_t now = 10 * S;
+	struct bucket a, b;
+	struct meter meter;
+
+	meter_init(&meter, 1000000);
+	CHECK(!bucket_init(&a, METER_ENDLESS, 1000));
+	CHECK(!bucket_init(&b, METER_ENDLESS, 1000));
+	a.meters[a.meter_count++] = &meter;
+	b.meters[b.meter_count++] = &meter;
+	CHECK_EQ(bucket_paid_ns(&a, now), now); /* nothing moved */
+	bucket_spend(&a, 300000, now);
+	bucket_count(&a, 200000);
+	bucket_spend(&b, 5000000, now);
+	/* the last third did not move */
+	CHECK(bucket_paid_ns(&a, now) > now + S / 6);
+	CHECK(bucket_paid_ns(&a, now) <= now + S / 5);
+	bucket_spend(&b, 5000000, now + S / 10);
+	CHECK(bucket_paid_ns(&a, now + S / 10) <= now + S / 5);
+	CHECK_EQ(bucket_paid_ns(&a, now + S / 5), now + S / 5);
+	CHECK(meter_next_ns(&meter, now + S / 5) > now + 9 * S);
+	/* whoever comes behind waits for those before it, and not longer than they take */
+	bucket_spend(&a, 1000, now + S / 5);
+	bucket_count(&a, 1000);
+	CHECK_EQ(bucket_paid_ns(&a, now + S / 5), now + S / 5 + S); /* when it looks again */
+	bucket_fini(&b); /* which has moved nothing */
+	CHECK(bucket_paid_ns(&a, now + S / 5) <= now + S / 5 + MS);
+	/* nor is an old rate waited for */
+	bucket_spend(&a, 500000, now + S);
+	bucket_count(&a, 500000);
+	CHECK(bucket_paid_ns(&a, now + S) > now + S + S / 3);
+	meter_set_rate(&meter, 10000000, now + S);
+	CHECK(bucket_paid_ns(&a, now + S) <= now + S + S / 20);
+	bucket_fini(&a);
+}
+
 HARNESS_MAIN({"a_meter_is_shared", a_meter_is_shared}, {"the_rate_is_kept", the_rate_is_kept},
-	{"turns_are_asked_for_once", turns_are_asked_for_once}, {"sizes", sizes})
+	{"turns_are_asked_for_once", turns_are_asked_for_once}, {"sizes", sizes},
+	{"the_end_waits_for_its_own", the_end_waits_for_its_own})
