@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -30,15 +31,23 @@ void audit_init(struct audit *a)
 	tzset(); /* localtime_r need not */
 	*a = (struct audit){
 		.json = {.name = "audit-log", .fd = -1}, .xferlog = {.name = "xferlog", .fd = -1}};
+	pthread_mutex_init(&a->json.lock, NULL);
+	pthread_mutex_init(&a->xferlog.lock, NULL);
+}
+
+static void close_file(struct audit_file *a)
+{
+	a->kept = false;
+	if (a->fd >= 0)
+		close(a->fd);
+	a->fd = -1;
+	pthread_mutex_destroy(&a->lock);
 }
 
 void audit_fini(struct audit *a)
 {
-	if (a->json.fd >= 0)
-		close(a->json.fd);
-	if (a->xferlog.fd >= 0)
-		close(a->xferlog.fd);
-	audit_init(a);
+	close_file(&a->json);
+	close_file(&a->xferlog);
 }
 
 static int open_target(const char *path)
@@ -51,24 +60,32 @@ static int open_target(const char *path)
 	return fd < 0 ? -errno : fd;
 }
 
+static bool is_same_file(int a, int b)
+{
+	struct stat x, y;
+
+	return !fstat(a, &x) && !fstat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
 int audit_use(struct audit_file *a, const char *path)
 {
-	int fd = path ? open_target(path) : -1, old = a->fd, err = 0;
+	int fd = path ? open_target(path) : -1, old;
 
-	if (path && fd >= 0 && old >= 0) {
-		err = dup3(fd, old, O_CLOEXEC) < 0 ? -errno : 0;
-		close(fd);
-	} else if (path && fd >= 0) {
-		a->fd = fd;
-	} else if (path) {
-		err = fd;
+	if (path && fd < 0) {
+		log_error("%s %s: %s", a->name, path, strerror(-fd));
+		return fd;
 	}
-	if (err) {
-		log_error("%s %s: %s", a->name, path, strerror(-err));
-		return err;
-	}
+	pthread_mutex_lock(&a->lock);
+	old = a->fd;
+	/* a line that broke off stands in the file that it is in, and in no other */
+	a->torn = a->torn && old >= 0 && (fd < 0 || is_same_file(fd, old));
 	a->failed = false;
 	a->kept = path;
+	if (path)
+		a->fd = fd;
+	pthread_mutex_unlock(&a->lock);
+	if (path && old >= 0)
+		close(old);
 	return 0;
 }
 
@@ -129,25 +146,20 @@ static void put_time(FILE *out)
 	fprintf(out, "{\"time\":\"%s.%03uZ\"", text, (unsigned)(now.tv_nsec / 1000000));
 }
 
-/* What was begun and cannot be ended is a line by itself: the next one is whole. */
+/* Under the lock.  What was begun and cannot be ended is a line by itself: the next one is whole.
+ */
 static int write_all(struct audit_file *a, const char *data, size_t size)
 {
-	const size_t whole = size;
-
 	while (size) {
 		ssize_t n = write(a->fd, data, size);
 
 		if (n < 0 && errno == EINTR)
 			continue;
-		if (n <= 0) {
-			int err = n ? -errno : -EIO;
-
-			if (size < whole)
-				atomic_store(&a->torn, true);
-			return err;
-		}
+		if (n <= 0)
+			return n ? -errno : -EIO;
 		data += n;
 		size -= (size_t)n;
+		a->torn = size;
 	}
 	return 0;
 }
@@ -184,18 +196,23 @@ static void write_line(struct audit_file *a, const struct audit_event *e,
 	char *line = NULL;
 	size_t size = 0;
 	FILE *out = open_memstream(&line, &size);
-	bool torn = atomic_exchange(&a->torn, false);
-	int err;
+	bool is_news;
+	int err = 0;
 
-	if (out && torn)
-		fputc('\n', out);
 	if (out)
 		put(out, e);
-	err = !out || fclose(out) ? -ENOMEM : write_all(a, line, size);
-	if (err && torn)
-		atomic_store(&a->torn, true);
+	if (!out || fclose(out))
+		err = -ENOMEM;
+	pthread_mutex_lock(&a->lock);
+	if (!err && a->torn)
+		err = write_all(a, "\n", 1);
+	if (!err)
+		err = write_all(a, line, size);
+	is_news = err && !a->failed;
+	a->failed = a->failed || err;
+	pthread_mutex_unlock(&a->lock);
 	free(line);
-	if (err && !atomic_exchange(&a->failed, true))
+	if (is_news)
 		log_error("%s: a line is lost: %s", a->name, strerror(-err));
 }
 

@@ -4,23 +4,26 @@
  * each file that went through, each change of a name, and each refusal of these (rftpd(8), AUDIT
  * LOG).
  *
- * A line is one write(2) of the whole of it, from any thread; control characters are escaped, so
- * that nobody's file name makes a line of its own.  Nobody waits for a file that takes none, such
- * as a FIFO that is full: the line is lost, which is said once.
+ * Any thread writes, one at a time, so that lines do not mix, also where a long one goes to a FIFO
+ * in pieces; control characters are escaped, so that nobody's file name makes a line of its own.
+ * Nobody waits for a file that takes none, such as a FIFO that is full: the line is lost, which is
+ * said once, and what was begun of it is a line by itself.
  */
 #ifndef RFTPD_AUDIT_H
 #define RFTPD_AUDIT_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 struct audit_file {
-	const char *name; /* of its setting */
-	atomic_int fd;    /* -1: there was none yet.  The number stays: threads write to it */
-	atomic_bool kept;
-	atomic_bool failed; /* a line could not be written, and it was said */
-	atomic_bool torn;   /* the last line has no end */
+	const char *name;     /* of its setting */
+	atomic_bool kept;     /* it is written to */
+	pthread_mutex_t lock; /* of what follows, and of the end of the file */
+	int fd;               /* -1: there was none yet */
+	bool failed;          /* a line could not be written, and it was said */
+	bool torn;            /* the last line has no end */
 };
 
 struct audit {

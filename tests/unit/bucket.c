@@ -165,7 +165,7 @@ static void the_end_waits_for_its_own(void)
 	bucket_spend(&a, 1000, now + S / 5);
 	bucket_count(&a, 1000);
 	CHECK_EQ(bucket_paid_ns(&a, now + S / 5), now + S / 5 + S); /* when it looks again */
-	bucket_fini(&b); /* which has moved nothing */
+	bucket_fini(&b);                                            /* which has moved nothing */
 	CHECK(bucket_paid_ns(&a, now + S / 5) <= now + S / 5 + MS);
 	/* nor is an old rate waited for */
 	bucket_spend(&a, 500000, now + S);
