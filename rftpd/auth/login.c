@@ -52,7 +52,7 @@ int login_check_settings(const struct daemon_settings *s, bool trial)
 		return -EINVAL;
 	}
 	if (s->users && *why)
-		log_warning("users: %s, if it is not that", why);
+		log_warning("users: %s", why);
 	if (s->authorized_keys && !strstr(s->authorized_keys, "%u")) {
 		log_error("authorized-keys %s: name a file for each user, with %%u in the place of "
 			  "the name",
@@ -166,23 +166,23 @@ static bool check_password(struct login_attempt *a)
 {
 	char hash[USERS_HASH_MAX] = "";
 	bool right;
-	int err;
+	int found;
 
 	if (!a->users && !a->system_users)
 		return fail(a, "there are no passwords here (users)");
-	err = !a->users ? 0 : users_find(a->users, a->shown.user, hash, a->why);
-	if (err)
+	found = !a->users ? 0 : users_find(a->users, a->shown.user, hash, a->why);
+	if (found < 0)
 		log_error("users: %s", a->why);
-	/* who has an entry in the file is that user, and nobody of this host */
-	if (!err && !*hash && a->system_users) {
+	/* who has an entry in the file, also a broken one, is that user, and nobody of this host */
+	if (!found && a->system_users) {
 		a->asks = true;
 		return false;
 	}
 	right = users_verify((const char *)a->data, hash);
-	if (err)
-		return false;
-	if (!right)
-		fail(a, *hash ? "the password is wrong" : "there is no such user");
+	if (!right && !found)
+		fail(a, "there is no such user");
+	else if (!right && *hash)
+		fail(a, "the password is wrong");
 	explicit_bzero(hash, sizeof hash);
 	return right;
 }
@@ -251,15 +251,13 @@ static bool end(struct login_attempt *a, bool right)
 /* Who has an entry in the file is that user, and nobody of this host by another spelling. */
 static bool is_of_the_file(struct login_attempt *a, const char *name)
 {
-	char hash[USERS_HASH_MAX] = "";
+	char hash[USERS_HASH_MAX];
+	int found = !a->users ? 0 : users_find(a->users, name, hash, a->why);
 
-	if (!a->users)
-		return false;
-	if (users_find(a->users, name, hash, a->why))
-		return true;
-	if (*hash)
+	explicit_bzero(hash, sizeof hash);
+	if (found > 0)
 		fail(a, "PAM names a user who is one of the file (users)");
-	return *hash;
+	return found != 0;
 }
 
 bool login_attempt_ask(struct login_attempt *a)

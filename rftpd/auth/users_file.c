@@ -39,39 +39,101 @@ bool users_name_ok(const char *name)
 
 /* ---- reading ---- */
 
-/* The hash of a line that is the user's: its length, with *hash; -1: another's line. */
-static int hash_of_line(const char *line, size_t len, const char *user, const char **hash)
-{
-	size_t name = strlen(user);
+struct line {
+	const char *name, *hash;
+	size_t name_len, hash_len;
+	bool broken;
+};
 
-	if (len <= name || memcmp(line, user, name) != 0 || line[name] != ':')
-		return -1;
-	*hash = line + name + 1;
-	len -= name + 1;
-	while (len && ((*hash)[len - 1] == '\r' || (*hash)[len - 1] == ' '))
-		len--;
-	return len < USERS_HASH_MAX && !memchr(*hash, '\0', len) ? (int)len : 0;
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\r';
 }
 
-void users_find_in(const char *text, size_t len, const char *user, char hash[USERS_HASH_MAX])
+/* That of a line which has fields behind it, as those of shadow(5) have, is none. */
+static bool hash_ok(const char *hash, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (hash[i] <= ' ' || hash[i] >= 0x7f || hash[i] == ':')
+			return false;
+	return len && len < USERS_HASH_MAX;
+}
+
+static bool line_name_ok(const char *at, size_t len)
+{
+	char name[256];
+
+	if (len >= sizeof name || memchr(at, '\0', len))
+		return false;
+	memcpy(name, at, len);
+	name[len] = '\0';
+	return users_name_ok(name);
+}
+
+/* Whether it is anybody's. */
+static bool read_line(const char *at, size_t len, struct line *l)
+{
+	const char *const start = at, *colon;
+
+	while (len && is_blank(at[len - 1]))
+		len--;
+	for (; len && is_blank(*at); at++)
+		len--;
+	if (!len || *at == '#')
+		return false;
+	colon = memchr(at, ':', len);
+	*l = (struct line){.name = at, .name_len = colon ? (size_t)(colon - at) : len};
+	if (colon) {
+		l->hash = colon + 1;
+		l->hash_len = len - l->name_len - 1;
+	}
+	l->broken = at != start || !colon || !line_name_ok(at, l->name_len) ||
+		    !hash_ok(l->hash, l->hash_len);
+	while (l->name_len && is_blank(at[l->name_len - 1]))
+		l->name_len--;
+	return true;
+}
+
+static bool is_of(const struct line *l, const char *user)
+{
+	return l->name_len == strlen(user) && !memcmp(l->name, user, l->name_len);
+}
+
+/* The first line of `user`, or, with NULL, that is broken: its number, or 0. */
+static unsigned find_line(const char *text, size_t len, const char *user, struct line *l)
 {
 	const char *end = text + len;
 
-	hash[0] = '\0';
-	if (!users_name_ok(user))
-		return;
-	while (text < end) {
-		const char *newline = memchr(text, '\n', (size_t)(end - text)), *found;
+	for (unsigned number = 1; text < end; number++) {
+		const char *newline = memchr(text, '\n', (size_t)(end - text));
 		const char *stop = newline ? newline : end;
-		int n = hash_of_line(text, (size_t)(stop - text), user, &found);
 
-		if (n >= 0) {
-			memcpy(hash, found, (size_t)n);
-			hash[n] = '\0';
-			return;
-		}
+		if (read_line(text, (size_t)(stop - text), l) &&
+			(user ? is_of(l, user) : l->broken))
+			return number;
 		text = newline ? newline + 1 : end;
 	}
+	return 0;
+}
+
+unsigned users_find_in(const char *text, size_t len, const char *user, char hash[USERS_HASH_MAX])
+{
+	struct line l;
+	unsigned number = users_name_ok(user) ? find_line(text, len, user, &l) : 0;
+
+	hash[0] = '\0';
+	if (number && !l.broken) {
+		memcpy(hash, l.hash, l.hash_len);
+		hash[l.hash_len] = '\0';
+	}
+	return number;
+}
+
+unsigned users_find_broken(const char *text, size_t len)
+{
+	struct line l;
+
+	return find_line(text, len, NULL, &l);
 }
 
 static int refuse_mode(const char *path, int fd, char why[USERS_WHY_MAX], struct stat *st)
@@ -111,8 +173,10 @@ static int read_file(
 	err = refuse_mode(path, fd, why, st);
 	size = err ? 0 : (size_t)st->st_size;
 	*text = err ? NULL : malloc(size + 1);
-	if (!err && !*text)
+	if (!err && !*text) {
 		err = -ENOMEM;
+		snprintf(why, USERS_WHY_MAX, "%.300s: %s", path, strerror(-err));
+	}
 	while (!err && have < size && (n = read(fd, *text + have, size - have)) > 0)
 		have += (size_t)n;
 	if (!err && n < 0) {
@@ -132,41 +196,69 @@ static int refuse_owner(const char *path, uid_t owner, uid_t daemon, char why[US
 	if (!owner || owner == daemon)
 		return 0;
 	snprintf(why, USERS_WHY_MAX,
-		"%.300s: it belongs to user %u: chown it to root, or to rftpd's user", path,
-		(unsigned)owner);
+		"%.300s: it belongs to user %u: chown it to root, or to rftpd's user%s", path,
+		(unsigned)owner, daemon == (uid_t)-1 ? ", if it is not that" : "");
 	return daemon == (uid_t)-1 ? 0 : -EPERM;
 }
 
-static int find_as(const char *path, uid_t daemon, const char *user, char hash[USERS_HASH_MAX],
-	char why[USERS_WHY_MAX])
+static int read_as(
+	const char *path, uid_t daemon, char **text, size_t *len, char why[USERS_WHY_MAX])
 {
 	struct stat st;
-	size_t len;
-	char *text;
-	int err = read_file(path, &text, &len, why, &st);
+	int err = read_file(path, text, len, why, &st);
 
-	hash[0] = '\0';
 	if (err)
 		return err;
 	err = refuse_owner(path, st.st_uid, daemon, why);
-	if (!err)
-		users_find_in(text, len, user, hash);
-	explicit_bzero(text, len);
-	free(text);
+	if (err) {
+		explicit_bzero(*text, *len);
+		free(*text);
+	}
 	return err;
+}
+
+static void say_broken(const char *path, unsigned number, char why[USERS_WHY_MAX])
+{
+	snprintf(why, USERS_WHY_MAX,
+		"%.300s: line %u is not USER:HASH: whom it names is not let in: put it right, or "
+		"set a password with `rftpd passwd`",
+		path, number);
 }
 
 int users_find(
 	const char *path, const char *user, char hash[USERS_HASH_MAX], char why[USERS_WHY_MAX])
 {
-	return find_as(path, geteuid(), user, hash, why);
+	unsigned number;
+	size_t len;
+	char *text;
+	int err = read_as(path, geteuid(), &text, &len, why);
+
+	hash[0] = '\0';
+	if (err)
+		return err;
+	number = users_find_in(text, len, user, hash);
+	if (number && !*hash)
+		say_broken(path, number, why);
+	explicit_bzero(text, len);
+	free(text);
+	return number != 0;
 }
 
 int users_check(const char *path, uid_t daemon, char why[USERS_WHY_MAX])
 {
-	char hash[USERS_HASH_MAX];
+	unsigned number;
+	size_t len;
+	char *text;
+	int err = read_as(path, daemon, &text, &len, why);
 
-	return find_as(path, daemon, "root", hash, why);
+	if (err)
+		return err;
+	number = users_find_broken(text, len);
+	if (number && !*why)
+		say_broken(path, number, why);
+	explicit_bzero(text, len);
+	free(text);
+	return 0;
 }
 
 /* ---- writing ---- */
@@ -175,14 +267,15 @@ int users_check(const char *path, uid_t daemon, char why[USERS_WHY_MAX])
 static int write_lines(FILE *out, const char *text, size_t len, const char *user, const char *hash,
 	bool *was_there)
 {
-	const char *end = text + len, *ignored;
+	const char *end = text + len;
+	struct line l;
 
 	*was_there = false;
 	while (text < end) {
 		const char *newline = memchr(text, '\n', (size_t)(end - text));
 		size_t n = (size_t)((newline ? newline : end) - text);
 
-		if (hash_of_line(text, n, user, &ignored) >= 0) {
+		if (read_line(text, n, &l) && is_of(&l, user)) {
 			if (!*was_there && hash)
 				fprintf(out, "%s:%s\n", user, hash);
 			*was_there = true;

@@ -3,6 +3,9 @@
  * rftpd/auth/users_file: who may log in with a password: a line `USER:HASH` for each, the hash as
  * crypt(5) has it.  Empty lines and those that begin with # are passed over.
  *
+ * A line is broken that has no hash, or one that cannot be, or blanks beside its name.  It is the
+ * user's all the same, whom nothing lets in: who is not there may be looked for elsewhere.
+ *
  * It is read at each login, so that a change holds at once.  Others than the owner and the group
  * may neither read nor change it.
  */
@@ -21,15 +24,18 @@
  * control character; neither - nor @ nor # first; not "." or "..". */
 bool users_name_ok(const char *name);
 
-/* In a text of `len` bytes: the user's hash, "" when there is none; an entry counts once: the
- * first.
- */
-void users_find_in(const char *text, size_t len, const char *user, char hash[USERS_HASH_MAX]);
-/* The same in a file.  0, or -errno and the reason; -EPERM: others may read or change it. */
+/* In a text of `len` bytes: the number of the user's line, the first that is his; 0: there is none.
+ * The hash is "" when the line is broken. */
+unsigned users_find_in(const char *text, size_t len, const char *user, char hash[USERS_HASH_MAX]);
+/* The first line that is broken; 0: none is. */
+unsigned users_find_broken(const char *text, size_t len);
+/* In a file: 1, and the hash, "" and the reason when the line is broken; 0: there is none; or
+ * -errno and the reason; -EPERM: others may read or change it. */
 int users_find(
 	const char *path, const char *user, char hash[USERS_HASH_MAX], char why[USERS_WHY_MAX]);
-/* Whether a daemon that runs as `daemon` can use it; (uid_t)-1: as whom is not known, and a file
- * that only some can use is taken, but `why` is not "". */
+/* Whether a daemon that runs as `daemon` can use it: 0, or -errno and the reason.  With 0 `why` is
+ * not "" where something has to be said: that as whom is not known ((uid_t)-1), and only some could
+ * use the file, or that a line is broken. */
 int users_check(const char *path, uid_t daemon, char why[USERS_WHY_MAX]);
 
 /*

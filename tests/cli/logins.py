@@ -95,6 +95,33 @@ def a_password(top):
 
 
 @case
+def a_line_that_is_broken(top):
+    """It is said when the file is taken and at each login, and lets in nobody."""
+    right = private(f"{top}/right", "sesame\n")
+    daemon = served(top, alice="sesame", bob="sesame")
+    for line in ("bob:", "bob", "bob :x", "bob:" + 384 * "x"):
+        with open(f"{top}/users") as f:
+            alices = f.readline()
+        private(f"{top}/users", f"{alices}{line}\n")
+        before = daemon.stderr().count(b"refused (password)")
+        fails(REFUSED, "--password-file", right, "-c", "ls", url(daemon, "bob"))
+        works("--password-file", right, "-c", "ls", url(daemon, "alice"))
+        said = daemon.stderr().split(b"refused (password)")
+        equal(len(said), before + 2, "refused once more", said)
+        check(said[-1].startswith(f": {top}/users: line 2 is not USER:HASH".encode()), line, said[-1])
+        check(line.encode() not in said[-1] or line == "bob", "the line is in the log", said[-1])
+        tried = subprocess.run([os.path.join(rftptest.BUILD, "rftpd"), "-t", "--export", f"{top}/export:rw", "--users",
+                                f"{top}/users"], capture_output=True, env=rftptest.clean_environment(), timeout=20)
+        equal(tried.returncode, 0, "rftpd -t", tried.stderr)
+        check(b"line 2 is not USER:HASH" in tried.stderr, "rftpd -t", tried.stderr)
+    daemon.stop()
+    another = Daemon(f"{top}/export", "rw", "--users", f"{top}/users")
+    check(b"line 2 is not USER:HASH" in another.stderr(), "what it begins with", another.stderr())
+    users(top, bob="sesame")
+    works("--password-file", right, "-c", "ls", url(another, "bob"))
+
+
+@case
 def the_daemon_takes_a_change_at_once(top):
     daemon = served(top, alice="sesame")
     new = private(f"{top}/new", "changed\n")

@@ -468,6 +468,35 @@ def slow_passwords_hold_up_nobody(top):
 
 
 @case(seconds=90)
+def a_broken_line_of_the_file(top):
+    """Who has a line in the file of users is that user, also where it says nothing: PAM is not asked."""
+    users = Users(top)
+    try:
+        path = f"{top}/file"
+
+        def write(text):
+            with open(path, "w") as f:
+                f.write(text)
+            os.chmod(path, 0o600)
+            os.chown(path, users.uid(users.run), -1)
+
+        write("")
+        daemon = served(top, users, "--users", path)
+        login = ("--password-file", f"{top}/bobs", "-c", "ls", url(daemon, users.bob))
+        works(*login)
+        for line in ("{}:", "{}", "{}:" + 384 * "x", " {}:" + HASH, "{}:" + HASH + ":19000:0:99999:7:::"):
+            write(f"{users.ann}:{HASH}\n{line.format(users.bob)}\n")
+            fails(rftptest.REFUSED, *login)
+        equal(daemon.stderr().count(b"line 2 is not USER:HASH"), 5, daemon.stderr())
+        write(f"{users.ann}:{HASH}\n#{users.bob}:\n")
+        works(*login)
+        daemon.stop()
+    finally:
+        rftptest.kill_all()
+        users.close()
+
+
+@case(seconds=90)
 def the_name_that_the_login_ended_with(top):
     """PAM's modules may know the user by another name than the client gave: that one counts, for limits too."""
     module = os.path.join(os.path.abspath(rftptest.BUILD), "tests/preload/pam_small.so")

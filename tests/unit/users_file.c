@@ -35,6 +35,45 @@ static void lines(void)
 	CHECK_EQ(strlen(found(longest, "a")), USERS_HASH_MAX - 1);
 }
 
+/* Who has a line that is broken has a line, and no hash. */
+static void broken_lines(void)
+{
+	static const char *const broken[] = {"alice:", "alice", "alice: ", "alice :$y$1",
+		" alice:$y$1", "\talice", "alice:$y$1:19000:0:99999:7:::", "alice:$y$ 1",
+		"alice:\x01", "alice:\xc3\xa4", "alice\r", "alice:\r"};
+	static const char *const others[] = {
+		"bob:$y$1", "# alice:", "#alice", "", "  ", "alic:e", "alicee:$y$1", "bob:alice"};
+	char text[USERS_HASH_MAX + 100], hash[USERS_HASH_MAX];
+	int n;
+
+	for (unsigned i = 0; i < sizeof broken / sizeof *broken; i++) {
+		/* what comes behind it is not asked */
+		n = snprintf(text, sizeof text, "bob:$y$2\n%s\nalice:$y$3\n", broken[i]);
+		CHECK_EQ(users_find_in(text, (size_t)n, "alice", hash), 2);
+		CHECK(!*hash);
+		CHECK_EQ(users_find_broken(text, (size_t)n), 2);
+	}
+	for (unsigned i = 0; i < sizeof others / sizeof *others; i++) {
+		n = snprintf(text, sizeof text, "%s\nalice:$y$3\r\n", others[i]);
+		CHECK_EQ(users_find_in(text, (size_t)n, "alice", hash), 2);
+		CHECK(!strcmp(hash, "$y$3"));
+		CHECK_EQ(users_find_broken(text, (size_t)n), 0);
+		CHECK_EQ(users_find_in(text, (size_t)n, "carol", hash), 0);
+	}
+	memset(text, 'x', sizeof text);
+	memcpy(text, "alice:", 6);
+	CHECK_EQ(users_find_in(text, 6 + USERS_HASH_MAX, "alice", hash), 1);
+	CHECK(!*hash);
+	CHECK_EQ(users_find_in(text, 6 + USERS_HASH_MAX - 1, "alice", hash), 1);
+	CHECK_EQ(strlen(hash), USERS_HASH_MAX - 1);
+	text[10] = '\0';
+	CHECK_EQ(users_find_in(text, 20, "alice", hash), 1);
+	CHECK(!*hash);
+	/* one that is locked, as others do it, is not broken */
+	CHECK_EQ(users_find_broken("alice:!\nbob:*\n", 14), 0);
+	CHECK_EQ(users_find_broken("a:b\nc:d\n-e:f\n", 13), 3); /* no user's name */
+}
+
 static void names(void)
 {
 	char name[300];
@@ -64,9 +103,9 @@ static void changes(void)
 	CHECK(!stat(copy, &st) && (st.st_mode & 07777) == 0600);
 	CHECK_EQ(users_set(copy, "bob", "h2", why), 0);
 	CHECK_EQ(users_set(copy, "alice", "h3", why), 0);
-	CHECK_EQ(users_find(copy, "alice", hash, why), 0);
+	CHECK_EQ(users_find(copy, "alice", hash, why), 1);
 	CHECK(!strcmp(hash, "h3"));
-	CHECK_EQ(users_find(copy, "bob", hash, why), 0);
+	CHECK_EQ(users_find(copy, "bob", hash, why), 1);
 	CHECK(!strcmp(hash, "h2"));
 	/* what somebody has set stays; what others may read is refused */
 	CHECK(!chmod(copy, 0640));
@@ -75,6 +114,17 @@ static void changes(void)
 	CHECK_EQ(users_find(copy, "alice", hash, why), 0);
 	CHECK(!*hash);
 	CHECK_EQ(users_set(copy, "alice", NULL, why), -ENOENT);
+	/* a line that is broken is said, and set right where it stands */
+	CHECK_EQ(users_check(copy, geteuid(), why), 0);
+	CHECK(!*why);
+	CHECK(scratch_write(copy, " alice:h1\nbob:h2\n"));
+	CHECK_EQ(users_check(copy, geteuid(), why), 0);
+	CHECK(strstr(why, ": line 1 is not USER:HASH"));
+	CHECK_EQ(users_find(copy, "alice", hash, why), 1);
+	CHECK(!*hash && strstr(why, ": line 1 is not USER:HASH"));
+	CHECK_EQ(users_set(copy, "alice", "h3", why), 0);
+	CHECK(scratch_is(copy, "alice:h3\nbob:h2\n"));
+	CHECK_EQ(users_set(copy, "alice", NULL, why), 0);
 	for (unsigned bits = 1; bits <= 4; bits *= 2) {
 		CHECK(!chmod(copy, 0600 | bits));
 		CHECK_EQ(users_find(copy, "bob", hash, why), -EPERM);
@@ -128,4 +178,5 @@ static void hashes(void)
 	CHECK(nobody > there / 4 && there > nobody / 4);
 }
 
-HARNESS_MAIN({"lines", lines}, {"names", names}, {"changes", changes}, {"hashes", hashes})
+HARNESS_MAIN({"lines", lines}, {"broken_lines", broken_lines}, {"names", names},
+	{"changes", changes}, {"hashes", hashes})
