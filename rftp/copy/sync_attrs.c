@@ -34,7 +34,8 @@ static void attrs_changed(void *ctx, size_t number)
 
 	if (!a->plan || !attrs_are_of_file(pair)) { /* a server's answer to what was not asked */
 		report_error(&a->client->report, EXIT_CODE_OK, STATUS_CHANGED,
-			*pair->from->name ? pair->from->name : "the directory itself", NULL);
+			*pair->from->name ? pair->from->name : "the directory itself",
+			"the server says that it was changed, which it was not asked");
 		return;
 	}
 	report_verbose(&a->client->report, "%s was changed after it was compared: it is copied",

@@ -162,6 +162,33 @@ def attributes_that_were_not_asked_for(top):
 
 
 @case
+def changes_that_were_not_asked_about(top):
+    """SETATTR answered `changed`: of the directory itself, which nobody compared, and of a file, by its mode alone."""
+    victim = Victim(top)
+    asked = []
+
+    def entry(name=b"", **fields):
+        return attributes(**fields) + struct.pack(">HH", 0, 0) + iwarp.text(name) + iwarp.text(b"")
+
+    def tree(session, _):
+        was = rftptest.os.stat(f"{victim.top}/in/canary")
+        session.reply(iwarp.TREE, struct.pack(">BH", 0, 2) + entry(type_=DIRECTORY, mode=0o711) + entry(
+            b"canary", size=was.st_size, mode=0o600, s=was.st_mtime_ns // 10 ** 9, ns=was.st_mtime_ns % 10 ** 9))
+
+    def changed(session, data):
+        count, = struct.unpack(">H", data[:2])
+        asked.append(data[2:])
+        session.reply(iwarp.SETATTR, struct.pack(f">H{count}H", count, *[CHANGED] * count))
+
+    answers = {iwarp.STAT: lambda s, _: s.reply(iwarp.STAT, attributes(DIRECTORY)), iwarp.TREE: tree,
+               iwarp.SETATTR: changed}
+    done = victim.suffers(answers, *QUICK, "sync", "in/", "{}d/", code=rftptest.CHANGED,
+                           says="the directory itself: the server says that it was changed, which it was not asked")
+    check(b"canary: the server says" in done.err, "both are errors:", done)
+    check(len(asked) == 2 and not any(flags & 128 for flags in (asked[0][0], asked[1][0])), "nothing was to be as seen:", asked)
+
+
+@case
 def more_files_than_were_asked_for(top):
     victim = Victim(top)
     for second in (b"report", b".bashrc"):

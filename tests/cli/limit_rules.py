@@ -6,6 +6,7 @@ files: the refusal, and that nobody else is touched by it.
 Nothing here measures: rates are so small that who has to wait for them waits for as long as a case takes."""
 
 import os
+import struct
 import subprocess
 import time
 
@@ -14,7 +15,7 @@ import rftptest
 from iwarp import Session
 from rftptest import (CONNECT, REFUSED, USAGE, Daemon, case, check, equal, fails, finish, make_file, same_files,
                       start_rftp, wait_until, works)
-from rude import WAIT
+from rude import WAIT, Place, Store
 from users_daemon import Users
 
 M = 1 << 20
@@ -176,6 +177,50 @@ def small_files_pay_too(top):
     daemon.stop()
 
 
+def cpu_seconds(daemon):
+    """User and system time of the daemon, all threads."""
+    return time.clock_gettime(~daemon.process.pid << 3 | 2)
+
+
+def costs_little(daemon, what):
+    """A loop that spins takes about a second of CPU in a second, however busy the host is with others: less only
+    if it is not let."""
+    least = 10.0
+    for _ in range(3):
+        before, start = cpu_seconds(daemon), time.monotonic()
+        time.sleep(0.5)
+        least = min(least, (cpu_seconds(daemon) - before) / (time.monotonic() - start))
+    check(least < 0.1, what, "costs the daemon", least, "s of CPU a second")
+
+
+@case
+def who_waits_for_the_last_blocks_sleeps(top):
+    """Slots are held until they are paid for; the source has said all, and one block of it does not come."""
+    place = Place(top, "--limit", "rate=1M")
+    block = 65536
+    for complete in (False, True):
+        store = Store(place).offer(depth=4).file(size=3 * block)
+        end = iwarp.file_end(size=3 * block, blocks=3, digest=1)
+        for sequence in range(2):
+            store.fill(store.credits[sequence], iwarp.block(sequence=sequence, offset=sequence * block) + bytes(block))
+            store.notice(store.credits[sequence])
+        while len(store.credits) < 3:
+            type_, _, data = store.session.get()
+            if type_ == iwarp.GRANT:
+                store.credits += struct.unpack(f">{data[1]}I", data[2:])
+        store.session.put(iwarp.FILE_END, end)
+        if complete:
+            store.session.put(iwarp.COMPLETE, iwarp.complete(0, 0, 0, open_=1))
+        time.sleep(0.5)  # the two slots may be given by now
+        costs_little(place.daemon, "a block that does not come" + ", all being said" * complete)
+        store.fill(store.credits[2], iwarp.block(sequence=2, offset=2 * block) + bytes(block)).notice(store.credits[2])
+        if complete:
+            while store.session.get()[0] != iwarp.CLOSED:
+                pass
+        store.close()
+    place.whole()
+
+
 @case
 def what_is_flushed_is_so_meanwhile(top):
     """Who has to pay for what went early does not wait for the disk behind that.  (Within the sandbox nothing could
@@ -193,6 +238,7 @@ def what_is_flushed_is_so_meanwhile(top):
             return "syncfs" in f.read()
 
     wait_until(lambda: os.path.exists(log) and is_flushed(), "flushed", seconds=20)
+    costs_little(daemon, "what is waited for")
     check(process.poll() is None, "960 KiB at 16 KiB/s in", time.monotonic() - start, "s")
     rftptest.kill(process)
     daemon.stop()

@@ -33,8 +33,8 @@ def welcome(credits=CREDITS, version=1, status=0, magic=iwarp.MAGIC, token=bytes
     return struct.pack(">IBBHH16s", magic, version, 0, credits, status, token)
 
 
-def attributes(type_=FILE, size=0, mode=0o644, ns=0):
-    return struct.pack(">BIIIQqI", type_, mode, 0, 0, size, 0, ns)
+def attributes(type_=FILE, size=0, mode=0o644, ns=0, s=0):
+    return struct.pack(">BIIIQqI", type_, mode, 0, 0, size, s, ns)
 
 
 def lstat(target=b"", **fields):
