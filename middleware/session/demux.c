@@ -2,15 +2,15 @@
 /*
  * session/demux: see demux.h.
  *
- * Owns the lock that the control channel is used under, and knows whose each frame is.
+ * Owns the lock that the control channel is used under; session/demux_ports knows whose each frame
+ * is.
  */
 #include "session/demux.h"
 
 #include "base/clock.h"
 #include "proto/transfer.h"
-#include "session/frame_queue.h"
+#include "session/demux_ports.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -20,29 +20,11 @@
 
 #define TAKEN_AT_ONCE 64u /* frames, before whoever takes them in has its own turn */
 
-struct demux_port {
-	struct demux *demux;
-	unsigned number; /* of the transfer */
-	/* under the lock */
-	bool open;
-	/* no transfer reads it: what comes is kept for the one that is about to begin, or dropped
-	 */
-	bool parked, dropping;
-	bool wants_room; /* it waits until all that is queued has left */
-	struct frame_queue frames;
-	/* its own thread's: the frame that was given last, where it is the control's */
-	bool direct;
-	struct message_header header;
-	const uint8_t *data;
-};
-
 struct demux {
 	struct control *control;
 	pthread_mutex_t lock;
-	struct demux_port dialogue;
-	struct demux_port *ports[MESSAGE_TRANSFERS_MAX]; /* NULL: it was never open */
-	unsigned open, parked;                           /* of them; parked: or dropping */
-	int error;                                       /* of control_get, for good */
+	struct demux_ports ports;
+	int error; /* of control_get, for good */
 	/* a frame that the control gave, and whose port was full */
 	bool held;
 	bool more; /* take_in stopped at its bound: no descriptor tells of what it has left */
@@ -58,8 +40,7 @@ int demux_new(struct control *control, struct demux **out)
 	if (!d)
 		return -ENOMEM;
 	d->control = control;
-	d->dialogue = (struct demux_port){.demux = d, .open = true};
-	frame_queue_init(&d->dialogue.frames);
+	demux_ports_init(&d->ports, d);
 	pthread_mutex_init(&d->lock, NULL);
 	*out = d;
 	return 0;
@@ -69,52 +50,23 @@ void demux_free(struct demux *d)
 {
 	if (!d)
 		return;
-	frame_queue_fini(&d->dialogue.frames);
-	for (unsigned i = 0; i < MESSAGE_TRANSFERS_MAX; i++) {
-		if (d->ports[i])
-			frame_queue_fini(&d->ports[i]->frames);
-		free(d->ports[i]);
-	}
+	demux_ports_fini(&d->ports);
 	pthread_mutex_destroy(&d->lock);
 	free(d);
 }
 
 struct demux_port *demux_dialogue(struct demux *d)
 {
-	return &d->dialogue;
+	return &d->ports.dialogue;
 }
 
 /* ---- under the lock ---- */
 
-static void wake_all(struct demux *d, bool who_wants_room)
-{
-	struct demux_port *p = &d->dialogue;
-
-	for (unsigned i = 0;; i++) {
-		if (p && p->open && (!who_wants_room || p->wants_room)) {
-			p->wants_room = false;
-			frame_queue_wake(&p->frames);
-		}
-		if (i == MESSAGE_TRANSFERS_MAX)
-			return;
-		p = d->ports[i];
-	}
-}
-
 /* After what may have moved queued bytes on. */
 static void tell_room(struct demux *d)
 {
-	if (d->open && !control_pending_bytes(d->control))
-		wake_all(d, true);
-}
-
-/* ABORT of what has not begun is the dialogue's. */
-static struct demux_port *port_of(struct demux *d, const struct message_header *h)
-{
-	struct demux_port *p = transfer_is_frame(h->type) ? d->ports[h->response] : NULL;
-	bool kept = p && (p->parked || p->dropping) && h->type != TRANSFER_ABORT;
-
-	return p && (p->open || kept) ? p : &d->dialogue;
+	if (d->ports.open && !control_pending_bytes(d->control))
+		demux_ports_wake_waiting(&d->ports);
 }
 
 static bool is_keepalive(const struct message_header *h, const uint8_t *data)
@@ -127,9 +79,9 @@ static bool is_keepalive(const struct message_header *h, const uint8_t *data)
 /* The frame that is held goes to its port.  false: that is full. */
 static bool deliver(struct demux *d, const struct demux_port *self)
 {
-	struct demux_port *p = port_of(d, &d->header);
+	struct demux_port *p = demux_ports_of(&d->ports, &d->header);
 
-	if (!p->dropping && (!is_keepalive(&d->header, d->data) || !d->open)) {
+	if (!p->dropping && (!is_keepalive(&d->header, d->data) || !d->ports.open)) {
 		if (frame_queue_incoming_bytes(&p->frames) >= DEMUX_PORT_BYTES)
 			return false;
 		if (frame_queue_append(&p->frames, &d->header, d->data))
@@ -154,7 +106,7 @@ static void take_in(struct demux *d, const struct demux_port *self)
 
 		if (got < 0) {
 			d->error = got;
-			wake_all(d, false);
+			demux_ports_wake(&d->ports);
 		}
 		if (got <= 0)
 			break;
@@ -171,98 +123,44 @@ static void take_in(struct demux *d, const struct demux_port *self)
 
 /* ---- ports ---- */
 
-static struct demux_port *make_port(struct demux *d, unsigned number)
+int demux_park(struct demux *d, unsigned number)
 {
-	struct demux_port *p = d->ports[number];
-
-	assert(number < MESSAGE_TRANSFERS_MAX);
-	if (p)
-		return p;
-	p = d->ports[number] = calloc(1, sizeof *p);
-	if (!p)
-		return NULL;
-	*p = (struct demux_port){.demux = d, .number = number};
-	frame_queue_init(&p->frames);
-	return p;
-}
-
-static void unpark(struct demux *d, struct demux_port *p)
-{
-	d->parked -= p->parked || p->dropping;
-	p->parked = p->dropping = false;
-}
-
-static bool is_of_port(void *port, const struct message_header *h)
-{
-	struct demux_port *p = port;
-
-	return port_of(p->demux, h) == p;
-}
-
-static int keep_or_drop(struct demux *d, unsigned number, bool drop)
-{
-	struct demux_port *p;
-	int err = 0;
+	int err;
 
 	pthread_mutex_lock(&d->lock);
-	p = make_port(d, number);
-	if (!p) {
-		err = -ENOMEM;
-	} else if (!p->open) {
-		d->parked += !p->parked && !p->dropping;
-		p->parked = !drop;
-		p->dropping = drop;
-		if (drop)
-			frame_queue_clear(&p->frames);
-		/* what was taken in for the dialogue before it was known that a transfer begins */
-		err = frame_queue_sift(
-			&d->dialogue.frames, drop ? NULL : &p->frames, is_of_port, p);
-	}
+	err = demux_ports_park(&d->ports, number);
 	pthread_mutex_unlock(&d->lock);
 	return err;
 }
 
-int demux_park(struct demux *d, unsigned number)
-{
-	return keep_or_drop(d, number, false);
-}
-
 int demux_drop(struct demux *d, unsigned number)
 {
-	return keep_or_drop(d, number, true);
+	int err;
+
+	pthread_mutex_lock(&d->lock);
+	err = demux_ports_drop(&d->ports, number);
+	pthread_mutex_unlock(&d->lock);
+	return err;
 }
 
 void demux_unpark(struct demux *d, unsigned number)
 {
-	struct demux_port *p;
-
 	pthread_mutex_lock(&d->lock);
-	p = d->ports[number];
-	if (p && !p->open) {
-		unpark(d, p);
-		frame_queue_clear(&p->frames);
-	}
+	demux_ports_unpark(&d->ports, number);
 	pthread_mutex_unlock(&d->lock);
 }
 
 int demux_open(struct demux *d, unsigned number, struct demux_port **out)
 {
-	struct demux_port *p;
+	bool shared;
 	int err;
 
 	pthread_mutex_lock(&d->lock);
-	p = make_port(d, number);
-	err = p ? frame_queue_make_fd(&p->frames) : -ENOMEM;
-	if (!err)
-		err = frame_queue_make_fd(&d->dialogue.frames);
-	if (!err && !p->open) {
-		unpark(d, p);
-		p->open = true;
-		if (!d->open++)
-			control_cork(d->control, true);
-	}
+	shared = d->ports.open;
+	err = demux_ports_open(&d->ports, number, out);
+	if (!err && !shared)
+		control_cork(d->control, true);
 	pthread_mutex_unlock(&d->lock);
-	*out = err ? NULL : p;
 	return err;
 }
 
@@ -274,16 +172,12 @@ void demux_close(struct demux_port *p)
 		return;
 	d = p->demux;
 	pthread_mutex_lock(&d->lock);
-	assert(p->open);
-	p->open = p->wants_room = false;
-	if (frame_queue_move(&p->frames, &d->dialogue.frames))
+	if (demux_ports_close(&d->ports, p))
 		d->error = -ENOMEM;
-	frame_queue_unwake(&p->frames);
-	if (--d->open)
+	if (d->ports.open)
 		control_push(d->control);
 	else
 		control_cork(d->control, false);
-	frame_queue_wake(&d->dialogue.frames);
 	pthread_mutex_unlock(&d->lock);
 }
 
@@ -292,7 +186,7 @@ bool demux_is_shared(struct demux *d)
 	bool shared;
 
 	pthread_mutex_lock(&d->lock);
-	shared = d->open;
+	shared = d->ports.open;
 	pthread_mutex_unlock(&d->lock);
 	return shared;
 }
@@ -302,14 +196,14 @@ bool demux_is_shared(struct demux *d)
 int demux_put(struct demux_port *p, uint16_t type, uint16_t response, const void *data, size_t len)
 {
 	struct demux *d = p->demux;
-	bool dialogue = p == &d->dialogue;
+	bool dialogue = p == &d->ports.dialogue;
 	int err;
 
 	if (!dialogue && transfer_is_frame(type)) /* and no keep-alive */
 		response = (uint16_t)p->number;
 	pthread_mutex_lock(&d->lock);
 	err = control_put(d->control, type, response, data, len);
-	if (!err && dialogue && d->open)
+	if (!err && dialogue && d->ports.open)
 		control_push(d->control);
 	pthread_mutex_unlock(&d->lock);
 	return err;
@@ -326,7 +220,8 @@ int demux_get(struct demux_port *p, struct message_header *h, const uint8_t **da
 		return 1;
 	pthread_mutex_lock(&d->lock);
 	if (!frame_queue_turn(&p->frames)) {
-		if (!d->open && !d->parked && !d->held && !d->error) { /* nobody else reads */
+		if (!d->ports.open && !d->ports.kept && !d->held &&
+			!d->error) { /* nobody else reads */
 			got = control_get(d->control, h, data);
 			p->direct = got == 1;
 			p->header = *h;
@@ -362,11 +257,11 @@ int demux_arm(struct demux_port *p)
 	frame_queue_unwake(&p->frames);
 	err = control_arm(d->control);
 	/* who makes the descriptor unreadable takes in what it told of */
-	if (!err && d->open)
+	if (!err && d->ports.open)
 		take_in(d, p);
 	if (!err)
-		err = frame_queue_any(&p->frames) || (d->held && !d->open) || d->error ||
-		      (d->open && d->more);
+		err = frame_queue_any(&p->frames) || (d->held && !d->ports.open) || d->error ||
+		      (d->ports.open && d->more);
 	pthread_mutex_unlock(&d->lock);
 	return err;
 }
@@ -410,7 +305,7 @@ static int wait_until(struct demux_port *p, bool frames, bool room, int timeout_
 		pthread_mutex_lock(&d->lock);
 		/* the last transfer has closed its port meanwhile: nobody else takes in what the
 		 * control's descriptor tells of */
-		if (!d->open)
+		if (!d->ports.open)
 			take_in(d, p);
 		err = err || frame_queue_any(&p->frames) || d->more;
 		met = (frames && err) || d->error || (room && !control_pending_bytes(d->control));
@@ -435,7 +330,7 @@ static bool is_alone(struct demux_port *p)
 	bool alone;
 
 	pthread_mutex_lock(&d->lock);
-	alone = !d->open && !d->held && !frame_queue_any(&p->frames);
+	alone = !d->ports.open && !d->held && !frame_queue_any(&p->frames);
 	pthread_mutex_unlock(&d->lock);
 	return alone;
 }
