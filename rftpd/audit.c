@@ -6,8 +6,8 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/utf8.h"
 #include "proto/status.h"
+#include "rftpd/json_string.h"
 #include "rftpd/xferlog.h"
 
 #include <errno.h>
@@ -109,29 +109,12 @@ int audit_check(const char *name, const char *path)
 
 /* ---- a line ---- */
 
-/* A byte 0xNN that is no UTF-8 becomes the lone surrogate \udcNN, as in what rftp --json says. */
 static void put_string(FILE *out, const char *name, const char *s)
 {
-	size_t n, bytes;
-	uint32_t code;
-
 	if (!s)
 		return;
-	fprintf(out, ",\"%s\":\"", name);
-	for (n = strlen(s); n; s += bytes, n -= bytes) {
-		bytes = utf8_decode(s, n, &code);
-		if (!bytes) {
-			fprintf(out, "\\udc%02x", (unsigned char)*s);
-			bytes = 1;
-		} else if (utf8_is_control(code)) {
-			fprintf(out, "\\u%04x", (unsigned)code);
-		} else {
-			if (*s == '"' || *s == '\\')
-				fputc('\\', out);
-			fwrite(s, 1, bytes, out);
-		}
-	}
-	fputc('"', out);
+	fprintf(out, ",\"%s\":", name);
+	json_string_put(s, out);
 }
 
 static void put_time(FILE *out)

@@ -10,6 +10,7 @@
 #include "base/number.h"
 #include "proto/message.h"
 #include "rftpd/jobs/transfer_job.h"
+#include "rftpd/json_string.h"
 #include "rftpd/serve/daemon_session.h"
 #include "rftpd/serve/daemon_stop.h"
 #include "rftpd/serve/reload.h"
@@ -95,10 +96,9 @@ static void print_session(const struct question *q, const struct daemon_session 
 			",\"transfer\":\"%s\",\"user\":",
 			s->number, s->peer, link_fabric_name(s->link), state_name(s), age_s,
 			s->files, bytes, transfer);
-		statistics_json_string(
-			daemon_session_user(s) ? daemon_session_user(s) : "", q->out);
+		json_string_put(daemon_session_user(s) ? daemon_session_user(s) : "", q->out);
 		fputs(",\"path\":", q->out);
-		statistics_json_string(job && job->path ? job->path : "", q->out);
+		json_string_put(job && job->path ? job->path : "", q->out);
 		fputs("}\n", q->out);
 		return;
 	}
@@ -183,7 +183,7 @@ static void print_rules(const struct question *q)
 	for (unsigned i = 0; i < settings->limit_count; i++) {
 		fputs(q->json ? "{\"name\":\"limit\",\"value\":" : "limit                ", q->out);
 		if (q->json)
-			statistics_json_string(settings->limits[i].text, q->out);
+			json_string_put(settings->limits[i].text, q->out);
 		else
 			print_line(settings->limits[i].text, q->out);
 		fputs(q->json ? "}\n" : "\n", q->out);

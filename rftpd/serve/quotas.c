@@ -5,8 +5,8 @@
 #include "rftpd/serve/quotas.h"
 
 #include "base/clock.h"
+#include "rftpd/json_string.h"
 #include "rftpd/serve/daemon_session.h"
-#include "rftpd/serve/statistics.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -255,7 +255,7 @@ void quotas_print(const struct daemon *d, bool json, FILE *out)
 		pthread_mutex_unlock(&s->lock);
 		if (json) {
 			fputs("{\"export\":", out);
-			statistics_json_string(q->label, out);
+			json_string_put(q->label, out);
 			fprintf(out,
 				",\"known\":%s,\"bytes\":%" PRIu64 ",\"arriving_bytes\":%" PRIu64
 				",\"files\":%" PRIu64 "}\n",

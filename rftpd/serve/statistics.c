@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "rftpd/jobs/transfer_job.h"
+#include "rftpd/json_string.h"
 #include "rftpd/serve/daemon_session.h"
 
 #include <inttypes.h>
@@ -157,20 +158,6 @@ static uint64_t cell(const struct statistics_row *row, size_t column)
 	return *(const uint64_t *)(const void *)((const char *)row + columns[column].offset);
 }
 
-void statistics_json_string(const char *text, FILE *out)
-{
-	fputc('"', out);
-	for (const unsigned char *s = (const unsigned char *)text; *s; s++) {
-		if (*s == '"' || *s == '\\')
-			fprintf(out, "\\%c", *s);
-		else if (*s < ' ' || *s == 0x7f)
-			fprintf(out, "\\u%04x", *s);
-		else
-			fputc(*s, out);
-	}
-	fputc('"', out);
-}
-
 static void print_json(const struct daemon *d, const struct now *now, FILE *out)
 {
 	fprintf(out,
@@ -187,7 +174,7 @@ static void print_json(const struct daemon *d, const struct now *now, FILE *out)
 		const struct statistics_row *row = &now->counted.rows[i];
 
 		fprintf(out, "%s{\"export\":", i ? "," : "");
-		statistics_json_string(row->export, out);
+		json_string_put(row->export, out);
 		fprintf(out, ",\"fabric\":\"%s\"", row->fabric);
 		for (size_t c = 0; c < COLUMNS; c++)
 			fprintf(out, ",\"%s\":%" PRIu64, columns[c].name, cell(row, c));

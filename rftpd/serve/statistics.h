@@ -52,7 +52,4 @@ void statistics_print(const struct daemon *, bool json, FILE *);
 /* In the text format of Prometheus. */
 void statistics_expose(const struct daemon *, FILE *);
 
-/* `text` as a JSON string, in quotes. */
-void statistics_json_string(const char *text, FILE *);
-
 #endif

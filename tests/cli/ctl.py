@@ -39,6 +39,13 @@ class Controlled(Daemon):
         check(code == 0 or result.err.startswith(b"rftpctl: "), result)
         return (result.err if code else result.out).decode()
 
+    def ask_bytes(self, *words):
+        process = rftptest.spawn([os.path.join(rftptest.BUILD, "rftpctl"), "-s", self.socket, *words],
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        result = rftptest.finish(process)
+        equal(result.code, 0, "rftpctl", words, result)
+        return result.out
+
     def objects(self, *words):
         return [json.loads(line) for line in self.ask("--json", *words).splitlines()]
 
@@ -254,6 +261,24 @@ def a_passive_server_starts_no_requests(top):
         equal(rftptest.tree(f"{top}/tree"), rftptest.tree(f"{top}/{channels}/tree"), "the tree")
     check(started("--engine", "credit", daemon.url("1/f"), f"{top}/credit") >= 46, "of a get by credits")
     check(started("--engine", "status", daemon.url("1/f"), f"{top}/status") >= 92, "of a get by status bytes")
+
+
+@case
+def paths_of_any_bytes(top):
+    """Of a client's path neither what reads JSON nor a terminal takes anything for what it is not."""
+    daemon = Controlled(top)
+    session = iwarp.Session(daemon.port)
+    session.hello()
+    channels = session.open_channels()
+    path = b"a\xff\xc2\x9b2Jb\x1b\"\\\xe4\xb8\xad"
+    equal(session.ask(iwarp.STORE, iwarp.data_request(path=path))[0], 0, "STORE")
+    shown = daemon.ask_bytes("--json", "who")
+    equal(json.loads(shown.decode("utf-8"))["path"].encode("utf-8", "surrogateescape").lstrip(b"/"), path, "the path")
+    for said in (shown, daemon.ask_bytes("who")):
+        check(not any(b < 32 and b != 10 or b == 127 for b in said) and b"\xc2\x9b" not in said, "what is shown", said)
+    for c in channels:
+        c.close()
+    session.close()
 
 
 @case
