@@ -75,24 +75,31 @@ void bucket_tell(struct bucket *b, uint32_t position, uint64_t wait_ns)
 
 /* ---- the transfer's thread ---- */
 
+/* What was not used for long is not saved up. */
+static void catch_up(struct bucket *b, uint64_t now_ns)
+{
+	uint64_t behind_ns = time_of(b, b->burst_bytes);
+
+	if (behind_ns > LATE_NS)
+		behind_ns = LATE_NS;
+	if (!b->next_ns)
+		b->next_ns = now_ns;
+	if (b->next_ns + behind_ns < now_ns)
+		b->next_ns = now_ns - behind_ns;
+}
+
 uint64_t bucket_next_ns(struct bucket *b, uint64_t now_ns)
 {
-	uint64_t behind_ns, next_ns;
+	uint64_t next_ns;
 
 	if (atomic_load(&b->left) <= 0)
 		return BUCKET_NEVER;
-	if (!b->next_ns)
-		b->next_ns = now_ns;
-	if (b->asked) { /* it was over: what nobody could use meanwhile is not saved up */
+	catch_up(b, now_ns);
+	if (b->asked) { /* it was over: what nobody could use meanwhile is not saved up at all */
 		b->asked = false;
 		if (b->next_ns < now_ns)
 			b->next_ns = now_ns;
 	}
-	behind_ns = time_of(b, b->burst_bytes);
-	if (behind_ns > LATE_NS)
-		behind_ns = LATE_NS;
-	if (b->next_ns + behind_ns < now_ns)
-		b->next_ns = now_ns - behind_ns;
 	next_ns = b->next_ns;
 	for (unsigned i = 0; i < b->meter_count; i++) {
 		uint64_t shared_ns = meter_next_ns(b->meters[i], now_ns);
@@ -107,8 +114,7 @@ uint64_t bucket_next_ns(struct bucket *b, uint64_t now_ns)
 
 void bucket_spend(struct bucket *b, uint64_t bytes, uint64_t now_ns)
 {
-	if (!b->next_ns)
-		b->next_ns = now_ns;
+	catch_up(b, now_ns);
 	b->next_ns += time_of(b, bytes);
 	b->unmoved += bytes;
 	for (unsigned i = 0; i < b->meter_count; i++)
@@ -117,10 +123,13 @@ void bucket_spend(struct bucket *b, uint64_t bytes, uint64_t now_ns)
 
 void bucket_refund(struct bucket *b, uint64_t bytes)
 {
-	uint64_t ns = time_of(b, bytes);
+	uint64_t ns;
 
+	if (bytes > b->unmoved)
+		bytes = b->unmoved;
+	ns = time_of(b, bytes);
 	b->next_ns -= ns < b->next_ns ? ns : b->next_ns;
-	b->unmoved -= bytes < b->unmoved ? bytes : b->unmoved;
+	b->unmoved -= bytes;
 	for (unsigned i = 0; i < b->meter_count; i++) {
 		ns = meter_refund(b->meters[i], bytes);
 		b->owed_ns[i] -= ns < b->owed_ns[i] ? ns : b->owed_ns[i];
@@ -146,9 +155,11 @@ uint64_t bucket_paid_ns(struct bucket *b, uint64_t now_ns)
 	return paid_ns;
 }
 
-void bucket_count(struct bucket *b, uint64_t bytes)
+void bucket_count(struct bucket *b, uint64_t bytes, uint64_t now_ns)
 {
-	b->unmoved -= bytes < b->unmoved ? bytes : b->unmoved;
+	if (bytes > b->unmoved)
+		bucket_spend(b, bytes - b->unmoved, now_ns);
+	b->unmoved -= bytes;
 	atomic_fetch_add_explicit(&b->moved, bytes, memory_order_relaxed);
 	if (atomic_load_explicit(&b->left, memory_order_relaxed) != BUCKET_ENDLESS)
 		atomic_fetch_sub(&b->left, (int64_t)bytes);

@@ -70,16 +70,16 @@ void bucket_tell(struct bucket *, uint32_t position, uint64_t wait_ns);
 
 /* When something may move: not later than now: it may; BUCKET_NEVER: after another grant. */
 uint64_t bucket_next_ns(struct bucket *, uint64_t now_ns);
-/* Time for so many bytes is used up. */
+/* Time for so many bytes, which are about to move, is used up. */
 void bucket_spend(struct bucket *, uint64_t bytes, uint64_t now_ns);
-/* It was for more than came. */
+/* It was for more than came: as far as it is not used. */
 void bucket_refund(struct bucket *, uint64_t bytes);
 /* Nothing more will move: when what has moved is paid for where it shares a rate, or when to ask
  * again, if that is soon enough; not later than now: it is, and stays so.  It stands in line for
  * that with what others had spent before its last byte, and not with what they spend now. */
 uint64_t bucket_paid_ns(struct bucket *, uint64_t now_ns);
-/* So many bytes of the turn have moved. */
-void bucket_count(struct bucket *, uint64_t bytes);
+/* So many bytes of the turn have moved: for those that no time was used up for it is now. */
+void bucket_count(struct bucket *, uint64_t bytes, uint64_t now_ns);
 /* Asks for another turn, if it is over. */
 void bucket_ask(struct bucket *);
 

@@ -4,7 +4,8 @@
  *
  * Each header is checked against what was announced; then the block goes to the I/O pool, to be
  * verified and written.  With a bucket an emptied slot is free for the source when its time has
- * come.
+ * come; the first ones are free at once, and what comes in them is spent then: who sends nothing
+ * keeps no others waiting.
  */
 #include "transfer/sink_impl.h"
 
@@ -57,19 +58,16 @@ int sink_give_held(struct sink *s)
 	return n;
 }
 
-/* A block of so many bytes has crossed, into a slot that was given for a whole one; nothing was
- * given for an early one, and what is counted is spent before. */
+/* A block of so many bytes has crossed, perhaps into a slot that was given for a whole one. */
 static void count_landed(struct sink *s, bool early, uint32_t bytes)
 {
 	if (!s->run.bucket)
 		return;
-	if (early) {
-		bucket_spend(s->run.bucket, bytes, clock_now_ns());
-	} else {
+	if (!early) {
 		s->away++;
 		bucket_refund(s->run.bucket, s->block - bytes);
 	}
-	bucket_count(s->run.bucket, bytes);
+	bucket_count(s->run.bucket, bytes, clock_now_ns());
 }
 
 void sink_count_verified(struct sink *s, const struct block *b)
@@ -86,10 +84,7 @@ int sink_make_held(struct sink *s)
 	if (!s->run.bucket)
 		return 0;
 	s->held = calloc(blocks, sizeof(struct block *));
-	if (!s->held)
-		return -ENOMEM;
-	bucket_spend(s->run.bucket, (uint64_t)blocks * s->block, clock_now_ns());
-	return 0;
+	return s->held ? 0 : -ENOMEM;
 }
 
 /* ---- blocks that have landed ---- */
@@ -205,10 +200,7 @@ static int take_again(struct sink *s, struct sink_file *f)
 {
 	log_info("file %u: a block was damaged on its way: it is read once more", f->file.file);
 	f->in_io--;
-	if (s->run.bucket) {
-		s->away--;
-		bucket_spend(s->run.bucket, s->block, clock_now_ns());
-	}
+	s->away -= s->run.bucket != NULL;
 	if (f->bundle)
 		sink_bundle_again(f);
 	else

@@ -272,10 +272,8 @@ static bool may_send(struct source *s)
 
 static void count_sent(struct source *s, uint32_t bytes)
 {
-	if (!s->run.bucket)
-		return;
-	bucket_spend(s->run.bucket, bytes, clock_now_ns());
-	bucket_count(s->run.bucket, bytes);
+	if (s->run.bucket)
+		bucket_count(s->run.bucket, bytes, clock_now_ns());
 }
 
 /* The first filled block is of a file that is not READY. */

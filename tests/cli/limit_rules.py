@@ -222,6 +222,21 @@ def who_waits_for_the_last_blocks_sleeps(top):
 
 
 @case
+def who_sends_nothing_keeps_nobody_waiting(top):
+    """Room for two large blocks, 32 s of the rate, and none that comes."""
+    place = Place(top, "--limit", "rate=1M")
+    store = Store(place).offer(block=16 * M, depth=2).file(size=64 * M)
+    make_file(f"{top}/small", 4096)
+    start = time.monotonic()
+    works("--inline-max=0", f"{top}/small", place.daemon.url("small"))
+    seconds = time.monotonic() - start
+    check(seconds < 16, "4 KiB in", seconds, "s")
+    os.unlink(place.daemon.path("small"))
+    store.close()
+    place.whole()
+
+
+@case
 def what_is_flushed_is_so_meanwhile(top):
     """Who has to pay for what went early does not wait for the disk behind that.  (Within the sandbox nothing could
     be noted.)"""

@@ -62,17 +62,17 @@ static void turns_are_asked_for_once(void)
 	bucket_grant(&b, 5000, 100);
 	CHECK_EQ(b.position, 0);
 	CHECK_EQ(bucket_next_ns(&b, 2 * S), 2 * S); /* no burst after a pause */
-	bucket_count(&b, 120);
+	bucket_count(&b, 120, 2 * S);
 	CHECK(bucket_next_ns(&b, 3 * S) == BUCKET_NEVER);
 	bucket_ask(&b);
 	CHECK_EQ(wanted, 2);
 	bucket_grant(&b, 5000, 100); /* 20 of it are gone */
-	bucket_count(&b, 79);
+	bucket_count(&b, 79, 4 * S);
 	CHECK(bucket_next_ns(&b, 4 * S) != BUCKET_NEVER);
-	bucket_count(&b, 1);
+	bucket_count(&b, 1, 4 * S);
 	CHECK(bucket_next_ns(&b, 4 * S) == BUCKET_NEVER);
 	bucket_grant(&b, 5000, BUCKET_ENDLESS);
-	bucket_count(&b, UINT64_C(1) << 50);
+	bucket_count(&b, UINT64_C(1) << 40, 4 * S);
 	CHECK(bucket_next_ns(&b, 5 * S) != BUCKET_NEVER);
 	bucket_stop(&b);
 	CHECK(bucket_next_ns(&b, 5 * S) == BUCKET_NEVER);
@@ -111,7 +111,7 @@ static void a_meter_is_shared(void)
 		for (unsigned i = 0; i < 2; i++) /* whoever wakes first */
 			if (bucket_next_ns(each[(turn + i) % 2], now) <= now) {
 				bucket_spend(each[(turn + i) % 2], 500, now);
-				bucket_count(each[(turn + i) % 2], 500);
+				bucket_count(each[(turn + i) % 2], 500, now);
 				bytes[(turn + i) % 2] += 500;
 			}
 	}
@@ -152,7 +152,7 @@ static void the_end_waits_for_its_own(void)
 	b.meters[b.meter_count++] = &meter;
 	CHECK_EQ(bucket_paid_ns(&a, now), now); /* nothing moved */
 	bucket_spend(&a, 300000, now);
-	bucket_count(&a, 200000);
+	bucket_count(&a, 200000, now);
 	bucket_spend(&b, 5000000, now);
 	/* the last third did not move */
 	CHECK(bucket_paid_ns(&a, now) > now + S / 6);
@@ -163,19 +163,55 @@ static void the_end_waits_for_its_own(void)
 	CHECK(meter_next_ns(&meter, now + S / 5) > now + 9 * S);
 	/* whoever comes behind waits for those before it, and not longer than they take */
 	bucket_spend(&a, 1000, now + S / 5);
-	bucket_count(&a, 1000);
+	bucket_count(&a, 1000, now + S / 5);
 	CHECK_EQ(bucket_paid_ns(&a, now + S / 5), now + S / 5 + S); /* when it looks again */
 	bucket_fini(&b);                                            /* which has moved nothing */
 	CHECK(bucket_paid_ns(&a, now + S / 5) <= now + S / 5 + MS);
 	/* nor is an old rate waited for */
 	bucket_spend(&a, 500000, now + S);
-	bucket_count(&a, 500000);
+	bucket_count(&a, 500000, now + S);
 	CHECK(bucket_paid_ns(&a, now + S) > now + S + S / 3);
 	meter_set_rate(&meter, 10000000, now + S);
 	CHECK(bucket_paid_ns(&a, now + S) <= now + S + S / 20);
 	bucket_fini(&a);
 }
 
+/* Whatever was spent before, and whatever came: what moved is paid for once, and no more. */
+static void what_moves_is_paid_for_once(void)
+{
+	const uint64_t now = 10 * S;
+	uint64_t moved = 0;
+	struct bucket b;
+	struct meter meter;
+
+	meter_init(&meter, 1000000);
+	CHECK(!bucket_init(&b, 1000000, 0));
+	b.meters[b.meter_count++] = &meter;
+	(void)meter_next_ns(&meter, now);
+	bucket_spend(&b, 1, now);
+	bucket_count(&b, 1, now);
+	bucket_refund(&b, 1000000); /* of nothing */
+	for (unsigned i = 0; i < 1000; i++) {
+		uint64_t bytes = i * 7919 % 1000;
+
+		if (i % 3)
+			bucket_spend(&b, 1000, now);
+		if (i % 5)
+			bucket_refund(&b, 1000 - bytes);
+		bucket_count(&b, bytes, now);
+		moved += bytes;
+	}
+	bucket_refund(&b, b.unmoved);
+	CHECK(b.next_ns >= now + moved * 1000 && b.next_ns <= now + moved * 1000 + MS);
+	CHECK(meter.next_ns + 11 * MS >= now + moved * 1000);
+	CHECK(meter.next_ns <= now + moved * 1000 + MS);
+	/* what is spent after a long time is spent then */
+	bucket_count(&b, 1000, now + 100 * S);
+	CHECK(b.next_ns >= now + 100 * S + MS);
+	bucket_fini(&b);
+}
+
 HARNESS_MAIN({"a_meter_is_shared", a_meter_is_shared}, {"the_rate_is_kept", the_rate_is_kept},
 	{"turns_are_asked_for_once", turns_are_asked_for_once}, {"sizes", sizes},
-	{"the_end_waits_for_its_own", the_end_waits_for_its_own})
+	{"the_end_waits_for_its_own", the_end_waits_for_its_own},
+	{"what_moves_is_paid_for_once", what_moves_is_paid_for_once})
