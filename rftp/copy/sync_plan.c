@@ -192,7 +192,8 @@ void sync_plan_tell_failed(struct client *c, const struct compare_list *list, co
 
 		if (!e->failed)
 			continue;
-		text_printf(&path, "%s/%s", directory, e->name);
+		text_printf(&path, "%s%s%s", directory,
+			*directory && directory[strlen(directory) - 1] == '/' ? "" : "/", e->name);
 		text_printf(&why, "%s, so nothing is removed", status_text(e->failed));
 		report_error(&c->report, EXIT_CODE_OK, e->failed, text_str(&path), text_str(&why));
 		text_fini(&why);

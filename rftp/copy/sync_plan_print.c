@@ -412,6 +412,8 @@ void sync_plan_print(struct client *c, const struct sync_params *p, const struct
 		const char *name = plan->copy.names[i];
 		const struct compare_entry *e = compare_list_find(from, name);
 
+		if (e && e->type == MESSAGE_SYMLINK && !e->target)
+			continue; /* it could not be read, which is told as an error */
 		if (e && e->type == MESSAGE_SYMLINK)
 			print_link(c, p, e, whole->to);
 		else if (!*name || name[strlen(name) - 1] != '/')

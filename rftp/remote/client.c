@@ -324,7 +324,7 @@ int client_report(struct client *c, const char *object, int error)
 	said = why->text;
 	if (c->side) { /* which comes between the object and what is said of it */
 		text_printf(&text, "%s: ", c->side);
-		if (!strncmp(said, object, strlen(object)) &&
+		if (object && !strncmp(said, object, strlen(object)) &&
 			!strncmp(said + strlen(object), ": ", 2))
 			said += strlen(object) + 2;
 	}

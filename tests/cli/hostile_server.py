@@ -16,7 +16,7 @@ import time
 import iwarp
 import rftptest
 from rftptest import CONNECT, FAILED, INTEGRITY, KIND, LOST, PROTOCOL, REFUSED, case, check, equal
-from rogue import DIRECTORY, NONCE, Refused, Rogue, Victim, at_once, attributes, listing, result, right_result, right_retrieve, welcome
+from rogue import DENIED, DIRECTORY, LINK, NONCE, Refused, Rogue, Victim, at_once, attributes, listing, result, right_result, right_retrieve, welcome
 
 QUICK = ("--timeout", "1", "--connect-timeout", "1", "--fabric", "soft")
 
@@ -186,6 +186,26 @@ def changes_that_were_not_asked_about(top):
                            says="the directory itself: the server says that it was changed, which it was not asked")
     check(b"canary: the server says" in done.err, "both are errors:", done)
     check(len(asked) == 2 and not any(flags & 128 for flags in (asked[0][0], asked[1][0])), "nothing was to be as seen:", asked)
+
+
+@case
+def links_that_cannot_be_read(top):
+    """A listing has a link and a status in the place of where it leads: a plan has no command for that one."""
+    victim = Victim(top)
+
+    def entry(name, status=0, target=b"", **fields):
+        return attributes(**fields) + struct.pack(">HH", status, 0) + iwarp.text(name) + iwarp.text(target)
+
+    def tree(session, _):
+        session.reply(iwarp.TREE, struct.pack(">BH", 0, 2) + entry(b"good", target=b"where", type_=LINK, mode=0o777)
+                      + entry(b"link", status=DENIED, type_=LINK, mode=0o777))
+
+    answers = {iwarp.STAT: lambda s, _: s.reply(iwarp.STAT, attributes(DIRECTORY)), iwarp.TREE: tree}
+    for options in ((), ("--json",)):
+        done = victim.suffers(answers, *QUICK, "-n", *options, "sync", "{}d/", "in/", code=rftptest.DENIED,
+                              says="/d/link: permission denied", what=options)
+        plan = [line for line in done.out.splitlines() if b"good" in line or (b'"plan"' in line or not options)]
+        check(plan and all(b"good" in line for line in plan), "a plan of the other alone:", done)
 
 
 @case

@@ -364,6 +364,17 @@ def another_host_key(top):
 
 # ---- what goes wrong ----
 
+@case
+def a_priority_that_the_source_refuses(top):
+    """It is refused before any name is asked for: the message has a side, and no object."""
+    place = Place(top)
+    place.file()
+    result = fails(REFUSED, "--priority", "urgent", place.source.url("f"), place.there.url("f"))
+    check("at the source: " in message(result) and "this server has no classes" in message(result), result)
+    check(not os.path.exists(f"{top}/to/f"), "it was copied all the same")
+    place.stop()
+
+
 def held(place, *options, at=3 << 20):
     """A copy that has begun and is held on its way.  -> the client, and the proxy before the destination"""
     make_file(f"{place.top}/from/f", 24 << 20)
