@@ -91,6 +91,10 @@ static void refuse(struct daemon *d, struct fabric_chan *chan, uint16_t status, 
 {
 	char peer[ADDR_TEXT_MAX];
 
+	if (admit_shuns(d, fabric_chan_peer(chan))) { /* which was said once */
+		reject(d, chan, status);
+		return;
+	}
 	addr_format(fabric_chan_peer(chan), peer);
 	log_info("%s refused: %s", peer, why);
 	audit_write(&d->audit,

@@ -237,10 +237,19 @@ def penalties(top):
     wait_until(lambda: b"is refused for" in daemon.stderr(), "it says so")
     for _ in range(5):
         check(is_refused(daemon, "127.0.0.2"), "who failed twice")
+    for _ in range(5):
+        fail("127.0.0.2")
+        try:
+            iwarp.Channel(daemon.port, iwarp.greeting(kind=iwarp.DATA, session=77), WAIT, source="127.0.0.2").close()
+        except Dropped:
+            pass
     Session(daemon.port, WAIT, source="127.0.0.3").hello()
     equal(daemon.stderr().count(b"is refused for"), 1, "how often it is said")
+    check(daemon.stderr().count(b"refused: ") <= 2, "not for each connection", daemon.stderr())
     with open(audit) as f:
-        equal(f.read().count("(penalties)"), 1, "lines of the audit log")
+        said = f.read()
+    equal(said.count("(penalties)"), 1, "lines of the audit log")
+    check(said.count('"refused"') <= 3, "lines of the audit log", said)
     # those that say nothing, from another one
     daemon.stop()
     daemon = Daemon(f"{top}/export", "ro", "--penalties", "all", "--handshake-timeout", "1")
