@@ -4,11 +4,12 @@
  *
  * Owns the dispatch table: which message is allowed in which state.
  */
-#include "rftpd/serve/session_log.h"
 #include "rftpd/serve/handle.h"
 
 #include "proto/status.h"
 #include "proto/transfer.h"
+#include "rftpd/serve/admit.h"
+#include "rftpd/serve/session_log.h"
 #include "tree/filter.h"
 
 #include <errno.h>
@@ -64,6 +65,8 @@ static int violate(struct daemon_session *s, uint16_t type, const char *what)
 		type & MESSAGE_REPLY || !message_row(type | MESSAGE_REPLY) ? MESSAGE_BYE : type;
 
 	session_log(s, LOG_LEVEL_WARNING, "broke the protocol: %s %s", message_name(type), what);
+	admit_blame(
+		s->daemon, fabric_chan_peer(control_chan(link_control(s->link))), PENALTY_PROTOCOL);
 	daemon_session_refuse(s, answer, STATUS_PROTOCOL, "%s %s", message_name(type), what);
 	daemon_session_close(s, "it broke the protocol");
 	return 0;

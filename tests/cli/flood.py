@@ -250,6 +250,18 @@ def penalties(top):
         said = f.read()
     equal(said.count("(penalties)"), 1, "lines of the audit log")
     check(said.count('"refused"') <= 3, "lines of the audit log", said)
+    # what no client says, before and after a login: the frame's own length, its sense, its turn
+    for source, login, type_, data in (("127.0.0.6", False, iwarp.HELLO, b"x"),
+                                       ("127.0.0.7", False, iwarp.STAT, iwarp.text(b"/")),
+                                       ("127.0.0.8", True, iwarp.STAT, iwarp.text(b"a\0b")),
+                                       ("127.0.0.9", True, iwarp.HELLO, iwarp.hello())):
+        for _ in range(2):
+            session = Session(daemon.port, WAIT, source=source)
+            if login:
+                session.hello()
+            session.put(type_, data)
+            check(session.dropped_within(WAIT), "it goes on after", type_)
+        check(is_refused(daemon, source), "who said twice what no client says", source)
     # those that say nothing, from another one
     daemon.stop()
     daemon = Daemon(f"{top}/export", "ro", "--penalties", "all", "--handshake-timeout", "1")
