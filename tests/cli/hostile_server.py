@@ -15,7 +15,7 @@ import time
 
 import iwarp
 import rftptest
-from rftptest import CONNECT, FAILED, INTEGRITY, KIND, LOST, PROTOCOL, REFUSED, case, check, equal
+from rftptest import CONNECT, FAILED, INTEGRITY, KIND, LOST, PROTOCOL, REFUSED, case, check, equal, finish, start_rftp
 from rogue import DENIED, DIRECTORY, LINK, NONCE, Refused, Rogue, Victim, at_once, attributes, listing, result, right_result, right_retrieve, welcome
 
 QUICK = ("--timeout", "1", "--connect-timeout", "1", "--fabric", "soft")
@@ -77,6 +77,44 @@ def lists_without_end(top):
             victim.suffers({iwarp.LIST: answer}, *QUICK, *arguments, code=(LOST, PROTOCOL), says=says, what=what)
     victim.suffers({iwarp.LIST: many}, *QUICK, "-c", "ls", "{}", code=REFUSED, says="LIST is too long",
                    what="more names than a client can hold", seconds=60)
+
+
+@case
+def trees_of_large_lists(top):
+    """Many directories are asked for before the first is told, and a deep one keeps all of them waiting."""
+    victim = Victim(top)
+    large, frames = 40, 60  # which are 260 MB in the client
+    frame, last = [listing([b"f"] * 1000, more=more) for more in (1, 0)]
+    peak = [0]
+
+    def look():
+        with open(f"/proc/{client.pid}/status", encoding="ascii") as f:
+            peak.append(next(int(line.split()[1]) for line in f if line.startswith("VmHWM")) >> 10)
+
+    def answer(session, data):
+        path = data[2:]
+        look()
+        if path == b"/":
+            names = [b"a"] + [b"b%02d" % n for n in range(large)]
+            session.reply(iwarp.LIST, listing([(n, attributes(DIRECTORY, mode=0o755)) for n in names]))
+        elif path == b"/a":
+            session.reply(iwarp.LIST, listing([(b"x", attributes(DIRECTORY, mode=0o755))]))
+        elif path == b"/a/x":
+            session.reply(iwarp.LIST, listing([]))
+        else:
+            for n in range(frames):
+                session.reply(iwarp.LIST, last if n == frames - 1 else frame)
+
+    rogue = Rogue({iwarp.LIST: answer, iwarp.STAT: lambda s, _: s.reply(iwarp.STAT, attributes(DIRECTORY)),
+                   iwarp.BYE: lambda s, _: (look(), s.reply(iwarp.BYE))})
+    client = start_rftp("-c", "ls -R", rogue.url(), cwd=victim.top)
+    done = finish(client, None, 60)
+    rogue.close()
+    equal(done.code, 0, done)
+    equal(done.out.count(b"f\n"), large * frames * 1000, "names")
+    titles = [line for line in done.out.splitlines() if line.endswith(b":")]
+    equal(titles, [b"/:", b"/a:", b"/a/x:"] + [b"/b%02d:" % n for n in range(large)], "in their order")
+    check(rftptest.SANITIZED or max(peak) < 160, "MiB that the client held at most:", max(peak))
 
 
 @case
