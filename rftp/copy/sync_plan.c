@@ -144,20 +144,44 @@ int sync_plan_list_local(struct client *c, const char *directory, const struct f
 struct told {
 	struct client *client;
 	struct compare_list *list;
+	bool stray; /* the last of them has no place */
 };
+
+/* Whether the last of them is in a directory that was told before.  In anything else it would have
+ * no place here, and be left out without a word. */
+static bool has_place(const struct compare_list *list)
+{
+	const char *name = list->entries[list->count - 1].name, *slash = strrchr(name, '/');
+	const char *before = list->count > 1 ? list->entries[list->count - 2].name : "";
+	const size_t len = slash ? (size_t)(slash - name) : 0;
+	const struct compare_entry *e;
+	char *parent;
+
+	/* the one before is most often in the same, and was looked at */
+	if (!slash || (!strncmp(before, name, len + 1) && !strchr(before + len + 1, '/')))
+		return true;
+	parent = strndup(name, len);
+	e = parent ? compare_list_find(list, parent) : NULL;
+	free(parent);
+	return e && e->type == MESSAGE_DIRECTORY;
+}
 
 static int add_told(void *ctx, const struct message_tree_entry *entry)
 {
-	const struct told *told = ctx;
+	struct told *told = ctx;
+	int err;
 
 	report_scan(&told->client->report, told->list->count, MESSAGE_UNKNOWN);
-	return compare_list_add(told->list, entry);
+	err = compare_list_add(told->list, entry);
+	told->stray = !err && entry->name.len && !has_place(told->list);
+	return told->stray ? -EPROTO : err;
 }
 
 int sync_plan_list_remote(struct client *c, const char *directory, const struct filter *filter,
 	struct compare_list *list)
 {
 	struct message_data_request rules = {.kind = 0};
+	struct told told = {.client = c, .list = list};
 	struct message_tree request = {
 		.flags = MESSAGE_TREE_TOP | asked_beside(&c->settings) |
 			 (c->settings.links == WALK_LINKS_FOLLOW        ? MESSAGE_TREE_FOLLOW_LINKS
@@ -172,9 +196,13 @@ int sync_plan_list_remote(struct client *c, const char *directory, const struct 
 		return err;
 	request.rule_count = rules.rule_count;
 	request.rules = rules.rules;
-	err = calls_tree(c->session, &request, add_told, &(struct told){c, list});
+	err = calls_tree(c->session, &request, add_told, &told);
 	free(memory);
-	if (err == -EPROTO && !calls_lost(c->session))
+	if (err == -EPROTO && told.stray)
+		report_errorf(&c->report, err, directory,
+			"the server lists %s, which is in no directory",
+			list->entries[list->count - 1].name);
+	else if (err == -EPROTO && !calls_lost(c->session))
 		report_error(&c->report, EXIT_CODE_OK, STATUS_PROTOCOL, directory,
 			"the server lists names out of order");
 	else if (err == -ENOMEM)

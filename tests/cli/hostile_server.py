@@ -16,7 +16,7 @@ import time
 import iwarp
 import rftptest
 from rftptest import CONNECT, FAILED, INTEGRITY, KIND, LOST, PROTOCOL, REFUSED, case, check, equal, finish, start_rftp
-from rogue import DENIED, DIRECTORY, LINK, NONCE, Refused, Rogue, Victim, at_once, attributes, listing, result, right_result, right_retrieve, welcome
+from rogue import DENIED, DIRECTORY, LINK, NONCE, OTHER, Refused, Rogue, Victim, at_once, attributes, listing, result, right_result, right_retrieve, welcome
 
 QUICK = ("--timeout", "1", "--connect-timeout", "1", "--fabric", "soft")
 
@@ -226,19 +226,43 @@ def changes_that_were_not_asked_about(top):
     check(len(asked) == 2 and not any(flags & 128 for flags in (asked[0][0], asked[1][0])), "nothing was to be as seen:", asked)
 
 
+def told(name, shared=0, status=0, target=b"", **fields):
+    """An entry of TREE.  shared: bytes of its name that the one before begins with, too"""
+    return attributes(**fields) + struct.pack(">HH", status, shared) + iwarp.text(name[shared:]) + iwarp.text(target)
+
+
+def lists_tree(*entries):
+    return {iwarp.STAT: lambda s, _: s.reply(iwarp.STAT, attributes(DIRECTORY)),
+            iwarp.TREE: lambda s, _: s.reply(iwarp.TREE, struct.pack(">BH", 0, len(entries)) + b"".join(entries))}
+
+
+@case
+def names_in_what_is_no_directory(top):
+    """What has no place at the destination is not left out without a word."""
+    victim = Victim(top)
+    for what, entries in (("a link", (told(b"l", target=b"../outside", type_=LINK, mode=0o777), told(b"l/x", 1))),
+                          ("a file", (told(b"l"), told(b"l/x", 1))), ("a device", (told(b"l", type_=OTHER), told(b"l/x", 1))),
+                          ("nothing", (told(b"l/x"),)), ("nothing, and no text", (told(b"\x1b/l/x"),)),
+                          ("a file in a directory", (told(b"d", type_=DIRECTORY, mode=0o755), told(b"d/l", 1),
+                                                     told(b"d/l/x", 3)))):
+        for options in ((), ("-n",)):
+            victim.suffers(lists_tree(*entries), *QUICK, *options, "sync", "{}d/", "in/", code=PROTOCOL,
+                           says="l/x, which is in no directory", what=what)
+    # one in a directory is one, whatever stands between
+    right = lists_tree(told(b"d", type_=DIRECTORY, mode=0o755), told(b"d/a", 1, type_=DIRECTORY, mode=0o755),
+                       told(b"d/a/x", 3), told(b"d/b", 2), told(b"e", type_=DIRECTORY, mode=0o755), told(b"e/x", 1))
+    rogue = Rogue(right)
+    done = victim.run(rogue, *QUICK, "-n", "sync", rogue.url("d/"), "in/")
+    rogue.close()
+    equal((done.code, len(done.out.splitlines())), (0, 2), done)
+
+
 @case
 def links_that_cannot_be_read(top):
     """A listing has a link and a status in the place of where it leads: a plan has no command for that one."""
     victim = Victim(top)
-
-    def entry(name, status=0, target=b"", **fields):
-        return attributes(**fields) + struct.pack(">HH", status, 0) + iwarp.text(name) + iwarp.text(target)
-
-    def tree(session, _):
-        session.reply(iwarp.TREE, struct.pack(">BH", 0, 2) + entry(b"good", target=b"where", type_=LINK, mode=0o777)
-                      + entry(b"link", status=DENIED, type_=LINK, mode=0o777))
-
-    answers = {iwarp.STAT: lambda s, _: s.reply(iwarp.STAT, attributes(DIRECTORY)), iwarp.TREE: tree}
+    answers = lists_tree(told(b"good", target=b"where", type_=LINK, mode=0o777),
+                         told(b"link", status=DENIED, type_=LINK, mode=0o777))
     for options in ((), ("--json",)):
         done = victim.suffers(answers, *QUICK, "-n", *options, "sync", "{}d/", "in/", code=rftptest.DENIED,
                               says="/d/link: permission denied", what=options)
