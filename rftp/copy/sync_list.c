@@ -12,7 +12,9 @@
 #include "rftp/shell/interrupt.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <time.h>
+#include <unistd.h>
 
 #define LIST_SHOW_NS 100000000
 
@@ -60,7 +62,7 @@ static void list_wait(struct client *c, struct local_list *l)
 
 	pthread_mutex_lock(&l->lock);
 	while (!l->over) {
-		clock_gettime(CLOCK_REALTIME, &until);
+		clock_gettime(CLOCK_MONOTONIC, &until);
 		until.tv_nsec += LIST_SHOW_NS;
 		until.tv_sec += until.tv_nsec / 1000000000;
 		until.tv_nsec %= 1000000000;
@@ -90,6 +92,39 @@ static int list_remote(struct client *c, const struct sync_params *p, struct syn
 	return err;
 }
 
+/* Somebody may set the clock meanwhile. */
+static int init_ended(pthread_cond_t *ended)
+{
+	pthread_condattr_t monotonic;
+	int err = pthread_condattr_init(&monotonic);
+
+	if (err)
+		return -err;
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	err = pthread_cond_init(ended, &monotonic);
+	pthread_condattr_destroy(&monotonic);
+	return -err;
+}
+
+/* Whether a source is there at all, before the server lists what may be much.  0 or -errno. */
+static int find_source(const struct sync_params *p)
+{
+	int fd = p->to_server ? open(p->local, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+
+	if (p->to_server && fd < 0)
+		return -errno;
+	if (fd >= 0)
+		close(fd);
+	return 0;
+}
+
+static int list_failed(struct client *c, const struct sync_params *p, int err)
+{
+	if (err && err != -ECANCELED)
+		report_errorf(&c->report, err, p->local, "%s", status_text(status_from_errno(err)));
+	return err;
+}
+
 int sync_list_both(struct client *c, const struct sync_params *p, struct sync_list *both)
 {
 	struct compare_list *list = p->to_server ? both->from : both->to;
@@ -100,11 +135,14 @@ int sync_list_both(struct client *c, const struct sync_params *p, struct sync_li
 			.list = list,
 			.listed = list_counted},
 		.lock = PTHREAD_MUTEX_INITIALIZER,
-		.ended = PTHREAD_COND_INITIALIZER,
 	};
 	bool started;
-	int err;
+	int err = find_source(p);
 
+	if (!err)
+		err = init_ended(&l.ended);
+	if (err)
+		return list_failed(c, p, err);
 	l.walk.ctx = &l;
 	started = !worker_start(&l.worker, "rftp-list", list_walk, &l);
 	err = list_remote(c, p, both);
@@ -118,9 +156,7 @@ int sync_list_both(struct client *c, const struct sync_params *p, struct sync_li
 	if (started)
 		list_wait(c, &l);
 	worker_stop(&l.worker);
-	l.err = list_judge(both, list, l.err);
-	if (l.err && l.err != -ECANCELED)
-		report_errorf(
-			&c->report, l.err, p->local, "%s", status_text(status_from_errno(l.err)));
+	pthread_cond_destroy(&l.ended);
+	l.err = list_failed(c, p, list_judge(both, list, l.err));
 	return err ? err : l.err;
 }

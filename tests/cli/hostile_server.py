@@ -258,6 +258,17 @@ def names_in_what_is_no_directory(top):
 
 
 @case
+def a_source_that_is_not_there(top):
+    """It is said at once: no server is asked for a list first, which may take long."""
+    victim = Victim(top)
+    asked = []
+    answers = {iwarp.STAT: lambda s, _: s.reply(iwarp.STAT, attributes(DIRECTORY)), iwarp.TREE: lambda s, _: asked.append(1)}
+    for name, code, says in (("none", rftptest.NO_FILE, "none: no such file"), ("canary", KIND, "canary: not a directory")):
+        victim.suffers(answers, *QUICK, "sync", name, "{}d/", code=code, says=says, what=name)
+    equal(asked, [], "lists that were asked for")
+
+
+@case
 def links_that_cannot_be_read(top):
     """A listing has a link and a status in the place of where it leads: a plan has no command for that one."""
     victim = Victim(top)
