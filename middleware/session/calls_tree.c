@@ -4,8 +4,20 @@
  */
 #include "session/calls_tree.h"
 
+#include "session/calls_impl.h"
+
 #include <errno.h>
 #include <stdlib.h>
+
+/* The frames that still come would be taken for other replies: the session is over, for the reason
+ * that no more of them is wanted. */
+static void calls_tree_leave(struct calls *c, int err)
+{
+	if (err == -ECANCELED || err == -EPROTO)
+		calls_lose(c, err, message_name(MESSAGE_TREE | MESSAGE_REPLY));
+	else
+		calls_too_long(c, MESSAGE_TREE);
+}
 
 /* The entries of one frame; `top`: it may begin with the directory itself.  1: more frames follow.
  */
@@ -25,7 +37,7 @@ static int calls_tree_frame(struct calls *c, struct message_tree_reader *reader,
 		err = told(ctx, &entry);
 		if (err) {
 			if (head.more)
-				calls_too_long(c, MESSAGE_TREE);
+				calls_tree_leave(c, err);
 			return err;
 		}
 	}

@@ -5,6 +5,7 @@
 #include "rftp/copy/sync_plan.h"
 
 #include "rftp/copy/rules.h"
+#include "rftp/shell/interrupt.h"
 #include "session/calls_tree.h"
 #include "tree/beneath.h"
 #include "tree/traits.h"
@@ -174,7 +175,10 @@ static int add_told(void *ctx, const struct message_tree_entry *entry)
 	report_scan(&told->client->report, told->list->count, MESSAGE_UNKNOWN);
 	err = compare_list_add(told->list, entry);
 	told->stray = !err && entry->name.len && !has_place(told->list);
-	return told->stray ? -EPROTO : err;
+	if (told->stray)
+		return -EPROTO;
+	/* a server that sends without end is never waited for */
+	return !err && interrupt_signal() ? -ECANCELED : err;
 }
 
 int sync_plan_list_remote(struct client *c, const char *directory, const struct filter *filter,

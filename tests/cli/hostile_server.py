@@ -7,6 +7,7 @@ has written nothing that was not asked for.
 """
 
 import json
+import os
 import signal
 import socket
 import struct
@@ -255,6 +256,41 @@ def names_in_what_is_no_directory(top):
     done = victim.run(rogue, *QUICK, "-n", "sync", rogue.url("d/"), "in/")
     rogue.close()
     equal((done.code, len(done.out.splitlines())), (0, 2), done)
+
+
+@case
+def trees_that_are_left_in_the_middle(top):
+    """More of a listing comes, which is not wanted any more: the reason is said, and no other."""
+    victim = Victim(top)
+
+    def begins(*entries):
+        return {iwarp.STAT: lambda s, _: s.reply(iwarp.STAT, attributes(DIRECTORY)),
+                iwarp.TREE: lambda s, _: s.reply(iwarp.TREE, struct.pack(">BH", 1, len(entries)) + b"".join(entries))}
+
+    victim.suffers(begins(told(b"b"), told(b"a")), *QUICK, "sync", "{}d/", "in/", code=PROTOCOL,
+                   says="broke the protocol", what="names out of order")
+    for arguments in (("sync", "{}d/", "in/"), ("-c", "du", "{}")):
+        begun = threading.Event()
+
+        def without_end(session, _, begun=begun):
+            number = 0
+            while True:
+                names = [b"n%012d" % n for n in range(number, number + 900)]
+                shared = [0] + [len(os.path.commonprefix(pair)) for pair in zip(names, names[1:])]
+                session.reply(iwarp.TREE, struct.pack(">BH", 1, 900) + b"".join(map(told, names, shared)))
+                number += 900
+                if number > 20000:
+                    begun.set()
+
+        rogue = Rogue({iwarp.STAT: lambda s, _: s.reply(iwarp.STAT, attributes(DIRECTORY)), iwarp.TREE: without_end})
+        client = start_rftp(*QUICK, *[a.replace("{}", rogue.url()) for a in arguments], cwd=victim.top)
+        check(begun.wait(20 * rftptest.PATIENCE), "the listing has begun")
+        client.send_signal(signal.SIGINT)
+        done = finish(client, None, 20)
+        rogue.close()
+        equal(done.code, rftptest.INTERRUPTED, done)
+        check(b"too long" not in done.err, "it was interrupted, and nothing else:", done)
+    equal(victim.new(), [], "what was written")
 
 
 @case
