@@ -48,9 +48,11 @@ class Way:
 
 
 class Line:
-    def __init__(self, port):
-        self.target = port
-        self.listener = socket.create_server(("127.0.0.1", 0), backlog=256)
+    def __init__(self, port, host="127.0.0.1", user=""):
+        """`user`: of the URLs, with its @"""
+        self.target, self.user = (host, port), user
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self.listener = socket.create_server((host, 0), family=family, backlog=256)
         self.listener.setblocking(False)
         self.port = self.listener.getsockname()[1]
         self.lines = []  # [near, far, there, back, step of the set-up]
@@ -58,7 +60,8 @@ class Line:
         self.bytes = 0
 
     def url(self, path=""):
-        return f"rftp://127.0.0.1:{self.port}/{path}"
+        host = self.target[0]
+        return f"rftp://{self.user}{f'[{host}]' if ':' in host else host}:{self.port}/{path}"
 
     def accept(self):
         """-> whether somebody came"""
@@ -128,7 +131,7 @@ class Line:
         for line in self.lines:
             near, far, there, back, since = line
             if far is None and self.step > since:
-                far = line[1] = socket.create_connection(("127.0.0.1", self.target))
+                far = line[1] = socket.create_connection(self.target)
                 far.setblocking(False)
                 far.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             moved |= self.push(far, there)
@@ -163,11 +166,11 @@ class Line:
                     s.close()
 
 
-def trips(daemon, *arguments, input=None, before=None):
+def trips(daemon, *arguments, input=None, before=None, user=""):
     """Runs the client with {url} in its arguments.  -> round trips, result"""
     if before:
         before()
-    line = Line(daemon.port)
+    line = Line(daemon.port, daemon.host.strip("[]"), user)
     with open(os.devnull if input is None else input, "rb") as stdin:
         client = start_rftp(*[a.replace("{url}", line.url()) for a in arguments], stdin=stdin)
     steps = line.carry(client, daemon)

@@ -4,16 +4,20 @@
 take."""
 
 import os
+import shutil
+import socket
+import subprocess
 
 import rftptest
 from lockstep import least_trips
-from rftptest import KIND, Daemon, case, check, equal, fails, make_file, same_files, tree, works
+from rftptest import KIND, Daemon, case, check, equal, fails, make_file, same_files, skip, tree, works
 
 # round trips, at most
 PUT, GET, LS, NEXT_PUT, NEXT_GET, TREE = 5, 4, 4, 1, 1, 8
 MIDDLE_PUT, MIDDLE_GET = 6, 6  # over data channels
 REMOVE = 14  # 64 at once
 SMALL = 4000
+INLINE = 60 << 10  # inline-max
 MIDDLE = 200000
 TREE_FILES = 1000
 MANY = 300
@@ -69,6 +73,72 @@ def several_to_a_stream(top):
     for i in range(8):
         make_file(daemon.path(f"f{i}"), SMALL + i)
     within(GET + 1, least_trips(daemon, GET + 1, "-c", "cat f0 f1 f2 f3 f4 f5 f6 f7", "{url}"), "a cat of eight files")
+
+
+def both_ways(top, daemon, what, *options, sizes=(SMALL, MIDDLE), **more):
+    """A put and a get of such sizes, and an ls, are within the bars whatever the options."""
+    for size in sizes:
+        put, get = (PUT, GET) if size <= INLINE else (MIDDLE_PUT, MIDDLE_GET)
+        make_file(f"{top}/f", size)
+        within(put, least_trips(daemon, put, *options, f"{top}/f", "{url}copy", **more), f"a put of {size} bytes, {what}")
+        same_files(f"{top}/f", daemon.path("copy"))
+        within(get, least_trips(daemon, get, *options, "{url}copy", f"{top}/got", **more), f"a get of {size} bytes, {what}")
+        same_files(f"{top}/f", f"{top}/got")
+    within(LS, least_trips(daemon, LS, *options, "-c", "ls", "{url}", **more), f"an ls, {what}")
+
+
+@case(seconds=120)
+def sizes_at_the_edges(top):
+    """What fits in a request, just so, and what no longer does; and what nearly fills the area for early data."""
+    both_ways(top, exported(top), "as it comes", sizes=(0, 1, INLINE, INLINE + 1, 900 << 10))
+
+
+@case(seconds=120)
+def other_ways_to_move(top):
+    daemon = exported(top)
+    for option in ("--protect=safe", "--protect=private", "--engine=status"):
+        both_ways(top, daemon, option, option)
+
+
+@case(seconds=120)
+def a_host_that_is_new(top):
+    """Its key is noted, or is known: neither costs anything."""
+    daemon = exported(top)
+    both_ways(top, daemon, "each with a new host", "--host-keys=ask", "--accept-new", "--known-hosts", f"{top}/known",
+              before=lambda: os.path.exists(f"{top}/known") and os.unlink(f"{top}/known"))
+    both_ways(top, daemon, "to a host that is known", "--host-keys=ask", "--accept-new", "--known-hosts", f"{top}/known")
+
+
+@case(seconds=120)
+def logins_cost_nothing(top):
+    """What is shown for a login crosses with what is asked for."""
+    exported(top).stop()
+    done = subprocess.run([os.path.join(rftptest.BUILD, "rftpd"), "passwd", "alice", "--users", f"{top}/users"],
+                          input=b"secret\n", capture_output=True, env=rftptest.clean_environment(), check=False)
+    equal(done.returncode, 0, done.stderr)
+    with open(f"{top}/password", "w", opener=lambda path, flags: os.open(path, flags, 0o600)) as f:
+        f.write("secret\n")
+    daemon = Daemon(f"{top}/export", "rw", "--users", f"{top}/users")
+    both_ways(top, daemon, "with a password", "--password-file", f"{top}/password", user="alice@")
+    daemon.stop()
+    if not shutil.which("ssh-keygen"):
+        skip("no ssh-keygen here")
+    os.mkdir(f"{top}/keys")
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", f"{top}/alice"], check=True)
+    shutil.copy(f"{top}/alice.pub", f"{top}/keys/alice")
+    daemon = Daemon(f"{top}/export", "rw", "--authorized-keys", f"{top}/keys/%u")
+    both_ways(top, daemon, "with a key", "--identity", f"{top}/alice", user="alice@")
+
+
+@case(seconds=120)
+def over_ipv6(top):
+    with socket.socket(socket.AF_INET6) as s:
+        try:
+            s.bind(("::1", 0))
+        except OSError:
+            skip("no ::1 here")
+    os.mkdir(f"{top}/export")
+    both_ways(top, Daemon(f"{top}/export", listen="[::1]:0"), "over IPv6")
 
 
 def batch(top, name, *commands):
