@@ -299,6 +299,33 @@ def memory_that_is_not_the_areas(top):
 
 
 @case
+def what_was_there_before(top):
+    """A right block that was written, and told of or not, is in no area that comes later: who tells of a slot has
+    to fill it."""
+    place = Place(top)
+    for told in (False, True):
+        e = Early(place.port)
+        for slot in range(SLOTS):
+            e.write(slot, iwarp.right_block(PAYLOAD))
+            if told:
+                e.notice(slot)
+        e.landed()
+        e.open()
+        e.store().offer().file()
+        for slot in range(SLOTS):
+            e.notice(slot)
+        e.end()
+        seen = answer(e.session)
+        while not refused(seen) and seen[-1] != Answer.QUIET:
+            seen = answer(e.session)
+        check(refused(seen), "a block of an earlier area of the session", seen)
+        e.close()
+        for slot in range(SLOTS):
+            wrong(place, f"slot {slot} of another session", lambda e, s=slot: e.store().offer().file().notice(s).end() and ())
+    place.whole()
+
+
+@case
 def blocks_that_never_come(top):
     """FILE_END promises them: they may be late, so that the daemon waits, and forgets all when the client goes."""
     place = Place(top)
