@@ -198,41 +198,56 @@ static int filter_add_line(struct filter *f, const char *line, enum filter_lines
 	return filter_add_pattern(f, lines == FILTER_LINES_INCLUDE, line, why);
 }
 
-static int filter_read(struct filter *f, FILE *file, const char *path, enum filter_lines lines,
-	unsigned nested, char why[FILTER_WHY_MAX])
+/* What is between `text` and `end`, at which there is room for a byte. */
+static int filter_add_lines(struct filter *f, char *text, char *end, const char *path,
+	enum filter_lines lines, unsigned nested, char why[FILTER_WHY_MAX])
 {
-	char *line = NULL;
-	size_t room = 0, bytes = 0;
-	unsigned number = 0;
-	ssize_t n;
+	char *next;
 	int err = 0;
 
-	while (!err && (n = getline(&line, &room, file)) >= 0) {
+	for (unsigned number = 1; !err && text < end; number++, text = next) {
 		char reason[FILTER_WHY_MAX] = "";
+		char *stop = memchr(text, '\n', (size_t)(end - text));
 
-		number++;
-		bytes += (size_t)n;
-		if (n && line[n - 1] == '\n')
-			line[--n] = '\0';
-		if (n && line[n - 1] == '\r')
-			line[--n] = '\0';
-		if (bytes > FILTER_FILE_BYTES_MAX) {
-			err = -EFBIG;
-			snprintf(reason, sizeof reason, "the file is too long");
-		} else if (strlen(line) != (size_t)n) {
+		next = stop ? stop + 1 : end;
+		stop = stop ? stop : end;
+		if (stop > text && stop[-1] == '\r')
+			stop--;
+		*stop = '\0';
+		if (strlen(text) != (size_t)(stop - text)) {
 			err = -EINVAL;
 			snprintf(reason, sizeof reason, "a NUL in the line");
-		} else if (n && !strchr("#;", *line)) {
-			err = filter_add_line(f, line, lines, nested, reason);
+		} else if (*text && !strchr("#;", *text)) {
+			err = filter_add_line(f, text, lines, nested, reason);
 		}
 		if (err)
 			snprintf(why, FILTER_WHY_MAX, "%.200s:%u: %.280s", path, number, reason);
 	}
-	if (!err && ferror(file)) {
+	return err;
+}
+
+/* No more is read than a file may have: one without lines may have no end. */
+static int filter_read(struct filter *f, FILE *file, const char *path, enum filter_lines lines,
+	unsigned nested, char why[FILTER_WHY_MAX])
+{
+	char *text = malloc(FILTER_FILE_BYTES_MAX + 1);
+	size_t n;
+	int err;
+
+	if (!text)
+		return filter_refuse(-ENOMEM, "out of memory", path, why);
+	n = fread(text, 1, FILTER_FILE_BYTES_MAX + 1, file);
+	if (ferror(file)) {
 		err = -errno;
 		snprintf(why, FILTER_WHY_MAX, "%.200s: %s", path, strerror(-err));
+	} else if (n > FILTER_FILE_BYTES_MAX) {
+		err = -EFBIG;
+		snprintf(why, FILTER_WHY_MAX, "%.200s: longer than %u bytes", path,
+			FILTER_FILE_BYTES_MAX);
+	} else {
+		err = filter_add_lines(f, text, text + n, path, lines, nested, why);
 	}
-	free(line);
+	free(text);
 	return err;
 }
 

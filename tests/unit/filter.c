@@ -7,6 +7,10 @@
 #include "tests/scratch.h"
 #include "tree/filter.h"
 
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 static char why[FILTER_WHY_MAX];
 
 /* Whether `name` is left out by these rules; ended by NULL. */
@@ -137,6 +141,42 @@ static void files(void)
 	filter_fini(&f);
 }
 
+/* Writes four times what a file may have into it, without a newline. */
+static void write_too_much(int fd)
+{
+	static const char zeros[1 << 16];
+
+	signal(SIGPIPE, SIG_DFL);
+	for (size_t i = 0; i < 4 * FILTER_FILE_BYTES_MAX / sizeof zeros; i++)
+		if (write(fd, zeros, sizeof zeros) != (ssize_t)sizeof zeros)
+			_exit(2);
+	_exit(0);
+}
+
+/* A file that has no end is not read until the memory is full. */
+static void endless_line(void)
+{
+	struct filter f = {0};
+	char rule[64];
+	int fds[2], status;
+	pid_t child;
+
+	CHECK(!pipe(fds));
+	child = fork();
+	CHECK(child >= 0);
+	if (!child) {
+		close(fds[0]);
+		write_too_much(fds[1]);
+	}
+	close(fds[1]);
+	snprintf(rule, sizeof rule, ". /dev/fd/%d", fds[0]);
+	CHECK_EQ(filter_add(&f, rule, why), -EFBIG);
+	close(fds[0]);
+	CHECK_EQ(waitpid(child, &status, 0), child);
+	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGPIPE);
+	filter_fini(&f);
+}
+
 static void said_again(void)
 {
 	static const char *const rules[] = {"- *.o", "+ /a/b/", "- x/***"};
@@ -158,4 +198,5 @@ static void said_again(void)
 
 HARNESS_MAIN({"last_component", last_component}, {"anchored", anchored}, {"paths", paths},
 	{"directories", directories}, {"first_one_decides", first_one_decides},
-	{"what_is_wrong", what_is_wrong}, {"files", files}, {"said_again", said_again})
+	{"what_is_wrong", what_is_wrong}, {"files", files}, {"endless_line", endless_line},
+	{"said_again", said_again})
