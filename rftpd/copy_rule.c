@@ -14,11 +14,12 @@
 
 static int parse_ports(struct copy_rule *r, const char *text, char *why, size_t size)
 {
-	char first[8];
+	char first[32] = ""; /* what is longer is none */
 	size_t len = strcspn(text, "-");
 	uint64_t from = 0, to = 0;
 
-	snprintf(first, sizeof first, "%.*s", len < 7 ? (int)len : 7, text);
+	if (len < sizeof first)
+		memcpy(first, text, len);
 	if (number_parse(first, 1, UINT16_MAX, &from) ||
 		number_parse(text[len] ? text + len + 1 : first, 1, UINT16_MAX, &to) || from > to) {
 		snprintf(why, size,

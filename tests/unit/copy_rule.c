@@ -44,6 +44,8 @@ static void what_it_allows(void)
 	CHECK(!allows("10.0.0.0/8 ports=80", "10.1.2.3", 7387));
 	CHECK(allows("  10.0.0.0/8 \t ports=1-65535", "10.1.2.3", 1));
 	CHECK(allows("10.0.0.0/8 ports=1-65535", "10.1.2.3", 65535));
+	CHECK(allows("10.0.0.0/8 ports=00007387", "10.1.2.3", 7387));
+	CHECK(!allows("10.0.0.0/8 ports=00007387", "10.1.2.3", 738));
 	CHECK(!allows("10.0.0.0/8 ports=70-79", "10.1.2.3", 80));
 	CHECK(!allows("10.0.0.0/8 ports=70-79", "10.1.2.3", 69));
 	CHECK_EQ(addr_resolve("127.0.0.1", 7387, true, &to, 1, &count), 0);
