@@ -22,7 +22,8 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const char *text = (const char *)data;
-	char user[CERTIFICATE_USER_MAX], *more = malloc(size + sizeof LINE);
+	char user[CERTIFICATE_USER_MAX], found[CERTIFICATE_USER_MAX],
+		*more = malloc(size + sizeof LINE);
 	struct tls_key key;
 	unsigned line, again;
 	bool has;
@@ -38,7 +39,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!certificate_users_find(text, size, "CN=A\nemail:a@b\n", "", user)) {
 		must(*user && memmem(data, size, user, strlen(user)));
 		must(memmem(data, size, "CN=A", 4) || memmem(data, size, "email:a@b", 9));
-		must(!certificate_users_find(text, size, "CN=A\nemail:a@b\n", user, user));
+		must(!certificate_users_find(text, size, "CN=A\nemail:a@b\n", user, found));
+		must(!strcmp(found, user));
 	}
 	must(certificate_users_find(text, size, "", "", user) == -ENOENT);
 	return 0;

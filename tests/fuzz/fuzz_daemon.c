@@ -15,10 +15,11 @@
  * wrapped).  They meet on the fabric loop, and TLS encrypts nothing (plain_tls.h): what these do is
  * other targets' and OpenSSL's.  Transfers and tasks have threads of their own, which make coverage
  * vary from run to run, so the options beside it turn off what libFuzzer concludes from that.
- * They turn off its search for leaks after an input, too, which this target does itself when the
- * daemon has nothing to do: LeakSanitizer knows a thread by the kernel's number for it, but takes
- * an older thread that ended for it where the number has come again, and then does not look at what
- * the stack of the one that runs points to.
+ * An input may take as long as all that is waited for here, on a host that is busy, which is longer
+ * than others may.  They turn off its search for leaks after an input, too, which this target does
+ * itself when the daemon has nothing to do: LeakSanitizer knows a thread by the kernel's number for
+ * it, but takes an older thread that ended for it where the number has come again, and then does
+ * not look at what the stack of the one that runs points to.
  */
 #include "base/addr.h"
 #include "base/clock.h"

@@ -3,13 +3,27 @@
  * fuzz_url: rftp://HOST[:PORT]/PATH, and ssh:// in its place.
  *
  * Input: the text.  Property: host, port and path, written as a URL with every byte of the path as
- * %NN, are read back as they are; the pattern, its escapes taken away, is the path.
+ * %NN and the % before a zone as %25, are read back as they are; the pattern, its escapes taken
+ * away, is the path.
  */
 #include "rftp/remote/url.h"
 #include "rftp/ui/text.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <stdio.h>
+
+/* A zone's name may itself begin with what stands for its %. */
+static void put_host(struct text *out, const char *host)
+{
+	size_t len = strcspn(host, "%");
+
+	if (!strchr(host, ':'))
+		text_puts(out, host);
+	else if (host[len])
+		text_printf(out, "[%.*s%%25%s]", (int)len, host, host + len + 1);
+	else
+		text_printf(out, "[%s]", host);
+}
 
 static void read_back(const struct url *url)
 {
@@ -18,7 +32,7 @@ static void read_back(const struct url *url)
 	const char *why;
 
 	text_puts(&out, url->ssh ? "ssh://" : "rftp://");
-	text_printf(&out, strchr(url->host, ':') ? "[%s]" : "%s", url->host);
+	put_host(&out, url->host);
 	if (url->port)
 		text_printf(&out, ":%u", url->port);
 	text_puts(&out, "/");
