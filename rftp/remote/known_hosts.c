@@ -13,6 +13,7 @@
 #include <fnmatch.h>
 #include <limits.h>
 #include <openssl/evp.h>
+#include <openssl/hmac.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,8 @@
 #include <unistd.h>
 
 #define BLANKS " \t\r\n"
+#define HASHED "|1|"
+#define HASH_BYTES 20u /* of SHA-1 */
 #define BASE64_MAX (4 * ((TLS_KEY_MAX + 2) / 3) + 1)
 
 void known_hosts_name(const char *host, uint16_t port, char name[KNOWN_HOSTS_NAME_MAX])
@@ -33,12 +36,47 @@ void known_hosts_name(const char *host, uint16_t port, char name[KNOWN_HOSTS_NAM
 		*at = (char)tolower((unsigned char)*at);
 }
 
+/* Whether so many bytes are what this base64 says. */
+static bool base64_is(const char *text, size_t text_len, const uint8_t *bytes, unsigned len)
+{
+	char ours[4 * ((HASH_BYTES + 2) / 3) + 1];
+	int n = EVP_EncodeBlock((unsigned char *)ours, bytes, (int)len);
+
+	return n == (int)text_len && !memcmp(text, ours, text_len);
+}
+
+/* A name that is hashed, as `ssh-keygen -H` leaves it: |1|salt|HMAC-SHA1 of the name by the salt,
+ * both in base64. */
+static bool hash_matches(const char *hashed, const char *name)
+{
+	const char *salt_text = hashed + strlen(HASHED), *end = strchr(salt_text, '|');
+	uint8_t salt[3 * BASE64_MAX / 4], hash[EVP_MAX_MD_SIZE];
+	char padded[BASE64_MAX];
+	unsigned len = 0;
+	size_t n;
+	int got;
+
+	if (!end || end == salt_text || (n = (size_t)(end - salt_text)) % 4 || n >= sizeof padded)
+		return false;
+	memcpy(padded, salt_text, n);
+	got = EVP_DecodeBlock(salt, (unsigned char *)padded, (int)n);
+	if (got < 0)
+		return false;
+	for (size_t i = n; i && padded[i - 1] == '=' && got; i--)
+		got--; /* it counts what pads, too */
+	if (!HMAC(EVP_sha1(), salt, got, (const unsigned char *)name, strlen(name), hash, &len))
+		return false;
+	return base64_is(end + 1, strlen(end + 1), hash, len);
+}
+
 /* Whether `name` is among the names of a line, which are taken apart. */
 static bool names_match(char *names, const char *name)
 {
 	bool found = false;
 	char *rest = names, *one;
 
+	if (!strncmp(names, HASHED, strlen(HASHED)))
+		return hash_matches(names, name);
 	while ((one = strsep(&rest, ","))) {
 		bool negated = *one == '!';
 		char pattern[KNOWN_HOSTS_NAME_MAX * 2], *to = pattern;

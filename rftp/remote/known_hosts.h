@@ -5,8 +5,8 @@
  *
  * A line is "[MARKER] NAMES TYPE KEY [COMMENT]".  A name is a host, or [HOST]:PORT where the port
  * is not ADDR_DEFAULT_PORT; '*' and '?' stand for any characters, a '!' before a name takes it out.
- * The marker @revoked makes its key worth nothing; lines with other markers, and names that are
- * hashed, are passed over.
+ * One name may be hashed, by `ssh-keygen -H`.  The marker @revoked makes its key worth nothing;
+ * lines with other markers are passed over.
  */
 #ifndef RFTP_KNOWN_HOSTS_H
 #define RFTP_KNOWN_HOSTS_H

@@ -14,6 +14,11 @@
 static const struct tls_key key_a = {.type = "ssh-ed25519", .blob = {0, 0, 0}, .len = 3};
 static const struct tls_key key_b = {.type = "ssh-ed25519", .blob = {0, 0, 1}, .len = 3};
 
+/* as `ssh-keygen -H` writes "host" and "[host]:7388", and with a salt of 4 bytes */
+#define HASHED_HOST "|1|AAECAwQFBgcICQoLDA0ODxAREhM=|6tbkAfZDulNpJ/cQ7aCK0Bbfp+g="
+#define HASHED_PORT "|1|AAECAwQFBgcICQoLDA0ODxAREhM=|QZUERULSc/oABJBAsBiYW4+QH/k="
+#define HASHED_SHORT "|1|c2FsdA==|HTaAJnQ397DFDw7nGYI3YRODWDA="
+
 static void answers(void)
 {
 	static const struct {
@@ -45,6 +50,21 @@ static void answers(void)
 		{"[h*]:7388 ssh-ed25519 " KEY_A "\n", "[host]:7388", KNOWN_HOSTS_SAME, 1},
 		{"o ssh-ed25519 " KEY_A "\n", "[host]:7388", KNOWN_HOSTS_NEW, 0},
 		{"|1|c2FsdA==|aGFzaA== ssh-ed25519 " KEY_A "\n", "host", KNOWN_HOSTS_NEW, 0},
+		{HASHED_HOST " ssh-ed25519 " KEY_A "\n", "host", KNOWN_HOSTS_SAME, 1},
+		{HASHED_HOST " ssh-ed25519 " KEY_B "\n", "host", KNOWN_HOSTS_CHANGED, 1},
+		{HASHED_HOST " ssh-ed25519 " KEY_A "\n", "[host]:7388", KNOWN_HOSTS_NEW, 0},
+		{HASHED_HOST " ssh-ed25519 " KEY_A "\n", "other", KNOWN_HOSTS_NEW, 0},
+		{"@revoked " HASHED_HOST " ssh-ed25519 " KEY_A "\n", "host", KNOWN_HOSTS_REVOKED,
+			1},
+		{HASHED_PORT " ssh-ed25519 " KEY_A "\n", "[host]:7388", KNOWN_HOSTS_SAME, 1},
+		{HASHED_PORT " ssh-ed25519 " KEY_A "\n", "host", KNOWN_HOSTS_NEW, 0},
+		{HASHED_SHORT " ssh-ed25519 " KEY_A "\n", "host", KNOWN_HOSTS_SAME, 1},
+		{HASHED_HOST "= ssh-ed25519 " KEY_A "\n", "host", KNOWN_HOSTS_NEW, 0},
+		{"|1| ssh-ed25519 " KEY_A "\n", "host", KNOWN_HOSTS_NEW, 0},
+		{"|1|| ssh-ed25519 " KEY_A "\n", "host", KNOWN_HOSTS_NEW, 0},
+		{"|1|====|aGFzaA== ssh-ed25519 " KEY_A "\n", "host", KNOWN_HOSTS_NEW, 0},
+		{"|1|c2F|aGFzaA== ssh-ed25519 " KEY_A "\n", "host", KNOWN_HOSTS_NEW, 0},
+		{"|1|c2FsdA== ssh-ed25519 " KEY_A "\n", "host", KNOWN_HOSTS_NEW, 0},
 		{"host\nhost ssh-ed25519\nhost  \t ssh-ed25519\t" KEY_A "\n", "host",
 			KNOWN_HOSTS_SAME, 3},
 		{"host ssh-ed25519 " KEY_A "A\n", "host", KNOWN_HOSTS_CHANGED, 1},
