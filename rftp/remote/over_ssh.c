@@ -76,7 +76,8 @@ int over_ssh_parse(const char *line, struct over_ssh_line *out)
 
 /*
  * The user's command is for the shell, as it may have options of its own; what comes behind it is
- * not.  Ctrl-C is for us: ssh must not end with a transfer that is stopped.
+ * not.  Ctrl-C is for us: ssh must not end with a transfer that is stopped.  `in` < 0: it has no
+ * input, and what it complains of is not shown.
  */
 static int spawn(const char *ssh, const char *const *arguments, int in, int out, pid_t *pid)
 {
@@ -99,10 +100,12 @@ static int spawn(const char *ssh, const char *const *arguments, int in, int out,
 	sigemptyset(&none);
 	posix_spawn_file_actions_init(&files);
 	posix_spawnattr_init(&attributes);
-	if (in >= 0)
+	if (in >= 0) {
 		posix_spawn_file_actions_adddup2(&files, in, STDIN_FILENO);
-	else
+	} else { /* what is wrong, ssh has said before, when it connected */
 		posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+		posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+	}
 	posix_spawn_file_actions_adddup2(&files, out, STDOUT_FILENO);
 	posix_spawnattr_setsigdefault(&attributes, &defaults);
 	posix_spawnattr_setsigmask(&attributes, &none);

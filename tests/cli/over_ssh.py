@@ -37,8 +37,9 @@ def free_port():
 class Sshd:
     """Of its own configuration and keys; its user is who runs this, with another home."""
 
-    def __init__(self, top):
+    def __init__(self, top, address="127.0.0.1"):
         sshd = program("sshd")
+        self.host = f"[{address}]" if ":" in address else address
         self.home, self.user = f"{top}/home", pwd.getpwuid(os.geteuid()).pw_name
         os.mkdir(self.home)
         if rftptest.ROOT:
@@ -50,7 +51,7 @@ class Sshd:
             self.port = free_port()
             with open(config, "w") as f:
                 f.write(f"""Port {self.port}
-ListenAddress 127.0.0.1
+ListenAddress {address}
 HostKey {top}/host
 AuthorizedKeysFile {top}/user.pub
 StrictModes no
@@ -66,10 +67,10 @@ SetEnv HOME={self.home} XDG_CONFIG_HOME={self.home}/none
             if self.listens():
                 break
         with open(f"{top}/known_hosts", "w") as known, open(f"{top}/host.pub") as host:
-            known.write(f"[127.0.0.1]:{self.port} {host.read()}")
+            known.write(f"[{address}]:{self.port} {host.read()}")
         self.ssh = (f"{program('ssh')} -F /dev/null -i {top}/user -o IdentitiesOnly=yes -o BatchMode=yes -o "
                     f"UserKnownHostsFile={top}/known_hosts")
-        done = subprocess.run(f"{self.ssh} -p {self.port} {self.user}@127.0.0.1 echo '$HOME'", shell=True, capture_output=True,
+        done = subprocess.run(f"{self.ssh} -p {self.port} {self.user}@{address} echo '$HOME'", shell=True, capture_output=True,
                               timeout=WAIT)
         if done.stdout.decode().strip() != self.home:
             with open(f"{top}/sshd.log") as f:
@@ -78,8 +79,8 @@ SetEnv HOME={self.home} XDG_CONFIG_HOME={self.home}/none
     def listens(self):
         end = time.monotonic() + WAIT
         while self.process.poll() is None and time.monotonic() < end:
-            with socket.socket() as s:
-                if not s.connect_ex(("127.0.0.1", self.port)):
+            with socket.socket(socket.AF_INET6 if ":" in self.host else socket.AF_INET) as s:
+                if not s.connect_ex((self.host.strip("[]"), self.port)):
                     return True
             time.sleep(0.02)
         return False
@@ -88,7 +89,7 @@ SetEnv HOME={self.home} XDG_CONFIG_HOME={self.home}/none
         return "--ssh", self.ssh, "--rftpd-path", RFTPD
 
     def url(self, path=""):
-        return f"ssh://{self.user}@127.0.0.1:{self.port}/{path}"
+        return f"ssh://{self.user}@{self.host}:{self.port}/{path}"
 
 
 def servers():
@@ -152,6 +153,67 @@ def a_tree_is_kept_the_same_in_the_home(top):
     same_files(f"{top}/back2/sub/a", f"{top}/tree/sub/a")
     works(*sshd.options(), "feed", f"a={top}/tree/sub/a", sshd.url("streams"))
     check(os.listdir(f"{sshd.home}/streams/a"), "no segment of the feed")
+
+
+@case
+def ssh_says_nothing_of_its_own(top):
+    """As a script has it: what it reads itself is left to it, and nothing is said of what went well."""
+    sshd = Sshd(top)
+    make_file(f"{top}/file", 1000)
+    script = '"$@" && cat'
+    done = subprocess.run(["sh", "-c", script, "sh", os.path.join(rftptest.BUILD, "rftp"), *sshd.options(), f"{top}/file",
+                           sshd.url("new")], input=b"for the script\n", capture_output=True, timeout=WAIT,
+                          env=rftptest.clean_environment())
+    equal((done.returncode, done.stdout, done.stderr), (0, b"for the script\n", b""), "a copy, and what follows")
+    same_files(f"{sshd.home}/new", f"{top}/file")
+    result = works(*sshd.options(), sshd.url(), input=b"ls\n")
+    equal((result.out, result.err), (b"new\n", b""), "commands of a script")
+
+
+@case
+def through_another_host(top):
+    """ssh takes the way that its options say; the data goes to where ssh's configuration leads."""
+    sshd = Sshd(top)
+    make_file(f"{sshd.home}/f", 1000)
+    jump = f"{sshd.ssh} -o ProxyCommand='{sshd.ssh} -p {sshd.port} -W %h:%p {sshd.user}@127.0.0.1'"
+    works("--ssh", jump, "--rftpd-path", RFTPD, sshd.url("f"), f"{top}/got")
+    same_files(f"{top}/got", f"{sshd.home}/f")
+    with open(f"{top}/config", "w") as f:
+        f.write(f"Host else.where\n Hostname 127.0.0.1\n Port {sshd.port}\n User {sshd.user}\n")
+    works("--ssh", sshd.ssh.replace("/dev/null", f"{top}/config"), "--rftpd-path", RFTPD, "ssh://else.where/f", f"{top}/got2")
+    same_files(f"{top}/got2", f"{sshd.home}/f")
+
+
+@case
+def by_ipv6(top):
+    try:
+        with socket.socket(socket.AF_INET6) as s:
+            s.bind(("::1", 0))
+    except OSError:
+        skip("no IPv6 here")
+    sshd = Sshd(top, "::1")
+    make_file(f"{top}/file", 1000)
+    works(*sshd.options(), f"{top}/file", sshd.url("new"))
+    same_files(f"{sshd.home}/new", f"{top}/file")
+
+
+@case
+def a_host_whose_key_has_changed(top):
+    """It is ssh that refuses, in its words: no rftpd is started, nothing sent."""
+    sshd = Sshd(top)
+    make_file(f"{top}/file", 1000)
+    subprocess.run([program("ssh-keygen"), "-q", "-t", "ed25519", "-N", "", "-f", f"{top}/other"], check=True)
+    with open(f"{top}/known_hosts", "w") as known, open(f"{top}/other.pub") as other:
+        known.write(f"[127.0.0.1]:{sshd.port} {other.read()}")
+    result = fails(CONNECT, *sshd.options(), f"{top}/file", sshd.url("new"), says="before rftpd listened")
+    check(b"REMOTE HOST IDENTIFICATION HAS CHANGED" in result.err, "what ssh says", result)
+    check(not os.path.exists(f"{sshd.home}/new") and not servers(), "something was started")
+    # nor is anybody let in whose key the host does not know
+    with open(f"{top}/known_hosts", "w") as known, open(f"{top}/host.pub") as host:
+        known.write(f"[127.0.0.1]:{sshd.port} {host.read()}")
+    os.replace(f"{top}/other", f"{top}/user")
+    result = fails(CONNECT, *sshd.options(), f"{top}/file", sshd.url("new"), says="before rftpd listened")
+    check(b"Permission denied" in result.err, "what ssh says", result)
 
 
 @case
