@@ -160,6 +160,7 @@ static void put_json(FILE *out, const struct audit_event *e)
 	put_string(out, "path", e->path);
 	put_string(out, "to", e->to);
 	put_string(out, "mode", e->mode && *e->mode ? e->mode : NULL);
+	put_string(out, "owner", e->owner && *e->owner ? e->owner : NULL);
 	put_string(out, "fabric", e->fabric);
 	put_string(out, "agent", e->agent);
 	if (e->removed)

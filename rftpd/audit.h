@@ -46,6 +46,7 @@ struct audit_event {
 	const char *user;           /* whose session it is, or as whom somebody tried; NULL: none */
 	const char *method;         /* of a login */
 	const char *mode;           /* that a name was to get, octal; NULL or "": none */
+	const char *owner;          /* that a name was to get, as of chown(1); NULL or "": none */
 	const char *export_name;    /* that `path` is beneath, where exports have names */
 };
 

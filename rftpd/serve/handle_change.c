@@ -12,6 +12,7 @@
 #include "tree/owners.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -119,6 +120,26 @@ static int change_owners(
 	return err;
 }
 
+/* "USER:GROUP", what is not changed left out: names where the client has any, or numbers. */
+static void describe_owners(const struct message_change *m, char *text, size_t size)
+{
+	char user[OWNERS_NAME_MAX + 1] = "", group[OWNERS_NAME_MAX + 1] = "";
+
+	if (m->flags & MESSAGE_CHANGE_OWNER) {
+		if (m->user.len)
+			memcpy(user, m->user.data, m->user.len);
+		else
+			snprintf(user, sizeof user, "%" PRIu32, m->uid);
+	}
+	if (m->flags & MESSAGE_CHANGE_GROUP) {
+		if (m->group.len)
+			memcpy(group, m->group.data, m->group.len);
+		else
+			snprintf(group, sizeof group, "%" PRIu32, m->gid);
+	}
+	snprintf(text, size, "%s%s%s", user, *group ? ":" : "", group);
+}
+
 static int change_one(struct change_task *t, const struct message_change *m)
 {
 	const struct daemon_session *s = t->base.session;
@@ -134,7 +155,7 @@ static int change_one(struct change_task *t, const struct message_change *m)
 		.mtime_s = m->mtime_s,
 		.mtime_ns = m->mtime_ns,
 	};
-	char path[MESSAGE_PATH_MAX + 1], mode[8] = "";
+	char path[MESSAGE_PATH_MAX + 1], mode[8] = "", owners[2 * OWNERS_NAME_MAX + 2];
 	const struct view_entry *entry;
 	const char *beneath;
 	int found, err;
@@ -146,12 +167,14 @@ static int change_one(struct change_task *t, const struct message_change *m)
 		err = place_change(&entry->place, beneath, &change);
 	if (change.has_mode)
 		snprintf(mode, sizeof mode, "%04o", (unsigned)m->mode);
+	describe_owners(m, owners, sizeof owners);
 	audit(s, (struct audit_event){.event = change.has_owner || change.has_group ? "chown"
 					       : change.has_mode                    ? "chmod"
 										    : "touch",
 			 .export_name = found ? NULL : entry->name,
 			 .path = found ? path : beneath,
 			 .mode = mode,
+			 .owner = owners,
 			 .status = status_from_errno(err)});
 	return err;
 }

@@ -12,7 +12,7 @@ import subprocess
 import iwarp
 import rftptest
 from iwarp import Session
-from rftptest import (DENIED, NO_FILE, Daemon, case, check, equal, fails, make_file, rftp, same_files, skip, wait_until,
+from rftptest import (DENIED, KIND, NO_FILE, Daemon, case, check, equal, fails, make_file, rftp, same_files, skip, wait_until,
                       works)
 from rude import WAIT
 
@@ -96,6 +96,20 @@ def modes_times_and_links(top):
     equal([(e["event"], e["path"].lstrip("/"), e.get("mode"), e.get("to"), e["status"]) for e in events],
           [("chmod", "f", "0640", None, "ok"), ("touch", "new", None, None, "ok"), ("touch", "f", None, None, "ok"),
            ("ln", "l", None, "f", "ok"), ("chmod", "f", "4755", None, "denied")], "what was told")
+
+
+@case
+def whose_a_file_becomes(top):
+    """Also when it is refused: to whom somebody wanted to give a file away is what an administrator looks for."""
+    daemon = served(top)
+    mine = os.geteuid(), os.getegid()
+    works("-c", f"chown {mine[0]} f; chown :{mine[1]} f; chown {mine[0]}:{mine[1]} f", daemon.url())
+    fails(KIND, "-c", "chown nobody-of-that-name:4711 f", daemon.url())
+    fails(NO_FILE, "-c", "chown root none", daemon.url())
+    found = [e for e in lines(f"{top}/audit") if e["event"] == "chown"]
+    equal([(e["path"].lstrip("/"), e["owner"], e["status"]) for e in found],
+          [("f", f"{mine[0]}", "ok"), ("f", f":{mine[1]}", "ok"), ("f", f"{mine[0]}:{mine[1]}", "ok"),
+           ("f", "nobody-of-that-name:4711", "invalid"), ("none", "root", "not-found")], "whose it was to be")
 
 
 @case
