@@ -5,6 +5,7 @@ byte and word by word, so most cases do the same both ways."""
 
 import json
 import os
+import re
 import struct
 import subprocess
 
@@ -279,10 +280,16 @@ def a_sync_from_a_server(top):
         subprocess.run(["rm", "-rf", f"{top}/local/fewer"], check=True)
         equal(engine("sync", option, daemon.url(""), f"{top}/local/fewer"), "credit", option)
     subprocess.run(["rm", "-rf", f"{top}/local/fewer"], check=True)
-    done = works("--json", "--engine=pull", "sync", daemon.url(""), f"{top}/local/fewer").done()
-    equal((done["engine"], done["channels"]), ("inline", 0), done)
+    result = works("-v", "--json", "--engine=pull", "sync", daemon.url(""), f"{top}/local/fewer")
+    done = result.done()
+    round_trip = float(re.search(rb"rtt ([0-9.]+) ms", result.err).group(1))
+    if round_trip < 1:  # of a busy machine it may be more, and then a transfer is faster
+        equal((done["engine"], done["channels"]), ("inline", 0), done)
+        check(done["replies"]["pieces"] >= 20, done)
+    else:
+        equal(done["engine"], "pull", done)
     replies = done["replies"]  # the daemon sends none that it was not asked for
-    check(replies["pieces"] >= 20 and replies["sent"] <= replies["asked_for"], replies)
+    check(replies["sent"] <= replies["asked_for"], replies)
 
 
 @case
