@@ -34,21 +34,37 @@ struct get {
 	struct filter filter;
 };
 
+/* Whether the first of the sources that can be had is a directory to be copied.  Those before it,
+ * which cannot, are told of here, and leave the list: they are not asked for again.  1, 0, -errno
+ * (reported). */
+static int get_find_source(struct get *g, char **paths, size_t *path_count)
+{
+	struct client *c = g->client;
+	int err = -ENOENT;
+
+	while (*path_count && c->session) {
+		err = sources_is_tree(c, paths[0]);
+		if (err >= 0)
+			break;
+		sources_absent_paths(&g->mover, paths, 1, err);
+		free(paths[0]);
+		memmove(paths, paths + 1, --*path_count * sizeof *paths);
+	}
+	return err;
+}
+
 /* A target that is not there: whether it becomes a directory that takes the sources, which is then
  * made.  1, 0, -errno (reported). */
-static int get_make_directory(struct get *g, char *const *paths, size_t path_count, size_t count)
+static int get_make_directory(struct get *g, char **paths, size_t *path_count, size_t count)
 {
 	struct client *c = g->client;
 	bool several = count > 1 || g->target[strlen(g->target) - 1] == '/';
-	int err = -ENOENT;
+	int err;
 
 	if (!several && !c->settings.recursive)
 		return 0;
 	/* not for the sake of sources that are not there */
-	for (size_t i = 0; i < path_count && err < 0 && c->session; i++)
-		err = sources_is_tree(c, paths[i]);
-	if (err < 0)
-		sources_absent_paths(&g->mover, paths, path_count, err);
+	err = get_find_source(g, paths, path_count);
 	if (err < 0 || (!several && !err))
 		return err;
 	if (!c->settings.dry_run)
@@ -62,8 +78,8 @@ static int get_make_directory(struct get *g, char *const *paths, size_t path_cou
 	return err ? err : 1;
 }
 
-/* What the target is.  0 or -errno (reported). */
-static int get_target(struct get *g, char *const *paths, size_t path_count, size_t count)
+/* What the target is; sources that turn out not to be there leave the list.  0 or -errno (reported). */
+static int get_target(struct get *g, char **paths, size_t *path_count, size_t count)
 {
 	struct stat st;
 	int into;
@@ -377,7 +393,7 @@ int get_files(struct client *c, const char *const *patterns, size_t count, const
 	if (!err)
 		err = sources_expand(c, patterns, count, &paths, &path_count);
 	if (!err && path_count)
-		err = get_target(&g, paths, path_count, path_count > count ? path_count : count);
+		err = get_target(&g, paths, &path_count, path_count > count ? path_count : count);
 	if (!err && g.kind == INCOMING_INTO)
 		err = sources_check_names(c, paths, path_count, target);
 	if (!err)

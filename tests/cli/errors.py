@@ -50,6 +50,20 @@ def some_sources_fail_and_the_rest_arrives(top):
 
 
 @case
+def what_is_missing_is_said_once(top):
+    daemon, local = places(top)
+    make_file(daemon.path("f"), 100)
+    os.mkdir(daemon.path("d"))
+    for number, (words, there) in enumerate(((["missing", "f"], "f"), (["d", "missing", "f"], "f"),
+                                             (["f", "missing"], "f"))):
+        where = f"{local}/new{number}/"
+        result = fails((FAILED, NO_FILE), "--json", *[daemon.url(w) for w in words], where, says="missing")
+        equal(result.err.count(b"missing"), 1, words, "is said once:", result)
+        equal(len([e for e in result.events() if e["event"] == "error"]), len(words) - 1, result)
+        check(os.path.exists(where + there), words, "the others arrive")
+
+
+@case
 def wrong_kinds(top):
     daemon, local = places(top)
     make_file(f"{local}/f", 10)
