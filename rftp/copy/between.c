@@ -31,9 +31,12 @@ struct between {
 	struct client *client, *there;
 	const char *target;
 	bool into, make;
-	char *made; /* the directory that was made for a request that is not answered yet */
-	struct filter filter;
-	struct asked *asked; /* of the request that runs */
+	char *made;         /* the directory that was made for a request that is not answered yet */
+	struct again again; /* what of the sources is copied again, */
+	struct filter whole;   /* the rules for that, */
+	struct filter named;   /* and for all else */
+	struct filter *filter; /* those of the request that runs */
+	struct asked *asked;   /* of the request that runs */
 	uint64_t pinged_ns;
 	/* of the last reply */
 	struct transfer_stats stats;
@@ -59,7 +62,7 @@ static int between_into(struct between *b, char *const *paths, size_t count)
 	if (!several && b->client->settings.recursive)
 		tree = sources_is_tree(b->client, paths[0]);
 	if (tree < 0) {
-		sources_absent_paths(&b->mover, paths, 1, tree);
+		sources_absent_paths(&b->mover, paths, 1, false, tree);
 		return tree;
 	}
 	if (!several && !tree) {
@@ -304,7 +307,7 @@ static int between_request(void *ctx, const struct wire_bytes *more, struct aske
 	if (!err && b->make)
 		err = between_make(b);
 	if (!err && c->settings.recursive)
-		err = rules_request(c, &b->filter, &m.request, &rules);
+		err = rules_request(c, b->filter, &m.request, &rules);
 	if (err)
 		goto out;
 	mover_request(&b->mover, MESSAGE_STORE, &store);
@@ -341,14 +344,13 @@ static bool between_is_over(void *ctx)
 int between_files(struct client *c, struct client *there, const char *const *patterns, size_t count,
 	const char *target)
 {
-	struct between b = {.client = c, .there = there, .target = target};
+	struct between b = {.client = c, .there = there, .target = target, .filter = &b.whole};
 	struct sources_copy copy = {.command = "copy",
 		.target = target,
 		.request = between_request,
 		.is_over = between_is_over,
 		.ctx = &b};
-	char **paths = NULL;
-	size_t path_count = 0;
+	struct sources s = {0};
 	int err = 0;
 
 	if (mover_is_for_put(c))
@@ -361,20 +363,25 @@ int between_files(struct client *c, struct client *there, const char *const *pat
 	c->side = between_side(MESSAGE_COPY_SOURCE);
 	there->side = between_side(MESSAGE_COPY_DESTINATION);
 	mover_start_between(&b.mover, c, there, "copy");
-	err = rules_read(c, &b.filter);
+	err = rules_read_again(c, &b.named, &b.whole, &b.again);
 	if (!err)
-		err = sources_expand(c, patterns, count, &paths, &path_count);
-	if (!err && path_count)
-		err = between_into(&b, paths, path_count > count ? path_count : count);
+		err = sources_expand(&b.mover, patterns, count, &b.again, &s);
+	if (!err && s.count)
+		err = between_into(&b, s.paths, s.count > count ? s.count : count);
 	b.into = err == 1;
 	err = err < 0 ? err : 0;
 	if (!err && b.into)
-		err = sources_check_names(c, paths, path_count, target);
+		err = sources_check_names(c, s.paths, s.count, target);
 	copy.into = b.into;
 	if (!err)
-		err = sources_copy(c, paths, path_count, &copy);
-	remote_glob_free(paths, path_count);
-	filter_fini(&b.filter);
+		err = sources_copy(c, s.paths, s.whole, &copy);
+	b.filter = &b.named;
+	if (!err)
+		err = sources_copy(c, s.paths + s.whole, s.count - s.whole, &copy);
+	sources_fini(&s);
+	filter_fini(&b.named);
+	filter_fini(&b.whole);
+	again_fini(&b.again);
 	report_join(&c->report, &there->report);
 	report_forget(&there->report);
 	c->side = there->side = NULL;

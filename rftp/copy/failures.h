@@ -3,7 +3,7 @@
  * rftp/copy/failures: the files of a copy that failed: told once more at its end, and written to a
  * file that --retry-from reads.
  *
- * In that file each name is as it crossed, beneath the destination, one a line.
+ * What is in that file rftp/copy/again says.
  */
 #ifndef RFTP_FAILURES_H
 #define RFTP_FAILURES_H
@@ -17,15 +17,16 @@ struct failures {                 /* zeroed: none */
 };
 
 void failures_fini(struct failures *);
-/* `shown`: what people know it as. */
-void failures_add(struct failures *, struct wire_bytes name, const char *shown, const char *why);
+struct failure {
+	struct wire_bytes name; /* beneath the destination; empty: it is the whole of a source, */
+	const char *source;     /* which the user called so; NULL: not known */
+	const char *shown;      /* what people know it as */
+	const char *why;
+};
+void failures_add(struct failures *, const struct failure *);
 /* Tells people once more, if there were so many files that they may have missed it. */
 void failures_tell(const struct failures *, struct report *, bool several);
 /* 0 or -errno, reported. */
 int failures_write(const struct failures *, const char *path, struct report *);
-
-struct filter;
-/* Adds rules by which only what is named in a file is copied.  0 or -errno; `why` then says it. */
-int failures_read(const char *path, struct filter *, char *why, size_t size);
 
 #endif

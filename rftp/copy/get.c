@@ -31,31 +31,35 @@ struct get {
 	enum incoming_kind kind; /* INTO, AS or STREAM */
 	bool made;               /* the target is a directory that was made just now */
 	bool no_room;            /* a request was refused for the space that it needs */
-	struct filter filter;
+	struct again again;      /* what of the sources is copied again, */
+	struct filter whole;     /* the rules for that, */
+	struct filter named;     /* and for all else */
+	struct filter *filter;   /* those of the request that runs */
 };
 
 /* Whether the first of the sources that can be had is a directory to be copied.  Those before it,
- * which cannot, are told of here, and leave the list: they are not asked for again.  1, 0, -errno
- * (reported). */
-static int get_find_source(struct get *g, char **paths, size_t *path_count)
+ * which cannot, are told of here, and leave the list: they are not asked for again.  `several`:
+ * into a directory in any case.  1, 0, -errno (reported). */
+static int get_find_source(struct get *g, struct sources *s, bool several)
 {
 	struct client *c = g->client;
 	int err = -ENOENT;
 
-	while (*path_count && c->session) {
-		err = sources_is_tree(c, paths[0]);
+	while (s->count && c->session) {
+		err = sources_is_tree(c, s->paths[0]);
 		if (err >= 0)
 			break;
-		sources_absent_paths(&g->mover, paths, 1, err);
-		free(paths[0]);
-		memmove(paths, paths + 1, --*path_count * sizeof *paths);
+		sources_absent_paths(&g->mover, s->paths, 1, several, err);
+		free(s->paths[0]);
+		memmove(s->paths, s->paths + 1, --s->count * sizeof *s->paths);
+		s->whole -= s->whole > 0;
 	}
 	return err;
 }
 
 /* A target that is not there: whether it becomes a directory that takes the sources, which is then
  * made.  1, 0, -errno (reported). */
-static int get_make_directory(struct get *g, char **paths, size_t *path_count, size_t count)
+static int get_make_directory(struct get *g, struct sources *s, size_t count)
 {
 	struct client *c = g->client;
 	bool several = count > 1 || g->target[strlen(g->target) - 1] == '/';
@@ -64,7 +68,7 @@ static int get_make_directory(struct get *g, char **paths, size_t *path_count, s
 	if (!several && !c->settings.recursive)
 		return 0;
 	/* not for the sake of sources that are not there */
-	err = get_find_source(g, paths, path_count);
+	err = get_find_source(g, s, several);
 	if (err < 0 || (!several && !err))
 		return err;
 	if (!c->settings.dry_run)
@@ -78,8 +82,9 @@ static int get_make_directory(struct get *g, char **paths, size_t *path_count, s
 	return err ? err : 1;
 }
 
-/* What the target is; sources that turn out not to be there leave the list.  0 or -errno (reported). */
-static int get_target(struct get *g, char **paths, size_t *path_count, size_t count)
+/* What the target is; sources that turn out not to be there leave the list.  0 or -errno
+ * (reported). */
+static int get_target(struct get *g, struct sources *s, size_t count)
 {
 	struct stat st;
 	int into;
@@ -92,7 +97,7 @@ static int get_target(struct get *g, char **paths, size_t *path_count, size_t co
 	if (!stat(g->target, &st))
 		into = S_ISDIR(st.st_mode);
 	else
-		into = get_make_directory(g, paths, path_count, count);
+		into = get_make_directory(g, s, count);
 	if (into < 0)
 		return into;
 	g->kind = into ? INCOMING_INTO : INCOMING_AS;
@@ -118,8 +123,8 @@ static int get_receive(struct get *g, struct incoming *incoming, struct asked *a
 		const struct asked_name *name = &asked->names[i];
 
 		if ((asked->count > 1 && name->came) ||
-			filter_excludes(&g->filter, name->name, true) ||
-			filter_excludes(&g->filter, name->name, false))
+			filter_excludes(g->filter, name->name, true) ||
+			filter_excludes(g->filter, name->name, false))
 			continue;
 		report_error(&g->client->report, EXIT_CODE_OK, STATUS_OTHER, name->path,
 			"the server sent nothing: it could not read it (its log says why)");
@@ -224,12 +229,14 @@ static int get_request(void *ctx, const struct wire_bytes *more, struct asked *a
 	bool refused;
 	int err = get_incoming(g, &params, path, &incoming);
 
-	if (err)
+	if (err) {
+		sources_absent(&g->mover, asked, err);
 		return err;
+	}
 	g->mover.asked = asked;
 	err = mover_channels(&g->mover, c->settings.channels);
 	if (!err && c->settings.recursive)
-		err = rules_request(c, &g->filter, &request, &rules);
+		err = rules_request(c, g->filter, &request, &rules);
 	if (!err) {
 		mover_request(&g->mover, MESSAGE_RETRIEVE, &request);
 		mover_early_get(&g->mover, asked->count > 1 || c->settings.recursive,
@@ -336,6 +343,9 @@ static int get_small(struct get *g, char **paths, size_t count, size_t *left)
 		g->mover.asked = &asked;
 		err = mover_inline_get(&g->mover, incoming, files, (unsigned)count,
 			g->kind == INCOMING_STREAM, count > 1 ? g->target : paths[0]);
+		/* one alone is all of it: what it fails by is told as that of the whole */
+		if (count == 1 && err && err != -EREMOTEIO)
+			sources_absent(&g->mover, &asked, err);
 		g->mover.asked = NULL;
 		get_sort(paths, count, files, left);
 	}
@@ -351,8 +361,8 @@ static int get_listed(
 	struct client *c, const char *const *patterns, size_t count, const char *target)
 {
 	struct sync_params params = {.local = target};
-	char **paths = NULL;
-	size_t path_count = 0;
+	char **paths;
+	size_t path_count;
 	int err;
 
 	if (count != 1 || remote_has_magic(patterns[0]) || !strcmp(target, "-")) {
@@ -362,23 +372,39 @@ static int get_listed(
 	}
 	if (!client_session(c))
 		return -ENOTCONN;
-	err = sources_expand(c, patterns, count, &paths, &path_count);
-	if (!err && path_count) {
-		params.remote = paths[0];
-		err = sync_listed(c, &params);
-	}
+	err = remote_glob(c->session, patterns[0], &paths, &path_count);
+	if (err)
+		return client_report(c, patterns[0], err);
+	params.remote = paths[0];
+	err = sync_listed(c, &params);
 	remote_glob_free(paths, path_count);
 	return err;
 }
 
+/* The sources that are copied again whole, then all others, by the rules for each. */
+static int get_all(struct get *g, const struct sources *s, size_t left)
+{
+	struct client *c = g->client;
+	const struct sources_copy copy = {.command = "get",
+		.target = g->target,
+		.into = g->kind == INCOMING_INTO,
+		.request = get_request,
+		.ctx = g};
+	const size_t whole = s->whole < left ? s->whole : left;
+	int err;
+
+	g->filter = &g->whole;
+	err = sources_copy(c, s->paths, whole, &copy);
+	g->filter = &g->named;
+	return err ? err : sources_copy(c, s->paths + whole, left - whole, &copy);
+}
+
 int get_files(struct client *c, const char *const *patterns, size_t count, const char *target)
 {
-	struct get g = {.client = c, .target = target};
-	struct sources_copy copy = {
-		.command = "get", .target = target, .request = get_request, .ctx = &g};
+	struct get g = {.client = c, .target = target, .filter = &g.named};
 	FILE *out = c->report.out;
-	char **paths = NULL;
-	size_t path_count = 0, left = 0;
+	struct sources s = {0};
+	size_t left = 0;
 	int err = -ENOTCONN;
 
 	if (mover_is_for_put(c))
@@ -389,25 +415,26 @@ int get_files(struct client *c, const char *const *patterns, size_t count, const
 		c->report.out = stderr; /* stdout carries the file */
 	mover_start(&g.mover, c, "get");
 	if (client_session(c))
-		err = rules_read(c, &g.filter);
+		err = rules_read_again(c, &g.named, &g.whole, &g.again);
 	if (!err)
-		err = sources_expand(c, patterns, count, &paths, &path_count);
-	if (!err && path_count)
-		err = get_target(&g, paths, &path_count, path_count > count ? path_count : count);
+		err = sources_expand(&g.mover, patterns, count, &g.again, &s);
+	if (!err && s.count)
+		err = get_target(&g, &s, s.count > count ? s.count : count);
 	if (!err && g.kind == INCOMING_INTO)
-		err = sources_check_names(c, paths, path_count, target);
+		err = sources_check_names(c, s.paths, s.count, target);
 	if (!err)
-		err = get_small(&g, paths, path_count, &left);
+		err = get_small(&g, s.paths, s.count, &left);
 	if (err == -EREMOTEIO) /* single files, which were told of */
 		err = 0;
-	copy.into = g.kind == INCOMING_INTO;
 	if (!err)
-		err = sources_copy(c, paths, left, &copy);
+		err = get_all(&g, &s, left);
 	/* what there is no room for leaves no directory behind, which goes if it is empty */
 	if (g.made && g.no_room)
 		(void)rmdir(target);
-	remote_glob_free(paths, path_count);
-	filter_fini(&g.filter);
+	sources_fini(&s);
+	filter_fini(&g.named);
+	filter_fini(&g.whole);
+	again_fini(&g.again);
 	err = mover_finish(&g.mover, err);
 	c->report.out = out;
 	return err;

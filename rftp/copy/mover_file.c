@@ -22,13 +22,24 @@ bool mover_file_ends_all(uint16_t status)
 	       status == STATUS_TIMEOUT || status == STATUS_SHUTDOWN;
 }
 
-static void note_failure(struct mover *m, const struct outcome *o, const char *shown)
+static void note_failure(
+	struct mover *m, const struct outcome *o, const char *source, const char *shown)
 {
 	struct text why = {0};
 
 	report_reason(&why, o->status, o->text);
-	failures_add(&m->failed, o->name, shown, text_str(&why));
+	failures_add(&m->failed,
+		&(struct failure){
+			.name = o->name, .source = source, .shown = shown, .why = text_str(&why)});
 	text_fini(&why);
+}
+
+/* What the user called what has no name beneath the destination. */
+static const char *whole_source(const struct mover *m, const struct outcome *o)
+{
+	const struct asked_name *asked = m->asked ? asked_find(m->asked, o->name) : NULL;
+
+	return asked ? asked->path : o->path;
 }
 
 void mover_file_absent(struct mover *m, const char *name, const char *shown, uint16_t status)
@@ -37,7 +48,7 @@ void mover_file_absent(struct mover *m, const char *name, const char *shown, uin
 		.name = {(const uint8_t *)name, strlen(name)}, .status = status, .text = ""};
 
 	if (!mover_file_ends_all(status))
-		note_failure(m, &o, shown);
+		note_failure(m, &o, shown, shown);
 }
 
 bool mover_file_count(struct mover *m, const char *shown, const struct outcome *o)
@@ -64,7 +75,7 @@ bool mover_file_count(struct mover *m, const char *shown, const struct outcome *
 		m->done.files++;
 	m->done.bytes += o->status ? 0 : o->bytes;
 	if (o->status && !mover_file_ends_all(o->status)) {
-		note_failure(m, o, shown);
+		note_failure(m, o, whole_source(m, o), shown);
 		mover_stop(m);
 	}
 	if (!mover_file_ends_all(o->status))

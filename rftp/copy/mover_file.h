@@ -16,7 +16,7 @@ void mover_file_scanned(void *ctx, uint64_t files, uint64_t bytes);
  * that file's own: others are when it turns out whether the whole transfer was cut. */
 bool mover_file_count(struct mover *, const char *shown, const struct outcome *);
 /* A source that no transfer tells of since it cannot be had, which was reported: it is among what
- * failed.  `name`: beneath the destination. */
+ * failed.  `name`: beneath the destination, "" where it has none; `shown`: as it was given. */
 void mover_file_absent(struct mover *, const char *name, const char *shown, uint16_t status);
 /* Whether a file that failed so may have ended the others with it. */
 bool mover_file_ends_all(uint16_t status);

@@ -23,17 +23,28 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* What one request carries. */
+struct put_part {
+	struct outgoing *outgoing;
+	struct filter filter;
+	struct outgoing_params params; /* that it was made with */
+	const char *first;             /* of its sources */
+	size_t added;
+};
+
+enum { PUT_WHOLE, PUT_NAMED, PUT_PARTS };
+
 struct put {
 	struct mover mover;
 	struct client *client;
-	struct outgoing *outgoing;
-	const struct outgoing_params *params; /* that it was made with */
+	struct put_part parts[PUT_PARTS]; /* what is copied again whole, and all else */
+	struct put_part *part;            /* that is made, or runs */
+	struct again again;
 	const char *target;
 	struct targets targets; /* what the sources are called beneath the target */
 	bool into;
-	bool make; /* and the target is not there yet */
-	bool made; /* it was made just now */
-	size_t added;
+	bool make;   /* and the target is not there yet */
+	bool made;   /* it was made just now */
 	bool *there; /* by source: it was put already, in a request of its own; NULL: none was */
 };
 
@@ -91,7 +102,7 @@ static int put_add_stdin(struct put *p)
 			"'-' has no name: give a new name for it at the server, not a directory");
 		return -EINVAL;
 	}
-	return outgoing_add_stream(p->outgoing, STDIN_FILENO, "");
+	return outgoing_add_stream(p->part->outgoing, STDIN_FILENO, "");
 }
 
 /* What is written in place is one file.  0 or -EINVAL (reported). */
@@ -134,14 +145,14 @@ static int put_add(struct put *p, const char *source)
 
 	if (!strcmp(source, "-")) {
 		err = put_add_stdin(p);
-		p->added += !err;
+		p->part->added += !err;
 		return err;
 	}
 	if (put_name(p, source, &name))
 		return client_no_memory(p->client);
-	err = outgoing_add(p->outgoing, source, name);
+	err = outgoing_add(p->part->outgoing, source, name);
 	if (!err) {
-		p->added++;
+		p->part->added++;
 		err = *name ? targets_add(&p->targets, name, strlen(name), source)
 			    : targets_add_directory(&p->targets, source);
 	}
@@ -204,13 +215,13 @@ static int put_ask(struct put *p, bool *refused)
 	if (err)
 		return err;
 	mover_request(&p->mover, MESSAGE_STORE, &request);
-	mover_request_size(&request, p->outgoing);
-	mover_early_put(&p->mover, p->outgoing, &request);
+	mover_request_size(&request, p->part->outgoing);
+	mover_early_put(&p->mover, p->part->outgoing, &request);
 	err = calls_store(c->session, c->transfer, &request);
 	*refused = err;
 	if (err)
 		return err;
-	err = mover_send(&p->mover, p->outgoing, p->target);
+	err = mover_send(&p->mover, p->part->outgoing, p->target);
 	*refused = p->mover.refused;
 	return err;
 }
@@ -222,9 +233,9 @@ static int put_anew(struct put *p, const char *source)
 
 	if (!p->mover.refused)
 		return 0;
-	outgoing_free(p->outgoing);
-	p->outgoing = NULL;
-	err = outgoing_new(p->params, &p->outgoing);
+	outgoing_free(p->part->outgoing);
+	p->part->outgoing = NULL;
+	err = outgoing_new(&p->part->params, &p->part->outgoing);
 	return err ? client_no_memory(p->client) : put_add(p, source);
 }
 
@@ -235,10 +246,10 @@ static int put_store(struct put *p, const char *source)
 	int err;
 
 	if (c->settings.recursive)
-		outgoing_measure(p->outgoing);
-	if (c->settings.recursive && p->into && mover_inline_fits(&p->mover, p->outgoing)) {
+		outgoing_measure(p->part->outgoing);
+	if (c->settings.recursive && p->into && mover_inline_fits(&p->mover, p->part->outgoing)) {
 		err = p->make ? put_make(p) : 0;
-		return err ? err : mover_inline_tree(&p->mover, p->outgoing, p->target);
+		return err ? err : mover_inline_tree(&p->mover, p->part->outgoing, p->target);
 	}
 	err = put_ask(p, &refused);
 	if (refused && err == -ENOENT && !p->into && c->settings.parents && !client_is_gone(c)) {
@@ -368,67 +379,118 @@ static int put_listed(
 	return sync_listed(c, &params);
 }
 
+/* The parts' rules, and how they are read. */
+static int put_parts(struct put *p)
+{
+	const struct settings *s = &p->client->settings;
+
+	for (unsigned i = 0; i < PUT_PARTS; i++)
+		p->parts[i].params = (struct outgoing_params){
+			.top = AT_FDCWD,
+			.filter = &p->parts[i].filter,
+			.recursive = s->recursive,
+			.links = s->links,
+			.direct = s->direct,
+			.keep = wishes_keeps(s),
+			.numeric_ids = s->numeric_ids,
+			.hard_links = s->hard_links,
+			.dense = s->in_place,
+			.reread = wishes_rereads(s),
+			.measured = mover_file_scanned,
+			.done = mover_file_done,
+			.ctx = &p->mover,
+		};
+	return rules_read_again(
+		p->client, &p->parts[PUT_NAMED].filter, &p->parts[PUT_WHOLE].filter, &p->again);
+}
+
+/* Whether a source is to be put, and was not yet. */
+static bool put_asks(const struct put *p, const char *const *sources, size_t i)
+{
+	return !put_has(p, i) && (!again_is_sources(&p->again) || again_has(&p->again, sources[i]));
+}
+
+/* Adds each source to its part, if it is to be put.  0 or -errno (reported). */
+static int put_add_all(struct put *p, const char *const *sources, size_t count)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < count && !err; i++) {
+		const bool whole = again_has(&p->again, sources[i]);
+
+		if (!put_asks(p, sources, i))
+			continue;
+		p->part = &p->parts[whole ? PUT_WHOLE : PUT_NAMED];
+		if (!p->part->outgoing && outgoing_new(&p->part->params, &p->part->outgoing))
+			return client_no_memory(p->client);
+		if (!p->part->first)
+			p->part->first = sources[i];
+		err = put_add(p, sources[i]);
+	}
+	return err;
+}
+
+static int put_store_all(struct put *p)
+{
+	int err = 0;
+
+	for (unsigned i = 0; i < PUT_PARTS && !err; i++) {
+		p->part = &p->parts[i];
+		if (p->part->added)
+			err = put_store(p, p->part->first);
+		/* single files, which were told of, do not keep the others back */
+		if (err == -EREMOTEIO && !i && p->parts[PUT_NAMED].added &&
+			!client_is_gone(p->client))
+			err = 0;
+	}
+	return err;
+}
+
+static int put_sources(struct put *p, const char *const *sources, size_t count)
+{
+	struct client *c = p->client;
+	int err = put_parts(p);
+
+	if (!err)
+		err = put_small(p, &p->parts[PUT_NAMED].params, sources, count);
+	if (err == -EREMOTEIO) /* single files, which were told of */
+		err = 0;
+	if (!err && !put_has_all(p, count))
+		err = put_into(p, sources, count);
+	if (err < 0 || put_has_all(p, count))
+		return err;
+	p->into = err;
+	err = c->settings.in_place ? put_check_in_place(p, count) : 0;
+	if (!err)
+		err = put_add_all(p, sources, count);
+	if (!err && p->into)
+		err = put_check_names(p);
+	if (err || !c->settings.dry_run)
+		return err ? err : put_store_all(p);
+	for (size_t i = 0; i < count; i++)
+		if (put_asks(p, sources, i))
+			put_print(c, sources[i], p->target);
+	return 0;
+}
+
 int put_files(struct client *c, const char *const *sources, size_t count, const char *target)
 {
 	struct put p = {.client = c, .target = target};
-	struct filter filter = {0};
-	const struct outgoing_params params = {
-		.top = AT_FDCWD,
-		.filter = &filter,
-		.recursive = c->settings.recursive,
-		.links = c->settings.links,
-		.direct = c->settings.direct,
-		.keep = wishes_keeps(&c->settings),
-		.numeric_ids = c->settings.numeric_ids,
-		.hard_links = c->settings.hard_links,
-		.dense = c->settings.in_place,
-		.reread = wishes_rereads(&c->settings),
-		.measured = mover_file_scanned,
-		.done = mover_file_done,
-		.ctx = &p.mover,
-	};
-	int err;
+	int err = -ENOTCONN;
 
 	if (c->settings.files_from[0])
 		return put_listed(c, sources, count, target);
 	targets_init(&p.targets);
 	mover_start(&p.mover, c, "put");
-	if (!client_session(c))
-		return mover_finish(&p.mover, -ENOTCONN);
-	err = rules_read(c, &filter);
 	p.mover.remote = target;
-	if (!err)
-		err = put_small(&p, &params, sources, count);
-	if (err == -EREMOTEIO) /* single files, which were told of */
-		err = 0;
-	if (!err && !put_has_all(&p, count))
-		err = put_into(&p, sources, count);
-	if (err < 0 || put_has_all(&p, count))
-		goto out;
-	p.into = err;
-	if (c->settings.in_place) {
-		err = put_check_in_place(&p, count);
-		if (err)
-			goto out;
-	}
-	p.params = &params;
-	err = outgoing_new(&params, &p.outgoing);
-	if (err) {
-		client_no_memory(c);
-		goto out;
-	}
-	for (size_t i = 0; i < count && !err; i++)
-		err = put_has(&p, i) ? 0 : put_add(&p, sources[i]);
-	if (!err && p.into)
-		err = put_check_names(&p);
-	for (size_t i = 0; i < count && !err && c->settings.dry_run; i++)
-		put_print(c, sources[i], target);
-	if (!err && p.added && !c->settings.dry_run)
-		err = put_store(&p, sources[0]);
-out:
+	if (client_session(c))
+		err = put_sources(&p, sources, count);
 	free(p.there);
 	targets_fini(&p.targets);
-	outgoing_free(p.outgoing);
-	filter_fini(&filter);
+	for (unsigned i = 0; i < PUT_PARTS; i++) {
+		outgoing_free(p.parts[i].outgoing);
+		filter_fini(&p.parts[i].filter);
+	}
+	again_fini(&p.again);
 	return mover_finish(&p.mover, err);
 }

@@ -4,15 +4,14 @@
  */
 #include "rftp/copy/rules.h"
 
-#include "rftp/copy/failures.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define RULES_BYTES_MAX 32768u /* of a request: paths have the rest */
 
-int rules_read(struct client *c, struct filter *out)
+/* Those of the setting `filter`. */
+static int rules_read_filter(struct client *c, struct filter *out)
 {
 	const char *rule = c->settings.rules;
 	char why[FILTER_WHY_MAX] = "";
@@ -26,14 +25,42 @@ int rules_read(struct client *c, struct filter *out)
 		free(text);
 		rule += len + (rule[len] == '\n');
 	}
-	if (!err && c->settings.retry_from[0]) {
-		err = failures_read(c->settings.retry_from, out, why, sizeof why);
-		if (err && err != -ENOMEM)
-			report_error(&c->report, EXIT_CODE_USAGE, STATUS_INVALID, NULL, why);
-	} else if (err && err != -ENOMEM) {
+	if (err && err != -ENOMEM)
 		report_error(&c->report, EXIT_CODE_USAGE, STATUS_INVALID, "filter", why);
-	}
 	return err == -ENOMEM ? client_no_memory(c) : err;
+}
+
+int rules_read_again(
+	struct client *c, struct filter *out, struct filter *whole, struct again *again)
+{
+	char why[FILTER_WHY_MAX] = "";
+	int err = rules_read_filter(c, out);
+
+	if (!err && whole)
+		err = rules_read_filter(c, whole);
+	if (err || !c->settings.retry_from[0])
+		return err;
+	err = again_read(again, c->settings.retry_from, out, why, sizeof why);
+	if (err && err != -ENOMEM)
+		report_error(&c->report, EXIT_CODE_USAGE, STATUS_INVALID, NULL, why);
+	return err == -ENOMEM ? client_no_memory(c) : err;
+}
+
+int rules_read(struct client *c, struct filter *out)
+{
+	struct filter whole = {0};
+	struct again again = {0};
+	int err = rules_read_again(c, out, &whole, &again);
+
+	/* the one source whole is all of it */
+	if (!err && again.sources.len) {
+		filter_fini(out);
+		*out = whole;
+		whole = (struct filter){0};
+	}
+	filter_fini(&whole);
+	again_fini(&again);
+	return err;
 }
 
 int rules_request(struct client *c, const struct filter *filter,

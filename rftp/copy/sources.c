@@ -16,34 +16,69 @@
 
 #define LIST_BYTES 24576u /* of paths in one request, beside the first one and the rules */
 
-int sources_expand(struct client *c, const char *const *patterns, size_t count, char ***paths,
-	size_t *path_count)
+void sources_fini(struct sources *s)
+{
+	remote_glob_free(s->paths, s->count);
+	*s = (struct sources){0};
+}
+
+/* Adds what one pattern stands for.  0 or -errno (reported). */
+static int sources_add(struct mover *m, const char *pattern, struct sources *s)
+{
+	struct client *c = m->client;
+	char **found, **all;
+	size_t n;
+	int err = remote_glob(c->session, pattern, &found, &n);
+
+	if (err == -ENOENT) {
+		report_error(
+			&c->report, EXIT_CODE_OK, STATUS_NOT_FOUND, pattern, "nothing matches");
+		mover_file_absent(m, "", pattern, STATUS_NOT_FOUND);
+		return 0;
+	}
+	if (err)
+		return client_report(c, pattern, err);
+	all = realloc(s->paths, (s->count + n) * sizeof *all);
+	if (!all) {
+		remote_glob_free(found, n);
+		return client_no_memory(c);
+	}
+	s->paths = all;
+	memcpy(all + s->count, found, n * sizeof *found);
+	s->count += n;
+	free(found);
+	return 0;
+}
+
+/* Of the paths from `from` on, those that are copied again whole go to the front. */
+static void sources_sort(
+	struct sources *s, size_t from, const struct again *again, const char *pattern)
+{
+	const bool all = again_has(again, pattern);
+
+	for (size_t i = from; i < s->count; i++) {
+		char *path = s->paths[i];
+
+		if (!all && !again_has(again, path))
+			continue;
+		s->paths[i] = s->paths[s->whole];
+		s->paths[s->whole++] = path;
+	}
+}
+
+int sources_expand(struct mover *m, const char *const *patterns, size_t count,
+	const struct again *again, struct sources *s)
 {
 	int err = 0;
 
 	for (size_t i = 0; i < count && !err; i++) {
-		char **found, **all;
-		size_t n;
+		const size_t from = s->count;
 
-		err = remote_glob(c->session, patterns[i], &found, &n);
-		if (err == -ENOENT) {
-			report_error(&c->report, EXIT_CODE_OK, STATUS_NOT_FOUND, patterns[i],
-				"nothing matches");
-			err = 0;
-			continue;
-		}
-		if (err)
-			return client_report(c, patterns[i], err);
-		all = realloc(*paths, (*path_count + n) * sizeof *all);
-		if (!all) {
-			remote_glob_free(found, n);
-			return client_no_memory(c);
-		}
-		*paths = all;
-		memcpy(all + *path_count, found, n * sizeof *found);
-		*path_count += n;
-		free(found);
+		err = sources_add(m, patterns[i], s);
+		sources_sort(s, from, again, patterns[i]);
 	}
+	while (again_is_sources(again) && s->count > s->whole)
+		free(s->paths[--s->count]);
 	return err;
 }
 
@@ -116,7 +151,7 @@ void sources_absent(struct mover *m, const struct asked *asked, int error)
 			m, asked->names[i].name, asked->names[i].path, status_from_errno(error));
 }
 
-void sources_absent_paths(struct mover *m, char *const *paths, size_t count, int error)
+void sources_absent_paths(struct mover *m, char *const *paths, size_t count, bool into, int error)
 {
 	struct asked asked = {0};
 
@@ -124,7 +159,7 @@ void sources_absent_paths(struct mover *m, char *const *paths, size_t count, int
 		size_t len;
 		const char *name = targets_name(paths[i], &len);
 
-		if (asked_add(&asked, name, len, paths[i]))
+		if (asked_add(&asked, name, into ? len : 0, paths[i]))
 			break; /* the others are not in the list */
 	}
 	sources_absent(m, &asked, error);

@@ -6,15 +6,24 @@
 #define RFTP_SOURCES_H
 
 #include "proto/wire.h"
+#include "rftp/copy/again.h"
 #include "rftp/remote/client.h"
 #include "tree/asked.h"
 
 struct mover;
 
-/* All patterns into one list of paths, which remote_glob_free frees, also after an error; what
- * matches nothing is reported and left out.  0 or -errno (reported). */
-int sources_expand(struct client *, const char *const *patterns, size_t count, char ***paths,
-	size_t *path_count);
+struct sources { /* zeroed: none */
+	char **paths;
+	size_t count;
+	size_t whole; /* of them, in front: to be copied again, whole */
+};
+
+void sources_fini(struct sources *);
+/* All patterns into one list of paths, also after an error; what matches nothing is reported, is
+ * among what failed, and left out.  With a list of sources that are copied again, others are left
+ * out, or come behind them.  0 or -errno (reported). */
+int sources_expand(struct mover *, const char *const *patterns, size_t count, const struct again *,
+	struct sources *);
 /* Whether a source is a directory that is to be copied.  1, 0, or -errno: it cannot be had
  * (reported). */
 int sources_is_tree(struct client *, const char *path);
@@ -24,8 +33,9 @@ int sources_check_names(struct client *, char *const *paths, size_t count, const
 /* What was asked for cannot be had, by an error that was reported: all of it is among what failed,
  * unless the session was lost by it. */
 void sources_absent(struct mover *, const struct asked *, int error);
-/* The same of paths that were to go into a directory, before any was asked for. */
-void sources_absent_paths(struct mover *, char *const *paths, size_t count, int error);
+/* The same of paths before any was asked for; `into`: they were to go into a directory, whatever
+ * they are. */
+void sources_absent_paths(struct mover *, char *const *paths, size_t count, bool into, int error);
 struct sources_copy {
 	const char *command, *target; /* as a dry run shows them */
 	bool into;                    /* the target is a directory */

@@ -3,6 +3,7 @@
 """--retries: copies that are begun again."""
 
 import os
+import shutil
 import signal
 import struct
 import subprocess
@@ -175,8 +176,8 @@ def what_failed_is_told_and_can_be_had_alone(top):
     os.mkdir(there.path("dir"))
     for words, names in (([daemon.url("none"), there.url("dir/")], ["none"]),
                          (["-r", daemon.url("none"), there.url("dir/")], ["none"]),
-                         (["-r", daemon.url("none"), there.url("made")], ["none"]),
-                         (["-r", daemon.url("none"), f"{top}/made"], ["none"]),
+                         (["-r", daemon.url("none"), there.url("made")], ["/none"]),
+                         (["-r", daemon.url("none"), f"{top}/made"], ["/none"]),
                          (["-r", daemon.url("none"), daemon.url("nil"), f"{top}/made"], ["none", "nil"])):
         fails(rftptest.NO_FILE, "--failures", f"{top}/list", *words)
         with open(f"{top}/list", encoding="utf-8") as f:
@@ -188,6 +189,77 @@ def what_failed_is_told_and_can_be_had_alone(top):
         result = rftp("--retry-from", path, *words)
         equal(result.code, rftptest.USAGE, result)
         check(why in result.err, result)
+
+
+def written(top, wanted, *what):
+    with open(f"{top}/list", encoding="utf-8") as f:
+        equal(sorted(f.read().splitlines()), sorted(wanted), *what, "is written")
+
+
+def again(top, words, files, **options):
+    """Exactly so many files are copied by the list, and nothing fails."""
+    result = works("--retry-from", f"{top}/list", "--failures", f"{top}/list2", "--json", *words, **options)
+    equal((result.done()["files"], os.path.getsize(f"{top}/list2")), (files, 0), words, result)
+
+
+@case
+def a_source_without_a_name_there_is_tried_again(top):
+    os.mkdir(f"{top}/export")
+    daemon = Daemon(f"{top}/export", "rw", "--copies-to", "127.0.0.0/8 ports=1-65535")
+    # one file, which gets the name of the destination
+    for words, source, to, name, options in (
+            ([daemon.url("one"), f"{top}/one"], daemon.path("one"), f"{top}/one", "/one", {}),
+            (["-p", daemon.url("deep"), f"{top}/x/y/deep"], daemon.path("deep"), f"{top}/x/y/deep", "/deep", {}),
+            (["-r", daemon.url("seven"), f"{top}/seven"], daemon.path("seven"), f"{top}/seven", "/seven", {}),
+            (["-r", daemon.url("eight"), daemon.url("nine")], daemon.path("eight"), daemon.path("nine"), "/eight", {}),
+            (["-r", daemon.url("ten"), f"{top}/ten"], daemon.path("ten/f"), f"{top}/ten/ten/f", "/ten", {}),
+            ([f"{top}/two", daemon.url("new")], f"{top}/two", daemon.path("new"), f"{top}/two", {}),
+            (["tri", daemon.url("tri")], f"{top}/tri", daemon.path("tri"), "./tri", {"cwd": top}),
+            ([daemon.url("four"), daemon.url("five")], daemon.path("four"), daemon.path("five"), "/four", {})):
+        fails(NO_FILE, "--failures", f"{top}/list", *words, **options)
+        written(top, [name], words)
+        os.makedirs(os.path.dirname(source), exist_ok=True)
+        make_file(source, 1000)
+        again(top, words, 1, **options)
+        same_files(source, to)
+    # a pattern that matches nothing, beside what is copied, and alone
+    make_file(daemon.path("is"), 10)
+    for to, there in ((f"{top}/into", f"{top}/into"), (daemon.url("into"), daemon.path("into"))):
+        os.mkdir(there)
+        for words in ([daemon.url("is"), daemon.url("no*"), to], [daemon.url("no*"), to]):
+            fails(NO_FILE, "--failures", f"{top}/list", *words)
+            written(top, ["/no*"], words)
+            make_file(daemon.path("now"), 1000)
+            if os.path.exists(f"{there}/is"):
+                os.unlink(f"{there}/is")
+            again(top, words, 1)
+            equal(os.listdir(there), ["now"], words)
+            os.unlink(daemon.path("now"))
+            os.unlink(f"{there}/now")
+
+
+@case
+def sources_and_names_are_tried_again_together(top):
+    os.mkdir(f"{top}/export")
+    daemon = Daemon(f"{top}/export", "rw", "--copies-to", "127.0.0.0/8 ports=1-65535")
+    for way, here, url, there in (("put", top, daemon.url("put"), daemon.path("put")),
+                                  ("get", f"{top}/export", f"{top}/get", f"{top}/get"),
+                                  ("between", f"{top}/export", daemon.url("between"), daemon.path("between"))):
+        os.makedirs(f"{here}/{way}-a")
+        for name in ("x", "y"):
+            make_file(f"{here}/{way}-a/{name}", 100)
+        os.makedirs(f"{there}/x/in-the-way")
+        sources = [f"{way}-a/", f"{way}-b/"]
+        words = [f"{here}/{s}" if way == "put" else daemon.url(s) for s in sources] + [url]
+        result = rftp("-r", "--failures", f"{top}/list", *words)
+        check(result.code != OK, result)
+        written(top, ["x", f"{here}/{way}-b/" if way == "put" else f"/{way}-b/"], way)
+        shutil.rmtree(f"{there}/x")
+        os.unlink(f"{there}/y")
+        os.mkdir(f"{here}/{way}-b")
+        make_file(f"{here}/{way}-b/z", 100)
+        again(top, words, 2)
+        equal(sorted(os.listdir(there)), ["x", "z"], way, "what failed, and nothing else")
 
 
 @case
