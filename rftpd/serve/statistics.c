@@ -5,6 +5,7 @@
 #include "rftpd/serve/statistics.h"
 
 #include "base/clock.h"
+#include "base/utf8.h"
 #include "rftpd/jobs/transfer_job.h"
 #include "rftpd/json_string.h"
 #include "rftpd/serve/daemon_session.h"
@@ -218,16 +219,25 @@ void statistics_print(const struct daemon *d, bool json, FILE *out)
 
 /* ---- Prometheus ---- */
 
-/* A label's value: backslash, quote and newline are escaped. */
+/* A label's value: backslash, quote and newline are escaped, and a byte that is no UTF-8, for which
+ * Prometheus would take nothing of the page, is \xNN in it. */
 static void print_label(const char *text, FILE *out)
 {
-	for (; *text; text++) {
-		if (*text == '\n')
+	size_t bytes, n;
+	uint32_t code;
+
+	for (n = strlen(text); n; text += bytes, n -= bytes) {
+		bytes = utf8_decode(text, n, &code);
+		if (!bytes) {
+			fprintf(out, "\\\\x%02x", (unsigned char)*text);
+			bytes = 1;
+		} else if (*text == '\n') {
 			fputs("\\n", out);
-		else if (*text == '"' || *text == '\\')
-			fprintf(out, "\\%c", *text);
-		else
-			fputc(*text, out);
+		} else {
+			if (*text == '"' || *text == '\\')
+				fputc('\\', out);
+			fwrite(text, 1, bytes, out);
+		}
 	}
 }
 

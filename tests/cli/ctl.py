@@ -238,6 +238,21 @@ def statistics_count_what_was_done(top):
 
 
 @case
+def a_page_of_any_export(top):
+    """Whatever the bytes of its path: one that is no UTF-8 would make Prometheus refuse the whole page."""
+    name = os.fsdecode(f"{top}/a\"b\\\u00e9".encode() + b"\xff\xe9")
+    os.mkdir(name)
+    make_file(f"{top}/f", 100)
+    daemon = Daemon(name, "rw", "--metrics", "127.0.0.1:0")
+    port = int(re.search(rb"metrics are at http://127\.0\.0\.1:(\d+)/metrics", daemon.stderr())[1])
+    works(f"{top}/f", daemon.url("f"))
+    wait_until(lambda: metrics(port).get("rftpd_files_total") == 1, "it is counted")
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=20 * rftptest.PATIENCE) as answer:
+        label = re.search(r'rftpd_files_total\{export="((?:[^"\\]|\\.)*)"', answer.read().decode())[1]
+    equal(re.sub(r"\\(.)", r"\1", label), f"{top}/a\"b\\\u00e9\\xff\\xe9", "the export")
+
+
+@case
 def a_passive_server_starts_no_requests(top):
     """With the engine pull, in neither direction; with the others it does, in one or both."""
     daemon = Controlled(top)
