@@ -107,7 +107,7 @@ int password_read_program(char *const argv[], const char *what, int cancel_fd,
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
 	/* one that writes more than a line may have been cut off by us */
-	if (!err && WIFEXITED(status) && WEXITSTATUS(status)) {
+	if ((!err || err == -ENODATA) && WIFEXITED(status) && WEXITSTATUS(status)) {
 		explicit_bzero(password, PASSWORD_MAX);
 		snprintf(why, PASSWORD_WHY_MAX, "%.300s: it ended with %d", what,
 			WEXITSTATUS(status));

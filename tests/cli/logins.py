@@ -164,6 +164,9 @@ def files_with_secrets_are_private(top):
     fails(REFUSED, "--password-file", path, "-c", "ls", url(daemon, "alice"), says="chmod 600")
     fails((REFUSED, NO_FILE, rftptest.CONNECT), "--password-file", f"{top}/missing", "-c", "ls", url(daemon, "alice"),
           says="missing")
+    for command, says in (("exit 3", "exit 3: it ended with 3"), ("echo sesame; exit 4", "it ended with 4"),
+                          ("true", "no password in its first line")):
+        fails(REFUSED, "--password-command", command, "-c", "ls", url(daemon, "alice"), says=says)
     os.chmod(f"{top}/users", 0o644)
     fails(REFUSED, "--password-command", "echo sesame", "-c", "ls", url(daemon, "alice"))
     check(b"others may read or change it (mode 0644)" in daemon.stderr(), "the log", daemon.stderr())
