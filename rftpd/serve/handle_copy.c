@@ -17,6 +17,19 @@
 #include <string.h>
 #include <time.h>
 
+static void audit(const struct daemon_session *s, const char *event, const char *path,
+	const char *to, uint16_t status, const char *text)
+{
+	audit_write(&s->daemon->audit, &(struct audit_event){.event = event,
+					       .session = s->number,
+					       .peer = s->peer,
+					       .user = daemon_session_user(s),
+					       .path = path,
+					       .to = to,
+					       .status = status,
+					       .text = text});
+}
+
 /* ---- the destination ---- */
 
 /* What would be refused to the session itself is not granted either: 0 or -errno. */
@@ -42,14 +55,17 @@ int handle_grant_copy(struct daemon_session *s, const uint8_t *data, size_t len)
 
 	if (err)
 		return err;
-	if (!settings->copies_from || s->daemon->once.active)
+	handle_path(path, m.path);
+	if (!settings->copies_from || s->daemon->once.active) {
+		audit(s, "grant", path, NULL, STATUS_DENIED, "copies-from");
 		return daemon_session_refuse(s, MESSAGE_GRANT_COPY, STATUS_DENIED,
 			"this server takes no copies from other servers (copies-from)");
-	handle_path(path, m.path);
+	}
 	err = check_path(s, path);
 	if (!err)
 		err = grants_give(&s->daemon->grants, s->number, &s->who, s->opener, path, m.flags,
 			expires_s, bytes);
+	audit(s, "grant", path, NULL, err == -EUSERS ? STATUS_LIMIT : status_from_errno(err), NULL);
 	if (err == -EUSERS)
 		return daemon_session_refuse(s, MESSAGE_GRANT_COPY, STATUS_LIMIT,
 			"the session has as many grants as it may have");
@@ -82,6 +98,7 @@ bool handle_is_beyond_grant(const struct daemon_session *s, uint16_t type)
 int handle_use_grant(struct daemon_session *s, const struct message_data_request *request)
 {
 	struct grant *g = s->grant;
+	char path[MESSAGE_PATH_MAX + 1];
 	const char *why = NULL;
 	int err;
 
@@ -99,6 +116,8 @@ int handle_use_grant(struct daemon_session *s, const struct message_data_request
 		return 0;
 	}
 	session_log(s, LOG_LEVEL_WARNING, "STORE is not what was granted: %s", why);
+	handle_path(path, request->path);
+	audit(s, "put", path, NULL, STATUS_DENIED, why);
 	err = daemon_session_refuse(s, MESSAGE_STORE, STATUS_DENIED, "%s", why);
 	return err ? err : 1;
 }
@@ -110,21 +129,25 @@ static int refuse_destination(
 	struct daemon_session *s, const struct message_send_copy *m, struct addr *to)
 {
 	const struct copy_rule *rule = s->daemon->settings->copies_to;
-	char host[MESSAGE_COPY_HOST_MAX + 1], shown[ADDR_TEXT_MAX];
+	char host[MESSAGE_COPY_HOST_MAX + 1], shown[ADDR_TEXT_MAX], path[MESSAGE_PATH_MAX + 1];
 	size_t count;
 	int err;
 
 	snprintf(host, sizeof host, "%.*s", (int)m->host.len, (const char *)m->host.data);
-	if (!rule || s->daemon->once.active)
+	handle_path(path, m->request.path);
+	if (!rule || s->daemon->once.active) {
+		audit(s, "copy", path, host, STATUS_DENIED, "copies-to");
 		err = daemon_session_refuse(s, MESSAGE_SEND_COPY, STATUS_DENIED,
 			"this server sends nothing to other servers (copies-to)");
-	else if (addr_resolve(host, m->port, true, to, 1, &count) || !count)
+	} else if (addr_resolve(host, m->port, true, to, 1, &count) || !count) {
+		audit(s, "copy", path, host, STATUS_INVALID, "it is no address");
 		err = daemon_session_refuse(s, MESSAGE_SEND_COPY, STATUS_INVALID,
 			"%s is no address of the destination", host);
-	else if (!copy_rule_allows(rule, (const struct sockaddr *)&to->ss)) {
+	} else if (!copy_rule_allows(rule, (const struct sockaddr *)&to->ss)) {
 		addr_format((const struct sockaddr *)&to->ss, shown);
 		session_log(s, LOG_LEVEL_WARNING,
 			"asks for a copy to %s, which copies-to does not have", shown);
+		audit(s, "copy", path, shown, STATUS_DENIED, "copies-to");
 		err = daemon_session_refuse(s, MESSAGE_SEND_COPY, STATUS_DENIED,
 			"%s is none of the servers that this one may send to (copies-to)", shown);
 	} else if (daemon_session_is_ending(s)) {

@@ -173,6 +173,7 @@ def the_bytes_do_not_pass_the_client(top):
     equal(sorted((sessions[s]["method"], moved[s]) for s in moved), [("anonymous", 0), ("grant", 20 << 20)], events)
     told = next(e for e in audit(f"{top}/from.log") if e["event"] == "copy")
     equal((told["bytes"], told["to"], told["path"]), (20 << 20, f"127.0.0.1:{place.there.port}", "/f"), told)
+    equal([(e["path"], e["status"]) for e in events if e["event"] == "grant"], [("/f", "ok")], "what was granted")
     proxy.close()
     place.stop()
 
@@ -186,11 +187,15 @@ def the_administrators_decide(top):
     urls = place.source.url("f"), place.there.url("f")
     fails(DENIED, *urls, says="sends nothing to other servers")
     fails(DENIED, "-r", place.source.url(""), place.there.url("tree"), says="sends nothing to other servers")
+    equal([(e["path"], e["to"], e["status"]) for e in audit(f"{top}/from.log") if e["event"] == "copy"][:1],
+          [("/f", "127.0.0.1", "denied")], "the audit log of the source")
     check(not os.path.exists(place.there.path("tree")), "a directory for what was refused")
     place.source.stop()
     for rule in ("192.0.2.0/24 ports=1-65535", "127.0.0.1", f"127.0.0.1 ports=1-{place.there.port - 1}"):
-        source = Daemon(f"{top}/from", "ro", "--copies-to", rule)
+        source = Daemon(f"{top}/from", "ro", "--copies-to", rule, "--audit-log", f"{top}/rule.log")
         fails(DENIED, source.url("f"), urls[1], says="none of the servers that this one may send to")
+        equal([(e["path"], e["to"], e["status"]) for e in audit(f"{top}/rule.log") if e["event"] == "copy"][-1:],
+              [("/f", f"127.0.0.1:{place.there.port}", "denied")], "the audit log")
         source.stop()
     source = Daemon(f"{top}/from", "ro", "--copies-to", f"127.0.0.1,::1 ports={place.there.port}")
     works(source.url("f"), urls[1])
@@ -301,6 +306,8 @@ def a_grant_is_for_one_path(top):
         status, data = user.ask(iwarp.STORE, iwarp.data_request(path, flags=flags))
         equal(status, 201, path, flags, data)
         check(says in data, path, data)
+        told = [e for e in audit(f"{top}/to.log") if e["event"] == "put"][-1]
+        equal((told["path"].encode(), told["status"], says.decode() in told["text"]), (path, "denied", True), "the audit log")
         user.close()
         session.close()
     session, _, grant = granted(place.there, b"/x", NO_REPLACE)
