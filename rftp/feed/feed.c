@@ -48,20 +48,59 @@ static int feed_next(void *ctx, struct transfer_item *item)
 	return 1;
 }
 
-/* A command that failed is an error of its device; what it wrote is kept. */
+/* What became of a device: once, whatever else ends with it. */
+static void feed_tell(struct feed *f, struct feed_source *s, uint16_t status, const char *text)
+{
+	struct report *r = &f->client->report;
+	struct text json = {0}, whole = {0};
+	const struct outcome outcome = {.path = s->name,
+		.name = {(const uint8_t *)s->name, strlen(s->name)},
+		.bytes = s->bytes,
+		.status = status,
+		.text = text};
+	bool tell = mover_file_count(&f->mover, s->name, &outcome);
+
+	s->untold = false;
+	if (status)
+		report_reason(&whole, status, text);
+	if (report_json(r)) {
+		report_json_begin(&json, "device");
+		report_json_string(&json, "name", s->name);
+		report_json_number(&json, "bytes", s->bytes);
+		report_json_number(&json, "packets", s->packets);
+		report_json_number(&json, "dropped", s->dropped);
+		report_json_string(&json, "status", status_name(status));
+		report_json_string(&json, "text", text_str(&whole));
+		report_json_end(r, &json);
+	}
+	if (tell)
+		report_error(r, EXIT_CODE_OK, status, s->name, text_str(&whole));
+	else if (s->dropped)
+		report_note(r, "%s: %ju packets sent, %ju dropped", s->name, (uintmax_t)s->packets,
+			(uintmax_t)s->dropped);
+	else if (!status)
+		report_verbose(r, "%s: %ju bytes in %ju packets", s->name, (uintmax_t)s->bytes,
+			(uintmax_t)s->packets);
+	text_fini(&whole);
+}
+
+/* A command that failed is an error of its device; what it wrote is kept.  What became of the
+ * device is told as soon as that is known. */
 static void feed_reap(struct feed *f, struct feed_source *s, enum feed_reap how)
 {
 	struct text text = {0};
 	int status = feed_source_reap(s, how);
 
-	/* when we stopped reading it, it ends by SIGPIPE or as it likes */
-	if (status <= 0 || how == FEED_REAP_NOW || interrupt_signal())
+	if (!s->untold || (s->pid && how == FEED_REAP_IF_ENDED))
 		return;
+	/* when we stopped reading it, it ends by SIGPIPE or as it likes */
+	if (how == FEED_REAP_NOW || interrupt_signal())
+		status = 0;
 	if (status > 128)
 		text_printf(&text, "the command was ended by signal %d", status - 128);
-	else
+	else if (status > 0)
 		text_printf(&text, "the command ended with status %d", status);
-	report_error(&f->client->report, EXIT_CODE_OK, STATUS_OTHER, s->name, text_str(&text));
+	feed_tell(f, s, status > 0 ? STATUS_OTHER : STATUS_OK, text_str(&text));
 	text_fini(&text);
 }
 
@@ -70,38 +109,14 @@ static void feed_done(
 {
 	struct feed *f = ctx;
 	struct feed_source *s = item->cookie;
-	struct report *r = &f->client->report;
-	struct text json = {0}, whole = {0};
-	const struct outcome outcome = {.path = s->name,
-		.name = item->file.name,
-		.bytes = item->sent_bytes,
-		.status = status,
-		.text = text};
-	bool tell = mover_file_count(&f->mover, s->name, &outcome);
 
+	s->bytes = item->sent_bytes;
+	s->packets = item->sent_blocks;
+	s->dropped = item->dropped_blocks;
+	s->ended = s->untold = !status;
 	if (status)
-		report_reason(&whole, status, text);
-	if (report_json(r)) {
-		report_json_begin(&json, "device");
-		report_json_string(&json, "name", s->name);
-		report_json_number(&json, "bytes", item->sent_bytes);
-		report_json_number(&json, "packets", item->sent_blocks);
-		report_json_number(&json, "dropped", item->dropped_blocks);
-		report_json_string(&json, "status", status_name(status));
-		report_json_string(&json, "text", text_str(&whole));
-		report_json_end(r, &json);
-	}
-	if (tell)
-		report_error(r, EXIT_CODE_OK, status, s->name, text_str(&whole));
-	else if (item->dropped_blocks)
-		report_note(r, "%s: %ju packets sent, %ju dropped", s->name,
-			(uintmax_t)item->sent_blocks, (uintmax_t)item->dropped_blocks);
-	else if (!status)
-		report_verbose(r, "%s: %ju bytes in %ju packets", s->name,
-			(uintmax_t)item->sent_bytes, (uintmax_t)item->sent_blocks);
-	text_fini(&whole);
-	s->ended = !status;
-	if (s->ended)
+		feed_tell(f, s, status, text);
+	else
 		feed_reap(f, s, FEED_REAP_IF_ENDED);
 }
 

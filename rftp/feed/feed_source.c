@@ -154,12 +154,14 @@ static void end_group(pid_t group, uint64_t deadline_ns)
 
 int feed_source_reap(struct feed_source *s, enum feed_reap how)
 {
-	uint64_t now = clock_now_ns();
+	static const uint64_t patience_ns[] = {[FEED_REAP_IF_ENDED] = REAP_STEP_MS * NS_PER_MS,
+		[FEED_REAP_SOON] = REAP_NS,
+		[FEED_REAP_NOW] = 0};
 	int status = 0;
 
 	if (!s->pid)
 		return -1;
-	if (!wait_until(s, how == FEED_REAP_SOON ? now + REAP_NS : now, &status)) {
+	if (!wait_until(s, clock_now_ns() + patience_ns[how], &status)) {
 		if (how == FEED_REAP_IF_ENDED)
 			return -1;
 		kill(-s->pid, SIGTERM);

@@ -19,10 +19,12 @@ struct feed_source {
 	pid_t pid;                        /* of the command; 0: none, or reaped */
 	const struct feed_keeper *keeper; /* of its command */
 	bool ended;                       /* its stream, by itself or in order */
+	bool untold;                      /* and what became of it waits for its command's end */
+	uint64_t bytes, packets, dropped; /* of it, in the end */
 };
 
 enum feed_reap {
-	FEED_REAP_IF_ENDED, /* does not wait */
+	FEED_REAP_IF_ENDED, /* waits for the moment at most in which an end follows its stream's */
 	FEED_REAP_SOON,     /* its stream has ended: gives it some time to follow, then ends it */
 	FEED_REAP_NOW,      /* ends it */
 };

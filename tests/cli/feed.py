@@ -423,6 +423,16 @@ def a_device_that_fails_is_told_and_the_others_go_on(top):
     result = rftptest.rftp("--json", "feed", f"good={local}/f", f"bad=|cat {local}/f; exit 3", daemon.url(""))
     check(result.code != 0 and b"bad" in result.err and b"status 3" in result.err, result)
     check(kept(daemon.path("good")) == kept(daemon.path("bad")) == content(f"{local}/f"), "bytes")
+    told = [(e["name"], e["status"]) for e in result.events() if e["event"] == "device"]
+    equal(sorted(told), [("bad", "other"), ("good", "ok")], "each device once", result)
+    done = result.done()
+    equal((done["files"], done["errors"], done["bytes"]), (1, 1, M), "the totals are the devices'", result)
+    # one whose command goes on behind the end of its stream
+    result = rftptest.rftp("--json", "feed", f"good={local}/f", "late=|exec 1>&-; sleep 0.3; exit 3",
+                           "fine=|exec 1>&-; sleep 0.3", daemon.url("3"))
+    told = [(e["name"], e["status"]) for e in result.events() if e["event"] == "device"]
+    equal(sorted(told), [("fine", "ok"), ("good", "ok"), ("late", "other")], "each device once", result)
+    equal((result.done()["files"], result.done()["errors"]), (2, 1), "the totals are the devices'", result)
     result = rftptest.rftp("feed", f"good={local}/f", "dir=/", daemon.url("2"))
     check(result.code != 0, result)
     with open(daemon.path("blocked"), "w"):  # a file where the device's directory should be
