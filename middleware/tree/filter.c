@@ -277,21 +277,6 @@ const char *filter_rule_pattern(const struct filter *f, size_t i, bool *include)
 	return f->rules[i].text;
 }
 
-/* A pattern against the end of a name, from its beginning or a '/' on. */
-static bool filter_matches_end(const struct pattern *pattern, const char *name, size_t len)
-{
-	for (size_t at = 0;;) {
-		const char *slash;
-
-		if (pattern_matches(pattern, name + at, len - at))
-			return true;
-		slash = memchr(name + at, '/', len - at);
-		if (!slash)
-			return false;
-		at = (size_t)(slash - name) + 1;
-	}
-}
-
 static bool filter_matches(
 	const struct filter_rule *rule, const struct pattern *pattern, const char *name, size_t len)
 {
@@ -300,7 +285,7 @@ static bool filter_matches(
 	if (rule->anchored)
 		return pattern_matches(pattern, name, len);
 	if (rule->path || pattern == rule->within)
-		return filter_matches_end(pattern, name, len);
+		return pattern_matches_end(pattern, name, len);
 	last = memrchr(name, '/', len);
 	last = last ? last + 1 : name;
 	return pattern_matches(pattern, last, len - (size_t)(last - name));

@@ -231,17 +231,18 @@ static void reach(const struct pattern *p, uint8_t *next, size_t at, size_t end)
 	}
 }
 
-/* Items from..end-1 against the text, which begins and ends as the pattern does. */
-static bool match_rest(
-	const struct pattern *p, size_t from, size_t end, const uint8_t *text, size_t len)
+/* Items from..end-1 against the text, which begins and ends as the pattern does.  `again`: or
+ * against what is behind any '/' in it, all at the same time. */
+static bool match_rest(const struct pattern *p, size_t from, size_t end, const uint8_t *text,
+	size_t len, bool again)
 {
 	uint8_t now[PATTERN_MAX + 1], next[PATTERN_MAX + 1];
 	bool any = true;
 
 	memset(now, 0, end + 1);
 	reach(p, now, from, end);
-	for (size_t i = 0; i < len && any; i++) {
-		any = false;
+	for (size_t i = 0; i < len && (any || again); i++) {
+		any = again && text[i] == '/';
 		memset(next + from, 0, end + 1 - from);
 		for (size_t at = from; at < end; at++) {
 			if (!now[at] || !item_takes(p, &p->items[at], text[i]))
@@ -249,9 +250,20 @@ static bool match_rest(
 			any = true;
 			reach(p, next, item_repeats(&p->items[at]) ? at : at + 1, end);
 		}
+		if (again && text[i] == '/')
+			reach(p, next, from, end);
 		memcpy(now + from, next + from, end + 1 - from);
 	}
 	return any && now[end];
+}
+
+/* So many items from `from` on, which are bytes, and those of the text. */
+static bool are_bytes(const struct pattern *p, size_t from, size_t count, const char *text)
+{
+	for (size_t i = 0; i < count; i++)
+		if (p->items[from + i].byte != (uint8_t)text[i])
+			return false;
+	return true;
 }
 
 bool pattern_matches(const struct pattern *p, const char *text, size_t len)
@@ -260,12 +272,31 @@ bool pattern_matches(const struct pattern *p, const char *text, size_t len)
 
 	if (len < p->plain + p->behind || (pattern_is_plain(p) && len != p->plain))
 		return false;
-	for (size_t i = 0; i < p->plain; i++)
-		if (p->items[i].byte != (uint8_t)text[i])
-			return false;
-	for (size_t i = 0; i < p->behind; i++)
-		if (p->items[end + i].byte != (uint8_t)text[len - p->behind + i])
-			return false;
+	if (!are_bytes(p, 0, p->plain, text) ||
+		!are_bytes(p, end, p->behind, text + len - p->behind))
+		return false;
 	return pattern_is_plain(p) || match_rest(p, p->plain, end, (const uint8_t *)text + p->plain,
-					      len - p->plain - p->behind);
+					      len - p->plain - p->behind, false);
+}
+
+bool pattern_matches_end(const struct pattern *p, const char *text, size_t len)
+{
+	size_t end = p->count - p->behind, left;
+	const char *slash;
+
+	if (len < p->plain + p->behind || !are_bytes(p, end, p->behind, text + len - p->behind))
+		return false;
+	left = len - p->behind;
+	if (pattern_is_plain(p))
+		return (left == p->plain || text[left - p->plain - 1] == '/') &&
+		       are_bytes(p, 0, p->plain, text + left - p->plain);
+	/* most names do not begin as it does, anywhere */
+	while (left >= p->plain && !are_bytes(p, 0, p->plain, text)) {
+		slash = memchr(text, '/', left);
+		if (!slash)
+			return false;
+		left -= (size_t)(slash + 1 - text);
+		text = slash + 1;
+	}
+	return left >= p->plain && match_rest(p, 0, end, (const uint8_t *)text, left, true);
 }

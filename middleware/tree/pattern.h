@@ -24,6 +24,8 @@ void pattern_free(struct pattern *);
 
 /* Whether it matches the text from its beginning to its end.  -ENOMEM is no match, either. */
 bool pattern_matches(const struct pattern *, const char *text, size_t len);
+/* The same from the text's beginning, or from behind any '/' in it, to its end. */
+bool pattern_matches_end(const struct pattern *, const char *text, size_t len);
 
 /* Whether it stands for one text alone. */
 bool pattern_is_plain(const struct pattern *);
