@@ -10,7 +10,6 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <fnmatch.h>
 #include <limits.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
@@ -69,6 +68,29 @@ static bool hash_matches(const char *hashed, const char *name)
 	return base64_is(end + 1, strlen(end + 1), hash, len);
 }
 
+/* Of small and capital letters the name has small ones. */
+static bool name_matches(const char *pattern, const char *name)
+{
+	const char *star = NULL, *from = NULL; /* behind the last '*', and what that is tried on */
+
+	while (*name) {
+		if (*pattern == '*') {
+			star = ++pattern;
+			from = name;
+		} else if (*pattern == '?' ||
+			   tolower((unsigned char)*pattern) == (unsigned char)*name) {
+			pattern++;
+			name++;
+		} else if (star) {
+			pattern = star;
+			name = ++from;
+		} else {
+			return false;
+		}
+	}
+	return !pattern[strspn(pattern, "*")];
+}
+
 /* Whether `name` is among the names of a line, which are taken apart. */
 static bool names_match(char *names, const char *name)
 {
@@ -79,17 +101,8 @@ static bool names_match(char *names, const char *name)
 		return hash_matches(names, name);
 	while ((one = strsep(&rest, ","))) {
 		bool negated = *one == '!';
-		char pattern[KNOWN_HOSTS_NAME_MAX * 2], *to = pattern;
 
-		/* brackets stand for themselves, as they do in ssh's files */
-		for (const char *at = one + negated; *at && to < pattern + sizeof pattern - 2;
-			at++) {
-			if (strchr("[]\\", *at))
-				*to++ = '\\';
-			*to++ = (char)tolower((unsigned char)*at);
-		}
-		*to = '\0';
-		if (fnmatch(pattern, name, 0))
+		if (!name_matches(one + negated, name))
 			continue;
 		if (negated)
 			return false;

@@ -91,6 +91,27 @@ static void answers(void)
 		-EISDIR);
 }
 
+/* A name that is longer than any host's is read to its end. */
+static void long_names(void)
+{
+	const char *top = scratch_dir();
+	enum known_hosts_answer answer;
+	char path[256], name[1000];
+	unsigned line;
+	FILE *file;
+
+	snprintf(path, sizeof path, "%s/known_hosts", top);
+	memset(name, '*', sizeof name);
+	for (unsigned fits = 0; fits < 2; fits++) {
+		snprintf(name + sizeof name - 3, 3, fits ? "st" : "so");
+		file = fopen(path, "w");
+		CHECK(file && fprintf(file, "%s ssh-ed25519 " KEY_A "\n", name) > 0);
+		fclose(file);
+		CHECK_EQ(known_hosts_find(path, "host", &key_a, &answer, &line), 0);
+		CHECK_EQ(answer, fits ? KNOWN_HOSTS_SAME : KNOWN_HOSTS_NEW);
+	}
+}
+
 static void adding(void)
 {
 	const char *top = scratch_dir();
@@ -136,6 +157,7 @@ int main(int argc, char **argv)
 {
 	static const struct harness_case cases[] = {
 		{"answers", answers},
+		{"long names", long_names},
 		{"adding", adding},
 		{"names", names},
 		{NULL, NULL},
