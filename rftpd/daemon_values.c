@@ -322,9 +322,10 @@ static int set_startups(struct daemon_settings *s, const char *value, char why[D
 
 	while (count < 3 && *at) {
 		size_t len = strcspn(at, ":");
-		char one[16];
+		char one[32] = ""; /* what is longer is none */
 
-		snprintf(one, sizeof one, "%.*s", len < 15 ? (int)len : 15, at);
+		if (len < sizeof one)
+			memcpy(one, at, len);
 		if (number_parse(one, 1, count == 1 ? 100 : 1000000, &n[count]))
 			break;
 		count++;

@@ -128,12 +128,13 @@ static void startups(void)
 {
 	static const char *const wrong[] = {"", "0", ":", "1:", "1:2", "1:2:3:", "1:2:3:4", "1::3",
 		"5:30:4", "5:0:9", "5:101:9", "5 :30:9", "x", "5:30:1000001",
-		"99999999999999999999"};
+		"99999999999999999999", "0000000000000000000000000000000000007"};
 	struct daemon_options o;
 
 	CHECK(startups_are("10:30:100", 10, 30, 100));
 	CHECK(startups_are("5:100:5", 5, 100, 5));
 	CHECK(startups_are("7", 7, 100, 7));
+	CHECK(startups_are("0000000000000001234", 1234, 100, 1234)); /* not cut to another */
 	for (unsigned i = 0; i < sizeof wrong / sizeof *wrong; i++) {
 		char value[40], *argv[] = {"rftpd", "--max-startups", value, NULL};
 
