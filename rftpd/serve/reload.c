@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- exports ---- */
 
@@ -176,6 +177,8 @@ static int reload_use(struct daemon *d, struct daemon_settings *settings, char w
 	return 0;
 }
 
+/* ---- logs ---- */
+
 static void open_log_anew(const char *file)
 {
 	int err = log_to_file(file);
@@ -184,28 +187,72 @@ static void open_log_anew(const char *file)
 		log_error("log-file %s: %s", file, strerror(-err));
 }
 
+static bool has_same_logs(const struct daemon_settings *a, const struct daemon_settings *b)
+{
+	return is_same_text(a->log_file, b->log_file) && is_same_text(a->audit_log, b->audit_log) &&
+	       is_same_text(a->xferlog, b->xferlog);
+}
+
+static void open_logs(struct daemon *d, bool log_file)
+{
+	if (log_file)
+		open_log_anew(d->settings->log_file);
+	audit_use(&d->audit.json, d->settings->audit_log);
+	audit_use(&d->audit.xferlog, d->settings->xferlog);
+}
+
+/* Whether a file of another name can be written: the one that is there is not left for it before
+ * all else is known to be right. */
+static int try_log(const char *what, const char *now, const char *next, char why[CONF_WHY_MAX])
+{
+	int fd;
+
+	if (!next || is_same_text(now, next) || !strcmp(next, "stderr"))
+		return 0;
+	fd = log_open(next);
+	if (fd < 0) {
+		snprintf(why, CONF_WHY_MAX, "%s %.200s: %s", what, next, strerror(-fd));
+		return fd;
+	}
+	close(fd);
+	return 0;
+}
+
+static int try_logs(const struct daemon_settings *now, const struct daemon_settings *next,
+	char why[CONF_WHY_MAX])
+{
+	int err = try_log("log-file", now->log_file, next->log_file, why);
+
+	if (!err)
+		err = try_log("audit-log", now->audit_log, next->audit_log, why);
+	return err ? err : try_log("xferlog", now->xferlog, next->xferlog, why);
+}
+
+/* ---- all of it ---- */
+
 int reload(struct daemon *d, char why[CONF_WHY_MAX])
 {
 	struct daemon_settings settings;
+	bool others = false, log_file = false;
 	char state[80];
 	int err;
 
 	snprintf(
 		state, sizeof state, "RELOADING=1\nMONOTONIC_USEC=%" PRIu64, clock_now_ns() / 1000);
 	notify_send(state);
-	if (d->settings->log_file)
-		open_log_anew(d->settings->log_file);
-	audit_use(&d->audit.json, d->settings->audit_log);
-	audit_use(&d->audit.xferlog, d->settings->xferlog);
+	open_logs(d, d->settings->log_file); /* somebody may have renamed them */
 	err = configuration_reread(d->configuration, &settings, why);
-	if (!err && !is_same_text(settings.log_file, d->settings->log_file))
-		open_log_anew(settings.log_file);
-	if (!err && !is_same_text(settings.audit_log, d->settings->audit_log))
-		audit_use(&d->audit.json, settings.audit_log);
-	if (!err && !is_same_text(settings.xferlog, d->settings->xferlog))
-		audit_use(&d->audit.xferlog, settings.xferlog);
-	if (!err)
-		err = reload_use(d, &settings, why);
+	if (!err) {
+		others = !has_same_logs(d->settings, &settings);
+		log_file = !is_same_text(d->settings->log_file, settings.log_file);
+		err = try_logs(d->settings, &settings, why);
+		if (err)
+			daemon_settings_fini(&settings);
+		else
+			err = reload_use(d, &settings, why);
+	}
+	if (!err && others)
+		open_logs(d, log_file);
 	if (err)
 		log_error("reload: %s; all stays as it was", why);
 	else

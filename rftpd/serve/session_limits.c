@@ -6,6 +6,7 @@
  */
 #include "rftpd/serve/session_limits.h"
 
+#include "proto/status.h"
 #include "rftpd/serve/session_log.h"
 
 #include <errno.h>
@@ -128,6 +129,14 @@ int session_limits_find(struct daemon_session *s, const char *path, const struct
 			"may not use the export %s: there are as many sessions as may be (limit = "
 			"%.200s)",
 			(*out)->export->label, rule->text);
+		audit_write(&s->daemon->audit, &(struct audit_event){.event = "refused",
+						       .session = s->number,
+						       .peer = s->peer,
+						       .user = daemon_session_user(s),
+						       .export_name = (*out)->name,
+						       .path = *beneath,
+						       .status = STATUS_LIMIT,
+						       .text = rule->text});
 		return -EUSERS;
 	}
 	s->view->entries[*out - s->view->entries].is_used = true;

@@ -5,6 +5,7 @@ files: the refusal, and that nobody else is touched by it.
 
 Nothing here measures: rates are so small that who has to wait for them waits for as long as a case takes."""
 
+import json
 import os
 import struct
 import subprocess
@@ -73,7 +74,7 @@ def sessions_in_all_and_of_addresses(top):
 
 @case
 def sessions_of_an_export(top):
-    daemon = Users(top, "limit = export=a sessions=1", "limit = export=* sessions=2")
+    daemon = Users(top, "limit = export=a sessions=1", "limit = export=* sessions=2", f"audit-log = {top}/audit")
     for name in "ab":
         make_file(f"{top}/{name}/x", 10)
     first = daemon.shell("alice", "a")
@@ -85,6 +86,11 @@ def sessions_of_an_export(top):
         fails(REFUSED, *daemon.login, "-c", line, daemon.at("bob", "a"), says="as many sessions")
     check(not os.path.exists(f"{top}/a/y") and os.path.exists(f"{top}/a/x"), "something was done")
     check(b"may not use the export a" in daemon.stderr(), "logged", daemon.stderr()[-500:])
+    with open(f"{top}/audit") as f:
+        told = [e for e in map(json.loads, f) if e["event"] == "refused" and "export" in e]
+    equal({(e["user"], e["export"], e["status"], e["text"]) for e in told},
+          {("bob", "a", "limit", "export=a sessions=1")}, "the audit log")
+    check({"x", "y"} <= {e["path"].lstrip("/") for e in told}, "what was asked for", told)
     # the list of exports is nobody's, and the other one has two
     works(*daemon.ls("bob"))
     second = daemon.shell("bob", "b")

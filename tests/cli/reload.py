@@ -101,12 +101,23 @@ def a_transfer_goes_on_over_a_reload(top):
 @case
 def what_is_wrong_changes_nothing(top):
     directories(top, "a")
-    daemon = Configured(top, f"export = {top}/a:rw")
+    daemon = Configured(top, f"export = {top}/a:rw", f"audit-log = {top}/audit")
     for lines, why in ((["nonsense"], "conf:1: "), ([f"export = {top}/a:rw", "max-sessions = 0"], "conf:2: "),
                        ([f"export = {top}/missing:rw"], "(the log says why|within the sandbox)"), ([], "export")):
         daemon.reload(*lines, says=b"all stays as it was")
         check(re.search(rf"reload: .*{why}", daemon.stderr().decode()), why, daemon.stderr())
         equal(names(daemon), ["in-a"], "the export")
+    # nor are logs left for others
+    for lines, why in (([f"export = {top}/missing:rw", f"audit-log = {top}/other", f"log-file = {top}/other-log"], "sandbox"),
+                       ([f"export = {top}/a:rw", f"audit-log = {top}/none/audit"], "audit-log .*none/audit: No such file"),
+                       ([f"export = {top}/a:rw", f"log-file = {top}/none/log"], "log-file .*none/log: No such file"),
+                       ([f"export = {top}/a:rw", f"xferlog = {top}/none/x"], "xferlog .*none/x: No such file")):
+        audited = read(f"{top}/audit").count('"begin"')
+        daemon.reload(*lines, says=b"all stays as it was")
+        check(re.search(rf"reload: .*{why}", daemon.stderr().decode()), why, daemon.stderr())
+        equal(names(daemon), ["in-a"], "the export")
+        wait_until(lambda: read(f"{top}/audit").count('"begin"') == audited + 1, "the session is in the log that there was")
+    equal([read(f"{top}/{name}") for name in ("other", "other-log")], ["", ""], "the other ones")
     os.unlink(daemon.config)
     daemon.process.send_signal(signal.SIGHUP)
     wait_until(lambda: b"conf: No such file" in daemon.stderr(), "it says that the file is missing")
