@@ -161,16 +161,26 @@ static bool fail(struct login_attempt *a, const char *why)
 	return false;
 }
 
+/* In the file.  Who is not there is a user of this host, if there are any. */
+static int find_user(struct login_attempt *a, const char *name, char hash[USERS_HASH_MAX])
+{
+	*hash = '\0';
+	if (!a->users)
+		return 0;
+	return a->system_users ? users_find_settled(a->users, name, hash, a->why)
+			       : users_find(a->users, name, hash, a->why);
+}
+
 /* A password is tried against a hash in any case: the time says nothing of who is there. */
 static bool check_password(struct login_attempt *a)
 {
-	char hash[USERS_HASH_MAX] = "";
+	char hash[USERS_HASH_MAX];
 	bool right;
 	int found;
 
 	if (!a->users && !a->system_users)
 		return fail(a, "there are no passwords here (users)");
-	found = !a->users ? 0 : users_find(a->users, a->shown.user, hash, a->why);
+	found = find_user(a, a->shown.user, hash);
 	if (found < 0)
 		log_error("users: %s", a->why);
 	/* who has an entry in the file, also a broken one, is that user, and nobody of this host */
@@ -252,7 +262,7 @@ static bool end(struct login_attempt *a, bool right)
 static bool is_of_the_file(struct login_attempt *a, const char *name)
 {
 	char hash[USERS_HASH_MAX];
-	int found = !a->users ? 0 : users_find(a->users, name, hash, a->why);
+	int found = find_user(a, name, hash);
 
 	explicit_bzero(hash, sizeof hash);
 	if (found > 0)

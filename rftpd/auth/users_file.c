@@ -16,12 +16,17 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define HASH_PREFIX "$y$" /* yescrypt */
 #define HASH_COST 0 /* what the library takes for right: some 16 MiB and a tenth of a second */
 /* For who is not there: its cost is that of what users_hash makes, and no password has it. */
 #define HASH_OF_NOBODY "$y$j9T$/5O1pMbbBYKZAFhRvv6.2.$cKyoUhLB47gZQZYw9YNvq3duG9mhMktg4nL1wHK1x.3"
+
+/* A file that was not changed for so long is whole, */
+#define QUIET_S 1
+#define QUIET_TRIES 5 /* for which so often is waited */
 
 _Static_assert(USERS_HASH_MAX == CRYPT_OUTPUT_SIZE, "room for a hash");
 
@@ -201,15 +206,14 @@ static int refuse_owner(const char *path, uid_t owner, uid_t daemon, char why[US
 	return daemon == (uid_t)-1 ? 0 : -EPERM;
 }
 
-static int read_as(
-	const char *path, uid_t daemon, char **text, size_t *len, char why[USERS_WHY_MAX])
+static int read_as(const char *path, uid_t daemon, char **text, size_t *len,
+	char why[USERS_WHY_MAX], struct stat *st)
 {
-	struct stat st;
-	int err = read_file(path, text, len, why, &st);
+	int err = read_file(path, text, len, why, st);
 
 	if (err)
 		return err;
-	err = refuse_owner(path, st.st_uid, daemon, why);
+	err = refuse_owner(path, st->st_uid, daemon, why);
 	if (err) {
 		explicit_bzero(*text, *len);
 		free(*text);
@@ -225,13 +229,14 @@ static void say_broken(const char *path, unsigned number, char why[USERS_WHY_MAX
 		path, number);
 }
 
-int users_find(
-	const char *path, const char *user, char hash[USERS_HASH_MAX], char why[USERS_WHY_MAX])
+/* As users_find, and of what file. */
+static int look(const char *path, const char *user, char hash[USERS_HASH_MAX],
+	char why[USERS_WHY_MAX], struct stat *st)
 {
 	unsigned number;
 	size_t len;
 	char *text;
-	int err = read_as(path, geteuid(), &text, &len, why);
+	int err = read_as(path, geteuid(), &text, &len, why, st);
 
 	hash[0] = '\0';
 	if (err)
@@ -244,12 +249,55 @@ int users_find(
 	return number != 0;
 }
 
+int users_find(
+	const char *path, const char *user, char hash[USERS_HASH_MAX], char why[USERS_WHY_MAX])
+{
+	struct stat st;
+
+	return look(path, user, hash, why, &st);
+}
+
+static bool is_same(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
+	       a->st_ctim.tv_sec == b->st_ctim.tv_sec && a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
+}
+
+/* Nobody's time but the kernel's: utimes(2) does not set it. */
+static bool is_old(const struct stat *st)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return st->st_ctim.tv_sec < now.tv_sec - QUIET_S;
+}
+
+int users_find_settled(
+	const char *path, const char *user, char hash[USERS_HASH_MAX], char why[USERS_WHY_MAX])
+{
+	struct stat read, now;
+
+	for (unsigned i = 0; i < QUIET_TRIES; i++) {
+		const struct timespec pause = {.tv_sec = QUIET_S};
+		int found = look(path, user, hash, why, &read);
+
+		if (found || is_old(&read))
+			return found;
+		nanosleep(&pause, NULL);
+		if (!stat(path, &now) && is_same(&read, &now))
+			return 0;
+	}
+	snprintf(why, USERS_WHY_MAX, "%.300s: it is changed again and again", path);
+	return -EBUSY;
+}
+
 int users_check(const char *path, uid_t daemon, char why[USERS_WHY_MAX])
 {
 	unsigned number;
 	size_t len;
 	char *text;
-	int err = read_as(path, daemon, &text, &len, why);
+	struct stat st;
+	int err = read_as(path, daemon, &text, &len, why, &st);
 
 	if (err)
 		return err;

@@ -33,6 +33,13 @@ unsigned users_find_broken(const char *text, size_t len);
  * -errno and the reason; -EPERM: others may read or change it. */
 int users_find(
 	const char *path, const char *user, char hash[USERS_HASH_MAX], char why[USERS_WHY_MAX]);
+/*
+ * The same for who asks somebody else about a user that is not there.  A file that is written in
+ * place, and not replaced, may lack him for a moment: where it has just been changed this waits
+ * until it stays as it is for a second.  -EBUSY: it does not.
+ */
+int users_find_settled(
+	const char *path, const char *user, char hash[USERS_HASH_MAX], char why[USERS_WHY_MAX]);
 /* Whether a daemon that runs as `daemon` can use it: 0, or -errno and the reason.  With 0 `why` is
  * not "" where something has to be said: that as whom is not known ((uid_t)-1), and only some could
  * use the file, or that a line is broken. */

@@ -683,6 +683,31 @@ def a_refusal_says_nothing(top):
 
 
 @case
+def nor_of_whose_keys_there_are(top):
+    """A signature that is right, by a key of nobody's: for a user with keys, one without, and one that cannot be."""
+    needs("openssl")
+    pem = f"{top}/key.pem"
+    subprocess.run(["openssl", "genpkey", "-algorithm", "ed25519", "-out", pem], check=True, capture_output=True)
+    der = subprocess.run(["openssl", "pkey", "-in", pem, "-pubout", "-outform", "DER"], check=True, capture_output=True).stdout
+    blob = struct.pack(">I", 11) + b"ssh-ed25519" + struct.pack(">I", 32) + der[-32:]
+    daemon = keyed(top, alice=keygen(f"{top}/other"))
+    seen = []
+    for user in (b"alice", b"mallory", b"../x", b"a" * 255):
+        session = Session(daemon.port, WAIT)
+        session.hello(then_login=False)
+        message = iwarp.login_signed(session.bytes, user)
+        began = time.monotonic()
+        seen.append(session.ask(iwarp.LOGIN, iwarp.login(iwarp.KEY, user, iwarp.text(blob) + iwarp.text(signed(pem, message)))))
+        took = time.monotonic() - began
+        check(took > 0.2, "too fast to be held back:", user, took)
+        session.close()
+    equal(len(set(seen)), 1, "answers", seen)
+    equal(seen[0][0], STATUS_LOGIN, "status")
+    log = daemon.stderr()
+    check(b"the key is not in it" in log and b"No such file" in log and b"there can be no such user" in log, "the log", log)
+
+
+@case
 def wrong_logins_are_counted(top):
     daemon = served(top, alice="sesame")
     session = Session(daemon.port, WAIT)

@@ -14,7 +14,9 @@ import signal
 import subprocess
 import time
 
+import iwarp
 import rftptest
+from iwarp import Session
 from rftptest import DENIED, Daemon, case, check, equal, fails, make_file, same_files, skip, wait_until, works
 
 PASSWORD = "correct horse"
@@ -394,6 +396,35 @@ def who_is_let_in(top):
         monitor = processes()[1][0]
         daemon.kill()
         wait_until(lambda: not os.path.exists(f"/proc/{monitor}"), "the monitor ends")
+    finally:
+        rftptest.kill_all()
+        users.close()
+
+
+@case
+def a_refusal_says_nothing(top):
+    """Who is a user of the host, who of the file, and who of neither."""
+    users = Users(top)
+    try:
+        path = f"{top}/state/passwords"
+        os.makedirs(f"{top}/state")
+        subprocess.run([os.path.join(rftptest.BUILD, "rftpd"), "passwd", "carol", "--users", path], input=b"x\n", check=True,
+                       capture_output=True)
+        os.chown(path, users.uid(users.run), -1)
+        daemon = served(top, users, "--users", path)
+        seen = []
+        for user in (users.ann, "carol", "root", "nobody-of-the-name"):
+            session = Session(daemon.port, 20 * rftptest.PATIENCE)
+            session.hello(then_login=False)
+            began = time.monotonic()
+            seen.append(session.ask(iwarp.LOGIN, iwarp.login(iwarp.PASSWORD, user.encode(), b"wrong")))
+            took = time.monotonic() - began
+            check(took > 0.9, "too fast to be held back:", user, took)
+            session.close()
+        equal(len(set(seen)), 1, "answers", seen)
+        log = daemon.stderr()
+        check(b"login as carol refused (password): the password is wrong" in log, "the log", log)
+        daemon.stop()
     finally:
         rftptest.kill_all()
         users.close()

@@ -5,6 +5,8 @@
 #include "rftpd/auth/users_file.h"
 #include "tests/scratch.h"
 
+#include <pthread.h>
+#include <sched.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -88,6 +90,51 @@ static void names(void)
 	name[255] = 'a';
 	name[256] = '\0';
 	CHECK(!users_name_ok(name));
+}
+
+static _Atomic bool begun, done;
+
+/* Writes it anew as editors do, in place, and takes its time for that. */
+static void *write_slowly(void *path)
+{
+	char text[64] = "";
+
+	for (unsigned i = 0; i < 20; i++) {
+		snprintf(text, sizeof text, "#%.*s\n", (int)i, "....................");
+		scratch_write(path, text);
+		begun = true;
+		nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+	}
+	scratch_write(path, "#\nalice:h1\n");
+	done = true;
+	return NULL;
+}
+
+/* Of a user who is not there for a moment it is not said that he is not there.  Where this host
+ * holds the writer up for a second nobody can know: then once more. */
+static void written_in_place(void)
+{
+	char why[USERS_WHY_MAX], hash[USERS_HASH_MAX], copy[300];
+	int at_once = 0, settled = 0;
+	pthread_t writer;
+
+	snprintf(copy, sizeof copy, "%s", scratch_path(scratch_dir(), "slowly"));
+	for (unsigned i = 0; i < 5 && !settled; i++) {
+		begun = done = false;
+		CHECK(!pthread_create(&writer, NULL, write_slowly, copy));
+		while (!begun)
+			sched_yield();
+		CHECK(!chmod(copy, 0600));
+		at_once = done ? 0 : users_find(copy, "alice", hash, why);
+		settled = users_find_settled(copy, "alice", hash, why);
+		CHECK(!pthread_join(writer, NULL));
+	}
+	CHECK_EQ(at_once, 0);
+	CHECK_EQ(settled, 1);
+	CHECK(!strcmp(hash, "h1"));
+	CHECK_EQ(users_find_settled(copy, "bob", hash, why), 0); /* it waits for that, once */
+	CHECK(!unlink(copy));
+	CHECK_EQ(users_find_settled(copy, "bob", hash, why), -ENOENT);
 }
 
 static void changes(void)
@@ -179,4 +226,4 @@ static void hashes(void)
 }
 
 HARNESS_MAIN({"lines", lines}, {"broken_lines", broken_lines}, {"names", names},
-	{"changes", changes}, {"hashes", hashes})
+	{"written in place", written_in_place}, {"changes", changes}, {"hashes", hashes})
