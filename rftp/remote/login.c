@@ -140,6 +140,25 @@ static int step_certificate(struct login *l, const struct showing *s)
 	return 1;
 }
 
+/* Which keys there are, and why not others: who cannot log in looks for that first. */
+static void note_keys(struct login *l)
+{
+	const char *agent = getenv("SSH_AUTH_SOCK");
+	int n = l->keys->agent_keys;
+
+	if (n < 0 && (!agent || !*agent))
+		note(l, "login: no ssh-agent: SSH_AUTH_SOCK is not set");
+	else if (n < 0)
+		note(l, "login: ssh-agent at %.200s: %s", agent, strerror(-n));
+	else
+		note(l, "login: ssh-agent has %d Ed25519 %s", n, n == 1 ? "key" : "keys");
+	if (n > (int)LOGIN_KEYS_MAX && !*l->settings->identity)
+		note(l, "login: the first %u of them are shown: name another with --identity",
+			LOGIN_KEYS_MAX);
+	if (*l->keys->unused)
+		note(l, "login: %s", l->keys->unused);
+}
+
 /* The next one.  0: there is none. */
 static int show_key(struct login *l, const struct showing *s)
 {
@@ -177,6 +196,7 @@ static int step_keys(struct login *l, const struct showing *s)
 		if (!l->keys)
 			return -ENOMEM;
 		err = login_keys_open(l->keys, l->settings->identity, l->cancel_fd, why);
+		note_keys(l);
 	}
 	if (err) {
 		snprintf(s->why, TLS_WHY_MAX, "%s", why);
@@ -368,6 +388,20 @@ static const struct {
 };
 #define STEPS (sizeof steps / sizeof *steps)
 
+static void note_methods(struct login *l, unsigned methods)
+{
+	struct text names = {0};
+
+	if (methods == UNKNOWN || l->methods_noted)
+		return;
+	l->methods_noted = true;
+	for (uint8_t m = 0; m < 32; m++)
+		if (methods & 1u << m && message_login_name(m)) /* others are not known here */
+			text_printf(&names, "%s%s", names.len ? ", " : "", message_login_name(m));
+	note(l, "login: the server knows the methods %s", text_str(&names));
+	text_fini(&names);
+}
+
 static void note_refusal(struct login *l)
 {
 	const char *name = message_login_name(l->shown);
@@ -385,6 +419,7 @@ int login_next(void *login, const struct tls *tls, unsigned methods, struct mess
 
 	if (l->shown)
 		note_refusal(l);
+	note_methods(l, methods);
 	l->shown = 0;
 	while (l->step < STEPS) {
 		uint8_t method = steps[l->step].method;
@@ -424,6 +459,8 @@ void login_explain(const struct login *l, struct text *out)
 		text_printf(out, " (tried: %s)", text_str(&l->tried));
 	else if (*l->name)
 		text_puts(out, ": there is nothing to show that the server takes (-vv says more)");
+	if (*l->settings->key && !*l->settings->cert)
+		text_puts(out, "; --key is that of --cert: --identity names a key of OpenSSH");
 	if (l->wrong_passphrase)
 		text_puts(out, "; the passphrase of its key was wrong");
 	text_fini(&name);

@@ -39,6 +39,7 @@ struct login {
 	char password[PASSWORD_MAX];
 	struct credentials kept; /* of the user's file */
 	struct login_keys *keys; /* NULL: not looked for yet */
+	bool methods_noted;      /* which the server knows */
 	bool unlocked;           /* the user typed the passphrase of one of them */
 	bool wrong_passphrase;   /* none of those that he typed was right */
 	struct text tried;       /* for people: what was refused */

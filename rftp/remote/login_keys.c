@@ -57,15 +57,16 @@ static int use_identity(struct login_keys *l, const char *path, char why[SSH_KEY
 
 static void use_usual(struct login_keys *l)
 {
-	char path[PATH_MAX], why[SSH_KEY_WHY_MAX];
 	const char *home = getenv("HOME");
+	char path[PATH_MAX];
 
 	if (l->count > LOGIN_KEYS_MAX)
 		l->count = LOGIN_KEYS_MAX;
-	if (!home || snprintf(path, sizeof path, "%s/.ssh/id_ed25519", home) >= (int)sizeof path ||
-		access(path, F_OK) || add_file(l, path, why))
-		return;
-	if (l->has_file && !has_key(l, &l->file.public))
+	if (!home || snprintf(path, sizeof path, "%s/.ssh/id_ed25519", home) >= (int)sizeof path)
+		snprintf(l->unused, sizeof l->unused, "there is no HOME with a key in it");
+	else if (access(path, F_OK))
+		snprintf(l->unused, sizeof l->unused, "%.200s: %s", path, strerror(errno));
+	else if (!add_file(l, path, l->unused) && l->has_file && !has_key(l, &l->file.public))
 		l->keys[l->count++] = l->file.public;
 }
 
@@ -80,6 +81,7 @@ int login_keys_open(
 		snprintf(why, SSH_KEY_WHY_MAX, "interrupted");
 		return n;
 	}
+	l->agent_keys = l->agent < 0 ? l->agent : n;
 	l->count = n > 0 ? (unsigned)n : 0;
 	if (*identity)
 		return use_identity(l, identity, why);

@@ -17,7 +17,10 @@
 #define LOGIN_KEYS_MAX 6u /* that are shown: a server ends a session that shows many */
 
 struct login_keys {
-	int agent; /* -1: none */
+	int agent;                    /* -errno: none */
+	int agent_keys;               /* that it has; -errno: it does not say, or there is none */
+	char unused[SSH_KEY_WHY_MAX]; /* why the usual file is not used; "": it is, or is not asked
+				       */
 	struct tls_key keys[SSH_AGENT_KEYS_MAX + 1];
 	unsigned count, at;
 	bool has_file;         /* the last one is of a file: */

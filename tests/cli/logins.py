@@ -6,6 +6,7 @@ import base64
 import json
 import os
 import pwd
+import re
 import shutil
 import signal
 import struct
@@ -535,9 +536,11 @@ def keys_of_an_agent(top):
     fails(REFUSED, "-i", f"{top}/key0", "-c", "ls", url(daemon, "bob"), env=env)
     result = fails(REFUSED, "-vv", "-c", "ls", url(daemon, "carol"), env=env, says="(tried: publickey)")
     equal(result.err.count(b"login: key SHA256:"), 3, "keys that were shown:", result.err)
+    check(b"ssh-agent has 3 Ed25519 keys" in result.err, result.err)
     rftptest.kill(agent)
     agent.wait()
-    fails(REFUSED, "-c", "ls", url(daemon, "alice"), env=env)
+    result = fails(REFUSED, "-vv", "-c", "ls", url(daemon, "alice"), env=env)
+    check(re.search(rb"login: ssh-agent at .*/agent: (Connection refused|No such file)", result.err), result.err)
 
 
 def signed(key, message):
@@ -1140,6 +1143,27 @@ def why_says_the_client(top):
     check(b"wrong" not in result.err, "the password", result.err)
     result = fails(REFUSED, "-vv", "-c", "ls", daemon.url())
     check(b"the server does not take it (anonymous)" in result.err, result.err)
+
+
+@case
+def what_there_is_to_show(top):
+    """And why there is not more: rftp -vv says it of the agent, the usual key, and the server's methods."""
+    needs("ssh-keygen")
+    daemon = keyed(top, alice=keygen(f"{top}/alice"))
+    os.makedirs(f"{top}/home/.ssh")
+    usual, env = f"{top}/home/.ssh/id_ed25519", {"HOME": f"{top}/home", "SSH_AUTH_SOCK": ""}
+
+    def says(*words, arguments=()):
+        result = fails(REFUSED, "-vv", *arguments, "-c", "ls", url(daemon, "alice"), env=env)
+        for one in words:
+            check(one.encode() in result.err, one, "in", result.err)
+    says("no ssh-agent: SSH_AUTH_SOCK is not set", "id_ed25519: No such file", "the server knows the methods publickey")
+    shutil.copy(f"{top}/alice", usual)
+    os.chmod(usual, 0o644)
+    says("chmod 600")
+    private(usual, "hello\n")
+    says("not a private key of OpenSSH")
+    says("--identity names a key of OpenSSH", arguments=("--key", f"{top}/alice"))
 
 
 if __name__ == "__main__":
