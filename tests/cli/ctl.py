@@ -357,7 +357,13 @@ def questions_that_are_none(top):
         s = socket.socket(socket.AF_UNIX)
         s.connect(daemon.socket)
         silent.append(s)
+    for said in [b""] * 20 + [b"GET /metrics HTTP/1.1\r\n"] * 20 + [b"GET /metrics HTTP/1.1\r\n\r\n"] * 5:
+        s = socket.create_connection(("127.0.0.1", port))  # the last ones read nothing of the answer
+        s.sendall(said)
+        silent.append(s)
     equal(daemon.objects("who"), [], "in spite of silent ones")
+    equal(metrics(port)["rftpd_sessions"], 0, "the metrics in spite of silent ones")
+    works("-c", "ls", daemon.url(""))
     for s in silent:
         s.close()
     generator, rounds = rftptest.rng(), rftptest.scaled(200)
