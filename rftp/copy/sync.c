@@ -322,6 +322,7 @@ static int set_attrs(struct sync *s)
 static int carry_out(struct sync *s)
 {
 	int err = make_destination(s);
+	uint64_t *removed = &s->mover.done.removed;
 	struct compare_pair top;
 	bool opened = false, set = false;
 	unsigned was = 0;
@@ -330,9 +331,9 @@ static int carry_out(struct sync *s)
 		opened = sync_top_open(s->client, s->params, &s->to, &was);
 
 	if (!err)
-		err = sync_remove(s->client, s->params, &s->plan.in_the_way);
-	if (!err)
-		err = removes_extra(s) ? sync_remove(s->client, s->params, &s->plan.extra) : 0;
+		err = sync_remove(s->client, s->params, &s->plan.in_the_way, removed);
+	if (!err && removes_extra(s))
+		err = sync_remove(s->client, s->params, &s->plan.extra, removed);
 	if (!err)
 		err = set_attrs(s);
 	s->itself = top_differs(s, &top) && (top.owner || top.other);
@@ -420,8 +421,10 @@ int sync_run(struct client *c, const struct sync_params *asked)
 	}
 	s.changes = changes_names(&s);
 	if (!err && c->settings.dry_run) {
-		sync_plan_print(
-			c, params, &(struct sync_plan){&s.from, &s.to, &s.plan, removes_extra(&s)});
+		const bool extra = removes_extra(&s);
+
+		sync_plan_print(c, params, &(struct sync_plan){&s.from, &s.to, &s.plan, extra});
+		s.mover.done.removed = s.plan.in_the_way.count + (extra ? s.plan.extra.count : 0);
 		if (top_differs(&s, &top) && (!s.missing || s.plan.copy.count))
 			sync_plan_print_attrs(c, params, &top);
 	} else if (!err) {

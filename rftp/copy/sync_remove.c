@@ -23,9 +23,21 @@
 struct sync_remove {
 	struct client *c;
 	const struct sync_params *params;
+	uint64_t *removed;
 	char **files; /* at the server: paths of those that are no directories */
 	size_t count;
 };
+
+static void tell_json(const struct sync_remove *s, const char *path, uint16_t status)
+{
+	struct text json = {0};
+
+	report_json_begin(&json, "removed");
+	report_json_string(&json, "path", s->params->to_server ? NULL : path);
+	report_json_string(&json, "remote", s->params->to_server ? path : NULL);
+	report_json_string(&json, "status", status_name(status));
+	report_json_end(&s->c->report, &json);
+}
 
 /* What is said of a name that was to go.  0 or -errno: it is over. */
 static int done(struct sync_remove *s, const char *path, int err)
@@ -34,6 +46,9 @@ static int done(struct sync_remove *s, const char *path, int err)
 
 	if (err == -ENOENT)
 		err = 0;
+	*s->removed += !err;
+	if (report_json(&c->report))
+		tell_json(s, path, err ? status_from_errno(err) : STATUS_OK);
 	if (!err)
 		report_verbose(&c->report, "removed %s", path);
 	else if (s->params->to_server)
@@ -146,10 +161,10 @@ static int remove_here(struct sync_remove *s, const struct compare_names *names)
 	return err;
 }
 
-int sync_remove(
-	struct client *c, const struct sync_params *params, const struct compare_names *names)
+int sync_remove(struct client *c, const struct sync_params *params,
+	const struct compare_names *names, uint64_t *removed)
 {
-	struct sync_remove s = {.c = c, .params = params};
+	struct sync_remove s = {.c = c, .params = params, .removed = removed};
 
 	if (!names->count)
 		return 0;

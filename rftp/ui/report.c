@@ -457,6 +457,7 @@ static void report_done_json(struct report *r, const struct report_done *d, doub
 	report_json_number(&json, "files", d->files);
 	report_json_number(&json, "directories", d->directories);
 	report_json_number(&json, "skipped", d->skipped);
+	report_json_number(&json, "removed", d->removed);
 	report_json_number(&json, "special", d->special);
 	report_json_number(&json, "errors", d->errors);
 	text_printf(&json, ",\"waited_s\":%.6f,\"deadline_met\":%s", d->waited_seconds,
@@ -487,6 +488,8 @@ void report_done(struct report *r, const struct report_done *d, bool summary)
 	units_format_rate(rate, speed);
 	if (d->skipped)
 		text_printf(&rest, "; %ju were there", (uintmax_t)d->skipped);
+	if (d->removed)
+		text_printf(&rest, "; %ju removed", (uintmax_t)d->removed);
 	if (d->errors)
 		text_printf(&rest, "; %ju failed", (uintmax_t)d->errors);
 	report_note(r, "%ju file%s, %s in %.2f s, %s%s", (uintmax_t)d->files,

@@ -35,6 +35,7 @@ struct report_done {
 	uint64_t crossed; /* `sent` as it crossed: less where it was compressed */
 	uint64_t holes;   /* that did not have to cross, likewise */
 	uint64_t files, directories, skipped, errors;
+	uint64_t removed;                      /* names at the destination; of a plan: to be */
 	uint64_t special;                      /* devices, FIFOs and sockets that were left out */
 	double seconds, waited_seconds;        /* waited: in line at the server */
 	int deadline_met;                      /* -1: there was none */

@@ -20,9 +20,11 @@ FIELDS = {
     "scan": {"event", "files", "bytes"},
     "file": {"event", "path", "remote", "bytes", "status", "text"},
     "directory": {"event", "path", "remote", "status", "text"},
+    "removed": {"event", "path", "remote", "status"},
+    "plan": {"event", "action", "name"},
     "error": {"event", "object", "status", "code", "text"},
     "done": {"event", "protect", "bytes", "sent_bytes", "seconds", "bytes_per_second", "fabric", "engine", "channels", "block",
-             "direct", "early_bytes", "early_why", "files", "directories", "skipped", "special", "hole_bytes", "crossed_bytes", "compression", "errors", "requests", "replies",
+             "direct", "early_bytes", "early_why", "files", "directories", "skipped", "removed", "special", "hole_bytes", "crossed_bytes", "compression", "errors", "requests", "replies",
              "waited_s", "deadline_met"},
 }
 
@@ -112,6 +114,47 @@ def errors_count(top):
     proxy = rftptest.Proxy(daemon.port, cut=2 << 20)
     found = events(rftp("--json", "--block", "64K", f"{top}/big", proxy.url("big")))
     equal((found[-1]["files"], found[-1]["bytes"]), (0, 0), "cut")
+
+
+@case
+def what_a_sync_removes(top):
+    daemon_top, local = f"{top}/export", f"{top}/local"
+    daemon = None
+    for way in ("put", "get"):
+        source, sink = f"{local}/{way}", f"{daemon_top}/{way}"
+        if way == "get":
+            source, sink = sink, source
+        os.makedirs(source)
+        os.makedirs(f"{sink}/gone/in")
+        os.makedirs(f"{sink}/kind")
+        make_file(f"{source}/kind", 10)  # a directory is in the way
+        for name in ("old", "gone/in/f"):
+            make_file(f"{sink}/{name}", 10)
+        daemon = daemon or Daemon(daemon_top)
+        words = ["sync", "--delete", source, daemon.url(way)] if way == "put" else \
+            ["sync", "--delete", daemon.url(way), sink]
+        found = events(works("-n", "--json", *words))
+        equal(sorted(e["name"] for e in found if e["event"] == "plan" and e["action"] == "remove"), ["gone", "kind", "old"],
+              way, "planned")
+        equal((found[-1]["removed"], len(os.listdir(sink))), (3, 3), way, "planned, not done", found)
+        found = events(works("--json", *words))
+        of, other, where = ("remote", "path", f"/{way}") if way == "put" else ("path", "remote", sink)
+        equal(sorted((e[of], e[other], e["status"]) for e in found if e["event"] == "removed"),
+              [(f"{where}/{name}", None, "ok") for name in ("gone", "kind", "old")], way)
+        equal((found[-1]["removed"], os.listdir(sink)), (3, ["kind"]), way, found)
+        # what cannot go is none that is gone
+        equal(events(works("--json", *words))[-1]["removed"], 0, way, "nothing is left to go")
+    make_file(f"{local}/get/stays", 10)
+    make_file(f"{local}/get/goes", 10)
+    if subprocess.run(["sh", "-c", 'chattr +i "$0"', f"{local}/get/stays"], stderr=subprocess.DEVNULL).returncode:
+        return  # neither root, nor on any file system
+    try:
+        found = events(rftp("--json", *words))
+    finally:
+        rftptest.run("chattr", "-i", f"{local}/get/stays")
+    equal(sorted((os.path.basename(e["path"]), e["status"] == "ok") for e in found if e["event"] == "removed"),
+          [("goes", True), ("stays", False)], found)
+    equal((found[-1]["removed"], found[-1]["errors"]), (1, 1), found)
 
 
 @case
