@@ -252,9 +252,14 @@ static void choose_squeeze(struct source *s)
 {
 	const struct squeeze_choice before = s->squeeze;
 
-	/* full blocks wait for room, or so many are under way that the next would */
-	squeeze_choice_round(&s->squeeze, clock_now_ns(), s->left_bytes,
-		s->filled_count || s->sending > pool_count(s->run.pool) / 2);
+	const struct squeeze_round round = {
+		.bytes = s->left_bytes,
+		.under_way_bytes = ((uint64_t)s->filled_count + s->sending) * s->plan.block,
+		/* full blocks wait for room, or so many are under way that the next would */
+		.busy = s->filled_count || s->sending > pool_count(s->run.pool) / 2,
+	};
+
+	squeeze_choice_round(&s->squeeze, clock_now_ns(), &round);
 	s->left_bytes = 0;
 	if (s->squeeze.on != before.on)
 		log_debug("blocks are %s now%s: %ju MB/s before, link busy for %ju of %ju ms",
@@ -438,7 +443,7 @@ enum verdict_scope transfer_send(struct link *link, const struct transfer_params
 		err = source_make_ring(&s);
 	if (!err)
 		squeeze_choice_init(&s.squeeze, params->squeeze,
-			(uint64_t)pool_count(s.run.pool) * s.plan.block);
+			(uint64_t)pool_count(s.run.pool) * s.plan.block, s.plan.block);
 	if (!err)
 		err = loop(&s);
 	atomic_store(&s.stop, true);

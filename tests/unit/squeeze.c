@@ -127,7 +127,7 @@ static double run_model(const struct model *m, bool shrinks)
 	double compressed = 0, all = 0, carry = 0;
 	bool on;
 
-	squeeze_choice_init(&c, true, 16ull * block);
+	squeeze_choice_init(&c, true, 16ull * block, block);
 	on = squeeze_choice_next(&c);
 	for (uint64_t now = step; now < 10000000000ull; now += step) {
 		double link_rate = on && shrinks ? m->link / m->ratio : m->link;
@@ -142,7 +142,9 @@ static double run_model(const struct model *m, bool shrinks)
 				squeeze_choice_note(&c, shrinks);
 			on = squeeze_choice_next(&c);
 		}
-		squeeze_choice_round(&c, now, left, !on || link_rate <= m->compressor);
+		squeeze_choice_round(&c, now,
+			&(struct squeeze_round){
+				.bytes = left, .busy = !on || link_rate <= m->compressor});
 	}
 	return compressed / all;
 }
@@ -158,14 +160,82 @@ static void the_faster_way_is_taken(void)
 	CHECK(run_model(&slow, false) < 0.1);
 }
 
+/* The same with blocks of 512 KiB that wait in a pool of 32 for a link, of which the first
+ * `buffer` bytes take no time.  The sum of the time in which they were compressed, of `seconds`. */
+static double time_on(const struct model *m, double buffer, double seconds)
+{
+	enum { POOL = 32 };
+	const double step = 0.0005, block = 1 << 19;
+	struct squeeze_choice c;
+	double sizes[POOL] = {0}, made = 0, gone = buffer, on_s = 0;
+	unsigned count = 0;
+	bool on;
+
+	squeeze_choice_init(&c, true, POOL * (uint64_t)block, (uint32_t)block);
+	on = squeeze_choice_next(&c);
+	for (double now = step; now < seconds; now += step) {
+		struct squeeze_round round = {0};
+
+		for (made += (on ? m->compressor : 5e9) * step; made >= block && count < POOL;) {
+			made -= block;
+			sizes[count++] = on ? block * m->ratio : block;
+			if (on)
+				squeeze_choice_note(&c, true);
+			on = squeeze_choice_next(&c);
+		}
+		if (count == POOL)
+			made = 0;
+		gone += m->link * step;
+		while (count && gone >= sizes[0]) {
+			gone -= sizes[0];
+			memmove(sizes, sizes + 1, --count * sizeof *sizes);
+			round.bytes += (uint64_t)block;
+		}
+		if (!count && gone > buffer)
+			gone = buffer;
+		round.under_way_bytes = (uint64_t)(count * block);
+		round.busy = count > POOL / 2;
+		on_s += c.on ? step : 0;
+		squeeze_choice_round(&c, (uint64_t)(now * 1e9), &round);
+	}
+	return on_s;
+}
+
+static void a_fast_link_shows_soon(void)
+{
+	const struct model fast = {2000e6, 50e6, 0.5}, faster = {1000e6, 200e6, 0.4};
+
+	CHECK(time_on(&fast, 0, 1) < 0.2);
+	CHECK(time_on(&faster, 0, 1) < 0.2);
+	CHECK(time_on(&fast, 1e6, 1) < 0.2);
+	/* nor is much lost by trying again */
+	CHECK(time_on(&fast, 0, 10) < 1);
+}
+
+static void a_slow_link_stays_compressed(void)
+{
+	static const double links[] = {1e6, 5e6, 10e6, 20e6, 40e6};
+
+	for (unsigned i = 0; i < sizeof links / sizeof *links; i++) {
+		const struct model quick = {links[i], 200e6, 0.4}, slow = {links[i], 60e6, 0.4};
+
+		for (double buffer = 0; buffer < 5e6; buffer += 1e6) {
+			CHECK(time_on(&quick, buffer, 5) > 4.8);
+			/* the last keeps up with this one: the other way is tried, and left */
+			CHECK(time_on(&slow, buffer, 5) > (i < 4 ? 4.8 : 3));
+		}
+	}
+}
+
 static void nothing_is_compressed_unasked(void)
 {
 	struct squeeze_choice c;
 
-	squeeze_choice_init(&c, false, 1 << 20);
+	squeeze_choice_init(&c, false, 1 << 20, 1 << 16);
 	for (int i = 0; i < 100; i++) {
 		CHECK(!squeeze_choice_next(&c));
-		squeeze_choice_round(&c, (uint64_t)i * 1000000000, 1 << 20, i % 2);
+		squeeze_choice_round(&c, (uint64_t)i * 1000000000,
+			&(struct squeeze_round){.bytes = 1 << 20, .busy = i % 2});
 	}
 }
 
@@ -173,4 +243,6 @@ HARNESS_MAIN({"there_and_back", there_and_back},
 	{"what_does_not_shrink_stays", what_does_not_shrink_stays},
 	{"what_does_not_fit_is_refused", what_does_not_fit_is_refused},
 	{"the_faster_way_is_taken", the_faster_way_is_taken},
+	{"a_fast_link_shows_soon", a_fast_link_shows_soon},
+	{"a_slow_link_stays_compressed", a_slow_link_stays_compressed},
 	{"nothing_is_compressed_unasked", nothing_is_compressed_unasked})
