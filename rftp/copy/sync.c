@@ -454,7 +454,7 @@ int sync_listed(struct client *c, const struct sync_params *params)
 	if (!err)
 		err = sync_top_find(c, params, &s.missing);
 	if (!err && c->settings.dry_run)
-		sync_plan_print(c, params, &(struct sync_plan){&s.from, &s.to, &s.plan, false});
+		err = sync_plan_print_names(c, params, &s.filter, &s.plan, s.missing);
 	else if (!err && s.plan.copy.count)
 		err = carry_out(&s);
 	compare_plan_fini(&s.plan);

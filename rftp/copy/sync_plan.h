@@ -50,4 +50,9 @@ struct sync_plan {
 /* Each command a line; with `json` an event. */
 void sync_plan_print(struct client *, const struct sync_params *, const struct sync_plan *);
 
+/* The same of names that are copied without a comparison, the plan's `copy`: finds out what they
+ * are. `missing`: the destination is not there.  0 or -errno (reported). */
+int sync_plan_print_names(struct client *, const struct sync_params *, const struct filter *,
+	struct compare_plan *, bool missing);
+
 #endif

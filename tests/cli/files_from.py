@@ -3,6 +3,7 @@
 """--files-from and --from0: put, get and sync of what a list names, and of nothing else; as rsync has it."""
 
 import os
+import shutil
 
 import rftptest
 from rftptest import NO_FILE, USAGE, Daemon, case, check, equal, fails, works
@@ -111,6 +112,48 @@ def a_plan(top):
         works("-b", f"{top}/plan", place.daemon.url())
         where = target if "://" not in target else f"{place.export}/to"
         equal(found(where), {b"a", b"d", b"d/e", b"d/e/f", b"d/e/new", b"t"}, plan)
+
+
+def looks(where):
+    """What there is, and what links say."""
+    return {os.path.relpath(os.path.join(at, name), where): os.readlink(os.path.join(at, name))
+            if os.path.islink(os.path.join(at, name)) else os.path.isdir(os.path.join(at, name))
+            for at, directories, files in os.walk(where) for name in directories + files}
+
+
+@case
+def a_plan_of_links_and_directories(top):
+    place, own = Place(top), f"{top}/own"
+    for where in (own, f"{place.export}/source"):
+        fill(where, [b"f", b"d/g", b"d/e/h", b"t/u"])
+        for target, name in (("f", "file"), ("d", "dir"), ("none", "dangling"), ("g", "d/up")):
+            os.symlink(target, f"{where}/{name}")
+    for options in ([], ["-r"], ["--links=follow"], ["-r", "--links=follow"]):
+        names = b"f\nd\nfile\ndir\nt\nd/up\n"
+        if "--links=follow" not in options:
+            names += b"dangling\n"
+        if "-r" not in options:
+            names += b"dir/g\n"
+        option = place.write(names)
+        for way in ("put", "get"):
+            def words(to):
+                return [own, place.daemon.url(to)] if way == "put" else [place.daemon.url("source"), f"{top}/{to}"]
+            at = place.export if way == "put" else top
+            for to in ("copied", "planned"):
+                shutil.rmtree(f"{at}/{to}", ignore_errors=True)
+            os.makedirs(f"{at}/planned")
+            os.symlink("other", f"{at}/planned/file")  # that is there has to make way
+            plan = works("-n", *options, option, *words("planned"))
+            works(*options, option, *words("copied"))
+            with open(f"{top}/plan", "wb") as f:
+                f.write(plan.out)
+            works(*options, "-b", f"{top}/plan", place.daemon.url())
+            equal(looks(f"{at}/planned"), looks(f"{at}/copied"), options, way, plan)
+    for name, says in ((b"nowhere", b"nowhere"), (b"f/", b"/f")):
+        option = place.write(b"d\n" + name + b"\n")
+        for words in ([own, place.daemon.url("no")], [place.daemon.url("source"), f"{top}/no"]):
+            result = rftptest.rftp("-n", option, *words)
+            check(result.code and says in result.err and b"mkdir" in result.out and says not in result.out, result)
 
 
 rftptest.main()
