@@ -291,6 +291,39 @@ int tls_peer_names(const struct tls *t, char **names, char why[TLS_WHY_MAX])
 	return *names ? 0 : -ENOMEM;
 }
 
+/* As add_subject, without the end of the line: empty, where there is no memory. */
+static void show_name(const X509_NAME *name, char *text, size_t size)
+{
+	BIO *out = BIO_new(BIO_s_mem());
+	char *data;
+	long len = 0;
+
+	if (out && X509_NAME_print_ex(out, name, 0, XN_FLAG_RFC2253) >= 0)
+		len = BIO_get_mem_data(out, &data);
+	snprintf(text, size, "%.*s", (int)len, len > 0 ? data : "");
+	BIO_free(out);
+}
+
+bool tls_describe_own(const struct tls *t, char *text, size_t size)
+{
+	const X509 *cert = SSL_get_certificate(t->ssl);
+	char subject[150], issuer[150];
+	bool is_early, is_late;
+
+	if (!cert)
+		return false;
+	show_name(X509_get_subject_name(cert), subject, sizeof subject);
+	show_name(X509_get_issuer_name(cert), issuer, sizeof issuer);
+	is_early = X509_cmp_current_time(X509_get0_notBefore(cert)) > 0;
+	is_late = X509_cmp_current_time(X509_get0_notAfter(cert)) < 0;
+	ERR_clear_error();
+	snprintf(text, size, "%s, signed by %s%s", subject, issuer,
+		is_late    ? ": it has expired"
+		: is_early ? ": it is not valid yet"
+			   : "");
+	return true;
+}
+
 int tls_export(const struct tls *t, const char *label, const void *context, size_t context_len,
 	void *secret, size_t len)
 {

@@ -91,6 +91,10 @@ bool tls_peer_verified(const struct tls *, char why[TLS_WHY_MAX]);
  * control characters are left out.  0; -ENOENT: no certificate was shown; -EACCES: one that nobody
  * vouches for, and `why` says why not; -ENOMEM. */
 int tls_peer_names(const struct tls *, char **names, char why[TLS_WHY_MAX]);
+/* Of the certificate that this end has shown, or would show: whose, by whom, and whether its time
+ * is over, or has not come.  false: it has none. */
+#define TLS_OWN_MAX 340u
+bool tls_describe_own(const struct tls *, char *text, size_t size);
 
 /*
  * Once complete: `len` bytes that both sides know and nobody else (RFC 8446, 7.5), different for

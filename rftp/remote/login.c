@@ -132,9 +132,13 @@ static int step_once(struct login *l, const struct showing *s)
 
 static int step_certificate(struct login *l, const struct showing *s)
 {
+	char own[TLS_OWN_MAX];
+
 	l->step++;
 	if (!*l->settings->cert)
 		return 0;
+	if (tls_describe_own(s->tls, own, sizeof own))
+		note(l, "login: certificate of %s", own);
 	*s->out = (struct message_login){
 		.method = MESSAGE_LOGIN_CERTIFICATE, .user = bytes_of(l->name)};
 	return 1;
@@ -448,16 +452,18 @@ int login_next(void *login, const struct tls *tls, unsigned methods, struct mess
 
 void login_explain(const struct login *l, struct text *out)
 {
+	bool is_somebody = *l->name || *l->settings->cert;
 	struct text name = {0};
 
 	escape_display(&name, l->name, strlen(l->name));
 	if (*l->name)
 		text_printf(out, "the login as %s is refused", text_str(&name));
 	else
-		text_puts(out, "the login is refused: name a user (rftp://USER@HOST/)");
-	if (l->tried.len && *l->name)
+		text_printf(out, "the login is refused%s",
+			is_somebody ? "" : ": name a user (rftp://USER@HOST/)");
+	if (l->tried.len && is_somebody)
 		text_printf(out, " (tried: %s)", text_str(&l->tried));
-	else if (*l->name)
+	else if (is_somebody)
 		text_puts(out, ": there is nothing to show that the server takes (-vv says more)");
 	if (*l->settings->key && !*l->settings->cert)
 		text_puts(out, "; --key is that of --cert: --identity names a key of OpenSSH");

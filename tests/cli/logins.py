@@ -637,6 +637,12 @@ def certificates(top):
         both.write(open(f"{top}/alice.crt").read() + open(f"{top}/alice.key").read())
     os.chmod(f"{top}/both.pem", 0o600)
     equal(status(daemon, None, "--cert", f"{top}/both.pem")["user"], "alice", "key and certificate in one file")
+    # what the server does not say, who has the certificate can see
+    for name, of in (("unmapped", b"CN=Nobody, signed by CN=ca"),
+                     ("old", b"CN=Alice,O=Example, signed by CN=ca: it has expired"),
+                     ("stranger", b"CN=Alice,O=Example, signed by CN=foreign")):
+        result = fails(REFUSED, "-vv", *shows(name), "-c", "ls", daemon.url(), says="the login is refused (tried: certificate)")
+        check(b"login: certificate of " + of + b"\n" in result.err, of, result)
     for name, user in (("alice", "bob"), ("unmapped", None), ("old", None), ("server", None), ("stranger", None)):
         fails(REFUSED, *shows(name), "-c", "ls", url(daemon, user) if user else daemon.url())
     fails(REFUSED, "-c", "ls", daemon.url())
