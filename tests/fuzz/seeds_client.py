@@ -73,4 +73,6 @@ write("fuzz_soft_rx",
       b"\2\x20" + b"s" * 32, b"\6\x20" + b"s" * 32 + b"\2\x20" + b"s" * 32, b"\3\1\0\0\0",
       b"\x21\x10\x80\x10" + b"w" * 16, b"\x2a\4\x11\0\0\0", b"\0\4\0\2\0\0", b"\x41\1\0\0z")
 write("fuzz_known_hosts", b"host ssh-ed25519 AAAA\n", b"[host]:7388 ssh-ed25519 AAAB a comment\n#x\n",
-      b"@revoked * ssh-ed25519 AAAA\nh*,!host ssh-ed25519 AAAA", b"|1|a=|b= ssh-ed25519 AAAA\r\n\0\nhost")
+      b"@revoked * ssh-ed25519 AAAA\nh*,!host ssh-ed25519 AAAA", b"|1|a=|b= ssh-ed25519 AAAA\r\n\0\nhost",
+      b"|1|c2FsdA==|HTaAJnQ397DFDw7nGYI3YRODWDA= ssh-ed25519 AAAA\n",  # host, and [host]:7388
+      b"@revoked |1|AAECAwQFBgcICQoLDA0ODxAREhM=|QZUERULSc/oABJBAsBiYW4+QH/k= ssh-ed25519 AAAB\n#")
