@@ -379,8 +379,8 @@ def a_request_that_is_refused(top):
     e = Early(place.port)
     for path in (b"no/such/directory/x", b"f/x"):
         e.block(0).store(path).offer().file().end()  # the daemon closes the data channels at once
-        for number in range(2, 200):
-            e.file(number=number, name=b"n" * 200)
+        for number in range(2, 10000):  # 2.5 MB: more than is kept for anybody
+            e.session.put(iwarp.FILE, iwarp.file(number=number, size=1, name=b"n" * 200))
         type_, status, _ = e.session.get()
         equal(type_, iwarp.STORE | iwarp.REPLY)
         check(status, "it is not refused")
