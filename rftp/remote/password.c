@@ -113,6 +113,12 @@ int password_read_program(char *const argv[], const char *what, int cancel_fd,
 			WEXITSTATUS(status));
 		return -ECHILD;
 	}
+	if ((!err || err == -ENODATA) && WIFSIGNALED(status) && WTERMSIG(status) != SIGPIPE) {
+		explicit_bzero(password, PASSWORD_MAX);
+		snprintf(why, PASSWORD_WHY_MAX, "%.300s: it was ended by signal %d", what,
+			WTERMSIG(status));
+		return -ECHILD;
+	}
 	return explain(err, what, why);
 }
 

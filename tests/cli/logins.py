@@ -166,6 +166,7 @@ def files_with_secrets_are_private(top):
     fails((REFUSED, NO_FILE, rftptest.CONNECT), "--password-file", f"{top}/missing", "-c", "ls", url(daemon, "alice"),
           says="missing")
     for command, says in (("exit 3", "exit 3: it ended with 3"), ("echo sesame; exit 4", "it ended with 4"),
+                          ("echo sesame; kill -9 $$", "it was ended by signal 9"),
                           ("true", "no password in its first line")):
         fails(REFUSED, "--password-command", command, "-c", "ls", url(daemon, "alice"), says=says)
     os.chmod(f"{top}/users", 0o644)
