@@ -98,7 +98,39 @@ static void a_flood_of_addresses(void)
 	CHECK(remembered > PENALTIES_SETS && remembered <= PENALTIES_SETS * PENALTIES_WAYS);
 }
 
+/* Of IPv6 one host may have networks without number: none of them costs memory, nor does it wash
+ * off what weighs more. */
+static void a_flood_of_networks(void)
+{
+	unsigned kept = 0, places = 0;
+	char text[48];
+
+	penalties_init(&p, harness_seed());
+	for (unsigned i = 0; i < 64; i++) {
+		snprintf(text, sizeof text, "2001:db8:1:%x::1", i);
+		for (int k = 0; k < 60; k++)
+			penalties_add(&p, sa(text), PENALTY_SILENT, START);
+	}
+	for (unsigned i = 0; i < 200000; i++) {
+		snprintf(text, sizeof text, "2001:db8:%x:%x::%x", 2 + (i >> 16), i & 0xffff,
+			i & 0xff);
+		penalties_add(&p, sa(text), PENALTY_PROTOCOL, START);
+	}
+	for (unsigned i = 0; i < 64; i++) {
+		snprintf(text, sizeof text, "2001:db8:1:%x::2", i);
+		kept += penalties_refuses(&p, sa(text), START);
+	}
+	for (unsigned i = 0; i < PENALTIES_SETS; i++)
+		for (unsigned k = 0; k < PENALTIES_WAYS; k++)
+			places += p.sources[i][k].until_ns > START;
+	printf("# %zu bytes, %u of %u places taken\n", sizeof p, places,
+		PENALTIES_SETS * PENALTIES_WAYS);
+	CHECK_EQ(kept, 64);
+	CHECK(places > PENALTIES_SETS * PENALTIES_WAYS * 9 / 10);
+}
+
 HARNESS_MAIN({"few are forgiven", few_are_forgiven}, {"many are not", many_are_not},
 	{"there is a most", there_is_a_most},
 	{"a network of IPv6 is one", a_network_of_ipv6_is_one},
-	{"a flood of addresses", a_flood_of_addresses})
+	{"a flood of addresses", a_flood_of_addresses},
+	{"a flood of networks", a_flood_of_networks})
