@@ -622,6 +622,11 @@ def certificates(top):
     issue("old", "/O=Example/CN=Alice", days=-1)
     issue("server", "/O=Example/CN=Alice", usage="serverAuth")
     issue("stranger", "/O=Example/CN=Alice", ca="foreign")
+    # names that would be those of the map if they were written down carelessly
+    issue("comma", "/CN=Alice,O=Example")
+    issue("turned", "/CN=Alice/O=Example")
+    issue("longer", "/O=Example/CN=Alice/CN=Alice")
+    issue("said", "/CN=email:bob@example.org", san="DNS:bob@example.org")
     with open(f"{top}/map", "w") as f:
         f.write("# users of certificates\nalice CN=Alice,O=Example\nbob\temail:bob@example.org\nadmin CN=Alice,O=Example\n")
     os.mkdir(f"{top}/export")
@@ -644,7 +649,8 @@ def certificates(top):
                      ("stranger", b"CN=Alice,O=Example, signed by CN=foreign")):
         result = fails(REFUSED, "-vv", *shows(name), "-c", "ls", daemon.url(), says="the login is refused (tried: certificate)")
         check(b"login: certificate of " + of + b"\n" in result.err, of, result)
-    for name, user in (("alice", "bob"), ("unmapped", None), ("old", None), ("server", None), ("stranger", None)):
+    for name, user in (("alice", "bob"), ("unmapped", None), ("old", None), ("server", None), ("stranger", None),
+                       ("comma", None), ("turned", None), ("longer", None), ("said", None), ("comma", "alice"), ("said", "bob")):
         fails(REFUSED, *shows(name), "-c", "ls", url(daemon, user) if user else daemon.url())
     fails(REFUSED, "-c", "ls", daemon.url())
     session = Session(daemon.port, WAIT)  # that has shown none
