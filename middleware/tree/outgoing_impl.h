@@ -41,6 +41,7 @@ struct outgoing {
 	char *selected_from; /* NULL: nothing is selected */
 	const char *selected_place;
 	bool selected_itself;
+	size_t lost_len;   /* of a directory on the way that cannot be entered, the outermost; 0 */
 	bool entered_file; /* a selected file with a '/' behind: it has no end */
 	struct outgoing_keep keep;
 	struct outgoing_links *links; /* NULL: second names are files of their own */

@@ -161,7 +161,25 @@ static int outgoing_way(struct outgoing *o, const char *path, const char *name, 
 	}
 	if (!entry.error && !S_ISDIR(entry.st.st_mode))
 		entry.error = -ENOTDIR;
+	if (entry.error && !leave && !o->lost_len)
+		o->lost_len = strlen(name);
 	return outgoing_next_walked(o, &entry, item);
+}
+
+/* The next step: what was not entered is not left, since that it cannot be was told. */
+static enum selection_step outgoing_step(struct outgoing *o, const char **name)
+{
+	enum selection_step step = selection_next(&o->selection, name);
+
+	if (step == SELECTION_LEAVE && o->entered_file)
+		step = selection_next(&o->selection, name);
+	o->entered_file = false;
+	while (step == SELECTION_LEAVE && o->lost_len && strlen(*name) >= o->lost_len) {
+		if (strlen(*name) == o->lost_len)
+			o->lost_len = 0;
+		step = selection_next(&o->selection, name);
+	}
+	return step;
 }
 
 /* A selected name: 1: the item is set; 0: it is a directory, which is walked now; -errno. */
@@ -207,13 +225,10 @@ static int outgoing_itself(struct outgoing *o, struct transfer_item *item)
 static int outgoing_next_selected(struct outgoing *o, struct transfer_item *item)
 {
 	const char *name;
-	enum selection_step step = selection_next(&o->selection, &name);
+	enum selection_step step = outgoing_step(o, &name);
 	char *path;
 	int n;
 
-	if (step == SELECTION_LEAVE && o->entered_file)
-		step = selection_next(&o->selection, &name);
-	o->entered_file = false;
 	if (step == SELECTION_END)
 		return o->selected_itself ? outgoing_itself(o, item) : 0;
 	if (asprintf(&path, "%s%s%s", o->tree->path, *o->tree->path ? "/" : "", name) < 0)

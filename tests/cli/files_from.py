@@ -90,6 +90,15 @@ def what_is_wrong(top):
     fill(f"{top}/export/far", [b"a", b"b"])
     done = fails(NO_FILE, option, place.daemon.url("far"), f"{top}/back", says=b"none")
     check({b"a", b"b"} <= found(f"{top}/back"), "the others")
+    # a directory that is not there is so once, and not again when it would be left
+    option = place.write(b"a\nno/dir/none\nno/more\nb\nd/h\n")
+    fill(f"{top}/export/way", [b"a", b"b", b"d/h"])
+    for words, to in (([place.source, place.daemon.url("way2")], f"{top}/export/way2"),
+                      ([place.daemon.url("way"), f"{top}/way"], f"{top}/way")):
+        done = fails(NO_FILE, option, *words, says=b"no/dir/none")
+        for name in (b"/no: ", b"/no/dir: ", b"/no/dir/none: ", b"/no/more: "):
+            equal(done.err.count(name), 1, name, done)
+        equal(found(to), {b"a", b"b", b"d", b"d/h"}, "the others")
     fails(USAGE, place.write(b"a\nd/../../b\n"), place.source, url, says=b"leads out")
     fails(NO_FILE, f"--files-from={top}/nothing", place.source, url)
     fails(USAGE, option, place.source, place.source, url, says=b"--files-from")
