@@ -381,8 +381,13 @@ int sync_run(struct client *c, const struct sync_params *asked)
 		return mover_finish(&s.mover, -ENOTCONN);
 	s.mover.remote = params->remote;
 	err = rules_read(c, &s.filter);
-	if (!err)
+	if (!err) {
 		err = sync_list_both(c, params, &lists);
+		if (err)
+			mover_file_absent(&s.mover, "",
+				params->to_server ? params->local : params->remote,
+				status_from_errno(err));
+	}
 	s.missing = lists.missing;
 	if (!err && c->settings.files_from[0]) {
 		err = files_from_read(c, &listed);

@@ -222,6 +222,14 @@ def a_source_without_a_name_there_is_tried_again(top):
         make_file(source, 1000)
         again(top, words, 1, **options)
         same_files(source, to)
+    # a directory for a sync
+    for words, source, name in ((["sync", f"{top}/later", daemon.url("later")], f"{top}/later", f"{top}/later"),
+                                (["sync", daemon.url("soon"), f"{top}/soon"], daemon.path("soon"), "/soon")):
+        fails(NO_FILE, "--failures", f"{top}/list", *words)
+        written(top, [name], words)
+        os.mkdir(source)
+        make_file(f"{source}/f", 1000)
+        again(top, words, 1)
     # a pattern that matches nothing, beside what is copied, and alone
     make_file(daemon.path("is"), 10)
     for to, there in ((f"{top}/into", f"{top}/into"), (daemon.url("into"), daemon.path("into"))):
