@@ -620,6 +620,21 @@ static void bytes_of_no_slot_mean_nothing(void)
 	fake_close(&f);
 }
 
+/* So many slots are written to.  These are not all of them where a READ came while they were being
+ * freed, and has not seen the last ones. */
+static void fake_wait(struct fake *f, unsigned sent)
+{
+	unsigned written = 0;
+
+	while (written < sent) {
+		written = 0;
+		for (uint32_t i = 0; i < SLOTS; i++)
+			written += fake_byte(f, i) == 1;
+		if (written < sent)
+			usleep(50);
+	}
+}
+
 /* One try: what the source said to slots that changed while it held them to be free, or 0 when its
  * READs all came too late to see it.  `*wrong_rig`: the set-up did not work. */
 static int try_changed_slots(uint8_t wrong, int polls, bool *wrong_rig)
@@ -632,14 +647,15 @@ static int try_changed_slots(uint8_t wrong, int polls, bool *wrong_rig)
 	e = f.rig.from;
 	/* READs come early enough once blocks had to wait for them */
 	for (unsigned round = 0; round < 20 && r >= 0; round++) {
+		unsigned sent = 1;
+
 		while (e->ops->room(e, 0) > 1 && (r = rig_send(&f.rig, 1)) == 1)
-			;
+			sent++;
 		*wrong_rig |= e->ops->room(e, 0) != 1;
 		r = rig_send(&f.rig, 1);
 		*wrong_rig |= r != 1;
-		for (uint32_t i = 0; i < SLOTS && !*wrong_rig; i++)
-			while (fake_byte(&f, i) != 1)
-				usleep(50);
+		if (!*wrong_rig)
+			fake_wait(&f, sent);
 		/* blocks wait, and then all slots come free */
 		*wrong_rig |= rig_send(&f.rig, 1) != 0;
 		*wrong_rig |= rig_send(&f.rig, 1) != 0;
