@@ -28,14 +28,22 @@ SYN_STEPS = 2
 
 
 def runs(pid):
-    """Whether a thread of the process does something, or is about to."""
-    for path in glob.glob(f"/proc/{pid}/task/*/stat"):
+    """Whether a thread of the process does something, or is about to, or one of a process that it started: who looks
+    up names for it, or for leaks in it, which a sanitizer does at its end while it stands still."""
+    for task in glob.glob(f"/proc/{pid}/task/*"):
         try:
-            with open(path) as f:
+            with open(f"{task}/stat") as f:
                 state = f.read().rpartition(")")[2].split()[0]
         except OSError:
             return True  # it has just gone: others may see that
-        if state in "RD":
+        if state in "RDt":
+            return True
+        try:
+            with open(f"{task}/children") as f:
+                started = f.read().split()
+        except OSError:  # it has gone, or this kernel does not say
+            continue
+        if any(map(runs, started)):
             return True
     return False
 
