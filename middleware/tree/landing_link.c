@@ -105,12 +105,14 @@ int landing_link(const struct landing_params *p, const char *target, char text[5
 	return err;
 }
 
-static bool is_file(int dir, const char *last, const struct landing_file *file)
+/* 0: the name is that file's; -ESTALE: it is not, or there is none; or -errno: nobody knows. */
+static int check_file(int dir, const char *last, const struct landing_file *file)
 {
 	struct stat st;
 
-	return !opener_fstatat(dir, last, &st, AT_SYMLINK_NOFOLLOW) && st.st_dev == file->dev &&
-	       st.st_ino == file->ino;
+	if (opener_fstatat(dir, last, &st, AT_SYMLINK_NOFOLLOW))
+		return errno == ENOENT ? -ESTALE : -errno;
+	return st.st_dev == file->dev && st.st_ino == file->ino ? 0 : -ESTALE;
 }
 
 /* Looked at once more under a name that nobody else knows: it is that file, or the name goes. */
@@ -122,9 +124,9 @@ static int make_hard_link(const struct landing_params *p, const struct landing_f
 
 	if (err)
 		return err;
-	err = !is_file(to, temporary, file)
-		      ? -ESTALE
-		      : beneath_rename_at(to, temporary, to, to_last, p->replace);
+	err = check_file(to, temporary, file);
+	if (!err)
+		err = beneath_rename_at(to, temporary, to, to_last, p->replace);
 	/* also when both became the same file meanwhile: such a rename does nothing */
 	if (opener_unlinkat(to, temporary, 0) && errno != ENOENT && !err)
 		err = -errno;
@@ -149,12 +151,14 @@ int landing_hard_link(
 		err = to;
 		goto err_from;
 	}
-	if (!is_file(from, from_last, file))
-		err = -ESTALE;
-	else if (!is_file(to, to_last, file))
-		err = landing_look(p, to, to_last, &mode, &exists);
-	else
+	err = check_file(from, from_last, file);
+	if (err)
+		goto err_to;
+	err = check_file(to, to_last, file);
+	if (!err)
 		goto err_to; /* it is there */
+	if (err == -ESTALE)
+		err = landing_look(p, to, to_last, &mode, &exists);
 	if (!err)
 		err = space_claim(p->space, 0, !exists);
 	if (err)
