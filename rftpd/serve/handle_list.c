@@ -58,6 +58,14 @@ static void read_target(struct list *l)
 	l->target_len = n > 0 && n <= (ssize_t)MESSAGE_PATH_MAX ? (size_t)n : 0;
 }
 
+/* One that has gone since, may not be looked at, or is on a file system that is not there now.  By
+ * another error nobody knows what there is: a list without it would be a wrong one. */
+static bool is_passed_over(int error)
+{
+	return error == ENOENT || error == EACCES || error == EPERM || error == ESTALE ||
+	       error == ENOTCONN;
+}
+
 static int next_entry(struct list *l)
 {
 	l->target_len = 0;
@@ -74,9 +82,11 @@ static int next_entry(struct list *l)
 		if (!message_name_ok(
 			    (struct wire_bytes){(const uint8_t *)e->d_name, strlen(e->d_name)}))
 			continue;
-		/* one that has gone since, or may not be looked at, is passed over */
-		if (opener_fstatat(dirfd(l->dir), e->d_name, &st, AT_SYMLINK_NOFOLLOW))
-			continue;
+		if (opener_fstatat(dirfd(l->dir), e->d_name, &st, AT_SYMLINK_NOFOLLOW)) {
+			if (is_passed_over(errno))
+				continue;
+			return -errno;
+		}
 		handle_attr(&l->attr, &st);
 		snprintf(l->name, sizeof l->name, "%s", e->d_name);
 		if (S_ISLNK(st.st_mode))
