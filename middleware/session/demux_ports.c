@@ -82,7 +82,7 @@ static int take_over(struct demux_ports *s, struct demux_port *p, struct frame_q
 	return frame_queue_sift(&s->dialogue.frames, to, is_of_port, &whose);
 }
 
-int demux_ports_park(struct demux_ports *s, unsigned number)
+static int keep(struct demux_ports *s, unsigned number, bool drop)
 {
 	struct demux_port *p = make_port(s, number);
 
@@ -92,23 +92,21 @@ int demux_ports_park(struct demux_ports *s, unsigned number)
 		return 0;
 	unkeep(s, p);
 	s->kept++;
-	p->parked = true;
-	return take_over(s, p, &p->frames);
+	p->parked = !drop;
+	p->dropping = drop;
+	if (drop)
+		frame_queue_clear(&p->frames);
+	return take_over(s, p, drop ? NULL : &p->frames);
+}
+
+int demux_ports_park(struct demux_ports *s, unsigned number)
+{
+	return keep(s, number, false);
 }
 
 int demux_ports_drop(struct demux_ports *s, unsigned number)
 {
-	struct demux_port *p = make_port(s, number);
-
-	if (!p)
-		return -ENOMEM;
-	if (p->open)
-		return 0;
-	unkeep(s, p);
-	s->kept++;
-	p->dropping = true;
-	frame_queue_clear(&p->frames);
-	return take_over(s, p, NULL);
+	return keep(s, number, true);
 }
 
 void demux_ports_unpark(struct demux_ports *s, unsigned number)

@@ -33,6 +33,8 @@ bool again_has(const struct again *a, const char *source)
 	struct text own = {0};
 	bool has = false;
 
+	if (!a->sources.len)
+		return false;
 	again_source(&own, source);
 	for (; line < end && !has; line += strlen(line) + 1)
 		has = !strcmp(line, text_str(&own));

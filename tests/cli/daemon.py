@@ -11,7 +11,7 @@ import subprocess
 
 import iwarp
 import rftptest
-from rftptest import ROOT, Daemon, case, check, equal, make_file, same_files, scaled, skip, \
+from rftptest import ROOT, Daemon, case, check, equal, make_file, needs_ipv6, same_files, scaled, skip, \
     wait_until, works
 
 
@@ -47,11 +47,7 @@ def ready_line_port_zero_and_sigterm(top):
 
 @case
 def ipv6(top):
-    try:
-        with socket.socket(socket.AF_INET6) as s:
-            s.bind(("::1", 0))
-    except OSError:
-        skip("no ::1 here")
+    needs_ipv6()
     daemon = Daemon(export(top), listen="[::1]:0")
     make_file(f"{top}/f", 100000)
     host = daemon.host.strip("[]")

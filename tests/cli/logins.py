@@ -18,7 +18,7 @@ import iwarp
 import rftptest
 from iwarp import Dropped, Session
 from rogue import Rogue
-from rftptest import (DENIED, KIND, NO_FILE, REFUSED, USAGE, Daemon, case, check, equal, fails, make_file, skip, wait_until,
+from rftptest import (DENIED, KIND, NO_FILE, REFUSED, USAGE, Daemon, case, check, equal, fails, make_file, needs, wait_until,
                       works)
 
 WAIT = 20 * rftptest.PATIENCE
@@ -300,12 +300,6 @@ def keygen(path, *arguments, passphrase=""):
         return f.read().strip()
 
 
-def needs(*programs):
-    for program in programs:
-        if not shutil.which(program):
-            skip(f"no {program} here")
-
-
 def keyed(top, *arguments, **lines):
     """A daemon with a file of authorized keys for each user"""
     os.makedirs(f"{top}/keys", exist_ok=True)
@@ -554,14 +548,19 @@ def signed(key, message):
     return done.stdout
 
 
+def key_of_openssl(top):
+    """-> a file with a key that openssl signs with, its public half as it crosses"""
+    pem = f"{top}/key.pem"
+    subprocess.run(["openssl", "genpkey", "-algorithm", "ed25519", "-out", pem], check=True, capture_output=True)
+    der = subprocess.run(["openssl", "pkey", "-in", pem, "-pubout", "-outform", "DER"], check=True, capture_output=True).stdout
+    return pem, struct.pack(">I", 11) + b"ssh-ed25519" + struct.pack(">I", 32) + der[-32:]
+
+
 @case
 def what_a_signature_is_good_for(top):
     """One session, one user, one key; nothing else."""
     needs("openssl")
-    pem = f"{top}/key.pem"
-    subprocess.run(["openssl", "genpkey", "-algorithm", "ed25519", "-out", pem], check=True, capture_output=True)
-    der = subprocess.run(["openssl", "pkey", "-in", pem, "-pubout", "-outform", "DER"], check=True, capture_output=True).stdout
-    blob = struct.pack(">I", 11) + b"ssh-ed25519" + struct.pack(">I", 32) + der[-32:]
+    pem, blob = key_of_openssl(top)
     line = "ssh-ed25519 " + base64.b64encode(blob).decode()
     daemon = keyed(top, alice=line, bob=line)
 
@@ -702,10 +701,7 @@ def a_refusal_says_nothing(top):
 def nor_of_whose_keys_there_are(top):
     """A signature that is right, by a key of nobody's: for a user with keys, one without, and one that cannot be."""
     needs("openssl")
-    pem = f"{top}/key.pem"
-    subprocess.run(["openssl", "genpkey", "-algorithm", "ed25519", "-out", pem], check=True, capture_output=True)
-    der = subprocess.run(["openssl", "pkey", "-in", pem, "-pubout", "-outform", "DER"], check=True, capture_output=True).stdout
-    blob = struct.pack(">I", 11) + b"ssh-ed25519" + struct.pack(">I", 32) + der[-32:]
+    pem, blob = key_of_openssl(top)
     daemon = keyed(top, alice=keygen(f"{top}/other"))
     seen = []
     for user in (b"alice", b"mallory", b"../x", b"a" * 255):

@@ -14,7 +14,7 @@ import time
 import iwarp
 import rftptest
 from iwarp import Session
-from rftptest import (CONNECT, DENIED, NO_FILE, REFUSED, USAGE, case, check, equal, fails, make_file, same_files, skip, wait_until,
+from rftptest import (CONNECT, DENIED, NO_FILE, REFUSED, USAGE, case, check, equal, fails, make_file, needs_ipv6, same_files, skip, wait_until,
                       works)
 
 WAIT = 20 * rftptest.PATIENCE
@@ -186,11 +186,7 @@ def through_another_host(top):
 
 @case
 def by_ipv6(top):
-    try:
-        with socket.socket(socket.AF_INET6) as s:
-            s.bind(("::1", 0))
-    except OSError:
-        skip("no IPv6 here")
+    needs_ipv6()
     sshd = Sshd(top, "::1")
     make_file(f"{top}/file", 1000)
     works(*sshd.options(), f"{top}/file", sshd.url("new"))

@@ -430,6 +430,14 @@ def needs(*programs):
             skip(f"{program} is not installed")
 
 
+def needs_ipv6():
+    with socket.socket(socket.AF_INET6) as s:
+        try:
+            s.bind(("::1", 0))
+        except OSError:
+            skip("no ::1 here")
+
+
 def run(*words):
     """What another program prints, which must not fail."""
     done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)

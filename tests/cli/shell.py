@@ -403,10 +403,7 @@ def the_prompt_names_the_server_that_is_open(top):
 @case
 def an_ipv6_address_stands_in_brackets(top):
     os.mkdir(os.path.join(top, "export"))
-    try:
-        rftptest.socket.create_server(("::1", 0), family=rftptest.socket.AF_INET6).close()
-    except OSError as e:
-        skip(f"no IPv6 here: {e}")
+    rftptest.needs_ipv6()
     daemon = Daemon(os.path.join(top, "export"), listen="[::1]:0")
     url = f"rftp://[::1]:{daemon.port}/"
     t = Terminal(url, home=top)

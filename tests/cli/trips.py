@@ -5,12 +5,11 @@ take."""
 
 import os
 import shutil
-import socket
 import subprocess
 
 import rftptest
 from lockstep import least_trips
-from rftptest import KIND, Daemon, case, check, equal, fails, make_file, same_files, skip, tree, works
+from rftptest import KIND, Daemon, case, check, equal, fails, make_file, needs, needs_ipv6, same_files, tree, works
 
 # round trips, at most
 PUT, GET, LS, NEXT_PUT, NEXT_GET, TREE = 5, 4, 4, 1, 1, 8
@@ -121,8 +120,7 @@ def logins_cost_nothing(top):
     daemon = Daemon(f"{top}/export", "rw", "--users", f"{top}/users")
     both_ways(top, daemon, "with a password", "--password-file", f"{top}/password", user="alice@")
     daemon.stop()
-    if not shutil.which("ssh-keygen"):
-        skip("no ssh-keygen here")
+    needs("ssh-keygen")
     os.mkdir(f"{top}/keys")
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", f"{top}/alice"], check=True)
     shutil.copy(f"{top}/alice.pub", f"{top}/keys/alice")
@@ -132,11 +130,7 @@ def logins_cost_nothing(top):
 
 @case(seconds=120)
 def over_ipv6(top):
-    with socket.socket(socket.AF_INET6) as s:
-        try:
-            s.bind(("::1", 0))
-        except OSError:
-            skip("no ::1 here")
+    needs_ipv6()
     os.mkdir(f"{top}/export")
     both_ways(top, Daemon(f"{top}/export", listen="[::1]:0"), "over IPv6")
 

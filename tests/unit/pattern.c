@@ -68,23 +68,26 @@ static void hints(void)
 	CHECK_EQ(pattern_new("", PATTERN_MAX + 1, &p), -ENAMETOOLONG);
 }
 
+/* Up to `most` of these characters. */
+static void random_of(uint64_t *seed, const char *alphabet, size_t most, char *out)
+{
+	size_t n = harness_random(seed) % (most + 1), letters = strlen(alphabet);
+
+	for (size_t i = 0; i < n; i++)
+		out[i] = alphabet[harness_random(seed) % letters];
+	out[n] = '\0';
+}
+
 /* Without "**" and without what fnmatch has and we have not, both say the same. */
 static void as_fnmatch(void)
 {
-	static const char alphabet[] = "ab/*?[]!-\\";
 	uint64_t seed = harness_seed();
 
 	for (unsigned i = 0; i < 300000; i++) {
 		char pattern[9], text[9];
-		size_t n = harness_random(&seed) % sizeof pattern, m;
 
-		for (m = 0; m < n; m++)
-			pattern[m] = alphabet[harness_random(&seed) % (sizeof alphabet - 1)];
-		pattern[m] = '\0';
-		n = harness_random(&seed) % sizeof text;
-		for (m = 0; m < n; m++)
-			text[m] = "ab/]-"[harness_random(&seed) % 5];
-		text[m] = '\0';
+		random_of(&seed, "ab/*?[]!-\\", sizeof pattern - 1, pattern);
+		random_of(&seed, "ab/]-", sizeof text - 1, text);
 		/* sets with '/', escapes at the end and in sets are anybody's reading */
 		if (strstr(pattern, "**") || strchr(pattern, '\\') ||
 			(strchr(pattern, '[') && strchr(pattern, '/')))
@@ -120,7 +123,6 @@ static bool matches_from_any(const char *pattern, const char *text)
 
 static void ends(void)
 {
-	static const char alphabet[] = "aab//**?[]!\\";
 	uint64_t seed = harness_seed();
 
 	CHECK(matches_end("b", "a/b") && !matches_end("b", "ab") && matches_end("a/b", "a/b"));
@@ -128,15 +130,9 @@ static void ends(void)
 	CHECK(matches_end("b*c", "b/bc") && !matches_end("b*c", "b/c"));
 	for (unsigned i = 0; i < 300000; i++) {
 		char pattern[9], text[12];
-		size_t n = harness_random(&seed) % sizeof pattern, m;
 
-		for (m = 0; m < n; m++)
-			pattern[m] = alphabet[harness_random(&seed) % (sizeof alphabet - 1)];
-		pattern[m] = '\0';
-		n = harness_random(&seed) % sizeof text;
-		for (m = 0; m < n; m++)
-			text[m] = "ab/"[harness_random(&seed) % 3];
-		text[m] = '\0';
+		random_of(&seed, "aab//**?[]!\\", sizeof pattern - 1, pattern);
+		random_of(&seed, "ab/", sizeof text - 1, text);
 		if (matches_end(pattern, text) != matches_from_any(pattern, text))
 			printf("# pattern %s text %s\n", pattern, text);
 		CHECK(matches_end(pattern, text) == matches_from_any(pattern, text));

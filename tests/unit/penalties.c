@@ -69,6 +69,12 @@ static void a_network_of_ipv6_is_one(void)
 	CHECK(!penalties_refuses(&p, sa("2001:db8:0:1::1"), START));
 }
 
+static void refuse_for_long(const char *address)
+{
+	for (int k = 0; k < 60; k++)
+		penalties_add(&p, sa(address), PENALTY_SILENT, START);
+}
+
 /* However many addresses there are: who is refused for long stays so against those with little. */
 static void a_flood_of_addresses(void)
 {
@@ -78,8 +84,7 @@ static void a_flood_of_addresses(void)
 	penalties_init(&p, harness_seed());
 	for (unsigned i = 0; i < 256; i++) {
 		snprintf(text, sizeof text, "10.0.0.%u", i);
-		for (int k = 0; k < 60; k++)
-			penalties_add(&p, sa(text), PENALTY_SILENT, START);
+		refuse_for_long(text);
 	}
 	for (unsigned i = 0; i < 65536; i++) {
 		snprintf(text, sizeof text, "10.1.%u.%u", i >> 8, i & 255);
@@ -108,8 +113,7 @@ static void a_flood_of_networks(void)
 	penalties_init(&p, harness_seed());
 	for (unsigned i = 0; i < 64; i++) {
 		snprintf(text, sizeof text, "2001:db8:1:%x::1", i);
-		for (int k = 0; k < 60; k++)
-			penalties_add(&p, sa(text), PENALTY_SILENT, START);
+		refuse_for_long(text);
 	}
 	for (unsigned i = 0; i < 200000; i++) {
 		snprintf(text, sizeof text, "2001:db8:%x:%x::%x", 2 + (i >> 16), i & 0xffff,
