@@ -51,7 +51,8 @@ void journal_other_name(const char *name, char other[JOURNAL_PATH_BYTES])
 }
 
 /* A name that somebody else may have made, in a directory that others may write to: it is ours, and
- * nobody else can open it. */
+ * nobody else can open it; we can, again, though the directory's default list may have made it one
+ * that its owner may not write to. */
 static int journal_check(int fd)
 {
 	struct stat st;
@@ -60,7 +61,9 @@ static int journal_check(int fd)
 		return -errno;
 	if (!S_ISREG(st.st_mode) || st.st_uid != opener_uid() || st.st_mode & 077)
 		return -EPERM;
-	return st.st_nlink == 1 ? 0 : st.st_nlink ? -EPERM : -EAGAIN;
+	if (st.st_nlink != 1)
+		return st.st_nlink ? -EPERM : -EAGAIN;
+	return (st.st_mode & 0600) == 0600 || !opener_fchmod(fd, 0600) ? 0 : -errno;
 }
 
 static int journal_open_file(int dir, const char *path)

@@ -100,12 +100,19 @@ static int metadata_set_mode(int fd, const struct metadata *m, struct stat *st, 
 	return 0;
 }
 
-/* Attributes: before the mode, which may keep their own owner from them.  None of them is worth a
- * file. */
-static void metadata_set_xattrs(int fd, const struct metadata *m, char note[512])
+/* Attributes: before the mode, which may keep their own owner from them, as may the one that it has
+ * until then.  None of them is worth a file. */
+static void metadata_set_xattrs(
+	int fd, const struct metadata *m, const struct stat *st, char note[512])
 {
 	char which[64], what[128];
-	int err = m->has_xattrs ? xattrs_write(fd, m->xattrs, which) : 0;
+	int err = 0;
+
+	if (m->has_xattrs) {
+		if ((st->st_mode & 0600) != 0600)
+			(void)opener_fchmod(fd, (st->st_mode & 07777) | 0600);
+		err = xattrs_write(fd, m->xattrs, which);
+	}
 
 	if (err) {
 		snprintf(what, sizeof what, "its attribute %s is not kept", which);
@@ -164,7 +171,7 @@ int metadata_set(int fd, const struct metadata *wanted, char note[512])
 	directory = S_ISDIR(st.st_mode);
 	err = metadata_set_owner(fd, &m, &st, note);
 	if (!err) {
-		metadata_set_xattrs(fd, &m, note);
+		metadata_set_xattrs(fd, &m, &st, note);
 		metadata_remove_acls(fd, &m, directory, note);
 		err = metadata_set_mode(fd, &m, &st, note);
 	}

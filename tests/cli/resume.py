@@ -476,6 +476,46 @@ def files_with_holes_where_none_can_be_made(top):
             daemon.stop()
 
 
+@case(seconds=60)
+def where_new_files_may_not_be_written_to(top):
+    """By the directory's default list, which takes that from their owner as well: what is gone on with, or only gets
+    an attribute, is written to all the same."""
+    if not rftptest.ROOT:
+        rftptest.skip("needs root, for a daemon of somebody else's")
+    rftptest.attributes_work(top)
+    rftptest.lists_work(top)
+    os.chmod(top, 0o755)
+    place = Place(f"{top}/place", "put")
+    place.options = ["-X"]
+    os.setxattr(place.source, "user.a", b"1")
+    os.chown(place.export, rftptest.NOBODY, rftptest.NOBODY)
+    rftptest.run("setfacl", "-d", "-m", "u::r-x,g::-,o::-", place.export)
+    daemon = Daemon(place.export, user=rftptest.NOBODY)
+    break_off_later(place, daemon, "cut", SIZE // 2)
+    there = place.noted()
+    done = works("--json", *place.arguments(daemon.url)).done()
+    place.check("gone on with")
+    check(done["sent_bytes"] <= SIZE - there, done["sent_bytes"], "sent,", there, "were noted")
+    equal(os.getxattr(place.copy, "user.a"), b"1", "the attribute of what was gone on with")
+    small = f"{place.local}/small"
+    make_file(small, 10)
+    os.setxattr(small, "user.b", b"2")
+    for options in ([], ["--inline-max=0"], ["-r"]):
+        works("-X", *options, small, daemon.url(""))
+        equal(os.getxattr(daemon.path("small"), "user.b"), b"2", "the attribute of a small file", *options)
+        os.unlink(daemon.path("small"))
+    os.mkdir(f"{place.local}/tree")
+    for i in range(300):
+        make_file(f"{place.local}/tree/{i}", i)
+        os.setxattr(f"{place.local}/tree/{i}", "user.c", b"3")
+    for options in ([], ["--inline-max=0"]):
+        works("-X", "-r", *options, f"{place.local}/tree/", daemon.url(""))
+        for i in range(300):
+            equal(os.getxattr(daemon.path(f"{i}"), "user.c"), b"3", "the attribute of one of many", i, *options)
+            os.unlink(daemon.path(f"{i}"))
+    daemon.stop()
+
+
 @case
 def two_at_once_on_one_name(top):
     """Neither uses what the other one writes to."""
